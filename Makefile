@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# gsched: everything is built into build/. Each room has a fragment that adds to the variables below.
+#   LIBS PROGS   what `all` builds          TESTS       what `check` runs (executables that print TAP)
+#   FAST_TESTS   the part of TESTS that check-fast runs (without QEMU)
+#   LINT         phony targets of `lint`    BENCH       executables that `bench` runs
+.DEFAULT_GOAL := all
+MAKEFLAGS += -r
+SHELL := /bin/bash
+B ?= build
+CC := gcc
+AR := gcc-ar
+OPT ?= -O2 -g
+CSTD := -std=gnu11
+WARN := -Wall -Wextra -Werror -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes
+INC := -Iuapi -I. -Ilibgsched/include
+# SAN=address,undefined builds another tree with sanitizers
+ifneq ($(SAN),)
+B := build/san
+SANFLAGS := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+CPPFLAGS += $(INC) -D_GNU_SOURCE
+CFLAGS += $(CSTD) $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(SANFLAGS)
+LDFLAGS += $(SANFLAGS)
+
+LIBS :=
+PROGS :=
+TESTS :=
+FAST_TESTS :=
+LINT :=
+BENCH :=
+
+# $(call objs,a.c b.c): their object files
+objs = $(patsubst %.S,$(B)/obj/%.o,$(patsubst %.c,$(B)/obj/%.o,$(1)))
+
+include kmod/core/core.mk
+include rewriter/rewriter.mk
+include libgsched/libgsched.mk
+include gschedd/gschedd.mk
+include selftests/vgpu/vgpu.mk
+include selftests/selftests.mk
+include kmod/kmod.mk
+
+.PHONY: all check check-fast demo lint bench bench-gpu deps install clean
+all: $(LIBS) $(PROGS)
+
+$(B)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(B)/obj/%.o: %.S
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -c $< -o $@
+
+deps:
+	.ci/deps
+
+check: deps
+	+$(MAKE) check-built
+
+.PHONY: check-built
+check-built: all
+	+$(MAKE) $(TESTS)
+	selftests/run-tests $(TESTS)
+
+check-fast: all $(FAST_TESTS)
+	selftests/run-tests $(FAST_TESTS)
+
+lint: $(LINT)
+
+bench: all $(BENCH)
+	@set -e; for b in $(BENCH); do $$b; done
+
+clean:
+	rm -rf build
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

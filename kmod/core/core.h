@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The decision core: events in, actions out. No clock, no allocation, no locks, no I/O: the caller gives the time with
+ * every event, owns every object, and holds one lock per device around every call. Same events, same actions, always.
+ *
+ * Compiled into the module, into gschedd (the embedded arbiter) and into the tests. shim.h is the one file through which it
+ * takes list_head, u32, snprintf and so on from either world. The actions are called with the caller's lock held and
+ * must not call back into the core for the same device.
+ *
+ * Capacity is in units of 1/1024 CapSM throughout, time in ns, priorities 0..99 with the higher one more important.
+ */
+#ifndef GSCHED_CORE_H
+#define GSCHED_CORE_H
+
+#include "shim.h"
+#include <linux/gsched.h>
+
+struct gsc_device;
+struct gsc_group;
+struct gsc_client;
+struct gsc_task;
+
+/* Why a window changed, for events and tracepoints */
+enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
+
+/* Actions. Every one may be called during any event of the device. */
+struct gsc_ops {
+	/* The task may launch (GSC_GRANT: once) or its window changed: store task->window where the GPU reads it. */
+	void (*set_window)(struct gsc_task *task, enum gsc_change why);
+	/* The client's lease word is to be @lease (GSCHED_LEASE_*); contended etc. are in the client. */
+	void (*set_lease)(struct gsc_client *client, u32 lease);
+	/* Call gsc_tick at @when at the latest; 0: no need. Replaces the one before. */
+	void (*arm_timer)(struct gsc_device *dev, u64 when);
+	/* A task is over and its capacity back (complete, detach): for tracepoints and statistics. */
+	void (*done)(struct gsc_task *task);
+};
+
+/* How the capacity is shared out among active tasks: chosen per device at run time, like a block-layer elevator. */
+struct gsc_policy {
+	const char *name;
+	/*
+	 * Give every active task of @dev its allocation (task->want, units) out of what it demands. The allocator has
+	 * applied no limits yet; gsc_allocate() clips by every group's max, honours min and never goes above the device.
+	 * Called with the tasks in dev->tasks; may reorder that list, most important first. Required.
+	 */
+	void (*order)(struct gsc_device *dev, u64 now);
+	/*
+	 * A task ended: how long its capacity should stay free for its client's next one (ns, 0 no). Default 0.
+	 */
+	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
+};
+
+extern const struct gsc_policy gsc_policy_hpf;
+const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
+
+struct gsc_stats {
+	u64 usage;		/* unit-ns granted and used */
+	u64 ran_ns;		/* task time by the GPU's clock */
+	u64 tasks;		/* tasks ended */
+	u64 grants, evictions, growths;
+	u64 wait_ns;		/* submit to grant */
+	u64 cancelled;
+};
+
+struct gsc_group {
+	struct gsc_device *dev;
+	struct gsc_group *parent;	/* NULL: the root group */
+	struct list_head sibling, children;	/* by parent */
+	u32 max, min;			/* units; max GSC_MAX_UNLIMITED */
+	u32 weight, priority;
+	u32 clients;			/* attached directly */
+	u32 current_units;		/* granted now, with everything below */
+	struct gsc_stats stats;		/* with everything below */
+	/* scratch of the allocator */
+	u32 left, reserve;
+};
+#define GSC_MAX_UNLIMITED	U32_MAX
+
+enum gsc_task_state { GSC_TASK_NONE, GSC_TASK_WAITING, GSC_TASK_RUNNING };
+
+struct gsc_task {
+	struct gsc_client *client;
+	struct list_head node;		/* dev->tasks */
+	enum gsc_task_state state;
+	u32 slot, seq, tier, blocks_per_sm;
+	u64 blocks, predicted_ns, block_ns;
+	u64 window;			/* GSCHED_WINDOW(base, limit) */
+	u64 submitted, granted, changed, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
+	u64 usage;
+	/* scratch */
+	u32 demand, want, id;
+};
+
+struct gsc_client {
+	struct gsc_device *dev;
+	struct gsc_group *group;
+	struct list_head node;		/* dev->clients */
+	u32 flags;			/* GSCHED_ATTACH_* */
+	u32 lease, contended;
+	struct gsc_task task[GSCHED_SLOTS];
+	/* capacity kept free for its next task (the hold) */
+	u32 hold_units;
+	u64 hold_until;
+	u64 last_submit, interval;	/* smoothed time between submits */
+};
+
+struct gsc_device {
+	const struct gsc_ops *ops;
+	const struct gsc_policy *policy;
+	u32 sms;
+	u32 mode;			/* GSCHED_MODE_* in force */
+	s32 mode_set;			/* forced mode, -1 automatic: spatial if every client says MPS */
+	struct gsc_group root;
+	struct list_head clients, tasks;
+	u32 n_clients;
+	u64 now;			/* time of the last event: never goes back */
+	u64 timer;
+	u32 next_id;
+	u64 decisions;			/* runs of the allocator */
+};
+
+/* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
+int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */
+int gsc_group_init(struct gsc_group *group, struct gsc_group *parent);		/* -EINVAL nested too deep */
+int gsc_group_exit(struct gsc_group *group);		/* -EBUSY with children or clients */
+int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 now);
+void gsc_client_detach(struct gsc_client *client, u64 now);
+void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now);
+
+/*
+ * A task wants to run. Returns 0 if it may launch now, -EAGAIN if it waits (set_window(GSC_GRANT) follows), -EBUSY slot
+ * taken, -EINVAL numbers out of range. The errors leave no trace.
+ */
+int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+/* -EINVAL slot out of range, -ENOENT the slot does not hold seq */
+int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u64 now);
+void gsc_tick(struct gsc_device *dev, u64 now);
+
+int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
+int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);	/* -EINVAL unknown */
+
+/*
+ * The files of a group: one implementation of names and formats for configfs, the socket and gschedctl.
+ * store: NUL-terminated text, a trailing newline allowed; -EINVAL leaves the old value. A quota is "max" or a decimal
+ * number of CapSM, as fine as 1/1024 ("1.5"); max not 0, nothing above the device. show: text with a newline; length.
+ */
+enum gsc_file {
+	GSC_FILE_CAPSM_MAX, GSC_FILE_CAPSM_MIN, GSC_FILE_GPU_WEIGHT, GSC_FILE_GPU_PRIORITY,
+	GSC_FILE_CAPSM_CURRENT, GSC_FILE_GPU_STAT,
+	GSC_FILE_COUNT
+};
+extern const char *const gsc_file_name[GSC_FILE_COUNT];	/* "capsm.max" … */
+bool gsc_file_writable(enum gsc_file file);
+int gsc_file_find(const char *name);			/* -ENOENT */
+int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *text, u64 now);
+int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size);
+
+/* For tests and WARN_ON in debug builds: 0 if every invariant holds, else the number of the first that does not. */
+int gsc_check(const struct gsc_device *dev);
+
+#endif /* GSCHED_CORE_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libgsched: a program's connection to the arbiter of its GPU, whichever it is: the kernel module (/dev/gsched) or
+ * gschedd's embedded arbiter (a socket).
+ *
+ * Functions return 0 or a pointer, -1 or NULL with errno on failure. Nothing here prints, exits, or touches signals. A
+ * connection may be used by several threads at once, except gsched_close(). Times are ns, capacity 1/1024 CapSM.
+ */
+#ifndef GSCHED_H
+#define GSCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GSCHED_API __attribute__((visibility("default")))
+
+struct gsched;			/* a connection; owns its descriptor and mappings */
+
+enum gsched_backend { GSCHED_BACKEND_ANY, GSCHED_BACKEND_MODULE, GSCHED_BACKEND_DAEMON };
+
+struct gsched_open_opts {
+	size_t size;		/* sizeof(struct gsched_open_opts) */
+	enum gsched_backend backend;
+	const char *socket;	/* NULL: $GSCHED_SOCKET, else the default */
+};
+
+/*
+ * Connect. @opts may be NULL: the module if /dev/gsched is there and $GSCHED_BACKEND does not say "daemon", else the
+ * daemon. ENOENT, ECONNREFUSED: neither is there. EACCES.
+ */
+GSCHED_API struct gsched *gsched_open(const struct gsched_open_opts *opts);
+GSCHED_API void gsched_close(struct gsched *g);		/* NULL allowed; gives everything back */
+GSCHED_API enum gsched_backend gsched_backend(const struct gsched *g);
+/* A descriptor for poll(2): readable when gsched_event_read() has something. Owned by @g. */
+GSCHED_API int gsched_fd(const struct gsched *g);
+
+struct gsched_device_info {
+	uint64_t client_id;
+	unsigned int sms;
+	unsigned int mode;	/* 0 temporal, 1 spatial */
+	unsigned int priority;
+};
+
+/* Become a client of the device with this UUID. @mps: this process runs under MPS. ENOENT, EBUSY, EACCES. @info may be NULL. */
+GSCHED_API int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info);
+
+/* The mapped pages, valid until gsched_close(); layout in <linux/gsched.h> (struct gsched_arb_page, struct gsched_cl_page) */
+GSCHED_API const void *gsched_arb_page(const struct gsched *g, size_t *size);
+GSCHED_API void *gsched_cl_page(const struct gsched *g, size_t *size);
+
+struct gsched_task {
+	unsigned int slot, seq;
+	unsigned int tier;		/* 0 block, 1 slice, 2 launch */
+	unsigned int blocks_per_sm;
+	uint64_t blocks, predicted_ns, block_ns;
+	uint64_t window;		/* out */
+};
+
+/* Ask for a grant and wait for it. EINVAL, EBUSY, EINTR; ENODEV and EPIPE: the arbiter is gone, run unmanaged. */
+GSCHED_API int gsched_submit(struct gsched *g, struct gsched_task *task);
+/* Tell of a launch without waiting (lease NOTIFY). */
+GSCHED_API int gsched_submit_async(struct gsched *g, const struct gsched_task *task);
+GSCHED_API int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns, bool cancel);
+
+struct gsched_event_info {
+	unsigned int type;		/* 1 grant, 2 evict, 3 grow, 4 gone */
+	unsigned int slot, seq;
+	uint64_t window, time_ns;
+};
+
+/* The next event without waiting: 1 filled, 0 none, -1 error (EPIPE, ENODEV: the arbiter is gone). */
+GSCHED_API int gsched_event_read(struct gsched *g, struct gsched_event_info *event);
+
+/*
+ * Rewrite service (gschedd only, whichever arbiter): the twins of @image as PTX and their description as JSON
+ * (rewriter/gsr.h), both malloc'd and NUL-terminated, caller frees. ENOEXEC: refused, *json says why; ENOTCONN no daemon.
+ */
+GSCHED_API int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size, char **json);
+
+/* Administration, on either backend. @device NULL: the first. @group: "a/b", "" the root. Files: capsm.max … */
+GSCHED_API int gsched_group_create(struct gsched *g, const char *device, const char *group);
+GSCHED_API int gsched_group_delete(struct gsched *g, const char *device, const char *group);
+GSCHED_API int gsched_group_set(struct gsched *g, const char *device, const char *group, const char *file, const char *value);
+GSCHED_API int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file, char *buf, size_t size);
+GSCHED_API int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value);
+/* Everything as JSON text: devices, groups, clients, tasks. malloc'd, caller frees. */
+GSCHED_API char *gsched_status(struct gsched *g);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* GSCHED_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * gschedd's socket: SOCK_SEQPACKET, one message a packet, little more than the ioctls with a header in front.
+ *
+ * Request and reply: struct gsp_header, then the call's body (at most GSP_BODY_MAX bytes). The reply repeats type and
+ * cookie, has err = 0 or a positive errno, and the body as the call changed it. A SUBMIT with GSCHED_SUBMIT_NOWAIT and
+ * GSP_FLAG_ASYNC, and a COMPLETE with GSP_FLAG_ASYNC, get no reply. Events come unasked with type GSP_EVENT.
+ * ATTACH's reply carries two descriptors (SCM_RIGHTS): the arbiter's page (memfd, opened read-only), the client's page
+ * (memfd), in this order; the mmap offsets are 0. A connection attaches once; closing it gives everything back.
+ * The peer's identity is SO_PEERCRED. GSP_REWRITE and the GSP_GROUP_*, GSP_STATUS calls need no ATTACH.
+ */
+#ifndef GSCHED_PROTO_H
+#define GSCHED_PROTO_H
+
+#include <stdint.h>
+#include <linux/gsched.h>
+
+#define GSP_SOCKET_DEFAULT	"/run/gsched/gschedd.sock"	/* overridden by $GSCHED_SOCKET */
+#define GSP_BODY_MAX		4096
+#define GSP_MAX_FDS		2
+
+enum gsp_type {
+	/* 0x00 to 0x3f: the ioctl of that number with its structure as body */
+	GSP_INFO = 0x00, GSP_ATTACH = 0x03, GSP_SUBMIT = 0x04, GSP_COMPLETE = 0x05,
+	GSP_EVENT = 0x40,	/* gschedd to client: struct gsched_event */
+	GSP_REWRITE,		/* struct gsp_rewrite + one fd: memfd with the image; reply: memfd with twins' PTX, memfd with JSON */
+	GSP_GROUP_CREATE,	/* struct gsp_group: path. EEXIST, ENOENT parent, EINVAL name, EPERM */
+	GSP_GROUP_DELETE,	/* EBUSY */
+	GSP_GROUP_SET,		/* file = value */
+	GSP_GROUP_GET,		/* file; reply: value */
+	GSP_GROUP_BIND,		/* pid joins the group, and what it forks later: file "procs", value the pid */
+	GSP_STATUS,		/* no body; reply: one fd: memfd with JSON text */
+	GSP_DEVICE_SET,		/* struct gsp_group with path "", file "mode" or "policy" */
+};
+
+#define GSP_FLAG_ASYNC		1u
+
+struct gsp_header {
+	uint32_t type;
+	uint32_t cookie;
+	uint32_t err;
+	uint32_t flags;		/* GSP_FLAG_*; unknown: EOPNOTSUPP */
+};
+
+struct gsp_rewrite {
+	uint32_t size;
+	uint32_t flags;		/* must be 0 */
+	uint32_t arch;		/* 90 for sm_90 */
+	uint32_t __reserved;
+	uint64_t image_size;
+};
+
+struct gsp_group {
+	uint32_t size;
+	uint32_t flags;		/* must be 0 */
+	char device[GSCHED_NAME_SIZE];	/* "" the first */
+	char path[256];		/* "a/b" below the root group, "" the root group */
+	char file[32];		/* "capsm.max" … */
+	char value[3072];	/* set: new value; get: reply. NUL-terminated */
+};
+
+#endif /* GSCHED_PROTO_H */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a rewritten kernel, the process that launches it and the arbiter's page agree on.
+ *
+ * A rewritten kernel "K" is the entry "K" GSR_SUFFIX. It has K's parameters and one more at the end, struct gsr_launch
+ * by value (align 16). It is launched with any number of thread blocks in x (the workers; y = z = 1), K's block size and
+ * K's dynamic shared memory. Offsets below are written into PTX by the rewriter, so they are fixed by assertion.
+ *
+ * A worker's life. Thread 0 does all of it; the others wait at barrier 0 and read what it wrote to shared memory.
+ *  1. start: claim a place on this SM: the lowest clear bit of control.sm_slots[%smid]. position = smid * 1024 +
+ *     bit * weight. The first worker of the task (by compare-and-swap on control.started) stamps stat.start_ns.
+ *  2. scheduling point: load control.relay and control.next_poll (16 bytes, one L2 access). If %globaltimer is past
+ *     next_poll, swap it for now + poll_ns; who wins reads the window from the page (launch.window, host memory,
+ *     volatile) into control.relay, and stores the limit to stat.seen_limit if it changed. If the window excludes
+ *     this worker's position: leave early.
+ *  3. fetch n block-tasks: i = atom.add(control.next, n). i >= total: leave. n aims at fetch_ns of work by measured time
+ *     of the last fetch, at most launch.fetch_max, at most half of an even share of what is left, at least 1.
+ *  4. run the body for i .. min(i + n, total) - 1, then 2.
+ *  5. leave: clear the bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
+ *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
+ *     A worker that left early adds 1 to stat.left (red on host memory) after everything else.
+ * The launcher zeroes the control block before a slot is used again, and only when stat.retired == seq and all its wings
+ * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch.
+ */
+#ifndef GSR_ABI_H
+#define GSR_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GSR_SUFFIX		"__gsched"
+#define GSR_ABI_VERSION		1	/* part of every cache key */
+#define GSR_SMS_MAX		1024
+
+/* struct gsr_launch: the extra parameter */
+struct gsr_launch {
+	uint64_t control;	/* device address of struct gsr_control */
+	uint64_t window;	/* device address of the gsched_arb_slot.window word of the task's slot */
+	uint64_t stat;		/* device address of the task's struct gsched_cl_slot */
+	uint32_t grid[3];	/* the original grid: what %nctaid reads */
+	uint32_t seq;		/* the task's number */
+	uint32_t weight;	/* capacity units of one worker: 1024 / blocks per SM, rounded down */
+	uint32_t poll_ns;	/* least time between two reads of the page */
+	uint32_t fetch_ns;	/* work to aim at in one fetch */
+	uint32_t fetch_max;	/* most block-tasks of one fetch */
+	uint32_t workers;	/* workers of a full launch: for the even share */
+	uint32_t flags;		/* GSR_LAUNCH_* */
+};
+
+#define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
+
+/* struct gsr_control: device memory, 128-byte aligned, one a slot. Hot words on lines of their own */
+struct gsr_control {
+	uint64_t relay;		/* the window as last read from the page */
+	uint64_t next_poll;	/* %globaltimer of the next read */
+	uint8_t pad0[112];
+	uint64_t next;		/* next block-task */
+	uint8_t pad1[120];
+	uint64_t done;		/* block-tasks done, counted once a worker */
+	uint32_t gate;		/* seq when all are done: cuStreamWaitValue32 waits for it */
+	uint32_t started;
+	uint8_t pad2[112];
+	uint32_t sm_slots[GSR_SMS_MAX];	/* places taken, by %smid */
+};
+
+#ifdef __cplusplus
+#define GSR_ASSERT(c) static_assert(c, #c)
+#else
+#define GSR_ASSERT(c) _Static_assert(c, #c)
+#endif
+GSR_ASSERT(sizeof(struct gsr_launch) == 64);
+GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
+GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
+GSR_ASSERT(offsetof(struct gsr_control, next) == 128);
+GSR_ASSERT(offsetof(struct gsr_control, done) == 256);
+GSR_ASSERT(offsetof(struct gsr_control, gate) == 264);
+GSR_ASSERT(offsetof(struct gsr_control, sm_slots) == 384);
+
+#endif /* GSR_ABI_H */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The rewriter's interface: PTX in, PTX with persistent, preemptible twins out, and a description of every kernel.
+ *
+ * No global state: calls on different objects may run in different threads. Nothing here prints, exits or reads the
+ * environment. Errors come back as a status and a message "NAME:LINE:COLUMN: what; remedy" in struct gsr_error.
+ */
+#ifndef GSR_H
+#define GSR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "abi.h"
+
+enum gsr_status {
+	GSR_OK = 0,
+	GSR_ERR_SYNTAX,		/* not PTX as we know it */
+	GSR_ERR_FORMAT,		/* not a fat binary, or a lying one */
+	GSR_ERR_NOMEM,
+	GSR_ERR_LIMIT,		/* larger than we are willing to take */
+	GSR_ERR_NO_PTX,		/* machine code only */
+	GSR_ERR_UNSUPPORTED,	/* no kernel could be rewritten */
+};
+
+struct gsr_error {
+	enum gsr_status status;
+	unsigned int line, column;	/* 1-based, 0 none */
+	char message[256];		/* file, line, what, remedy */
+};
+
+enum gsr_tier { GSR_TIER_BLOCK = 0, GSR_TIER_SLICE = 1, GSR_TIER_LAUNCH = 2 };	/* = GSCHED_TIER_* */
+
+/* One kernel of a module. Strings live as long as the gsr_rewrite. */
+struct gsr_kernel {
+	const char *name;		/* mangled, as in PTX */
+	enum gsr_tier tier;
+	const char *reason;		/* why this tier; "rewritten" for tier block */
+	unsigned int params;		/* number of original parameters */
+	size_t param_size;		/* bytes of the original parameter buffer */
+	size_t launch_offset;		/* offset of struct gsr_launch in the new parameter buffer */
+	unsigned int barriers;		/* barrier instructions in the body (and in what it calls) */
+	unsigned int returns;		/* returns and exits turned into jumps */
+	bool early_return;		/* threads may finish while others still use barriers */
+	unsigned int static_shared;	/* bytes added */
+	unsigned int inserted;		/* instructions inserted */
+};
+
+struct gsr_rewrite {
+	char *ptx;			/* NUL-terminated: the twins only, a module of its own; NULL if there are none */
+	size_t ptx_size;		/* without the NUL */
+	struct gsr_kernel *kernels;	/* every entry of the input, in its order */
+	unsigned int n_kernels;
+	void *arena;			/* private */
+};
+
+struct gsr_options {
+	size_t size;			/* sizeof(struct gsr_options) */
+	const char *name;		/* for messages; NULL "<ptx>" */
+	size_t max_input;		/* 0: 256 MiB */
+};
+
+/*
+ * Rewrite one PTX module. @ptx needs no NUL. On GSR_OK @out is filled and owned by the caller (gsr_rewrite_free); kernels
+ * that cannot be rewritten are listed with tier launch and the reason. On any other status @out is zeroed.
+ */
+enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_options *opts,
+				struct gsr_rewrite *out, struct gsr_error *err);
+void gsr_rewrite_free(struct gsr_rewrite *rw);
+
+/* The description as JSON text (malloc'd, caller frees) and back: what the cache and the daemon's protocol carry. */
+char *gsr_rewrite_to_json(const struct gsr_rewrite *rw);
+enum gsr_status gsr_rewrite_from_json(const char *json, size_t size, struct gsr_rewrite *out, struct gsr_error *err);
+
+/*
+ * Module images: what cuModuleLoadData, cuLibraryLoadData take: PTX text, a fat binary (0xBA55ED50), its wrapper
+ * (0x466243b1), or machine code (ELF).
+ */
+enum gsr_image_kind { GSR_IMAGE_UNKNOWN, GSR_IMAGE_PTX, GSR_IMAGE_FATBIN, GSR_IMAGE_WRAPPER, GSR_IMAGE_ELF };
+
+/*
+ * @max bounds every read. For images whose length the caller does not know (cuModuleLoadData passes none) give SIZE_MAX
+ * for PTX and fat binaries: the length is then taken from the NUL or the header.
+ */
+enum gsr_image_kind gsr_image_kind(const void *image, size_t max);
+size_t gsr_image_size(const void *image, size_t max);	/* 0 unknown */
+
+/*
+ * The best PTX of an image for @arch (90 for sm_90): the highest target not above it. malloc'd and NUL-terminated, caller
+ * frees. Reads uncompressed, lz4 and zstd entries. GSR_ERR_NO_PTX if there is machine code only.
+ */
+enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx, size_t *size,
+			      struct gsr_error *err);
+
+#endif /* GSR_H */

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * gsched: several CUDA programs on one GPU, under quotas and priorities.
+ *
+ * This is the whole ABI between a client (one process on one device) and the arbiter that decides for the device.
+ * The arbiter is the kernel module, reached through /dev/gsched, or gschedd's embedded arbiter, reached through a
+ * SOCK_SEQPACKET socket that carries the same structures (libgsched/proto.h).
+ *
+ * Rules of every call
+ *  - Each structure begins with `size`, set by the caller to the sizeof it was compiled with. A shorter structure than
+ *    the arbiter's is completed with zeroes, a longer one is taken if its tail is zero.
+ *  - Errors: ENOTTY no such call; EFAULT bad pointer; EINVAL size too small, or a number out of range; E2BIG the unknown
+ *    tail is not zero; EOPNOTSUPP unknown flag or a reserved field not zero; ENOENT no such device; EBUSY already
+ *    attached, or the slot is in use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first;
+ *    EAGAIN would wait; ENODEV the device went away.
+ *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity of one SM.
+ *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as an index.
+ */
+#ifndef _UAPI_LINUX_GSCHED_H
+#define _UAPI_LINUX_GSCHED_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define GSCHED_DEVICE_NODE	"/dev/gsched"
+
+#define GSCHED_CAPSM		1024	/* capacity units in one CapSM */
+#define GSCHED_SLOTS		64	/* task slots of a client */
+#define GSCHED_SMS_MAX		1024	/* most SMs of a device */
+#define GSCHED_UUID_SIZE	16
+#define GSCHED_NAME_SIZE	32
+
+#define GSCHED_IOC_TYPE		0xE7
+#define GSCHED_IOC_INFO		_IO(GSCHED_IOC_TYPE, 0x00)	/* struct gsched_info */
+#define GSCHED_IOC_DEVICE_ADD	_IO(GSCHED_IOC_TYPE, 0x01)	/* struct gsched_device_add, CAP_SYS_ADMIN */
+#define GSCHED_IOC_DEVICE_DEL	_IO(GSCHED_IOC_TYPE, 0x02)	/* struct gsched_device_del, CAP_SYS_ADMIN */
+#define GSCHED_IOC_ATTACH	_IO(GSCHED_IOC_TYPE, 0x03)	/* struct gsched_attach */
+#define GSCHED_IOC_SUBMIT	_IO(GSCHED_IOC_TYPE, 0x04)	/* struct gsched_submit */
+#define GSCHED_IOC_COMPLETE	_IO(GSCHED_IOC_TYPE, 0x05)	/* struct gsched_complete */
+
+/* struct gsched_info.features */
+#define GSCHED_FEATURE_LEASE	(1ULL << 0)	/* the lease word is used */
+#define GSCHED_FEATURE_HPF	(1ULL << 1)	/* policy HPF (FLEP 5.2.1) */
+
+/**
+ * struct gsched_info - what this arbiter can do
+ * @size: sizeof(struct gsched_info)
+ * @flags: in: must be 0
+ * @features: out: GSCHED_FEATURE_*
+ * @devices: out: number of devices known
+ * @__reserved: must be 0
+ */
+struct gsched_info {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 features;
+	__u32 devices;
+	__u32 __reserved;
+};
+
+/**
+ * struct gsched_device_add - make a GPU known to the arbiter
+ * @size: sizeof(struct gsched_device_add)
+ * @flags: must be 0
+ * @uuid: the CUDA device's UUID (cuDeviceGetUuid). EEXIST if known already with the same @name and @sms, or if the
+ *	name is taken
+ * @name: NUL-terminated, [a-z0-9_-]+, the name in configfs and sysfs, e.g. "gpu0"
+ * @sms: number of SMs, 1 to GSCHED_SMS_MAX
+ * @__reserved: must be 0
+ */
+struct gsched_device_add {
+	__u32 size;
+	__u32 flags;
+	__u8 uuid[GSCHED_UUID_SIZE];
+	char name[GSCHED_NAME_SIZE];
+	__u32 sms;
+	__u32 __reserved;
+};
+
+/**
+ * struct gsched_device_del - forget a GPU
+ * @size: sizeof(struct gsched_device_del)
+ * @flags: must be 0
+ * @uuid: which one. EBUSY while a client is attached or a group below it exists
+ */
+struct gsched_device_del {
+	__u32 size;
+	__u32 flags;
+	__u8 uuid[GSCHED_UUID_SIZE];
+};
+
+/* struct gsched_attach.flags */
+#define GSCHED_ATTACH_MPS	(1U << 0)	/* this process runs under MPS: the device can be shared in space */
+#define GSCHED_ATTACH__ALL	(GSCHED_ATTACH_MPS)
+
+/* How a device is shared (FLEP 4.1): sysfs `mode`, struct gsched_arb_header.mode */
+#define GSCHED_MODE_TEMPORAL	0	/* one client at a time: no MPS */
+#define GSCHED_MODE_SPATIAL	1	/* clients side by side on SM windows */
+
+/**
+ * struct gsched_attach - become a client of a device
+ * @size: sizeof(struct gsched_attach)
+ * @flags: GSCHED_ATTACH_*
+ * @uuid: in: the CUDA device's UUID. ENOENT if it was not added
+ * @client_id: out: unique on this arbiter
+ * @arb_offset: out: mmap offset of the arbiter's page, to be mapped PROT_READ, MAP_SHARED
+ * @arb_size: out: its length in bytes (sizeof(struct gsched_arb_page))
+ * @cl_offset: out: mmap offset of the client's page, to be mapped PROT_READ|PROT_WRITE, MAP_SHARED
+ * @cl_size: out: its length in bytes (sizeof(struct gsched_cl_page))
+ * @sms: out: SMs of the device
+ * @mode: out: GSCHED_MODE_* at this moment; the header of the arbiter's page has it later
+ * @priority: out: gpu.priority of the group, for the choice of stream priorities
+ * @__reserved: must be 0
+ *
+ * The group is the deepest one that is bound to the process (procs, also through its ancestors) or to its cgroup; else
+ * the root group. Both mappings may be pinned for long (pin_user_pages_fast with FOLL_LONGTERM), as CUDA does.
+ */
+struct gsched_attach {
+	__u32 size;
+	__u32 flags;
+	__u8 uuid[GSCHED_UUID_SIZE];
+	__aligned_u64 client_id;
+	__aligned_u64 arb_offset;
+	__aligned_u64 arb_size;
+	__aligned_u64 cl_offset;
+	__aligned_u64 cl_size;
+	__u32 sms;
+	__u32 mode;
+	__u32 priority;
+	__u32 __reserved;
+};
+
+/* What can be done with a running kernel: gsched_submit.tier */
+#define GSCHED_TIER_BLOCK	0	/* rewritten: preemptible at block-task ends */
+#define GSCHED_TIER_SLICE	1	/* opaque, confined to an SM partition */
+#define GSCHED_TIER_LAUNCH	2	/* opaque, scheduled whole */
+
+/* struct gsched_submit.flags */
+#define GSCHED_SUBMIT_NOWAIT	(1U << 0)	/* EAGAIN instead of waiting; the task stays queued, EVENT_GRANT follows */
+#define GSCHED_SUBMIT__ALL	(GSCHED_SUBMIT_NOWAIT)
+
+/**
+ * struct gsched_submit - ask to launch a task, and wait until it may
+ * @size: sizeof(struct gsched_submit)
+ * @flags: GSCHED_SUBMIT_*
+ * @slot: 0 .. GSCHED_SLOTS - 1. EBUSY while another task is in it
+ * @seq: the client's number of this task, not 0
+ * @tier: GSCHED_TIER_*
+ * @blocks_per_sm: M: how many blocks of this kernel an SM hosts, 1 .. 32 (SMGuard 4.1)
+ * @blocks: block-tasks of the grid, not 0
+ * @predicted_ns: predicted time alone on the device (T_e of FLEP 5.2.1), 0 unknown
+ * @block_ns: predicted time of one block-task: bounds the eviction delay. 0 unknown
+ * @window: out: base and limit granted, as in struct gsched_arb_slot
+ *
+ * Returns 0 once the task may launch. With GSCHED_SUBMIT_NOWAIT: 0 or EAGAIN. A signal: EINTR and the task is
+ * withdrawn.
+ */
+struct gsched_submit {
+	__u32 size;
+	__u32 flags;
+	__u32 slot;
+	__u32 seq;
+	__u32 tier;
+	__u32 blocks_per_sm;
+	__aligned_u64 blocks;
+	__aligned_u64 predicted_ns;
+	__aligned_u64 block_ns;
+	__aligned_u64 window;
+};
+
+/* struct gsched_complete.flags */
+#define GSCHED_COMPLETE_CANCEL	(1U << 0)	/* the launch failed or was never made: account nothing */
+#define GSCHED_COMPLETE__ALL	(GSCHED_COMPLETE_CANCEL)
+
+/**
+ * struct gsched_complete - a task ended
+ * @size: sizeof(struct gsched_complete)
+ * @flags: GSCHED_COMPLETE_*
+ * @slot: the slot; EINVAL out of range
+ * @seq: the task; ENOENT if the slot does not hold it
+ * @ran_ns: time it ran by the GPU's clock, 0 unknown. A hint: bounded by the wall time since the grant
+ */
+struct gsched_complete {
+	__u32 size;
+	__u32 flags;
+	__u32 slot;
+	__u32 seq;
+	__aligned_u64 ran_ns;
+};
+
+/* struct gsched_event.type */
+#define GSCHED_EVENT_GRANT	1	/* a task that waited may launch */
+#define GSCHED_EVENT_EVICT	2	/* the limit of a running task went down, or its window moved */
+#define GSCHED_EVENT_GROW	3	/* the limit of a running task went up: launch a wing */
+#define GSCHED_EVENT_GONE	4	/* the device was removed: run unmanaged */
+
+/**
+ * struct gsched_event - one event; read(2) returns a whole number of them, poll(2) says POLLIN when there is one
+ * @type: GSCHED_EVENT_*
+ * @slot: whose
+ * @seq: task
+ * @__reserved: 0
+ * @window: the window now, as in struct gsched_arb_slot
+ * @time_ns: CLOCK_MONOTONIC of the decision
+ *
+ * Events of one slot coalesce: only the last state is kept until it is read, so none is ever lost.
+ * read(2): EINVAL if the buffer is smaller than one event, EAGAIN with O_NONBLOCK.
+ */
+struct gsched_event {
+	__u32 type;
+	__u32 slot;
+	__u32 seq;
+	__u32 __reserved;
+	__aligned_u64 window;
+	__aligned_u64 time_ns;
+};
+
+/*
+ * Pages
+ *
+ * A window is the part of the device that a task may use: a worker at position p (its SM's %smid * GSCHED_CAPSM plus its
+ * place on that SM * weight, weight = GSCHED_CAPSM / blocks_per_sm) may run while
+ *	base <= p  and  p + weight <= base + limit.
+ * One 64-bit word, so that the GPU reads it whole.
+ */
+#define GSCHED_WINDOW(base, limit)	(((__u64)(base) << 32) | (__u32)(limit))
+#define GSCHED_WINDOW_BASE(w)		((__u32)((__u64)(w) >> 32))
+#define GSCHED_WINDOW_LIMIT(w)		((__u32)(w))
+
+/* struct gsched_arb_header.lease */
+#define GSCHED_LEASE_NONE	0	/* submit and wait for the grant */
+#define GSCHED_LEASE_NOTIFY	1	/* launch at once, then submit (NOWAIT): nobody running is more important */
+#define GSCHED_LEASE_FREE	2	/* launch without submit: no one else is on the device */
+
+/**
+ * struct gsched_arb_header - first page of the arbiter's mapping, written by the arbiter only
+ * @lease: GSCHED_LEASE_*. A client that launches on LEASE_FREE first stores seq, blocks and predicted_ns in its slot,
+ *	then a full fence, then reads @lease again. The arbiter stores @lease, then a full fence, then reads the slots: so
+ *	a launch is either seen by the arbiter or submitted by the client.
+ * @mode: GSCHED_MODE_*
+ * @sms: SMs of the device
+ * @contended: number of other clients that are active
+ * @priority: gpu.priority of the group now
+ * @top_priority: highest gpu.priority among the attached clients
+ */
+struct gsched_arb_header {
+	__u32 lease;
+	__u32 mode;
+	__u32 sms;
+	__u32 contended;
+	__u32 priority;
+	__u32 top_priority;
+	__u32 __reserved[1018];
+};
+
+/**
+ * struct gsched_arb_slot - limits of one task slot, one cache line; the GPU reads @window
+ * @window: GSCHED_WINDOW(base, limit) of the task in the slot. While the slot is empty: what a leased launch may use
+ * @generation: counts changes of @window
+ */
+struct gsched_arb_slot {
+	__aligned_u64 window;
+	__u32 generation;
+	__u32 __reserved[13];
+};
+
+struct gsched_arb_page {
+	struct gsched_arb_header header;
+	struct gsched_arb_slot slot[GSCHED_SLOTS];
+};
+
+/**
+ * struct gsched_cl_slot - one task slot as the client and its GPU report it, one cache line
+ * @seq: client: the task in the slot, 0 none
+ * @retired: the stream: seq of the last task whose launch ended and whose done gate opened
+ * @launched: client: workers launched for the task, wings included. 0 for a task that is not tier block
+ * @left: GPU: workers that left before the end, because the window excluded them
+ * @seen_limit: GPU: the limit that the running kernel acts on
+ * @wings_retired: the wing streams: wings of the task that ended
+ * @blocks: client: block-tasks of the grid
+ * @predicted_ns: client: as in struct gsched_submit
+ * @start_ns: GPU: %globaltimer at the first worker's start, 0 not started
+ * @end_ns: GPU: %globaltimer when the last block-task was done, 0 not ended
+ * @finished: GPU: seq, when the last block-task was done
+ * @tier: client: GSCHED_TIER_*
+ */
+struct gsched_cl_slot {
+	__u32 seq;
+	__u32 retired;
+	__u32 launched;
+	__u32 left;
+	__u32 seen_limit;
+	__u32 wings_retired;
+	__aligned_u64 blocks;
+	__aligned_u64 predicted_ns;
+	__aligned_u64 start_ns;
+	__aligned_u64 end_ns;
+	__u32 finished;
+	__u32 tier;
+};
+
+/**
+ * struct gsched_cl_header - first page of the client's mapping, written by the client only
+ * @managed: launches that gsched managed, by tier
+ * @unmanaged: launches forwarded without management
+ * @wings: wings launched
+ * @why: NUL-terminated: why this client, or its last kernel, is not managed as well as it could be
+ */
+struct gsched_cl_header {
+	__aligned_u64 managed[3];
+	__aligned_u64 unmanaged;
+	__aligned_u64 wings;
+	char why[256];
+	__u32 __reserved[950];
+};
+
+struct gsched_cl_page {
+	struct gsched_cl_header header;
+	struct gsched_cl_slot slot[GSCHED_SLOTS];
+};
+
+#endif /* _UAPI_LINUX_GSCHED_H */
