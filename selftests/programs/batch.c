@@ -4,14 +4,15 @@
 
 int main(int argc, char **argv)
 {
-	enum { BLOCKS, THREADS, ITERS, KERNELS, CALIBRATE, HIGH };
+	enum { BLOCKS, THREADS, ITERS, KERNELS, CALIBRATE, HIGH, WAVE };
 	static const struct option options[] = {
 		{ "blocks", required_argument, NULL, BLOCKS }, { "threads", required_argument, NULL, THREADS },
 		{ "iters", required_argument, NULL, ITERS }, { "kernels", required_argument, NULL, KERNELS },
 		{ "calibrate-us", required_argument, NULL, CALIBRATE }, { "high-priority", no_argument, NULL, HIGH },
+		{ "print-wave", no_argument, NULL, WAVE },
 		{ 0 },
 	};
-	unsigned int blocks = 4096, threads = 256, iters = 1000, kernels = 10, us = 0, high = 0;
+	unsigned int blocks = 4096, threads = 256, iters = 1000, kernels = 10, us = 0, high = 0, wave = 0;
 	struct dev_buf *out;
 	uint64_t begin, end, first;
 	int c;
@@ -24,10 +25,16 @@ int main(int argc, char **argv)
 		case KERNELS: kernels = number(optarg, "kernels"); break;
 		case CALIBRATE: us = number(optarg, "calibrate-us"); break;
 		case HIGH: high = 1; break;
+		case WAVE: wave = 1; break;
 		default: return 2;
 		}
 	}
 	dev_init(argv[0], (int)high);
+	if (wave) {
+		/* blocks that the device hosts at once */
+		printf("%u\n", dev_sms() * dev_blocks_per_sm(threads));
+		return 0;
+	}
 	if (us) {
 		printf("%u\n", calibrate(dev_sms() * dev_blocks_per_sm(threads), threads, us));
 		return 0;
