@@ -1,2 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 include selftests/programs/programs.mk
+
+# The main job, as `make demo` runs it: on the simulated GPU with the embedded arbiter, then with the module in QEMU
+.PHONY: demo
+demo: deps
+	+$(MAKE) demo-built
+.PHONY: demo-built
+demo-built: all modules
+	selftests/demo/demo daemon drv
+	@echo
+	@echo "The same with the kernel module, in QEMU (without KVM this takes a few minutes):"
+	selftests/demo/qemu
+
+$(B)/test/demo-daemon-%: selftests/demo/tap
+	@mkdir -p $(@D)
+	printf '#!/bin/sh\nexec selftests/demo/tap daemon %s\n' $* >$@
+	chmod +x $@
+
+FAST_TESTS += $(B)/test/demo-daemon-drv
+TESTS += $(B)/test/demo-daemon-drv $(B)/test/demo-daemon-rt
