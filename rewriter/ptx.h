@@ -2,7 +2,8 @@
 /*
  * PTX in memory: what the lexer and parser make, the passes change, the printer writes and vgpu executes.
  * All of it lives in one arena a module; strings are interned, so equal names are equal pointers within a module.
- * The tree keeps everything that was written: print(parse(x)) differs from x in white space and comments only.
+ * The tree keeps everything that was written: print(parse(x)) differs from x in white space and comments only (and a
+ * declaration of several names is written as several).
  */
 #ifndef GSR_PTX_H
 #define GSR_PTX_H
@@ -35,9 +36,12 @@ enum gsr_operand_kind {
 struct gsr_operand {
 	enum gsr_operand_kind kind;
 	bool negated;			/* !p, -r */
+	bool minus;			/* negated was written - */
+	bool indexed;			/* ADDR written a[i]: items[0] is a, items[1] the index */
 	char component;			/* 'x' 'y' 'z' 'w', 'h' etc. of %tid.x; 0 none */
 	const char *name;		/* REG, SYM */
-	const char *text;		/* constants as written */
+	const char *selector;		/* longer than a character: r1.h0, r1.b3 of video instructions; else NULL */
+	const char *text;		/* constants as written; SYM, ADDR: the offset as written ("+-4"); NULL: print ival */
 	int64_t ival;			/* INT: value; SYM, ADDR: offset */
 	uint64_t bits;			/* F32, F64 */
 	struct gsr_operand *items;	/* VEC, PAIR, LIST; ADDR: items[0] is the base, items[1] further coordinates */

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The arena: chunks that grow up to 1 MiB, and a hash table of interned strings whose memory is in the chunks too. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "arena.h"
+
+#define CHUNK_FIRST	(16u << 10)
+#define CHUNK_MAX	(1u << 20)
+
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	max_align_t data[];
+};
+
+struct interned {
+	struct interned *next;
+	unsigned long mark;
+	uint32_t hash;
+	uint32_t len;
+	char text[];
+};
+
+struct gsr_arena {
+	struct chunk *chunks;
+	size_t next_size;
+	jmp_buf *escape;
+	struct interned **table;	/* malloc'd, n_table is a power of two */
+	size_t n_table, n_interned;
+};
+
+struct gsr_arena *gsr_arena_new(void)
+{
+	struct gsr_arena *a = calloc(1, sizeof(*a));
+
+	if (a)
+		a->next_size = CHUNK_FIRST;
+	return a;
+}
+
+void gsr_arena_free(struct gsr_arena *a)
+{
+	struct chunk *c, *next;
+
+	if (!a)
+		return;
+	for (c = a->chunks; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(a->table);
+	free(a);
+}
+
+void gsr_arena_escape(struct gsr_arena *a, jmp_buf *escape)
+{
+	a->escape = escape;
+}
+
+static void no_memory(struct gsr_arena *a)
+{
+	if (!a->escape)
+		abort();
+	longjmp(*a->escape, 1);
+}
+
+void *gsr_alloc(struct gsr_arena *a, size_t size)
+{
+	struct chunk *c = a->chunks;
+	void *p;
+
+	if (size > SIZE_MAX / 2)
+		no_memory(a);
+	size = (size + 15) & ~(size_t)15;
+	if (!c || c->size - c->used < size) {
+		size_t want = size > a->next_size ? size : a->next_size;
+
+		c = malloc(sizeof(*c) + want);
+		if (!c)
+			no_memory(a);
+		c->used = 0;
+		c->size = want;
+		/* an allocation of its own must not hide the free rest of the current chunk */
+		if (a->chunks && want == size) {
+			c->next = a->chunks->next;
+			a->chunks->next = c;
+		} else {
+			c->next = a->chunks;
+			a->chunks = c;
+		}
+		if (a->next_size < CHUNK_MAX)
+			a->next_size *= 2;
+	}
+	p = (char *)c->data + c->used;
+	c->used += size;
+	return memset(p, 0, size);
+}
+
+void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		no_memory(a);
+	return gsr_alloc(a, bytes);
+}
+
+char *gsr_strndup(struct gsr_arena *a, const char *s, size_t n)
+{
+	char *p = gsr_alloc(a, n + 1);
+
+	memcpy(p, s, n);
+	return p;
+}
+
+char *gsr_sprintf(struct gsr_arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		no_memory(a);
+	p = gsr_alloc(a, (size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return p;
+}
+
+static uint32_t hash_bytes(const char *s, size_t n)
+{
+	uint32_t h = 2166136261u;
+
+	while (n--)
+		h = (h ^ (unsigned char)*s++) * 16777619u;
+	return h;
+}
+
+static void grow_table(struct gsr_arena *a)
+{
+	size_t n = a->n_table ? a->n_table * 2 : 256, i;
+	struct interned **table = calloc(n, sizeof(*table)), *e, *next;
+
+	if (!table)
+		no_memory(a);
+	for (i = 0; i < a->n_table; i++) {
+		for (e = a->table[i]; e; e = next) {
+			next = e->next;
+			e->next = table[e->hash & (n - 1)];
+			table[e->hash & (n - 1)] = e;
+		}
+	}
+	free(a->table);
+	a->table = table;
+	a->n_table = n;
+}
+
+const char *gsr_intern(struct gsr_arena *a, const char *s, size_t n)
+{
+	uint32_t h = hash_bytes(s, n);
+	struct interned *e;
+
+	if (n > UINT32_MAX / 2)
+		no_memory(a);
+	if (a->n_interned >= a->n_table)
+		grow_table(a);
+	for (e = a->table[h & (a->n_table - 1)]; e; e = e->next)
+		if (e->hash == h && e->len == n && !memcmp(e->text, s, n))
+			return e->text;
+	e = gsr_alloc(a, sizeof(*e) + n + 1);
+	e->hash = h;
+	e->len = (uint32_t)n;
+	memcpy(e->text, s, n);
+	e->next = a->table[h & (a->n_table - 1)];
+	a->table[h & (a->n_table - 1)] = e;
+	a->n_interned++;
+	return e->text;
+}
+
+const char *gsr_intern_str(struct gsr_arena *a, const char *s)
+{
+	return gsr_intern(a, s, strlen(s));
+}
+
+unsigned long *gsr_intern_mark(const char *s)
+{
+	return &((struct interned *)(s - offsetof(struct interned, text)))->mark;
+}

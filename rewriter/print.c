@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The printer: what the tree says, one statement a line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ptx.h"
+
+struct text {
+	char *buf;
+	size_t len, room;
+	bool failed;
+};
+
+static void put_bytes(struct text *t, const char *s, size_t n)
+{
+	size_t room;
+	char *grown;
+
+	if (t->failed)
+		return;
+	if (t->room - t->len <= n) {
+		room = (t->room + n + 64) * 2;
+		grown = realloc(t->buf, room);
+		if (!grown) {
+			t->failed = true;
+			return;
+		}
+		t->buf = grown;
+		t->room = room;
+	}
+	memcpy(t->buf + t->len, s, n);
+	t->len += n;
+	t->buf[t->len] = 0;
+}
+
+static void put(struct text *t, const char *s)
+{
+	put_bytes(t, s, strlen(s));
+}
+
+static void put_dot(struct text *t, const char *s)
+{
+	put(t, ".");
+	put(t, s);
+}
+
+static void put_int(struct text *t, int64_t v)
+{
+	char buf[32];
+
+	snprintf(buf, sizeof(buf), "%lld", (long long)v);
+	put(t, buf);
+}
+
+static void put_operand(struct text *t, const struct gsr_operand *o);
+
+static void put_items(struct text *t, const struct gsr_operand *o, const char *separator)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->n_items; i++) {
+		if (i)
+			put(t, separator);
+		put_operand(t, &o->items[i]);
+	}
+}
+
+static void put_offset(struct text *t, const struct gsr_operand *o)
+{
+	if (o->text) {
+		put(t, o->text);
+	} else if (o->ival) {
+		put(t, "+");
+		put_int(t, o->ival);
+	}
+}
+
+static void put_constant(struct text *t, const struct gsr_operand *o)
+{
+	char buf[32];
+
+	if (o->text) {
+		put(t, o->text);
+	} else if (o->kind == GSR_OPND_INT) {
+		put_int(t, o->ival);
+	} else {
+		if (o->kind == GSR_OPND_F32)
+			snprintf(buf, sizeof(buf), "0f%08X", (unsigned int)o->bits);
+		else
+			snprintf(buf, sizeof(buf), "0d%016llX", (unsigned long long)o->bits);
+		put(t, buf);
+	}
+}
+
+static void put_operand(struct text *t, const struct gsr_operand *o)
+{
+	if (o->negated)
+		put(t, o->minus ? "-" : "!");
+	switch (o->kind) {
+	case GSR_OPND_REG:
+	case GSR_OPND_SYM:
+		put(t, o->name);
+		if (o->component) {
+			put(t, ".");
+			put_bytes(t, &o->component, 1);
+		} else if (o->selector) {
+			put_dot(t, o->selector);
+		}
+		put_offset(t, o);
+		break;
+	case GSR_OPND_INT:
+	case GSR_OPND_F32:
+	case GSR_OPND_F64:
+		put_constant(t, o);
+		break;
+	case GSR_OPND_ADDR:
+		if (o->indexed) {
+			put_operand(t, &o->items[0]);
+			put(t, "[");
+			put_operand(t, &o->items[1]);
+			put(t, "]");
+			break;
+		}
+		put(t, "[");
+		if (o->n_items) {
+			put_operand(t, &o->items[0]);
+			put_offset(t, o);
+		}
+		if (o->n_items > 1) {
+			struct gsr_operand rest = *o;
+
+			rest.items++;
+			rest.n_items--;
+			put(t, ", ");
+			put_items(t, &rest, ", ");
+		}
+		put(t, "]");
+		break;
+	case GSR_OPND_VEC:
+		put(t, "{");
+		put_items(t, o, ", ");
+		put(t, "}");
+		break;
+	case GSR_OPND_PAIR:
+		put_items(t, o, "|");
+		break;
+	case GSR_OPND_LIST:
+		put(t, "(");
+		put_items(t, o, ", ");
+		put(t, ")");
+		break;
+	case GSR_OPND_SINK:
+		put(t, "_");
+		break;
+	}
+}
+
+static void put_insn(struct text *t, const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	put(t, "\t");
+	if (insn->guard) {
+		put(t, insn->guard_negated ? "@!" : "@");
+		put(t, insn->guard);
+		put(t, " ");
+	}
+	put(t, insn->name);
+	for (i = 0; i < insn->n_mods; i++)
+		put_dot(t, insn->mods[i]);
+	for (i = 0; i < insn->n_opnds; i++) {
+		put(t, i ? ", " : " ");
+		put_operand(t, &insn->opnds[i]);
+	}
+	put(t, ";\n");
+}
+
+static void put_var(struct text *t, const struct gsr_var *v)
+{
+	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10);
+	char buf[48];
+	unsigned int i;
+
+	if (v->linkage) {
+		put_dot(t, v->linkage);
+		put(t, " ");
+	}
+	put_dot(t, v->space);
+	if (attribute) {
+		put(t, " ");
+		put(t, v->attrs);
+	}
+	if (v->align) {
+		snprintf(buf, sizeof(buf), " .align %u", v->align);
+		put(t, buf);
+	}
+	if (v->vec) {
+		snprintf(buf, sizeof(buf), " .v%u", v->vec);
+		put(t, buf);
+	}
+	put(t, " ");
+	put_dot(t, v->type);
+	if (v->attrs && !attribute) {
+		put(t, " ");
+		put(t, v->attrs);
+	}
+	put(t, " ");
+	put(t, v->name);
+	if (v->range) {
+		snprintf(buf, sizeof(buf), "<%u>", v->range);
+		put(t, buf);
+	}
+	for (i = 0; i < v->n_dims; i++) {
+		if (v->dims[i])
+			snprintf(buf, sizeof(buf), "[%llu]", (unsigned long long)v->dims[i]);
+		put(t, v->dims[i] ? buf : "[]");
+	}
+	if (v->init) {
+		put(t, " = ");
+		put(t, v->init);
+	}
+}
+
+static void put_params(struct text *t, const struct gsr_var *list, unsigned int n)
+{
+	unsigned int i;
+
+	put(t, "(");
+	for (i = 0; i < n; i++) {
+		put(t, i ? ",\n\t" : "\n\t");
+		put_var(t, &list[i]);
+	}
+	put(t, n ? "\n)" : ")");
+}
+
+static void put_stmt(struct text *t, const struct gsr_stmt *s)
+{
+	switch (s->kind) {
+	case GSR_STMT_INSN:
+		put_insn(t, s->insn);
+		break;
+	case GSR_STMT_LABEL:
+		put(t, s->label);
+		put(t, ":\n");
+		break;
+	case GSR_STMT_VAR:
+		put(t, "\t");
+		put_var(t, s->var);
+		put(t, ";\n");
+		break;
+	case GSR_STMT_OPEN:
+		put(t, "\t{\n");
+		break;
+	case GSR_STMT_CLOSE:
+		put(t, "\t}\n");
+		break;
+	case GSR_STMT_DIRECTIVE:
+		put(t, "\t");
+		put(t, s->text);
+		put(t, "\n");
+		break;
+	}
+}
+
+static void put_function(struct text *t, const struct gsr_function *f)
+{
+	const struct gsr_stmt *s;
+	unsigned int i;
+
+	if (f->linkage) {
+		put_dot(t, f->linkage);
+		put(t, " ");
+	}
+	put(t, f->entry ? ".entry " : ".func ");
+	if (f->attrs) {
+		put(t, f->attrs);
+		put(t, " ");
+	}
+	if (f->rets) {
+		put_params(t, f->rets, f->n_rets);
+		put(t, " ");
+	}
+	put(t, f->name);
+	put_params(t, f->params, f->n_params);
+	for (i = 0; i < f->n_perf; i++) {
+		put(t, "\n");
+		put(t, f->perf[i]);
+	}
+	if (!f->body) {
+		put(t, ";\n");
+		return;
+	}
+	put(t, "\n{\n");
+	for (s = f->first; s; s = s->next)
+		put_stmt(t, s);
+	put(t, "}\n");
+}
+
+char *gsr_print(const struct gsr_module *m, size_t *size)
+{
+	struct text t = { 0 };
+	const struct gsr_item *i;
+	char buf[40];
+
+	put(&t, ".version ");
+	put(&t, m->version);
+	put(&t, "\n.target ");
+	put(&t, m->target);
+	snprintf(buf, sizeof(buf), "\n.address_size %u\n\n", m->address_size);
+	put(&t, buf);
+	for (i = m->first; i; i = i->next) {
+		switch (i->kind) {
+		case GSR_ITEM_FUNCTION:
+			put_function(&t, i->function);
+			break;
+		case GSR_ITEM_VAR:
+			put_var(&t, i->var);
+			put(&t, ";\n");
+			break;
+		case GSR_ITEM_DIRECTIVE:
+			put(&t, i->text);
+			put(&t, "\n");
+			break;
+		}
+	}
+	if (t.failed) {
+		free(t.buf);
+		return NULL;
+	}
+	if (size)
+		*size = t.len;
+	return t.buf;
+}
