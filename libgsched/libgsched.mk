@@ -1,1 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# The client library: libgsched.so.0, and its objects for the interposer, which takes them in whole.
+LIBGSCHED_VERSION := 0.1
+LIBGSCHED_SRCS := $(addprefix libgsched/,gsched.c module.c socket.c packet.c rewrite.c admin.c status.c)
+LIBGSCHED_OBJS := $(call objs,$(LIBGSCHED_SRCS))
+$(LIBGSCHED_OBJS): CPPFLAGS += -Ilibgsched
+
+LIBS += $(B)/lib/libgsched.so $(B)/lib/pkgconfig/libgsched.pc
+
+$(B)/lib/libgsched.so.0: $(LIBGSCHED_OBJS) libgsched/libgsched.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libgsched.so.0 -Wl,--version-script=libgsched/libgsched.map \
+		-o $@ $(LIBGSCHED_OBJS) -lcjson -lpthread
+
+$(B)/lib/libgsched.so: $(B)/lib/libgsched.so.0
+	ln -sf libgsched.so.0 $@
+
+PREFIX ?= /usr/local
+$(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in
+	@mkdir -p $(@D)
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIBGSCHED_VERSION)|' $< >$@

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The public interface: picks the transport, keeps the ABI's structures away from callers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "transport.h"
+#include "proto.h"
+
+static const char *socket_path(const struct gsched_open_opts *opts)
+{
+	const char *env;
+
+	if (opts && opts->size >= offsetof(struct gsched_open_opts, socket) + sizeof(opts->socket) && opts->socket)
+		return opts->socket;
+	env = secure_getenv("GSCHED_SOCKET");
+	return env && *env ? env : GSP_SOCKET_DEFAULT;
+}
+
+static enum gsched_backend wanted(const struct gsched_open_opts *opts)
+{
+	const char *env;
+
+	if (opts && opts->size >= offsetof(struct gsched_open_opts, backend) + sizeof(opts->backend) &&
+	    opts->backend != GSCHED_BACKEND_ANY)
+		return opts->backend;
+	env = secure_getenv("GSCHED_BACKEND");
+	if (env && !strcmp(env, "daemon"))
+		return GSCHED_BACKEND_DAEMON;
+	if (env && !strcmp(env, "module"))
+		return GSCHED_BACKEND_MODULE;
+	return GSCHED_BACKEND_ANY;
+}
+
+struct gsched *gsched_open(const struct gsched_open_opts *opts)
+{
+	enum gsched_backend backend = wanted(opts);
+	struct gsched *g;
+	int err;
+
+	if (opts && opts->size < sizeof(opts->size)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return NULL;
+	g->fd = g->poll_fd = -1;
+	g->socket = strdup(socket_path(opts));
+	if (!g->socket)
+		goto free_g;
+	switch (backend) {
+	case GSCHED_BACKEND_MODULE:
+		if (gsched_module_open(g))
+			goto free_socket;
+		break;
+	case GSCHED_BACKEND_DAEMON:
+		if (gsched_socket_open(g))
+			goto free_socket;
+		break;
+	case GSCHED_BACKEND_ANY:
+		/* A device node that may not be opened is an answer too: do not go round the arbiter that is in charge. */
+		if (gsched_module_open(g) && ((errno != ENOENT && errno != ENXIO && errno != ENODEV) || gsched_socket_open(g)))
+			goto free_socket;
+		break;
+	default:
+		errno = EINVAL;
+		goto free_socket;
+	}
+	return g;
+
+free_socket:
+	err = errno;
+	free(g->socket);
+	errno = err;
+free_g:
+	err = errno;
+	free(g);
+	errno = err;
+	return NULL;
+}
+
+void gsched_close(struct gsched *g)
+{
+	if (!g)
+		return;
+	if (g->arb)
+		munmap((void *)g->arb, sizeof(*g->arb));
+	if (g->cl)
+		munmap(g->cl, sizeof(*g->cl));
+	g->ops->close(g);
+	free(g->socket);
+	free(g);
+}
+
+enum gsched_backend gsched_backend(const struct gsched *g)
+{
+	return g->ops->backend;
+}
+
+int gsched_fd(const struct gsched *g)
+{
+	return g->poll_fd;
+}
+
+int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_fd, int cl_fd)
+{
+	void *arb, *cl;
+
+	if (req->arb_size < sizeof(*g->arb) || req->cl_size < sizeof(*g->cl)) {
+		errno = EPROTO;
+		return -1;
+	}
+	arb = mmap(NULL, sizeof(*g->arb), PROT_READ, MAP_SHARED, arb_fd, req->arb_offset);
+	if (arb == MAP_FAILED)
+		return -1;
+	cl = mmap(NULL, sizeof(*g->cl), PROT_READ | PROT_WRITE, MAP_SHARED, cl_fd, req->cl_offset);
+	if (cl == MAP_FAILED) {
+		int err = errno;
+
+		munmap(arb, sizeof(*g->arb));
+		errno = err;
+		return -1;
+	}
+	g->arb = arb;
+	g->cl = cl;
+	return 0;
+}
+
+int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info)
+{
+	struct gsched_attach req = { .size = sizeof(req), .flags = mps ? GSCHED_ATTACH_MPS : 0 };
+
+	if (g->attach.size) {
+		errno = EBUSY;
+		return -1;
+	}
+	memcpy(req.uuid, uuid, sizeof(req.uuid));
+	if (g->ops->attach(g, &req))
+		return -1;
+	g->attach = req;
+	if (info) {
+		info->client_id = req.client_id;
+		info->sms = req.sms;
+		info->mode = req.mode;
+		info->priority = req.priority;
+	}
+	return 0;
+}
+
+const void *gsched_arb_page(const struct gsched *g, size_t *size)
+{
+	if (size)
+		*size = g->arb ? sizeof(*g->arb) : 0;
+	return g->arb;
+}
+
+void *gsched_cl_page(const struct gsched *g, size_t *size)
+{
+	if (size)
+		*size = g->cl ? sizeof(*g->cl) : 0;
+	return g->cl;
+}
+
+static void to_submit(struct gsched_submit *req, const struct gsched_task *task, unsigned int flags)
+{
+	*req = (struct gsched_submit){
+		.size = sizeof(*req), .flags = flags, .slot = task->slot, .seq = task->seq, .tier = task->tier,
+		.blocks_per_sm = task->blocks_per_sm, .blocks = task->blocks, .predicted_ns = task->predicted_ns,
+		.block_ns = task->block_ns,
+	};
+}
+
+int gsched_submit(struct gsched *g, struct gsched_task *task)
+{
+	struct gsched_submit req;
+
+	to_submit(&req, task, 0);
+	if (g->ops->submit(g, &req, false))
+		return -1;
+	task->window = req.window;
+	return 0;
+}
+
+int gsched_submit_async(struct gsched *g, const struct gsched_task *task)
+{
+	struct gsched_submit req;
+
+	to_submit(&req, task, GSCHED_SUBMIT_NOWAIT);
+	return g->ops->submit(g, &req, true);
+}
+
+int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns, bool cancel)
+{
+	struct gsched_complete req = {
+		.size = sizeof(req), .flags = cancel ? GSCHED_COMPLETE_CANCEL : 0, .slot = slot, .seq = seq,
+		.ran_ns = ran_ns,
+	};
+
+	return g->ops->complete(g, &req);
+}
+
+int gsched_event_read(struct gsched *g, struct gsched_event_info *event)
+{
+	struct gsched_event ev;
+	int rc = g->ops->event(g, &ev);
+
+	if (rc > 0) {
+		event->type = ev.type;
+		event->slot = ev.slot;
+		event->seq = ev.seq;
+		event->window = ev.window;
+		event->time_ns = ev.time_ns;
+	}
+	return rc;
+}
+
+/* "a/b" without empty, "." or ".." parts and not absolute: it becomes a path in configfs. */
+static bool path_ok(const char *path)
+{
+	const char *p = path;
+
+	if (!*p)
+		return true;
+	for (;;) {
+		size_t n = strcspn(p, "/");
+
+		if (!n || p[0] == '.')
+			return false;
+		if (!p[n])
+			return true;
+		p += n + 1;
+	}
+}
+
+static bool name_ok(const char *name)
+{
+	return *name && name[0] != '.' && !strchr(name, '/');
+}
+
+static int admin(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,
+		 const char *value, char *buf, size_t size)
+{
+	if ((device && !name_ok(device)) || !path_ok(group) || (file && !name_ok(file))) {
+		errno = EINVAL;
+		return -1;
+	}
+	return g->ops->admin(g, what, device, group, file, value, buf, size);
+}
+
+int gsched_group_create(struct gsched *g, const char *device, const char *group)
+{
+	return admin(g, GSCHED_ADMIN_CREATE, device, group, NULL, NULL, NULL, 0);
+}
+
+int gsched_group_delete(struct gsched *g, const char *device, const char *group)
+{
+	return admin(g, GSCHED_ADMIN_DELETE, device, group, NULL, NULL, NULL, 0);
+}
+
+int gsched_group_set(struct gsched *g, const char *device, const char *group, const char *file, const char *value)
+{
+	return admin(g, GSCHED_ADMIN_SET, device, group, file, value, NULL, 0);
+}
+
+int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file, char *buf, size_t size)
+{
+	return admin(g, GSCHED_ADMIN_GET, device, group, file, NULL, buf, size);
+}
+
+int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value)
+{
+	return admin(g, GSCHED_ADMIN_DEVICE, device, "", file, value, NULL, 0);
+}
+
+char *gsched_status(struct gsched *g)
+{
+	return g->ops->status(g);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The kernel module as arbiter: /dev/gsched. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "transport.h"
+
+static int module_attach(struct gsched *g, struct gsched_attach *req)
+{
+	if (ioctl(g->fd, GSCHED_IOC_ATTACH, req))
+		return -1;
+	return gsched_map_pages(g, req, g->fd, g->fd);
+}
+
+static int module_submit(struct gsched *g, struct gsched_submit *req, bool async)
+{
+	if (!ioctl(g->fd, GSCHED_IOC_SUBMIT, req))
+		return 0;
+	return async && errno == EAGAIN ? 0 : -1;
+}
+
+static int module_complete(struct gsched *g, struct gsched_complete *req)
+{
+	return ioctl(g->fd, GSCHED_IOC_COMPLETE, req) ? -1 : 0;
+}
+
+/* The descriptor is O_NONBLOCK: that governs read(2) only, SUBMIT waits by its own flag. */
+static int module_event(struct gsched *g, struct gsched_event *event)
+{
+	ssize_t n;
+
+	do
+		n = read(g->fd, event, sizeof(*event));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? 0 : -1;
+	if (n != (ssize_t)sizeof(*event)) {
+		errno = n ? EPROTO : EPIPE;
+		return -1;
+	}
+	return 1;
+}
+
+static int module_admin(struct gsched *g, enum gsched_admin what, const char *device, const char *group,
+			const char *file, const char *value, char *buf, size_t size)
+{
+	return gsched_files_admin(GSCHED_CONFIGFS, GSCHED_SYSFS, what, device, group, file, value, buf, size);
+}
+
+static char *module_status(struct gsched *g)
+{
+	return gsched_files_status(GSCHED_CONFIGFS, GSCHED_SYSFS);
+}
+
+static void module_close(struct gsched *g)
+{
+	close(g->fd);
+}
+
+static const struct gsched_transport module_transport = {
+	.backend = GSCHED_BACKEND_MODULE,
+	.attach = module_attach,
+	.submit = module_submit,
+	.complete = module_complete,
+	.event = module_event,
+	.admin = module_admin,
+	.status = module_status,
+	.close = module_close,
+};
+
+int gsched_module_open(struct gsched *g)
+{
+	int fd = open(GSCHED_DEVICE_NODE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return -1;
+	g->ops = &module_transport;
+	g->fd = g->poll_fd = fd;
+	return 0;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The rewrite service: gschedd's, whichever arbiter decides. A connection of its own a call, so that a long rewrite is
+ * in nobody's way and any thread may ask.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <stdlib.h>
+#include "transport.h"
+#include "proto.h"
+
+static int image_fd(const void *image, size_t size)
+{
+	int fd = memfd_create("gsched-image", MFD_CLOEXEC), err;
+	size_t done = 0;
+
+	if (fd < 0)
+		return -1;
+	while (done < size) {
+		ssize_t n = write(fd, (const char *)image + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err = n ? errno : ENOSPC;
+			close(fd);
+			errno = err;
+			return -1;
+		}
+		done += n;
+	}
+	return fd;
+}
+
+int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size, char **json)
+{
+	const char *path = secure_getenv("GSCHED_SOCKET");
+	struct {
+		struct gsp_header head;
+		struct gsp_rewrite body;
+	} req = {
+		.head = { .type = GSP_REWRITE, .cookie = 1 },
+		.body = { .size = sizeof(req.body), .arch = arch, .image_size = size },
+	}, reply;
+	_Alignas(8) char buf[sizeof(struct gsp_header) + GSP_BODY_MAX];
+	unsigned int n_fds = GSP_MAX_FDS;
+	int fds[GSP_MAX_FDS], fd, image_file, err = 0, rc = -1;
+	long n;
+
+	*ptx = *json = NULL;
+	fd = gsched_socket_connect(path && *path ? path : GSP_SOCKET_DEFAULT);
+	if (fd < 0) {
+		errno = ENOTCONN;
+		return -1;
+	}
+	image_file = image_fd(image, size);
+	if (image_file < 0)
+		goto close_fd;
+	if (gsched_socket_send(fd, &req, sizeof(req), &image_file, 1)) {
+		errno = ENOTCONN;
+		goto close_image;
+	}
+	do
+		n = gsched_socket_recv(fd, buf, sizeof(buf), fds, &n_fds, 0);
+	while (n < 0 && errno == EINTR && (n_fds = GSP_MAX_FDS));
+	if (n < (long)sizeof(reply.head)) {
+		errno = n < 0 ? errno : ENOTCONN;
+		goto close_image;
+	}
+	memcpy(&reply.head, buf, sizeof(reply.head));
+	/* A refusal comes with the description alone, which says why. */
+	if (n_fds == 2) {
+		*ptx = gsched_read_fd(fds[0], ptx_size);
+		*json = gsched_read_fd(fds[1], NULL);
+	} else if (n_fds == 1) {
+		*json = gsched_read_fd(fds[0], NULL);
+	}
+	while (n_fds)
+		close(fds[--n_fds]);
+	if (reply.head.err) {
+		err = reply.head.err;
+	} else if (!*ptx || !*json) {
+		err = EPROTO;
+	} else {
+		rc = 0;
+		goto close_image;
+	}
+	free(*ptx);
+	*ptx = NULL;
+	if (err != ENOEXEC) {
+		free(*json);
+		*json = NULL;
+	}
+	errno = err;
+close_image:
+	err = errno;
+	close(image_file);
+	errno = err;
+close_fd:
+	err = errno;
+	close(fd);
+	errno = err;
+	return rc;
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * gschedd's embedded arbiter: one socket carries replies and events. Whoever waits for a reply reads the socket, one
+ * thread at a time, and hands on what is not its own: replies to the threads that wait for them, events to the queue.
+ * The descriptor given to poll(2) is an epoll set of the socket and an eventfd that is raised while the queue holds
+ * something, so an event that a waiting submit took off the socket still wakes the reader of events.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "transport.h"
+#include "proto.h"
+
+struct waiter {
+	struct waiter *next;
+	uint32_t cookie;
+	bool done;
+	struct gsp_header head;
+	char *body;			/* room for the reply's body */
+	size_t size;			/* in: room, out: length */
+	int fds[GSP_MAX_FDS];
+	unsigned int n_fds;
+};
+
+struct gsched_socket {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;		/* a reply was handed on, or the reader's place is free */
+	pthread_mutex_t send;		/* keeps one packet's send whole on a full buffer; never taken with @lock held */
+	bool reading;			/* lock: someone is in recvmsg */
+	int dead;			/* lock: errno for good, once the peer is gone */
+	struct waiter *waiters;		/* lock */
+	uint32_t cookie;		/* lock */
+	int event_fd;
+	bool raised;			/* lock: the eventfd is up */
+	struct gsched_event event[GSCHED_SLOTS];	/* lock: last state of each slot */
+	uint64_t pending;		/* lock: slots with an unread event */
+	uint8_t order[GSCHED_SLOTS];	/* lock: in the order they came */
+	unsigned int n_order;
+	bool gone, gone_read;		/* lock: GSCHED_EVENT_GONE came; was delivered */
+	struct gsched_event gone_event;
+};
+
+static void raise_events(struct gsched_socket *s)
+{
+	uint64_t one = 1;
+
+	if (!s->raised && write(s->event_fd, &one, sizeof(one)) == sizeof(one))
+		s->raised = true;
+}
+
+static void lower_events(struct gsched_socket *s)
+{
+	uint64_t n;
+
+	if (s->raised && read(s->event_fd, &n, sizeof(n)) == sizeof(n))
+		s->raised = false;
+}
+
+static void queue_event(struct gsched_socket *s, const struct gsched_event *ev)
+{
+	if (ev->type == GSCHED_EVENT_GONE) {
+		s->gone = true;
+		s->gone_event = *ev;
+	} else if (ev->slot < GSCHED_SLOTS) {
+		if (!(s->pending & (1ULL << ev->slot))) {
+			s->pending |= 1ULL << ev->slot;
+			s->order[s->n_order++] = ev->slot;
+		}
+		s->event[ev->slot] = *ev;
+	} else {
+		return;
+	}
+	raise_events(s);
+}
+
+static int next_event(struct gsched_socket *s, struct gsched_event *ev)
+{
+	if (s->n_order) {
+		unsigned int slot = s->order[0];
+
+		*ev = s->event[slot];
+		s->pending &= ~(1ULL << slot);
+		memmove(s->order, s->order + 1, --s->n_order);
+	} else if (s->gone && !s->gone_read) {
+		*ev = s->gone_event;
+		s->gone_read = true;
+	} else {
+		return 0;
+	}
+	if (!s->n_order && !(s->gone && !s->gone_read) && !s->dead)
+		lower_events(s);
+	return 1;
+}
+
+static void die(struct gsched_socket *s, int err)
+{
+	if (!s->dead)
+		s->dead = err;
+	raise_events(s);
+	pthread_cond_broadcast(&s->wake);
+}
+
+static void hand_on(struct gsched_socket *s, const char *buf, size_t len, int *fds, unsigned int n_fds)
+{
+	const struct gsp_header *head = (const void *)buf;
+	struct waiter **p, *w;
+
+	if (len >= sizeof(*head) && head->type == GSP_EVENT) {
+		struct gsched_event ev;
+
+		if (len >= sizeof(*head) + sizeof(ev)) {
+			memcpy(&ev, buf + sizeof(*head), sizeof(ev));
+			queue_event(s, &ev);
+		}
+	} else if (len >= sizeof(*head)) {
+		for (p = &s->waiters; (w = *p); p = &w->next) {
+			if (w->cookie != head->cookie)
+				continue;
+			*p = w->next;
+			w->head = *head;
+			if (w->size > len - sizeof(*head))
+				w->size = len - sizeof(*head);
+			memcpy(w->body, buf + sizeof(*head), w->size);
+			memcpy(w->fds, fds, n_fds * sizeof(*fds));
+			w->n_fds = n_fds;
+			w->done = true;
+			pthread_cond_broadcast(&s->wake);
+			return;
+		}
+	}
+	while (n_fds)
+		close(fds[--n_fds]);
+}
+
+/* Read one packet; the lock is dropped meanwhile. 1 read, 0 none (MSG_DONTWAIT), -1 EINTR or dead. */
+static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
+{
+	_Alignas(8) char buf[sizeof(struct gsp_header) + GSP_BODY_MAX];
+	unsigned int n_fds = GSP_MAX_FDS;
+	int fds[GSP_MAX_FDS];
+	long n;
+	int err;
+
+	s->reading = true;
+	pthread_mutex_unlock(&s->lock);
+	n = gsched_socket_recv(g->fd, buf, sizeof(buf), fds, &n_fds, flags);
+	err = errno;
+	pthread_mutex_lock(&s->lock);
+	s->reading = false;
+	if (n > 0) {
+		hand_on(s, buf, n, fds, n_fds);
+		return 1;
+	}
+	if (n < 0 && err == EAGAIN)
+		return 0;
+	if (n < 0 && err == EINTR) {
+		errno = EINTR;
+		return -1;
+	}
+	die(s, EPIPE);
+	errno = EPIPE;
+	return -1;
+}
+
+static int send_packet(struct gsched *g, const struct gsp_header *head, const void *body, size_t size, const int *fds,
+		       unsigned int n_fds)
+{
+	char buf[sizeof(*head) + GSP_BODY_MAX];
+	int rc;
+
+	memcpy(buf, head, sizeof(*head));
+	memcpy(buf + sizeof(*head), body, size);
+	pthread_mutex_lock(&g->sock->send);
+	rc = gsched_socket_send(g->fd, buf, sizeof(*head) + size, fds, n_fds);
+	pthread_mutex_unlock(&g->sock->send);
+	return rc;
+}
+
+/*
+ * Send and wait for the reply, whose body replaces @body. With @interruptible a signal ends the wait with EINTR (only of
+ * the thread that happens to read: the others sleep on the condition).
+ */
+static int call(struct gsched *g, unsigned int type, void *body, size_t size, size_t room, struct waiter *w,
+		bool interruptible)
+{
+	struct gsched_socket *s = g->sock;
+	struct gsp_header head = { .type = type };
+	struct waiter **p;
+	int err = 0;
+
+	*w = (struct waiter){ .body = body, .size = room };
+	pthread_mutex_lock(&s->lock);
+	if (s->dead) {
+		err = s->dead;
+		goto out;
+	}
+	w->cookie = head.cookie = ++s->cookie ? s->cookie : ++s->cookie;
+	w->next = s->waiters;
+	s->waiters = w;
+	pthread_mutex_unlock(&s->lock);
+	if (send_packet(g, &head, body, size, NULL, 0))
+		err = errno == EPIPE || errno == ECONNRESET ? EPIPE : errno;
+	pthread_mutex_lock(&s->lock);
+	while (!w->done && !err) {
+		if (s->dead) {
+			err = s->dead;
+		} else if (s->reading) {
+			pthread_cond_wait(&s->wake, &s->lock);
+		} else {
+			if (read_one(g, s, 0) < 0 && errno == EINTR && interruptible)
+				err = EINTR;
+			/* the place is free: another waiter may have to take it */
+			pthread_cond_broadcast(&s->wake);
+		}
+	}
+	if (w->done) {
+		err = w->head.err;
+	} else {
+		for (p = &s->waiters; *p && *p != w; p = &(*p)->next)
+			;
+		if (*p)
+			*p = w->next;
+	}
+out:
+	pthread_mutex_unlock(&s->lock);
+	if (!err)
+		return 0;
+	while (w->n_fds)
+		close(w->fds[--w->n_fds]);
+	errno = err;
+	return -1;
+}
+
+static int socket_attach(struct gsched *g, struct gsched_attach *req)
+{
+	struct waiter w;
+	int rc = -1, err;
+
+	if (call(g, GSP_ATTACH, req, sizeof(*req), sizeof(*req), &w, false))
+		return -1;
+	if (w.n_fds == 2 && w.size == sizeof(*req))
+		rc = gsched_map_pages(g, req, w.fds[0], w.fds[1]);
+	else
+		errno = EPROTO;
+	err = errno;
+	while (w.n_fds)
+		close(w.fds[--w.n_fds]);
+	errno = err;
+	return rc;
+}
+
+static int notify(struct gsched *g, unsigned int type, const void *body, size_t size)
+{
+	struct gsp_header head = { .type = type, .flags = GSP_FLAG_ASYNC };
+
+	if (!send_packet(g, &head, body, size, NULL, 0))
+		return 0;
+	if (errno == ECONNRESET || errno == ENOTCONN)
+		errno = EPIPE;
+	return -1;
+}
+
+static int socket_complete(struct gsched *g, struct gsched_complete *req)
+{
+	return notify(g, GSP_COMPLETE, req, sizeof(*req));
+}
+
+static int socket_submit(struct gsched *g, struct gsched_submit *req, bool async)
+{
+	struct waiter w;
+
+	if (async)
+		return notify(g, GSP_SUBMIT, req, sizeof(*req));
+	if (!call(g, GSP_SUBMIT, req, sizeof(*req), sizeof(*req), &w, true)) {
+		while (w.n_fds)
+			close(w.fds[--w.n_fds]);
+		return 0;
+	}
+	if (errno == EINTR) {
+		struct gsched_complete cancel = {
+			.size = sizeof(cancel), .flags = GSCHED_COMPLETE_CANCEL, .slot = req->slot, .seq = req->seq,
+		};
+
+		socket_complete(g, &cancel);
+		errno = EINTR;
+	}
+	return -1;
+}
+
+static int socket_event(struct gsched *g, struct gsched_event *ev)
+{
+	struct gsched_socket *s = g->sock;
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		rc = next_event(s, ev);
+		if (rc)
+			break;
+		if (s->dead) {
+			errno = s->dead;
+			rc = -1;
+			break;
+		}
+		if (s->reading)
+			break;
+		rc = read_one(g, s, MSG_DONTWAIT);
+		if (rc < 0 && errno == EINTR)
+			continue;
+		if (!rc)
+			break;
+	}
+	pthread_cond_broadcast(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+static int socket_admin(struct gsched *g, enum gsched_admin what, const char *device, const char *group,
+			const char *file, const char *value, char *buf, size_t size)
+{
+	static const unsigned int type[] = {
+		[GSCHED_ADMIN_CREATE] = GSP_GROUP_CREATE, [GSCHED_ADMIN_DELETE] = GSP_GROUP_DELETE,
+		[GSCHED_ADMIN_SET] = GSP_GROUP_SET, [GSCHED_ADMIN_GET] = GSP_GROUP_GET,
+		[GSCHED_ADMIN_DEVICE] = GSP_DEVICE_SET,
+	};
+	struct gsp_group req = { .size = sizeof(req) };
+	unsigned int t = type[what];
+	struct waiter w;
+
+	if ((device && strlen(device) >= sizeof(req.device)) || strlen(group) >= sizeof(req.path) ||
+	    (file && strlen(file) >= sizeof(req.file)) || (value && strlen(value) >= sizeof(req.value))) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(req.device, device ? device : "");
+	strcpy(req.path, group);
+	strcpy(req.file, file ? file : "");
+	strcpy(req.value, value ? value : "");
+	if (what == GSCHED_ADMIN_SET && !strcmp(req.file, "procs"))
+		t = GSP_GROUP_BIND;
+	if (call(g, t, &req, sizeof(req), sizeof(req), &w, false))
+		return -1;
+	while (w.n_fds)
+		close(w.fds[--w.n_fds]);
+	if (what != GSCHED_ADMIN_GET)
+		return 0;
+	req.value[sizeof(req.value) - 1] = 0;
+	if (w.size < offsetof(struct gsp_group, value)) {
+		errno = EPROTO;
+		return -1;
+	}
+	if (strlen(req.value) >= size) {
+		errno = ERANGE;
+		return -1;
+	}
+	strcpy(buf, req.value);
+	return 0;
+}
+
+static char *socket_status(struct gsched *g)
+{
+	struct waiter w;
+	char *text = NULL;
+	char body[8];
+	int err;
+
+	if (call(g, GSP_STATUS, body, 0, sizeof(body), &w, false))
+		return NULL;
+	if (w.n_fds == 1)
+		text = gsched_read_fd(w.fds[0], NULL);
+	else
+		errno = EPROTO;
+	err = errno;
+	while (w.n_fds)
+		close(w.fds[--w.n_fds]);
+	errno = err;
+	return text;
+}
+
+static void socket_close(struct gsched *g)
+{
+	struct gsched_socket *s = g->sock;
+
+	close(g->poll_fd);
+	close(g->fd);
+	close(s->event_fd);
+	pthread_cond_destroy(&s->wake);
+	pthread_mutex_destroy(&s->send);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static const struct gsched_transport socket_transport = {
+	.backend = GSCHED_BACKEND_DAEMON,
+	.attach = socket_attach,
+	.submit = socket_submit,
+	.complete = socket_complete,
+	.event = socket_event,
+	.admin = socket_admin,
+	.status = socket_status,
+	.close = socket_close,
+};
+
+int gsched_socket_open(struct gsched *g)
+{
+	struct epoll_event on = { .events = EPOLLIN };
+	struct gsched_socket *s = calloc(1, sizeof(*s));
+	int fd, epoll, err;
+
+	if (!s)
+		return -1;
+	fd = gsched_socket_connect(g->socket);
+	if (fd < 0)
+		goto free_s;
+	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->event_fd < 0)
+		goto close_fd;
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll < 0)
+		goto close_event;
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &on) || epoll_ctl(epoll, EPOLL_CTL_ADD, s->event_fd, &on))
+		goto close_epoll;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->send, NULL);
+	pthread_cond_init(&s->wake, NULL);
+	g->ops = &socket_transport;
+	g->fd = fd;
+	g->poll_fd = epoll;
+	g->sock = s;
+	return 0;
+
+close_epoll:
+	err = errno;
+	close(epoll);
+	errno = err;
+close_event:
+	err = errno;
+	close(s->event_fd);
+	errno = err;
+close_fd:
+	err = errno;
+	close(fd);
+	errno = err;
+free_s:
+	err = errno;
+	free(s);
+	errno = err;
+	return -1;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
+ * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy",
+ *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}}],
+ *   "clients": [{"pid", "comm", "group", "managed": {"block", "slice", "launch"}, "unmanaged", "wings", "why",
+ *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns"}]}]}]}
+ * A file that is not there leaves its key out: older modules have fewer.
+ */
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "transport.h"
+
+static bool read_text(int dir, const char *name, char *buf, size_t size)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	size_t done = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	while (done < size - 1 && (n = read(fd, buf + done, size - 1 - done)) > 0)
+		done += n;
+	close(fd);
+	while (done && buf[done - 1] == '\n')
+		done--;
+	buf[done] = 0;
+	return true;
+}
+
+static void add_text(cJSON *to, const char *key, int dir, const char *name)
+{
+	char buf[4096];
+
+	if (read_text(dir, name, buf, sizeof(buf)))
+		cJSON_AddStringToObject(to, key, buf);
+}
+
+static void add_number(cJSON *to, const char *key, int dir, const char *name)
+{
+	char buf[64];
+
+	if (read_text(dir, name, buf, sizeof(buf)))
+		cJSON_AddNumberToObject(to, key, strtod(buf, NULL));
+}
+
+/* "key value" lines */
+static void add_flat(cJSON *to, char *text)
+{
+	char *line, *save = NULL;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *space = strchr(line, ' '), *end;
+		double v;
+
+		if (!space)
+			continue;
+		*space++ = 0;
+		v = strtod(space, &end);
+		if (end != space && !*end)
+			cJSON_AddNumberToObject(to, line, v);
+		else
+			cJSON_AddStringToObject(to, line, space);
+	}
+}
+
+static void add_stat(cJSON *to, const char *key, int dir, const char *name)
+{
+	char buf[4096];
+	cJSON *stat;
+
+	if (!read_text(dir, name, buf, sizeof(buf)))
+		return;
+	stat = cJSON_AddObjectToObject(to, key);
+	if (stat)
+		add_flat(stat, buf);
+}
+
+/* Sorted names of the directories in @dir; NULL-terminated, caller frees each and the list. */
+static char **subdirs(int dir)
+{
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t n = 0, room = 16, i;
+	struct dirent *e;
+	char **list;
+	DIR *d;
+
+	if (copy < 0)
+		return NULL;
+	d = fdopendir(copy);
+	if (!d) {
+		close(copy);
+		return NULL;
+	}
+	list = malloc(room * sizeof(*list));
+	while (list && (e = readdir(d))) {
+		struct stat st;
+		char *name;
+
+		if (e->d_name[0] == '.' || fstatat(dir, e->d_name, &st, 0) || !S_ISDIR(st.st_mode))
+			continue;
+		if (n + 1 == room) {
+			char **more = realloc(list, 2 * room * sizeof(*list));
+
+			if (!more)
+				break;
+			list = more;
+			room *= 2;
+		}
+		name = strdup(e->d_name);
+		if (!name)
+			break;
+		for (i = n++; i && strcmp(list[i - 1], name) > 0; i--)
+			list[i] = list[i - 1];
+		list[i] = name;
+	}
+	closedir(d);
+	if (list)
+		list[n] = NULL;
+	return list;
+}
+
+static void free_list(char **list)
+{
+	char **p;
+
+	for (p = list; p && *p; p++)
+		free(*p);
+	free(list);
+}
+
+static int open_dir(int at, const char *name)
+{
+	return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void add_groups(cJSON *groups, int dir, const char *path, unsigned int depth)
+{
+	static const char *const texts[] = {
+		"capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "cgroup", "procs", "capsm.current",
+	};
+	cJSON *group = cJSON_CreateObject();
+	char **names, **p, below[PATH_MAX];
+	size_t i;
+
+	if (!group)
+		return;
+	cJSON_AddStringToObject(group, "path", path);
+	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		add_text(group, texts[i], dir, texts[i]);
+	add_stat(group, "gpu.stat", dir, "gpu.stat");
+	cJSON_AddItemToArray(groups, group);
+	if (depth > 32)
+		return;
+	names = subdirs(dir);
+	for (p = names; p && *p; p++) {
+		int fd = open_dir(dir, *p);
+
+		if (fd < 0)
+			continue;
+		if (snprintf(below, sizeof(below), "%s%s%s", path, *path ? "/" : "", *p) < (int)sizeof(below))
+			add_groups(groups, fd, below, depth + 1);
+		close(fd);
+	}
+	free_list(names);
+}
+
+/* One line a slot, "slot 3 seq 7 tier 0 ..." */
+static void add_slots(cJSON *client, int dir)
+{
+	char buf[16384], *line, *save = NULL;
+	cJSON *slots = cJSON_AddArrayToObject(client, "slots");
+
+	if (!slots || !read_text(dir, "slots", buf, sizeof(buf)))
+		return;
+	for (line = strtok_r(buf, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		cJSON *slot = cJSON_CreateObject();
+		char *key, *value, *word = NULL;
+
+		for (key = strtok_r(line, " ", &word); key; key = strtok_r(NULL, " ", &word)) {
+			value = strtok_r(NULL, " ", &word);
+			if (!value)
+				break;
+			cJSON_AddNumberToObject(slot, key, strtod(value, NULL));
+		}
+		cJSON_AddItemToArray(slots, slot);
+	}
+}
+
+static void add_client(cJSON *clients, int dir, const char *pid)
+{
+	cJSON *client = cJSON_CreateObject(), *managed;
+	char buf[4096];
+
+	if (!client)
+		return;
+	cJSON_AddNumberToObject(client, "pid", strtod(pid, NULL));
+	add_text(client, "comm", dir, "comm");
+	add_text(client, "group", dir, "group");
+	managed = cJSON_AddObjectToObject(client, "managed");
+	if (managed && read_text(dir, "managed", buf, sizeof(buf)))
+		add_flat(managed, buf);
+	add_number(client, "unmanaged", dir, "unmanaged");
+	add_number(client, "wings", dir, "wings");
+	add_text(client, "why", dir, "why");
+	add_slots(client, dir);
+	cJSON_AddItemToArray(clients, client);
+}
+
+static void add_device(cJSON *devices, int config, const char *sysfs, const char *name)
+{
+	cJSON *device = cJSON_CreateObject(), *groups, *clients;
+	char path[PATH_MAX], **pids, **p;
+	int dir, tasks, fd;
+
+	if (!device)
+		return;
+	cJSON_AddItemToArray(devices, device);
+	cJSON_AddStringToObject(device, "name", name);
+	snprintf(path, sizeof(path), "%s/%s", sysfs, name);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		add_text(device, "uuid", dir, "uuid");
+		add_number(device, "sms", dir, "sms");
+		add_text(device, "mode", dir, "mode");
+		add_text(device, "policy", dir, "policy");
+	}
+	groups = cJSON_AddArrayToObject(device, "groups");
+	fd = open_dir(config, name);
+	if (fd >= 0) {
+		if (groups)
+			add_groups(groups, fd, "", 0);
+		close(fd);
+	}
+	clients = cJSON_AddArrayToObject(device, "clients");
+	if (dir < 0)
+		return;
+	tasks = open_dir(dir, "tasks");
+	pids = tasks >= 0 ? subdirs(tasks) : NULL;
+	for (p = pids; p && *p && clients; p++) {
+		fd = open_dir(tasks, *p);
+		if (fd < 0)
+			continue;
+		add_client(clients, fd, *p);
+		close(fd);
+	}
+	free_list(pids);
+	if (tasks >= 0)
+		close(tasks);
+	close(dir);
+}
+
+char *gsched_files_status(const char *configfs, const char *sysfs)
+{
+	int config = open(configfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cJSON *root, *devices;
+	char **names, **p, *text;
+
+	if (config < 0)
+		return NULL;
+	root = cJSON_CreateObject();
+	if (!root) {
+		close(config);
+		errno = ENOMEM;
+		return NULL;
+	}
+	cJSON_AddStringToObject(root, "backend", "module");
+	devices = cJSON_AddArrayToObject(root, "devices");
+	names = subdirs(config);
+	for (p = names; p && *p && devices; p++)
+		add_device(devices, config, sysfs, *p);
+	free_list(names);
+	text = cJSON_Print(root);
+	cJSON_Delete(root);
+	close(config);
+	if (!text)
+		errno = ENOMEM;
+	return text;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The cut inside libgsched: gsched.c is the public interface, module.c and socket.c are the two ways to an arbiter.
+ * Every operation returns 0 (or what is said) or -1 with errno.
+ */
+#ifndef GSCHED_TRANSPORT_H
+#define GSCHED_TRANSPORT_H
+
+#include <gsched.h>
+#include <linux/gsched.h>
+
+enum gsched_admin { GSCHED_ADMIN_CREATE, GSCHED_ADMIN_DELETE, GSCHED_ADMIN_SET, GSCHED_ADMIN_GET, GSCHED_ADMIN_DEVICE };
+
+struct gsched_transport {
+	enum gsched_backend backend;
+	/* Fills @req and maps both pages into the connection. */
+	int (*attach)(struct gsched *g, struct gsched_attach *req);
+	/* @async: no answer wanted, EAGAIN is success. */
+	int (*submit)(struct gsched *g, struct gsched_submit *req, bool async);
+	int (*complete)(struct gsched *g, struct gsched_complete *req);
+	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1 filled, 0 none */
+	/* @value is read by SET and DEVICE; @buf is filled by GET. */
+	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,
+		     const char *value, char *buf, size_t size);
+	char *(*status)(struct gsched *g);
+	void (*close)(struct gsched *g);
+};
+
+struct gsched_socket;
+
+struct gsched {
+	const struct gsched_transport *ops;
+	int fd;				/* /dev/gsched, or the socket */
+	int poll_fd;			/* what gsched_fd() returns */
+	struct gsched_attach attach;	/* as the arbiter completed it; size 0: not attached */
+	const struct gsched_arb_page *arb;
+	struct gsched_cl_page *cl;
+	char *socket;			/* the daemon's path, for the rewrite service too */
+	struct gsched_socket *sock;	/* socket.c */
+};
+
+/* Both fill @g except @g->socket; -1 with errno and @g untouched. */
+int gsched_module_open(struct gsched *g);
+int gsched_socket_open(struct gsched *g);
+
+/* Map the pages that ATTACH described; @arb_fd and @cl_fd stay the caller's. */
+int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_fd, int cl_fd);
+
+/* A connected SOCK_SEQPACKET, close-on-exec; -1 with errno. */
+int gsched_socket_connect(const char *path);
+/* One message with at most two descriptors each way. recv: length, 0 closed; *@n_fds in: room, out: received. */
+int gsched_socket_send(int fd, const void *buf, size_t size, const int *fds, unsigned int n_fds);
+long gsched_socket_recv(int fd, void *buf, size_t size, int *fds, unsigned int *n_fds, int flags);
+/* A whole memfd as text, NUL added; NULL with errno. */
+char *gsched_read_fd(int fd, size_t *size);
+
+/* admin.c: the module's configfs and sysfs; the roots are arguments so that tests can point elsewhere. */
+#define GSCHED_CONFIGFS	"/sys/kernel/config/gsched"
+#define GSCHED_SYSFS	"/sys/class/gsched"
+int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what, const char *device,
+		       const char *group, const char *file, const char *value, char *buf, size_t size);
+/* status.c */
+char *gsched_files_status(const char *configfs, const char *sysfs);
+
+#endif /* GSCHED_TRANSPORT_H */
