@@ -274,8 +274,9 @@ static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned i
 				  struct gsr_error *err)
 {
 	size_t end = fatbin_size(p, max), start, pos;
-	unsigned int below = arch + 1;
-	struct entry e, best;
+	uint64_t below = ((uint64_t)arch + 1) << 32, key, best_key;
+	struct entry e, best = { 0 };
+	uint32_t index;
 	enum gsr_status status;
 	bool any = false, found;
 	const char *wrong;
@@ -286,15 +287,18 @@ static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned i
 	/* the highest target first, then the next lower one if that one is for another machine only */
 	for (;;) {
 		found = false;
-		for (pos = start; pos < end;) {
+		best_key = 0;
+		for (pos = start, index = 0; pos < end; index++) {
 			wrong = next_entry(p, &pos, end, &e);
 			if (wrong)
 				return fail(err, GSR_ERR_FORMAT, wrong);
 			if (e.kind != KIND_PTX)
 				continue;
 			any = true;
-			if (e.arch < below && (!found || e.arch >= best.arch)) {
+			key = (uint64_t)e.arch << 32 | index;
+			if (key < below && (!found || key > best_key)) {
 				best = e;
+				best_key = key;
 				found = true;
 			}
 		}
@@ -307,7 +311,7 @@ static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned i
 			return GSR_OK;
 		free(*ptx);
 		*ptx = NULL;
-		below = best.arch;
+		below = best_key;
 	}
 }
 
