@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Between the core and the rest: its actions (pages, events, tracepoints, the timer), and the lock around every event.
+ * The actions run inside a call of the core and may not call it again; what has to, waits for gsched_unlock().
+ */
+#include <linux/hrtimer.h>
+#include <linux/poll.h>
+#include <linux/spinlock.h>
+#include <linux/timekeeping.h>
+
+#include "internal.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+#define ADOPTED_POLL_NS		(1 * NSEC_PER_MSEC)
+#define SCAN_ROUNDS		4
+
+static const u32 event_of[] = {
+	[GSC_GRANT] = GSCHED_EVENT_GRANT,
+	[GSC_EVICT] = GSCHED_EVENT_EVICT,
+	[GSC_GROW] = GSCHED_EVENT_GROW,
+};
+
+/* The GPU and the process read the word at any time */
+void gsched_store_window(struct gsched_client *client, u32 slot, u64 window)
+{
+	struct gsched_arb_slot *to = &client->arb->slot[slot];
+
+	if (to->window == window)
+		return;
+	smp_store_release(&to->window, window);
+	smp_store_release(&to->generation, to->generation + 1);
+}
+
+/*
+ * One event a slot: the newest window, and a type that is right for someone who knows nothing since the last read. A grant
+ * not yet read stays one. A grow not yet read, then an evict that leaves more than was known, is a grow.
+ */
+static void queue_event(struct gsched_client *client, const struct gsc_task *task, u32 type)
+{
+	struct gsched_event *event = &client->event[task->slot];
+
+	if (test_bit(task->slot, client->pending) && event->seq == task->seq) {
+		if (event->type == GSCHED_EVENT_GRANT)
+			type = GSCHED_EVENT_GRANT;
+		else if (event->type == GSCHED_EVENT_GROW &&
+			 GSCHED_WINDOW_LIMIT(task->window) > client->told[task->slot])
+			type = GSCHED_EVENT_GROW;
+	}
+	*event = (struct gsched_event) {
+		.type = type,
+		.slot = task->slot,
+		.seq = task->seq,
+		.window = task->window,
+		.time_ns = client->dev->core.now,
+	};
+	__set_bit(task->slot, client->pending);
+}
+
+static void set_window(struct gsc_task *task, enum gsc_change why)
+{
+	struct gsched_client *client = gsched_client_of(task->client);
+
+	lockdep_assert_held(&client->dev->lock);
+	gsched_store_window(client, task->slot, task->window);
+	if (why == GSC_GRANT)
+		trace_gsched_grant(client, task);
+	else if (why == GSC_EVICT)
+		trace_gsched_evict(client, task);
+	else
+		trace_gsched_grow(client, task);
+	if (!test_bit(task->slot, client->quiet))
+		queue_event(client, task, event_of[why]);
+	wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+static void set_lease(struct gsc_client *core, u32 lease)
+{
+	struct gsched_client *client = gsched_client_of(core);
+	struct gsched_device *dev = client->dev;
+	u32 old = client->arb->header.lease;
+
+	lockdep_assert_held(&dev->lock);
+	WRITE_ONCE(client->arb->header.lease, lease);
+	/* the slots are read after this: a leased launch is seen here, or its client sees the new lease and submits */
+	smp_mb();
+	if (old == GSCHED_LEASE_FREE && lease != GSCHED_LEASE_FREE)
+		dev->scan = true;
+	dev->refresh = true;
+}
+
+static void arm_timer(struct gsc_device *core, u64 when)
+{
+	gsched_device_of(core)->core_when = when;
+}
+
+static void done(struct gsc_task *task)
+{
+	struct gsched_client *client = gsched_client_of(task->client);
+
+	lockdep_assert_held(&client->dev->lock);
+	trace_gsched_done(client, task);
+	client->usage += task->usage;
+	client->ended++;
+	__clear_bit(task->slot, client->pending);
+	gsched_lease_forget(client, task->slot);
+	client->dev->refresh = true;
+}
+
+const struct gsc_ops gsched_core_ops = {
+	.set_window = set_window,
+	.set_lease = set_lease,
+	.arm_timer = arm_timer,
+	.done = done,
+};
+
+static void refresh_client(struct gsched_client *client, u32 top_priority)
+{
+	struct gsched_arb_header *header = &client->arb->header;
+	const struct gsched_device *dev = client->dev;
+	u64 leased = gsched_lease_window(client);
+	u32 slot;
+
+	WRITE_ONCE(header->mode, dev->core.mode);
+	WRITE_ONCE(header->sms, dev->core.sms);
+	WRITE_ONCE(header->contended, client->core.contended);
+	WRITE_ONCE(header->priority, client->core.group->priority);
+	WRITE_ONCE(header->top_priority, top_priority);
+	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
+		if (client->core.task[slot].state == GSC_TASK_NONE)
+			gsched_store_window(client, slot, leased);
+		else if (client->core.task[slot].state == GSC_TASK_WAITING)
+			gsched_store_window(client, slot, 0);
+	}
+}
+
+static void refresh(struct gsched_device *dev)
+{
+	struct gsc_client *core;
+	u32 top = 0;
+
+	list_for_each_entry(core, &dev->core.clients, node)
+		top = max(top, core->group->priority);
+	list_for_each_entry(core, &dev->core.clients, node)
+		refresh_client(gsched_client_of(core), top);
+}
+
+static void program_timer(struct gsched_device *dev, u64 now)
+{
+	u64 next = dev->core_when;
+
+	if (!dev->adopted && !dev->scan)
+		dev->poll_at = 0;
+	else if (dev->poll_at <= now)
+		dev->poll_at = now + ADOPTED_POLL_NS;
+	next = min_not_zero(next, dev->poll_at);
+	if (next == dev->armed)
+		return;
+	dev->armed = next;
+	if (next)
+		hrtimer_start(&dev->timer, ns_to_ktime(next), HRTIMER_MODE_ABS_SOFT);
+	else
+		hrtimer_try_to_cancel(&dev->timer);
+}
+
+/* Returns the time of the event. The lock is also taken by the timer, in softirq. */
+u64 gsched_lock(struct gsched_device *dev)
+	__acquires(&dev->lock)
+{
+	u64 now;
+
+	spin_lock_bh(&dev->lock);
+	now = ktime_get_ns();
+	if (dev->adopted)
+		gsched_lease_reap(dev, now);
+	return now;
+}
+
+void gsched_unlock(struct gsched_device *dev, u64 now)
+	__releases(&dev->lock)
+{
+	int round;
+
+	/* what is adopted may withdraw more leases; a client that plays with its page is left for the timer */
+	for (round = 0; dev->scan && round < SCAN_ROUNDS; round++) {
+		dev->scan = false;
+		gsched_lease_adopt(dev, false, now);
+	}
+	if (dev->refresh) {
+		dev->refresh = false;
+		refresh(dev);
+	}
+	program_timer(dev, now);
+	WARN_ON_ONCE(IS_ENABLED(CONFIG_PROVE_LOCKING) && gsc_check(&dev->core));
+	spin_unlock_bh(&dev->lock);
+}
+
+enum hrtimer_restart gsched_device_expired(struct hrtimer *timer)
+{
+	struct gsched_device *dev = container_of(timer, struct gsched_device, timer);
+	u64 now = gsched_lock(dev);
+
+	dev->armed = 0;
+	if (dev->core_when && dev->core_when <= now) {
+		dev->core_when = 0;
+		gsc_tick(&dev->core, now);
+	}
+	gsched_unlock(dev, now);
+	return HRTIMER_NORESTART;
+}

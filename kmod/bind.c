@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which group a process belongs to: the one bound to it or to its nearest bound ancestor (procs), else the one bound to the
+ * deepest cgroup v2 subtree that the process is in (cgroup), else the root group.
+ */
+#include <linux/cgroup.h>
+#include <linux/cred.h>
+#include <linux/kstrtox.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "internal.h"
+
+/**
+ * struct gsched_binding - a process bound to a group
+ * @node: in gsched_device.bindings (lock)
+ * @group: where to (lock)
+ * @pid: the process; a reference
+ */
+struct gsched_binding {
+	struct list_head node;
+	struct gsched_group *group;
+	struct pid *pid;
+};
+
+static void binding_free(struct gsched_binding *binding)
+{
+	list_del(&binding->node);
+	put_pid(binding->pid);
+	kfree(binding);
+}
+
+static struct gsched_binding *find(struct gsched_device *dev, const struct pid *pid)
+{
+	struct gsched_binding *binding;
+
+	list_for_each_entry(binding, &dev->bindings, node)
+		if (binding->pid == pid)
+			return binding;
+	return NULL;
+}
+
+static struct gsched_group *by_process(struct gsched_device *dev, struct task_struct *task)
+{
+	struct gsched_binding *binding;
+
+	if (list_empty(&dev->bindings))
+		return NULL;
+	/* the parent of the first process is the idle task, number 0 */
+	for (task = task->group_leader; task->pid; task = rcu_dereference(task->real_parent)->group_leader) {
+		binding = find(dev, task_tgid(task));
+		if (binding)
+			return binding->group;
+	}
+	return NULL;
+}
+
+static struct gsched_group *by_cgroup(struct gsched_device *dev, struct task_struct *task)
+{
+	struct cgroup *cgroup = task_dfl_cgroup(task);
+	struct gsched_group *group, *best = NULL;
+
+	list_for_each_entry(group, &dev->groups, node) {
+		if (!group->cgroup || !cgroup_is_descendant(cgroup, group->cgroup))
+			continue;
+		if (!best || group->cgroup->level > best->cgroup->level)
+			best = group;
+	}
+	return best;
+}
+
+/* Never NULL. A process that is gone belongs to the root. */
+struct gsc_group *gsched_bind_resolve(struct gsched_device *dev, struct pid *pid)
+{
+	struct gsched_group *group = NULL;
+	struct task_struct *task;
+
+	lockdep_assert_held(&dev->lock);
+	rcu_read_lock();
+	task = pid_task(pid, PIDTYPE_TGID);
+	if (task) {
+		group = by_process(dev, task);
+		if (!group)
+			group = by_cgroup(dev, task);
+	}
+	rcu_read_unlock();
+	return group ? group->core : &dev->core.root;
+}
+
+/* Bindings changed: move every client whose group is another one now */
+void gsched_bind_apply(struct gsched_device *dev, u64 now)
+{
+	struct gsc_client *core, *next;
+	struct gsc_group *group;
+
+	lockdep_assert_held(&dev->lock);
+	gsched_lease_adopt(dev, true, now);
+	list_for_each_entry_safe(core, next, &dev->core.clients, node) {
+		group = gsched_bind_resolve(dev, gsched_client_of(core)->pid);
+		if (group != core->group)
+			gsc_client_move(core, group, now);
+	}
+	dev->refresh = true;
+}
+
+/* Forget the processes that are gone */
+static void prune(struct gsched_device *dev)
+{
+	struct gsched_binding *binding, *next;
+
+	lockdep_assert_held(&dev->lock);
+	rcu_read_lock();
+	list_for_each_entry_safe(binding, next, &dev->bindings, node)
+		if (!pid_task(binding->pid, PIDTYPE_TGID))
+			binding_free(binding);
+	rcu_read_unlock();
+}
+
+/* Who may signal a process may also bind it */
+static bool may_bind(struct task_struct *task)
+{
+	const struct cred *mine = current_cred(), *cred;
+	bool may;
+
+	if (capable(CAP_SYS_ADMIN))
+		return true;
+	rcu_read_lock();
+	cred = __task_cred(task);
+	may = uid_eq(mine->euid, cred->suid) || uid_eq(mine->euid, cred->uid);
+	rcu_read_unlock();
+	return may;
+}
+
+/* The process of a number as the writer sees it, 0 itself. EINVAL, ESRCH, EPERM. */
+static struct pid *pid_of(const char *text)
+{
+	struct task_struct *task;
+	struct pid *pid;
+	int nr, ret;
+
+	ret = kstrtoint(text, 10, &nr);
+	if (ret)
+		return ERR_PTR(-EINVAL);
+	if (nr < 0)
+		return ERR_PTR(-EINVAL);
+	if (!nr)
+		return get_pid(task_tgid(current));
+	rcu_read_lock();
+	task = pid_task(find_vpid(nr), PIDTYPE_PID);
+	if (!task)
+		pid = ERR_PTR(-ESRCH);
+	else if (!may_bind(task))
+		pid = ERR_PTR(-EPERM);
+	else
+		pid = get_pid(task_tgid(task));
+	rcu_read_unlock();
+	return pid ?: ERR_PTR(-ESRCH);
+}
+
+int gsched_bind_store_pid(struct gsched_group *group, const char *text)
+{
+	struct gsched_device *dev = group->dev;
+	struct gsched_binding *binding, *old;
+	struct pid *pid;
+	u64 now;
+
+	pid = pid_of(text);
+	if (IS_ERR(pid))
+		return PTR_ERR(pid);
+	binding = kzalloc(sizeof(*binding), GFP_KERNEL_ACCOUNT);
+	if (!binding) {
+		put_pid(pid);
+		return -ENOMEM;
+	}
+	binding->group = group;
+	binding->pid = pid;
+	now = gsched_lock(dev);
+	prune(dev);
+	old = find(dev, pid);
+	if (old)
+		binding_free(old);
+	list_add(&binding->node, &dev->bindings);
+	gsched_bind_apply(dev, now);
+	gsched_unlock(dev, now);
+	return 0;
+}
+
+/* One number a line, as the reader sees them; cut at a page */
+ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
+{
+	struct gsched_device *dev = group->dev;
+	struct gsched_binding *binding;
+	ssize_t len = 0;
+	u64 now;
+
+	now = gsched_lock(dev);
+	prune(dev);
+	list_for_each_entry(binding, &dev->bindings, node) {
+		pid_t nr = pid_vnr(binding->pid);
+
+		if (binding->group == group && nr && len < PAGE_SIZE - 16)
+			len += scnprintf(page + len, PAGE_SIZE - len, "%d\n", nr);
+	}
+	gsched_unlock(dev, now);
+	return len;
+}
+
+/* ENOENT no such cgroup; EBUSY another group has it. An empty line unbinds. */
+int gsched_bind_store_cgroup(struct gsched_group *group, const char *text)
+{
+	struct gsched_device *dev = group->dev;
+	struct cgroup *cgroup = NULL;
+	struct gsched_group *other;
+	char *copy, *path;
+	int ret = 0;
+	u64 now;
+
+	copy = kstrdup(text, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	path = strim(copy);
+	if (*path == '/')
+		cgroup = cgroup_get_from_path(path);
+	else if (*path)
+		cgroup = ERR_PTR(-EINVAL);
+	kfree(copy);
+	if (IS_ERR(cgroup))
+		return PTR_ERR(cgroup);
+	now = gsched_lock(dev);
+	list_for_each_entry(other, &dev->groups, node)
+		if (cgroup && other != group && other->cgroup == cgroup)
+			ret = -EBUSY;
+	if (!ret) {
+		swap(group->cgroup, cgroup);
+		gsched_bind_apply(dev, now);
+	}
+	gsched_unlock(dev, now);
+	if (cgroup)
+		cgroup_put(cgroup);
+	return ret;
+}
+
+/* The path as in /proc/<pid>/cgroup, or an empty line */
+ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page)
+{
+	struct gsched_device *dev = group->dev;
+	struct cgroup *cgroup;
+	ssize_t len = 0;
+
+	spin_lock_bh(&dev->lock);
+	cgroup = group->cgroup;
+	if (cgroup)
+		cgroup_get(cgroup);
+	spin_unlock_bh(&dev->lock);
+	if (cgroup) {
+		if (cgroup_path(cgroup, page, PAGE_SIZE - 1) > 0)
+			len = strnlen(page, PAGE_SIZE - 1);
+		cgroup_put(cgroup);
+	}
+	page[len++] = '\n';
+	return len;
+}
+
+/* The group goes away */
+void gsched_bind_drop(struct gsched_group *group)
+{
+	struct gsched_binding *binding, *next;
+
+	lockdep_assert_held(&group->dev->lock);
+	list_for_each_entry_safe(binding, next, &group->dev->bindings, node)
+		if (binding->group == group)
+			binding_free(binding);
+	if (group->cgroup)
+		cgroup_put(group->cgroup);
+	group->cgroup = NULL;
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /dev/gsched: open, the calls, poll, read, mmap, close. */
+#include <linux/compat.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+static_assert(sizeof(struct gsched_info) == 24);
+static_assert(sizeof(struct gsched_device_add) == 64);
+static_assert(sizeof(struct gsched_device_del) == 24);
+static_assert(sizeof(struct gsched_attach) == 80);
+static_assert(offsetof(struct gsched_attach, client_id) == 24);
+static_assert(sizeof(struct gsched_submit) == 56);
+static_assert(offsetof(struct gsched_submit, window) == 48);
+static_assert(sizeof(struct gsched_complete) == 24);
+static_assert(sizeof(struct gsched_event) == 32);
+
+/* One call: the caller's structure, and where to put the answer */
+struct gsched_cmd {
+	void __user *to;
+	u32 size;
+	union {
+		struct gsched_info info;
+		struct gsched_device_add device_add;
+		struct gsched_device_del device_del;
+		struct gsched_attach attach;
+		struct gsched_submit submit;
+		struct gsched_complete complete;
+	} u;
+};
+
+struct gsched_call {
+	int (*handler)(struct gsched_client *client, struct gsched_cmd *cmd);
+	u32 size;
+	u32 min_size;
+};
+
+/* A caller of another age gets as much of the structure as it knows */
+static int respond(const struct gsched_cmd *cmd, size_t size)
+{
+	return copy_to_user(cmd->to, &cmd->u, min_t(size_t, cmd->size, size)) ? -EFAULT : 0;
+}
+
+static int call_info(struct gsched_client *client, struct gsched_cmd *cmd)
+{
+	struct gsched_info *req = &cmd->u.info;
+
+	if (req->flags || req->__reserved)
+		return -EOPNOTSUPP;
+	req->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF;
+	req->devices = gsched_device_count();
+	return respond(cmd, sizeof(*req));
+}
+
+static int call_device_add(struct gsched_client *client, struct gsched_cmd *cmd)
+{
+	return gsched_device_add(&cmd->u.device_add);
+}
+
+static int call_device_del(struct gsched_client *client, struct gsched_cmd *cmd)
+{
+	return gsched_device_del(&cmd->u.device_del);
+}
+
+static int call_attach(struct gsched_client *client, struct gsched_cmd *cmd)
+{
+	int ret = gsched_client_attach(client, &cmd->u.attach);
+
+	/* the file stays attached, but a caller who cannot be told the offsets has lost it anyway */
+	return ret ?: respond(cmd, sizeof(cmd->u.attach));
+}
+
+static int call_submit(struct gsched_client *client, struct gsched_cmd *cmd)
+{
+	struct gsched_submit *req = &cmd->u.submit;
+	struct gsched_complete cancel;
+	int ret;
+
+	ret = gsched_client_submit(client, req);
+	if (ret)
+		return ret;
+	ret = respond(cmd, sizeof(*req));
+	if (!ret)
+		return 0;
+	cancel = (struct gsched_complete) {
+		.size = sizeof(cancel),
+		.flags = GSCHED_COMPLETE_CANCEL,
+		.slot = req->slot,
+		.seq = req->seq,
+	};
+	gsched_client_complete(client, &cancel);
+	return ret;
+}
+
+static int call_complete(struct gsched_client *client, struct gsched_cmd *cmd)
+{
+	return gsched_client_complete(client, &cmd->u.complete);
+}
+
+#define CALL(nr, fn, type, last) \
+	[_IOC_NR(nr)] = { .handler = fn, .size = sizeof(struct type), .min_size = offsetofend(struct type, last) }
+
+static const struct gsched_call calls[] = {
+	CALL(GSCHED_IOC_INFO, call_info, gsched_info, __reserved),
+	CALL(GSCHED_IOC_DEVICE_ADD, call_device_add, gsched_device_add, __reserved),
+	CALL(GSCHED_IOC_DEVICE_DEL, call_device_del, gsched_device_del, uuid),
+	CALL(GSCHED_IOC_ATTACH, call_attach, gsched_attach, __reserved),
+	CALL(GSCHED_IOC_SUBMIT, call_submit, gsched_submit, window),
+	CALL(GSCHED_IOC_COMPLETE, call_complete, gsched_complete, ran_ns),
+};
+
+static long gsched_ioctl(struct file *file, unsigned int nr, unsigned long arg)
+{
+	const struct gsched_call *call;
+	struct gsched_cmd cmd = { .to = (void __user *)arg };
+	int ret;
+
+	if (_IOC_TYPE(nr) != GSCHED_IOC_TYPE || _IOC_NR(nr) >= ARRAY_SIZE(calls) ||
+	    nr != _IO(GSCHED_IOC_TYPE, _IOC_NR(nr)))
+		return -ENOTTY;
+	call = &calls[_IOC_NR(nr)];
+	if (get_user(cmd.size, (u32 __user *)cmd.to))
+		return -EFAULT;
+	if (cmd.size < call->min_size)
+		return -EINVAL;
+	if (cmd.size > PAGE_SIZE)
+		return -E2BIG;
+	ret = copy_struct_from_user(&cmd.u, call->size, cmd.to, cmd.size);
+	if (ret)
+		return ret;
+	return call->handler(file->private_data, &cmd);
+}
+
+static int gsched_open(struct inode *inode, struct file *file)
+{
+	struct gsched_client *client = gsched_client_new();
+
+	if (!client)
+		return -ENOMEM;
+	file->private_data = client;
+	return nonseekable_open(inode, file);
+}
+
+/*
+ * A process that dies gives everything back even if a child inherited the descriptor: the children have neither the
+ * mappings nor the GPU context.
+ */
+static int gsched_flush(struct file *file, fl_owner_t id)
+{
+	struct gsched_client *client = file->private_data;
+
+	if (gsched_client_live(client) && current->flags & PF_EXITING && task_tgid(current) == client->pid)
+		gsched_client_detach(client);
+	return 0;
+}
+
+static int gsched_release(struct inode *inode, struct file *file)
+{
+	struct gsched_client *client = file->private_data;
+
+	gsched_client_detach(client);
+	kobject_put(&client->kobj);
+	return 0;
+}
+
+static int gsched_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct gsched_client *client = file->private_data;
+
+	if (!gsched_client_live(client))
+		return -ENOTCONN;
+	return gsched_pages_mmap(client, vma);
+}
+
+static bool has_event(const struct gsched_client *client)
+{
+	return !bitmap_empty(client->pending, GSCHED_SLOTS);
+}
+
+static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, loff_t *pos)
+{
+	struct gsched_client *client = file->private_data;
+	struct gsched_event event;
+	ssize_t done = 0;
+	int ret;
+
+	if (count < sizeof(event))
+		return -EINVAL;
+	while (count - done >= sizeof(event)) {
+		if (!gsched_client_live(client))
+			return done ?: -ENOTCONN;
+		if (gsched_client_event(client, &event)) {
+			if (copy_to_user(buf + done, &event, sizeof(event)))
+				return -EFAULT;
+			done += sizeof(event);
+			continue;
+		}
+		if (done)
+			break;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		ret = wait_event_interruptible(client->wait, has_event(client) || !gsched_client_live(client));
+		if (ret)
+			return ret;
+	}
+	return done;
+}
+
+static __poll_t gsched_poll(struct file *file, poll_table *table)
+{
+	struct gsched_client *client = file->private_data;
+
+	poll_wait(file, &client->wait, table);
+	if (!gsched_client_live(client))
+		return EPOLLERR;
+	return has_event(client) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static const struct file_operations gsched_fops = {
+	.owner = THIS_MODULE,
+	.open = gsched_open,
+	.flush = gsched_flush,
+	.release = gsched_release,
+	.unlocked_ioctl = gsched_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = gsched_mmap,
+	.read = gsched_read,
+	.poll = gsched_poll,
+};
+
+static struct miscdevice gsched_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "gsched",
+	.fops = &gsched_fops,
+	.mode = 0666,
+};
+
+int gsched_chardev_init(void)
+{
+	return misc_register(&gsched_misc);
+}
+
+void gsched_chardev_exit(void)
+{
+	misc_deregister(&gsched_misc);
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A client: attach, submit, complete, detach, and the events it reads. */
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/cred.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+static atomic64_t next_id;
+
+struct gsched_client *gsched_client_new(void)
+{
+	struct gsched_client *client = kvzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+
+	if (!client)
+		return NULL;
+	kobject_init(&client->kobj, &gsched_client_ktype);
+	mutex_init(&client->mutex);
+	init_waitqueue_head(&client->wait);
+	return client;
+}
+
+/* Last reference gone: from gsched_client_ktype */
+void gsched_client_free(struct gsched_client *client)
+{
+	gsched_pages_free(client);
+	put_pid(client->pid);
+	if (client->dev)
+		gsched_device_put(client->dev);
+	kvfree(client);
+}
+
+/* The directory is named by the pid; a second connection of a process gets "<pid>-<id>" */
+static bool pid_is_taken(const struct gsched_client *client)
+{
+	struct gsc_client *core;
+
+	list_for_each_entry(core, &client->dev->core.clients, node) {
+		const struct gsched_client *other = gsched_client_of(core);
+
+		if (other != client && other->plain && other->pid == client->pid)
+			return true;
+	}
+	return false;
+}
+
+static int enter_core(struct gsched_client *client, u32 flags)
+{
+	struct gsched_device *dev = client->dev;
+	u64 now = gsched_lock(dev);
+	int ret = -ENOENT;
+
+	if (!dev->dying)
+		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), flags, now);
+	if (!ret) {
+		client->plain = !pid_is_taken(client);
+		dev->refresh = true;
+	}
+	gsched_unlock(dev, now);
+	return ret;
+}
+
+static void leave_core(struct gsched_client *client)
+{
+	struct gsched_device *dev = client->dev;
+	u64 now = gsched_lock(dev);
+	u32 slot;
+
+	client->attached = false;
+	for (slot = 0; slot < GSCHED_SLOTS; slot++)
+		gsched_lease_forget(client, slot);
+	gsc_client_detach(&client->core, now);
+	/* a GPU that still reads the page stops */
+	for (slot = 0; slot < GSCHED_SLOTS; slot++)
+		gsched_store_window(client, slot, 0);
+	WRITE_ONCE(client->arb->header.lease, GSCHED_LEASE_NONE);
+	dev->refresh = true;
+	gsched_unlock(dev, now);
+}
+
+static int attach(struct gsched_client *client, struct gsched_attach *req)
+{
+	struct gsched_device *dev;
+	int ret;
+
+	lockdep_assert_held(&client->mutex);
+	if (client->used)
+		return -EBUSY;
+	dev = gsched_device_get(req->uuid);
+	if (!dev)
+		return -ENOENT;
+	ret = gsched_pages_alloc(client);
+	if (ret)
+		goto err_device;
+	client->dev = dev;
+	client->pid = get_pid(task_tgid(current));
+	client->nr = pid_nr(client->pid);
+	client->id = atomic64_inc_return(&next_id);
+	ret = enter_core(client, req->flags);
+	if (ret)
+		goto err_pages;
+	if (client->plain)
+		ret = kobject_add(&client->kobj, dev->tasks, "%d", client->nr);
+	else
+		ret = kobject_add(&client->kobj, dev->tasks, "%d-%llu", client->nr, client->id);
+	if (ret)
+		goto err_core;
+	client->used = true;
+
+	req->client_id = client->id;
+	gsched_pages_offsets(req);
+	spin_lock_bh(&dev->lock);
+	req->sms = dev->core.sms;
+	req->mode = dev->core.mode;
+	req->priority = client->core.group->priority;
+	smp_store_release(&client->attached, true);
+	spin_unlock_bh(&dev->lock);
+	return 0;
+
+err_core:
+	leave_core(client);
+err_pages:
+	put_pid(client->pid);
+	client->pid = NULL;
+	client->dev = NULL;
+	gsched_pages_free(client);
+err_device:
+	gsched_device_put(dev);
+	return ret;
+}
+
+int gsched_client_attach(struct gsched_client *client, struct gsched_attach *req)
+{
+	int ret;
+
+	if (req->flags & ~GSCHED_ATTACH__ALL || req->__reserved)
+		return -EOPNOTSUPP;
+	mutex_lock(&client->mutex);
+	ret = attach(client, req);
+	mutex_unlock(&client->mutex);
+	return ret;
+}
+
+/* Give everything back. The pages and the object stay until the last mapping and reference go. */
+void gsched_client_detach(struct gsched_client *client)
+{
+	mutex_lock(&client->mutex);
+	if (client->attached) {
+		kobject_del(&client->kobj);
+		leave_core(client);
+		wake_up_all(&client->wait);
+	}
+	mutex_unlock(&client->mutex);
+}
+
+/* The first half of a submit, up to the core's answer. 0 granted, -EAGAIN waits, other errors leave no trace. */
+static int submit_begin(struct gsched_client *client, struct gsched_submit *req, u64 now)
+{
+	u32 slot = req->slot;
+	int ret;
+
+	lockdep_assert_held(&client->dev->lock);
+	if (!client->attached)
+		return -ENOTCONN;
+	if (test_bit(slot, client->quiet))
+		return -EBUSY;
+	/* found in the page between the client's store and this call: the client knows more about it */
+	if (test_bit(slot, client->adopted) && client->core.task[slot].seq == req->seq) {
+		struct gsched_complete cancel = {
+			.size = sizeof(cancel),
+			.flags = GSCHED_COMPLETE_CANCEL,
+			.slot = slot,
+			.seq = req->seq,
+		};
+
+		gsc_complete(&client->core, &cancel, now);
+		gsched_lease_forget(client, slot);
+	}
+	__set_bit(slot, client->quiet);
+	ret = gsc_submit(&client->core, req, now);
+	if (!ret || ret == -EAGAIN) {
+		client->known[slot] = req->seq;
+		client->dev->refresh = true;
+	}
+	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
+		__clear_bit(slot, client->quiet);
+	if (!ret) {
+		req->window = client->core.task[slot].window;
+		client->told[slot] = GSCHED_WINDOW_LIMIT(req->window);
+	} else {
+		client->told[slot] = 0;
+	}
+	return ret;
+}
+
+/* Takes the lock: a core call under way must be over before its effects count */
+static bool submit_is_over(struct gsched_client *client, u32 slot, u32 seq)
+{
+	const struct gsc_task *task = &client->core.task[slot];
+	bool over;
+
+	spin_lock_bh(&client->dev->lock);
+	over = !client->attached || task->state != GSC_TASK_WAITING || task->seq != seq;
+	spin_unlock_bh(&client->dev->lock);
+	return over;
+}
+
+/* The second half: after the wait. @interrupted: a signal came. */
+static int submit_end(struct gsched_client *client, struct gsched_submit *req, bool interrupted, u64 now)
+{
+	const struct gsc_task *task = &client->core.task[req->slot];
+	struct gsched_complete cancel = {
+		.size = sizeof(cancel),
+		.flags = GSCHED_COMPLETE_CANCEL,
+		.slot = req->slot,
+		.seq = req->seq,
+	};
+
+	lockdep_assert_held(&client->dev->lock);
+	__clear_bit(req->slot, client->quiet);
+	if (!client->attached)
+		return -ENOTCONN;
+	if (task->state == GSC_TASK_NONE || task->seq != req->seq)
+		return -ENOENT;		/* another thread withdrew it */
+	if (task->state == GSC_TASK_RUNNING) {
+		req->window = task->window;
+		client->told[req->slot] = GSCHED_WINDOW_LIMIT(req->window);
+		return 0;
+	}
+	if (WARN_ON_ONCE(!interrupted))
+		return -EINTR;
+	gsc_complete(&client->core, &cancel, now);
+	client->dev->refresh = true;
+	return -EINTR;
+}
+
+int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req)
+{
+	struct gsched_device *dev;
+	bool interrupted;
+	u64 now;
+	int ret;
+
+	if (req->flags & ~GSCHED_SUBMIT__ALL)
+		return -EOPNOTSUPP;
+	if (!gsched_client_live(client))
+		return -ENOTCONN;
+	if (req->slot >= GSCHED_SLOTS)
+		return -EINVAL;
+	dev = client->dev;
+	now = gsched_lock(dev);
+	ret = submit_begin(client, req, now);
+	gsched_unlock(dev, now);
+	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
+		return ret;
+	interrupted = wait_event_interruptible(client->wait, submit_is_over(client, req->slot, req->seq));
+	now = gsched_lock(dev);
+	ret = submit_end(client, req, interrupted, now);
+	gsched_unlock(dev, now);
+	return ret;
+}
+
+int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req)
+{
+	struct gsched_device *dev;
+	int ret = -ENOTCONN;
+	u64 now;
+
+	if (req->flags & ~GSCHED_COMPLETE__ALL)
+		return -EOPNOTSUPP;
+	if (!gsched_client_live(client))
+		return -ENOTCONN;
+	if (req->slot >= GSCHED_SLOTS)
+		return -EINVAL;
+	dev = client->dev;
+	now = gsched_lock(dev);
+	if (client->attached)
+		ret = gsc_complete(&client->core, req, now);
+	if (!ret) {
+		__clear_bit(req->slot, client->pending);
+		gsched_lease_forget(client, req->slot);
+		dev->refresh = true;
+		/* another thread may wait for the grant of what was withdrawn */
+		if (test_bit(req->slot, client->quiet))
+			wake_up_interruptible(&client->wait);
+	}
+	gsched_unlock(dev, now);
+	return ret;
+}
+
+/* Take the event of the lowest slot that has one */
+bool gsched_client_event(struct gsched_client *client, struct gsched_event *event)
+{
+	u32 slot;
+
+	spin_lock_bh(&client->dev->lock);
+	slot = find_first_bit(client->pending, GSCHED_SLOTS);
+	if (slot < GSCHED_SLOTS) {
+		*event = client->event[slot];
+		client->told[slot] = GSCHED_WINDOW_LIMIT(event->window);
+		__clear_bit(slot, client->pending);
+	}
+	spin_unlock_bh(&client->dev->lock);
+	return slot < GSCHED_SLOTS;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differences between the kernels we build for. What a kernel has is found out by compiling (kmod/compat/ has one file a
+ * question, Kbuild asks them), never by its version number.
+ */
+#ifndef GSCHED_COMPAT_H
+#define GSCHED_COMPAT_H
+
+#include <linux/mm.h>
+
+#ifdef GSCHED_HAVE_vm_flags_set
+static inline void gsched_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+	vm_flags_set(vma, flags);
+}
+
+static inline void gsched_vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+{
+	vm_flags_clear(vma, flags);
+}
+#else
+static inline void gsched_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void gsched_vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+#endif /* GSCHED_COMPAT_H */

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/kernel/config/gsched/<device>/: the quota groups. A device's directory is its root group; mkdir makes a group below,
+ * rmdir drops one: its processes then belong to whatever group is still bound to them, the root at last.
+ *
+ * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "internal.h"
+
+static const struct config_item_type group_type;
+
+static struct gsched_group *to_group(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct gsched_group, cg);
+}
+
+static ssize_t file_show(struct config_item *item, enum gsc_file file, char *page)
+{
+	struct gsched_group *group = to_group(item);
+	u64 now = gsched_lock(group->dev);
+	int len;
+
+	len = gsc_group_show(group->core, file, page, PAGE_SIZE);
+	gsched_unlock(group->dev, now);
+	return len;
+}
+
+static ssize_t file_store(struct config_item *item, enum gsc_file file, const char *page, size_t count)
+{
+	struct gsched_group *group = to_group(item);
+	struct gsched_device *dev = group->dev;
+	u64 now;
+	int ret;
+
+	if (strlen(page) != count)
+		return -EINVAL;
+	now = gsched_lock(dev);
+	/* a quota binds what runs under a lease, too */
+	gsched_lease_adopt(dev, true, now);
+	ret = gsc_group_store(group->core, file, page, now);
+	dev->refresh = true;
+	gsched_unlock(dev, now);
+	return ret ?: count;
+}
+
+/* configfs does not say which attribute a show is for, so there is one function for each */
+#define CORE_FILE(id, file) \
+	static ssize_t id##_show(struct config_item *item, char *page) \
+	{ \
+		return file_show(item, file, page); \
+	} \
+	static ssize_t id##_store(struct config_item *item, const char *page, size_t count) \
+	{ \
+		return file_store(item, file, page, count); \
+	}
+
+CORE_FILE(max, GSC_FILE_CAPSM_MAX)
+CORE_FILE(min, GSC_FILE_CAPSM_MIN)
+CORE_FILE(weight, GSC_FILE_GPU_WEIGHT)
+CORE_FILE(priority, GSC_FILE_GPU_PRIORITY)
+CORE_FILE(current, GSC_FILE_CAPSM_CURRENT)
+CORE_FILE(stat, GSC_FILE_GPU_STAT)
+
+static ssize_t procs_show(struct config_item *item, char *page)
+{
+	return gsched_bind_show_pids(to_group(item), page);
+}
+
+static ssize_t procs_store(struct config_item *item, const char *page, size_t count)
+{
+	int ret = strlen(page) == count ? gsched_bind_store_pid(to_group(item), page) : -EINVAL;
+
+	return ret ?: count;
+}
+
+static ssize_t cgroup_show(struct config_item *item, char *page)
+{
+	return gsched_bind_show_cgroup(to_group(item), page);
+}
+
+static ssize_t cgroup_store(struct config_item *item, const char *page, size_t count)
+{
+	int ret = strlen(page) == count ? gsched_bind_store_cgroup(to_group(item), page) : -EINVAL;
+
+	return ret ?: count;
+}
+
+#define FILE_PROCS	GSC_FILE_COUNT
+#define FILE_CGROUP	(GSC_FILE_COUNT + 1)
+#define FILE_COUNT	(GSC_FILE_COUNT + 2)
+
+/* Names and modes of the core's files are filled in by gsched_configfs_init() */
+static struct configfs_attribute attrs[FILE_COUNT] = {
+	[GSC_FILE_CAPSM_MAX] = { .show = max_show, .store = max_store },
+	[GSC_FILE_CAPSM_MIN] = { .show = min_show, .store = min_store },
+	[GSC_FILE_GPU_WEIGHT] = { .show = weight_show, .store = weight_store },
+	[GSC_FILE_GPU_PRIORITY] = { .show = priority_show, .store = priority_store },
+	[GSC_FILE_CAPSM_CURRENT] = { .show = current_show, .store = current_store },
+	[GSC_FILE_GPU_STAT] = { .show = stat_show, .store = stat_store },
+	[FILE_PROCS] = { .ca_name = "procs", .ca_mode = 0644, .show = procs_show, .store = procs_store },
+	[FILE_CGROUP] = { .ca_name = "cgroup", .ca_mode = 0644, .show = cgroup_show, .store = cgroup_store },
+};
+
+static struct configfs_attribute *attr_list[FILE_COUNT + 1];
+
+static int enter(struct gsched_group *group, struct gsched_group *parent)
+{
+	struct gsched_device *dev = parent->dev;
+	u64 now = gsched_lock(dev);
+	int ret = -ENOENT;
+
+	if (!dev->dying)
+		ret = gsc_group_init(group->core, parent->core);
+	if (!ret)
+		list_add_tail(&group->node, &dev->groups);
+	gsched_unlock(dev, now);
+	return ret;
+}
+
+static struct config_group *group_make(struct config_group *parent_cg, const char *name)
+{
+	struct gsched_group *parent = to_group(&parent_cg->cg_item);
+	struct gsched_group *group;
+	int ret;
+
+	/* names stand in flat text files */
+	if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@-") != strlen(name))
+		return ERR_PTR(-EINVAL);
+	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
+	if (!group)
+		return ERR_PTR(-ENOMEM);
+	group->core = &group->own;
+	group->dev = parent->dev;
+	config_group_init_type_name(&group->cg, name, &group_type);
+	ret = enter(group, parent);
+	if (ret) {
+		group->dev = NULL;
+		config_group_put(&group->cg);
+		return ERR_PTR(ret);
+	}
+	get_device(&group->dev->dev);
+	return &group->cg;
+}
+
+/* rmdir: there are no groups below it any more */
+static void group_drop(struct config_group *parent, struct config_item *item)
+{
+	struct gsched_group *group = to_group(item);
+	struct gsched_device *dev = group->dev;
+	u64 now = gsched_lock(dev);
+
+	gsched_bind_drop(group);
+	list_del(&group->node);
+	gsched_bind_apply(dev, now);
+	WARN_ON_ONCE(gsc_group_exit(group->core));
+	gsched_unlock(dev, now);
+	config_item_put(item);
+}
+
+static void group_release(struct config_item *item)
+{
+	struct gsched_group *group = to_group(item);
+	struct gsched_device *dev = group->dev;
+
+	/* the root is a part of its device */
+	if (!dev || group != &dev->root)
+		kfree(group);
+	if (dev)
+		gsched_device_put(dev);
+}
+
+static struct configfs_item_operations group_item_ops = {
+	.release = group_release,
+};
+
+static struct configfs_group_operations group_group_ops = {
+	.make_group = group_make,
+	.drop_item = group_drop,
+};
+
+static const struct config_item_type group_type = {
+	.ct_owner = THIS_MODULE,
+	.ct_item_ops = &group_item_ops,
+	.ct_group_ops = &group_group_ops,
+	.ct_attrs = attr_list,
+};
+
+static const struct config_item_type subsystem_type = {
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem subsystem = {
+	.su_group = {
+		.cg_item = {
+			.ci_namebuf = "gsched",
+			.ci_type = &subsystem_type,
+		},
+	},
+};
+
+/* "/" the root, "/a/b" a group. Returns the length, as scnprintf. */
+int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *core, char *buf, size_t size)
+{
+	struct gsched_group *group;
+	int len = 0;
+
+	lockdep_assert_held(&dev->lock);
+	if (!core->parent)
+		return scnprintf(buf, size, "/");
+	if (core->parent->parent)
+		len = gsched_group_path(dev, core->parent, buf, size);
+	group = container_of(core, struct gsched_group, own);
+	return len + scnprintf(buf + len, size - len, "/%s", config_item_name(&group->cg.cg_item));
+}
+
+int gsched_configfs_add(struct gsched_device *dev)
+{
+	struct gsched_group *root = &dev->root;
+	int ret;
+
+	root->core = &dev->core.root;
+	root->dev = dev;
+	get_device(&dev->dev);
+	list_add_tail(&root->node, &dev->groups);
+	config_group_init_type_name(&root->cg, dev_name(&dev->dev), &group_type);
+	ret = configfs_register_group(&subsystem.su_group, &root->cg);
+	if (ret)
+		config_group_put(&root->cg);
+	return ret;
+}
+
+void gsched_configfs_del(struct gsched_device *dev)
+{
+	u64 now;
+
+	configfs_unregister_group(&dev->root.cg);
+	now = gsched_lock(dev);
+	gsched_bind_drop(&dev->root);
+	list_del(&dev->root.node);
+	gsched_unlock(dev, now);
+	config_group_put(&dev->root.cg);
+}
+
+int gsched_configfs_init(void)
+{
+	int i;
+
+	for (i = 0; i < FILE_COUNT; i++) {
+		if (i < GSC_FILE_COUNT) {
+			attrs[i].ca_name = gsc_file_name[i];
+			attrs[i].ca_mode = gsc_file_writable(i) ? 0644 : 0444;
+		}
+		attrs[i].ca_owner = THIS_MODULE;
+		attr_list[i] = &attrs[i];
+	}
+	config_group_init(&subsystem.su_group);
+	mutex_init(&subsystem.su_mutex);
+	return configfs_register_subsystem(&subsystem);
+}
+
+void gsched_configfs_exit(void)
+{
+	configfs_unregister_subsystem(&subsystem);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of the module share.
+ *
+ * Locks, outermost first: gsched_devices_mutex (the device table), gsched_client.mutex (attach against detach),
+ * configfs' and sysfs' own, gsched_device.lock. The last protects the core and everything marked "lock" below; it is
+ * taken with gsched_lock() and released with gsched_unlock(), which finishes what the core's actions began.
+ * configfs and sysfs callbacks take nothing but gsched_device.lock.
+ */
+#ifndef GSCHED_INTERNAL_H
+#define GSCHED_INTERNAL_H
+
+#include <linux/bitmap.h>
+#include <linux/configfs.h>
+#include <linux/device.h>
+#include <linux/hrtimer.h>
+#include <linux/kobject.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+#include "core/core.h"
+
+struct cgroup;
+struct file;
+struct pid;
+struct poll_table_struct;
+struct task_struct;
+struct vm_area_struct;
+
+struct gsched_device;
+
+/**
+ * struct gsched_group - a quota holder: one configfs directory
+ * @cg: the directory
+ * @core: the core's object: @own, or the device's root
+ * @own: storage of @core for every group but the root
+ * @dev: the device, on which the group holds a reference
+ * @node: in gsched_device.groups (lock)
+ * @cgroup: the cgroup v2 subtree bound to it, or NULL (lock)
+ */
+struct gsched_group {
+	struct config_group cg;
+	struct gsc_group *core;
+	struct gsc_group own;
+	struct gsched_device *dev;
+	struct list_head node;
+	struct cgroup *cgroup;
+};
+
+/**
+ * struct gsched_device - one GPU
+ * @dev: the class device; its reference count is the object's
+ * @lock: protects the core and whatever says (lock)
+ * @core: the decisions (lock)
+ * @timer: calls gsched_device_expired()
+ * @core_when: when the core wants its tick, 0 never (lock)
+ * @armed: when @timer expires, 0 never (lock)
+ * @poll_at: when to look at the adopted tasks again (lock)
+ * @adopted: tasks that the arbiter found by itself, see lease.c (lock)
+ * @dying: no more attach and mkdir (lock)
+ * @scan: a FREE lease was withdrawn: look for launches made under it (lock)
+ * @refresh: quotas, leases or clients changed: rewrite headers and empty slots (lock)
+ * @groups: every gsched_group (lock)
+ * @bindings: struct gsched_binding, bind.c (lock)
+ * @node: in the device table (gsched_devices_mutex)
+ * @root: the directory of the device itself
+ * @tasks: sysfs directory of the clients
+ */
+struct gsched_device {
+	struct device dev;
+	spinlock_t lock;
+	struct gsc_device core;
+	struct hrtimer timer;
+	u64 core_when;
+	u64 armed;
+	u64 poll_at;
+	u32 adopted;
+	bool dying;
+	bool scan;
+	bool refresh;
+	struct list_head groups;
+	struct list_head bindings;
+	struct list_head node;
+	u8 uuid[GSCHED_UUID_SIZE];
+	struct gsched_group root;
+	struct kobject *tasks;
+};
+
+/**
+ * struct gsched_client - an open file of /dev/gsched; a client of @dev once attached
+ * @kobj: sysfs tasks/<pid>; its reference count is the object's
+ * @mutex: attach against detach
+ * @attached: set when all below is valid, cleared by detach; written under @mutex and the device's lock
+ * @used: was attached once: a file attaches once (mutex)
+ * @dev: the device, on which the client holds a reference
+ * @core: the core's object (lock)
+ * @id: unique number
+ * @pid: the process that attached
+ * @nr: its number in the initial pid namespace
+ * @arb: arbiter's page, written here only
+ * @cl: client's page, written by the client and its GPU: hints
+ * @wait: poll, read and waiting submitters
+ * @plain: tasks/ directory is named by the pid alone (lock)
+ * @quiet: slots with a submit under way, which itself tells of the grant: no event (lock)
+ * @adopted: slots whose task the arbiter found by itself (lock)
+ * @known: last task of each slot that the core was told of (lock)
+ * @pending: slots with an event to read (lock)
+ * @event: last event of each slot (lock)
+ * @told: limit that userspace last learned of, by slot (lock)
+ * @usage: unit-ns of ended tasks (lock)
+ * @ended: number of them (lock)
+ */
+struct gsched_client {
+	struct kobject kobj;
+	struct mutex mutex;
+	bool attached;
+	bool used;
+	struct gsched_device *dev;
+	struct gsc_client core;
+	u64 id;
+	struct pid *pid;
+	pid_t nr;
+	struct gsched_arb_page *arb;
+	struct gsched_cl_page *cl;
+	wait_queue_head_t wait;
+	bool plain;
+	DECLARE_BITMAP(quiet, GSCHED_SLOTS);
+	DECLARE_BITMAP(adopted, GSCHED_SLOTS);
+	u32 known[GSCHED_SLOTS];
+	DECLARE_BITMAP(pending, GSCHED_SLOTS);
+	struct gsched_event event[GSCHED_SLOTS];
+	u32 told[GSCHED_SLOTS];
+	u64 usage;
+	u64 ended;
+};
+
+static inline struct gsched_client *gsched_client_of(struct gsc_client *core)
+{
+	return container_of(core, struct gsched_client, core);
+}
+
+static inline struct gsched_device *gsched_device_of(struct gsc_device *core)
+{
+	return container_of(core, struct gsched_device, core);
+}
+
+/* Is the client attached? Pairs with the release in gsched_client_attach(). */
+static inline bool gsched_client_live(const struct gsched_client *client)
+{
+	return smp_load_acquire(&client->attached);
+}
+
+/* device.c: the device table and the devices' lifetime */
+int gsched_device_add(const struct gsched_device_add *req);
+int gsched_device_del(const struct gsched_device_del *req);
+struct gsched_device *gsched_device_get(const u8 *uuid);
+void gsched_device_put(struct gsched_device *dev);
+u32 gsched_device_count(void);
+int gsched_devices_init(void);
+void gsched_devices_exit(void);
+
+/* sysfs.c */
+extern struct class gsched_class;
+extern const struct attribute_group *gsched_device_groups[];
+extern const struct kobj_type gsched_client_ktype;
+
+/* arbiter.c: the core's actions, and the lock around every event */
+extern const struct gsc_ops gsched_core_ops;
+u64 gsched_lock(struct gsched_device *dev);
+void gsched_unlock(struct gsched_device *dev, u64 now);
+enum hrtimer_restart gsched_device_expired(struct hrtimer *timer);
+void gsched_store_window(struct gsched_client *client, u32 slot, u64 window);
+
+/* lease.c: launches made under a lease, without a submit */
+void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now);
+void gsched_lease_reap(struct gsched_device *dev, u64 now);
+void gsched_lease_forget(struct gsched_client *client, u32 slot);
+u64 gsched_lease_window(const struct gsched_client *client);
+
+/* client.c */
+struct gsched_client *gsched_client_new(void);
+void gsched_client_free(struct gsched_client *client);
+int gsched_client_attach(struct gsched_client *client, struct gsched_attach *req);
+void gsched_client_detach(struct gsched_client *client);
+int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req);
+int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req);
+bool gsched_client_event(struct gsched_client *client, struct gsched_event *event);
+
+/* pages.c */
+int gsched_pages_alloc(struct gsched_client *client);
+void gsched_pages_free(struct gsched_client *client);
+int gsched_pages_mmap(struct gsched_client *client, struct vm_area_struct *vma);
+void gsched_pages_offsets(struct gsched_attach *req);
+
+/* configfs.c */
+int gsched_configfs_init(void);
+void gsched_configfs_exit(void);
+int gsched_configfs_add(struct gsched_device *dev);
+void gsched_configfs_del(struct gsched_device *dev);
+int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf, size_t size);
+
+/* bind.c: which group a process belongs to */
+struct gsc_group *gsched_bind_resolve(struct gsched_device *dev, struct pid *pid);
+void gsched_bind_apply(struct gsched_device *dev, u64 now);
+int gsched_bind_store_pid(struct gsched_group *group, const char *text);
+int gsched_bind_store_cgroup(struct gsched_group *group, const char *text);
+ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page);
+ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page);
+void gsched_bind_drop(struct gsched_group *group);
+
+/* chardev.c */
+int gsched_chardev_init(void);
+void gsched_chardev_exit(void);
+
+#endif /* GSCHED_INTERNAL_H */

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Leases: a client alone on the device launches without a system call and only notes the launch in its page. When that
+ * ends, because someone came or a quota changed, the arbiter reads the pages and submits to the core what it finds
+ * running: it adopts the tasks. An adopted task ends when its client says so, or when its page does.
+ *
+ * All that is read here is a hint: copied once, bounded, and only ever counted against the client that wrote it.
+ */
+#include <linux/time64.h>
+
+#include "internal.h"
+
+#define HINT_NS_MAX	(3600ULL * NSEC_PER_SEC)
+#define HINT_BLOCKS_MAX	(1ULL << 40)
+
+/* What a leased launch may use: everything up to the smallest max above the client */
+u64 gsched_lease_window(const struct gsched_client *client)
+{
+	const struct gsc_group *group;
+	u32 limit = client->dev->core.sms * GSCHED_CAPSM;
+
+	if (client->core.lease == GSCHED_LEASE_NONE)
+		return 0;
+	for (group = client->core.group; group; group = group->parent)
+		limit = min(limit, group->max);
+	return GSCHED_WINDOW(0, limit);
+}
+
+/* The task in the slot is over, or became an ordinary one */
+void gsched_lease_forget(struct gsched_client *client, u32 slot)
+{
+	lockdep_assert_held(&client->dev->lock);
+	if (__test_and_clear_bit(slot, client->adopted))
+		client->dev->adopted--;
+}
+
+static void end(struct gsched_client *client, u32 slot, u64 now)
+{
+	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
+	u64 start_ns = READ_ONCE(hint->start_ns), end_ns = READ_ONCE(hint->end_ns);
+	struct gsched_complete req = {
+		.size = sizeof(req),
+		.slot = slot,
+		.seq = client->core.task[slot].seq,
+	};
+
+	if (start_ns && end_ns > start_ns)
+		req.ran_ns = min(end_ns - start_ns, HINT_NS_MAX);
+	gsc_complete(&client->core, &req, now);
+	gsched_lease_forget(client, slot);
+}
+
+static void reap_client(struct gsched_client *client, u64 now)
+{
+	u32 slot;
+
+	for_each_set_bit(slot, client->adopted, GSCHED_SLOTS) {
+		const struct gsched_cl_slot *hint = &client->cl->slot[slot];
+		u32 seq = client->core.task[slot].seq;
+
+		if (READ_ONCE(hint->retired) == seq || READ_ONCE(hint->seq) != seq)
+			end(client, slot, now);
+	}
+}
+
+/* Give back the capacity of adopted tasks that are over */
+void gsched_lease_reap(struct gsched_device *dev, u64 now)
+{
+	struct gsc_client *core;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(core, &dev->core.clients, node)
+		reap_client(gsched_client_of(core), now);
+}
+
+static void adopt(struct gsched_client *client, u32 slot, u64 now)
+{
+	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
+	u32 seq = READ_ONCE(hint->seq), tier = READ_ONCE(hint->tier);
+	struct gsched_submit req = {
+		.size = sizeof(req),
+		.flags = GSCHED_SUBMIT_NOWAIT,
+		.slot = slot,
+		.seq = seq,
+		.tier = min_t(u32, tier, GSCHED_TIER_LAUNCH),
+		.blocks_per_sm = 1,	/* unknown: the demand comes out at its largest */
+		.blocks = clamp_t(u64, READ_ONCE(hint->blocks), 1, HINT_BLOCKS_MAX),
+		.predicted_ns = min_t(u64, READ_ONCE(hint->predicted_ns), HINT_NS_MAX),
+	};
+	int ret;
+
+	if (!seq || seq == client->known[slot] || READ_ONCE(hint->retired) == seq)
+		return;
+	ret = gsc_submit(&client->core, &req, now);
+	if (ret && ret != -EAGAIN)
+		return;
+	client->known[slot] = seq;
+	__set_bit(slot, client->adopted);
+	client->dev->adopted++;
+	client->dev->refresh = true;
+}
+
+/* @all: also of clients that keep their lease, because a quota is about to change */
+void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now)
+{
+	struct gsc_client *core;
+	u32 slot;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(core, &dev->core.clients, node) {
+		if (!all && core->lease == GSCHED_LEASE_FREE)
+			continue;
+		reap_client(gsched_client_of(core), now);
+		for (slot = 0; slot < GSCHED_SLOTS; slot++)
+			if (core->task[slot].state == GSC_TASK_NONE)
+				adopt(gsched_client_of(core), slot, now);
+	}
+}

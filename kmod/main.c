@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Load and unload. */
+#include <linux/module.h>
+
+#include "internal.h"
+
+static int __init gsched_init(void)
+{
+	int ret;
+
+	ret = gsched_devices_init();
+	if (ret)
+		return ret;
+	ret = gsched_configfs_init();
+	if (ret)
+		goto err_devices;
+	ret = gsched_chardev_init();
+	if (ret)
+		goto err_configfs;
+	return 0;
+
+err_configfs:
+	gsched_configfs_exit();
+err_devices:
+	gsched_devices_exit();
+	return ret;
+}
+
+static void __exit gsched_exit(void)
+{
+	gsched_chardev_exit();
+	gsched_devices_exit();
+	gsched_configfs_exit();
+}
+
+module_init(gsched_init);
+module_exit(gsched_exit);
+
+MODULE_DESCRIPTION("Quotas, priorities and preemption for programs that share a GPU");
+MODULE_AUTHOR("The gsched authors");
+MODULE_LICENSE("GPL");

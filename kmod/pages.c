@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The two mappings of a client. Ordinary pages, each with a reference count of its own, inserted one by one: drivers pin
+ * them for long (FOLL_LONGTERM), which a PFN map would not allow, and a pin that outlives the file keeps its page.
+ */
+#include <linux/build_bug.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+
+#include "compat.h"
+#include "internal.h"
+
+#define ARB_OFFSET	0UL
+#define CL_OFFSET	(1UL << 20)
+
+static_assert(sizeof(struct gsched_arb_header) == 4096);
+static_assert(sizeof(struct gsched_arb_slot) == 64);
+static_assert(sizeof(struct gsched_arb_page) == 8192);
+static_assert(offsetof(struct gsched_arb_slot, window) == 0);
+static_assert(sizeof(struct gsched_cl_header) == 4096);
+static_assert(sizeof(struct gsched_cl_slot) == 64);
+static_assert(sizeof(struct gsched_cl_page) == 8192);
+static_assert(offsetof(struct gsched_cl_slot, blocks) == 24);
+static_assert(offsetof(struct gsched_cl_slot, finished) == 56);
+static_assert(IS_ALIGNED(sizeof(struct gsched_arb_page), PAGE_SIZE));
+static_assert(IS_ALIGNED(sizeof(struct gsched_cl_page), PAGE_SIZE));
+
+int gsched_pages_alloc(struct gsched_client *client)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO;
+
+	client->arb = alloc_pages_exact(sizeof(*client->arb), gfp);
+	client->cl = alloc_pages_exact(sizeof(*client->cl), gfp);
+	if (!client->arb || !client->cl) {
+		gsched_pages_free(client);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void gsched_pages_free(struct gsched_client *client)
+{
+	if (client->arb)
+		free_pages_exact(client->arb, sizeof(*client->arb));
+	if (client->cl)
+		free_pages_exact(client->cl, sizeof(*client->cl));
+	client->arb = NULL;
+	client->cl = NULL;
+}
+
+void gsched_pages_offsets(struct gsched_attach *req)
+{
+	req->arb_offset = ARB_OFFSET;
+	req->arb_size = sizeof(struct gsched_arb_page);
+	req->cl_offset = CL_OFFSET;
+	req->cl_size = sizeof(struct gsched_cl_page);
+}
+
+static int insert(struct vm_area_struct *vma, void *addr, size_t size)
+{
+	unsigned long pos;
+	int ret = 0;
+
+	for (pos = 0; !ret && pos < size; pos += PAGE_SIZE)
+		ret = vm_insert_page(vma, vma->vm_start + pos, virt_to_page(addr + pos));
+	return ret;
+}
+
+/* EINVAL unknown offset, wrong length, or a private mapping; EACCES writable where only the arbiter writes */
+int gsched_pages_mmap(struct gsched_client *client, struct vm_area_struct *vma)
+{
+	size_t size = vma->vm_end - vma->vm_start;
+	bool arb;
+
+	switch (vma->vm_pgoff) {
+	case ARB_OFFSET >> PAGE_SHIFT:
+		arb = true;
+		break;
+	case CL_OFFSET >> PAGE_SHIFT:
+		arb = false;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (size != (arb ? sizeof(*client->arb) : sizeof(*client->cl)))
+		return -EINVAL;
+	/* also for read-only mappings: a private one turns into a copy that the GPU would poll in vain */
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EINVAL;
+	/* The pages belong to one process: a child must not inherit them */
+	if (!arb) {
+		gsched_vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND);
+		return insert(vma, client->cl, size);
+	}
+	if (vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	gsched_vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND);
+	gsched_vm_flags_clear(vma, VM_MAYWRITE);
+	return insert(vma, client->arb, size);
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/class/gsched/<device>/: sms, mode, policy, stat, and tasks/<pid>/ for every client.
+ *
+ * mode reads as two words: the setting in brackets, then the mode in force: "[auto] spatial". Written: one of auto,
+ * temporal, spatial. policy reads as the list of policies with the one in force in brackets.
+ */
+#include <linux/device.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "internal.h"
+
+static const char *const mode_name[] = {
+	[GSCHED_MODE_TEMPORAL] = "temporal",
+	[GSCHED_MODE_SPATIAL] = "spatial",
+};
+
+static const char *const policy_name[] = { "hpf", "ffs", "wfq", "corun", "qos" };
+static const char *const lease_name[] = {
+	[GSCHED_LEASE_NONE] = "none",
+	[GSCHED_LEASE_NOTIFY] = "notify",
+	[GSCHED_LEASE_FREE] = "free",
+};
+
+struct class gsched_class = {
+	.name = "gsched",
+};
+
+static struct gsched_device *to_device(struct device *kdev)
+{
+	return container_of(kdev, struct gsched_device, dev);
+}
+
+static ssize_t sms_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	return sysfs_emit(page, "%u\n", to_device(kdev)->core.sms);
+}
+static DEVICE_ATTR_RO(sms);
+
+static ssize_t mode_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	struct gsched_device *dev = to_device(kdev);
+	s32 set;
+	u32 mode;
+
+	spin_lock_bh(&dev->lock);
+	set = dev->core.mode_set;
+	mode = dev->core.mode;
+	spin_unlock_bh(&dev->lock);
+	return sysfs_emit(page, "[%s] %s\n", set < 0 ? "auto" : mode_name[set], mode_name[mode]);
+}
+
+static ssize_t mode_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count)
+{
+	struct gsched_device *dev = to_device(kdev);
+	int mode = -1, ret;
+	u64 now;
+
+	if (!sysfs_streq(page, "auto")) {
+		mode = __sysfs_match_string(mode_name, ARRAY_SIZE(mode_name), page);
+		if (mode < 0)
+			return mode;
+	}
+	now = gsched_lock(dev);
+	gsched_lease_adopt(dev, true, now);
+	ret = gsc_device_set_mode(&dev->core, mode, now);
+	dev->refresh = true;
+	gsched_unlock(dev, now);
+	return ret ?: count;
+}
+static DEVICE_ATTR_RW(mode);
+
+static ssize_t policy_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	struct gsched_device *dev = to_device(kdev);
+	const struct gsc_policy *policy, *current_policy;
+	int i, len = 0;
+
+	spin_lock_bh(&dev->lock);
+	current_policy = dev->core.policy;
+	spin_unlock_bh(&dev->lock);
+	for (i = 0; i < ARRAY_SIZE(policy_name); i++) {
+		policy = gsc_policy_find(policy_name[i]);
+		if (policy)
+			len += sysfs_emit_at(page, len, policy == current_policy ? "%s[%s]" : "%s%s",
+					     len ? " " : "", policy->name);
+	}
+	return len + sysfs_emit_at(page, len, "\n");
+}
+
+static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count)
+{
+	struct gsched_device *dev = to_device(kdev);
+	char name[GSCHED_NAME_SIZE];
+	int ret;
+	u64 now;
+
+	if (strscpy(name, page, sizeof(name)) < 0)
+		return -EINVAL;
+	now = gsched_lock(dev);
+	ret = gsc_device_set_policy(&dev->core, strim(name), now);
+	dev->refresh = true;
+	gsched_unlock(dev, now);
+	return ret ?: count;
+}
+static DEVICE_ATTR_RW(policy);
+
+static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	struct gsched_device *dev = to_device(kdev);
+	u32 clients, adopted;
+	u64 decisions;
+
+	spin_lock_bh(&dev->lock);
+	clients = dev->core.n_clients;
+	adopted = dev->adopted;
+	decisions = dev->core.decisions;
+	spin_unlock_bh(&dev->lock);
+	return sysfs_emit(page, "clients %u\nadopted %u\ndecisions %llu\n", clients, adopted, decisions);
+}
+static DEVICE_ATTR_RO(stat);
+
+static struct attribute *device_attrs[] = {
+	&dev_attr_sms.attr,
+	&dev_attr_mode.attr,
+	&dev_attr_policy.attr,
+	&dev_attr_stat.attr,
+	NULL
+};
+
+static const struct attribute_group device_group = {
+	.attrs = device_attrs,
+};
+
+const struct attribute_group *gsched_device_groups[] = {
+	&device_group,
+	NULL
+};
+
+/* tasks/<pid>/ */
+
+struct client_attr {
+	struct attribute attr;
+	ssize_t (*show)(struct gsched_client *client, char *page);
+};
+
+static ssize_t group_show(struct gsched_client *client, char *page)
+{
+	int len;
+
+	spin_lock_bh(&client->dev->lock);
+	len = gsched_group_path(client->dev, client->core.group, page, PAGE_SIZE - 1);
+	spin_unlock_bh(&client->dev->lock);
+	return len + sysfs_emit_at(page, len, "\n");
+}
+
+static ssize_t lease_show(struct gsched_client *client, char *page)
+{
+	u32 lease = READ_ONCE(client->core.lease);
+
+	return sysfs_emit(page, "%s\n", lease < ARRAY_SIZE(lease_name) ? lease_name[lease] : "?");
+}
+
+/* Flat-keyed: what the client has now and had so far, in 1/1024 CapSM and ns */
+static ssize_t usage_show(struct gsched_client *client, char *page)
+{
+	u32 slot, running = 0, waiting = 0;
+	u64 usage, ended, limit = 0;
+
+	spin_lock_bh(&client->dev->lock);
+	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
+		const struct gsc_task *task = &client->core.task[slot];
+
+		if (task->state == GSC_TASK_RUNNING) {
+			running++;
+			limit += GSCHED_WINDOW_LIMIT(task->window);
+		} else if (task->state == GSC_TASK_WAITING) {
+			waiting++;
+		}
+	}
+	usage = client->usage;
+	ended = client->ended;
+	spin_unlock_bh(&client->dev->lock);
+	return sysfs_emit(page, "id %llu\nrunning %u\nwaiting %u\nlimit %llu\nusage %llu\ntasks %llu\n",
+			  client->id, running, waiting, limit, usage, ended);
+}
+
+/*
+ * One line a used slot: slot seq tier blocks base limit seen launched left. The first six as the arbiter knows them, the
+ * rest as client and GPU report. A launch under a lease has the lease's window.
+ */
+static int slot_emit(const struct gsched_client *client, u32 slot, char *page, int len)
+{
+	const struct gsc_task *task = &client->core.task[slot];
+	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
+	u64 window = client->arb->slot[slot].window, blocks = task->blocks;
+	u32 seq = task->seq, tier = task->tier;
+
+	if (task->state == GSC_TASK_NONE) {
+		seq = READ_ONCE(hint->seq);
+		if (!seq || seq == client->known[slot] || READ_ONCE(hint->retired) == seq)
+			return 0;
+		tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
+		blocks = READ_ONCE(hint->blocks);
+	}
+	return sysfs_emit_at(page, len, "%u %u %u %llu %u %u %u %u %u\n", slot, seq, tier, blocks,
+			     GSCHED_WINDOW_BASE(window), GSCHED_WINDOW_LIMIT(window),
+			     READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left));
+}
+
+static ssize_t slots_show(struct gsched_client *client, char *page)
+{
+	int len = 0;
+	u32 slot;
+
+	spin_lock_bh(&client->dev->lock);
+	for (slot = 0; slot < GSCHED_SLOTS; slot++)
+		len += slot_emit(client, slot, page, len);
+	spin_unlock_bh(&client->dev->lock);
+	return len;
+}
+
+/* What the client says of itself: printable characters of its header's text */
+static ssize_t why_show(struct gsched_client *client, char *page)
+{
+	const struct gsched_cl_header *header = &client->cl->header;
+	int i;
+
+	for (i = 0; i < sizeof(header->why) - 1; i++) {
+		char c = READ_ONCE(header->why[i]);
+
+		if (!c)
+			break;
+		page[i] = c >= ' ' && c <= '~' ? c : '?';
+	}
+	page[i++] = '\n';
+	return i;
+}
+
+#define CLIENT_ATTR(_name) \
+	static struct client_attr client_##_name = { \
+		.attr = { .name = #_name, .mode = 0444 }, \
+		.show = _name##_show, \
+	}
+
+CLIENT_ATTR(group);
+CLIENT_ATTR(lease);
+CLIENT_ATTR(usage);
+CLIENT_ATTR(slots);
+CLIENT_ATTR(why);
+
+static struct attribute *client_attrs[] = {
+	&client_group.attr,
+	&client_lease.attr,
+	&client_usage.attr,
+	&client_slots.attr,
+	&client_why.attr,
+	NULL
+};
+
+static const struct attribute_group client_group_all = {
+	.attrs = client_attrs,
+};
+
+static const struct attribute_group *client_groups[] = {
+	&client_group_all,
+	NULL
+};
+
+static ssize_t client_attr_show(struct kobject *kobj, struct attribute *attr, char *page)
+{
+	const struct client_attr *client_attr = container_of(attr, struct client_attr, attr);
+
+	return client_attr->show(container_of(kobj, struct gsched_client, kobj), page);
+}
+
+static const struct sysfs_ops client_sysfs_ops = {
+	.show = client_attr_show,
+};
+
+static void client_kobj_release(struct kobject *kobj)
+{
+	gsched_client_free(container_of(kobj, struct gsched_client, kobj));
+}
+
+const struct kobj_type gsched_client_ktype = {
+	.release = client_kobj_release,
+	.sysfs_ops = &client_sysfs_ops,
+	.default_groups = client_groups,
+};
