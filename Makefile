@@ -74,6 +74,21 @@ bench: all $(BENCH)
 bench-gpu:
 	selftests/bench/gpu
 
+# What a system gets. The interposer lies in its own directory: only programs started by gschedctl load it.
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/gsched $(DESTDIR)$(LIBDIR)/pkgconfig \
+		$(DESTDIR)$(PREFIX)/include/linux $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 755 $(B)/bin/gschedd $(B)/bin/gschedctl $(B)/bin/gsrewrite $(DESTDIR)$(PREFIX)/bin
+	cp -P $(B)/lib/libgsched.so* $(DESTDIR)$(LIBDIR)
+	install -m 755 $(B)/lib/gsched/libcuda.so.1 $(DESTDIR)$(LIBDIR)/gsched
+	install -m 644 libgsched/include/gsched.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 uapi/linux/gsched.h $(DESTDIR)$(PREFIX)/include/linux
+	sed 's,@bindir@,$(PREFIX)/bin,' gschedd/gschedd.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/gschedd.service
+	for m in docs/man/*.[1-9]; do \
+		install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m) || exit 1; done
+
 clean:
 	rm -rf build
 
