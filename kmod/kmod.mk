@@ -4,7 +4,7 @@
 # links to them.
 KMOD_KDIRS := $(if $(KDIR),$(KDIR),$(foreach s,6.1 6.12,$(lastword $(shell \
 	ls -d /usr/src/linux-headers-$(s).*-amd64 2>/dev/null | grep -v -- -rt- | sort -V))))
-KMOD_RELEASES := $(foreach k,$(KMOD_KDIRS),$(shell cat $(k)/include/config/kernel.release 2>/dev/null))
+KMOD_RELEASES := $(if $(KDIR),$(shell $(MAKE) -s -C $(KDIR) kernelrelease),$(KMOD_KDIRS:/usr/src/linux-headers-%=%))
 KMOD_KDIR = $(if $(KDIR),$(KDIR),/usr/src/linux-headers-$(1))
 KMOD_SRCS := $(wildcard Kbuild kmod/*.[ch] kmod/compat/*.c kmod/core/*.[ch] uapi/linux/*.h)
 KMOD_PIN_SRCS := $(wildcard selftests/kmod/pin/*)
@@ -40,3 +40,45 @@ dkms-install:
 	install -d $(DESTDIR)/usr/src/gsched-$(DKMS_VERSION)
 	cp -r --parents Kbuild dkms.conf $(KMOD_SRCS) $(DESTDIR)/usr/src/gsched-$(DKMS_VERSION)
 	$(if $(DESTDIR),,dkms install gsched/$(DKMS_VERSION))
+
+# kselftests, static so that they run in any guest. The harness header comes from the kernel's source package.
+KMOD_LINUX_SRC := build/linux-source
+KMOD_HARNESS := $(KMOD_LINUX_SRC)/tools/testing/selftests/kselftest_harness.h
+KMOD_TESTS := $(patsubst selftests/kmod/%.c,build/test/kmod/%,$(wildcard selftests/kmod/*.c))
+KMOD_LINUX_TAR = $(firstword $(wildcard /usr/src/linux-source-6.1.tar.xz /usr/src/linux-source-*.tar.xz))
+
+$(KMOD_HARNESS):
+	@test -n "$(KMOD_LINUX_TAR)" || { echo "no /usr/src/linux-source-*.tar.xz: apt-get install linux-source" >&2; exit 1; }
+	@mkdir -p $(KMOD_LINUX_SRC)
+	tar -C $(KMOD_LINUX_SRC) --strip-components=1 --wildcards -xf $(KMOD_LINUX_TAR) \
+		'*/tools/testing/selftests/kselftest_harness.h' '*/tools/testing/selftests/kselftest.h' \
+		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+	@touch $@
+
+build/test/kmod/%: selftests/kmod/%.c selftests/kmod/common.h selftests/kmod/pin/gsched_pin.h uapi/linux/gsched.h | $(KMOD_HARNESS)
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Iuapi \
+		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests -static -pthread $< -o $@
+
+# One test a kernel: all of them in one guest
+KMOD_QEMU_TESTS := $(foreach r,$(KMOD_RELEASES),build/test/qemu-kmod-$(r))
+$(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko build/kmod/%/pin/gsched_pin.ko
+	@mkdir -p $(@D)
+	@printf '%s\n' '#!/bin/sh' 'cd "$$(dirname "$$0")/../.." || exit 1' \
+		'exec selftests/qemu/run --kernel $* --timeout 600 --log build/qemu/kmod-$* -- selftests/kmod/guest $(KMOD_TESTS)' >$@
+	@chmod +x $@
+TESTS += $(KMOD_QEMU_TESTS)
+
+# Lint: every message fails. The kernel's own headers are not our concern.
+.PHONY: lint-sparse lint-checkpatch
+LINT += lint-sparse lint-checkpatch
+lint-sparse: $(KMOD_MODULES)
+	@set -e; for r in $(KMOD_RELEASES); do \
+		out=$$($(MAKE) -C $${KDIR:-/usr/src/linux-headers-$$r} M=$(CURDIR)/build/kmod/$$r $(KMOD_FLAGS) W= C=2 \
+			CF=-D__CHECK_ENDIAN__ modules 2>&1 >/dev/null); \
+		if [ -n "$$out" ]; then echo "$$out"; exit 1; fi; done; echo "sparse: clean"
+
+KMOD_CHECKPATCH := $(wildcard kmod/*.[ch] kmod/core/*.[ch] selftests/kmod/pin/*.[ch])
+lint-checkpatch: $(KMOD_HARNESS)
+	perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=120 \
+		--ignore FILE_PATH_CHANGES,SPDX_LICENSE_TAG,LINUX_VERSION_CODE -f $(KMOD_CHECKPATCH)

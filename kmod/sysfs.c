@@ -186,9 +186,11 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 			  client->id, running, waiting, limit, usage, ended);
 }
 
+#define SLOT_LINE_MAX	96
+
 /*
  * One line a used slot: slot seq tier blocks base limit seen launched left. The first six as the arbiter knows them, the
- * rest as client and GPU report. A launch under a lease has the lease's window.
+ * rest as client and GPU report. A launch under a lease has the lease's window. Cut at a page, at the end of a line.
  */
 static int slot_emit(const struct gsched_client *client, u32 slot, char *page, int len)
 {
@@ -215,7 +217,7 @@ static ssize_t slots_show(struct gsched_client *client, char *page)
 	u32 slot;
 
 	spin_lock_bh(&client->dev->lock);
-	for (slot = 0; slot < GSCHED_SLOTS; slot++)
+	for (slot = 0; slot < GSCHED_SLOTS && len < PAGE_SIZE - SLOT_LINE_MAX; slot++)
 		len += slot_emit(client, slot, page, len);
 	spin_unlock_bh(&client->dev->lock);
 	return len;

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The files: configfs groups and their values, bindings by pid and by cgroup, sysfs. */
+#include "common.h"
+#include "kselftest_harness.h"
+
+#define ROOT	CONFIG "/" DEV_NAME
+#define TASKS	SYSFS "/" DEV_NAME "/tasks"
+#define CG	"/sys/fs/cgroup/gsched-test"
+
+FIXTURE(config) {
+	int admin, fd;
+	char text[4096];
+};
+
+FIXTURE_SETUP(config)
+{
+	self->admin = test_device();
+	ASSERT_GE(self->admin, 0);
+	self->fd = gopen();
+	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+	ASSERT_EQ(0, mkdir(ROOT "/a/b", 0755));
+}
+
+FIXTURE_TEARDOWN(config)
+{
+	close(self->fd);
+	rmdir(ROOT "/a/b");
+	rmdir(ROOT "/a");
+	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
+	close(self->admin);
+}
+
+TEST_F(config, directories)
+{
+	struct stat st;
+
+	EXPECT_EQ(-1, mkdir(ROOT "/a", 0755));
+	EXPECT_EQ(EEXIST, errno);
+	EXPECT_EQ(-1, mkdir(ROOT "/x y", 0755));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, mkdir(ROOT "/nowhere/c", 0755));
+	EXPECT_EQ(ENOENT, errno);
+	EXPECT_EQ(-1, mkdir(ROOT "/a/procs", 0755));
+	EXPECT_EQ(EEXIST, errno);
+	EXPECT_EQ(-1, mkdir(CONFIG "/gpu9", 0755));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(-1, rmdir(ROOT "/a"));
+	EXPECT_EQ(ENOTEMPTY, errno);
+	EXPECT_EQ(-1, rmdir(ROOT));
+	EXPECT_EQ(EPERM, errno);
+	ASSERT_EQ(0, stat(ROOT "/a/b/capsm.max", &st));
+	EXPECT_EQ(0644, st.st_mode & 07777);
+	ASSERT_EQ(0, stat(ROOT "/a/b/capsm.current", &st));
+	EXPECT_EQ(0444, st.st_mode & 07777);
+	EXPECT_EQ(0, rmdir(ROOT "/a/b"));
+	EXPECT_EQ(0, mkdir(ROOT "/a/b", 0755));
+}
+
+/* Nesting ends somewhere, with EINVAL, and comes apart again */
+TEST_F(config, nested_too_deep)
+{
+	char path[4096] = ROOT "/a";
+	int depth = 0, i;
+
+	while (depth < 200) {
+		strcat(path, "/d");
+		if (mkdir(path, 0755))
+			break;
+		depth++;
+	}
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_GT(depth, 2);
+	EXPECT_LT(depth, 200);
+	for (i = 0; i < depth; i++) {
+		path[strlen(path) - 2] = '\0';
+		EXPECT_EQ(0, rmdir(path));
+	}
+}
+
+struct value {
+	const char *file, *good, *shown;
+};
+
+TEST_F(config, good_values)
+{
+	static const struct value values[] = {
+		{ "capsm.max", "4", "4" }, { "capsm.max", "1.5\n", "1.5" }, { "capsm.max", "16", "16" },
+		{ "capsm.max", "max\n", "max" },
+		{ "capsm.min", "2", "2" }, { "capsm.min", "0", "0" },
+		{ "gpu.weight", "1", "1" }, { "gpu.weight", "200\n", "200" },
+		{ "gpu.priority", "0", "0" }, { "gpu.priority", "99\n", "99" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		EXPECT_EQ(0, put(values[i].good, ROOT "/a/%s", values[i].file))
+			TH_LOG("%s = %s", values[i].file, values[i].good);
+		slurp(self->text, sizeof(self->text), ROOT "/a/%s", values[i].file);
+		EXPECT_STREQ(values[i].shown, self->text) TH_LOG("%s", values[i].file);
+	}
+}
+
+TEST_F(config, bad_values_keep_the_old_one)
+{
+	static const char *const numbers[] = { "", "\n", "x", "-1", "4x", "4 4", "1e3", "0x4", "99999999999999999999",
+					       "1..5", "4\n5\n" };
+	static const struct { const char *file, *bad; } more[] = {
+		{ "capsm.max", "0" }, { "capsm.max", "17" }, { "capsm.max", "16.001" }, { "capsm.max", "1.00001" },
+		{ "capsm.min", "17" },
+		{ "gpu.weight", "0" }, { "gpu.weight", "1.5" },
+		{ "gpu.priority", "100" }, { "gpu.priority", "max" }, { "gpu.weight", "max" },
+	};
+	static const char *const files[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority" };
+	unsigned int i, j;
+	char before[64];
+
+	for (j = 0; j < ARRAY_SIZE(files); j++) {
+		ASSERT_EQ(0, put("3", ROOT "/a/%s", files[j]));
+		ASSERT_GT(slurp(before, sizeof(before), ROOT "/a/%s", files[j]), 0);
+		for (i = 1; i < ARRAY_SIZE(numbers); i++)
+			EXPECT_EQ(-EINVAL, put(numbers[i], ROOT "/a/%s", files[j]))
+				TH_LOG("%s = %s", files[j], numbers[i]);
+		for (i = 0; i < ARRAY_SIZE(more); i++)
+			if (!strcmp(more[i].file, files[j]))
+				EXPECT_EQ(-EINVAL, put(more[i].bad, ROOT "/a/%s", files[j]))
+					TH_LOG("%s = %s", files[j], more[i].bad);
+		slurp(self->text, sizeof(self->text), ROOT "/a/%s", files[j]);
+		EXPECT_STREQ(before, self->text);
+	}
+}
+
+TEST_F(config, embedded_nul_and_long_values)
+{
+	char big[3000];
+	int fd = open(ROOT "/a/capsm.max", O_WRONLY);
+
+	EXPECT_EQ(-1, write(fd, "4\0x", 3));
+	EXPECT_EQ(EINVAL, errno);
+	close(fd);
+	memset(big, '1', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	EXPECT_EQ(-EINVAL, put(big, ROOT "/a/capsm.max"));
+	EXPECT_EQ(-EINVAL, put(big, ROOT "/a/procs"));
+	EXPECT_EQ(-EINVAL, put(big, ROOT "/a/cgroup"));
+}
+
+TEST_F(config, read_only_files)
+{
+	/* root passes the mode bits; configfs refuses the write itself, or the core does */
+	EXPECT_GT(0, put("1", ROOT "/a/capsm.current"));
+	EXPECT_GT(0, put("1", ROOT "/a/gpu.stat"));
+	EXPECT_GT(slurp(self->text, sizeof(self->text), ROOT "/a/gpu.stat"), 0);
+	EXPECT_GE(stat_of(self->text, "grants"), 0);
+}
+
+static int nobody_writes(void *arg)
+{
+	return put("4", "%s", (const char *)arg);
+}
+
+static int nobody_makes(void *arg)
+{
+	return mkdir(ROOT "/a/mine", 0755) ? -errno : 0;
+}
+
+TEST_F(config, other_peoples_groups)
+{
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/capsm.max"));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/capsm.max"));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/procs"));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, SYSFS "/" DEV_NAME "/mode"));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_makes, NULL));
+}
+
+static int nobody_binds_init(void *arg)
+{
+	return put("1", ROOT "/a/procs");
+}
+
+static int nobody_binds_itself(void *arg)
+{
+	return put("0", ROOT "/a/procs");
+}
+
+/* The administrator handed the group to nobody: own processes only */
+TEST_F(config, delegated_group)
+{
+	ASSERT_EQ(0, chown(ROOT "/a/procs", 65534, 65534));
+	EXPECT_EQ(-EPERM, as_nobody(nobody_binds_init, NULL));
+	EXPECT_EQ(0, as_nobody(nobody_binds_itself, NULL));
+}
+
+#define GROUP_IS(expected) do { \
+		slurp(self->text, sizeof(self->text), TASKS "/%d/group", getpid()); \
+		EXPECT_STREQ(expected, self->text); \
+	} while (0)
+
+TEST_F(config, procs_bad_input)
+{
+	EXPECT_EQ(-EINVAL, put("x", ROOT "/a/procs"));
+	EXPECT_EQ(-EINVAL, put("-1", ROOT "/a/procs"));
+	EXPECT_EQ(-EINVAL, put("\n", ROOT "/a/procs"));
+	EXPECT_EQ(-ESRCH, put("4194304", ROOT "/a/procs"));
+}
+
+TEST_F(config, procs_before_attach)
+{
+	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/b/procs"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/procs");
+	EXPECT_EQ(getpid(), atoi(self->text));
+	ASSERT_EQ(0, attach(self->fd, 0));
+	GROUP_IS("/a/b");
+}
+
+TEST_F(config, procs_moves_a_running_client)
+{
+	struct gsched_event event;
+
+	ASSERT_EQ(0, put("6", ROOT "/a/capsm.max"));
+	ASSERT_EQ(0, attach(self->fd, 0));
+	GROUP_IS("/");
+	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
+	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
+	GROUP_IS("/a/b");
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(GSCHED_EVENT_EVICT, event.type);
+	EXPECT_EQ(6 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(event.window));
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/capsm.current");
+	EXPECT_STREQ("6", self->text);
+	/* one group at a time */
+	ASSERT_EQ(0, put_pid(getpid(), ROOT "/procs"));
+	GROUP_IS("/");
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/procs");
+	EXPECT_STREQ("", self->text);
+}
+
+TEST_F(config, procs_binds_what_is_forked)
+{
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, put("0", ROOT "/a/procs"));
+	pid = fork();
+	if (pid == 0) {
+		char text[64];
+
+		if (attach(gopen(), 0))
+			_exit(1);
+		slurp(text, sizeof(text), TASKS "/%d/group", getpid());
+		_exit(strcmp(text, "/a") ? 2 : 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+/* rmdir of a group with a client in it: the client belongs to what is left */
+TEST_F(config, rmdir_with_a_client)
+{
+	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
+	ASSERT_EQ(0, attach(self->fd, 0));
+	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
+	GROUP_IS("/a/b");
+	ASSERT_EQ(0, rmdir(ROOT "/a/b"));
+	GROUP_IS("/");
+	EXPECT_EQ(0, complete(self->fd, 0, 1));
+}
+
+/* An attribute that is open while its group goes */
+TEST_F(config, rmdir_with_an_open_file)
+{
+	int fd = open(ROOT "/a/b/capsm.max", O_RDWR);
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, rmdir(ROOT "/a/b"));
+	EXPECT_EQ(-1, write(fd, "4", 1));
+	EXPECT_EQ(-1, read(fd, self->text, 16));
+	close(fd);
+}
+
+TEST_F(config, cgroup_binding)
+{
+	int status;
+	pid_t pid;
+
+	mkdir(CG, 0755);
+	mkdir(CG "/deep", 0755);
+	EXPECT_EQ(-EINVAL, put("gsched-test", ROOT "/a/cgroup"));
+	EXPECT_EQ(-ENOENT, put("/no/such/cgroup", ROOT "/a/cgroup"));
+	ASSERT_EQ(0, put("/gsched-test\n", ROOT "/a/cgroup"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/cgroup");
+	EXPECT_STREQ("/gsched-test", self->text);
+	EXPECT_EQ(-EBUSY, put("/gsched-test", ROOT "/a/b/cgroup"));
+	/* the deepest match wins */
+	ASSERT_EQ(0, put("/gsched-test/deep", ROOT "/a/b/cgroup"));
+	pid = fork();
+	if (pid == 0) {
+		char text[64];
+
+		if (put("0", CG "/cgroup.procs") || attach(gopen(), 0))
+			_exit(1);
+		slurp(text, sizeof(text), TASKS "/%d/group", getpid());
+		if (strcmp(text, "/a"))
+			_exit(2);
+		if (put("0", CG "/deep/cgroup.procs") || attach(gopen(), 0))
+			_exit(3);
+		/* the second connection of the process has a directory of its own */
+		if (system("grep -qx /a/b " TASKS "/$PPID-*/group"))
+			_exit(4);
+		/* a binding by pid is stronger */
+		if (put_pid(getpid(), ROOT "/procs"))
+			_exit(5);
+		slurp(text, sizeof(text), TASKS "/%d/group", getpid());
+		_exit(strcmp(text, "/") ? 6 : 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(0, put("\n", ROOT "/a/b/cgroup"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/cgroup");
+	EXPECT_STREQ("", self->text);
+	/* a bound cgroup can go away */
+	EXPECT_EQ(0, rmdir(CG "/deep"));
+	EXPECT_EQ(0, rmdir(CG));
+	EXPECT_GE(slurp(self->text, sizeof(self->text), ROOT "/a/cgroup"), 0);
+}
+
+TEST_F(config, quota_of_a_parent_binds_the_child)
+{
+	struct gsched_submit req = task(0, 1, 0);
+
+	ASSERT_EQ(0, put("3", ROOT "/a/capsm.max"));
+	ASSERT_EQ(0, put("5", ROOT "/a/b/capsm.max"));
+	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
+	ASSERT_EQ(0, attach(self->fd, 0));
+	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
+	EXPECT_EQ(3 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(req.window));
+	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
+	EXPECT_STREQ("3", self->text);
+}
+
+TEST_F(config, priority_reaches_the_page)
+{
+	const volatile struct gsched_arb_page *arb;
+	struct gsched_attach req;
+
+	ASSERT_EQ(0, put("70", ROOT "/a/gpu.priority"));
+	ASSERT_EQ(0, put("0", ROOT "/a/procs"));
+	ASSERT_EQ(0, attach_as(self->fd, 0, &req));
+	EXPECT_EQ(70, req.priority);
+	arb = map_arb(self->fd, &req);
+	ASSERT_EQ(0, put("80", ROOT "/a/gpu.priority"));
+	EXPECT_EQ(80, arb->header.priority);
+	EXPECT_EQ(80, arb->header.top_priority);
+}
+
+/* Two clients side by side under MPS, and what the more important one needs is taken from the other */
+TEST_F(config, priority_evicts)
+{
+	struct gsched_submit req = task(0, 1, 0);
+	struct gsched_event event;
+	int other = gopen(), status, ready[2], go[2];
+	char c = 0;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, put("70", ROOT "/a/gpu.priority"));
+	ASSERT_EQ(0, attach(self->fd, GSCHED_ATTACH_MPS));
+	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
+	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(req.window));
+	pid = fork();
+	if (pid == 0) {
+		struct gsched_submit mine = task(0, 1, 0);
+
+		if (put("0", ROOT "/a/procs") || attach(other, GSCHED_ATTACH_MPS))
+			_exit(1);
+		mine.blocks = 4;
+		if (xioctl(other, GSCHED_IOC_SUBMIT, &mine) || GSCHED_WINDOW_LIMIT(mine.window) < 4 * GSCHED_CAPSM)
+			_exit(2);
+		if (write(ready[1], "r", 1) != 1 || read(go[0], &c, 1) != 1)
+			_exit(3);
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(GSCHED_EVENT_EVICT, event.type);
+	EXPECT_EQ(12 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(event.window));
+	ASSERT_EQ(1, write(go[1], "g", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	/* the connection outlives the child here: it is ours, and the capacity is back all the same */
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(GSCHED_EVENT_GROW, event.type);
+	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(-ENOTCONN, submit(other, 0, 2, 0));
+	close(other);
+}
+
+TEST_F(config, sysfs_device)
+{
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/sms");
+	EXPECT_EQ(DEV_SMS, atoi(self->text));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
+	EXPECT_EQ(0, strncmp("[auto] ", self->text, 7));
+	EXPECT_EQ(0, put("temporal", SYSFS "/" DEV_NAME "/mode"));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
+	EXPECT_STREQ("[temporal] temporal", self->text);
+	EXPECT_EQ(0, put("spatial\n", SYSFS "/" DEV_NAME "/mode"));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
+	EXPECT_STREQ("[spatial] spatial", self->text);
+	EXPECT_EQ(-EINVAL, put("both", SYSFS "/" DEV_NAME "/mode"));
+	EXPECT_EQ(-EINVAL, put("", SYSFS "/" DEV_NAME "/mode") ?: -EINVAL);
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
+	EXPECT_STREQ("[spatial] spatial", self->text);
+	EXPECT_EQ(0, put("auto", SYSFS "/" DEV_NAME "/mode"));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
+	EXPECT_NE(NULL, strstr(self->text, "[hpf]"));
+	EXPECT_EQ(0, put("hpf\n", SYSFS "/" DEV_NAME "/policy"));
+	EXPECT_EQ(-EINVAL, put("none", SYSFS "/" DEV_NAME "/policy"));
+	EXPECT_EQ(-EINVAL, put("a-name-much-longer-than-any-policy-has", SYSFS "/" DEV_NAME "/policy"));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/stat");
+	EXPECT_EQ(0, stat_of(self->text, "clients"));
+}
+
+TEST_F(config, sysfs_tasks)
+{
+	volatile struct gsched_cl_page *cl;
+	struct gsched_attach req;
+	char line[128];
+
+	ASSERT_EQ(0, attach_as(self->fd, 0, &req));
+	slurp(self->text, sizeof(self->text), TASKS "/%d/lease", getpid());
+	EXPECT_STREQ("free", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
+	EXPECT_STREQ("", self->text);
+	cl = map_cl(self->fd, &req);
+	cl->slot[9].seen_limit = 111;
+	cl->slot[9].launched = 22;
+	cl->slot[9].left = 3;
+	strcpy((char *)cl->header.why, "because\n");
+	ASSERT_EQ(0, submit(self->fd, 9, 5, 0));
+	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
+	snprintf(line, sizeof(line), "9 5 0 1000000 0 %u 111 22 3", WHOLE);
+	EXPECT_STREQ(line, self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
+	EXPECT_EQ(1, stat_of(self->text, "running"));
+	EXPECT_EQ(WHOLE, stat_of(self->text, "limit"));
+	EXPECT_EQ(req.client_id, stat_of(self->text, "id"));
+	slurp(self->text, sizeof(self->text), TASKS "/%d/why", getpid());
+	EXPECT_STREQ("because?", self->text);
+	ASSERT_EQ(0, complete(self->fd, 9, 5));
+	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
+	EXPECT_EQ(1, stat_of(self->text, "tasks"));
+	EXPECT_GT(stat_of(self->text, "usage"), 0);
+	/* a launch under the lease is shown as well */
+	cl->slot[1].blocks = 77;
+	cl->slot[1].seq = 3;
+	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
+	snprintf(line, sizeof(line), "1 3 0 77 0 %u 0 0 0", WHOLE);
+	EXPECT_STREQ(line, self->text);
+}
+
+/* The counters of a group, with everything below it */
+TEST_F(config, stat_counts)
+{
+	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
+	ASSERT_EQ(0, attach(self->fd, 0));
+	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
+	ASSERT_EQ(0, complete(self->fd, 0, 1));
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/gpu.stat");
+	EXPECT_EQ(1, stat_of(self->text, "grants"));
+	EXPECT_EQ(1, stat_of(self->text, "tasks"));
+	slurp(self->text, sizeof(self->text), ROOT "/gpu.stat");
+	EXPECT_EQ(1, stat_of(self->text, "grants"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/capsm.current");
+	EXPECT_STREQ("0", self->text);
+}
+
+TEST_HARNESS_MAIN

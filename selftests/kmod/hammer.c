@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Everything at once, for a few seconds: threads that open, attach, submit, complete, read, map and close; threads that
+ * make and remove groups, write values, move processes and change the mode; one that scribbles over its page; one whose
+ * children are killed. Afterwards nothing may be left: no client, no capacity in use, and the device can go.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "common.h"
+#include "kselftest_harness.h"
+
+#define ROOT	CONFIG "/" DEV_NAME
+
+static atomic_bool stop;
+static atomic_ulong rounds[6];
+
+static void use(int fd, unsigned int *seed)
+{
+	struct gsched_event events[8];
+	unsigned int i, slot = rand_r(seed) % GSCHED_SLOTS;
+
+	for (i = 0; i < 8; i++) {
+		submit(fd, (slot + i) % GSCHED_SLOTS, i + 1, GSCHED_SUBMIT_NOWAIT);
+		if (read(fd, events, sizeof(events)) < 0 && errno != EAGAIN)
+			break;
+		complete(fd, (slot + rand_r(seed) % 8) % GSCHED_SLOTS, i + 1);
+	}
+}
+
+static void *client(void *arg)
+{
+	unsigned int seed = (uintptr_t)arg;
+	struct gsched_attach req;
+	int fd;
+
+	while (!stop) {
+		fd = gopen();
+		if (fd < 0)
+			continue;
+		if (attach_as(fd, rand_r(&seed) & 1, &req) == 0) {
+			void *arb = (void *)map_arb(fd, &req);
+
+			use(fd, &seed);
+			if (arb != MAP_FAILED)
+				munmap(arb, req.arb_size);
+		}
+		close(fd);
+		rounds[0]++;
+	}
+	return NULL;
+}
+
+/* Launches under leases, real and pretended */
+static void *scribbler(void *arg)
+{
+	unsigned int seed = (uintptr_t)arg, i;
+	volatile struct gsched_cl_page *cl;
+	struct gsched_attach req;
+	int fd;
+
+	while (!stop) {
+		fd = gopen();
+		if (attach_as(fd, 1, &req)) {
+			close(fd);
+			continue;
+		}
+		cl = map_cl(fd, &req);
+		for (i = 0; cl != MAP_FAILED && i < 3000 && !stop; i++)
+			((volatile unsigned int *)cl->slot)[rand_r(&seed) % (sizeof(cl->slot) / 4)] = rand_r(&seed) % 4;
+		use(fd, &seed);
+		if (cl != MAP_FAILED)
+			munmap((void *)cl, req.cl_size);
+		close(fd);
+		rounds[1]++;
+	}
+	return NULL;
+}
+
+static void *maker(void *arg)
+{
+	while (!stop) {
+		mkdir(ROOT "/a", 0755);
+		mkdir(ROOT "/a/b", 0755);
+		put("0", ROOT "/a/b/procs");
+		put("/", ROOT "/a/cgroup");
+		rmdir(ROOT "/a/b");
+		rmdir(ROOT "/a");
+		rounds[2]++;
+	}
+	return NULL;
+}
+
+static void *writer(void *arg)
+{
+	static const char *const quotas[] = { "1", "max", "3.5", "16" };
+	static const char *const modes[] = { "auto", "spatial", "temporal" };
+	unsigned int seed = (uintptr_t)arg;
+	char text[4096];
+
+	while (!stop) {
+		put(quotas[rand_r(&seed) % 4], ROOT "/%s", rand_r(&seed) & 1 ? "capsm.max" : "a/capsm.max");
+		put(modes[rand_r(&seed) % 3], SYSFS "/" DEV_NAME "/mode");
+		slurp(text, sizeof(text), ROOT "/gpu.stat");
+		slurp(text, sizeof(text), ROOT "/a/procs");
+		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
+		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/group", getpid());
+		rounds[3]++;
+	}
+	return NULL;
+}
+
+static void *killer(void *arg)
+{
+	while (!stop) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			int fd = gopen();
+
+			attach(fd, 0);
+			submit(fd, 0, 1, 0);
+			submit(fd, 1, 1, 0);
+			pause();
+		}
+		usleep(2000);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		rounds[4]++;
+	}
+	return NULL;
+}
+
+static void *deleter(void *arg)
+{
+	static const unsigned char other[GSCHED_UUID_SIZE] = "come-and-go-gpu";
+	int fd = gopen();
+
+	while (!stop) {
+		/* a device of its own that comes and goes, and one in use that must not */
+		if (add_device(fd, "other", other, 8) == 0) {
+			mkdir(CONFIG "/other/c", 0755);
+			del_device(fd, other);
+			rmdir(CONFIG "/other/c");
+			del_device(fd, other);
+		}
+		rounds[5]++;
+	}
+	rmdir(CONFIG "/other/c");
+	del_device(fd, other);
+	close(fd);
+	return NULL;
+}
+
+TEST(everything_at_once)
+{
+	static void *(*const body[])(void *) = { client, client, client, scribbler, scribbler, maker, writer, killer, deleter };
+	const char *limit = getenv("GSCHED_TEST_SECONDS");
+	int admin = test_device(), keep = gopen();
+	pthread_t thread[ARRAY_SIZE(body)];
+	struct timespec pause_for = { .tv_sec = limit ? atoi(limit) : 5 };
+	char text[4096];
+	unsigned int i;
+
+	ASSERT_GE(admin, 0);
+	ASSERT_EQ(0, attach(keep, 0));
+	for (i = 0; i < ARRAY_SIZE(body); i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, body[i], (void *)(uintptr_t)(i + 1)));
+	nanosleep(&pause_for, NULL);
+	stop = true;
+	for (i = 0; i < ARRAY_SIZE(body); i++)
+		pthread_join(thread[i], NULL);
+	for (i = 0; i < ARRAY_SIZE(rounds); i++)
+		EXPECT_GT(rounds[i], 0) TH_LOG("thread %u did nothing", i);
+	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, %lu devices\n", rounds[0],
+	       rounds[1], rounds[2], rounds[3], rounds[4], rounds[5]);
+	fflush(stdout);
+	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
+	EXPECT_EQ(1, stat_of(text, "clients"));
+	EXPECT_EQ(0, stat_of(text, "adopted"));
+	slurp(text, sizeof(text), ROOT "/capsm.current");
+	EXPECT_STREQ("0", text);
+	put("max", ROOT "/capsm.max");
+	put("auto", SYSFS "/" DEV_NAME "/mode");
+	EXPECT_EQ(0, submit(keep, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	close(keep);
+	rmdir(ROOT "/a/b");
+	rmdir(ROOT "/a");
+	EXPECT_EQ(0, del_device(admin, dev_uuid));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Every call of /dev/gsched, with good and with bad input: one fault at a time, and its exact errno. */
+#include "common.h"
+#include "kselftest_harness.h"
+
+FIXTURE(call) {
+	int admin, a, b;
+};
+
+FIXTURE_SETUP(call)
+{
+	self->admin = test_device();
+	ASSERT_GE(self->admin, 0);
+	self->a = gopen();
+	self->b = gopen();
+	ASSERT_GE(self->a, 0);
+	ASSERT_GE(self->b, 0);
+}
+
+FIXTURE_TEARDOWN(call)
+{
+	close(self->a);
+	close(self->b);
+	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
+	close(self->admin);
+}
+
+/* A structure one word longer than the kernel's */
+union longer {
+	unsigned int size;
+	unsigned char bytes[256];
+};
+
+TEST_F(call, unknown_numbers)
+{
+	struct gsched_info req = { .size = sizeof(req) };
+
+	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IO(GSCHED_IOC_TYPE, 0x06), &req));
+	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IO(GSCHED_IOC_TYPE, 0xff), &req));
+	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IO(0xE6, 0x00), &req));
+	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IOWR(GSCHED_IOC_TYPE, 0x00, struct gsched_info), &req));
+}
+
+TEST_F(call, size_rules_of_every_call)
+{
+	static const struct { unsigned long nr; unsigned int size; } calls[] = {
+		{ GSCHED_IOC_INFO, sizeof(struct gsched_info) },
+		{ GSCHED_IOC_DEVICE_ADD, sizeof(struct gsched_device_add) },
+		{ GSCHED_IOC_DEVICE_DEL, sizeof(struct gsched_device_del) },
+		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach) },
+		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit) },
+		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete) },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		union longer req = { .size = calls[i].size - 1 };
+
+		EXPECT_EQ(-EINVAL, xioctl(self->a, calls[i].nr, &req)) TH_LOG("call %u, short", i);
+		req.size = 0;
+		EXPECT_EQ(-EINVAL, xioctl(self->a, calls[i].nr, &req)) TH_LOG("call %u, zero", i);
+		req.size = calls[i].size + 8;
+		req.bytes[calls[i].size + 7] = 1;
+		EXPECT_EQ(-E2BIG, xioctl(self->a, calls[i].nr, &req)) TH_LOG("call %u, tail", i);
+		req.size = 1 << 30;
+		EXPECT_EQ(-E2BIG, xioctl(self->a, calls[i].nr, &req)) TH_LOG("call %u, huge", i);
+		EXPECT_EQ(-EFAULT, xioctl(self->a, calls[i].nr, NULL)) TH_LOG("call %u, null", i);
+		EXPECT_EQ(-EFAULT, xioctl(self->a, calls[i].nr, (void *)-8UL)) TH_LOG("call %u, kernel", i);
+	}
+}
+
+/* The structure ends where the memory ends */
+TEST_F(call, fault_in_the_middle)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gsched_submit *req = (void *)(page + 4096 - 8);
+
+	ASSERT_NE(MAP_FAILED, page);
+	ASSERT_EQ(0, munmap(page + 4096, 4096));
+	req->size = sizeof(*req);
+	EXPECT_EQ(-EFAULT, xioctl(self->a, GSCHED_IOC_SUBMIT, req));
+}
+
+TEST_F(call, info)
+{
+	struct gsched_info req = { .size = sizeof(req) };
+	union longer big = { .size = sizeof(req) + 16 };
+	struct gsched_info *fixed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, fixed);
+	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
+	EXPECT_EQ(1, req.devices);
+	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF, req.features);
+	req.flags = 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
+	req.flags = 0;
+	req.__reserved = 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
+	/* a caller from the future, with nothing new asked for */
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &big));
+	fixed->size = sizeof(*fixed);
+	ASSERT_EQ(0, mprotect(fixed, 4096, PROT_READ));
+	EXPECT_EQ(-EFAULT, xioctl(self->a, GSCHED_IOC_INFO, fixed));
+}
+
+TEST_F(call, device_add_bad_input)
+{
+	static const unsigned char other[GSCHED_UUID_SIZE] = "another-device!";
+	struct gsched_device_add req = { .size = sizeof(req), .sms = 4, .name = "other" };
+
+	memcpy(req.uuid, other, sizeof(other));
+	req.flags = 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_DEVICE_ADD, &req));
+	req.flags = 0;
+	req.__reserved = 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_DEVICE_ADD, &req));
+	req.__reserved = 0;
+	memset(req.name, 'x', sizeof(req.name));
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_DEVICE_ADD, &req));
+
+	EXPECT_EQ(-EINVAL, add_device(self->a, "other", other, 0));
+	EXPECT_EQ(-EINVAL, add_device(self->a, "other", other, GSCHED_SMS_MAX + 1));
+	EXPECT_EQ(-EINVAL, add_device(self->a, "", other, 4));
+	EXPECT_EQ(-EINVAL, add_device(self->a, "a/b", other, 4));
+	EXPECT_EQ(-EINVAL, add_device(self->a, "..", other, 4));
+	EXPECT_EQ(-EINVAL, add_device(self->a, "UP", other, 4));
+	EXPECT_EQ(-EEXIST, add_device(self->a, DEV_NAME, dev_uuid, DEV_SMS));
+	EXPECT_EQ(-EEXIST, add_device(self->a, DEV_NAME, other, DEV_SMS));
+	EXPECT_EQ(-EEXIST, add_device(self->a, "other", dev_uuid, DEV_SMS));
+	EXPECT_EQ(0, add_device(self->a, "other", other, GSCHED_SMS_MAX));
+	EXPECT_EQ(0, access(SYSFS "/other/sms", R_OK));
+	EXPECT_EQ(0, access(CONFIG "/other/procs", R_OK));
+	EXPECT_EQ(0, del_device(self->a, other));
+	EXPECT_NE(0, access(SYSFS "/other", F_OK));
+	EXPECT_NE(0, access(CONFIG "/other", F_OK));
+}
+
+static int nobody_add(void *arg)
+{
+	static const unsigned char other[GSCHED_UUID_SIZE] = "another-device!";
+
+	return add_device(gopen(), "other", other, 4);
+}
+
+static int nobody_del(void *arg)
+{
+	return del_device(gopen(), dev_uuid);
+}
+
+static int nobody_submit(void *arg)
+{
+	int fd = gopen(), ret;
+
+	ret = attach(fd, 0);
+	if (!ret)
+		ret = submit(fd, 0, 1, 0);
+	return ret;
+}
+
+TEST_F(call, unprivileged)
+{
+	EXPECT_EQ(-EPERM, as_nobody(nobody_add, NULL));
+	EXPECT_EQ(-EPERM, as_nobody(nobody_del, NULL));
+	EXPECT_EQ(0, as_nobody(nobody_submit, NULL));
+}
+
+TEST_F(call, device_del_bad_input)
+{
+	static const unsigned char none[GSCHED_UUID_SIZE] = "no such device!";
+	struct gsched_device_del req = { .size = sizeof(req), .flags = 1 };
+
+	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_DEVICE_DEL, &req));
+	EXPECT_EQ(-ENOENT, del_device(self->a, none));
+}
+
+TEST_F(call, device_del_while_used)
+{
+	ASSERT_EQ(0, attach(self->a, 0));
+	EXPECT_EQ(-EBUSY, del_device(self->admin, dev_uuid));
+	close(self->a);
+	ASSERT_EQ(0, mkdir(CONFIG "/" DEV_NAME "/a", 0755));
+	EXPECT_EQ(-EBUSY, del_device(self->admin, dev_uuid));
+	EXPECT_EQ(0, rmdir(CONFIG "/" DEV_NAME "/a"));
+	self->a = gopen();
+}
+
+TEST_F(call, attach)
+{
+	struct gsched_attach req;
+
+	ASSERT_EQ(0, attach_as(self->a, GSCHED_ATTACH_MPS, &req));
+	EXPECT_EQ(DEV_SMS, req.sms);
+	EXPECT_EQ(sizeof(struct gsched_arb_page), req.arb_size);
+	EXPECT_EQ(sizeof(struct gsched_cl_page), req.cl_size);
+	EXPECT_NE(0, req.client_id);
+	EXPECT_EQ(GSCHED_MODE_SPATIAL, req.mode);
+	EXPECT_EQ(-EBUSY, attach(self->a, 0));
+}
+
+TEST_F(call, attach_bad_input)
+{
+	struct gsched_attach req = { .size = sizeof(req) };
+
+	EXPECT_EQ(-ENOENT, xioctl(self->a, GSCHED_IOC_ATTACH, &req));
+	EXPECT_EQ(-EOPNOTSUPP, attach(self->a, GSCHED_ATTACH__ALL + 1));
+	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
+	req.__reserved = 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_ATTACH, &req));
+	/* none of it left the file attached */
+	EXPECT_EQ(-ENOTCONN, submit(self->a, 0, 1, 0));
+	EXPECT_EQ(0, attach(self->a, 0));
+}
+
+TEST_F(call, not_attached)
+{
+	struct gsched_event event;
+	struct pollfd p = { .fd = self->a, .events = POLLIN };
+
+	EXPECT_EQ(-ENOTCONN, submit(self->a, 0, 1, 0));
+	EXPECT_EQ(-ENOTCONN, complete(self->a, 0, 1));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 8192, PROT_READ, MAP_SHARED, self->a, 0));
+	EXPECT_EQ(ENOTCONN, errno);
+	EXPECT_EQ(-1, read(self->a, &event, sizeof(event)));
+	EXPECT_EQ(ENOTCONN, errno);
+	EXPECT_EQ(1, poll(&p, 1, 0));
+	EXPECT_EQ(POLLERR, p.revents);
+}
+
+TEST_F(call, submit_and_complete)
+{
+	struct gsched_submit req = task(0, 7, 0);
+
+	ASSERT_EQ(0, attach(self->a, 0));
+	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
+	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(0, GSCHED_WINDOW_BASE(req.window));
+	EXPECT_EQ(-EBUSY, submit(self->a, 0, 8, 0));
+	EXPECT_EQ(-ENOENT, complete(self->a, 0, 8));
+	EXPECT_EQ(-ENOENT, complete(self->a, 1, 7));
+	EXPECT_EQ(0, complete(self->a, 0, 7));
+	EXPECT_EQ(-ENOENT, complete(self->a, 0, 7));
+}
+
+TEST_F(call, submit_bad_numbers)
+{
+	struct gsched_submit good = task(0, 1, GSCHED_SUBMIT_NOWAIT), req;
+
+	ASSERT_EQ(0, attach(self->a, 0));
+#define REFUSED(field, value) do { \
+		req = good; \
+		req.field = value; \
+		EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_SUBMIT, &req)) TH_LOG(#field " = " #value); \
+	} while (0)
+	REFUSED(slot, GSCHED_SLOTS);
+	REFUSED(slot, ~0u);
+	REFUSED(seq, 0);
+	REFUSED(tier, GSCHED_TIER_LAUNCH + 1);
+	REFUSED(blocks_per_sm, 0);
+	REFUSED(blocks_per_sm, 33);
+	REFUSED(blocks, 0);
+	req = good;
+	req.flags = GSCHED_SUBMIT__ALL + 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
+	/* and the good one still goes */
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &good));
+}
+
+TEST_F(call, submit_extremes)
+{
+	struct gsched_submit req = task(GSCHED_SLOTS - 1, ~0u, GSCHED_SUBMIT_NOWAIT);
+
+	ASSERT_EQ(0, attach(self->a, 0));
+	req.blocks = req.predicted_ns = req.block_ns = ~0ULL;
+	req.blocks_per_sm = 32;
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
+	EXPECT_GE(WHOLE, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(0, complete(self->a, GSCHED_SLOTS - 1, ~0u));
+}
+
+TEST_F(call, complete_bad_numbers)
+{
+	struct gsched_complete req = { .size = sizeof(req), .slot = GSCHED_SLOTS, .seq = 1 };
+
+	ASSERT_EQ(0, attach(self->a, 0));
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_COMPLETE, &req));
+	req.slot = 0;
+	req.flags = GSCHED_COMPLETE__ALL + 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_COMPLETE, &req));
+	req.flags = 0;
+	EXPECT_EQ(-ENOENT, xioctl(self->a, GSCHED_IOC_COMPLETE, &req));
+	/* a lie about the time is bounded, not refused */
+	ASSERT_EQ(0, submit(self->a, 0, 1, 0));
+	req.ran_ns = ~0ULL;
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_COMPLETE, &req));
+}
+
+TEST_F(call, nowait_says_again_and_keeps_the_place)
+{
+	struct gsched_event event;
+
+	ASSERT_EQ(0, attach(self->a, 0));
+	ASSERT_EQ(0, attach(self->b, 0));
+	ASSERT_EQ(0, submit(self->a, 0, 1, 0));
+	EXPECT_EQ(-EAGAIN, submit(self->b, 3, 9, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(-EBUSY, submit(self->b, 3, 10, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(0, complete(self->a, 0, 1));
+	ASSERT_TRUE(next_event(self->b, &event));
+	EXPECT_EQ(GSCHED_EVENT_GRANT, event.type);
+	EXPECT_EQ(3, event.slot);
+	EXPECT_EQ(9, event.seq);
+	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(0, complete(self->b, 3, 9));
+}
+
+/* A grant that cannot be told is taken back */
+TEST_F(call, submit_answer_faults)
+{
+	struct gsched_submit *req = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_EQ(0, attach(self->a, 0));
+	*req = task(0, 1, 0);
+	ASSERT_EQ(0, mprotect(req, 4096, PROT_READ));
+	EXPECT_EQ(-EFAULT, xioctl(self->a, GSCHED_IOC_SUBMIT, req));
+	EXPECT_EQ(0, submit(self->a, 0, 2, 0));
+}
+
+TEST_HARNESS_MAIN
