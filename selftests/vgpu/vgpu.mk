@@ -1,1 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# The simulated GPU: libcuda.so.1 and libcudart.so.13 of its own. exec.mk has the PTX interpreter (VGPU_EXEC_SRCS).
+-include selftests/vgpu/exec.mk
+
+VGPU := $(B)/vgpu
+VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c shm.c sched.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
+	module.c launch.c table.c unsimulated.c)
+LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
+
+$(VGPU)/libcuda.so.1: $(call objs,$(VGPU_SRCS) $(VGPU_EXEC_SRCS)) $(B)/lib/libgsr.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ -lpthread -lm -llz4 -lzstd
+
+$(VGPU)/libcuda.so: $(VGPU)/libcuda.so.1
+	ln -sf libcuda.so.1 $@
+
+# Our declarations of the driver API against the toolkit's
+$(B)/test/vgpu-cudadrv: selftests/vgpu/check-cudadrv.sh
+	@mkdir -p $(@D)
+	ln -sf ../../$< $@
+TESTS += $(B)/test/vgpu-cudadrv
+FAST_TESTS += $(B)/test/vgpu-cudadrv

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Hold libgsched/cuda/cudadrv.h against the toolkit's cuda.h: values, sizes, offsets, function types. All by the compiler.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+inc=${CUDA_INCLUDE:-/usr/local/cuda/include}
+echo 1..3
+if ! [ -f "$inc/cuda.h" ]; then
+	for t in "constants and layouts" "function types" "a wrong value is noticed"; do
+		i=$((${i:-0} + 1)); echo "ok $i - $t # SKIP no $inc/cuda.h"
+	done
+	exit 0
+fi
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+dir=libgsched/cuda
+
+constants() {	# $1: our header
+	sed -E -e '/cudafuncs.h/d' -e 's/\<(CU|cu|cl_)[A-Za-z_0-9]*/ours_&/g' -e 's/ours_([A-Za-z_0-9]*_st \*)/\1/g' "$1" >"$out/ours.h"
+	{
+		echo '#include <cuda.h>'
+		echo '#include "ours.h"'
+		awk -f selftests/vgpu/check-cudadrv.awk "$1"
+	} >"$out/constants.c"
+	gcc -std=gnu11 -DCUDADRV_NO_ALIASES -D__CUDA_API_VERSION_INTERNAL -isystem "$inc" -I"$out" -c "$out/constants.c" \
+		-o "$out/constants.o" 2>"$out/log"
+}
+
+if constants $dir/cudadrv.h; then
+	echo "ok 1 - $(grep -c _Static_assert "$out/constants.c") constants and layouts are cuda.h's"
+else
+	sed 's/^/# /' "$out/log" | head -40
+	echo "not ok 1 - constants and layouts are cuda.h's"
+fi
+
+cat >"$out/functions.c" <<'C'
+#include <cuda.h>
+#include <cudaProfiler.h>
+#define SAME(symbol, params) \
+	_Static_assert(__builtin_types_compatible_p(__typeof__(symbol), CUresult params), #symbol);
+#define CUFN_PLAIN(symbol, params)
+#define CUFN_PTSZ(symbol, params) SAME(symbol##_ptsz, params)
+#define CUFN_PTDS(symbol, params) SAME(symbol##_ptds, params)
+#define CUFN(name, suffix, since, stream, params) SAME(name##suffix, params) CUFN_##stream(name##suffix, params)
+#include "cudafuncs.h"
+C
+if gcc -std=gnu11 -D__CUDA_API_VERSION_INTERNAL -isystem "$inc" -I$dir -c "$out/functions.c" -o "$out/functions.o" 2>"$out/log"; then
+	echo "ok 2 - $(grep -c '^CUFN' $dir/cudafuncs.h) function types are cuda.h's"
+else
+	sed 's/^/# /' "$out/log" | head -40
+	echo "not ok 2 - function types are cuda.h's"
+fi
+
+sed 's/CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10/CU_DEVICE_ATTRIBUTE_WARP_SIZE = 11/' $dir/cudadrv.h >"$out/wrong.h"
+if ! constants "$out/wrong.h" && grep -q WARP_SIZE "$out/log"; then
+	echo "ok 3 - a wrong value is noticed"
+else
+	echo "not ok 3 - a wrong value is noticed"
+fi

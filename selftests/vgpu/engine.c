@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The engine: the one thread of a process that plays the device. It moves the streams on, takes up the blocks that
+ * sched.c placed for this process, steps them in turn, and sleeps when there is nothing to do.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "vgpu.h"
+
+#define STEPS		2048u		/* thread-instructions a block runs in one turn */
+#define LOOK_NS		10000000u	/* how often to look for processes that died */
+
+struct resident {
+	struct vgpu_block *block;
+	struct vg_op *op;
+	unsigned int sm;
+};
+
+static pthread_t thread;
+static bool running;
+static atomic_bool stopping;
+static struct resident *residents;
+static size_t n_residents, max_residents, cursor;
+static uint64_t last_look;
+
+/* Host functions run on a thread of their own, as they may take long and may wait for other streams */
+static pthread_cond_t host_work = PTHREAD_COND_INITIALIZER;
+static struct vg_op *host_queue[64];
+static unsigned int host_first, host_n;
+static bool host_running;
+
+void vg_kick(void)
+{
+	atomic_fetch_add(&vg.kicks, 1);
+	if (running)
+		vg_shm_wake(vg.device, 1u << vg.proc);
+}
+
+static void *host_main(void *arg)
+{
+	pthread_mutex_lock(&vg.lock);
+	for (;;) {
+		struct vg_op *op;
+		struct CUstream_st *s;
+
+		while (!host_n)
+			pthread_cond_wait(&host_work, &vg.lock);
+		op = host_queue[host_first];
+		host_first = (host_first + 1) % 64;
+		host_n--;
+		s = op->stream;
+		pthread_mutex_unlock(&vg.lock);
+		if (op->host.fn)
+			op->host.fn(op->host.user);
+		else
+			op->host.callback(s == s->ctx->legacy ? NULL : s, CUDA_SUCCESS, op->host.user);
+		pthread_mutex_lock(&vg.lock);
+		vg_op_finish(op);
+		vg_kick();
+	}
+	return NULL;
+}
+
+static void host_hand_over(struct vg_op *op)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	if (op->host.running || host_n == 64)
+		return;
+	if (!host_running) {
+		pthread_attr_init(&attr);
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		host_running = !pthread_create(&t, &attr, host_main, NULL);
+		pthread_attr_destroy(&attr);
+		if (!host_running)
+			return;
+	}
+	op->host.running = true;
+	host_queue[(host_first + host_n++) % 64] = op;
+	pthread_cond_signal(&host_work);
+}
+
+static void copy2d(const struct vg_op *op)
+{
+	for (size_t z = 0; z < op->copy2d.depth; z++)
+		for (size_t y = 0; y < op->copy2d.height; y++)
+			memmove(op->copy2d.dst + z * op->copy2d.dst_plane + y * op->copy2d.dst_pitch,
+				op->copy2d.src + z * op->copy2d.src_plane + y * op->copy2d.src_pitch, op->copy2d.width);
+}
+
+static void set(const struct vg_op *op)
+{
+	for (size_t y = 0; y < op->set.height; y++) {
+		char *row = op->set.dst + y * op->set.pitch;
+
+		if (op->set.element == 1)
+			memset(row, (int)op->set.value, op->set.width);
+		for (size_t x = 0; op->set.element > 1 && x < op->set.width; x++)
+			memcpy(row + x * op->set.element, &op->set.value, op->set.element);
+	}
+}
+
+static void write_value(const struct vg_op *op)
+{
+	if (op->value.bytes == 4)
+		__atomic_store_n((uint32_t *)(uintptr_t)op->value.addr, (uint32_t)op->value.value, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n((uint64_t *)(uintptr_t)op->value.addr, op->value.value, __ATOMIC_RELEASE);
+}
+
+/* What needs no vg.lock; the operation stays its stream's head meanwhile, so nobody touches it */
+static void work_unlocked(struct vg_op *op)
+{
+	pthread_mutex_unlock(&vg.lock);
+	switch (op->kind) {
+	case VG_OP_COPY:
+		memmove(op->copy.dst, op->copy.staged ? op->copy.staged : op->copy.src, op->copy.size);
+		break;
+	case VG_OP_COPY2D:
+		copy2d(op);
+		break;
+	default:
+		set(op);
+		break;
+	}
+	pthread_mutex_lock(&vg.lock);
+}
+
+/* Put the kernel into the shared queue */
+static bool submit(struct vg_op *op)
+{
+	const unsigned int *g = op->kernel.launch.grid;
+	uint64_t blocks = (uint64_t)g[0] * g[1] * g[2];
+	vg_procs wake;
+
+	vg_shm_lock(vg.device);
+	op->kernel.entry = vg_sched_submit(vg.device, vg.proc, &op->kernel.need, blocks, op->kernel.priority);
+	wake = vg_sched_dispatch(vg.device);
+	vg_shm_unlock(vg.device);
+	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+	return op->kernel.entry >= 0;
+}
+
+static bool kernel_over(struct vg_op *op)
+{
+	const unsigned int *g = op->kernel.launch.grid;
+	vg_procs wake;
+
+	if (op->kernel.done < (uint64_t)g[0] * g[1] * g[2])
+		return false;
+	vg_shm_lock(vg.device);
+	vg_sched_remove(vg.device, op->kernel.entry);
+	wake = vg_sched_dispatch(vg.device);
+	vg_shm_unlock(vg.device);
+	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+	return true;
+}
+
+/* Try to move a stream on by one operation */
+static bool advance_one(struct CUstream_st *s)
+{
+	struct vg_op *op = s->head;
+
+	if (!op)
+		return false;
+	if (op->kind == VG_OP_KERNEL && op->kernel.entry >= 0) {
+		if (!kernel_over(op))
+			return false;
+		vg_op_finish(op);
+		return true;
+	}
+	if (!vg_op_ready(op))
+		return false;
+	switch (op->kind) {
+	case VG_OP_KERNEL:
+		return submit(op);
+	case VG_OP_HOST:
+		host_hand_over(op);
+		return false;
+	case VG_OP_COPY:
+	case VG_OP_COPY2D:
+	case VG_OP_SET:
+		work_unlocked(op);
+		break;
+	case VG_OP_FREE:
+		vg_mem_free(op->free.ptr, false);
+		break;
+	case VG_OP_WRITE_VALUE:
+		write_value(op);
+		break;
+	default:
+		break;
+	}
+	vg_op_finish(op);
+	return true;
+}
+
+/* All streams as far as they go. The list may change under work_unlocked(): start over after each step. */
+static bool advance(bool *values)
+{
+	bool moved = false, again;
+
+	pthread_mutex_lock(&vg.lock);
+	do {
+		again = false;
+		*values = false;
+		for (struct CUctx_st *c = vg.contexts; c && !again; c = c->next)
+			for (struct CUstream_st *s = c->streams; s && !again; s = s->next) {
+				if (s->head && s->head->kind == VG_OP_WAIT_VALUE)
+					*values = true;
+				again = advance_one(s);
+			}
+		moved |= again;
+	} while (again);
+	vg_region_quiet();
+	pthread_mutex_unlock(&vg.lock);
+	return moved;
+}
+
+static void drop_all(void)
+{
+	for (size_t i = 0; i < n_residents; i++)
+		vgpu_block_free(residents[i].block);
+	n_residents = 0;
+	vg_shm_lock(vg.device);
+	for (int i = 0; i < VG_KERNELS_MAX; i++)
+		if (vg.device->entry[i].used && vg.device->entry[i].proc == vg.proc)
+			vg_sched_remove(vg.device, i);
+	vg_shm_wake(vg.device, vg_sched_dispatch(vg.device));
+	vg_shm_unlock(vg.device);
+}
+
+static CUresult fault_code(const char *text)
+{
+	if (strstr(text, "instruction"))
+		return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+	if (strstr(text, "trap") || strstr(text, "assert"))
+		return CUDA_ERROR_LAUNCH_FAILED;
+	if (strstr(text, "misaligned"))
+		return CUDA_ERROR_MISALIGNED_ADDRESS;
+	if (strstr(text, "deadlock"))
+		return CUDA_ERROR_LAUNCH_TIMEOUT;
+	return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+/* A kernel of this process did what none may: everything it has under way ends, every later call says so */
+static void fault(const char *kernel, const char *text)
+{
+	CUresult r = fault_code(text);
+	const char *name = "";
+
+	cuGetErrorName(r, &name);
+	vg_say("kernel %s: %s: %s", kernel, text, name);
+	drop_all();
+	pthread_mutex_lock(&vg.lock);
+	vg.sticky = r;
+	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
+		for (struct CUstream_st *s = c->streams, *next; s; s = next) {
+			next = s->next;
+			/* a host function that runs is ended by its thread */
+			while (s->head && !(s->head->kind == VG_OP_HOST && s->head->host.running)) {
+				bool last = !s->head->next;
+
+				vg_op_finish(s->head);
+				if (last)
+					break;
+			}
+		}
+	pthread_cond_broadcast(&vg.changed);
+	pthread_mutex_unlock(&vg.lock);
+}
+
+static bool add_resident(struct vg_op *op, unsigned int sm)
+{
+	const struct vgpu_launch *l = &op->kernel.launch;
+	uint64_t i = op->kernel.taken++;
+	unsigned int ctaid[3] = { (unsigned int)(i % l->grid[0]), (unsigned int)(i / l->grid[0] % l->grid[1]),
+				  (unsigned int)(i / l->grid[0] / l->grid[1]) };
+	struct vgpu_block *b;
+
+	if (n_residents == max_residents) {
+		size_t n = max_residents ? 2 * max_residents : 64;
+		struct resident *r = realloc(residents, n * sizeof(*r));
+
+		if (!r)
+			return false;
+		residents = r;
+		max_residents = n;
+	}
+	b = vgpu_block_new(l, ctaid, sm);
+	if (!b)
+		return false;
+	residents[n_residents++] = (struct resident){ b, op, sm };
+	return true;
+}
+
+/* Take up the blocks that were placed for our kernels */
+static void take_blocks(void)
+{
+	bool ok = true;
+
+	pthread_mutex_lock(&vg.lock);
+	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
+		for (struct CUstream_st *s = c->streams; s; s = s->next) {
+			struct vg_op *op = s->head;
+
+			while (ok && op && op->kind == VG_OP_KERNEL && op->kernel.entry >= 0 &&
+			       __atomic_load_n(&vg.device->entry[op->kernel.entry].fresh_blocks, __ATOMIC_RELAXED)) {
+				int sm;
+
+				vg_shm_lock(vg.device);
+				sm = vg_sched_take(vg.device, op->kernel.entry);
+				vg_shm_unlock(vg.device);
+				if (sm < 0)
+					break;
+				ok = add_resident(op, (unsigned int)sm);
+			}
+		}
+	pthread_mutex_unlock(&vg.lock);
+	if (!ok)
+		fault("(any)", "no host memory for a block");
+}
+
+static void look_for_dead(uint64_t now)
+{
+	vg_procs wake = 0;
+
+	if (now - last_look < LOOK_NS)
+		return;
+	last_look = now;
+	vg_shm_lock(vg.device);
+	if (vg_shm_reap_dead(vg.device, vg.proc))
+		wake = vg_sched_dispatch(vg.device);
+	vg_shm_unlock(vg.device);
+	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+}
+
+static bool our_turn(void)
+{
+	vg_procs wake;
+	bool ours;
+
+	if (vg.config.mps)
+		return true;
+	vg_shm_lock(vg.device);
+	ours = vg_sched_turn(vg.device, vg.proc, vg_now(), &wake);
+	vg_shm_unlock(vg.device);
+	vg_shm_wake(vg.device, wake);
+	return ours;
+}
+
+static void block_over(size_t i)
+{
+	struct vg_op *op = residents[i].op;
+	vg_procs wake;
+
+	vg_shm_lock(vg.device);
+	vg_sched_done(vg.device, op->kernel.entry, residents[i].sm);
+	wake = vg_sched_dispatch(vg.device);
+	vg_shm_unlock(vg.device);
+	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+	vgpu_block_free(residents[i].block);
+	residents[i] = residents[--n_residents];
+	op->kernel.done++;
+}
+
+/* One turn for each resident block, or less if there is something else to see to */
+static void step(uint32_t seen)
+{
+	for (size_t n = n_residents; n && n_residents; n--) {
+		enum vgpu_result r;
+		uint64_t done;
+		size_t i;
+
+		if (cursor >= n_residents)
+			cursor = 0;
+		i = cursor++;
+		r = vgpu_block_run(residents[i].block, STEPS, &done);
+		if (r == VGPU_FAULT) {
+			char text[512];
+
+			snprintf(text, sizeof(text), "%s", vgpu_block_error(residents[i].block));
+			fault(residents[i].op->kernel.function->info->name, text);
+			return;
+		}
+		if (r == VGPU_DONE) {
+			block_over(i);
+			return;
+		}
+		if (atomic_load(&vg.kicks) || vg_shm_wakes(vg.device, vg.proc) != seen || atomic_load(&stopping))
+			return;
+		if (!vg.config.mps && vg_now() >= __atomic_load_n(&vg.device->slice_end, __ATOMIC_RELAXED))
+			return;
+	}
+}
+
+/* How long nothing can happen without a wake */
+static uint64_t patience(bool values, bool waiting, uint64_t idle_since, uint64_t now)
+{
+	if (n_residents) {	/* not our turn */
+		uint64_t end = __atomic_load_n(&vg.device->slice_end, __ATOMIC_RELAXED);
+
+		return end > now ? end - now : 1000;
+	}
+	if (values)		/* memory that anyone may write: look often at first */
+		return now - idle_since < 20000000 ? 50000 : 1000000;
+	return waiting ? LOOK_NS : 1000000000;
+}
+
+static bool queued(void)
+{
+	bool any;
+
+	vg_shm_lock(vg.device);
+	any = vg_sched_has_work(vg.device, vg.proc);
+	vg_shm_unlock(vg.device);
+	return any;
+}
+
+static void *engine(void *arg)
+{
+	uint64_t idle_since = 0;
+	int slot = vg_shm_enter(vg.device);
+
+	pthread_mutex_lock(&vg.lock);
+	vg.proc = slot < 0 ? VG_NOBODY : (uint32_t)slot;
+	vg.config = vg.device->config;
+	running = slot >= 0;
+	*(bool *)arg = true;
+	pthread_cond_broadcast(&vg.changed);
+	pthread_mutex_unlock(&vg.lock);
+	if (slot < 0)
+		return NULL;
+	while (!atomic_load(&stopping)) {
+		uint32_t seen = vg_shm_wakes(vg.device, vg.proc);
+		bool values, moved, waiting;
+		uint64_t now;
+
+		atomic_store(&vg.kicks, 0);
+		moved = advance(&values);
+		take_blocks();
+		now = vg_now();
+		look_for_dead(now);
+		if (n_residents && our_turn()) {
+			step(seen);
+			idle_since = 0;
+			continue;
+		}
+		if (moved) {
+			idle_since = 0;
+			continue;
+		}
+		if (!idle_since)
+			idle_since = now;
+		waiting = queued();
+		if (!atomic_load(&stopping) && !atomic_load(&vg.kicks))
+			vg_shm_wait(vg.device, vg.proc, seen, patience(values, waiting, idle_since, now));
+	}
+	for (size_t i = 0; i < n_residents; i++)
+		vgpu_block_free(residents[i].block);
+	n_residents = 0;
+	free(residents);
+	residents = NULL;
+	max_residents = 0;
+	vg_shm_leave(vg.device, vg.proc);
+	return NULL;
+}
+
+CUresult vg_engine_start(void)
+{
+	bool started = false;
+
+	if (running)
+		return CUDA_SUCCESS;
+	if (pthread_create(&thread, NULL, engine, &started))
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	while (!started)
+		pthread_cond_wait(&vg.changed, &vg.lock);
+	if (!running) {
+		pthread_join(thread, NULL);
+		vg_say("all %u process slots of the device are taken", VG_PROCS_MAX);
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	}
+	return CUDA_SUCCESS;
+}
+
+void vg_engine_stop(void)
+{
+	if (!running)
+		return;
+	atomic_store(&stopping, true);
+	vg_kick();
+	pthread_join(thread, NULL);
+	running = false;
+}

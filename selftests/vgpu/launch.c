@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Driver API: launches, with CUDA's own errors for what cannot run, and occupancy */
+#include <stdlib.h>
+#include <string.h>
+#include "vgpu.h"
+
+/* Registers are given out by the warp, in units of 256; shared memory in units of 128 bytes */
+struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads, size_t dynamic)
+{
+	unsigned int warps = (threads + 31) / 32;
+	struct vg_need need = {
+		.threads = warps * 32,
+		.regs = warps * ((f->info->regs * 32 + 255) & ~255u),
+		.smem = (uint32_t)((f->info->static_shared + dynamic + 127) & ~(size_t)127),
+	};
+
+	need.carveout = vg_sched_carveout(&vg.config, &need, f->carveout);
+	return need;
+}
+
+static bool shape_ok(const unsigned int grid[3], const unsigned int block[3])
+{
+	unsigned int max = vg.config.sm_threads < 1024 ? vg.config.sm_threads : 1024;
+	uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+
+	if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7fffffff || grid[1] > 65535 || grid[2] > 65535)
+		return false;
+	if (!threads || block[0] > 1024 || block[1] > 1024 || block[2] > 64 || threads > 1024)
+		return false;
+	if (threads > max) {
+		vg_say("a block of %u threads is launched, this device takes %u: set VGPU_SM_THREADS", (unsigned int)threads, max);
+		return false;
+	}
+	return true;
+}
+
+/* The parameter buffer from either form of arguments */
+static CUresult pack(const struct vgpu_kernel_info *info, void **params, void **extra, void **out)
+{
+	const void *buffer = NULL;
+	size_t size = 0;
+	char *p;
+
+	for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			size = *(size_t *)extra[1];
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	if ((params && buffer) || (info->n_params && !params && !buffer) || (buffer && size < info->param_size))
+		return CUDA_ERROR_INVALID_VALUE;
+	p = calloc(1, info->param_size + 16);
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (buffer)
+		memcpy(p, buffer, info->param_size);
+	for (unsigned int i = 0; !buffer && i < info->n_params; i++) {
+		if (!params[i]) {
+			free(p);
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+		memcpy(p + info->param[i].offset, params[i], info->param[i].size);
+	}
+	*out = p;
+	return CUDA_SUCCESS;
+}
+
+struct shape {
+	unsigned int grid[3], block[3], dynamic;
+	const int *priority;
+};
+
+static CUresult launch(const void *handle, const struct shape *shape, CUstream stream, bool own, void **params, void **extra)
+{
+	const unsigned int *b = shape->block;
+	struct CUstream_st *s;
+	struct CUctx_st *ctx;
+	struct CUfunc_st *f;
+	struct vg_need need;
+	struct vg_op *op;
+	int limit;
+	CUresult r = vg_enter_ctx(&ctx);
+
+	if (r)
+		return r;
+	r = vg_function_get(handle, &f);
+	if (!r)
+		r = vg_stream_get(stream, own, ctx, &s);
+	if (r)
+		return vg_leave(r);
+	if (!shape_ok(shape->grid, b) || shape->dynamic > f->max_dynamic_shared)
+		return vg_leave(CUDA_ERROR_INVALID_VALUE);
+	limit = f->info->max_threads ? (int)f->info->max_threads : 1024;
+	need = vg_function_need(f, b[0] * b[1] * b[2], shape->dynamic);
+	if (b[0] * b[1] * b[2] > (unsigned int)limit || !vg_sched_fit(&vg.config, &need))
+		return vg_leave(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	op = vg_op_new(VG_OP_KERNEL);
+	if (!op)
+		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	r = pack(f->info, params, extra, &op->kernel.params);
+	if (r) {
+		vg_op_free(op);
+		return vg_leave(r);
+	}
+	op->kernel.function = f;
+	op->kernel.need = need;
+	op->kernel.entry = -1;
+	op->kernel.priority = shape->priority ? *shape->priority : s->priority;
+	op->kernel.launch = (struct vgpu_launch) {
+		.kernel = f->kernel, .dynamic_shared = shape->dynamic, .params = op->kernel.params, .grid_id = ++vg.ids,
+		.nsmid = vg.config.sms,
+	};
+	memcpy(op->kernel.launch.grid, shape->grid, sizeof(shape->grid));
+	memcpy(op->kernel.launch.block, shape->block, sizeof(shape->block));
+	vg_push(s, op);
+	return vg_leave(CUDA_SUCCESS);
+}
+
+static CUresult attributes(const CUlaunchConfig *c, struct shape *shape)
+{
+	for (unsigned int i = 0; i < c->numAttrs; i++) {
+		const CUlaunchAttributeValue *v = &c->attrs[i].value;
+
+		switch (c->attrs[i].id) {
+		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+			if (v->priority > VG_LEAST_PRIORITY || v->priority < VG_GREATEST_PRIORITY)
+				return CUDA_ERROR_INVALID_VALUE;
+			shape->priority = &v->priority;
+			break;
+		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+			if (v->cooperative)
+				return vg_unsimulated("cuLaunchKernelEx with a cooperative grid");
+			break;
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+			if (v->clusterDim.x > 1 || v->clusterDim.y > 1 || v->clusterDim.z > 1)
+				return vg_unsimulated("cuLaunchKernelEx with clusters");
+			break;
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+			return vg_unsimulated("cuLaunchKernelEx with an event inside the kernel");
+		default:	/* hints, or an allowance that need not be used */
+			break;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params, void **extra, bool own)
+{
+	struct shape shape;
+	CUresult r;
+
+	if (!c || (c->numAttrs && !c->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	shape = (struct shape) { { c->gridDimX, c->gridDimY, c->gridDimZ }, { c->blockDimX, c->blockDimY, c->blockDimZ },
+				 c->sharedMemBytes, NULL };
+	r = attributes(c, &shape);
+	return r ? r : launch(f, &shape, c->hStream, own, params, extra);
+}
+
+CUDADRV_API CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+				    unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
+				    void **extra)
+{
+	return launch(f, &(struct shape){ { gx, gy, gz }, { bx, by, bz }, dynamic, NULL }, stream, false, params, extra);
+}
+
+CUDADRV_API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+					 unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
+					 void **extra)
+{
+	return launch(f, &(struct shape){ { gx, gy, gz }, { bx, by, bz }, dynamic, NULL }, stream, true, params, extra);
+}
+
+CUDADRV_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+	return launch_ex(config, f, params, extra, false);
+}
+
+CUDADRV_API CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+	return launch_ex(config, f, params, extra, true);
+}
+
+/* Occupancy */
+
+static CUresult blocks_per_sm(const void *handle, int threads, size_t dynamic, int *out)
+{
+	struct CUfunc_st *f;
+	struct vg_need need;
+	CUresult r = vg_enter();
+
+	if (r)
+		return r;
+	r = vg_function_get(handle, &f);
+	if (r)
+		return vg_leave(r);
+	if (threads <= 0 || dynamic > UINT32_MAX / 2)
+		return vg_leave(CUDA_ERROR_INVALID_VALUE);
+	need = vg_function_need(f, (unsigned int)threads, dynamic);
+	*out = threads > 1024 || (f->info->max_threads && (unsigned int)threads > f->info->max_threads) ? 0 :
+	       (int)vg_sched_fit(&vg.config, &need);
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, CUfunction f, int threads, size_t dynamic,
+									  unsigned int flags)
+{
+	if (!n || (flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
+		return CUDA_ERROR_INVALID_VALUE;
+	return blocks_per_sm(f, threads, dynamic, n);
+}
+
+CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int threads, size_t dynamic)
+{
+	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(n, f, threads, dynamic, 0);
+}
+
+CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *size, CUfunction f, CUoccupancyB2DSize shared_of,
+							       size_t dynamic, int limit, unsigned int flags)
+{
+	int max, best = 0, n, threads;
+	CUresult r;
+
+	if (!min_grid || !size)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = cuFuncGetAttribute(&max, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f);
+	if (r)
+		return r;
+	if (limit > 0 && limit < max)
+		max = limit;
+	*size = 0;
+	*min_grid = 0;
+	for (threads = max; threads > 0; threads = (threads - 1) & ~31) {
+		r = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&n, f, threads, shared_of ? shared_of(threads) : dynamic,
+									 flags);
+		if (r)
+			return r;
+		if (n * threads <= best)
+			continue;
+		best = n * threads;
+		*size = threads;
+		*min_grid = n * (int)vg.config.sms;
+	}
+	return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSize(int *min_grid, int *size, CUfunction f, CUoccupancyB2DSize shared_of,
+						      size_t dynamic, int limit)
+{
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid, size, f, shared_of, dynamic, limit, 0);
+}
+
+CUDADRV_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction handle, int blocks, int threads)
+{
+	struct CUfunc_st *f;
+	size_t share;
+	CUresult r = dynamic && blocks > 0 && threads > 0 ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	r = vg_function_get(handle, &f);
+	if (r)
+		return vg_leave(r);
+	share = (vg.config.sm_smem / (unsigned int)blocks) & ~(size_t)127;
+	*dynamic = share > f->info->static_shared ? share - f->info->static_shared : 0;
+	return vg_leave(CUDA_SUCCESS);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Device-accessible memory: which regions there are, and the allocations behind them. A device pointer is a host pointer.
+ * The engine reads the list at every access of a kernel, without a lock: so a list is never changed but replaced, and the
+ * old one goes when the engine is between two blocks. Writers hold vg.lock.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "vgpu.h"
+
+#define LARGE	(64u << 10)	/* from here on allocations have mappings of their own */
+
+struct list {
+	struct list *retired;
+	uint64_t generation;
+	size_t n;
+	struct vg_region r[];	/* by address */
+};
+
+static struct list empty;
+static _Atomic(struct list *) current = &empty;
+static struct list *retired;
+
+static size_t first_above(const struct list *l, uint64_t addr)
+{
+	size_t low = 0, high = l->n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (l->r[mid].base > addr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+static const struct vg_region *lookup(const struct list *l, uint64_t addr)
+{
+	size_t i = first_above(l, addr);
+
+	return i && addr - l->r[i - 1].base < l->r[i - 1].size ? &l->r[i - 1] : NULL;
+}
+
+const struct vg_region *vg_region_find(uint64_t addr)
+{
+	return lookup(atomic_load(&current), addr);
+}
+
+bool vg_region_covers(uint64_t addr, size_t size)
+{
+	while (size) {	/* adjacent regions count together, as pages do */
+		const struct vg_region *r = vg_region_find(addr);
+		uint64_t left;
+
+		if (!r)
+			return false;
+		left = r->base + r->size - addr;
+		if (left >= size)
+			return true;
+		addr += left;
+		size -= left;
+	}
+	return true;
+}
+
+static void publish(struct list *l)
+{
+	static uint64_t generation;
+	struct list *old;
+
+	l->generation = ++generation;
+	old = atomic_exchange(&current, l);
+	if (old != &empty) {
+		old->retired = retired;
+		retired = old;
+	}
+}
+
+void vg_region_quiet(void)
+{
+	while (retired) {
+		struct list *next = retired->retired;
+
+		free(retired);
+		retired = next;
+	}
+}
+
+CUresult vg_region_add(const struct vg_region *r)
+{
+	struct list *old = atomic_load(&current), *l;
+	size_t i = first_above(old, r->base);
+
+	if ((i && old->r[i - 1].base + old->r[i - 1].size > r->base) || (i < old->n && r->base + r->size > old->r[i].base))
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	l = malloc(sizeof(*l) + (old->n + 1) * sizeof(l->r[0]));
+	if (!l)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(l->r, old->r, i * sizeof(l->r[0]));
+	l->r[i] = *r;
+	l->r[i].id = ++vg.ids;
+	memcpy(l->r + i + 1, old->r + i, (old->n - i) * sizeof(l->r[0]));
+	l->n = old->n + 1;
+	publish(l);
+	return CUDA_SUCCESS;
+}
+
+void vg_region_del(uint64_t base)
+{
+	struct list *old = atomic_load(&current), *l;
+	size_t i = first_above(old, base);
+
+	if (!i || old->r[i - 1].base != base)
+		return;
+	i--;
+	l = malloc(sizeof(*l) + old->n * sizeof(l->r[0]));
+	if (!l)
+		abort();
+	memcpy(l->r, old->r, i * sizeof(l->r[0]));
+	memcpy(l->r + i, old->r + i + 1, (old->n - i - 1) * sizeof(l->r[0]));
+	l->n = old->n - 1;
+	publish(l);
+}
+
+/* By the engine only, at every access: the last region found is tried first */
+bool vg_access_ok(uint64_t addr, size_t size, bool write)
+{
+	static __thread uint64_t generation;
+	static __thread struct vg_region last;
+	struct list *now = atomic_load_explicit(&current, memory_order_acquire);
+	const struct vg_region *r;
+
+	if (now->generation != generation || addr - last.base >= last.size) {
+		r = lookup(now, addr);
+		if (!r)
+			return false;
+		generation = now->generation;
+		last = *r;
+	}
+	return last.size - (addr - last.base) >= size && !(write && last.readonly);
+}
+
+static void *take_pages(size_t size)
+{
+	void *p;
+
+	if (size >= LARGE) {
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		return p == MAP_FAILED ? NULL : p;
+	}
+	/* 512: what CUDA aligns to. Zeroed, so that a kernel that reads too much is wrong the same way every time */
+	p = aligned_alloc(512, (size + 511) & ~(size_t)511);
+	if (p)
+		memset(p, 0, (size + 511) & ~(size_t)511);
+	return p;
+}
+
+static void give_pages(void *p, size_t size)
+{
+	if (size >= LARGE)
+		munmap(p, size);
+	else
+		free(p);
+}
+
+static bool charge(size_t size)
+{
+	uint64_t used = 0;
+	bool ok;
+
+	vg_shm_lock(vg.device);
+	for (uint32_t i = 0; i < VG_PROCS_MAX; i++)
+		used += vg.device->proc[i].mem;
+	ok = size <= vg.config.mem && used <= vg.config.mem - size;
+	if (ok)
+		vg.device->proc[vg.proc].mem += size;
+	vg_shm_unlock(vg.device);
+	return ok;
+}
+
+static void uncharge(size_t size)
+{
+	vg_shm_lock(vg.device);
+	vg.device->proc[vg.proc].mem -= size;
+	vg_shm_unlock(vg.device);
+}
+
+CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags, CUdeviceptr *out)
+{
+	struct vg_region r = { .size = size, .kind = kind, .flags = flags, .ctx = ctx };
+	CUresult err;
+	void *p;
+
+	if (!size || !out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (kind == VG_MEM_DEVICE && !charge(size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	p = take_pages(size);
+	r.base = (uintptr_t)p;
+	err = p ? vg_region_add(&r) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (err) {
+		if (p)
+			give_pages(p, size);
+		if (kind == VG_MEM_DEVICE)
+			uncharge(size);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = r.base;
+	return CUDA_SUCCESS;
+}
+
+/* @host: by cuMemFreeHost. Only whole allocations */
+CUresult vg_mem_free(CUdeviceptr ptr, bool host)
+{
+	const struct vg_region *r = vg_region_find(ptr);
+	struct vg_region copy;
+
+	if (!r || r->base != ptr || r->kind == VG_MEM_REGISTERED || r->kind == VG_MEM_GLOBAL ||
+	    host != (r->kind == VG_MEM_HOST))
+		return CUDA_ERROR_INVALID_VALUE;
+	copy = *r;
+	vg_region_del(ptr);
+	give_pages((void *)(uintptr_t)copy.base, copy.size);
+	if (copy.kind == VG_MEM_DEVICE)
+		uncharge(copy.size);
+	return CUDA_SUCCESS;
+}
+
+void vg_regions_drop(struct CUctx_st *ctx)
+{
+	struct list *l = atomic_load(&current);
+	size_t i = l->n;
+
+	while (i--) {
+		struct vg_region r = l->r[i];
+
+		if (r.ctx != ctx)
+			continue;
+		vg_region_del(r.base);
+		if (r.kind != VG_MEM_REGISTERED && r.kind != VG_MEM_GLOBAL)
+			give_pages((void *)(uintptr_t)r.base, r.size);
+		if (r.kind == VG_MEM_DEVICE)
+			uncharge(r.size);
+		l = atomic_load(&current);	/* what stands before i did not move */
+	}
+}

@@ -1,0 +1,678 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Driver API: modules, libraries, functions and what can be asked about them */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "vgpu.h"
+
+/* Options that matter here: where the caller wants the message */
+static void error_log(unsigned int n, CUjit_option *options, void **values, const char *text)
+{
+	char *buf = NULL;
+	size_t size = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+			buf = values[i];
+		if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+			size = (uintptr_t)values[i];
+	}
+	if (buf && size)
+		snprintf(buf, size, "%s", text);
+}
+
+static CUresult image_error(enum gsr_status status)
+{
+	switch (status) {
+	case GSR_ERR_NO_PTX:
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	case GSR_ERR_SYNTAX:
+		return CUDA_ERROR_INVALID_PTX;
+	case GSR_ERR_NOMEM:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	default:
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+}
+
+static void module_free(struct CUmod_st *m)
+{
+	while (m->functions) {
+		struct CUfunc_st *f = m->functions;
+
+		m->functions = f->next;
+		vg_handle_del(f);
+		free(f);
+	}
+	vg_handle_del(m);
+	if (m->image)
+		vgpu_module_free(m->image);
+	free(m);
+}
+
+static bool add_functions(struct CUmod_st *m)
+{
+	unsigned int n = vgpu_module_kernels(m->image, NULL, 0);
+	struct vgpu_kernel **list = calloc(n + 1, sizeof(*list));
+	bool ok = list;
+
+	if (ok)
+		vgpu_module_kernels(m->image, list, n);
+	while (ok && n--) {	/* from the last, so that the list has the module's order */
+		struct CUfunc_st *f = calloc(1, sizeof(*f));
+
+		ok = f && vg_handle_add(f, VG_FUNCTION);
+		if (!ok) {
+			free(f);
+			break;
+		}
+		f->module = m;
+		f->kernel = list[n];
+		f->info = vgpu_kernel_info(list[n]);
+		f->max_dynamic_shared = f->info->static_shared < VG_STATIC_DYNAMIC_SHARED ?
+					VG_STATIC_DYNAMIC_SHARED - f->info->static_shared : 0;
+		f->carveout = -1;
+		f->cache_config = CU_FUNC_CACHE_PREFER_NONE;
+		f->next = m->functions;
+		m->functions = f;
+	}
+	free(list);
+	return ok;
+}
+
+/* PTX text, fat binary or its wrapper. @size SIZE_MAX: not known */
+static CUresult load(const void *image, size_t size, unsigned int n, CUjit_option *options, void **values, struct CUmod_st **out)
+{
+	struct gsr_error e = { 0 };
+	enum gsr_status status;
+	struct CUmod_st *m;
+	char text[600] = "";
+	size_t ptx_size;
+	char *ptx;
+
+	status = gsr_image_ptx(image, size, vg.config.cc, &ptx, &ptx_size, &e);
+	if (status) {
+		vg_say("image refused: %s", e.message);
+		error_log(n, options, values, e.message);
+		return image_error(status);
+	}
+	m = calloc(1, sizeof(*m));
+	if (m)
+		m->image = vgpu_module_load(ptx, ptx_size, text, sizeof(text));
+	free(ptx);
+	if (!m)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!m->image) {
+		vg_say("PTX refused: %s", text);
+		error_log(n, options, values, text);
+		free(m);
+		return CUDA_ERROR_INVALID_PTX;
+	}
+	if (!vg_handle_add(m, VG_MODULE) || !add_functions(m)) {
+		module_free(m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = m;
+	return CUDA_SUCCESS;
+}
+
+static CUresult read_file(const char *name, char **data, size_t *size)
+{
+	FILE *f = fopen(name, "re");
+	char *p = NULL, *more;
+	size_t n = 0, max = 0, got;
+
+	if (!f)
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	do {
+		if (max - n < 65536) {
+			max = 2 * max + 65536;
+			more = realloc(p, max + 1);
+			if (!more) {
+				free(p);
+				fclose(f);
+				return CUDA_ERROR_OUT_OF_MEMORY;
+			}
+			p = more;
+		}
+		got = fread(p + n, 1, max - n, f);
+		n += got;
+	} while (got);
+	fclose(f);
+	p[n] = '\0';
+	*data = p;
+	*size = n;
+	return CUDA_SUCCESS;
+}
+
+static CUresult module_new(CUmodule *module, const void *image, size_t size, unsigned int n, CUjit_option *options, void **values)
+{
+	struct CUctx_st *ctx;
+	struct CUmod_st *m;
+	CUresult r;
+
+	if (!module || !image || (n && (!options || !values)))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = vg_enter_ctx(&ctx);
+	if (r)
+		return r;
+	r = load(image, size, n, options, values, &m);
+	if (r)
+		return vg_leave(r);
+	m->ctx = ctx;
+	m->next = ctx->modules;
+	ctx->modules = m;
+	*module = m;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
+{
+	return module_new(module, image, SIZE_MAX, n, options, values);
+}
+
+CUDADRV_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	return module_new(module, image, SIZE_MAX, 0, NULL, NULL);
+}
+
+CUDADRV_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+	return module_new(module, image, SIZE_MAX, 0, NULL, NULL);
+}
+
+CUDADRV_API CUresult cuModuleLoad(CUmodule *module, const char *name)
+{
+	char *data;
+	size_t size;
+	CUresult r = name ? read_file(name, &data, &size) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	r = module_new(module, data, size, 0, NULL, NULL);
+	free(data);
+	return r;
+}
+
+CUDADRV_API CUresult cuModuleUnload(CUmodule module)
+{
+	struct CUmod_st **p;
+	CUresult r = vg_enter();
+
+	if (r)
+		return r;
+	if (!vg_handle_is(module, VG_MODULE) || module->library)
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	r = vg_wait_ctx(module->ctx);
+	for (p = &module->ctx->modules; *p && *p != module; p = &(*p)->next)
+		;
+	if (*p)
+		*p = module->next;
+	module_free(module);
+	return vg_leave(r);
+}
+
+void vg_modules_drop(struct CUctx_st *ctx)
+{
+	while (ctx->modules) {
+		struct CUmod_st *m = ctx->modules;
+
+		ctx->modules = m->next;
+		module_free(m);
+	}
+}
+
+CUDADRV_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	CUresult r = mode ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	*mode = CU_MODULE_EAGER_LOADING;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+static struct CUfunc_st *function(struct CUmod_st *m, const char *name)
+{
+	struct CUfunc_st *f = m->functions;
+
+	while (f && strcmp(f->info->name, name))
+		f = f->next;
+	return f;
+}
+
+CUDADRV_API CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
+{
+	CUresult r = f && name ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(module, VG_MODULE))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	*f = function(module, name);
+	return vg_leave(*f ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
+}
+
+static CUresult global(struct CUmod_st *m, CUdeviceptr *ptr, size_t *bytes, const char *name)
+{
+	size_t size;
+	void *p = vgpu_module_global(m->image, name, &size);
+
+	if (!p)
+		return CUDA_ERROR_NOT_FOUND;
+	if (ptr)
+		*ptr = (uintptr_t)p;
+	if (bytes)
+		*bytes = size;
+	return CUDA_SUCCESS;
+}
+
+CUDADRV_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
+{
+	CUresult r = name ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(module, VG_MODULE))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	return vg_leave(global(module, ptr, bytes, name));
+}
+
+static unsigned int list_functions(const struct CUmod_st *m, void **list, unsigned int max)
+{
+	unsigned int n = 0;
+
+	for (struct CUfunc_st *f = m->functions; f; f = f->next, n++)
+		if (list && n < max)
+			list[n] = f;
+	return n;
+}
+
+CUDADRV_API CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
+{
+	CUresult r = count ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(module, VG_MODULE))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	*count = list_functions(module, NULL, 0);
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuModuleEnumerateFunctions(CUfunction *list, unsigned int n, CUmodule module)
+{
+	CUresult r = list ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(module, VG_MODULE))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	list_functions(module, (void **)list, n);
+	return vg_leave(CUDA_SUCCESS);
+}
+
+/* Libraries: need no context */
+
+static CUresult library_new(CUlibrary *library, const void *image, size_t size, CUjit_option *options, void **values, unsigned int n)
+{
+	struct CUlib_st *l;
+	CUresult r;
+
+	if (!library || !image || (n && (!options || !values)))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = vg_enter();
+	if (r)
+		return r;
+	l = calloc(1, sizeof(*l));
+	if (!l || !vg_handle_add(l, VG_LIBRARY)) {
+		free(l);
+		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	}
+	r = load(image, size, n, options, values, &l->module);
+	if (r) {
+		vg_handle_del(l);
+		free(l);
+		return vg_leave(r);
+	}
+	l->module->library = l;
+	l->next = vg.libraries;
+	vg.libraries = l;
+	*library = l;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *options, void **values, unsigned int n,
+				       CUlibraryOption *lib_options, void **lib_values, unsigned int lib_n)
+{
+	return library_new(library, code, SIZE_MAX, options, values, n);
+}
+
+CUDADRV_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *name, CUjit_option *options, void **values,
+					   unsigned int n, CUlibraryOption *lib_options, void **lib_values, unsigned int lib_n)
+{
+	char *data;
+	size_t size;
+	CUresult r = name ? read_file(name, &data, &size) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	r = library_new(library, data, size, options, values, n);
+	free(data);
+	return r;
+}
+
+CUDADRV_API CUresult cuLibraryUnload(CUlibrary library)
+{
+	struct CUlib_st **p;
+	CUresult r = vg_enter();
+
+	if (r)
+		return r;
+	if (!vg_handle_is(library, VG_LIBRARY))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	r = vg_wait_ctx(NULL);
+	for (p = &vg.libraries; *p && *p != library; p = &(*p)->next)
+		;
+	if (*p)
+		*p = library->next;
+	module_free(library->module);
+	vg_handle_del(library);
+	free(library);
+	return vg_leave(r);
+}
+
+CUDADRV_API CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+	CUresult r = kernel && name ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(library, VG_LIBRARY))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	*kernel = (CUkernel)function(library->module, name);
+	return vg_leave(*kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
+}
+
+CUDADRV_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
+{
+	CUresult r = count ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(library, VG_LIBRARY))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	*count = list_functions(library->module, NULL, 0);
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuLibraryEnumerateKernels(CUkernel *list, unsigned int n, CUlibrary library)
+{
+	CUresult r = list ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(library, VG_LIBRARY))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	list_functions(library->module, (void **)list, n);
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
+{
+	struct CUctx_st *ctx;
+	CUresult r = module ? vg_enter_ctx(&ctx) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(library, VG_LIBRARY))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	*module = library->module;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	CUresult r = name ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (!vg_handle_is(library, VG_LIBRARY))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	return vg_leave(global(library->module, ptr, bytes, name));
+}
+
+CUDADRV_API CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	return cuLibraryGetGlobal(ptr, bytes, library, name);
+}
+
+/* Functions. A CUkernel is a CUfunction. */
+
+CUresult vg_function_get(const void *handle, struct CUfunc_st **out)
+{
+	if (!vg_handle_is(handle, VG_FUNCTION))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*out = (struct CUfunc_st *)(uintptr_t)handle;
+	return CUDA_SUCCESS;
+}
+
+static CUresult enter_function(const void *handle, struct CUfunc_st **f)
+{
+	CUresult r = vg_enter();
+
+	if (!r && (r = vg_function_get(handle, f)))
+		vg_leave(r);
+	return r;
+}
+
+CUDADRV_API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+	struct CUctx_st *ctx;
+	struct CUfunc_st *f;
+	CUresult r = function ? vg_enter_ctx(&ctx) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	r = vg_function_get(kernel, &f);
+	if (!r)
+		*function = f;
+	return vg_leave(r);
+}
+
+CUDADRV_API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
+{
+	struct CUfunc_st *f;
+	CUresult r = library ? enter_function(kernel, &f) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	*library = f->module->library;
+	return vg_leave(*library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
+}
+
+static int max_threads(const struct CUfunc_st *f)
+{
+	unsigned int n = vg.config.sm_threads < 1024 ? vg.config.sm_threads : 1024;
+
+	if (f->info->max_threads && f->info->max_threads < n)
+		n = f->info->max_threads;
+	while (n > 32 && !vg_sched_fit(&vg.config, &(struct vg_need){ .regs = vg_function_need(f, n, 0).regs }))
+		n = (n - 1) & ~31u;
+	return (int)n;
+}
+
+static CUresult get_attribute(int *pi, CUfunction_attribute attrib, const struct CUfunc_st *f)
+{
+	switch (attrib) {
+	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+		*pi = max_threads(f);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+		*pi = (int)f->info->static_shared;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+		*pi = (int)f->info->local_size;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_NUM_REGS:
+		*pi = (int)f->info->regs;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+		*pi = (int)vg.config.cc;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		*pi = (int)f->max_dynamic_shared;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		*pi = f->carveout;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		*pi = 0;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+static CUresult set_attribute(struct CUfunc_st *f, CUfunction_attribute attrib, int value)
+{
+	switch (attrib) {
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		if (value < 0 || f->info->static_shared > vg.config.sm_smem ||
+		    (unsigned int)value > vg.config.sm_smem - f->info->static_shared)
+			return CUDA_ERROR_INVALID_VALUE;
+		f->max_dynamic_shared = (unsigned int)value;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		if (value < -1 || value > 100)
+			return CUDA_ERROR_INVALID_VALUE;
+		f->carveout = value;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUDADRV_API CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction handle)
+{
+	struct CUfunc_st *f;
+	CUresult r = pi ? enter_function(handle, &f) : CUDA_ERROR_INVALID_VALUE;
+
+	return r ? r : vg_leave(get_attribute(pi, attrib, f));
+}
+
+CUDADRV_API CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel handle, CUdevice dev)
+{
+	return dev ? CUDA_ERROR_INVALID_DEVICE : cuFuncGetAttribute(pi, attrib, (CUfunction)handle);
+}
+
+CUDADRV_API CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attrib, int value)
+{
+	struct CUfunc_st *f;
+	CUresult r = enter_function(handle, &f);
+
+	return r ? r : vg_leave(set_attribute(f, attrib, value));
+}
+
+CUDADRV_API CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int value, CUkernel handle, CUdevice dev)
+{
+	return dev ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetAttribute((CUfunction)handle, attrib, value);
+}
+
+CUDADRV_API CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
+{
+	struct CUfunc_st *f;
+	CUresult r = enter_function(handle, &f);
+
+	if (r)
+		return r;
+	f->cache_config = config;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice dev)
+{
+	return dev ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetCacheConfig((CUfunction)handle, config);
+}
+
+CUDADRV_API CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
+{
+	struct CUfunc_st *f;
+	CUresult r = enter_function(handle, &f);
+
+	return r ? r : vg_leave(CUDA_SUCCESS);	/* no effect since Volta */
+}
+
+CUDADRV_API CUresult cuFuncGetModule(CUmodule *module, CUfunction handle)
+{
+	struct CUfunc_st *f;
+	CUresult r = module ? enter_function(handle, &f) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	*module = f->module;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuFuncGetName(const char **name, CUfunction handle)
+{
+	struct CUfunc_st *f;
+	CUresult r = name ? enter_function(handle, &f) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	*name = f->info->name;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuKernelGetName(const char **name, CUkernel handle)
+{
+	return cuFuncGetName(name, (CUfunction)handle);
+}
+
+CUDADRV_API CUresult cuFuncGetParamInfo(CUfunction handle, size_t i, size_t *offset, size_t *size)
+{
+	struct CUfunc_st *f;
+	CUresult r = offset ? enter_function(handle, &f) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (i >= f->info->n_params)
+		return vg_leave(CUDA_ERROR_INVALID_VALUE);
+	*offset = f->info->param[i].offset;
+	if (size)
+		*size = f->info->param[i].size;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuKernelGetParamInfo(CUkernel handle, size_t i, size_t *offset, size_t *size)
+{
+	return cuFuncGetParamInfo((CUfunction)handle, i, offset, size);
+}
+
+CUDADRV_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle)
+{
+	struct CUfunc_st *f;
+	CUresult r = state ? enter_function(handle, &f) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	*state = CU_FUNCTION_LOADING_STATE_LOADED;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuFuncLoad(CUfunction handle)
+{
+	struct CUfunc_st *f;
+	CUresult r = enter_function(handle, &f);
+
+	return r ? r : vg_leave(CUDA_SUCCESS);
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The shared memory object of a simulated GPU: see shm.h */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "shm.h"
+
+#define MAGIC 0x76677031u	/* layout version: change it with struct vg_device */
+
+static bool fail(char *err, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static bool fail(char *err, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err, size, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+static bool env_number(const char *name, uint64_t *value, uint64_t low, uint64_t high, char *err, size_t err_size)
+{
+	const char *s = getenv(name);
+	char *end;
+	unsigned long long v;
+
+	if (!s || !*s)
+		return true;
+	errno = 0;
+	v = strtoull(s, &end, 0);
+	if (*s == '-' || errno || *end || v < low || v > high)
+		return fail(err, err_size, "$%s is \"%s\": give a number from %llu to %llu", name, s,
+			    (unsigned long long)low, (unsigned long long)high);
+	*value = v;
+	return true;
+}
+
+bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size)
+{
+	uint64_t sms = 8, threads = 512, blocks = 16, mps = 1, slice = 20000, cc = 90, mem = 2048, carveout = 1, smem = 100;
+
+	if (!env_number("VGPU_SMS", &sms, 1, VG_SMS_MAX, err, err_size) ||
+	    !env_number("VGPU_SM_THREADS", &threads, 32, 2048, err, err_size) ||
+	    !env_number("VGPU_SM_BLOCKS", &blocks, 1, 32, err, err_size) ||
+	    !env_number("VGPU_SM_SHARED_KB", &smem, 16, 228, err, err_size) ||
+	    !env_number("VGPU_CARVEOUT", &carveout, 0, 1, err, err_size) ||
+	    !env_number("VGPU_MPS", &mps, 0, 1, err, err_size) ||
+	    !env_number("VGPU_TIMESLICE_US", &slice, 100, 10000000, err, err_size) ||
+	    !env_number("VGPU_CC", &cc, 50, 200, err, err_size) ||
+	    !env_number("VGPU_MEM_MB", &mem, 1, 1 << 20, err, err_size))
+		return false;
+	*c = (struct vg_config) {
+		.sms = (uint32_t)sms, .sm_threads = (uint32_t)threads, .sm_blocks = (uint32_t)blocks, .sm_regs = 65536,
+		.sm_smem = (uint32_t)smem << 10, .carveout = (uint32_t)carveout, .mps = (uint32_t)mps, .cc = (uint32_t)cc,
+		.timeslice_ns = slice * 1000, .mem = mem << 20,
+	};
+	return true;
+}
+
+const char *vg_shm_name(char *buf, size_t size)
+{
+	const char *env = getenv("VGPU_NAME");
+
+	if (env && *env)
+		snprintf(buf, size, "/%s", *env == '/' ? env + 1 : env);
+	else
+		snprintf(buf, size, "/vgpu-%u", (unsigned int)getuid());
+	return buf;
+}
+
+static void init_mutex(pthread_mutex_t *m)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(m, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+static bool anyone(const struct vg_device *d)
+{
+	for (uint32_t i = 0; i < VG_PROCS_MAX; i++)
+		if (d->proc[i].used)
+			return true;
+	return false;
+}
+
+/* Called with the file locked: nobody else makes or changes the device's shape meanwhile */
+static bool prepare(struct vg_device *d, bool fresh, const char *name, const struct vg_config *config, char *err, size_t err_size)
+{
+	if (fresh || !d->magic) {	/* 0: whoever made it died half way */
+		init_mutex(&d->lock);
+		for (uint32_t i = 0; i < VG_PROCS_MAX; i++)
+			init_mutex(&d->proc[i].alive);
+		vg_sched_init(d, config);
+		d->size = sizeof(*d);
+		d->magic = MAGIC;
+		return true;
+	}
+	if (d->magic != MAGIC || d->size != sizeof(*d))
+		return fail(err, err_size, "/dev/shm%s is not this version's: remove it", name);
+	vg_shm_lock(d);
+	vg_shm_reap_dead(d, VG_NOBODY);
+	if (!anyone(d))
+		vg_sched_init(d, config);
+	else if (memcmp(&d->config, config, sizeof(*config)))
+		fprintf(stderr, "vgpu: the device /dev/shm%s is in use and keeps its shape: %u SMs, MPS %s\n", name,
+			d->config.sms, d->config.mps ? "on" : "off");
+	vg_shm_unlock(d);
+	return true;
+}
+
+struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, char *err, size_t err_size)
+{
+	struct vg_device *d = NULL;
+	struct stat st;
+	char buf[256];
+	bool fresh;
+	int fd;
+
+	if (!name)
+		name = vg_shm_name(buf, sizeof(buf));
+	fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		fail(err, err_size, "cannot open /dev/shm%s: %s; is a tmpfs mounted on /dev/shm?", name, strerror(errno));
+		return NULL;
+	}
+	if (flock(fd, LOCK_EX) || fstat(fd, &st)) {
+		fail(err, err_size, "cannot lock /dev/shm%s: %s", name, strerror(errno));
+		goto out;
+	}
+	fresh = st.st_size == 0;
+	if (!fresh && (size_t)st.st_size != sizeof(*d)) {
+		fail(err, err_size, "/dev/shm%s is not this version's: remove it", name);
+		goto out;
+	}
+	if (fresh && ftruncate(fd, sizeof(*d))) {
+		fail(err, err_size, "cannot size /dev/shm%s: %s", name, strerror(errno));
+		goto out;
+	}
+	d = mmap(NULL, sizeof(*d), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (d == MAP_FAILED) {
+		d = NULL;
+		fail(err, err_size, "cannot map /dev/shm%s: %s", name, strerror(errno));
+		goto out;
+	}
+	if (!prepare(d, fresh, name, config, err, err_size)) {
+		vg_shm_unmap(d);
+		d = NULL;
+	}
+out:
+	close(fd);
+	return d;
+}
+
+void vg_shm_unmap(struct vg_device *d)
+{
+	munmap(d, sizeof(*d));
+}
+
+int vg_shm_enter(struct vg_device *d)
+{
+	int slot = -1;
+
+	vg_shm_lock(d);
+	vg_shm_reap_dead(d, VG_NOBODY);
+	for (int i = 0; i < VG_PROCS_MAX && slot < 0; i++) {
+		struct vg_proc *p = &d->proc[i];
+		int r;
+
+		if (p->used)
+			continue;
+		r = pthread_mutex_trylock(&p->alive);
+		if (r == EOWNERDEAD)
+			pthread_mutex_consistent(&p->alive);
+		else if (r)
+			continue;
+		p->pid = getpid();
+		p->mem = 0;
+		p->used = 1;
+		slot = i;
+	}
+	vg_shm_unlock(d);
+	return slot;
+}
+
+void vg_shm_leave(struct vg_device *d, uint32_t proc)
+{
+	vg_procs wake;
+
+	vg_shm_lock(d);
+	vg_sched_reap(d, proc);
+	wake = vg_sched_dispatch(d);
+	pthread_mutex_unlock(&d->proc[proc].alive);
+	vg_shm_unlock(d);
+	vg_shm_wake(d, wake);
+}
+
+void vg_shm_lock(struct vg_device *d)
+{
+	if (pthread_mutex_lock(&d->lock) == EOWNERDEAD) {
+		pthread_mutex_consistent(&d->lock);
+		vg_shm_reap_dead(d, VG_NOBODY);
+		vg_sched_repair(d);
+	}
+}
+
+void vg_shm_unlock(struct vg_device *d)
+{
+	pthread_mutex_unlock(&d->lock);
+}
+
+bool vg_shm_reap_dead(struct vg_device *d, uint32_t self)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < VG_PROCS_MAX; i++) {
+		struct vg_proc *p = &d->proc[i];
+		int r;
+
+		if (!p->used || i == self)
+			continue;
+		r = pthread_mutex_trylock(&p->alive);
+		if (r == EBUSY && !(kill(p->pid, 0) && errno == ESRCH))
+			continue;
+		if (r == EOWNERDEAD)
+			pthread_mutex_consistent(&p->alive);
+		vg_sched_reap(d, i);
+		if (r != EBUSY)
+			pthread_mutex_unlock(&p->alive);
+		found = true;
+	}
+	return found;
+}
+
+static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+	syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+void vg_shm_wake(struct vg_device *d, vg_procs who)
+{
+	for (uint32_t i = 0; who; i++, who >>= 1) {
+		if (!(who & 1))
+			continue;
+		__atomic_add_fetch(&d->proc[i].wake, 1, __ATOMIC_SEQ_CST);
+		futex(&d->proc[i].wake, FUTEX_WAKE, INT32_MAX, NULL);
+	}
+}
+
+uint32_t vg_shm_wakes(struct vg_device *d, uint32_t proc)
+{
+	return __atomic_load_n(&d->proc[proc].wake, __ATOMIC_SEQ_CST);
+}
+
+void vg_shm_wait(struct vg_device *d, uint32_t proc, uint32_t seen, uint64_t ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+
+	futex(&d->proc[proc].wake, FUTEX_WAIT, seen, &t);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The device as one process sees it: the shared memory object /dev/shm/$VGPU_NAME, its lock, waking each other, and
+ * noticing processes that died. A process has one slot; its engine thread calls vg_shm_enter() and holds the slot's robust
+ * mutex until vg_shm_leave() or until it dies, however that happens.
+ */
+#ifndef VGPU_SHM_H
+#define VGPU_SHM_H
+
+#include "sched.h"
+
+/* From $VGPU_SMS and the others; false: *err says which one is wrong */
+bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size);
+
+/* Map the device, making it if need be. NULL: *err. @name NULL: $VGPU_NAME, or a name of the user. */
+struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, char *err, size_t err_size);
+void vg_shm_unmap(struct vg_device *d);
+const char *vg_shm_name(char *buf, size_t size);
+
+/* Takes a slot for this process: its number, or -1 if all are taken. By the thread that will live as long as the process. */
+int vg_shm_enter(struct vg_device *d);
+void vg_shm_leave(struct vg_device *d, uint32_t proc);	/* the same thread */
+
+void vg_shm_lock(struct vg_device *d);
+void vg_shm_unlock(struct vg_device *d);
+/* Give back what dead processes held; true if there was one. The lock is held. */
+bool vg_shm_reap_dead(struct vg_device *d, uint32_t self);
+
+void vg_shm_wake(struct vg_device *d, vg_procs who);
+uint32_t vg_shm_wakes(struct vg_device *d, uint32_t proc);
+/* Sleep until the slot's count of wakes differs from @seen, at most @ns. */
+void vg_shm_wait(struct vg_device *d, uint32_t proc, uint32_t seen, uint64_t ns);
+
+#endif /* VGPU_SHM_H */

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The state of vgpu's libcuda in one process: lock, handles, messages; cuInit and what goes with the library itself */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "vgpu.h"
+
+struct vg_state vg = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
+};
+
+/* Live handles, so that a wrong one gives an error and not a crash: open addressing, power-of-two size */
+static struct { const void *p; enum vg_type type; } *handles;
+static size_t n_slots, n_filled;	/* filled: live and deleted ones */
+static const char deleted;
+
+uint64_t vg_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void vg_say(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "vgpu: %s\n", text);
+}
+
+CUresult vg_unsimulated(const char *name)
+{
+	vg_say("%s is not simulated; it returns CUDA_ERROR_NOT_SUPPORTED", name);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult vg_enter(void)
+{
+	pthread_mutex_lock(&vg.lock);
+	if (!vg.initialized)
+		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
+	if (vg.sticky)
+		return vg_leave(vg.sticky);
+	return CUDA_SUCCESS;
+}
+
+CUresult vg_enter_ctx(struct CUctx_st **ctx)
+{
+	CUresult r = vg_enter();
+
+	if (r)
+		return r;
+	*ctx = vg_current();
+	if (!*ctx)
+		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+	if (!(*ctx)->alive)
+		return vg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
+CUresult vg_leave(CUresult r)
+{
+	pthread_mutex_unlock(&vg.lock);
+	return r;
+}
+
+static size_t slot_of(const void *p)
+{
+	return (size_t)(((uintptr_t)p >> 4) * 0x9e3779b97f4a7c15ULL) & (n_slots - 1);
+}
+
+static bool grow(void)
+{
+	size_t old_n = n_slots, live = 0;
+	__typeof__(handles) old = handles, fresh;
+
+	for (size_t i = 0; i < old_n; i++)
+		live += old[i].p && old[i].p != &deleted;
+	n_slots = 64;
+	while (n_slots < 4 * live)
+		n_slots *= 2;
+	fresh = calloc(n_slots, sizeof(*fresh));
+	if (!fresh) {
+		n_slots = old_n;
+		return false;
+	}
+	handles = fresh;
+	n_filled = live;
+	for (size_t i = 0; i < old_n; i++) {
+		size_t s;
+
+		if (!old[i].p || old[i].p == &deleted)
+			continue;
+		for (s = slot_of(old[i].p); handles[s].p; s = (s + 1) & (n_slots - 1))
+			;
+		handles[s] = old[i];
+	}
+	free(old);
+	return true;
+}
+
+bool vg_handle_add(const void *p, enum vg_type type)
+{
+	size_t s;
+
+	if (2 * (n_filled + 1) > n_slots && !grow())
+		return false;
+	for (s = slot_of(p); handles[s].p && handles[s].p != &deleted; s = (s + 1) & (n_slots - 1))
+		;
+	n_filled += !handles[s].p;
+	handles[s].p = p;
+	handles[s].type = type;
+	return true;
+}
+
+static size_t find(const void *p)
+{
+	if (!p || !n_slots)
+		return SIZE_MAX;
+	for (size_t s = slot_of(p); handles[s].p; s = (s + 1) & (n_slots - 1))
+		if (handles[s].p == p)
+			return s;
+	return SIZE_MAX;
+}
+
+void vg_handle_del(const void *p)
+{
+	size_t s = find(p);
+
+	if (s != SIZE_MAX)
+		handles[s].p = &deleted;
+}
+
+bool vg_handle_is(const void *p, enum vg_type type)
+{
+	size_t s = find(p);
+
+	return s != SIZE_MAX && handles[s].type == type;
+}
+
+/* A child of fork has neither the engine nor a slot: as with CUDA, it cannot use the device */
+static void in_child(void)
+{
+	pthread_mutex_init(&vg.lock, NULL);
+	pthread_cond_init(&vg.changed, NULL);
+	vg.initialized = false;
+	vg.device = NULL;
+}
+
+CUDADRV_API CUresult cuInit(unsigned int flags)
+{
+	static bool registered;
+	struct vg_config config;
+	char err[512];
+
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&vg.lock);
+	if (vg.initialized)
+		return vg_leave(CUDA_SUCCESS);
+	if (!vg_config_from_env(&config, err, sizeof(err))) {
+		vg_say("%s", err);
+		return vg_leave(CUDA_ERROR_NO_DEVICE);
+	}
+	vg.device = vg_shm_map(NULL, &config, err, sizeof(err));
+	if (!vg.device) {
+		vg_say("%s", err);
+		return vg_leave(CUDA_ERROR_NO_DEVICE);
+	}
+	vg.config = vg.device->config;
+	vgpu_globaltimer = vg_now;
+	vgpu_access_ok = vg_access_ok;
+	if (!registered)
+		pthread_atfork(NULL, NULL, in_child);
+	registered = true;
+	vg.initialized = true;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+	if (vg.initialized)
+		vg_engine_stop();
+}
+
+CUDADRV_API CUresult cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = CUDA_VERSION;
+	return CUDA_SUCCESS;
+}
+
+static const struct { CUresult value; const char *name; } results[] = {
+#define RESULT(name, value) { name, #name },
+	CUDADRV_RESULTS(RESULT)
+#undef RESULT
+};
+
+CUDADRV_API CUresult cuGetErrorName(CUresult error, const char **name)
+{
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	*name = NULL;
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
+		if (results[i].value == error) {
+			*name = results[i].name;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDADRV_API CUresult cuGetErrorString(CUresult error, const char **text)
+{
+	static char texts[sizeof(results) / sizeof(results[0])][48];
+
+	if (!text)
+		return CUDA_ERROR_INVALID_VALUE;
+	*text = NULL;
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+		const char *s = results[i].name;
+		size_t n = 0;
+
+		if (results[i].value != error)
+			continue;
+		/* the name in words */
+		s += strncmp(s, "CUDA_ERROR_", 11) ? 5 : 11;
+		for (; *s && n < sizeof(texts[i]) - 1; s++, n++)
+			texts[i][n] = *s == '_' ? ' ' : (char)(*s | 0x20);
+		*text = texts[i];
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
