@@ -95,6 +95,19 @@ void gsched_close(struct gsched *g)
 	free(g);
 }
 
+void gsched_abandon(struct gsched *g)
+{
+	if (g->sock)
+		gsched_socket_abandon(g);
+	else
+		close(g->fd);
+	/* the module's mappings are not inherited: their addresses may belong to something else by now */
+	if (g->ops->backend == GSCHED_BACKEND_DAEMON && g->arb) {
+		munmap((void *)g->arb, sizeof(*g->arb));
+		munmap(g->cl, sizeof(*g->cl));
+	}
+}
+
 enum gsched_backend gsched_backend(const struct gsched *g)
 {
 	return g->ops->backend;

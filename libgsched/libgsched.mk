@@ -19,3 +19,17 @@ PREFIX ?= /usr/local
 $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in
 	@mkdir -p $(@D)
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIBGSCHED_VERSION)|' $< >$@
+
+# The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
+CUDA_SRCS := $(addprefix libgsched/cuda/,driver.c trampoline.S procaddr.c client.c context.c image.c func.c twin.c \
+	launch.c calls.c agent.c)
+CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/cuda/noadmin.o
+$(CUDA_OBJS): CPPFLAGS += -Ilibgsched/cuda
+$(B)/obj/libgsched/cuda/trampoline.o: libgsched/cuda/symbols.def
+
+LIBS += $(B)/lib/gsched/libcuda.so.1
+
+$(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/libcuda.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/libcuda.map -Wl,-z,now \
+		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lpthread -ldl

@@ -396,6 +396,13 @@ static void socket_close(struct gsched *g)
 	free(s);
 }
 
+void gsched_socket_abandon(struct gsched *g)
+{
+	close(g->poll_fd);
+	close(g->fd);
+	close(g->sock->event_fd);
+}
+
 static const struct gsched_transport socket_transport = {
 	.backend = GSCHED_BACKEND_DAEMON,
 	.attach = socket_attach,

@@ -43,6 +43,13 @@ struct gsched {
 int gsched_module_open(struct gsched *g);
 int gsched_socket_open(struct gsched *g);
 
+/*
+ * In the child of a fork: the parent keeps its connection, the child closes its copies of the descriptors and mappings.
+ * No lock is taken and nothing is freed: another thread of the parent may have held either.
+ */
+void gsched_abandon(struct gsched *g);
+void gsched_socket_abandon(struct gsched *g);
+
 /* Map the pages that ATTACH described; @arb_fd and @cl_fd stay the caller's. */
 int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_fd, int cl_fd);
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A process's connections to arbiters, one a device; and what becomes of them in a child. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "libgsched/transport.h"
+#include "state.h"
+
+pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
+_Atomic unsigned int gi_generation = 1;
+_Atomic int gi_captures;
+_Atomic bool gi_green;
+
+static struct gi_client *clients;
+
+uint64_t gi_env(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+	unsigned long long v;
+	char *end;
+
+	if (!text || !*text)
+		return otherwise;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	return errno || *end ? otherwise : v;
+}
+
+/* Why something is not managed: for gschedctl status. The last reason stays. */
+void gi_why(struct gi_client *c, const char *fmt, ...)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	char text[sizeof(c->cl->header.why)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	gi_debug("%s", text);
+	if (!c || !c->cl)
+		return;
+	pthread_mutex_lock(&lock);
+	/* a reader may look at any time: it always finds an end */
+	c->cl->header.why[0] = 0;
+	memcpy(c->cl->header.why + 1, text + 1, sizeof(text) - 1);
+	__atomic_store_n(&c->cl->header.why[0], text[0], __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+}
+
+void gi_client_gone(struct gi_client *c, const char *why)
+{
+	if (!atomic_exchange(&c->gone, true))
+		gi_why(c, "%s: running unmanaged", why);
+}
+
+static bool connect_client(struct gi_client *c)
+{
+	struct gsched_device_info info;
+	int mps = 0, err;
+
+	c->g = gsched_open(NULL);
+	if (!c->g) {
+		gi_debug("no arbiter: %s", strerror(errno));
+		return false;
+	}
+	gi_real.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, c->dev);
+	if (gsched_attach(c->g, (const unsigned char *)c->uuid.bytes, mps != 0, &info)) {
+		err = errno;
+		gi_debug("the arbiter does not take this device: %s", strerror(err));
+		goto close;
+	}
+	c->arb = gsched_arb_page(c->g, NULL);
+	c->cl = gsched_cl_page(c->g, NULL);
+	c->sms = info.sms;
+	if (!c->sms || c->sms > GSCHED_SMS_MAX)
+		goto close;
+	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->wake < 0)
+		goto close;
+	if (!gi_agent_start(c))
+		return true;
+	close(c->wake);
+close:
+	gsched_close(c->g);
+	c->g = NULL;
+	c->arb = NULL;
+	c->cl = NULL;
+	return false;
+}
+
+/* The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's connections open. */
+static void after_fork(void)
+{
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+	struct gi_client *c;
+
+	memcpy(&gi_lock, &unlocked, sizeof(gi_lock));
+	for (c = clients; c; c = c->next) {
+		if (!c->g)
+			continue;
+		close(c->wake);
+		gsched_abandon(c->g);
+	}
+	clients = NULL;
+	atomic_fetch_add(&gi_generation, 1);
+	atomic_store(&gi_captures, 0);
+	gi_context_reset();
+	gi_image_reset();
+	gi_func_reset();
+	gi_twin_reset();
+}
+
+/* The driver goes away in exit: the agents must not call it any more. */
+static void at_exit(void)
+{
+	struct gi_client *c;
+
+	pthread_mutex_lock(&gi_lock);
+	c = clients;
+	pthread_mutex_unlock(&gi_lock);
+	for (; c; c = c->next) {
+		if (!c->g)
+			continue;
+		pthread_mutex_lock(&c->lock);
+		c->stop = true;
+		pthread_mutex_unlock(&c->lock);
+		gi_agent_wake(c);
+	}
+}
+
+static void hooks(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+	atexit(at_exit);
+}
+
+struct gi_client *gi_client_get(CUdevice dev)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct gi_client *c;
+	int major = 0, minor = 0;
+
+	for (c = clients; c; c = c->next)
+		if (c->dev == dev)
+			return c;
+	pthread_once(&once, hooks);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->dev = dev;
+	pthread_mutex_init(&c->lock, NULL);
+	atomic_store(&c->free_mask, ~0ull);
+	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev);
+	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
+	c->arch = major * 10 + minor;
+	if (gi_real.cuDeviceGetUuid_v2(&c->uuid, dev) && gi_real.cuDeviceGetUuid(&c->uuid, dev))
+		gi_debug("device without a UUID");
+	else
+		connect_client(c);
+	c->next = clients;
+	gi_store(&clients, c);
+	return c;
+}

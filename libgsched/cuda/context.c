@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Contexts: the client's pages as their GPU sees them, control blocks, the agent's streams. Set up by the first launch or
+ * load in a context, taken down before the program destroys it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "state.h"
+
+#define DRAIN_NS	5000000000ull
+
+static struct gi_ctx *contexts;			/* gi_lock */
+
+static __thread struct {
+	CUcontext handle;
+	unsigned int generation;
+	struct gi_ctx *cx;
+} last;
+
+/* Both pages, registered once a process and device: portable, so every context of it sees them. */
+static bool register_pages(struct gi_client *c, struct gi_ctx *cx)
+{
+	const unsigned int flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+	void *arb = (void *)c->arb;
+	struct gi_ctx *other;
+	CUresult rc;
+
+	for (other = contexts; other; other = other->next)
+		if (other->client == c && other->owns_pages)
+			return true;
+	rc = gi_real.cuMemHostRegister_v2(arb, sizeof(*c->arb), flags | CU_MEMHOSTREGISTER_READ_ONLY);
+	if (rc)
+		rc = gi_real.cuMemHostRegister_v2(arb, sizeof(*c->arb), flags);
+	if (rc) {
+		gi_why(c, "the driver does not pin the arbiter's page (error %d): running unmanaged", rc);
+		return false;
+	}
+	rc = gi_real.cuMemHostRegister_v2(c->cl, sizeof(*c->cl), flags);
+	if (rc) {
+		gi_real.cuMemHostUnregister(arb);
+		gi_why(c, "the driver does not pin the client's page (error %d): running unmanaged", rc);
+		return false;
+	}
+	cx->owns_pages = true;
+	return true;
+}
+
+static void unregister_pages(struct gi_client *c, struct gi_ctx *cx)
+{
+	if (!cx->owns_pages)
+		return;
+	gi_real.cuMemHostUnregister((void *)c->arb);
+	gi_real.cuMemHostUnregister(c->cl);
+	cx->owns_pages = false;
+}
+
+static void release(struct gi_ctx *cx)
+{
+	unsigned int i;
+
+	for (i = 0; i < GI_WING_STREAMS; i++)
+		if (cx->wing_stream[i])
+			gi_real.cuStreamDestroy_v2(cx->wing_stream[i]);
+	if (cx->clean_stream)
+		gi_real.cuStreamDestroy_v2(cx->clean_stream);
+	if (cx->control)
+		gi_real.cuMemFree_v2(cx->control);
+	if (cx->blank)
+		gi_real.cuMemFreeHost(cx->blank);
+	if (cx->words)
+		gi_real.cuMemFreeHost(cx->words);
+	if (cx->client)
+		unregister_pages(cx->client, cx);
+}
+
+static bool set_up(struct gi_ctx *cx, struct gi_client *c)
+{
+	const size_t bytes = GSCHED_SLOTS * sizeof(struct gsr_control);
+	CUstreamBatchMemOpParams op = { 0 };
+	int least = 0, i;
+	void *host;
+	CUresult rc;
+
+	if (!register_pages(c, cx))
+		return false;
+	cx->client = c;
+	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->arb, (void *)c->arb, 0);
+	rc = rc ? rc : gi_real.cuMemHostGetDevicePointer_v2(&cx->cl, c->cl, 0);
+	rc = rc ? rc : gi_real.cuMemAlloc_v2(&cx->control, bytes);
+	rc = rc ? rc : gi_real.cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_PORTABLE);
+	if (rc)
+		goto fail;
+	cx->blank = host;
+	memset(cx->blank, 0, bytes);
+	for (i = 0; i < GSCHED_SLOTS; i++)
+		cx->blank[i].relay = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
+	rc = gi_real.cuMemHostAlloc(&host, sizeof(*cx->words), CU_MEMHOSTALLOC_DEVICEMAP);
+	if (rc)
+		goto fail;
+	cx->words = host;
+	memset(cx->words, 0, sizeof(*cx->words));
+	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->words_dev, cx->words, 0);
+	if (!rc)
+		gi_real.cuCtxGetStreamPriorityRange(&least, &cx->greatest);
+	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream, CU_STREAM_NON_BLOCKING, least);
+	for (i = 0; i < GI_WING_STREAMS && !rc; i++)
+		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i], CU_STREAM_NON_BLOCKING, least);
+	if (rc)
+		goto fail;
+	/* clean all of them, and see that the streams can write words at all */
+	rc = gi_real.cuMemcpyHtoDAsync_v2(cx->control, cx->blank, bytes, cx->clean_stream);
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op.writeValue.address = cx->words_dev + offsetof(struct gi_words, cleaned);
+	op.writeValue.value = cx->clean_ticket = 1;
+	rc = rc ? rc : gi_real.cuStreamBatchMemOp_v2(cx->clean_stream, 1, &op, 0);
+	if (rc)
+		goto fail;
+	cx->cleaning = ~0ull;
+	return true;
+
+fail:
+	gi_why(c, "setting up a context failed (error %d): running unmanaged", rc);
+	release(cx);
+	cx->client = NULL;
+	return false;
+}
+
+struct gi_ctx *gi_ctx_next(struct gi_ctx *cx)
+{
+	return cx ? cx->next : contexts;
+}
+
+static struct gi_ctx *find(CUcontext handle)
+{
+	struct gi_ctx *cx;
+
+	for (cx = contexts; cx; cx = cx->next)
+		if (cx->handle == handle)
+			break;
+	return cx;
+}
+
+static struct gi_ctx *add(CUcontext handle)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_client *c;
+	struct gi_ctx *cx;
+	CUdevice dev;
+
+	if (gi_real.cuCtxGetDevice(&dev))
+		return NULL;
+	cx = calloc(1, sizeof(*cx));
+	if (!cx)
+		return NULL;
+	cx->handle = handle;
+	cx->dev = dev;
+	/* a capture may be going on: allocations of ours have no part in it */
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	c = gi_client_get(dev);
+	if (c && c->g && !atomic_load(&c->gone))
+		set_up(cx, c);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	cx->next = contexts;
+	contexts = cx;
+	return cx;
+}
+
+struct gi_ctx *gi_current(void)
+{
+	unsigned int generation = atomic_load_explicit(&gi_generation, memory_order_acquire);
+	CUcontext handle = NULL;
+	struct gi_ctx *cx;
+
+	if (gi_real.cuCtxGetCurrent(&handle) || !handle)
+		return NULL;
+	if (last.handle == handle && last.generation == generation)
+		return last.cx;
+	pthread_mutex_lock(&gi_lock);
+	cx = find(handle);
+	if (!cx)
+		cx = add(handle);
+	pthread_mutex_unlock(&gi_lock);
+	last.handle = handle;
+	last.generation = generation;
+	last.cx = cx;
+	return cx;
+}
+
+static void forget(struct gi_ctx *cx)
+{
+	struct gi_ctx **p;
+
+	for (p = &contexts; *p; p = &(*p)->next) {
+		if (*p != cx)
+			continue;
+		*p = cx->next;
+		break;
+	}
+	gi_funcs_drop(NULL, cx);
+	atomic_fetch_add(&gi_generation, 1);
+	free(cx);
+}
+
+/* Tasks end (or are given up after a while), then everything of ours in the context is released. */
+static void take_down(struct gi_ctx *cx)
+{
+	struct gi_client *c = cx->client;
+	CUcontext before = NULL;
+
+	if (c) {
+		gi_drain(c, cx, NULL, DRAIN_NS);
+		pthread_mutex_lock(&c->lock);
+	}
+	pthread_mutex_lock(&gi_lock);
+	gi_real.cuCtxGetCurrent(&before);
+	if (!gi_real.cuCtxSetCurrent(cx->handle)) {
+		gi_twin_settle(NULL, cx, false);
+		release(cx);
+	} else {
+		gi_twin_settle(NULL, cx, true);
+	}
+	gi_real.cuCtxSetCurrent(before);
+	forget(cx);
+	pthread_mutex_unlock(&gi_lock);
+	if (c)
+		pthread_mutex_unlock(&c->lock);
+}
+
+static void ending(CUcontext handle)
+{
+	struct gi_ctx *cx;
+
+	pthread_mutex_lock(&gi_lock);
+	cx = find(handle);
+	pthread_mutex_unlock(&gi_lock);
+	if (cx)
+		take_down(cx);
+}
+
+void gi_ctx_ending(CUcontext handle)
+{
+	ending(handle);
+	pthread_mutex_lock(&gi_lock);
+	gi_images_drop(handle);
+	pthread_mutex_unlock(&gi_lock);
+}
+
+/* Primary contexts are counted: the last release takes ours down, before the driver does it. */
+#define DEVICES	64
+static int retained[DEVICES];			/* gi_lock */
+static CUcontext primary[DEVICES];
+
+void gi_primary_retained(CUdevice dev)
+{
+	if (dev < 0 || dev >= DEVICES)
+		return;
+	pthread_mutex_lock(&gi_lock);
+	retained[dev]++;
+	pthread_mutex_unlock(&gi_lock);
+}
+
+bool gi_primary_ending(CUdevice dev, bool reset)
+{
+	CUcontext handle = NULL;
+	unsigned int flags;
+	int active = 0;
+	bool last_one;
+
+	if (dev < 0 || dev >= DEVICES)
+		return false;
+	pthread_mutex_lock(&gi_lock);
+	last_one = reset || retained[dev] <= 1;
+	if (!reset && retained[dev])
+		retained[dev]--;
+	pthread_mutex_unlock(&gi_lock);
+	if (!last_one || gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) || !active)
+		return false;
+	if (gi_real.cuDevicePrimaryCtxRetain(&handle, dev))
+		return false;
+	ending(handle);
+	gi_real.cuDevicePrimaryCtxRelease_v2(dev);
+	primary[dev] = handle;
+	return true;
+}
+
+void gi_primary_ended(CUdevice dev)
+{
+	unsigned int flags;
+	int active = 0;
+
+	pthread_mutex_lock(&gi_lock);
+	if (!gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) && !active)
+		gi_images_drop(primary[dev]);
+	pthread_mutex_unlock(&gi_lock);
+}
+
+void gi_context_reset(void)
+{
+	contexts = NULL;
+	memset(retained, 0, sizeof(retained));
+}

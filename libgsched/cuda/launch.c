@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Launches. The path of a managed one: its function and shape (cached), a slot, the slot's line in the client's page, the
+ * lease; then the twin behind its control block and in front of its done gate, or the original; then the slot is the
+ * agent's. Under LEASE_FREE it makes no system call, takes no lock and allocates nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "launch.h"
+
+#define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
+#define TIMED_EVERY	64	/* ... and then one in so many */
+
+/* ---- slots ---- */
+
+static int claim(struct gi_client *c, uint64_t preferred)
+{
+	uint64_t mask = atomic_load(&c->free_mask), pick;
+	int slot;
+
+	while (mask) {
+		pick = mask & preferred ? mask & preferred : mask;
+		slot = __builtin_ctzll(pick);
+		if (atomic_compare_exchange_weak(&c->free_mask, &mask, mask & ~(1ull << slot)))
+			return slot;
+	}
+	return -1;
+}
+
+/*
+ * All slots are taken: the queue is as deep as it gets, so the program waits as it would for a full hardware queue. Not
+ * for ever: the tasks in the slots may wait for something this thread has yet to do.
+ */
+static int claim_wait(struct gi_client *c, uint64_t preferred)
+{
+	uint64_t finished = atomic_load(&c->finished), start;
+	uint64_t patience = gi_env("GSCHED_SLOT_WAIT_MS", 1000) * 1000000;
+	int slot = claim(c, preferred);
+
+	if (slot >= 0)
+		return slot;
+	if (atomic_load(&c->stuck_at) == finished + 1)
+		return -1;
+	for (start = gi_now(); !atomic_load(&c->gone);) {
+		if (!gi_agent_reap(c))
+			gi_agent_wake(c);
+		slot = claim(c, preferred);
+		if (slot >= 0)
+			return slot;
+		if (finished != atomic_load(&c->finished)) {
+			finished = atomic_load(&c->finished);
+			start = gi_now();
+		} else if (gi_now() - start > patience) {
+			atomic_store(&c->stuck_at, finished + 1);
+			gi_why(c, "64 tasks in flight and none ends: further launches are not managed");
+			break;
+		}
+		usleep(20);
+	}
+	return -1;
+}
+
+static void unclaim(struct gi_client *c, unsigned int slot, uint32_t seq)
+{
+	gi_store(&c->cl->slot[slot].retired, seq);
+	atomic_fetch_or(&c->free_mask, 1ull << slot);
+}
+
+/* ---- parameters ---- */
+
+/* The packed buffer of the app's parameters with ours behind them. false: not as the kernel declares them. */
+static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
+{
+	size_t need = fn->launch_offset + sizeof(struct gsr_launch), size = 0;
+	const void *buffer = NULL;
+	unsigned int i;
+
+	if (s->params_room < need) {
+		char *more = realloc(s->params, need < 4096 ? 4096 : need);
+
+		if (!more)
+			return false;
+		s->params = more;
+		s->params_room = need < 4096 ? 4096 : need;
+	}
+	if (params) {
+		for (i = 0; i < fn->n_params; i++)
+			memcpy(s->params + fn->params[i].offset, params[i], fn->params[i].size);
+	} else if (extra) {
+		for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+			if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+				buffer = extra[1];
+			else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+				size = *(size_t *)extra[1];
+			else
+				return false;
+		}
+		if (size < fn->param_size || (fn->param_size && !buffer))
+			return false;
+		if (fn->param_size)
+			memcpy(s->params, buffer, fn->param_size);
+	} else if (fn->n_params) {
+		return false;
+	}
+	memcpy(s->params + fn->launch_offset, &s->arg, sizeof(s->arg));
+	return true;
+}
+
+/* ---- the device's work ---- */
+
+/* *@launched: the device has it, whatever is returned. */
+static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool clean, bool *launched)
+{
+	const uint64_t whole = GSCHED_WINDOW(0, s->cx->client->sms * GSCHED_CAPSM);
+	size_t size = s->fn->launch_offset + sizeof(struct gsr_launch);
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
+	};
+	CUdeviceptr control = s->cx->control + i * sizeof(struct gsr_control);
+	CUstreamBatchMemOpParams op[2] = { 0 };
+	CUresult rc = CUDA_SUCCESS;
+
+	*launched = false;
+	if (!clean)
+		rc = gi_real.cuMemcpyHtoDAsync_v2(control, &s->cx->blank[i], sizeof(struct gsr_control), l->stream);
+	if (!rc && s->window != whole) {
+		op[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+		op[0].writeValue.address = control + offsetof(struct gsr_control, relay);
+		op[0].writeValue.value64 = s->window;
+		rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 1, op, 0);
+	}
+	if (rc)
+		return rc;
+	if (l->config) {
+		CUlaunchConfig config = *l->config;
+
+		config.gridDimX = s->launched;
+		config.gridDimY = config.gridDimZ = 1;
+		config.hStream = l->stream;
+		rc = gi_real.cuLaunchKernelEx(&config, s->fn->twin, NULL, extra);
+	} else {
+		rc = gi_real.cuLaunchKernel(s->fn->twin, s->launched, 1, 1, l->block[0], l->block[1], l->block[2],
+					    l->shared, l->stream, NULL, extra);
+	}
+	if (rc)
+		return rc;
+	*launched = true;
+	memset(op, 0, sizeof(op));
+	op[0].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	op[0].waitValue.address = control + offsetof(struct gsr_control, gate);
+	op[0].waitValue.value = s->seq;
+	op[0].waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
+	op[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op[1].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, retired);
+	op[1].writeValue.value = s->seq;
+	return gi_real.cuStreamBatchMemOp_v2(l->stream, 2, op, 0);
+}
+
+static bool events_ready(struct gi_slot *s)
+{
+	if (s->event_cx == s->cx)
+		return true;
+	/* another context's events went with it or stay unused */
+	s->event_cx = NULL;
+	if (gi_real.cuEventCreate(&s->begin, CU_EVENT_DEFAULT))
+		return false;
+	if (gi_real.cuEventCreate(&s->end, CU_EVENT_DEFAULT)) {
+		gi_real.cuEventDestroy_v2(s->begin);
+		return false;
+	}
+	s->event_cx = s->cx;
+	return true;
+}
+
+static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
+{
+	CUstreamBatchMemOpParams op = { 0 };
+	CUresult rc;
+
+	s->timed = s->shape && (atomic_load(&s->shape->samples) < TIMED_FIRST ||
+				atomic_load(&s->shape->launches) % TIMED_EVERY == 0) && events_ready(s);
+	if (s->timed && gi_real.cuEventRecord(s->begin, l->stream))
+		s->timed = false;
+	rc = l->forward(l);
+	if (rc)
+		return rc;
+	if (s->timed && gi_real.cuEventRecord(s->end, l->stream))
+		s->timed = false;
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op.writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, retired);
+	op.writeValue.value = s->seq;
+	rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 1, &op, 0);
+	if (rc)
+		gi_debug("the end of a launch cannot be marked (error %d)", rc);
+	return CUDA_SUCCESS;
+}
+
+/* ---- the arbiter ---- */
+
+static void to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot)
+{
+	*task = (struct gsched_task){
+		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,
+		.predicted_ns = s->predicted_ns,
+		.block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0,
+	};
+}
+
+/* Wait for the grant. false: there is no arbiter any more. */
+static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
+{
+	struct gsched_task task;
+	bool retried = false;
+
+	for (;;) {
+		to_task(&task, s, slot);
+		if (!gsched_submit(c->g, &task)) {
+			s->window = task.window;
+			return true;
+		}
+		if (errno == EINTR)
+			continue;
+		/* the lease was taken back while we read it: the arbiter found the task in the page, knowing less of it */
+		if (errno == EBUSY && !retried) {
+			retried = true;
+			gsched_complete(c->g, slot, s->seq, 0, true);
+			continue;
+		}
+		if (errno == EPIPE || errno == ENODEV || errno == ENOTCONN || errno == ECONNRESET)
+			gi_client_gone(c, "the arbiter is gone");
+		else
+			gi_why(c, "the arbiter refused a launch: %s", strerror(errno));
+		return false;
+	}
+}
+
+/* How many workers to launch with: all that fit where no one else is, else what the window holds. */
+static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
+{
+	uint32_t full = c->sms * s->m, want = full;
+
+	if (gi_load(&c->arb->header.contended))
+		want = gi_places(s->window, c->sms, s->m);
+	if (want > s->blocks)
+		want = s->blocks;
+	return want ? want : 1;
+}
+
+/* Which tier: the twin has to be there, fit, be long enough, and have more blocks than run at once. */
+static bool wants_twin(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape,
+		       uint64_t leased, unsigned int *m)
+{
+	uint64_t predicted;
+
+	if (!fn || !shape || l->opaque || fn->opaque || atomic_load_explicit(&gi_green, memory_order_relaxed))
+		return false;
+	if (atomic_load_explicit(&fn->twin_state, memory_order_acquire) == GI_TWIN_NONE)
+		return false;
+	if (shape->blocks <= gi_places(leased, c->sms, shape->original_m))
+		return false;
+	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
+	if (predicted && predicted < GI_LONG_NS)
+		return false;
+	if (!gi_twin_wait(fn))
+		return false;
+	*m = gi_twin_m(fn, shape);
+	return *m > 0;
+}
+
+static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
+{
+	if (cx && cx->client && cx->client->cl)
+		__atomic_fetch_add(&cx->client->cl->header.unmanaged, 1, __ATOMIC_RELAXED);
+	return l->forward(l);
+}
+
+static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
+		     const struct gi_launch *l)
+{
+	s->weight = GSCHED_CAPSM / s->m;
+	s->arg = (struct gsr_launch){
+		.control = cx->control + slot * sizeof(struct gsr_control),
+		.window = cx->arb + offsetof(struct gsched_arb_page, slot) + slot * sizeof(struct gsched_arb_slot),
+		.stat = cx->cl + offsetof(struct gsched_cl_page, slot) + slot * sizeof(struct gsched_cl_slot),
+		.grid = { l->grid[0], l->grid[1], l->grid[2] },
+		.seq = s->seq, .weight = s->weight, .poll_ns = GI_POLL_NS, .fetch_ns = GI_FETCH_NS,
+		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m,
+	};
+	memcpy(s->block, l->block, sizeof(s->block));
+	s->shared = l->shared;
+	s->submitted = s->completed = s->timed = false;
+	s->integral = 0;
+	s->wings = 0;
+	s->wing_gap = 0;
+	s->next_wing = 0;
+	memset(s->wing_ticket, 0, sizeof(s->wing_ticket));
+	memset(s->wing_count, 0, sizeof(s->wing_count));
+}
+
+/* The slot's line in the page, the task's number last: from there on the arbiter may find it. */
+static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
+{
+	line->launched = s->launched;
+	line->left = 0;
+	line->seen_limit = 0;
+	line->wings_retired = 0;
+	line->blocks = s->blocks;
+	line->predicted_ns = s->predicted_ns;
+	line->start_ns = 0;
+	line->end_ns = 0;
+	line->tier = s->tier;
+	gi_store(&line->seq, s->seq);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+CUresult gi_launch(const struct gi_launch *l)
+{
+	struct gi_ctx *cx = gi_current();
+	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	struct gi_shape *shape = NULL;
+	struct gi_func *fn = NULL;
+	const struct gsched_arb_slot *window;
+	struct gi_client *c;
+	struct gi_slot *s;
+	uint64_t blocks, clean = 0, leased;
+	unsigned int m = 0;
+	bool twin, launched = false;
+	uint32_t lease;
+	CUresult rc;
+	int slot;
+
+	if (!cx || !cx->client)
+		return l->forward(l);
+	c = cx->client;
+	if (atomic_load_explicit(&c->gone, memory_order_relaxed))
+		return unmanaged(l, cx);
+	if (atomic_load_explicit(&gi_captures, memory_order_relaxed) &&
+	    (gi_real.cuStreamIsCapturing(l->stream, &capture) || capture != CU_STREAM_CAPTURE_STATUS_NONE))
+		return l->forward(l);
+	blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+	if (!blocks)
+		return l->forward(l);
+	if (l->fn) {
+		fn = gi_func_get(l->fn, cx);
+		if (fn)
+			shape = gi_shape_get(fn, blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
+	}
+	/* an empty slot shows what the group may use */
+	slot = __builtin_ctzll(atomic_load(&c->free_mask) | 1ull << 63);
+	leased = gi_load(&c->arb->slot[slot].window);
+	if (!GSCHED_WINDOW_LIMIT(leased))
+		leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
+	twin = wants_twin(c, l, fn, shape, leased, &m);
+	clean = atomic_load_explicit(&cx->clean, memory_order_acquire);
+	slot = claim(c, twin ? clean : ~clean);
+	if (slot < 0)
+		slot = claim_wait(c, twin ? clean : ~clean);
+	if (slot < 0)
+		return unmanaged(l, cx);
+
+	s = &c->slot[slot];
+	if (!++s->seq)
+		s->seq = 1;
+	s->cx = cx;
+	s->fn = fn;
+	s->shape = shape;
+	s->blocks = blocks;
+	s->tier = twin ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
+	s->m = twin ? m : shape ? shape->original_m : 1;
+	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
+	describe(c, cx, s, slot, l);
+	if (twin && !pack(s, fn, l->params, l->extra)) {
+		unclaim(c, slot, s->seq);
+		return unmanaged(l, cx);
+	}
+	window = &c->arb->slot[slot];
+	s->generation = gi_load(&window->generation);
+	s->window = gi_load(&window->window);
+	if (!GSCHED_WINDOW_LIMIT(s->window))
+		s->window = leased;
+	s->launched = twin ? workers_for(c, s) : 0;
+	announce(&c->cl->slot[slot], s);
+	lease = gi_load(&c->arb->header.lease);
+	if (lease != GSCHED_LEASE_FREE && lease != GSCHED_LEASE_NOTIFY) {
+		if (!submit(c, s, slot)) {
+			unclaim(c, slot, s->seq);
+			return unmanaged(l, cx);
+		}
+		s->submitted = true;
+		s->launched = twin ? workers_for(c, s) : 0;
+		gi_store(&c->cl->slot[slot].launched, s->launched);
+	}
+	s->launch_ns = s->window_since = gi_now();
+	if (twin) {
+		bool is_clean = atomic_fetch_and(&cx->clean, ~(1ull << slot)) & (1ull << slot);
+
+		rc = launch_twin(l, s, slot, is_clean, &launched);
+	} else {
+		rc = launch_original(l, s);
+	}
+	if (rc) {
+		if (s->submitted)
+			gsched_complete(c->g, slot, s->seq, 0, true);
+		/* launched without its gate: the context is beyond use, and so is the slot */
+		if (launched)
+			return rc;
+		unclaim(c, slot, s->seq);
+		/* the program gets the driver's own word on its own launch */
+		return twin ? unmanaged(l, cx) : rc;
+	}
+	__atomic_fetch_add(&c->cl->header.managed[s->tier], 1, __ATOMIC_RELAXED);
+	if (shape)
+		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
+	if (lease == GSCHED_LEASE_NOTIFY) {
+		struct gsched_task task;
+
+		to_task(&task, s, slot);
+		if (gsched_submit_async(c->g, &task))
+			gi_client_gone(c, "the arbiter is gone");
+		s->submitted = true;
+	}
+	atomic_fetch_or(&c->running, 1ull << slot);
+	if (atomic_load(&c->idle))
+		gi_agent_wake(c);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the interposer keeps, and who owns it.
+ *
+ * gi_lock protects the tables: clients, contexts, images, names, functions, the twin worker's queue. It is never held
+ * across a call of the driver that may wait for the GPU. A client's lock protects its contexts' streams and the tasks
+ * that run: the agent thread holds it during a pass, launches do not take it. Order: client lock, then gi_lock.
+ *
+ * A launch takes a slot out of free_mask and owns it until it puts the bit into running_mask; from there the agent owns
+ * it until it puts it back into free_mask.
+ */
+#ifndef GI_STATE_H
+#define GI_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <gsched.h>
+#include <linux/gsched.h>
+#include "driver.h"
+#include "rewriter/gsr.h"
+
+#define GI_WING_STREAMS		16
+#define GI_LONG_NS		200000	/* shorter kernels are not worth preempting */
+#define GI_POLL_NS		5000
+#define GI_FETCH_NS		10000
+#define GI_FETCH_MAX		256
+
+struct gi_client;
+struct gi_ctx;
+struct gi_func;
+
+/* A module or library that the program loaded. gi_lock. */
+struct gi_image {
+	struct gi_image *next;
+	void *handle;			/* CUmodule or CUlibrary; NULL once unloaded */
+	void *module;			/* what cuLibraryGetModule gave for it */
+	bool library;
+	CUcontext context;		/* a module's; NULL a library's */
+	const void *raw;		/* library loaded before there was a context: its image */
+	void *raw_copy;			/* ... if we had to copy it */
+	char *ptx;			/* what to rewrite; freed once it was */
+	size_t ptx_size;
+	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
+	struct gsr_rewrite desc;	/* READY: the kernels' descriptions */
+	char *twins;			/* READY: their PTX */
+	char why[288];			/* NONE */
+	struct gi_loaded *loaded;	/* the twins' modules */
+	unsigned int arch;		/* to rewrite for */
+	struct gi_image *next_job;
+};
+
+/* The twins of an image in one context; max_regs 0: as the compiler likes. Worker only, freed by unload. */
+struct gi_loaded {
+	struct gi_loaded *next;
+	struct gi_ctx *cx;
+	unsigned int max_regs;
+	CUmodule module;		/* NULL: did not load */
+};
+
+/* A kernel's handle as the program got it, in any context. gi_lock. */
+struct gi_name {
+	struct gi_name *next;		/* hash chain */
+	void *handle;			/* CUfunction or CUkernel */
+	bool is_kernel;
+	struct gi_image *image;
+	CUfunc_cache cache;		/* last cuFuncSetCacheConfig, -1 none */
+	bool opaque;			/* clusters: never use the twin */
+	char name[];
+};
+
+struct gi_param {
+	size_t offset, size;
+};
+
+/* What was learnt of launches of one kernel with one shape. Keys never change; nodes live as long as the function. */
+struct gi_shape {
+	struct gi_shape *next;
+	uint64_t blocks;
+	uint32_t threads, shared;
+	unsigned int original_m;		/* blocks per SM of the original */
+	_Atomic unsigned int twin_m;		/* of the twin, 0 not asked yet */
+	_Atomic uint64_t predicted_ns, block_ns;	/* alone on the whole device; 0 unknown */
+	_Atomic uint32_t launches, samples;
+};
+
+enum gi_twin { GI_TWIN_NONE, GI_TWIN_QUEUED, GI_TWIN_READY };
+
+/* A kernel in one context. */
+struct gi_func {
+	struct gi_func *next;		/* hash chain, gi_lock */
+	void *handle;
+	struct gi_ctx *cx;
+	struct gi_name *named;		/* NULL: its image is unknown */
+	CUfunction original;		/* for questions about the original */
+	_Atomic int twin_state;		/* enum gi_twin; READY publishes what follows */
+	CUfunction twin;
+	const struct gi_param *params;
+	unsigned int n_params;
+	size_t param_size, launch_offset;
+	_Atomic bool waited;		/* a launch has waited for the twin once */
+	bool opaque;
+	_Atomic(struct gi_shape *) shapes;
+	struct gi_func *next_job;	/* gi_lock */
+};
+
+/* A task in flight: written by the launch, then by the agent. */
+struct gi_slot {
+	uint32_t seq;
+	struct gi_ctx *cx;
+	struct gi_func *fn;
+	struct gi_shape *shape;
+	unsigned int tier, m, weight;
+	unsigned int block[3], shared;
+	uint64_t blocks;
+	uint32_t launched;		/* workers, wings included */
+	struct gsr_launch arg;
+	char *params;			/* packed, with room for struct gsr_launch; kept between tasks */
+	size_t params_room;
+	bool submitted, completed, timed;
+	uint32_t generation;		/* of the arbiter's slot at launch */
+	uint64_t launch_ns, predicted_ns;	/* CLOCK_MONOTONIC; alone */
+	/* time integral of the window, in workers */
+	uint64_t window, window_since, integral;
+	/* wings */
+	uint32_t wings, wing_ticket[GI_WING_STREAMS];
+	uint32_t wing_count[GI_WING_STREAMS];
+	uint64_t next_wing, wing_gap;
+	CUevent begin, end;		/* of begin_cx */
+	struct gi_ctx *event_cx;
+};
+
+/* Words that streams write and the agent reads: pinned memory. */
+struct gi_words {
+	uint32_t begun[GI_WING_STREAMS], done[GI_WING_STREAMS];
+	uint32_t cleaned;
+};
+
+struct gi_ctx {
+	struct gi_ctx *next;		/* gi_lock */
+	CUcontext handle;
+	CUdevice dev;
+	struct gi_client *client;	/* NULL: nothing here is managed */
+	bool owns_pages;		/* the pages are registered through it */
+	CUdeviceptr arb, cl, control;
+	struct gsr_control *blank;	/* pinned: GSCHED_SLOTS clean control blocks */
+	struct gi_words *words;		/* pinned */
+	CUdeviceptr words_dev;
+	bool broken;			/* client lock: the driver calls it dead */
+	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
+	uint32_t wing_ticket[GI_WING_STREAMS];
+	_Atomic uint64_t clean;		/* slots whose control block is clean */
+	uint64_t dirty, cleaning;	/* client lock */
+	uint32_t clean_ticket;
+	int greatest;			/* stream priority */
+};
+
+struct gi_client {
+	struct gi_client *next;		/* gi_lock */
+	CUdevice dev;
+	CUuuid uuid;
+	unsigned int sms, arch;
+	struct gsched *g;		/* NULL: there is no arbiter for it */
+	const struct gsched_arb_page *arb;
+	struct gsched_cl_page *cl;
+	_Atomic bool gone;		/* the arbiter went away */
+	pthread_mutex_t lock;
+	pthread_t agent;
+	bool agent_runs, stop;
+	int wake;			/* eventfd */
+	_Atomic bool idle;		/* the agent sleeps until woken */
+	_Atomic uint64_t free_mask, running;
+	_Atomic uint64_t finished;	/* tasks finished: progress */
+	_Atomic uint64_t stuck_at;	/* finished when a launch waited in vain for a slot; +1 */
+	struct gi_slot slot[GSCHED_SLOTS];
+	uint64_t busy_until;		/* agent: keep polling */
+};
+
+extern pthread_mutex_t gi_lock;
+extern _Atomic unsigned int gi_generation;	/* changes whenever a cached lookup may be stale */
+extern _Atomic int gi_captures;		/* stream captures under way */
+extern _Atomic bool gi_green;		/* the program partitions the device itself: no twins */
+
+static inline uint64_t gi_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+#define gi_load(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define gi_store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+/* client.c */
+struct gi_client *gi_client_get(CUdevice dev);		/* gi_lock held; never NULL unless out of memory */
+void gi_why(struct gi_client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void gi_client_gone(struct gi_client *c, const char *why);
+uint64_t gi_env(const char *name, uint64_t otherwise);
+
+/* context.c */
+struct gi_ctx *gi_current(void);			/* of the calling thread; NULL none */
+struct gi_ctx *gi_ctx_next(struct gi_ctx *cx);		/* gi_lock held; NULL: the first */
+void gi_ctx_ending(CUcontext handle);			/* before it is destroyed: tasks end, streams go */
+void gi_primary_retained(CUdevice dev);
+bool gi_primary_ending(CUdevice dev, bool reset);	/* true: gi_primary_ended() is to follow */
+void gi_primary_ended(CUdevice dev);
+
+/* image.c */
+struct gi_image *gi_image_find(const void *handle);	/* gi_lock held */
+struct gi_image *gi_image_next(struct gi_image *image);	/* gi_lock held; NULL: the first */
+void gi_image_reset(void);				/* after fork */
+void gi_context_reset(void);				/* after fork */
+void gi_images_drop(CUcontext context);			/* gi_lock held: they went with it */
+
+/* func.c */
+void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name);
+struct gi_name *gi_name_find(const void *handle);	/* gi_lock held */
+struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx);
+struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
+unsigned int gi_twin_m(struct gi_func *fn, struct gi_shape *shape);
+void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx);	/* gi_lock held; of either */
+void gi_func_each(const void *handle, void (*call)(struct gi_func *, void *), void *arg);
+void gi_func_reset(void);				/* after fork */
+
+/* twin.c */
+void gi_twin_image(struct gi_image *image, unsigned int arch);	/* gi_lock held: rewrite it in the background */
+void gi_twin_queue(struct gi_func *fn);			/* gi_lock held */
+bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is there */
+/* gi_lock held: no job for either is left, their modules are unloaded unless the context is gone. */
+void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
+void gi_twin_reset(void);				/* after fork */
+
+/* agent.c */
+int gi_agent_start(struct gi_client *c);
+void gi_agent_wake(struct gi_client *c);
+bool gi_agent_reap(struct gi_client *c);		/* finish what is over; false: another thread is at it */
+bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns);
+unsigned int gi_places(uint64_t window, unsigned int sms, unsigned int m);
+
+#endif /* GI_STATE_H */

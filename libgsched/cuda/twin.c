@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Twins in the background: one worker thread has images rewritten (by gschedd, whose cache everybody shares, or right
+ * here if it does not answer), loads the twins beside the original's module, and caps their registers where they would
+ * cost blocks per SM.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rewriter/ptx.h"
+#include "state.h"
+
+#define CAPPED_MAX	8	/* modules compiled again for a register cap, an image and context */
+
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;		/* gi_lock */
+static pthread_cond_t done;					/* gi_lock; CLOCK_MONOTONIC */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool runs;						/* gi_lock */
+static struct gi_func *first_job, **last_job = &first_job;	/* gi_lock */
+static struct gi_image *first_image, **last_image = &first_image;	/* gi_lock */
+static struct gi_image *busy_image;				/* gi_lock */
+static struct gi_ctx *busy_cx;					/* gi_lock */
+
+static unsigned int type_size(const char *type)
+{
+	const char *digits = type + strcspn(type, "0123456789");
+	unsigned int bits = strtoul(digits, NULL, 10);
+	/* .f16x2, .bf16x2 and the like */
+	const char *x = strchr(digits, 'x');
+
+	if (x)
+		bits *= strtoul(x + 1, NULL, 10);
+	return bits >= 8 ? bits / 8 : 0;
+}
+
+/* Where the parameters of an entry lie in its packed buffer: PTX's own rules. false: not to be known. */
+static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param *out, size_t *end)
+{
+	size_t at = 0;
+	unsigned int i, d;
+
+	for (i = 0; i < n; i++) {
+		const struct gsr_var *v = &f->params[i];
+		size_t size = type_size(v->type), align = v->align;
+
+		if (!size)
+			return false;
+		if (align < size && !v->align)
+			align = size;
+		if (v->vec) {
+			size *= v->vec;
+			align = align < size ? size : align;
+		}
+		for (d = 0; d < v->n_dims; d++)
+			size *= v->dims[d];
+		at = (at + align - 1) / align * align;
+		out[i].offset = at;
+		out[i].size = size;
+		at += size;
+	}
+	*end = at;
+	return true;
+}
+
+/* Parameters of @k, from the twins' PTX. */
+static struct gi_param *params_of(const struct gi_image *image, const struct gsr_kernel *k)
+{
+	struct gsr_module *m = NULL;
+	struct gi_param *params = NULL;
+	struct gsr_function *f;
+	struct gsr_error err;
+	char name[1024];
+	size_t end = 0;
+
+	if (snprintf(name, sizeof(name), "%s" GSR_SUFFIX, k->name) >= (int)sizeof(name))
+		return NULL;
+	if (gsr_parse(image->twins, strlen(image->twins), k->name, &m, &err))
+		return NULL;
+	f = gsr_module_function(m, name);
+	if (f && f->n_params == k->params + 1)
+		params = calloc(k->params + 1, sizeof(*params));
+	if (params && (!layout(f, k->params, params, &end) || end > k->launch_offset)) {
+		free(params);
+		params = NULL;
+	}
+	gsr_module_free(m);
+	return params;
+}
+
+/* Rewrite: no lock held, @image is busy_image. */
+static void rewrite(struct gi_image *image, unsigned int arch)
+{
+	char *ptx = image->ptx, *twins = NULL, *json = NULL, why[sizeof(image->why)] = "";
+	struct gsr_rewrite desc = { 0 };
+	size_t size = image->ptx_size, twins_size = 0;
+	struct gsr_error err = { 0 };
+	bool ok = false;
+
+	if (!ptx && image->raw && gsr_image_ptx(image->raw, SIZE_MAX, arch, &ptx, &size, &err))
+		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message : "no PTX in the image");
+	if (ptx && !gsched_rewrite(ptx, size, arch, &twins, &twins_size, &json)) {
+		ok = !gsr_rewrite_from_json(json, strlen(json), &desc, &err);
+		if (!ok)
+			snprintf(why, sizeof(why), "gschedd's answer: %s", err.message);
+	} else if (ptx && errno == ENOEXEC) {
+		snprintf(why, sizeof(why), "%s", json ? json : "refused");
+	} else if (ptx) {
+		struct gsr_options opts = { .size = sizeof(opts) };
+
+		gi_debug("no rewrite service (%s): rewriting in the program", strerror(errno));
+		if (!gsr_rewrite_ptx(ptx, size, &opts, &desc, &err)) {
+			ok = true;
+			if (desc.ptx)
+				twins = strdup(desc.ptx);
+		} else {
+			snprintf(why, sizeof(why), "%s", err.message);
+		}
+	}
+	free(json);
+	if (ptx != image->ptx)
+		free(ptx);
+	if (ok && !twins && !desc.n_kernels)
+		ok = false;
+	pthread_mutex_lock(&gi_lock);
+	free(image->ptx);
+	free(image->raw_copy);
+	image->ptx = NULL;
+	image->raw = image->raw_copy = NULL;
+	if (ok) {
+		image->desc = desc;
+		image->twins = twins;
+		image->state = GI_IMAGE_READY;
+	} else {
+		free(twins);
+		gsr_rewrite_free(&desc);
+		snprintf(image->why, sizeof(image->why), "%s", why[0] ? why : "no kernels");
+		image->state = GI_IMAGE_NONE;
+	}
+	pthread_mutex_unlock(&gi_lock);
+}
+
+/* The twins as a module of @cx, which is current. Loaded once for each register cap. NULL: does not load. */
+static CUmodule load(struct gi_image *image, struct gi_ctx *cx, unsigned int max_regs)
+{
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	struct gi_loaded *l;
+	unsigned int capped = 0;
+	CUresult rc;
+	void *value;
+
+	for (l = image->loaded; l; l = l->next) {
+		if (l->cx == cx && l->max_regs == max_regs)
+			return l->module;
+		capped += l->cx == cx && l->max_regs;
+	}
+	if (max_regs && capped >= CAPPED_MAX)
+		return NULL;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->cx = cx;
+	l->max_regs = max_regs;
+	value = (void *)(uintptr_t)max_regs;
+	rc = gi_real.cuModuleLoadDataEx(&l->module, image->twins, max_regs ? 1 : 0, &option, &value);
+	if (rc) {
+		l->module = NULL;
+		gi_why(cx->client, "the driver does not load the twins (error %d): tier launch", rc);
+	}
+	pthread_mutex_lock(&gi_lock);
+	l->next = image->loaded;
+	image->loaded = l;
+	pthread_mutex_unlock(&gi_lock);
+	return l->module;
+}
+
+static int attribute(CUfunction f, CUfunction_attribute what)
+{
+	int v = 0;
+
+	return gi_real.cuFuncGetAttribute(&v, what, f) ? 0 : v;
+}
+
+/* Does @twin host fewer blocks than @original at some usual block size? */
+static bool loses(CUfunction original, CUfunction twin)
+{
+	static const int sizes[] = { 64, 128, 256, 512, 1024 };
+	int most = attribute(original, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), a, b;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		if (most && sizes[i] > most)
+			break;
+		if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&a, original, sizes[i], 0) ||
+		    gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&b, twin, sizes[i], 0))
+			continue;
+		if (b < a)
+			return true;
+	}
+	return false;
+}
+
+static CUfunction twin_of(struct gi_func *fn, struct gi_image *image, const char *name)
+{
+	CUfunction twin = NULL, capped = NULL;
+	char symbol[1024];
+	CUmodule module;
+	int regs;
+
+	if (snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, name) >= (int)sizeof(symbol))
+		return NULL;
+	module = load(image, fn->cx, 0);
+	if (!module || gi_real.cuModuleGetFunction(&twin, module, symbol))
+		return NULL;
+	if (!loses(fn->original, twin))
+		return twin;
+	regs = attribute(fn->original, CU_FUNC_ATTRIBUTE_NUM_REGS);
+	regs = regs < 24 ? 24 : (regs + 7) / 8 * 8;
+	module = load(image, fn->cx, regs);
+	if (module && !gi_real.cuModuleGetFunction(&capped, module, symbol) && !loses(fn->original, capped))
+		return capped;
+	return twin;
+}
+
+static const struct gsr_kernel *kernel_of(const struct gi_image *image, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < image->desc.n_kernels; i++)
+		if (!strcmp(image->desc.kernels[i].name, name))
+			return &image->desc.kernels[i];
+	return NULL;
+}
+
+/* The limits a program may have raised before the twin was there; later ones come through cuFuncSetAttribute. */
+static void copy_attributes(struct gi_func *fn, CUfunction twin)
+{
+	static const CUfunction_attribute what[] = {
+		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(what) / sizeof(*what); i++) {
+		int v, had;
+
+		if (!gi_real.cuFuncGetAttribute(&v, what[i], fn->original) &&
+		    !gi_real.cuFuncGetAttribute(&had, what[i], twin) && v != had)
+			gi_real.cuFuncSetAttribute(twin, what[i], v);
+	}
+	if ((int)fn->named->cache >= 0)
+		gi_real.cuFuncSetCacheConfig(twin, fn->named->cache);
+}
+
+/* No lock held; the image and the context are marked busy, so both stay. */
+static void resolve(struct gi_func *fn)
+{
+	struct gi_image *image = fn->named->image;
+	const char *name = fn->named->name;
+	const struct gsr_kernel *k = NULL;
+	struct gi_client *c = fn->cx->client;
+	struct gi_param *params = NULL;
+	CUfunction twin = NULL;
+	char why[288] = "";
+
+	if (image->state == GI_IMAGE_NEW)
+		rewrite(image, c->arch);
+	if (image->state == GI_IMAGE_READY)
+		k = kernel_of(image, name);
+	if (image->state == GI_IMAGE_NONE)
+		snprintf(why, sizeof(why), "%s", image->why);
+	else if (!k)
+		snprintf(why, sizeof(why), "not in the module's PTX");
+	else if (k->tier != GSR_TIER_BLOCK)
+		snprintf(why, sizeof(why), "%s", k->reason ? k->reason : "not rewritten");
+	else if (gi_real.cuCtxSetCurrent(fn->cx->handle))
+		snprintf(why, sizeof(why), "its context cannot be entered");
+	else if (!(params = params_of(image, k)))
+		snprintf(why, sizeof(why), "its parameters have no layout we know");
+	else if (!(twin = twin_of(fn, image, name)))
+		snprintf(why, sizeof(why), "its twin does not load");
+	if (!twin) {
+		gi_why(c, "%s: tier launch: %s", name, why);
+		free(params);
+	}
+	pthread_mutex_lock(&gi_lock);
+	if (twin) {
+		copy_attributes(fn, twin);
+		fn->twin = twin;
+		fn->params = params;
+		fn->n_params = k->params;
+		fn->param_size = k->param_size;
+		fn->launch_offset = k->launch_offset;
+		gi_debug("%s: twin loaded", name);
+	}
+	atomic_store(&fn->twin_state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
+	pthread_mutex_unlock(&gi_lock);
+	gi_real.cuCtxSetCurrent(NULL);
+}
+
+static void *worker(void *arg)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	pthread_setname_np(pthread_self(), "gsched-twin");
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&gi_lock);
+	for (;;) {
+		struct gi_image *image = first_image;
+		struct gi_func *fn = first_job;
+
+		if (fn) {
+			first_job = fn->next_job;
+			if (!first_job)
+				last_job = &first_job;
+			busy_image = fn->named->image;
+			busy_cx = fn->cx;
+			pthread_mutex_unlock(&gi_lock);
+			resolve(fn);
+			pthread_mutex_lock(&gi_lock);
+		} else if (image) {
+			first_image = image->next_job;
+			if (!first_image)
+				last_image = &first_image;
+			busy_image = image;
+			pthread_mutex_unlock(&gi_lock);
+			if (image->state == GI_IMAGE_NEW)
+				rewrite(image, image->arch);
+			pthread_mutex_lock(&gi_lock);
+		} else {
+			pthread_cond_wait(&work, &gi_lock);
+			continue;
+		}
+		busy_image = NULL;
+		busy_cx = NULL;
+		pthread_cond_broadcast(&done);
+	}
+	return NULL;
+}
+
+static void init(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&done, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+/* gi_lock held */
+static bool start(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	pthread_once(&once, init);
+	if (!runs) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		runs = !pthread_create(&thread, NULL, worker, NULL);
+		if (runs)
+			pthread_detach(thread);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_cond_signal(&work);
+	return runs;
+}
+
+void gi_twin_image(struct gi_image *image, unsigned int arch)
+{
+	image->arch = arch;
+	image->next_job = NULL;
+	*last_image = image;
+	last_image = &image->next_job;
+	start();
+}
+
+void gi_twin_queue(struct gi_func *fn)
+{
+	atomic_store(&fn->twin_state, GI_TWIN_QUEUED);
+	fn->next_job = NULL;
+	*last_job = fn;
+	last_job = &fn->next_job;
+	if (!start())
+		atomic_store(&fn->twin_state, GI_TWIN_NONE);
+}
+
+/* The first launch waits a while, later ones look only. */
+bool gi_twin_wait(struct gi_func *fn)
+{
+	uint64_t until = gi_now() + gi_env("GSCHED_TWIN_WAIT_MS", 2000) * 1000000;
+	struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
+
+	if (atomic_load(&fn->twin_state) == GI_TWIN_QUEUED && !atomic_exchange(&fn->waited, true)) {
+		pthread_mutex_lock(&gi_lock);
+		while (atomic_load(&fn->twin_state) == GI_TWIN_QUEUED)
+			if (pthread_cond_timedwait(&done, &gi_lock, &ts) == ETIMEDOUT)
+				break;
+		pthread_mutex_unlock(&gi_lock);
+	}
+	return atomic_load(&fn->twin_state) == GI_TWIN_READY;
+}
+
+static void unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+{
+	struct gi_loaded **p = &image->loaded;
+	CUcontext before = NULL;
+
+	if (!*p)
+		return;
+	gi_real.cuCtxGetCurrent(&before);
+
+	while (*p) {
+		struct gi_loaded *l = *p;
+
+		if (cx && l->cx != cx) {
+			p = &l->next;
+			continue;
+		}
+		*p = l->next;
+		if (l->module && !destroyed && !gi_real.cuCtxSetCurrent(l->cx->handle))
+			gi_real.cuModuleUnload(l->module);
+		free(l);
+	}
+	if (!destroyed)
+		gi_real.cuCtxSetCurrent(before);
+}
+
+void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+{
+	struct gi_func **p = &first_job;
+	struct gi_image **q = &first_image, *i;
+
+	pthread_once(&once, init);
+	while (*p) {
+		struct gi_func *fn = *p;
+
+		if ((image && fn->named->image == image) || (cx && fn->cx == cx)) {
+			*p = fn->next_job;
+			atomic_store(&fn->twin_state, GI_TWIN_NONE);
+		} else {
+			p = &fn->next_job;
+		}
+	}
+	last_job = p;
+	while (*q && *q != image)
+		q = &(*q)->next_job;
+	if (image && *q)
+		*q = image->next_job;
+	while (*q)
+		q = &(*q)->next_job;
+	last_image = q;
+	while ((image && busy_image == image) || (cx && busy_cx == cx))
+		pthread_cond_wait(&done, &gi_lock);
+	if (image)
+		unload(image, NULL, destroyed);
+	else
+		for (i = gi_image_next(NULL); i; i = gi_image_next(i))
+			unload(i, cx, destroyed);
+}
+
+void gi_twin_reset(void)
+{
+	static const pthread_once_t again = PTHREAD_ONCE_INIT;
+	static const pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
+
+	memcpy(&once, &again, sizeof(once));
+	memcpy(&work, &fresh, sizeof(work));
+	first_job = NULL;
+	last_job = &first_job;
+	first_image = NULL;
+	last_image = &first_image;
+	busy_image = NULL;
+	busy_cx = NULL;
+	runs = false;
+}
