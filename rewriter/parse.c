@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "parse.h"
+#include "rewrite.h"
 
 #define NEST_MAX	256
 #define INPUT_MAX	(256ULL << 20)
@@ -749,6 +750,22 @@ enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struc
 	if (!*out)
 		gsr_arena_free(p.arena);
 	return p.err->status;
+}
+
+struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struct gsr_error *err)
+{
+	struct gsr_parser p = { .arena = a, .name = "<inserted>", .err = err, .last_end = text, .epoch = 1 };
+	struct gsr_function *f = gsr_alloc(a, sizeof(*f));
+
+	memset(err, 0, sizeof(*err));
+	if (setjmp(p.failed))
+		return NULL;
+	f->name = "inserted";
+	gsr_lex_init(&p.lx, text, strlen(text));
+	p.ahead = gsr_lex_next(&p.lx);
+	gsr_parse_next(&p);
+	body(&p, f);
+	return f;
 }
 
 void gsr_module_free(struct gsr_module *m)

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What each function uses and references, and why a kernel cannot be rewritten. Reasons are part of the interface. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lex.h"
+#include "rewrite.h"
+
+#define SHARED_MAX	49152u
+#define PARAM_MAX	4352u
+#define PARAM_MAX_81	32764u
+
+/* Module-scope names carry a mark while references are looked for */
+#define MARK_FN		(1UL << 40)
+#define MARK_VAR	(2UL << 40)
+#define MARK_INDEX	0xffffffffUL
+
+struct scan {
+	struct gsr_pass *p;
+	struct gsr_fn *fn;
+	struct gsr_var **vars;
+	unsigned int n_vars;
+	bool callee;		/* the operand is the target of a call */
+};
+
+/* Functions of the system that need nothing of ours */
+static const char *const externals[] = { "vprintf", "malloc", "free", "__assertfail", "__nv_isNan", NULL };
+
+unsigned int gsr_type_size(const char *type)
+{
+	const char *d = type;
+	unsigned long bits;
+
+	if (!strcmp(type, "pred"))
+		return 1;
+	if (!strcmp(type, "texref") || !strcmp(type, "samplerref") || !strcmp(type, "surfref"))
+		return 8;
+	while (*d && (*d < '0' || *d > '9'))
+		d++;
+	bits = strtoul(d, NULL, 10);
+	if (strstr(type, "x2"))
+		bits *= 2;
+	return (unsigned int)(bits / 8);
+}
+
+static uint64_t var_size(const struct gsr_var *v)
+{
+	uint64_t n = gsr_type_size(v->type) * (uint64_t)(v->vec ? v->vec : 1);
+	unsigned int i;
+
+	for (i = 0; i < v->n_dims; i++)
+		if (__builtin_mul_overflow(n, v->dims[i], &n))
+			return UINT64_MAX / 2;
+	return n;
+}
+
+static unsigned int var_align(const struct gsr_var *v)
+{
+	unsigned int n = gsr_type_size(v->type) * (v->vec ? v->vec : 1);
+
+	return v->align ? v->align : n ? n : 1;
+}
+
+static void refuse(struct scan *s, const char *fmt, const char *arg)
+{
+	if (!s->fn->refusal)
+		s->fn->refusal = gsr_sprintf(s->p->arena, fmt, arg);
+}
+
+#define GROW(s, list, n, room) do { \
+	if ((n) == (room)) { \
+		void *grown_; \
+		(room) = (room) ? (room) * 2 : 4; \
+		grown_ = gsr_alloc_array((s)->p->arena, (room), sizeof(*(list))); \
+		if (n) \
+			memcpy(grown_, (list), (n) * sizeof(*(list))); \
+		(list) = grown_; \
+	} \
+} while (0)
+
+static void reference_fn(struct scan *s, struct gsr_fn *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->fn->n_refs; i++)
+		if (s->fn->refs[i] == to)
+			return;
+	GROW(s, s->fn->refs, s->fn->n_refs, s->fn->room_refs);
+	s->fn->refs[s->fn->n_refs++] = to;
+}
+
+static void reference_var(struct scan *s, struct gsr_var *v)
+{
+	unsigned int i;
+
+	if (strcmp(v->space, "shared")) {
+		refuse(s, "module-scope variable %s", v->name);
+		return;
+	}
+	for (i = 0; i < s->fn->n_vars; i++)
+		if (s->fn->vars[i] == v)
+			return;
+	GROW(s, s->fn->vars, s->fn->n_vars, s->fn->room_vars);
+	s->fn->vars[s->fn->n_vars++] = v;
+}
+
+static void reference(struct scan *s, const char *name)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	if (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns && s->p->fns[m & MARK_INDEX].f->name == name) {
+		struct gsr_fn *to = &s->p->fns[m & MARK_INDEX];
+
+		if (to->f->entry && !s->callee)
+			refuse(s, "address of the kernel %s", name);
+		reference_fn(s, to);
+		if (!s->callee)
+			to->taken = true;
+	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name) {
+		reference_var(s, s->vars[m & MARK_INDEX]);
+	}
+}
+
+static void operand(struct scan *s, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_SYM)
+		reference(s, o->name);
+	if (o->kind == GSR_OPND_REG && o->name[0] == '%') {
+		if (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid"))
+			s->fn->reads_ids = true;
+		else if (!strncmp(o->name, "%envreg", 7))
+			refuse(s, "grid synchronisation (%s)", o->name);
+		else if (!strncmp(o->name, "%cluster", 8) || !strncmp(o->name, "%ncluster", 9) ||
+			 !strncmp(o->name, "%is_explicit_cluster", 20))
+			refuse(s, "clusters (%s)", o->name);
+		else if (!strcmp(o->name, "%total_smem_size") || !strcmp(o->name, "%aggr_smem_size"))
+			refuse(s, "reads the size of shared memory (%s)", o->name);
+	}
+	for (i = 0; i < o->n_items; i++)
+		operand(s, &o->items[i]);
+}
+
+static const char *barred(const struct gsr_insn *insn)
+{
+	switch (insn->op) {
+	case GSR_OP_MBARRIER:
+		return "mbarrier";
+	case GSR_OP_GRIDDEPCONTROL:
+		return "programmatic dependent launch (griddepcontrol)";
+	case GSR_OP_SETMAXNREG:
+		return "setmaxnreg";
+	case GSR_OP_TCGEN05:
+		return "tcgen05";
+	case GSR_OP_CLUSTERLAUNCHCONTROL:
+		return "clusters (clusterlaunchcontrol)";
+	case GSR_OP_MAPA:
+	case GSR_OP_GETCTARANK:
+		return "clusters (distributed shared memory)";
+	case GSR_OP_ALLOCA:
+		return "dynamic stack allocation (alloca)";
+	case GSR_OP_CP:
+		if (gsr_insn_has(insn, "mbarrier"))
+			return "mbarrier";
+		return gsr_insn_has(insn, "bulk") ? "cp.async.bulk" : NULL;
+	case GSR_OP_ST:
+	case GSR_OP_RED:
+		if (gsr_insn_has(insn, "async"))
+			return "mbarrier";
+		break;
+	default:
+		break;
+	}
+	return gsr_insn_has(insn, "shared::cluster") ? "clusters (distributed shared memory)" : NULL;
+}
+
+static void instruction(struct scan *s, const struct gsr_insn *insn)
+{
+	struct gsr_barrier b;
+	const char *why;
+	unsigned int i;
+
+	if (insn->op == GSR_OP_UNKNOWN)
+		refuse(s, "unknown instruction %s", insn->name);
+	why = barred(insn);
+	if (why)
+		refuse(s, "%s", why);
+	if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
+		s->fn->cp_async = true;
+	if (insn->op == GSR_OP_EXIT && !s->fn->f->entry)
+		refuse(s, "exit in the device function %s", s->fn->f->name);
+	if (gsr_barrier_of(s->fn->f, insn, &b)) {
+		if (b.cluster)
+			refuse(s, "%s", "clusters (barrier.cluster)");
+		else if (!b.warp)
+			s->fn->barriers++;
+	}
+	why = gsr_warp_sync(insn);
+	if (why && !s->fn->warp_sync)
+		s->fn->warp_sync = why;
+	for (i = 0; i < insn->n_opnds; i++) {
+		const struct gsr_operand *o = &insn->opnds[i];
+
+		/* call (ret), f, (args), prototype */
+		s->callee = insn->op == GSR_OP_CALL && o->kind == GSR_OPND_SYM;
+		if (insn->op == GSR_OP_CALL && o->kind == GSR_OPND_REG)
+			s->fn->indirect = true;
+		operand(s, o);
+		s->callee = false;
+	}
+}
+
+/* Identifiers in raw text: .calltargets, initializers */
+static void raw(struct scan *s, const char *text)
+{
+	struct gsr_lexer lx;
+	struct gsr_token t;
+
+	gsr_lex_init(&lx, text, strlen(text));
+	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD)
+		if (t.kind == GSR_TOK_IDENT)
+			reference(s, gsr_intern(s->p->arena, t.text, t.len));
+}
+
+/* Names that a function declares itself hide those of the module */
+static const char **own_names(struct gsr_arena *a, const struct gsr_function *f, unsigned int *n)
+{
+	unsigned int room = f->n_params + f->n_rets, i;
+	const struct gsr_stmt *s;
+	const char **names;
+
+	for (s = f->first; s; s = s->next)
+		room += s->kind == GSR_STMT_LABEL || s->kind == GSR_STMT_VAR;
+	names = gsr_alloc_array(a, room + 1, sizeof(*names));
+	*n = 0;
+	for (i = 0; i < f->n_params; i++)
+		names[(*n)++] = f->params[i].name;
+	for (i = 0; i < f->n_rets; i++)
+		names[(*n)++] = f->rets[i].name;
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_LABEL)
+			names[(*n)++] = s->label;
+		else if (s->kind == GSR_STMT_VAR)
+			names[(*n)++] = s->var->name;
+	}
+	return names;
+}
+
+static void scan_function(struct scan *s)
+{
+	struct gsr_function *f = s->fn->f;
+	unsigned int i, n;
+	const char **names = own_names(s->p->arena, f, &n);
+	unsigned long *save = gsr_alloc_array(s->p->arena, n + 1, sizeof(*save));
+	struct gsr_stmt *st;
+
+	for (i = 0; i < n; i++) {
+		save[i] = *gsr_intern_mark(names[i]);
+		*gsr_intern_mark(names[i]) = 0;
+	}
+	for (i = 0; i < f->n_perf; i++)
+		if (strstr(f->perf[i], "cluster"))
+			refuse(s, "clusters (%s)", f->perf[i]);
+	for (st = f->first; st; st = st->next) {
+		if (st->kind == GSR_STMT_INSN)
+			instruction(s, st->insn);
+		else if (st->kind == GSR_STMT_DIRECTIVE && strstr(st->text, ".calltargets"))
+			raw(s, st->text);
+		else if (st->kind == GSR_STMT_VAR && (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
+			refuse(s, "module-scope variable %s", st->var->name);
+	}
+	/* backwards, because a name may stand twice */
+	while (n--)
+		*gsr_intern_mark(names[n]) = save[n];
+}
+
+static void external(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	const char *name = fn->f->name;
+	unsigned int i;
+
+	for (i = 0; externals[i]; i++)
+		if (!strcmp(name, externals[i]))
+			return;
+	if (!strncmp(name, "cudaCG", 6))
+		fn->refusal = gsr_sprintf(p->arena, "grid synchronisation (%s)", name);
+	else if (!strncmp(name, "cudaLaunchDevice", 16) || !strncmp(name, "cudaGetParameterBuffer", 22) ||
+		 !strncmp(name, "cudaDeviceSynchronize", 21))
+		fn->refusal = gsr_sprintf(p->arena, "dynamic parallelism (%s)", name);
+	else
+		fn->refusal = gsr_sprintf(p->arena, "external function %s", name);
+}
+
+void gsr_analyse(struct gsr_pass *p)
+{
+	struct scan s = { .p = p };
+	struct gsr_item *i;
+	unsigned int k, n_items = 0;
+
+	for (i = p->m->first; i; i = i->next)
+		n_items++;
+	p->fns = gsr_alloc_array(p->arena, n_items + 1, sizeof(*p->fns));
+	s.vars = gsr_alloc_array(p->arena, n_items + 1, sizeof(*s.vars));
+	for (i = p->m->first; i; i = i->next) {
+		if (i->kind == GSR_ITEM_FUNCTION)
+			*gsr_intern_mark(i->function->name) = 0;
+		else if (i->kind == GSR_ITEM_VAR)
+			*gsr_intern_mark(i->var->name) = 0;
+	}
+	/* a function is known by its definition, wherever it is declared */
+	for (i = p->m->first; i; i = i->next) {
+		if (i->kind == GSR_ITEM_FUNCTION) {
+			unsigned long *m = gsr_intern_mark(i->function->name);
+
+			if (*m & MARK_FN) {
+				if (i->function->body)
+					p->fns[*m & MARK_INDEX].f = i->function;
+				continue;
+			}
+			*m = MARK_FN | p->n_fns;
+			p->fns[p->n_fns++].f = i->function;
+		} else if (i->kind == GSR_ITEM_VAR) {
+			*gsr_intern_mark(i->var->name) = MARK_VAR | s.n_vars;
+			s.vars[s.n_vars++] = i->var;
+		}
+	}
+	for (k = 0; k < p->n_fns; k++) {
+		s.fn = &p->fns[k];
+		if (s.fn->f->body)
+			scan_function(&s);
+		else
+			external(p, s.fn);
+	}
+	/* addresses in tables */
+	for (i = p->m->first; i; i = i->next) {
+		struct gsr_fn dummy = { .refusal = "" };
+
+		if (i->kind != GSR_ITEM_VAR || !i->var->init)
+			continue;
+		s.fn = &dummy;
+		raw(&s, i->var->init);
+	}
+	for (k = 0; k < p->n_fns; k++) {
+		struct gsr_fn *fn = &p->fns[k];
+
+		if (!fn->f->body)
+			continue;
+		gsr_cfg_build(p->arena, fn->f, &fn->cfg);
+		if (fn->cfg.error && !fn->refusal)
+			fn->refusal = fn->cfg.error;
+		if (!fn->cfg.error)
+			gsr_uniform(p->arena, fn->f, &fn->cfg);
+	}
+}
+
+struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
+{
+	struct gsr_closure c = { .fns = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*c.fns)) };
+	unsigned int i, k;
+	bool tables = false;
+
+	p->mark++;
+	entry->mark = p->mark;
+	c.fns[c.n++] = entry;
+	for (i = 0; i < c.n; i++) {
+		for (k = 0; k < c.fns[i]->n_refs; k++) {
+			struct gsr_fn *to = c.fns[i]->refs[k];
+
+			if (to->mark != p->mark) {
+				to->mark = p->mark;
+				c.fns[c.n++] = to;
+			}
+		}
+		if (!c.fns[i]->indirect || tables)
+			continue;
+		/* whatever has its address taken may be called */
+		tables = true;
+		for (k = 0; k < p->n_fns; k++) {
+			if (p->fns[k].taken && p->fns[k].mark != p->mark && !p->fns[k].f->entry) {
+				p->fns[k].mark = p->mark;
+				c.fns[c.n++] = &p->fns[k];
+			}
+		}
+	}
+	return c;
+}
+
+static unsigned int version(const char *v)
+{
+	char *end;
+	unsigned long major = strtoul(v, &end, 10);
+
+	return (unsigned int)(major * 10 + (*end == '.' ? strtoul(end + 1, NULL, 10) : 0));
+}
+
+static uint64_t param_buffer(const struct gsr_function *f)
+{
+	uint64_t size = 0;
+	unsigned int i;
+
+	for (i = 0; i < f->n_params; i++) {
+		unsigned int align = var_align(&f->params[i]);
+
+		size = (size + align - 1) / align * align + var_size(&f->params[i]);
+	}
+	return size;
+}
+
+static uint64_t static_shared(const struct gsr_closure *c)
+{
+	uint64_t size = 0;
+	unsigned int i, k;
+	struct gsr_stmt *s;
+
+	for (i = 0; i < c->n; i++) {
+		for (s = c->fns[i]->f->first; s; s = s->next)
+			if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") &&
+			    !(s->var->linkage && !strcmp(s->var->linkage, "extern")))
+				size = (size + var_align(s->var) - 1) / var_align(s->var) * var_align(s->var) + var_size(s->var);
+		for (k = 0; k < c->fns[i]->n_vars; k++) {
+			const struct gsr_var *v = c->fns[i]->vars[k];
+
+			if (!(v->linkage && !strcmp(v->linkage, "extern")))
+				size = (size + var_align(v) - 1) / var_align(v) * var_align(v) + var_size(v);
+		}
+	}
+	return size;
+}
+
+static const char *indirect_refusal(struct gsr_pass *p, const struct gsr_closure *c)
+{
+	bool indirect = false, known = false;
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++)
+		indirect |= c->fns[i]->indirect;
+	if (!indirect)
+		return NULL;
+	for (i = 0; i < p->n_fns; i++) {
+		const struct gsr_fn *fn = &p->fns[i];
+		struct gsr_closure of;
+		unsigned int k;
+
+		if (!fn->taken || fn->f->entry)
+			continue;
+		known = true;
+		of = gsr_closure(p, &p->fns[i]);
+		for (k = 0; k < of.n; k++) {
+			if (of.fns[k]->reads_ids)
+				return gsr_sprintf(p->arena, "indirect call of %s, which reads block ids", fn->f->name);
+			if (of.fns[k]->barriers)
+				return gsr_sprintf(p->arena, "indirect call of %s, which uses barriers", fn->f->name);
+		}
+	}
+	return known ? NULL : "indirect call of unknown functions";
+}
+
+const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
+{
+	struct gsr_function *f = c->fns[0]->f;
+	unsigned int v = version(p->m->version), i, limit;
+	uint64_t params = param_buffer(f), shared;
+	const char *why;
+
+	k->params = f->n_params;
+	k->param_size = params;
+	k->launch_offset = (params + 15) / 16 * 16;
+	if (v < 60)
+		return gsr_sprintf(p->arena, "PTX %s is older than 6.0", p->m->version);
+	if (p->m->arch < 70)
+		return gsr_sprintf(p->arena, "sm_%u is older than sm_70", p->m->arch);
+	if (p->m->address_size != 64)
+		return "32-bit addresses";
+	if (!f->body)
+		return "declared only";
+	for (i = 0; i < c->n; i++) {
+		k->barriers += c->fns[i]->barriers;
+		if (i && c->fns[i]->f->entry)
+			return gsr_sprintf(p->arena, "refers to the kernel %s", c->fns[i]->f->name);
+	}
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->refusal)
+			return c->fns[i]->refusal;
+	why = indirect_refusal(p, c);
+	if (why)
+		return why;
+	limit = v >= 81 ? PARAM_MAX_81 : PARAM_MAX;
+	if (k->launch_offset + sizeof(struct gsr_launch) > limit)
+		return gsr_sprintf(p->arena, "%llu bytes of parameters leave no room for ours", (unsigned long long)params);
+	shared = static_shared(c);
+	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
+		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
+				   (unsigned long long)shared);
+	return NULL;
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The worker's life around the body (abi.h). Thread 0 does all of it; what it must remember from one block-task to the
+ * next lies in shared memory, so that no register is held across the body. Two barriers a block-task: one when all have
+ * left the body, one when thread 0 has written the next ids.
+ *
+ * Offsets in the text: #launch is struct gsr_launch, %#d0 struct gsr_control, #task see GSR_TASK_*, and of the page's slot
+ * (struct gsched_cl_slot) left +12, seen_limit +16, start_ns +40, end_ns +48, finished +56.
+ */
+#include <stddef.h>
+#include "rewrite.h"
+
+_Static_assert(offsetof(struct gsr_launch, window) == 8 && offsetof(struct gsr_launch, stat) == 16 &&
+	       offsetof(struct gsr_launch, seq) == 36 && offsetof(struct gsr_launch, weight) == 40 &&
+	       offsetof(struct gsr_launch, poll_ns) == 44 && offsetof(struct gsr_launch, fetch_ns) == 48 &&
+	       offsetof(struct gsr_launch, fetch_max) == 52 && offsetof(struct gsr_launch, workers) == 56,
+	       "offsets below");
+_Static_assert(offsetof(struct gsr_control, next_poll) == 8 && offsetof(struct gsr_control, started) == 268,
+	       "offsets below");
+
+static const char declarations[] =
+	".reg .pred %#p<3>; .reg .b32 %#r<8>; .reg .b64 %#d<8>; .reg .f32 %#f<3>;";
+
+/* %#p0: not thread 0 */
+static const char not_first[] =
+	"mov.u32 %#r0, %tid.x;\n"
+	"mov.u32 %#r1, %tid.y;\n"
+	"mov.u32 %#r2, %tid.z;\n"
+	"or.b32 %#r0, %#r0, %#r1;\n"
+	"or.b32 %#r0, %#r0, %#r2;\n"
+	"setp.ne.u32 %#p0, %#r0, 0;\n";
+
+static const char start[] =
+	"@%#p0 bra $#wait;\n"
+	/* the lowest free place of this SM */
+	"ld.param.u64 %#d0, [#launch];\n"
+	"ld.param.u64 %#d1, [#launch+16];\n"
+	"mov.u32 %#r0, %smid;\n"
+	"and.b32 %#r0, %#r0, 1023;\n"
+	"mul.wide.u32 %#d2, %#r0, 4;\n"
+	"add.u64 %#d2, %#d2, %#d0;\n"
+	"mov.u32 %#r1, 0;\n"
+	"$#claim:\n"
+	"not.b32 %#r2, %#r1;\n"
+	"neg.s32 %#r3, %#r2;\n"
+	"and.b32 %#r2, %#r2, %#r3;\n"
+	"atom.relaxed.gpu.global.or.b32 %#r1, [%#d2+384], %#r2;\n"
+	"and.b32 %#r3, %#r1, %#r2;\n"
+	"setp.ne.u32 %#p1, %#r3, 0;\n"
+	"@%#p1 bra $#claim;\n"
+	/* no free place left: none is claimed, %#r2 is 0 */
+	"bfind.u32 %#r3, %#r2;\n"
+	"min.u32 %#r3, %#r3, 31;\n"
+	"st.shared.u32 [#task+88], %#r0;\n"
+	"ld.param.u32 %#r4, [#launch+40];\n"
+	"shl.b32 %#r0, %#r0, 10;\n"
+	"mad.lo.u32 %#r0, %#r3, %#r4, %#r0;\n"
+	"st.shared.v2.u32 [#task+64], {%#r0, %#r2};\n"
+	/* the first worker of the task */
+	"mov.u32 %#r0, 0;\n"
+	"mov.u32 %#r1, 1;\n"
+	"atom.relaxed.gpu.global.cas.b32 %#r2, [%#d0+268], %#r0, %#r1;\n"
+	"setp.ne.u32 %#p1, %#r2, 0;\n"
+	"@%#p1 bra $#init;\n"
+	"mov.u64 %#d3, %globaltimer;\n"
+	"st.relaxed.sys.global.u64 [%#d1+40], %#d3;\n"
+	"ld.relaxed.gpu.global.u64 %#d3, [%#d0];\n"
+	"cvt.u32.u64 %#r2, %#d3;\n"
+	"st.relaxed.sys.global.u32 [%#d1+16], %#r2;\n"
+	"$#init:\n"
+	"ld.param.u32 %#r1, [#launch+24];\n"
+	"ld.param.u32 %#r2, [#launch+28];\n"
+	"ld.param.u32 %#r3, [#launch+32];\n"
+	"st.shared.v4.u32 [#task+16], {%#r1, %#r2, %#r3, %#r0};\n"
+	"mul.wide.u32 %#d3, %#r1, %#r2;\n"
+	"cvt.u64.u32 %#d4, %#r3;\n"
+	"mul.lo.u64 %#d3, %#d3, %#d4;\n"
+	"mov.u64 %#d4, 0;\n"
+	"st.shared.v2.u64 [#task+32], {%#d3, %#d4};\n"
+	"st.shared.v2.u64 [#task+48], {%#d4, %#d4};\n"
+	"st.shared.v2.u32 [#task+72], {%#r0, %#r0};\n"
+	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
+
+static const char schedule[] =
+	"$#schedule:\n"
+	"ld.param.u64 %#d0, [#launch];\n"
+	"mov.u64 %#d5, %globaltimer;\n"
+	"ld.param.u32 %#r0, [#launch+60];\n"
+	"and.b32 %#r0, %#r0, 1;\n"
+	"setp.ne.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#fetch;\n"
+	/* the window as relayed; who wins the swap reads it anew from the page */
+	"ld.relaxed.gpu.global.v2.u64 {%#d1, %#d2}, [%#d0];\n"
+	"setp.lt.u64 %#p1, %#d5, %#d2;\n"
+	"@%#p1 bra $#window;\n"
+	"ld.param.u32 %#r0, [#launch+44];\n"
+	"cvt.u64.u32 %#d3, %#r0;\n"
+	"add.u64 %#d3, %#d5, %#d3;\n"
+	"atom.relaxed.gpu.global.cas.b64 %#d4, [%#d0+8], %#d2, %#d3;\n"
+	"setp.ne.u64 %#p1, %#d4, %#d2;\n"
+	"@%#p1 bra $#window;\n"
+	"ld.param.u64 %#d3, [#launch+8];\n"
+	"ld.relaxed.sys.global.u64 %#d4, [%#d3];\n"
+	"setp.eq.u64 %#p1, %#d4, %#d1;\n"
+	"@%#p1 bra $#window;\n"
+	"mov.u64 %#d1, %#d4;\n"
+	"st.relaxed.gpu.global.u64 [%#d0], %#d1;\n"
+	"ld.param.u64 %#d3, [#launch+16];\n"
+	"cvt.u32.u64 %#r0, %#d1;\n"
+	"st.relaxed.sys.global.u32 [%#d3+16], %#r0;\n"
+	/* base <= position and position + weight <= base + limit */
+	"$#window:\n"
+	"ld.shared.u32 %#r0, [#task+64];\n"
+	"ld.param.u32 %#r1, [#launch+40];\n"
+	"mov.b64 {%#r2, %#r3}, %#d1;\n"
+	"setp.lt.u32 %#p1, %#r0, %#r3;\n"
+	"sub.u32 %#r0, %#r0, %#r3;\n"
+	"add.u32 %#r0, %#r0, %#r1;\n"
+	"setp.gt.u32 %#p2, %#r0, %#r2;\n"
+	"or.pred %#p1, %#p1, %#p2;\n"
+	"@!%#p1 bra $#fetch;\n"
+	"mov.u32 %#r0, 1;\n"
+	"st.shared.u32 [#task+80], %#r0;\n"
+	"bra $#stop;\n";
+
+/* Half an even share, fetch_max, four times the last count and fetch_ns all bound the next count */
+static const char fetch[] =
+	"$#fetch:\n"
+	"ld.shared.v2.u64 {%#d1, %#d2}, [#task+48];\n"
+	"ld.shared.u32 %#r1, [#task+76];\n"
+	"ld.shared.u64 %#d6, [#task+32];\n"
+	"mov.u32 %#r5, 1;\n"
+	"setp.eq.u32 %#p1, %#r1, 0;\n"
+	"@%#p1 bra $#take;\n"
+	"sub.u64 %#d1, %#d5, %#d1;\n"
+	"cvt.rn.f32.u64 %#f0, %#d1;\n"
+	"max.f32 %#f0, %#f0, 0f3F800000;\n"
+	"ld.param.u32 %#r2, [#launch+48];\n"
+	"cvt.rn.f32.u32 %#f1, %#r2;\n"
+	"cvt.rn.f32.u32 %#f2, %#r1;\n"
+	"mul.f32 %#f1, %#f1, %#f2;\n"
+	"div.approx.f32 %#f0, %#f1, %#f0;\n"
+	"cvt.rzi.u32.f32 %#r5, %#f0;\n"
+	"shl.b32 %#r2, %#r1, 2;\n"
+	"min.u32 %#r5, %#r5, %#r2;\n"
+	"ld.param.u32 %#r2, [#launch+52];\n"
+	"min.u32 %#r5, %#r5, %#r2;\n"
+	/* what is left when the other workers are as far as this one */
+	"ld.param.u32 %#r2, [#launch+56];\n"
+	"mul.wide.u32 %#d4, %#r2, %#r1;\n"
+	"add.u64 %#d4, %#d4, %#d2;\n"
+	"min.u64 %#d4, %#d4, %#d6;\n"
+	"sub.u64 %#d4, %#d6, %#d4;\n"
+	"cvt.rn.f32.u64 %#f0, %#d4;\n"
+	"cvt.rn.f32.u32 %#f1, %#r2;\n"
+	"add.f32 %#f1, %#f1, %#f1;\n"
+	"max.f32 %#f1, %#f1, 0f3F800000;\n"
+	"div.approx.f32 %#f0, %#f0, %#f1;\n"
+	"cvt.rzi.u32.f32 %#r2, %#f0;\n"
+	"min.u32 %#r5, %#r5, %#r2;\n"
+	"max.u32 %#r5, %#r5, 1;\n"
+	"$#take:\n"
+	"cvt.u64.u32 %#d3, %#r5;\n"
+	"atom.relaxed.gpu.global.add.u64 %#d2, [%#d0+128], %#d3;\n"
+	"setp.ge.u64 %#p1, %#d2, %#d6;\n"
+	"@%#p1 bra $#stop;\n"
+	"sub.u64 %#d4, %#d6, %#d2;\n"
+	"min.u64 %#d3, %#d3, %#d4;\n"
+	"cvt.u32.u64 %#r5, %#d3;\n"
+	"st.shared.v2.u64 [#task+48], {%#d5, %#d2};\n"
+	"st.shared.v2.u32 [#task+72], {%#r5, %#r5};\n"
+	"ld.shared.u64 %#d4, [#task+40];\n"
+	"add.u64 %#d4, %#d4, %#d3;\n"
+	"st.shared.u64 [#task+40], %#d4;\n";
+
+/* The ids of block-task %#d2: x fastest. Divided at a fetch only, and in 64 bits only where it must be */
+static const char ids[] =
+	"ld.param.u32 %#r0, [#launch+24];\n"
+	"ld.param.u32 %#r1, [#launch+28];\n"
+	"cvt.u32.u64 %#r2, %#d2;\n"
+	"mov.u32 %#r3, 0;\n"
+	"mov.u32 %#r4, 0;\n"
+	"cvt.u64.u32 %#d3, %#r0;\n"
+	"setp.lt.u64 %#p1, %#d2, %#d3;\n"
+	"@%#p1 bra $#ids;\n"
+	"shr.u64 %#d4, %#d2, 32;\n"
+	"setp.ne.u64 %#p1, %#d4, 0;\n"
+	"@%#p1 bra $#wide;\n"
+	"div.u32 %#r3, %#r2, %#r0;\n"
+	"mul.lo.u32 %#r5, %#r3, %#r0;\n"
+	"sub.u32 %#r2, %#r2, %#r5;\n"
+	"div.u32 %#r4, %#r3, %#r1;\n"
+	"mul.lo.u32 %#r5, %#r4, %#r1;\n"
+	"sub.u32 %#r3, %#r3, %#r5;\n"
+	"bra $#ids;\n"
+	"$#wide:\n"
+	"div.u64 %#d4, %#d2, %#d3;\n"
+	"mul.lo.u64 %#d1, %#d4, %#d3;\n"
+	"sub.u64 %#d1, %#d2, %#d1;\n"
+	"cvt.u32.u64 %#r2, %#d1;\n"
+	"cvt.u64.u32 %#d3, %#r1;\n"
+	"div.u64 %#d1, %#d4, %#d3;\n"
+	"cvt.u32.u64 %#r4, %#d1;\n"
+	"mul.lo.u64 %#d1, %#d1, %#d3;\n"
+	"sub.u64 %#d1, %#d4, %#d1;\n"
+	"cvt.u32.u64 %#r3, %#d1;\n"
+	"$#ids:\n"
+	"mov.u32 %#r5, 0;\n"
+	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r5};\n"
+	"bra $#wait;\n"
+	"$#stop:\n"
+	"mov.u32 %#r0, -1;\n"
+	"st.shared.u32 [#task], %#r0;\n";
+
+/* A warp may be split since the last body; instructions of whole warps need it in one piece */
+static const char wait[] =
+	"$#wait:\n"
+	"bar.sync %d;\n"
+	"bar.warp.sync -1;\n"
+	"ld.shared.u32 %%#r0, [#task];\n"
+	"setp.eq.u32 %%#p0, %%#r0, -1;\n"
+	"@%%#p0 bra $#leave;\n";
+
+static const char end_barrier[] = "bar.sync %d;\n";
+
+static const char end_rounds[] =
+	"$#round:\n"
+	"setp.ne.u32 %#p0, 0, 0;\n"
+	"barrier.red.or.pred %#p1, 0, %#p0;\n"
+	"@%#p1 bra $#round;\n";
+
+static const char next[] =
+	"@%#p0 bra $#wait;\n"
+	"ld.shared.u32 %#r0, [#task+72];\n"
+	"sub.u32 %#r0, %#r0, 1;\n"
+	"st.shared.u32 [#task+72], %#r0;\n"
+	"setp.eq.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#schedule;\n"
+	"ld.shared.v4.u32 {%#r2, %#r3, %#r4, %#r5}, [#task];\n"
+	"ld.param.u32 %#r0, [#launch+24];\n"
+	"ld.param.u32 %#r1, [#launch+28];\n"
+	"add.u32 %#r2, %#r2, 1;\n"
+	"setp.lt.u32 %#p1, %#r2, %#r0;\n"
+	"@%#p1 bra $#ids;\n"
+	"mov.u32 %#r2, 0;\n"
+	"add.u32 %#r3, %#r3, 1;\n"
+	"setp.lt.u32 %#p1, %#r3, %#r1;\n"
+	"@%#p1 bra $#ids;\n"
+	"mov.u32 %#r3, 0;\n"
+	"add.u32 %#r4, %#r4, 1;\n"
+	"bra $#ids;\n";
+
+static const char leave[] =
+	"@%#p0 bra $#out;\n"
+	"ld.param.u64 %#d0, [#launch];\n"
+	"ld.param.u64 %#d1, [#launch+16];\n"
+	"ld.shared.u32 %#r0, [#task+88];\n"
+	"ld.shared.u32 %#r1, [#task+68];\n"
+	"not.b32 %#r1, %#r1;\n"
+	"mul.wide.u32 %#d2, %#r0, 4;\n"
+	"add.u64 %#d2, %#d2, %#d0;\n"
+	"red.relaxed.gpu.global.and.b32 [%#d2+384], %#r1;\n"
+	"fence.acq_rel.sys;\n"
+	"ld.shared.v2.u64 {%#d3, %#d2}, [#task+32];\n"
+	"setp.eq.u64 %#p1, %#d2, 0;\n"
+	"@%#p1 bra $#left;\n"
+	"atom.relaxed.gpu.global.add.u64 %#d4, [%#d0+256], %#d2;\n"
+	"add.u64 %#d4, %#d4, %#d2;\n"
+	"setp.ne.u64 %#p1, %#d4, %#d3;\n"
+	"@%#p1 bra $#left;\n"
+	/* the last one: takes in what the others wrote, tells, opens the gate */
+	"fence.acq_rel.sys;\n"
+	"mov.u64 %#d5, %globaltimer;\n"
+	"st.relaxed.sys.global.u64 [%#d1+48], %#d5;\n"
+	"ld.param.u32 %#r0, [#launch+36];\n"
+	"st.relaxed.sys.global.u32 [%#d1+56], %#r0;\n"
+	"fence.acq_rel.sys;\n"
+	"st.relaxed.sys.global.u32 [%#d0+264], %#r0;\n"
+	"$#left:\n"
+	"ld.shared.u32 %#r0, [#task+80];\n"
+	"setp.eq.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#out;\n"
+	"red.relaxed.sys.global.add.u32 [%#d1+12], 1;\n"
+	"$#out:\n"
+	"ret;\n";
+
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, bool early, bool cp_async, int id)
+{
+	struct gsr_stmt *body = f->first;
+	unsigned int n = 0;
+
+	gsr_insert(p, f, body, declarations);
+	n += gsr_insert(p, f, body, not_first);
+	n += gsr_insert(p, f, body, start);
+	n += gsr_insert(p, f, body, schedule);
+	n += gsr_insert(p, f, body, fetch);
+	n += gsr_insert(p, f, body, ids);
+	n += gsr_insert(p, f, body, gsr_sprintf(p->arena, wait, id));
+
+	n += gsr_insert(p, f, NULL, "$#end:\n");
+	if (cp_async)
+		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
+	n += gsr_insert(p, f, NULL, early ? end_rounds : gsr_sprintf(p->arena, end_barrier, id));
+	n += gsr_insert(p, f, NULL, not_first);
+	n += gsr_insert(p, f, NULL, next);
+	n += gsr_insert(p, f, NULL, "$#leave:\n");
+	n += gsr_insert(p, f, NULL, not_first);
+	n += gsr_insert(p, f, NULL, leave);
+	return n;
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The passes in order, and the module that holds the twins. */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rewrite.h"
+
+#define INPUT_MAX	(256u << 20)
+
+/* A prefix that no name of the input contains */
+static const char *choose_prefix(struct gsr_arena *a, const char *text, size_t size)
+{
+	unsigned int i;
+	char *prefix = gsr_sprintf(a, "__gsr_");
+
+	for (i = 0; memmem(text, size, prefix, strlen(prefix)); i++)
+		prefix = gsr_sprintf(a, "__gsr%u_", i);
+	return prefix;
+}
+
+static struct gsr_item *append(struct gsr_pass *p, struct gsr_module *out, enum gsr_item_kind kind)
+{
+	struct gsr_item *i = gsr_alloc(p->arena, sizeof(*i));
+
+	i->kind = kind;
+	if (out->last)
+		out->last->next = i;
+	else
+		out->first = i;
+	out->last = i;
+	return i;
+}
+
+/* Line information refers to sections that the new module does not have */
+static void drop_lines(struct gsr_function *f)
+{
+	struct gsr_stmt *s, *next;
+
+	for (s = f->first; s; s = next) {
+		next = s->next;
+		if (s->kind == GSR_STMT_DIRECTIVE && !strncmp(s->text, ".loc", 4))
+			gsr_remove(f, s);
+	}
+}
+
+static void add_parameter(struct gsr_pass *p, struct gsr_function *f)
+{
+	struct gsr_var *params = gsr_alloc_array(p->arena, f->n_params + 1, sizeof(*params));
+
+	if (f->n_params)
+		memcpy(params, f->params, f->n_params * sizeof(*params));
+	params[f->n_params++] = (struct gsr_var){
+		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "#launch"),
+		.dims = { sizeof(struct gsr_launch) }, .n_dims = 1,
+	};
+	f->params = params;
+}
+
+static void add_task(struct gsr_pass *p, struct gsr_module *out)
+{
+	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
+
+	*v = (struct gsr_var){
+		.space = "shared", .align = 16, .type = "b8", .name = gsr_expand(p, "#task"),
+		.dims = { GSR_TASK_SIZE }, .n_dims = 1,
+	};
+	append(p, out, GSR_ITEM_VAR)->var = v;
+}
+
+/* What stands in the new module, by mark: everything the twins need, in the input's order, which declares before use */
+static void assemble(struct gsr_pass *p, struct gsr_module *out, unsigned long needed, const struct gsr_closure *all,
+		     unsigned int n_all)
+{
+	unsigned int k, c, v;
+	struct gsr_item *i;
+	bool task = false;
+
+	for (i = p->m->first; i; i = i->next) {
+		struct gsr_fn *fn = NULL;
+
+		if (i->kind == GSR_ITEM_DIRECTIVE) {
+			if (!strncmp(i->text, ".pragma", 7))
+				append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
+			continue;
+		}
+		if (!task) {
+			add_task(p, out);
+			task = true;
+		}
+		if (i->kind == GSR_ITEM_VAR) {
+			bool used = false;
+
+			for (c = 0; c < n_all && !used; c++)
+				for (k = 0; k < all[c].n && !used; k++)
+					for (v = 0; v < all[c].fns[k]->n_vars && !used; v++)
+						used = all[c].fns[k]->vars[v] == i->var;
+			if (used)
+				append(p, out, GSR_ITEM_VAR)->var = i->var;
+			continue;
+		}
+		for (k = 0; k < p->n_fns && !fn; k++)
+			if (p->fns[k].f->name == i->function->name)
+				fn = &p->fns[k];
+		/* an entry has changed its name, and its forward declaration is of no use */
+		if (fn && fn->mark == needed && (i->function->body || !fn->f->entry))
+			append(p, out, GSR_ITEM_FUNCTION)->function = i->function;
+	}
+}
+
+struct job {
+	struct gsr_pass p;
+	struct gsr_rewrite *out;
+	unsigned int n;
+	const struct gsr_options *opts;
+	struct gsr_module printed;
+};
+
+static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
+{
+	struct gsr_pass *p = &j->p;
+	bool cp_async = false;
+	const char *refusal;
+	unsigned int i;
+	int id;
+
+	refusal = gsr_refusal(p, c, k);
+	if (!refusal)
+		refusal = gsr_barriers(p, c, &k->early_return, &id);
+	if (refusal) {
+		k->reason = refusal;
+		k->early_return = false;
+		return;
+	}
+	for (i = 0; i < c->n; i++)
+		cp_async |= c->fns[i]->cp_async;
+	/* functions are shared between kernels: each is converted once */
+	for (i = 0; i < c->n; i++) {
+		if (k->early_return && !c->fns[i]->converted && c->fns[i]->f->body) {
+			k->inserted += gsr_convert_barriers(p, c->fns[i]->f);
+			c->fns[i]->converted = true;
+		}
+		if (c->fns[i]->reads_ids) {
+			k->inserted += gsr_blockids(p, c->fns[i]->f, &refusal);
+			c->fns[i]->reads_ids = false;
+		}
+		if (refusal) {
+			c->fns[i]->refusal = k->reason = refusal;
+			return;
+		}
+	}
+	k->inserted += gsr_returns(p, fn->f, &k->returns);
+	k->inserted += gsr_loop(p, fn->f, k->early_return, cp_async, id);
+	add_parameter(p, fn->f);
+	k->static_shared = GSR_TASK_SIZE;
+	k->tier = GSR_TIER_BLOCK;
+	k->reason = "rewritten";
+}
+
+static void run(struct job *j)
+{
+	struct gsr_pass *p = &j->p;
+	struct gsr_closure *closures;
+	unsigned int i, k, n = 0;
+	unsigned long needed;
+
+	gsr_analyse(p);
+	gsr_barriers_prepare(p);
+	closures = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*closures));
+	j->out->kernels = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*j->out->kernels));
+	for (i = 0; i < p->n_fns; i++) {
+		struct gsr_kernel *kernel = &j->out->kernels[j->out->n_kernels];
+		struct gsr_closure c;
+
+		if (!p->fns[i].f->entry || !p->fns[i].f->body)
+			continue;
+		j->out->n_kernels++;
+		kernel->name = p->fns[i].f->name;
+		kernel->tier = GSR_TIER_LAUNCH;
+		c = gsr_closure(p, &p->fns[i]);
+		rewrite_entry(j, &p->fns[i], &c, kernel);
+		if (kernel->tier == GSR_TIER_BLOCK)
+			closures[n++] = c;
+	}
+	if (!n)
+		return;
+	needed = ++p->mark;
+	for (i = 0; i < n; i++)
+		for (k = 0; k < closures[i].n; k++) {
+			closures[i].fns[k]->mark = needed;
+			if (closures[i].fns[k]->f->body)
+				drop_lines(closures[i].fns[k]->f);
+		}
+	j->printed = *p->m;
+	j->printed.first = j->printed.last = NULL;
+	assemble(p, &j->printed, needed, closures, n);
+	for (i = 0; i < n; i++) {
+		struct gsr_function *f = closures[i].fns[0]->f;
+
+		f->name = gsr_intern_str(p->arena, gsr_sprintf(p->arena, "%s" GSR_SUFFIX, f->name));
+		f->linkage = "visible";
+	}
+	/* ", debug" wants the sections that are gone */
+	j->printed.target = gsr_strndup(p->arena, p->m->target, strcspn(p->m->target, ", \t"));
+	j->n = n;
+}
+
+/* false: the arena ran out of memory */
+static bool guarded(struct job *j)
+{
+	jmp_buf nomem;
+
+	if (setjmp(nomem))
+		return false;
+	gsr_arena_escape(j->p.arena, &nomem);
+	run(j);
+	gsr_arena_escape(j->p.arena, NULL);
+	return true;
+}
+
+static bool guarded_prefix(struct job *j, const char *text, size_t size)
+{
+	jmp_buf nomem;
+
+	if (setjmp(nomem))
+		return false;
+	gsr_arena_escape(j->p.arena, &nomem);
+	j->p.prefix = choose_prefix(j->p.arena, text, size);
+	gsr_arena_escape(j->p.arena, NULL);
+	return true;
+}
+
+enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_options *opts,
+				struct gsr_rewrite *out, struct gsr_error *err)
+{
+	size_t limit = opts && opts->size >= sizeof(*opts) && opts->max_input ? opts->max_input : INPUT_MAX;
+	const char *name = opts && opts->name ? opts->name : "<ptx>";
+	struct job j = { .out = out };
+	struct gsr_error own;
+
+	err = err ? err : &own;
+	memset(out, 0, sizeof(*out));
+	memset(err, 0, sizeof(*err));
+	size = strnlen(ptx, size);
+	if (size > limit) {
+		err->status = GSR_ERR_LIMIT;
+		snprintf(err->message, sizeof(err->message), "%.80s: %zu bytes of PTX; the limit is %zu", name, size, limit);
+		return err->status;
+	}
+	if (gsr_parse(ptx, size, name, &j.p.m, err) != GSR_OK)
+		return err->status;
+	j.p.arena = j.p.m->arena;
+	if (!guarded_prefix(&j, ptx, size) || !guarded(&j))
+		goto nomem;
+	if (j.n) {
+		out->ptx = gsr_print(&j.printed, &out->ptx_size);
+		if (!out->ptx)
+			goto nomem;
+	}
+	out->arena = j.p.arena;
+	return GSR_OK;
+nomem:
+	gsr_module_free(j.p.m);
+	memset(out, 0, sizeof(*out));
+	err->status = GSR_ERR_NOMEM;
+	snprintf(err->message, sizeof(err->message), "%.80s: out of memory", name);
+	return err->status;
+}
+
+void gsr_rewrite_free(struct gsr_rewrite *rw)
+{
+	if (!rw)
+		return;
+	free(rw->ptx);
+	gsr_arena_free(rw->arena);
+	memset(rw, 0, sizeof(*rw));
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Inside the rewriter. rewrite.c reads as the list of passes; each pass is one file:
+ *   cfg.c        basic blocks, edges, post-dominators
+ *   uniform.c    which registers hold the same value in all threads of a block, which branches may split a block
+ *   analyse.c    what each function uses and references; why a kernel cannot be rewritten
+ *   barriers.c   barriers, early returns and warp-synchronous instructions: which form the kernel's end takes
+ *   blockids.c   %ctaid and %nctaid become loads
+ *   returns.c    returns become jumps; barriers of kernels with early returns become reductions
+ *   loop.c       the worker's life around the body
+ */
+#ifndef GSR_REWRITE_H
+#define GSR_REWRITE_H
+
+#include "arena.h"
+#include "ptx.h"
+
+/* The worker's state in shared memory: offsets in PREFIX "task" */
+#define GSR_TASK_CTAID		0	/* u32[4], x = ~0: leave */
+#define GSR_TASK_NCTAID		16	/* u32[4] */
+#define GSR_TASK_TOTAL		32	/* u64 */
+#define GSR_TASK_RAN		40	/* u64 */
+#define GSR_TASK_TIME		48	/* u64: %globaltimer of the last fetch */
+#define GSR_TASK_INDEX		56	/* u64: first block-task of the last fetch */
+#define GSR_TASK_POSITION	64	/* u32 */
+#define GSR_TASK_MASK		68	/* u32: our bit in control.sm_slots */
+#define GSR_TASK_LEFT		72	/* u32: of the last fetch, the one that runs included */
+#define GSR_TASK_COUNT		76	/* u32: of the last fetch */
+#define GSR_TASK_EARLY		80	/* u32: the window excluded us */
+#define GSR_TASK_VOTES		84	/* u32: of the kernel's own reductions, only ever added to */
+#define GSR_TASK_SMID		88	/* u32 */
+#define GSR_TASK_SIZE		96
+
+struct gsr_block {
+	struct gsr_stmt *first, *last;
+	unsigned int *succ, n_succ;	/* block numbers; n_blocks is the exit */
+	unsigned int ipdom;		/* immediate post-dominator; GSR_NO_BLOCK if the exit cannot be reached */
+	bool reachable;
+	bool varying;			/* its branch may split a block of threads */
+};
+
+#define GSR_NO_BLOCK	(~0u)
+
+struct gsr_cfg {
+	struct gsr_block *blocks;
+	unsigned int n_blocks;
+	const char *error;		/* a branch to nowhere */
+};
+
+/* What is known of one function */
+struct gsr_fn {
+	struct gsr_function *f;
+	struct gsr_cfg cfg;
+	const char *refusal;		/* NULL: fine by itself */
+	struct gsr_fn **refs;		/* functions called or named */
+	unsigned int n_refs, room_refs;
+	struct gsr_var **vars;		/* module-scope .shared variables named */
+	unsigned int n_vars, room_vars;
+	unsigned int barriers;		/* of the block of threads, any kind */
+	bool reads_ids;
+	bool indirect;			/* has indirect calls */
+	bool taken;			/* its address is taken somewhere in the module */
+	bool cp_async;
+	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
+
+	/* with all that it calls */
+	bool any_plain;			/* barriers without a thread count */
+	const char *any_warp_sync;
+	bool plain_divergent;		/* such a barrier where not all threads need to come by */
+	bool converted;			/* barriers 0 were made reductions */
+	unsigned long mark;
+};
+
+struct gsr_pass {
+	struct gsr_arena *arena;
+	struct gsr_module *m;
+	struct gsr_fn *fns;
+	unsigned int n_fns;
+	const char *prefix;		/* of all names we make: occurs nowhere in the input */
+	unsigned long mark;		/* last number given to a walk over fns */
+};
+
+/* A walk over all that an entry needs: itself first. In the arena. */
+struct gsr_closure {
+	struct gsr_fn **fns;
+	unsigned int n;
+};
+
+/* cfg.c */
+void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg);
+/* Blocks that can be reached from @from without entering @stop, @from included: bytes 0 or 1 by block */
+void gsr_cfg_region(const struct gsr_cfg *cfg, unsigned int from, unsigned int stop, unsigned char *in,
+		    unsigned int *stack);
+bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
+
+/* uniform.c: sets gsr_block.varying */
+void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg);
+
+/* analyse.c */
+void gsr_analyse(struct gsr_pass *p);
+struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
+const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
+unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
+
+/* barriers.c */
+struct gsr_barrier {
+	bool sync, red, arrive, warp, cluster;
+	bool counted;			/* a thread count is given */
+	int id;				/* -1: in a register */
+};
+bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b);
+const char *gsr_warp_sync(const struct gsr_insn *insn);	/* its name if it waits for lanes of a mask; else NULL */
+/*
+ * How the kernel ends. *@early: threads may be finished while others use barrier 0. *@id: the barrier of our own.
+ * Returns a refusal or NULL.
+ */
+const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id);
+void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
+
+/* blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted */
+unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, const char **refusal);
+unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f);
+unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, bool early, bool cp_async, int id);
+
+/* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */
+unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
+void gsr_remove(struct gsr_function *f, struct gsr_stmt *s);
+const char *gsr_expand(struct gsr_pass *p, const char *text);
+
+/* parse.c: the statements of a body, in @a. NULL: not PTX, which is a bug of ours */
+struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struct gsr_error *err);
+
+#endif /* GSR_REWRITE_H */
