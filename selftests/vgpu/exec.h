@@ -40,6 +40,7 @@ struct vgpu_launch {
 	const void *params;		/* param_size bytes, packed at the kernel's offsets; lives as long as its blocks */
 	uint64_t grid_id;
 	unsigned int nsmid;
+	uint64_t seed;			/* not 0: warps and diverged threads take turns at random */
 };
 
 /* One resident block. @smid: what %smid reads. NULL: out of memory. Not thread-safe: one runner a block at a time. */
@@ -59,5 +60,11 @@ const char *vgpu_block_error(const struct vgpu_block *b);
 extern uint64_t (*vgpu_globaltimer)(void);
 /* Bounds of what a kernel may touch; NULL: anything. Returns false for an illegal access. */
 extern bool (*vgpu_access_ok)(uint64_t addr, size_t size, bool write);
+
+/*
+ * Hold programs to the letter of PTX: threads of one warp that meet at different .aligned barrier instructions are a fault.
+ * Hardware since sm_70 lets them pass. Off by default.
+ */
+extern bool vgpu_strict;
 
 #endif /* VGPU_EXEC_H */

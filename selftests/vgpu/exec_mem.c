@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Memory. Global memory is the process's own and shared with real threads and other processes, so every access is a
+ * host atomic of its size, and atomics are host atomics. x86 orders loads and stores as acquire and release ask.
+ */
+#include "exec_priv.h"
+
+static void *out_of(struct xctx *x, const struct xinsn *in, const char *space, unsigned int lane, uint64_t addr, size_t size,
+		    uint64_t limit)
+{
+	exec_fault(x, in, "%s address 0x%llx of %zu bytes is outside of %llu, thread %u", space, (unsigned long long)addr, size,
+		   (unsigned long long)limit, x->w->id * LANES + lane);
+	return NULL;
+}
+
+void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
+	      size_t align, bool write)
+{
+	struct vgpu_block *b = x->b;
+	uint64_t off;
+
+	if (addr & (align - 1)) {
+		exec_fault(x, in, "misaligned address 0x%llx, needs %zu, thread %u", (unsigned long long)addr, align,
+			   x->w->id * LANES + lane);
+		return NULL;
+	}
+	if (space == S_NONE || space == S_PARAM) {
+		if (IN_WIN(addr, WIN_SHARED)) {
+			space = S_SHARED;
+			addr = WIN_OFFSET(addr);
+		} else if (IN_WIN(addr, WIN_LOCAL)) {
+			space = S_LOCAL;
+		} else if (IN_WIN(addr, WIN_PARAM)) {
+			off = WIN_OFFSET(addr);
+			if (write || off + size > b->k->info.param_size)
+				return out_of(x, in, write ? "store to parameter" : "parameter", lane, off, size,
+					      b->k->info.param_size);
+			return (uint8_t *)(uintptr_t)b->l.params + off;
+		}
+	}
+	switch (space) {
+	case S_SHARED:
+		if (addr > b->shared_size || addr + size > b->shared_size)
+			return out_of(x, in, "shared", lane, addr, size, b->shared_size);
+		return b->shared + addr;
+	case S_LOCAL:
+		off = WIN_OFFSET(addr);
+		if (off + size > x->w->local_room)
+			return out_of(x, in, "local", lane, off, size, x->w->local_room);
+		return x->w->local + (size_t)lane * x->w->local_room + off;
+	default:
+		if (!exec_global_ok(b, addr, size, write)) {
+			exec_fault(x, in, "illegal %s of %zu bytes at 0x%llx, thread %u", write ? "store" : "load", size,
+				   (unsigned long long)addr, x->w->id * LANES + lane);
+			return NULL;
+		}
+		return (void *)(uintptr_t)addr;
+	}
+}
+
+static inline uint64_t address(const struct xinsn *in, const uint64_t *row, unsigned int lane)
+{
+	return (in->a32 ? (uint32_t)row[lane] : row[lane]) + (uint64_t)in->imm;
+}
+
+/*
+ * The common case: all lanes of the group in global or in shared memory, close together. What is to be added to their
+ * addresses comes back in *base; false: go lane by lane, which also finds the fault.
+ */
+static bool together(struct xctx *x, const struct xinsn *in, const uint64_t *row, uint32_t m, size_t bytes, bool write,
+		     uintptr_t *base)
+{
+	uint64_t lo = ~0ull, hi = 0, any = 0;
+
+	if (in->space != S_GLOBAL && in->space != S_SHARED && in->space != S_NONE && in->space != S_CONST)
+		return false;
+	for (; m; m &= m - 1) {
+		uint64_t a = address(in, row, (unsigned int)__builtin_ctz(m));
+
+		lo = a < lo ? a : lo;
+		hi = a > hi ? a : hi;
+		any |= a;
+	}
+	if (any & (bytes - 1))
+		return false;
+	if (in->space == S_SHARED) {
+		*base = (uintptr_t)x->b->shared;
+		return hi < x->b->shared_size && hi + bytes <= x->b->shared_size;
+	}
+	*base = 0;
+	if (hi - lo > 65536 || hi >> 47)
+		return false;
+	return exec_global_ok(x->b, lo, hi - lo + bytes, write);
+}
+
+static inline uint64_t load(const void *p, unsigned int type)
+{
+	switch (type) {
+	case T_U8: case T_B8: return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
+	case T_S8: return (uint64_t)(int64_t)(int8_t)__atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
+	case T_S16: return (uint64_t)(int64_t)(int16_t)__atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
+	case T_S32: return (uint64_t)(int64_t)(int32_t)__atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
+	case T_U16: case T_B16: case T_F16: case T_BF16: return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
+	case T_U64: case T_S64: case T_B64: case T_F64: return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
+	default: return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
+	}
+}
+
+static inline void store(void *p, unsigned int size, uint64_t v)
+{
+	switch (size) {
+	case 1: __atomic_store_n((uint8_t *)p, (uint8_t)v, __ATOMIC_RELAXED); break;
+	case 2: __atomic_store_n((uint16_t *)p, (uint16_t)v, __ATOMIC_RELAXED); break;
+	case 4: __atomic_store_n((uint32_t *)p, (uint32_t)v, __ATOMIC_RELAXED); break;
+	default: __atomic_store_n((uint64_t *)p, v, __ATOMIC_RELAXED);
+	}
+}
+
+static enum xresult x_ld(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	const uint64_t *row = src(x, in->o[0]);
+	size_t bytes = (size_t)in->size * in->n;
+	uintptr_t base;
+	unsigned int k;
+	uint8_t *p;
+
+	if (in->o[0] < 0) {
+		/* one address for all */
+		p = mem_ptr(x, in, (enum xspace)in->space, (unsigned int)__builtin_ctz(m), address(in, row, 0), bytes, bytes,
+			    false);
+		if (!p)
+			return X_FAULT;
+		for (k = 0; k < in->n; k++) {
+			uint64_t v = load(p + k * in->size, in->type), *d = dst(x, in->o[k + 1]);
+
+			FOR_LANES(m, d[i] = v);
+		}
+		return X_NEXT;
+	}
+	if (together(x, in, row, m, bytes, false, &base)) {
+		uint64_t at[LANES];
+
+		/* a destination may be the address */
+		FOR_LANES(m, at[i] = base + address(in, row, i));
+		for (k = 0; k < in->n; k++) {
+			uint64_t *d = dst(x, in->o[k + 1]);
+			size_t off = (size_t)k * in->size;
+
+			if (in->size == 4 && in->type != T_S32)
+				FOR_LANES(m, d[i] = __atomic_load_n((const uint32_t *)(uintptr_t)(at[i] + off), __ATOMIC_RELAXED));
+			else
+				FOR_LANES(m, d[i] = load((const void *)(uintptr_t)(at[i] + off), in->type));
+		}
+		return X_NEXT;
+	}
+	for (; m; m &= m - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(m);
+
+		p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes, bytes, false);
+		if (!p)
+			return X_FAULT;
+		for (k = 0; k < in->n; k++)
+			dst(x, in->o[k + 1])[i] = load(p + k * in->size, in->type);
+	}
+	return X_NEXT;
+}
+
+static enum xresult x_st(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	const uint64_t *row = src(x, in->o[0]);
+	size_t bytes = (size_t)in->size * in->n;
+	uintptr_t base;
+	unsigned int k;
+	uint8_t *p;
+
+	if (in->space == S_CONST)
+		return exec_fault(x, in, "store to constant memory");
+	if (in->sem & 1)
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (together(x, in, row, m, bytes, true, &base)) {
+		for (k = 0; k < in->n; k++) {
+			const uint64_t *v = src(x, in->o[k + 1]);
+			uintptr_t off = base + (uintptr_t)k * in->size;
+
+			if (in->size == 4)
+				FOR_LANES(m, __atomic_store_n((uint32_t *)(uintptr_t)(off + address(in, row, i)), (uint32_t)v[i],
+							      __ATOMIC_RELAXED));
+			else
+				FOR_LANES(m, store((void *)(uintptr_t)(off + address(in, row, i)), in->size, v[i]));
+		}
+		return X_NEXT;
+	}
+	for (; m; m &= m - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(m);
+
+		p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes, bytes, true);
+		if (!p)
+			return X_FAULT;
+		for (k = 0; k < in->n; k++)
+			store(p + k * in->size, in->size, src(x, in->o[k + 1])[i]);
+	}
+	return X_NEXT;
+}
+
+xfn *mem_ld_select(const struct xmods *md)
+{
+	return md->n_types == 1 && md->t[0] != T_PRED && md->t[0] != T_B128 ? x_ld : NULL;
+}
+
+xfn *mem_st_select(const struct xmods *md)
+{
+	return md->n_types == 1 && md->t[0] != T_PRED && md->t[0] != T_B128 && !(md->flags & F_SYNC) ? x_st : NULL;
+}
+
+/* cp.async is done at once: its group is complete before anyone can wait for it */
+static enum xresult x_cp(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	for (; m; m &= m - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(m);
+		uint32_t n = in->o[3] == NO_OPND ? in->size : (uint32_t)src(x, in->o[3])[i];
+		void *d, *s = NULL;
+
+		if (n > in->size)
+			return exec_fault(x, in, "copies %u of %u bytes", n, in->size);
+		d = mem_ptr(x, in, S_SHARED, i, address(in, src(x, in->o[0]), i), in->size, in->size, true);
+		if (d && n)
+			s = mem_ptr(x, in, S_GLOBAL, i, src(x, in->o[1])[i] + src(x, in->o[2])[i], n, in->size, false);
+		if (!d || (n && !s))
+			return X_FAULT;
+		memset(d, 0, in->size);
+		if (n)
+			memcpy(d, s, n);
+	}
+	return X_NEXT;
+}
+
+xfn *mem_cp_select(const struct xmods *md)
+{
+	return x_cp;
+}
+
+/* The value an atomic leaves, for those without a host instruction of their own */
+static uint64_t combine(const struct xinsn *in, uint64_t old, uint64_t b)
+{
+	enum xtype t = (enum xtype)in->type;
+	bool bf = t == T_BF16 || t == T_BF16X2;
+
+	switch (in->op) {
+	case A_AND: return old & b;
+	case A_OR: return old | b;
+	case A_XOR: return old ^ b;
+	case A_EXCH: return b;
+	case A_INC: return (uint32_t)old >= (uint32_t)b ? 0 : (uint32_t)old + 1;
+	case A_DEC: return !(uint32_t)old || (uint32_t)old > (uint32_t)b ? (uint32_t)b : (uint32_t)old - 1;
+	case A_MIN:
+	case A_MAX: {
+		bool less = t == T_S32 ? (int32_t)old < (int32_t)b : t == T_S64 ? (int64_t)old < (int64_t)b :
+			t == T_U32 ? (uint32_t)old < (uint32_t)b : old < b;
+
+		return less == (in->op == A_MIN) ? old : b;
+	}
+	default:
+		break;
+	}
+	switch (t) {
+	case T_F32:
+		return f32_bits(as_f32(old) + as_f32(b));
+	case T_F64:
+		return f64_bits(as_f64(old) + as_f64(b));
+	case T_F16:
+	case T_BF16:
+		return half_from_f64(half_to_f64((uint16_t)old, bf) + half_to_f64((uint16_t)b, bf), bf, R_RN);
+	case T_F16X2:
+	case T_BF16X2:
+		return half_from_f64(half_to_f64((uint16_t)old, bf) + half_to_f64((uint16_t)b, bf), bf, R_RN) |
+		       (uint32_t)half_from_f64(half_to_f64((uint16_t)(old >> 16), bf) + half_to_f64((uint16_t)(b >> 16), bf),
+					       bf, R_RN) << 16;
+	default:
+		return old + b;
+	}
+}
+
+#define ATOMIC(T) \
+static uint64_t atomic_##T(const struct xinsn *in, void *p, uint64_t b, uint64_t c) \
+{ \
+	T old, new; \
+	switch (in->op) { \
+	case A_CAS: \
+		old = (T)b; \
+		__atomic_compare_exchange_n((T *)p, &old, (T)c, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		return old; \
+	case A_EXCH: return __atomic_exchange_n((T *)p, (T)b, __ATOMIC_SEQ_CST); \
+	case A_ADD: \
+		if (!xtype_float((enum xtype)in->type)) \
+			return __atomic_fetch_add((T *)p, (T)b, __ATOMIC_SEQ_CST); \
+		break; \
+	} \
+	old = __atomic_load_n((T *)p, __ATOMIC_RELAXED); \
+	do \
+		new = (T)combine(in, old, b); \
+	while (!__atomic_compare_exchange_n((T *)p, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
+	return old; \
+}
+ATOMIC(uint16_t)
+ATOMIC(uint32_t)
+ATOMIC(uint64_t)
+
+static enum xresult atom(struct xctx *x, const struct xinsn *in, uint32_t m, bool result)
+{
+	const uint64_t *row = src(x, in->o[0]), *B = src(x, in->o[1]), *C = src(x, in->o[2]);
+
+	for (; m; m &= m - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(m);
+		void *p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), in->size, in->size, true);
+		uint64_t b = B[i], c = C[i], old;
+
+		if (!p)
+			return X_FAULT;
+		old = in->size == 2 ? atomic_uint16_t(in, p, b, c) : in->size == 4 ? atomic_uint32_t(in, p, b, c) :
+			atomic_uint64_t(in, p, b, c);
+		if (result)
+			dst(x, in->o[3])[i] = old;
+	}
+	return X_NEXT;
+}
+
+static enum xresult x_atom(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	return atom(x, in, m, true);
+}
+
+static enum xresult x_red(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	return atom(x, in, m, false);
+}
+
+xfn *mem_atom_select(const struct xmods *md, bool red)
+{
+	enum xtype t = md->t[0];
+	unsigned int size = xtype_size(t);
+	bool bits = t == T_B32 || t == T_B64, ok, is_int = t == T_U32 || t == T_S32 || t == T_U64 || t == T_S64;
+
+	if (md->space == S_LOCAL || md->space == S_PARAM || md->space == S_CONST)
+		return NULL;
+	switch (md->op) {
+	case A_AND: case A_OR: case A_XOR: ok = bits; break;
+	case A_EXCH: ok = !red && (bits || (xtype_int(t) && size >= 4) || t == T_F32 || t == T_F64); break;
+	case A_CAS: ok = !red && (bits || t == T_B16 || (xtype_int(t) && size >= 4)); break;
+	case A_INC: case A_DEC: ok = t == T_U32; break;
+	case A_MIN: case A_MAX: ok = is_int; break;
+	case A_ADD: ok = is_int || xtype_float(t); break;
+	default: ok = false;
+	}
+	if (!ok || t == T_TF32)
+		return NULL;
+	return red ? x_red : x_atom;
+}
+
+static enum xresult x_cvta_shared(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	uint64_t *d = dst(x, in->o[0]);
+	const uint64_t *a = src(x, in->o[1]);
+
+	FOR_LANES(m, d[i] = WIN_OFFSET(a[i]) | WIN_SHARED);
+	return X_NEXT;
+}
+
+static enum xresult x_cvta_to_shared(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	uint64_t *d = dst(x, in->o[0]);
+	const uint64_t *a = src(x, in->o[1]);
+
+	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_SHARED) ? WIN_OFFSET(a[i]) : a[i]);
+	return X_NEXT;
+}
+
+/* Only shared addresses differ from generic ones: local and parameter addresses carry their window always */
+xfn *mem_cvta_select(const struct xmods *md)
+{
+	if (md->n_types != 1 || md->t[0] != T_U64 || md->space == S_NONE)
+		return NULL;
+	if (md->space == S_SHARED)
+		return md->flags & F_TO ? x_cvta_to_shared : x_cvta_shared;
+	return x_mov;
+}
+
+enum xresult x_isspacep(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	const uint64_t *a = src(x, in->o[1]);
+	uint32_t r = 0, k;
+
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		bool is;
+
+		switch (in->space) {
+		case S_SHARED: is = IN_WIN(a[i], WIN_SHARED); break;
+		case S_LOCAL: is = IN_WIN(a[i], WIN_LOCAL); break;
+		case S_PARAM: is = IN_WIN(a[i], WIN_PARAM); break;
+		case S_CONST: is = false; break;
+		default: is = !(a[i] >> 47);
+		}
+		r |= (uint32_t)is << i;
+	}
+	pred_set(x, in->p[0], m, r);
+	return X_NEXT;
+}
+
+enum xresult x_fence(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return X_NEXT;
+}
+
+enum xresult x_prefetch(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	return X_NEXT;
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Barriers of the block, and instructions that the lanes of a warp do together.
+ *
+ * A barrier counts warps: a thread that comes to it waits for all threads of its warp that have not exited, then the
+ * warp has arrived. A barrier without a count waits for all warps; those that have exited count. Lanes that wait keep
+ * their pc at the instruction, so each finds its own operands when it is released.
+ */
+#include <stdio.h>
+#include "exec_priv.h"
+
+bool vgpu_strict;
+
+static const struct xinsn *at(const struct vgpu_block *b, const struct xwarp *w, unsigned int lane)
+{
+	return &b->k->code[w->pc[lane]];
+}
+
+static uint64_t lane_src(const struct vgpu_block *b, const struct xwarp *w, unsigned int lane, int32_t o)
+{
+	return o >= 0 ? w->rows[w->row[lane] + (uint32_t)o][lane] : b->k->pool[~o][lane];
+}
+
+static bool lane_pred(const struct xwarp *w, unsigned int lane, int32_t p)
+{
+	bool v;
+
+	if (p < 0)
+		return p == P_TRUE;
+	v = w->preds[w->row[lane] + ((uint32_t)p >> 1)] >> lane & 1;
+	return p & 1 ? !v : v;
+}
+
+static void lane_dst(struct xwarp *w, unsigned int lane, int32_t o, uint64_t v)
+{
+	w->rows[w->row[lane] + (uint32_t)o][lane] = v;
+}
+
+static void lane_pred_dst(struct xwarp *w, unsigned int lane, int32_t p, bool v)
+{
+	uint32_t *to;
+
+	if (p < 0)
+		return;
+	to = &w->preds[w->row[lane] + ((uint32_t)p >> 1)];
+	*to = (*to & ~(1u << lane)) | (uint32_t)v << lane;
+}
+
+static void release(struct vgpu_block *b, unsigned int id)
+{
+	struct xbarrier *bar = &b->barriers[id];
+	unsigned int k;
+
+	for (k = 0; k < b->n_warps; k++) {
+		struct xwarp *w = &b->warps[k];
+		uint32_t m;
+
+		for (m = w->at_barrier & w->arrived; m; m &= m - 1) {
+			unsigned int i = (unsigned int)__builtin_ctz(m);
+			const struct xinsn *in = at(b, w, i);
+
+			if (w->barrier[i] != id)
+				continue;
+			if (in->fn == x_bar_red) {
+				if (in->op == A_POPC)
+					lane_dst(w, i, in->o[0], bar->popc);
+				else
+					lane_pred_dst(w, i, in->p[0], in->op == A_AND ? bar->and : bar->or);
+			}
+			w->pc[i]++;
+			w->at_barrier &= ~(1u << i);
+			w->arrived &= ~(1u << i);
+		}
+	}
+	memset(bar, 0, sizeof(*bar));
+}
+
+static void check_complete(struct vgpu_block *b, unsigned int id)
+{
+	struct xbarrier *bar = &b->barriers[id];
+	unsigned int exited = b->n_warps - b->live_warps;
+
+	if (bar->active && (bar->expected ? bar->arrived >= bar->expected : bar->arrived + exited >= b->n_warps))
+		release(b, id);
+}
+
+/* All threads of the warp that are left wait at one barrier: the warp arrives */
+static enum xresult try_arrive(struct xctx *x, struct xwarp *w)
+{
+	struct vgpu_block *b = x->b;
+	uint32_t m, k;
+	unsigned int first, id;
+	const struct xinsn *in;
+	struct xbarrier *bar;
+
+	m = w->at_barrier & ~w->arrived;
+	if (!w->live || m != w->live)
+		return X_NEXT;
+	first = (unsigned int)__builtin_ctz(m);
+	id = w->barrier[first];
+	in = at(b, w, first);
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		const struct xinsn *other = at(b, w, i);
+
+		if (w->barrier[i] != id)
+			return X_NEXT;
+		if (other->fn != in->fn || other->op != in->op || w->bar_count[i] != w->bar_count[first])
+			return exec_fault(x, other, "threads of warp %u meet at barrier %u with different instructions, other at line %u",
+					  w->id, id, in->line);
+		if (vgpu_strict && other != in && ((other->flags | in->flags) & F_ALIGNED))
+			return exec_fault(x, other, "threads of warp %u meet at different aligned barriers, other at line %u",
+					  w->id, in->line);
+	}
+	bar = &b->barriers[id];
+	if (!bar->active) {
+		bar->active = true;
+		bar->and = true;
+		bar->expected = w->bar_count[first] / LANES;
+	} else if (bar->expected != w->bar_count[first] / LANES) {
+		return exec_fault(x, in, "barrier %u waits for %u threads, warp %u asks for %u", id,
+				  bar->expected ? bar->expected * LANES : b->n_warps * LANES, w->id,
+				  w->bar_count[first] ? w->bar_count[first] : b->n_warps * LANES);
+	}
+	bar->arrived++;
+	bar->popc += (uint32_t)__builtin_popcount(w->bar_pred & m);
+	bar->and &= (w->bar_pred & m) == m;
+	bar->or |= (w->bar_pred & m) != 0;
+	if (in->fn == x_bar_arrive) {
+		for (k = m; k; k &= k - 1)
+			w->pc[__builtin_ctz(k)]++;
+		w->at_barrier &= ~m;
+	} else {
+		w->arrived |= m;
+	}
+	check_complete(b, id);
+	return X_RESCHED;
+}
+
+static enum xresult barrier(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	struct xwarp *w = x->w;
+	uint32_t k;
+
+	exec_lane_pcs(x, x->mask & ~m, x->pc + 1);
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		uint32_t id = (uint32_t)src(x, in->o[1])[i], count = in->o[2] == NO_OPND ? 0 : (uint32_t)src(x, in->o[2])[i];
+
+		if (id >= BARRIERS)
+			return exec_fault(x, in, "barrier %u, there are %d", id, BARRIERS);
+		if (in->o[2] != NO_OPND && (!count || count % LANES))
+			return exec_fault(x, in, "barrier for %u threads: not a multiple of %d", count, LANES);
+		if (count > x->b->n_warps * LANES)
+			return exec_fault(x, in, "barrier for %u threads of %u", count, x->b->n_threads);
+		w->barrier[i] = (uint8_t)id;
+		w->bar_count[i] = count;
+		w->pc[i] = x->pc;
+	}
+	if (in->fn == x_bar_red)
+		w->bar_pred = (w->bar_pred & ~m) | (pred(x, in->p[1]) & m);
+	w->at_barrier |= m;
+	return try_arrive(x, w) == X_FAULT ? X_FAULT : X_RESCHED;
+}
+
+enum xresult x_bar_sync(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	return barrier(x, in, m);
+}
+
+enum xresult x_bar_arrive(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	return barrier(x, in, m);
+}
+
+enum xresult x_bar_red(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	return barrier(x, in, m);
+}
+
+static void do_shfl(struct vgpu_block *b, struct xwarp *w, uint32_t m)
+{
+	uint64_t v[LANES], r[LANES];
+	bool p[LANES];
+	uint32_t k;
+
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+
+		v[i] = lane_src(b, w, i, at(b, w, i)->o[1]);
+	}
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		const struct xinsn *in = at(b, w, i);
+		uint32_t bv = (uint32_t)lane_src(b, w, i, in->o[2]) & 31, c = (uint32_t)lane_src(b, w, i, in->o[3]);
+		uint32_t seg = c >> 8 & 31, clamp = c & 31;
+		int last = (int)((i & seg) | (clamp & ~seg)), least = (int)(i & seg), j;
+
+		switch (in->mode) {
+		case V_UP:
+			j = (int)i - (int)bv;
+			p[i] = j >= last;
+			break;
+		case V_DOWN:
+			j = (int)(i + bv);
+			p[i] = j <= last;
+			break;
+		case V_BFLY:
+			j = (int)(i ^ bv);
+			p[i] = j <= last;
+			break;
+		default:
+			j = least | (int)(bv & ~seg);
+			p[i] = j <= last;
+		}
+		/* from a lane that takes no part the value is undefined: it keeps its own */
+		r[i] = p[i] && (m >> j & 1) ? v[j] : v[i];
+	}
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+
+		lane_dst(w, i, at(b, w, i)->o[0], r[i]);
+		lane_pred_dst(w, i, at(b, w, i)->p[0], p[i]);
+	}
+}
+
+static void do_vote(struct vgpu_block *b, struct xwarp *w, uint32_t m)
+{
+	uint32_t k, yes = 0;
+
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+
+		yes |= (uint32_t)lane_pred(w, i, at(b, w, i)->p[1]) << i;
+	}
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		const struct xinsn *in = at(b, w, i);
+
+		switch (in->mode) {
+		case V_BALLOT: lane_dst(w, i, in->o[0], yes); break;
+		case V_ALL: lane_pred_dst(w, i, in->p[0], yes == m); break;
+		case V_ANY: lane_pred_dst(w, i, in->p[0], yes != 0); break;
+		default: lane_pred_dst(w, i, in->p[0], !yes || yes == m);
+		}
+	}
+}
+
+static void do_match(struct vgpu_block *b, struct xwarp *w, uint32_t m)
+{
+	uint64_t v[LANES];
+	uint32_t k, n;
+
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		const struct xinsn *in = at(b, w, i);
+
+		v[i] = lane_src(b, w, i, in->o[1]);
+		if (in->size == 4)
+			v[i] = (uint32_t)v[i];
+	}
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		const struct xinsn *in = at(b, w, i);
+		uint32_t same = 0;
+
+		for (n = m; n; n &= n - 1)
+			same |= (uint32_t)(v[__builtin_ctz(n)] == v[i]) << __builtin_ctz(n);
+		if (in->mode == V_ALL) {
+			lane_dst(w, i, in->o[0], same == m ? m : 0);
+			lane_pred_dst(w, i, in->p[0], same == m);
+		} else {
+			lane_dst(w, i, in->o[0], same);
+		}
+	}
+}
+
+static void do_redux(struct vgpu_block *b, struct xwarp *w, uint32_t m)
+{
+	uint32_t k, r = 0;
+	bool first = true;
+
+	for (k = m; k; k &= k - 1, first = false) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		const struct xinsn *in = at(b, w, i);
+		uint32_t v = (uint32_t)lane_src(b, w, i, in->o[1]);
+		bool less = in->type == T_S32 ? (int32_t)v < (int32_t)r : v < r;
+
+		if (first)
+			r = v;
+		else if (in->op == A_ADD)
+			r += v;
+		else if (in->op == A_AND)
+			r &= v;
+		else if (in->op == A_OR)
+			r |= v;
+		else if (in->op == A_XOR)
+			r ^= v;
+		else if (less == (in->op == A_MIN))
+			r = v;
+	}
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+
+		lane_dst(w, i, at(b, w, i)->o[0], r);
+	}
+}
+
+static void do_elect(struct vgpu_block *b, struct xwarp *w, uint32_t m)
+{
+	uint32_t k, leader = (uint32_t)__builtin_ctz(m);
+
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+
+		lane_dst(w, i, at(b, w, i)->o[0], leader);
+		lane_pred_dst(w, i, at(b, w, i)->p[0], i == leader);
+	}
+}
+
+static void perform(struct vgpu_block *b, struct xwarp *w, xfn *fn, uint32_t m)
+{
+	if (fn == x_shfl)
+		do_shfl(b, w, m);
+	else if (fn == x_vote)
+		do_vote(b, w, m);
+	else if (fn == x_match)
+		do_match(b, w, m);
+	else if (fn == x_redux)
+		do_redux(b, w, m);
+	else if (fn == x_elect)
+		do_elect(b, w, m);
+}
+
+/* Lanes that wait for each other and are all there now go on; they may stand at different instructions of one kind */
+static void try_unpark(struct vgpu_block *b, struct xwarp *w)
+{
+	uint32_t todo = w->parked, k;
+
+	while (todo) {
+		unsigned int i = (unsigned int)__builtin_ctz(todo);
+		const struct xinsn *in = at(b, w, i);
+		uint32_t need = w->park_mask[i] & w->live;
+		bool all = (need & ~w->parked) == 0;
+
+		todo &= ~(1u << i);
+		for (k = need; all && k; k &= k - 1) {
+			unsigned int j = (unsigned int)__builtin_ctz(k);
+			const struct xinsn *other = at(b, w, j);
+
+			all = other->fn == in->fn && other->mode == in->mode && other->op == in->op &&
+				w->park_mask[j] == w->park_mask[i];
+		}
+		if (!all)
+			continue;
+		perform(b, w, in->fn, need);
+		for (k = need; k; k &= k - 1)
+			w->pc[__builtin_ctz(k)]++;
+		w->parked &= ~need;
+		todo &= ~need;
+	}
+}
+
+static enum xresult together(struct xctx *x, const struct xinsn *in, uint32_t m, int32_t mask_opnd)
+{
+	struct xwarp *w = x->w;
+	const uint64_t *masks = src(x, mask_opnd);
+	uint32_t k, same = (uint32_t)masks[__builtin_ctz(m)];
+	bool uniform = true;
+
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		uint32_t mask = (uint32_t)masks[i];
+
+		if (!(mask >> i & 1))
+			return exec_fault(x, in, "thread %u is not in its own member mask 0x%x", w->id * LANES + i, mask);
+		uniform &= mask == same;
+		w->pc[i] = x->pc;
+		w->park_mask[i] = mask;
+	}
+	if (uniform && (same & w->live) == m) {
+		perform(x->b, w, in->fn, m);
+		return X_NEXT;
+	}
+	exec_lane_pcs(x, x->mask & ~m, x->pc + 1);
+	w->parked |= m;
+	try_unpark(x->b, w);
+	return X_RESCHED;
+}
+
+enum xresult x_shfl(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_vote(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_match(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_redux(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_elect(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_warp_sync(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[1]); }
+
+enum xresult x_activemask(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	uint64_t *d = dst(x, in->o[0]);
+
+	FOR_LANES(m, d[i] = m);
+	return X_NEXT;
+}
+
+enum xresult sync_exited(struct xctx *x)
+{
+	struct xwarp *w = x->w;
+	unsigned int id;
+
+	if (w->live) {
+		try_unpark(x->b, w);
+		return try_arrive(x, w);
+	}
+	x->b->live_warps--;
+	for (id = 0; id < BARRIERS; id++)
+		check_complete(x->b, id);
+	return X_NEXT;
+}
+
+static int runs(char *buf, size_t size, const struct xwarp *w, uint32_t m)
+{
+	int n = 0;
+	unsigned int i, j;
+
+	for (i = 0; i < LANES; i = j + 1) {
+		for (j = i; j < LANES && m >> j & 1; j++)
+			;
+		if (j == i)
+			continue;
+		if (n + 24 > (int)size)
+			break;
+		n += snprintf(buf + n, size - (size_t)n, j - i > 1 ? "%s%u-%u" : "%s%u", n ? "," : "", w->id * LANES + i,
+			      w->id * LANES + j - 1);
+	}
+	return n;
+}
+
+/* Who waits where: one clause for each group of threads at one instruction */
+void sync_describe(struct vgpu_block *b, char *buf, size_t size)
+{
+	unsigned int k;
+	size_t n = 0;
+
+	buf[0] = 0;
+	for (k = 0; k < b->n_warps; k++) {
+		const struct xwarp *w = &b->warps[k];
+		uint32_t left = w->live;
+
+		while (left && n + 160 < size) {
+			unsigned int first = (unsigned int)__builtin_ctz(left), i;
+			const struct xinsn *in = at(b, w, first);
+			uint32_t m = 0;
+			char who[64];
+
+			for (i = 0; i < LANES; i++)
+				if (left >> i & 1 && w->pc[i] == w->pc[first])
+					m |= 1u << i;
+			left &= ~m;
+			runs(who, sizeof(who), w, m);
+			n += (size_t)snprintf(buf + n, size - n, "%sthreads %s at line %u (%s", n ? "; " : "", who, in->line,
+					      in->src ? in->src->name : "ret");
+			if (w->at_barrier >> first & 1)
+				n += (size_t)snprintf(buf + n, size - n, ", barrier %u%s)", w->barrier[first],
+						      w->arrived >> first & 1 ? "" : ", its warp has not arrived");
+			else
+				n += (size_t)snprintf(buf + n, size - n, ", lanes 0x%x)", w->park_mask[first]);
+		}
+	}
+}
