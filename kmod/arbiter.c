@@ -22,20 +22,21 @@ static const u32 event_of[] = {
 	[GSC_GROW] = GSCHED_EVENT_GROW,
 };
 
-/* The GPU and the process read the word at any time */
 void gsched_store_window(struct gsched_client *client, u32 slot, u64 window)
 {
 	struct gsched_arb_slot *to = &client->arb->slot[slot];
 
 	if (to->window == window)
 		return;
+	/* whole, and after whatever the decision rests on: the GPU reads it at any time */
 	smp_store_release(&to->window, window);
+	/* who sees the new number sees the new window */
 	smp_store_release(&to->generation, to->generation + 1);
 }
 
 /*
- * One event a slot: the newest window, and a type that is right for someone who knows nothing since the last read. A grant
- * not yet read stays one. A grow not yet read, then an evict that leaves more than was known, is a grow.
+ * One event a slot: the newest window, and a type that is right for someone who knows nothing since the last read. A
+ * grant not yet read stays one. A grow not yet read, then an evict that leaves more than was known, is a grow.
  */
 static void queue_event(struct gsched_client *client, const struct gsc_task *task, u32 type)
 {
@@ -87,6 +88,7 @@ static void set_lease(struct gsc_client *core, u32 lease)
 	smp_mb();
 	if (old == GSCHED_LEASE_FREE && lease != GSCHED_LEASE_FREE)
 		dev->scan = true;
+	client->stale = true;
 	dev->refresh = true;
 }
 
@@ -105,6 +107,7 @@ static void done(struct gsc_task *task)
 	client->ended++;
 	__clear_bit(task->slot, client->pending);
 	gsched_lease_forget(client, task->slot);
+	gsched_store_window(client, task->slot, gsched_lease_window(client));
 	client->dev->refresh = true;
 }
 
@@ -115,24 +118,27 @@ const struct gsc_ops gsched_core_ops = {
 	.done = done,
 };
 
-static void refresh_client(struct gsched_client *client, u32 top_priority)
+static void refresh_header(struct gsched_client *client, u32 top_priority)
 {
 	struct gsched_arb_header *header = &client->arb->header;
-	const struct gsched_device *dev = client->dev;
-	u64 leased = gsched_lease_window(client);
-	u32 slot;
+	const struct gsc_device *core = &client->dev->core;
 
-	WRITE_ONCE(header->mode, dev->core.mode);
-	WRITE_ONCE(header->sms, dev->core.sms);
+	WRITE_ONCE(header->mode, core->mode);
+	WRITE_ONCE(header->sms, core->sms);
 	WRITE_ONCE(header->contended, client->core.contended);
 	WRITE_ONCE(header->priority, client->core.group->priority);
 	WRITE_ONCE(header->top_priority, top_priority);
-	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
+}
+
+static void refresh_slots(struct gsched_client *client)
+{
+	u64 leased = gsched_lease_window(client);
+	u32 slot;
+
+	client->stale = false;
+	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		if (client->core.task[slot].state == GSC_TASK_NONE)
 			gsched_store_window(client, slot, leased);
-		else if (client->core.task[slot].state == GSC_TASK_WAITING)
-			gsched_store_window(client, slot, 0);
-	}
 }
 
 static void refresh(struct gsched_device *dev)
@@ -142,8 +148,15 @@ static void refresh(struct gsched_device *dev)
 
 	list_for_each_entry(core, &dev->core.clients, node)
 		top = max(top, core->group->priority);
-	list_for_each_entry(core, &dev->core.clients, node)
-		refresh_client(gsched_client_of(core), top);
+	list_for_each_entry(core, &dev->core.clients, node) {
+		struct gsched_client *client = gsched_client_of(core);
+
+		refresh_header(client, top);
+		if (dev->refresh_slots || client->stale)
+			refresh_slots(client);
+	}
+	dev->refresh = false;
+	dev->refresh_slots = false;
 }
 
 static void program_timer(struct gsched_device *dev, u64 now)
@@ -187,10 +200,8 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 		dev->scan = false;
 		gsched_lease_adopt(dev, false, now);
 	}
-	if (dev->refresh) {
-		dev->refresh = false;
+	if (dev->refresh || dev->refresh_slots)
 		refresh(dev);
-	}
 	program_timer(dev, now);
 	WARN_ON_ONCE(IS_ENABLED(CONFIG_PROVE_LOCKING) && gsc_check(&dev->core));
 	spin_unlock_bh(&dev->lock);

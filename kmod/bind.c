@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which group a process belongs to: the one bound to it or to its nearest bound ancestor (procs), else the one bound to the
- * deepest cgroup v2 subtree that the process is in (cgroup), else the root group.
+ * Which group a process belongs to: the one bound to it or to its nearest bound ancestor (procs), else the one bound to
+ * the deepest cgroup v2 subtree that the process is in (cgroup), else the root group.
  */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
@@ -103,7 +103,7 @@ void gsched_bind_apply(struct gsched_device *dev, u64 now)
 		if (group != core->group)
 			gsc_client_move(core, group, now);
 	}
-	dev->refresh = true;
+	dev->refresh_slots = true;
 }
 
 /* Forget the processes that are gone */

@@ -57,6 +57,7 @@ static int enter_core(struct gsched_client *client, u32 flags)
 		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), flags, now);
 	if (!ret) {
 		client->plain = !pid_is_taken(client);
+		client->stale = true;
 		dev->refresh = true;
 	}
 	gsched_unlock(dev, now);
@@ -116,6 +117,7 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 	req->sms = dev->core.sms;
 	req->mode = dev->core.mode;
 	req->priority = client->core.group->priority;
+	/* all that the client consists of is there: pairs with gsched_client_live() */
 	smp_store_release(&client->attached, true);
 	spin_unlock_bh(&dev->lock);
 	return 0;
@@ -190,8 +192,9 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 	if (!ret) {
 		req->window = client->core.task[slot].window;
 		client->told[slot] = GSCHED_WINDOW_LIMIT(req->window);
-	} else {
+	} else if (ret == -EAGAIN) {
 		client->told[slot] = 0;
+		gsched_store_window(client, slot, 0);
 	}
 	return ret;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/kernel/config/gsched/<device>/: the quota groups. A device's directory is its root group; mkdir makes a group below,
- * rmdir drops one: its processes then belong to whatever group is still bound to them, the root at last.
+ * /sys/kernel/config/gsched/<device>/: the quota groups. A device's directory is its root group; mkdir makes a group
+ * below, rmdir drops one: its processes then belong to whatever group is still bound to them, the root at last.
  *
  * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's.
  */
@@ -24,6 +24,8 @@ static ssize_t file_show(struct config_item *item, enum gsc_file file, char *pag
 	u64 now = gsched_lock(group->dev);
 	int len;
 
+	/* charges what runs, so that the numbers are of this moment */
+	gsc_tick(&group->dev->core, now);
 	len = gsc_group_show(group->core, file, page, PAGE_SIZE);
 	gsched_unlock(group->dev, now);
 	return len;
@@ -42,7 +44,7 @@ static ssize_t file_store(struct config_item *item, enum gsc_file file, const ch
 	/* a quota binds what runs under a lease, too */
 	gsched_lease_adopt(dev, true, now);
 	ret = gsc_group_store(group->core, file, page, now);
-	dev->refresh = true;
+	dev->refresh_slots = true;
 	gsched_unlock(dev, now);
 	return ret ?: count;
 }

@@ -61,7 +61,8 @@ struct gsched_group {
  * @adopted: tasks that the arbiter found by itself, see lease.c (lock)
  * @dying: no more attach and mkdir (lock)
  * @scan: a FREE lease was withdrawn: look for launches made under it (lock)
- * @refresh: quotas, leases or clients changed: rewrite headers and empty slots (lock)
+ * @refresh: activity changed: rewrite the headers (lock)
+ * @refresh_slots: quotas changed: rewrite the empty slots, too (lock)
  * @groups: every gsched_group (lock)
  * @bindings: struct gsched_binding, bind.c (lock)
  * @node: in the device table (gsched_devices_mutex)
@@ -80,6 +81,7 @@ struct gsched_device {
 	bool dying;
 	bool scan;
 	bool refresh;
+	bool refresh_slots;
 	struct list_head groups;
 	struct list_head bindings;
 	struct list_head node;
@@ -103,6 +105,7 @@ struct gsched_device {
  * @cl: client's page, written by the client and its GPU: hints
  * @wait: poll, read and waiting submitters
  * @plain: tasks/ directory is named by the pid alone (lock)
+ * @stale: the lease changed: rewrite the empty slots (lock)
  * @quiet: slots with a submit under way, which itself tells of the grant: no event (lock)
  * @adopted: slots whose task the arbiter found by itself (lock)
  * @known: last task of each slot that the core was told of (lock)
@@ -126,6 +129,7 @@ struct gsched_client {
 	struct gsched_cl_page *cl;
 	wait_queue_head_t wait;
 	bool plain;
+	bool stale;
 	DECLARE_BITMAP(quiet, GSCHED_SLOTS);
 	DECLARE_BITMAP(adopted, GSCHED_SLOTS);
 	u32 known[GSCHED_SLOTS];
@@ -146,9 +150,9 @@ static inline struct gsched_device *gsched_device_of(struct gsc_device *core)
 	return container_of(core, struct gsched_device, core);
 }
 
-/* Is the client attached? Pairs with the release in gsched_client_attach(). */
 static inline bool gsched_client_live(const struct gsched_client *client)
 {
+	/* pairs with the release in attach(): who sees it attached may use dev and the pages */
 	return smp_load_acquire(&client->attached);
 }
 

@@ -60,6 +60,10 @@ build/test/kmod/%: selftests/kmod/%.c selftests/kmod/common.h selftests/kmod/pin
 	$(CC) $(CSTD) -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Iuapi \
 		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests -static -pthread $< -o $@
 
+.PHONY: kmod-tests
+kmod-tests: $(KMOD_TESTS)
+	@echo $(KMOD_TESTS)
+
 # One test a kernel: all of them in one guest
 KMOD_QEMU_TESTS := $(foreach r,$(KMOD_RELEASES),build/test/qemu-kmod-$(r))
 $(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko build/kmod/%/pin/gsched_pin.ko
@@ -81,4 +85,4 @@ lint-sparse: $(KMOD_MODULES)
 KMOD_CHECKPATCH := $(wildcard kmod/*.[ch] kmod/core/*.[ch] selftests/kmod/pin/*.[ch])
 lint-checkpatch: $(KMOD_HARNESS)
 	perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=120 \
-		--ignore FILE_PATH_CHANGES,SPDX_LICENSE_TAG,LINUX_VERSION_CODE -f $(KMOD_CHECKPATCH)
+		--ignore MACRO_ARG_REUSE,UNCOMMENTED_DEFINITION,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT -f $(KMOD_CHECKPATCH)

@@ -11,7 +11,7 @@
 #include "internal.h"
 
 #define HINT_NS_MAX	(3600ULL * NSEC_PER_SEC)
-#define HINT_BLOCKS_MAX	(1ULL << 40)
+#define HINT_BLOCKS_MAX	BIT_ULL(40)
 
 /* What a leased launch may use: everything up to the smallest max above the client */
 u64 gsched_lease_window(const struct gsched_client *client)
@@ -95,6 +95,8 @@ static void adopt(struct gsched_client *client, u32 slot, u64 now)
 	if (ret && ret != -EAGAIN)
 		return;
 	client->known[slot] = seq;
+	if (ret)
+		gsched_store_window(client, slot, 0);
 	__set_bit(slot, client->adopted);
 	client->dev->adopted++;
 	client->dev->refresh = true;

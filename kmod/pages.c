@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The two mappings of a client. Ordinary pages, each with a reference count of its own, inserted one by one: drivers pin
- * them for long (FOLL_LONGTERM), which a PFN map would not allow, and a pin that outlives the file keeps its page.
+ * The two mappings of a client. Ordinary pages, each with a reference count of its own, inserted one by one: drivers
+ * pin them for long (FOLL_LONGTERM), which a PFN map would not allow, and a pin that outlives the file keeps its page.
  */
 #include <linux/build_bug.h>
 #include <linux/gfp.h>
@@ -11,7 +11,7 @@
 #include "internal.h"
 
 #define ARB_OFFSET	0UL
-#define CL_OFFSET	(1UL << 20)
+#define CL_OFFSET	BIT(20)
 
 static_assert(sizeof(struct gsched_arb_header) == 4096);
 static_assert(sizeof(struct gsched_arb_slot) == 64);

@@ -65,7 +65,7 @@ static ssize_t mode_store(struct device *kdev, struct device_attribute *attr, co
 	now = gsched_lock(dev);
 	gsched_lease_adopt(dev, true, now);
 	ret = gsc_device_set_mode(&dev->core, mode, now);
-	dev->refresh = true;
+	dev->refresh_slots = true;
 	gsched_unlock(dev, now);
 	return ret ?: count;
 }
@@ -100,7 +100,7 @@ static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, 
 		return -EINVAL;
 	now = gsched_lock(dev);
 	ret = gsc_device_set_policy(&dev->core, strim(name), now);
-	dev->refresh = true;
+	dev->refresh_slots = true;
 	gsched_unlock(dev, now);
 	return ret ?: count;
 }
@@ -189,8 +189,8 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 #define SLOT_LINE_MAX	96
 
 /*
- * One line a used slot: slot seq tier blocks base limit seen launched left. The first six as the arbiter knows them, the
- * rest as client and GPU report. A launch under a lease has the lease's window. Cut at a page, at the end of a line.
+ * One line a used slot: slot seq tier blocks base limit seen launched left. The first six as the arbiter knows them,
+ * the rest as client and GPU report. A launch under a lease has the window of the lease. Cut at a page, after a line.
  */
 static int slot_emit(const struct gsched_client *client, u32 slot, char *page, int len)
 {

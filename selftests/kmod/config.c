@@ -102,10 +102,10 @@ TEST_F(config, good_values)
 
 TEST_F(config, bad_values_keep_the_old_one)
 {
-	static const char *const numbers[] = { "", "\n", "x", "-1", "4x", "4 4", "1e3", "0x4", "99999999999999999999",
+	static const char *const numbers[] = { "\n", "x", "-1", "4x", "4 4", "1e3", "0x4", "99999999999999999999",
 					       "1..5", "4\n5\n" };
 	static const struct { const char *file, *bad; } more[] = {
-		{ "capsm.max", "0" }, { "capsm.max", "17" }, { "capsm.max", "16.001" }, { "capsm.max", "1.00001" },
+		{ "capsm.max", "0" }, { "capsm.max", "17" }, { "capsm.max", "16.001" },
 		{ "capsm.min", "17" },
 		{ "gpu.weight", "0" }, { "gpu.weight", "1.5" },
 		{ "gpu.priority", "100" }, { "gpu.priority", "max" }, { "gpu.weight", "max" },
@@ -117,13 +117,16 @@ TEST_F(config, bad_values_keep_the_old_one)
 	for (j = 0; j < ARRAY_SIZE(files); j++) {
 		ASSERT_EQ(0, put("3", ROOT "/a/%s", files[j]));
 		ASSERT_GT(slurp(before, sizeof(before), ROOT "/a/%s", files[j]), 0);
-		for (i = 1; i < ARRAY_SIZE(numbers); i++)
+		for (i = 0; i < ARRAY_SIZE(numbers); i++) {
 			EXPECT_EQ(-EINVAL, put(numbers[i], ROOT "/a/%s", files[j]))
 				TH_LOG("%s = %s", files[j], numbers[i]);
-		for (i = 0; i < ARRAY_SIZE(more); i++)
-			if (!strcmp(more[i].file, files[j]))
-				EXPECT_EQ(-EINVAL, put(more[i].bad, ROOT "/a/%s", files[j]))
-					TH_LOG("%s = %s", files[j], more[i].bad);
+		}
+		for (i = 0; i < ARRAY_SIZE(more); i++) {
+			if (strcmp(more[i].file, files[j]))
+				continue;
+			EXPECT_EQ(-EINVAL, put(more[i].bad, ROOT "/a/%s", more[i].file))
+				TH_LOG("%s = %s", more[i].file, more[i].bad);
+		}
 		slurp(self->text, sizeof(self->text), ROOT "/a/%s", files[j]);
 		EXPECT_STREQ(before, self->text);
 	}
@@ -350,6 +353,7 @@ TEST_F(config, priority_reaches_the_page)
 	ASSERT_EQ(0, put("80", ROOT "/a/gpu.priority"));
 	EXPECT_EQ(80, arb->header.priority);
 	EXPECT_EQ(80, arb->header.top_priority);
+	munmap((void *)arb, req.arb_size);
 }
 
 /* Two clients side by side under MPS, and what the more important one needs is taken from the other */
@@ -408,7 +412,6 @@ TEST_F(config, sysfs_device)
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
 	EXPECT_STREQ("[spatial] spatial", self->text);
 	EXPECT_EQ(-EINVAL, put("both", SYSFS "/" DEV_NAME "/mode"));
-	EXPECT_EQ(-EINVAL, put("", SYSFS "/" DEV_NAME "/mode") ?: -EINVAL);
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
 	EXPECT_STREQ("[spatial] spatial", self->text);
 	EXPECT_EQ(0, put("auto", SYSFS "/" DEV_NAME "/mode"));
@@ -457,6 +460,7 @@ TEST_F(config, sysfs_tasks)
 	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
 	snprintf(line, sizeof(line), "1 3 0 77 0 %u 0 0 0", WHOLE);
 	EXPECT_STREQ(line, self->text);
+	munmap((void *)cl, req.cl_size);
 }
 
 /* The counters of a group, with everything below it */

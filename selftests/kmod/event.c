@@ -263,8 +263,11 @@ TEST_F(event, killed_while_a_child_has_the_descriptor)
 	EXPECT_EQ(-EAGAIN, submit(self->b, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	kill(pid, SIGKILL);
 	EXPECT_TRUE(next_event(self->b, &event));
+	/* it inherited the other descriptors, too: wait until it is gone, which the pipe tells */
 	kill(child, SIGKILL);
 	waitpid(pid, &status, 0);
+	close(fds[1]);
+	EXPECT_EQ(0, read(fds[0], &child, sizeof(child)));
 	EXPECT_EQ(0, complete(self->b, 0, 1));
 }
 

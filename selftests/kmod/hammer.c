@@ -165,14 +165,16 @@ TEST(everything_at_once)
 
 	ASSERT_GE(admin, 0);
 	ASSERT_EQ(0, attach(keep, 0));
-	for (i = 0; i < ARRAY_SIZE(body); i++)
+	for (i = 0; i < ARRAY_SIZE(body); i++) {
 		ASSERT_EQ(0, pthread_create(&thread[i], NULL, body[i], (void *)(uintptr_t)(i + 1)));
+	}
 	nanosleep(&pause_for, NULL);
 	stop = true;
 	for (i = 0; i < ARRAY_SIZE(body); i++)
 		pthread_join(thread[i], NULL);
-	for (i = 0; i < ARRAY_SIZE(rounds); i++)
-		EXPECT_GT(rounds[i], 0) TH_LOG("thread %u did nothing", i);
+	for (i = 0; i < ARRAY_SIZE(rounds); i++) {
+		EXPECT_GT(rounds[i], 0) TH_LOG("threads of kind %u did nothing", i);
+	}
 	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, %lu devices\n", rounds[0],
 	       rounds[1], rounds[2], rounds[3], rounds[4], rounds[5]);
 	fflush(stdout);
