@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The stand-in arbiter: one thread, poll over its connections. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "libgsched/transport.h"
+#include "arbiter.h"
+
+static void reply(int fd, const struct gsp_header *to, int err, const void *body, size_t size, const int *fds,
+		  unsigned int n)
+{
+	char buf[sizeof(struct gsp_header) + GSP_BODY_MAX];
+	struct gsp_header head = { .type = to->type, .cookie = to->cookie, .err = err };
+
+	memcpy(buf, &head, sizeof(head));
+	if (size)
+		memcpy(buf + sizeof(head), body, size);
+	gsched_socket_send(fd, buf, sizeof(head) + size, fds, n);
+}
+
+static int page_fd(const char *name, size_t size, bool read_only, void **map)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC), ro;
+	char path[64];
+
+	if (fd < 0 || ftruncate(fd, size))
+		abort();
+	*map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*map == MAP_FAILED)
+		abort();
+	if (!read_only)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ro = open(path, O_RDONLY | O_CLOEXEC);
+	close(fd);
+	return ro;
+}
+
+static int text_fd(const char *text)
+{
+	int fd = memfd_create("text", MFD_CLOEXEC);
+
+	if (write(fd, text, strlen(text)) < 0)
+		abort();
+	return fd;
+}
+
+static void attach(struct fake *f, int fd, const struct gsp_header *head, struct gsched_attach *req)
+{
+	int fds[2], i;
+
+	if (f->attach_err) {
+		reply(fd, head, f->attach_err, NULL, 0, NULL, 0);
+		return;
+	}
+	fds[0] = page_fd("arb", sizeof(*f->arb), true, (void **)&f->arb);
+	fds[1] = page_fd("cl", sizeof(*f->cl), false, (void **)&f->cl);
+	f->arb->header.sms = f->sms;
+	for (i = 0; i < GSCHED_SLOTS; i++)
+		f->arb->slot[i].window = GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
+	req->client_id = 7;
+	req->arb_size = sizeof(*f->arb);
+	req->cl_size = sizeof(*f->cl);
+	req->sms = f->sms;
+	req->mode = GSCHED_MODE_SPATIAL;
+	f->conn = fd;
+	f->attached_count++;
+	reply(fd, head, 0, req, sizeof(*req), fds, 2);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void grant(struct fake *f, int fd, const struct gsp_header *head, struct gsched_submit *req)
+{
+	uint64_t window = f->window ? f->window : GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
+	unsigned int i;
+
+	for (i = 0; i < f->events_before_reply; i++) {
+		struct {
+			struct gsp_header head;
+			struct gsched_event ev;
+		} msg = {
+			.head = { .type = GSP_EVENT },
+			.ev = { .type = GSCHED_EVENT_EVICT, .slot = i, .seq = 100 + i, .window = i },
+		};
+
+		gsched_socket_send(fd, &msg, sizeof(msg), NULL, 0);
+	}
+	req->window = window;
+	if (f->arb && req->slot < GSCHED_SLOTS)
+		__atomic_store_n(&f->arb->slot[req->slot].window, window, __ATOMIC_RELEASE);
+	reply(fd, head, f->submit_err, req, sizeof(*req), NULL, 0);
+}
+
+static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsigned int n_fds)
+{
+	struct gsp_header *head = (void *)buf;
+	void *body = head + 1;
+
+	if (len < sizeof(*head))
+		return;
+	f->last_type = head->type;
+	switch (head->type) {
+	case GSP_ATTACH:
+		attach(f, fd, head, body);
+		break;
+	case GSP_SUBMIT:
+		f->last_submit = *(struct gsched_submit *)body;
+		if (head->flags & GSP_FLAG_ASYNC) {
+			f->async_submits++;
+			break;
+		}
+		f->submits++;
+		if (f->hold_grants) {
+			f->holding = true;
+			f->held_cookie = head->cookie;
+			f->held = *(struct gsched_submit *)body;
+		} else {
+			grant(f, fd, head, body);
+		}
+		break;
+	case GSP_COMPLETE:
+		f->last_complete = *(struct gsched_complete *)body;
+		f->completes++;
+		f->cancels += f->last_complete.flags == GSCHED_COMPLETE_CANCEL;
+		break;
+	case GSP_REWRITE: {
+		int out[2] = { text_fd("the twins"), text_fd("{\"description\": true}") };
+
+		f->rewrites++;
+		if (f->rewrite_err)
+			reply(fd, head, f->rewrite_err, NULL, 0, out + 1, 1);
+		else
+			reply(fd, head, 0, NULL, 0, out, 2);
+		close(out[0]);
+		close(out[1]);
+		break;
+	}
+	case GSP_STATUS: {
+		int out = text_fd("{\"backend\": \"daemon\"}");
+
+		reply(fd, head, 0, NULL, 0, &out, 1);
+		close(out);
+		break;
+	}
+	default:
+		f->last_group = *(struct gsp_group *)body;
+		if (head->type == GSP_GROUP_DELETE)
+			reply(fd, head, EBUSY, NULL, 0, NULL, 0);
+		else if (head->type == GSP_GROUP_GET) {
+			strcpy(f->last_group.value, "42\n");
+			reply(fd, head, 0, &f->last_group, sizeof(f->last_group), NULL, 0);
+		} else
+			reply(fd, head, 0, body, len - sizeof(*head), NULL, 0);
+	}
+	while (n_fds)
+		close(fds[--n_fds]);
+	pthread_cond_broadcast(&f->changed);
+}
+
+static void *run(void *arg)
+{
+	_Alignas(8) char buf[sizeof(struct gsp_header) + GSP_BODY_MAX];
+	struct fake *f = arg;
+	unsigned int i, n;
+
+	for (;;) {
+		struct pollfd p[17] = { { .fd = f->listen_fd, .events = POLLIN } };
+
+		pthread_mutex_lock(&f->lock);
+		if (f->stop) {
+			pthread_mutex_unlock(&f->lock);
+			return NULL;
+		}
+		n = f->n_conns;
+		for (i = 0; i < n; i++)
+			p[i + 1] = (struct pollfd){ .fd = f->conns[i], .events = POLLIN };
+		pthread_mutex_unlock(&f->lock);
+		if (poll(p, n + 1, 20) <= 0)
+			continue;
+		pthread_mutex_lock(&f->lock);
+		if (p[0].revents && f->n_conns < 16)
+			f->conns[f->n_conns++] = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+		for (i = n; i-- > 0;) {
+			unsigned int n_fds = GSP_MAX_FDS;
+			int fds[GSP_MAX_FDS];
+			long len;
+
+			if (!p[i + 1].revents)
+				continue;
+			len = gsched_socket_recv(f->conns[i], buf, sizeof(buf), fds, &n_fds, MSG_DONTWAIT);
+			if (len > 0) {
+				serve(f, f->conns[i], buf, len, fds, n_fds);
+			} else if (!len || errno != EAGAIN) {
+				close(f->conns[i]);
+				if (f->conn == f->conns[i]) {
+					f->conn = -1;
+					f->detached++;
+				}
+				f->conns[i] = f->conns[--f->n_conns];
+				pthread_cond_broadcast(&f->changed);
+			}
+		}
+		pthread_mutex_unlock(&f->lock);
+	}
+}
+
+void fake_start(struct fake *f)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS };
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->changed, NULL);
+	strcpy(f->dir, "/tmp/gsched-test-XXXXXX");
+	if (!mkdtemp(f->dir))
+		abort();
+	snprintf(f->path, sizeof(f->path), "%s/sock", f->dir);
+	strcpy(addr.sun_path, f->path);
+	f->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(f->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(f->listen_fd, 16) ||
+	    pthread_create(&f->thread, NULL, run, f))
+		abort();
+	setenv("GSCHED_SOCKET", f->path, 1);
+	setenv("GSCHED_BACKEND", "daemon", 1);
+}
+
+void fake_stop(struct fake *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->stop = true;
+	pthread_mutex_unlock(&f->lock);
+	pthread_join(f->thread, NULL);
+	while (f->n_conns)
+		close(f->conns[--f->n_conns]);
+	close(f->listen_fd);
+	unlink(f->path);
+	rmdir(f->dir);
+}
+
+void fake_grant(struct fake *f)
+{
+	struct gsp_header head = { .type = GSP_SUBMIT };
+
+	pthread_mutex_lock(&f->lock);
+	head.cookie = f->held_cookie;
+	f->holding = false;
+	grant(f, f->conn, &head, &f->held);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window)
+{
+	struct {
+		struct gsp_header head;
+		struct gsched_event ev;
+	} msg = {
+		.head = { .type = GSP_EVENT },
+		.ev = { .type = type, .slot = slot, .seq = seq, .window = window },
+	};
+
+	pthread_mutex_lock(&f->lock);
+	gsched_socket_send(f->conn, &msg, sizeof(msg), NULL, 0);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void fake_window(struct fake *f, uint32_t slot, uint64_t window)
+{
+	__atomic_store_n(&f->arb->slot[slot].window, window, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&f->arb->slot[slot].generation, 1, __ATOMIC_RELEASE);
+}
+
+bool fake_wait(struct fake *f, const unsigned int *counter, unsigned int n)
+{
+	struct timespec ts;
+	bool there;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += 10;
+	pthread_mutex_lock(&f->lock);
+	while (*counter < n)
+		if (pthread_cond_timedwait(&f->changed, &f->lock, &ts))
+			break;
+	there = *counter >= n;
+	pthread_mutex_unlock(&f->lock);
+	return there;
+}

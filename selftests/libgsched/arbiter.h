@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A stand-in arbiter for tests: a thread behind a SOCK_SEQPACKET in a temporary directory. It speaks libgsched/proto.h,
+ * does what the test tells it, and keeps what it was asked.
+ */
+#ifndef SELFTESTS_LIBGSCHED_ARBITER_H
+#define SELFTESTS_LIBGSCHED_ARBITER_H
+
+#include <pthread.h>
+#include <linux/gsched.h>
+#include "libgsched/proto.h"
+
+#define FAKE_SMS	8
+
+struct fake {
+	char dir[64], path[96];
+	int listen_fd;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int conn;			/* the attached connection, -1 */
+	struct gsched_arb_page *arb;
+	struct gsched_cl_page *cl;
+	uint32_t sms;
+	/* what to do */
+	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
+	int attach_err, submit_err, rewrite_err;
+	uint64_t window;		/* granted; 0: the whole device */
+	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */
+	/* what was seen */
+	unsigned int submits, async_submits, completes, cancels, rewrites, attached_count, detached;
+	struct gsched_submit last_submit;
+	struct gsched_complete last_complete;
+	struct gsp_group last_group;
+	uint32_t last_type;
+	uint32_t held_cookie;
+	struct gsched_submit held;
+	bool holding;
+	bool stop;
+	int conns[16];
+	unsigned int n_conns;
+};
+
+void fake_start(struct fake *f);
+void fake_stop(struct fake *f);		/* all connections close: the arbiter died */
+void fake_grant(struct fake *f);	/* the held SUBMIT is granted */
+void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window);
+void fake_window(struct fake *f, uint32_t slot, uint64_t window);	/* page only */
+/* Wait until *@counter is at least @n; false after ten seconds. */
+bool fake_wait(struct fake *f, const unsigned int *counter, unsigned int n);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* libgsched against a stand-in arbiter: replies and events on one socket, the arbiter's death, administration. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "libgsched/transport.h"
+#include "arbiter.h"
+#include "tap.h"
+
+static const unsigned char uuid[16] = "0123456789abcde";
+
+static bool readable(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms) == 1;
+}
+
+static struct gsched *attached(struct fake *f)
+{
+	struct gsched *g;
+
+	fake_start(f);
+	g = gsched_open(NULL);
+	if (!g || gsched_attach(g, uuid, true, NULL))
+		abort();
+	return g;
+}
+
+static void attach(void)
+{
+	struct gsched_device_info info;
+	struct gsched *g;
+	struct fake f;
+	size_t size;
+
+	fake_start(&f);
+	g = gsched_open(NULL);
+	ok(g && gsched_backend(g) == GSCHED_BACKEND_DAEMON, "open finds the daemon");
+	ok(!gsched_arb_page(g, &size) && !size, "no page before attach");
+	f.attach_err = ENOENT;
+	ok(gsched_attach(g, uuid, true, NULL) < 0 && errno == ENOENT, "attach to an unknown device: ENOENT");
+	f.attach_err = 0;
+	ok(!gsched_attach(g, uuid, true, &info) && info.sms == FAKE_SMS && info.client_id == 7 && info.mode == 1,
+	   "attach");
+	ok(gsched_attach(g, uuid, true, NULL) < 0 && errno == EBUSY, "attach again: EBUSY");
+	ok(gsched_arb_page(g, &size) && size == sizeof(struct gsched_arb_page), "the arbiter's page");
+	f.arb->header.contended = 3;
+	ok(((const struct gsched_arb_page *)gsched_arb_page(g, NULL))->header.contended == 3, "what the arbiter writes shows");
+	((struct gsched_cl_page *)gsched_cl_page(g, NULL))->slot[5].seq = 9;
+	ok(f.cl->slot[5].seq == 9, "what the client writes shows");
+	ok(mprotect((void *)gsched_arb_page(g, NULL), 4096, PROT_READ | PROT_WRITE) < 0, "the arbiter's page stays read-only");
+	gsched_close(g);
+	ok(fake_wait(&f, &f.detached, 1), "close detaches");
+	fake_stop(&f);
+	g = gsched_open(NULL);
+	ok(!g && (errno == ENOENT || errno == ECONNREFUSED), "nobody there: ENOENT or ECONNREFUSED");
+	ok(gsched_open(&(struct gsched_open_opts){ .size = 1 }) == NULL && errno == EINVAL, "options without a size: EINVAL");
+}
+
+static void *submitter(void *arg)
+{
+	struct gsched_task task = { .slot = 3, .seq = 1, .blocks_per_sm = 1, .blocks = 10 };
+
+	return (void *)(intptr_t)(gsched_submit(arg, &task) ? errno : task.window == GSCHED_WINDOW(1, 2) ? 0 : -1);
+}
+
+static void tasks(void)
+{
+	struct gsched_task task = { .slot = 1, .seq = 5, .tier = 2, .blocks_per_sm = 4, .blocks = 99, .predicted_ns = 7 };
+	struct gsched_event_info ev;
+	struct fake f;
+	struct gsched *g = attached(&f);
+	pthread_t thread;
+	unsigned int n;
+	void *rc;
+
+	ok(!gsched_submit(g, &task) && task.window == GSCHED_WINDOW(0, FAKE_SMS * GSCHED_CAPSM), "submit is granted");
+	ok(f.last_submit.seq == 5 && f.last_submit.tier == 2 && f.last_submit.blocks_per_sm == 4 &&
+	   f.last_submit.blocks == 99 && f.last_submit.predicted_ns == 7 && f.last_submit.flags == 0, "as it was asked");
+	ok(gsched_event_read(g, &ev) == 0, "no event yet");
+	ok(!readable(gsched_fd(g), 0), "nothing to poll");
+
+	f.events_before_reply = 3;
+	ok(!gsched_submit(g, &task), "submit with events before its reply");
+	ok(readable(gsched_fd(g), 0), "events that submit took off the socket can be polled");
+	for (n = 0; n < 3; n++)
+		ok(gsched_event_read(g, &ev) == 1 && ev.type == GSCHED_EVENT_EVICT && ev.slot == n && ev.seq == 100 + n,
+		   "event %u is there", n);
+	ok(gsched_event_read(g, &ev) == 0 && !readable(gsched_fd(g), 0), "and no more");
+	f.events_before_reply = 0;
+
+	f.submit_err = EBUSY;
+	ok(gsched_submit(g, &task) < 0 && errno == EBUSY, "slot taken: EBUSY");
+	f.submit_err = 0;
+
+	/* a thread waits for its grant while another reads events */
+	f.hold_grants = true;
+	f.window = GSCHED_WINDOW(1, 2);
+	pthread_create(&thread, NULL, submitter, g);
+	fake_wait(&f, &f.submits, 4);
+	fake_event(&f, GSCHED_EVENT_GROW, 9, 2, 77);
+	ok(readable(gsched_fd(g), 5000), "an event while a submit waits");
+	do
+		n = gsched_event_read(g, &ev);
+	while (!n);
+	ok(n == 1 && ev.slot == 9 && ev.window == 77, "goes to the reader of events");
+	fake_grant(&f);
+	pthread_join(thread, &rc);
+	ok(rc == 0, "and the grant to who waits for it");
+
+	/* events of one slot coalesce */
+	f.hold_grants = false;
+	fake_event(&f, GSCHED_EVENT_EVICT, 2, 1, 5);
+	fake_event(&f, GSCHED_EVENT_GROW, 2, 1, 6);
+	f.window = 0;
+	ok(!gsched_submit(g, &task), "submit behind two events");
+	ok(gsched_event_read(g, &ev) == 1 && ev.window == 6 && gsched_event_read(g, &ev) == 0, "the last state of a slot");
+
+	ok(!gsched_submit_async(g, &task) && fake_wait(&f, &f.async_submits, 1) &&
+	   f.last_submit.flags == GSCHED_SUBMIT_NOWAIT, "a submit without a reply");
+	ok(!gsched_complete(g, 1, 5, 1234, false) && fake_wait(&f, &f.completes, 1) && f.last_complete.ran_ns == 1234,
+	   "complete");
+
+	/* the arbiter dies while one waits */
+	f.hold_grants = true;
+	n = f.submits;
+	pthread_create(&thread, NULL, submitter, g);
+	fake_wait(&f, &f.submits, n + 1);
+	fake_stop(&f);
+	pthread_join(thread, &rc);
+	ok((intptr_t)rc == EPIPE, "the arbiter dies: who waits gets EPIPE");
+	ok(readable(gsched_fd(g), 1000), "and poll says so");
+	ok(gsched_event_read(g, &ev) < 0 && errno == EPIPE, "and so does the reader of events");
+	ok(gsched_submit(g, &task) < 0 && errno == EPIPE, "and later calls");
+	ok(gsched_complete(g, 1, 5, 0, false) < 0 && errno == EPIPE, "and complete");
+	gsched_close(g);
+}
+
+static void on_signal(int sig)
+{
+}
+
+static void interrupted(void)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	struct fake f;
+	struct gsched *g = attached(&f);
+	pthread_t thread;
+	void *rc;
+
+	sigaction(SIGUSR1, &act, NULL);
+	f.hold_grants = true;
+	pthread_create(&thread, NULL, submitter, g);
+	fake_wait(&f, &f.submits, 1);
+	/* the thread may not be in its system call yet: again until it gets it */
+	while (!f.cancels) {
+		pthread_kill(thread, SIGUSR1);
+		usleep(1000);
+	}
+	pthread_join(thread, &rc);
+	ok((intptr_t)rc == EINTR, "a signal ends the wait: EINTR");
+	ok(f.last_complete.slot == 3 && f.last_complete.seq == 1, "and the task is withdrawn");
+	gsched_close(g);
+	fake_stop(&f);
+}
+
+static void rewriting(void)
+{
+	char *ptx, *json;
+	struct fake f;
+	size_t size;
+
+	fake_start(&f);
+	ok(!gsched_rewrite("abc", 3, 90, &ptx, &size, &json) && !strcmp(ptx, "the twins") && size == 9 &&
+	   !strcmp(json, "{\"description\": true}"), "the rewrite service");
+	free(ptx);
+	free(json);
+	f.rewrite_err = ENOEXEC;
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ENOEXEC && !ptx && json, "a refusal says why");
+	free(json);
+	f.rewrite_err = EINVAL;
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == EINVAL && !ptx && !json, "an error");
+	fake_stop(&f);
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ENOTCONN, "no daemon: ENOTCONN");
+}
+
+static void administration(void)
+{
+	char buf[64], tiny[2], *text;
+	struct gsched *g;
+	struct fake f;
+
+	fake_start(&f);
+	g = gsched_open(NULL);
+	ok(!gsched_group_create(g, NULL, "a/b") && f.last_type == GSP_GROUP_CREATE && !strcmp(f.last_group.path, "a/b") &&
+	   !f.last_group.device[0], "create a group");
+	ok(gsched_group_delete(g, "gpu0", "a") < 0 && errno == EBUSY && !strcmp(f.last_group.device, "gpu0"), "delete: EBUSY");
+	ok(!gsched_group_set(g, NULL, "a", "capsm.max", "4") && f.last_type == GSP_GROUP_SET &&
+	   !strcmp(f.last_group.value, "4"), "set a file");
+	ok(!gsched_group_set(g, NULL, "a", "procs", "1") && f.last_type == GSP_GROUP_BIND, "bind a process");
+	ok(!gsched_group_get(g, NULL, "a", "capsm.max", buf, sizeof(buf)) && !strcmp(buf, "42\n"), "get a file");
+	ok(gsched_group_get(g, NULL, "a", "capsm.max", tiny, sizeof(tiny)) < 0 && errno == ERANGE, "into too small a buffer: ERANGE");
+	ok(!gsched_device_set(g, NULL, "mode", "spatial") && f.last_type == GSP_DEVICE_SET, "set the device's mode");
+	ok(gsched_group_create(g, NULL, "../x") < 0 && errno == EINVAL, "a path that leaves: EINVAL");
+	ok(gsched_group_create(g, NULL, "a//b") < 0 && errno == EINVAL, "an empty part: EINVAL");
+	ok(gsched_group_create(g, NULL, "/a") < 0 && errno == EINVAL, "an absolute path: EINVAL");
+	ok(gsched_group_create(g, "x/y", "a") < 0 && errno == EINVAL, "a device with a slash: EINVAL");
+	text = gsched_status(g);
+	ok(text && !strcmp(text, "{\"backend\": \"daemon\"}"), "status");
+	free(text);
+	gsched_close(g);
+	fake_stop(&f);
+}
+
+static void put(const char *root, const char *name, const char *text)
+{
+	char path[256], *slash;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	for (slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+		*slash = 0;
+		mkdir(path, 0755);
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		abort();
+	close(fd);
+}
+
+/* The module's files, laid out in a temporary directory. */
+static void files(void)
+{
+	char root[] = "/tmp/gsched-files-XXXXXX", config[64], sysfs[64], buf[64], *text, command[64];
+
+	if (!mkdtemp(root))
+		abort();
+	snprintf(config, sizeof(config), "%s/config", root);
+	snprintf(sysfs, sizeof(sysfs), "%s/sys", root);
+	put(config, "gpu0/capsm.max", "max\n");
+	put(config, "gpu0/batch/capsm.max", "4\n");
+	put(config, "gpu0/batch/gpu.stat", "usage 5\ntasks 2\n");
+	put(config, "gpu0/batch/inner/capsm.max", "2\n");
+	put(sysfs, "gpu0/sms", "132\n");
+	put(sysfs, "gpu0/mode", "spatial\n");
+	put(sysfs, "gpu0/tasks/77/comm", "prog\n");
+	put(sysfs, "gpu0/tasks/77/managed", "block 3\nslice 0\nlaunch 1\n");
+	put(sysfs, "gpu0/tasks/77/why", "a \"reason\"\n");
+	put(sysfs, "gpu0/tasks/77/slots", "slot 1 seq 2 tier 0 limit 4096\nslot 2 seq 9 tier 2 limit 0\n");
+
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_GET, NULL, "batch", "capsm.max", NULL, buf, sizeof(buf)) &&
+	   !strcmp(buf, "4\n"), "configfs: get");
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_SET, "gpu0", "batch", "capsm.max", "8", NULL, 0) &&
+	   !gsched_files_admin(config, sysfs, GSCHED_ADMIN_GET, "gpu0", "batch", "capsm.max", NULL, buf, sizeof(buf)) &&
+	   buf[0] == '8', "configfs: set");
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_CREATE, NULL, "new", NULL, NULL, NULL, 0) &&
+	   gsched_files_admin(config, sysfs, GSCHED_ADMIN_CREATE, NULL, "new", NULL, NULL, NULL, 0) < 0 && errno == EEXIST,
+	   "configfs: create, again EEXIST");
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DELETE, NULL, "new", NULL, NULL, NULL, 0), "configfs: delete");
+	ok(gsched_files_admin(config, sysfs, GSCHED_ADMIN_SET, NULL, "nobody", "capsm.max", "8", NULL, 0) < 0 &&
+	   errno == ENOENT, "configfs: no such group");
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DEVICE, NULL, "", "mode", "temporal", NULL, 0), "sysfs: device");
+	text = gsched_files_status(config, sysfs);
+	ok(text && strstr(text, "\"backend\":\t\"module\"") && strstr(text, "\"path\":\t\"batch/inner\"") &&
+	   strstr(text, "\"sms\":\t132") && strstr(text, "\"usage\":\t5"), "status: groups");
+	ok(text && strstr(text, "\"pid\":\t77") && strstr(text, "\"block\":\t3") && strstr(text, "a \\\"reason\\\"") &&
+	   strstr(text, "\"limit\":\t4096"), "status: clients");
+	free(text);
+	text = gsched_files_status("/nonexistent", sysfs);
+	ok(!text && errno == ENOENT, "status without configfs: ENOENT");
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	if (system(command))
+		abort();
+}
+
+int main(void)
+{
+	attach();
+	tasks();
+	interrupted();
+	rewriting();
+	administration();
+	files();
+	return done();
+}

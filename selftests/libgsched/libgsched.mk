@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+LG_TESTS := $(B)/test/libgsched/client
+FAST_TESTS += $(LG_TESTS)
+TESTS += $(LG_TESTS)
+LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
+
+$(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
