@@ -196,7 +196,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 		else if (!b.warp)
 			s->fn->barriers++;
 	}
-	why = gsr_warp_sync(insn);
+	why = gsr_warp_sync(s->fn->f, insn);
 	if (why && !s->fn->warp_sync)
 		s->fn->warp_sync = why;
 	for (i = 0; i < insn->n_opnds; i++) {
@@ -349,8 +349,11 @@ void gsr_analyse(struct gsr_pass *p)
 		gsr_cfg_build(p->arena, fn->f, &fn->cfg);
 		if (fn->cfg.error && !fn->refusal)
 			fn->refusal = fn->cfg.error;
-		if (!fn->cfg.error)
-			gsr_uniform(p->arena, fn->f, &fn->cfg);
+		if (!fn->cfg.error) {
+			gsr_uniform(p->arena, fn->f, &fn->cfg, false);
+			if (fn->warp_sync || fn->n_refs)
+				gsr_uniform(p->arena, fn->f, &fn->cfg, true);
+		}
 	}
 }
 

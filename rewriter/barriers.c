@@ -60,28 +60,49 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 	return true;
 }
 
-const char *gsr_warp_sync(const struct gsr_insn *insn)
+/* Is the mask made of the lanes that are there? */
+static bool mask_of_active(const struct gsr_function *f, const struct gsr_operand *mask)
 {
+	const struct gsr_stmt *s;
+	bool found = false;
+
+	if (mask->kind != GSR_OPND_REG)
+		return false;
+	for (s = f->first; s; s = s->next) {
+		const struct gsr_insn *i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
+
+		if (!i || !i->n_opnds || i->opnds[0].kind != GSR_OPND_REG || i->opnds[0].name != mask->name)
+			continue;
+		if (found || i->guard || (i->op != GSR_OP_ACTIVEMASK && i->op != GSR_OP_MATCH))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+/* Instructions that must be executed by whole warps (mma, ldmatrix) are not among them: no lane may be finished there. */
+const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	const char *name = NULL;
+
 	switch (insn->op) {
 	case GSR_OP_SHFL:
 	case GSR_OP_VOTE:
 	case GSR_OP_MATCH:
 	case GSR_OP_REDUX:
 	case GSR_OP_ELECT:
-		return gsr_insn_has(insn, "sync") ? insn->name : NULL;
+		name = gsr_insn_has(insn, "sync") ? insn->name : NULL;
+		break;
 	case GSR_OP_BAR:
 	case GSR_OP_BARRIER:
-		return gsr_insn_has(insn, "warp") ? "bar.warp.sync" : NULL;
-	case GSR_OP_WMMA:
-	case GSR_OP_MMA:
-	case GSR_OP_WGMMA:
-	case GSR_OP_LDMATRIX:
-	case GSR_OP_STMATRIX:
-	case GSR_OP_MOVMATRIX:
-		return insn->name;
+		name = gsr_insn_has(insn, "warp") ? "bar.warp.sync" : NULL;
+		break;
 	default:
-		return NULL;
+		break;
 	}
+	if (name && insn->n_opnds && mask_of_active(f, &insn->opnds[insn->n_opnds - 1]))
+		return NULL;
+	return name;
 }
 
 static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
@@ -113,7 +134,7 @@ static unsigned int block_holds(const struct gsr_fn *fn, const struct gsr_block 
 	for (s = b->first; s; s = s->next) {
 		if (s->kind == GSR_STMT_INSN) {
 			const struct gsr_fn *to = callee_of(fn, s->insn);
-			const char *w = gsr_warp_sync(s->insn);
+			const char *w = gsr_warp_sync(fn->f, s->insn);
 
 			now = is_plain(fn->f, s->insn) || (to && to->any_plain) ? 1 : 0;
 			if (!w && to)
@@ -159,26 +180,36 @@ static void divergence(struct gsr_pass *p, struct gsr_fn *fn)
 	}
 }
 
-/* The name of a warp-synchronous instruction that some lanes of a warp may reach after others are finished */
-static const char *warp_hazard(struct gsr_pass *p, struct gsr_fn *entry)
+/*
+ * The name of a warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the original
+ * the others end and are not waited for, in the twin they would be. *@rows: none, because warps stay whole in rows of
+ * whole warps.
+ */
+static const char *warp_hazard(struct gsr_pass *p, struct gsr_fn *fn, bool *rows)
 {
-	unsigned int n = entry->cfg.n_blocks, i, k;
+	unsigned int n = fn->cfg.n_blocks, i, k;
 	unsigned char *in = gsr_alloc(p->arena, n + 1);
 	unsigned int *stack = gsr_alloc_array(p->arena, n + 1, sizeof(*stack));
 
+	if (!fn->any_warp_sync)
+		return NULL;
 	for (i = 0; i < n; i++) {
-		const struct gsr_block *b = &entry->cfg.blocks[i];
+		const struct gsr_block *b = &fn->cfg.blocks[i];
 		const char *name = NULL;
 		bool guarded;
 
-		if (!b->varying || !b->reachable || (b->ipdom != n && b->ipdom != GSR_NO_BLOCK))
+		if (!b->varying || !b->reachable)
 			continue;
 		memset(in, 0, n + 1);
 		for (k = 0; k < b->n_succ; k++)
-			gsr_cfg_region(&entry->cfg, b->succ[k], n, in, stack);
-		for (k = 0; k < n; k++)
-			if (in[k] && block_holds(entry, &entry->cfg.blocks[k], &name, &guarded) & 2)
-				return name;
+			gsr_cfg_region(&fn->cfg, b->succ[k], b->ipdom, in, stack);
+		for (k = 0; k < n && !name; k++)
+			if (in[k])
+				block_holds(fn, &fn->cfg.blocks[k], &name, &guarded);
+		if (name && b->splits_warp)
+			return name;
+		if (name)
+			*rows = true;
 	}
 	return NULL;
 }
@@ -217,7 +248,7 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 			divergence(p, &p->fns[i]);
 }
 
-const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id)
+const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id, bool *rows)
 {
 	bool counted0 = false, register_counted = false, divergent = false;
 	unsigned int used = 0, i;
@@ -262,8 +293,10 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *
 		if (*id == 16)
 			return "no free barrier";
 	}
-	name = warp_hazard(p, c->fns[0]);
-	if (name)
-		return gsr_sprintf(p->arena, "early return before warp-synchronous %s", name);
+	for (i = 0; i < c->n; i++) {
+		name = warp_hazard(p, c->fns[i], rows);
+		if (name)
+			return gsr_sprintf(p->arena, "warp-synchronous %s where only part of a warp may come by", name);
+	}
 	return NULL;
 }

@@ -42,6 +42,7 @@ struct gsr_kernel {
 	unsigned int barriers;		/* barrier instructions in the body (and in what it calls) */
 	unsigned int returns;		/* returns and exits turned into jumps */
 	bool early_return;		/* threads may finish while others still use barriers */
+	bool warp_rows;			/* the twin may be launched only if the block's x is a multiple of 32 */
 	unsigned int static_shared;	/* bytes added */
 	unsigned int inserted;		/* instructions inserted */
 };

@@ -126,10 +126,10 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 
 	refusal = gsr_refusal(p, c, k);
 	if (!refusal)
-		refusal = gsr_barriers(p, c, &k->early_return, &id);
+		refusal = gsr_barriers(p, c, &k->early_return, &id, &k->warp_rows);
 	if (refusal) {
 		k->reason = refusal;
-		k->early_return = false;
+		k->early_return = k->warp_rows = false;
 		return;
 	}
 	for (i = 0; i < c->n; i++)

@@ -37,6 +37,7 @@ struct gsr_block {
 	unsigned int ipdom;		/* immediate post-dominator; GSR_NO_BLOCK if the exit cannot be reached */
 	bool reachable;
 	bool varying;			/* its branch may split a block of threads */
+	bool splits_warp;		/* it may split a warp */
 };
 
 #define GSR_NO_BLOCK	(~0u)
@@ -93,8 +94,8 @@ void gsr_cfg_region(const struct gsr_cfg *cfg, unsigned int from, unsigned int s
 		    unsigned int *stack);
 bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
 
-/* uniform.c: sets gsr_block.varying */
-void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg);
+/* uniform.c: sets gsr_block.varying or, for warps, splits_warp */
+void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp);
 
 /* analyse.c */
 void gsr_analyse(struct gsr_pass *p);
@@ -109,12 +110,14 @@ struct gsr_barrier {
 	int id;				/* -1: in a register */
 };
 bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b);
-const char *gsr_warp_sync(const struct gsr_insn *insn);	/* its name if it waits for lanes of a mask; else NULL */
+/* Its name if it waits for lanes that need not come; else NULL */
+const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
 /*
  * How the kernel ends. *@early: threads may be finished while others use barrier 0. *@id: the barrier of our own.
+ * *@rows: right only if each row of a block is made of whole warps.
  * Returns a refusal or NULL.
  */
-const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id);
+const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id, bool *rows);
 void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
 
 /* blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted */

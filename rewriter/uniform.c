@@ -4,6 +4,9 @@
  * same for all threads, and none of them stands where only part of the threads may come by. Begins with all uniform and
  * takes away until nothing changes: a branch that varies makes all that is written between it and its post-dominator
  * vary. That is more than necessary, never less.
+ *
+ * Asked for warps, "uniform" means the same in all lanes of a warp, for blocks whose x is a multiple of 32 (the kernel's
+ * description says so): then %tid.y and %tid.z are, and so is (%tid.x + a multiple of 32) / 32.
  */
 #include <string.h>
 #include "rewrite.h"
@@ -11,6 +14,8 @@
 struct reg {
 	const char *name;
 	bool varying, defined;
+	const struct gsr_insn *def;	/* the only instruction that writes it */
+	unsigned int n_defs;
 };
 
 struct state {
@@ -19,6 +24,8 @@ struct state {
 	struct reg *regs;
 	unsigned int n;
 	bool changed;
+	bool warp;
+	const struct gsr_insn *now;	/* whose results are entered */
 };
 
 static const char *const uniform_specials[] = {
@@ -68,7 +75,10 @@ static void enter(struct state *st, const struct gsr_operand *o)
 
 static void define(struct state *st, const struct gsr_operand *o)
 {
-	reg_of(st, o->name)->defined = true;
+	struct reg *r = reg_of(st, o->name);
+
+	r->defined = true;
+	r->def = r->n_defs++ ? NULL : st->now;
 }
 
 static void vary(struct state *st, const struct gsr_operand *o)
@@ -92,6 +102,8 @@ static bool operand_varies(struct state *st, const struct gsr_operand *o)
 {
 	unsigned int i;
 
+	if (st->warp && o->kind == GSR_OPND_REG && !strcmp(o->name, "%tid"))
+		return o->component != 'y' && o->component != 'z';
 	if (o->kind == GSR_OPND_REG && name_varies(st, o->name))
 		return true;
 	for (i = 0; i < o->n_items; i++)
@@ -110,6 +122,94 @@ static bool entry_param(const struct gsr_function *f, const struct gsr_operand *
 		if (!strcmp(f->params[i].name, addr->items[0].name))
 			return true;
 	return false;
+}
+
+#define LOOK_BACK	8
+
+static const struct gsr_insn *definition(struct state *st, const struct gsr_operand *o)
+{
+	const struct reg *r = o->kind == GSR_OPND_REG && !o->negated && !o->component ? reg_of(st, o->name) : NULL;
+
+	return r && r->def && !r->def->guard ? r->def : NULL;
+}
+
+static bool is_special(const struct gsr_operand *o, const char *name)
+{
+	return o->kind == GSR_OPND_REG && o->component == 'x' && !strcmp(o->name, name);
+}
+
+/* A multiple of 32, the same in all lanes */
+static bool times32(struct state *st, const struct gsr_operand *o, unsigned int depth)
+{
+	const struct gsr_insn *i;
+
+	if (o->kind == GSR_OPND_INT)
+		return !(o->ival & 31);
+	if (is_special(o, "%ntid"))
+		return true;
+	i = definition(st, o);
+	if (!i || depth > LOOK_BACK || operand_varies(st, o))
+		return false;
+	if (i->op == GSR_OP_MOV)
+		return times32(st, &i->opnds[1], depth + 1);
+	if (i->op == GSR_OP_SHL)
+		return i->opnds[2].kind == GSR_OPND_INT && i->opnds[2].ival >= 5;
+	if (i->op == GSR_OP_ADD)
+		return times32(st, &i->opnds[1], depth + 1) && times32(st, &i->opnds[2], depth + 1);
+	if (i->op == GSR_OP_MUL && gsr_insn_has(i, "lo"))
+		return times32(st, &i->opnds[1], depth + 1) || times32(st, &i->opnds[2], depth + 1);
+	return false;
+}
+
+/* %tid.x plus a multiple of 32 */
+static bool linear(struct state *st, const struct gsr_operand *o, unsigned int depth)
+{
+	const struct gsr_insn *i;
+
+	if (is_special(o, "%tid"))
+		return true;
+	i = definition(st, o);
+	if (!i || depth > LOOK_BACK)
+		return false;
+	if (i->op == GSR_OP_MOV)
+		return linear(st, &i->opnds[1], depth + 1);
+	if (i->op == GSR_OP_ADD)
+		return (linear(st, &i->opnds[1], depth + 1) && times32(st, &i->opnds[2], depth + 1)) ||
+		       (linear(st, &i->opnds[2], depth + 1) && times32(st, &i->opnds[1], depth + 1));
+	if (i->op == GSR_OP_MAD && gsr_insn_has(i, "lo"))
+		return linear(st, &i->opnds[3], depth + 1) && !operand_varies(st, &i->opnds[1]) &&
+		       !operand_varies(st, &i->opnds[2]) &&
+		       (times32(st, &i->opnds[1], depth + 1) || times32(st, &i->opnds[2], depth + 1));
+	return false;
+}
+
+/* Is the result the same in all lanes although the operands are not? */
+static bool same_in_warp(struct state *st, const struct gsr_insn *i)
+{
+	const struct gsr_operand *c = i->n_opnds >= 3 ? &i->opnds[2] : NULL;
+
+	switch (i->op) {
+	case GSR_OP_VOTE:
+	case GSR_OP_REDUX:
+		return true;
+	case GSR_OP_SHFL:
+		return c && gsr_insn_has(i, "idx") && c->kind == GSR_OPND_INT && i->n_opnds > 3 &&
+		       i->opnds[3].kind == GSR_OPND_INT && i->opnds[3].ival == 31;
+	case GSR_OP_SHR:
+		return c && c->kind == GSR_OPND_INT && c->ival >= 5 && linear(st, &i->opnds[1], 0);
+	case GSR_OP_AND:
+		return c && c->kind == GSR_OPND_INT && !(c->ival & 31) && linear(st, &i->opnds[1], 0);
+	case GSR_OP_SETP:
+		if (!c || i->n_opnds != 3 || c->kind != GSR_OPND_INT || !linear(st, &i->opnds[1], 0))
+			return false;
+		if (gsr_insn_has(i, "lt") || gsr_insn_has(i, "ge") || gsr_insn_has(i, "lo") || gsr_insn_has(i, "hs"))
+			return !(c->ival & 31);
+		if (gsr_insn_has(i, "gt") || gsr_insn_has(i, "le") || gsr_insn_has(i, "hi") || gsr_insn_has(i, "ls"))
+			return (c->ival & 31) == 31;
+		return false;
+	default:
+		return false;
+	}
 }
 
 /* Does the instruction give all threads the same result, if its operands are the same? */
@@ -143,6 +243,8 @@ static bool result_varies(struct state *st, const struct gsr_insn *insn)
 
 	if (insn->guard && name_varies(st, insn->guard))
 		return true;
+	if (st->warp && same_in_warp(st, insn))
+		return false;
 	if (!pure(st->f, insn))
 		return true;
 	if (insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER)
@@ -151,6 +253,11 @@ static bool result_varies(struct state *st, const struct gsr_insn *insn)
 		if (operand_varies(st, &insn->opnds[i]))
 			return true;
 	return false;
+}
+
+static bool *flag_of(const struct state *st, struct gsr_block *b)
+{
+	return st->warp ? &b->splits_warp : &b->varying;
 }
 
 static bool branch_varies(struct state *st, const struct gsr_block *b)
@@ -195,9 +302,9 @@ static void for_all(struct state *st, visit_fn fn)
 	}
 }
 
-void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg)
+void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp)
 {
-	struct state st = { .f = f, .cfg = cfg };
+	struct state st = { .f = f, .cfg = cfg, .warp = warp };
 	unsigned char *in = gsr_alloc(a, cfg->n_blocks + 1);
 	unsigned int *stack = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*stack));
 	unsigned int i, k;
@@ -208,13 +315,16 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 	st.n = 0;
 	for_all(&st, enter);
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN)
+		if (s->kind == GSR_STMT_INSN) {
+			st.now = s->insn;
 			visit_result(&st, s->insn, define);
+		}
 	/* what nothing writes is a special register, or a parameter in a register */
 	for (i = 0; i < st.n; i++) {
 		for (k = 0; uniform_specials[k] && strcmp(uniform_specials[k], st.regs[i].name); k++)
 			;
-		st.regs[i].varying = !st.regs[i].defined && !uniform_specials[k];
+		st.regs[i].varying = !st.regs[i].defined && !uniform_specials[k] &&
+				     !(warp && !strcmp(st.regs[i].name, "%warpid"));
 	}
 	do {
 		st.changed = false;
@@ -224,9 +334,9 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 		for (i = 0; i < cfg->n_blocks; i++) {
 			struct gsr_block *b = &cfg->blocks[i];
 
-			if (b->varying || !branch_varies(&st, b))
+			if (*flag_of(&st, b) || !branch_varies(&st, b))
 				continue;
-			b->varying = true;
+			*flag_of(&st, b) = true;
 			st.changed = true;
 			memset(in, 0, cfg->n_blocks + 1);
 			for (k = 0; k < b->n_succ; k++)
