@@ -27,7 +27,10 @@ enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 struct gsc_ops {
 	/* The task may launch (GSC_GRANT: once) or its window changed: store task->window where the GPU reads it. */
 	void (*set_window)(struct gsc_task *task, enum gsc_change why);
-	/* The client's lease word is to be @lease (GSCHED_LEASE_*); contended etc. are in the client. */
+	/*
+	 * The client's lease word is to be @lease (GSCHED_LEASE_*); contended etc. are in the client. Also called when
+	 * anything else in the header of its page changed: dev->mode, the group's priority, dev->top_priority.
+	 */
 	void (*set_lease)(struct gsc_client *client, u32 lease);
 	/* Call gsc_tick at @when at the latest; 0: no need. Replaces the one before. */
 	void (*arm_timer)(struct gsc_device *dev, u64 when);
@@ -39,9 +42,11 @@ struct gsc_ops {
 struct gsc_policy {
 	const char *name;
 	/*
-	 * Give every active task of @dev its allocation (task->want, units) out of what it demands. The allocator has
-	 * applied no limits yet; gsc_allocate() clips by every group's max, honours min and never goes above the device.
-	 * Called with the tasks in dev->tasks; may reorder that list, most important first. Required.
+	 * Give every active task of @dev its allocation (task->want, units) out of what it demands, and its rank: tasks
+	 * of equal rank share by gpu.weight, a higher rank takes all it wants first. The allocator has applied no limits
+	 * yet; gsc_allocate() clips by every group's max, honours min and never goes above the device.
+	 * Called with the tasks in dev->tasks; leaves that list sorted by falling rank, first come first among equals.
+	 * Required.
 	 */
 	void (*order)(struct gsc_device *dev, u64 now);
 	/*
@@ -54,12 +59,24 @@ extern const struct gsc_policy gsc_policy_hpf;
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
 struct gsc_stats {
-	u64 usage;		/* unit-ns granted and used */
+	u64 usage;		/* CapSM-ns granted and used (unit-ns would overflow within hours) */
+	u64 granted_ns;		/* task time with a limit above 0, by the wall clock */
 	u64 ran_ns;		/* task time by the GPU's clock */
 	u64 tasks;		/* tasks ended */
 	u64 grants, evictions, growths;
 	u64 wait_ns;		/* submit to grant */
 	u64 cancelled;
+};
+
+/* Scratch of the allocator: one of those that share what their parent gets. In whole SMs. */
+struct gsc_share {
+	struct gsc_share *next;
+	u32 lo, hi;			/* least and most it can take */
+	u32 weight, got;
+};
+
+struct gsc_contest {
+	struct gsc_share *first, *last;
 };
 
 struct gsc_group {
@@ -71,8 +88,13 @@ struct gsc_group {
 	u32 clients;			/* attached directly */
 	u32 current_units;		/* granted now, with everything below */
 	struct gsc_stats stats;		/* with everything below */
-	/* scratch of the allocator */
-	u32 left, reserve;
+	u32 depth;			/* 0: the root group */
+	/* scratch of the allocator, in SMs, valid in the run whose stamp is in @seen */
+	u64 seen;
+	struct gsc_group *next_level;	/* next active group of the same depth */
+	struct gsc_contest contest;	/* who shares its capacity */
+	struct gsc_share share;		/* as one who shares its parent's */
+	u32 cap, used, demand, reserve;	/* max; taken so far; wanted below; guaranteed below */
 };
 #define GSC_MAX_UNLIMITED	U32_MAX
 
@@ -86,9 +108,11 @@ struct gsc_task {
 	u64 blocks, predicted_ns, block_ns;
 	u64 window;			/* GSCHED_WINDOW(base, limit) */
 	u64 submitted, granted, changed, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
-	u64 usage;
-	/* scratch */
-	u32 demand, want, id;
+	u64 usage;			/* unit-ns */
+	struct list_head place;		/* dev->placed, while it has a window of its own */
+	u32 id;				/* order of arrival */
+	/* scratch, units but for @rank, @sms and @base: asked for alone, asked for by the policy, allocated; footprint and its place */
+	u32 demand, want, rank, alloc, sms, base;
 };
 
 struct gsc_client {
@@ -102,6 +126,12 @@ struct gsc_client {
 	u32 hold_units;
 	u64 hold_until;
 	u64 last_submit, interval;	/* smoothed time between submits */
+	u32 hold_rank;			/* of the task that ended */
+	u32 hold_got;			/* what the allocator keeps free for it now, units */
+	u32 n_tasks;			/* waiting and running */
+	u32 told_mode, told_priority, told_top;	/* at the last set_lease */
+	struct gsc_share share;		/* scratch of the allocator */
+	u64 seen, fed;
 };
 
 struct gsc_device {
@@ -117,7 +147,19 @@ struct gsc_device {
 	u64 timer;
 	u32 next_id;
 	u64 decisions;			/* runs of the allocator */
+	struct list_head placed;	/* tasks with a window of their own, by base */
+	struct gsc_client *turn;	/* temporal mode: whose tasks may run */
+	u32 top_priority;		/* among the attached clients */
+	u32 n_holds;			/* clients with hold_units */
+	bool fractional;		/* the last run met a max that is no whole number of SMs */
+	bool guarantees;		/* the last run met a min */
+	u64 stamp;
 };
+
+#define GSC_DEPTH_MAX		8	/* levels of groups, the root's included */
+#define GSC_WEIGHT_DEFAULT	100
+#define GSC_WEIGHT_MAX		10000
+#define GSC_PRIORITY_MAX	99
 
 /* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
 int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */
@@ -134,6 +176,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
 /* -EINVAL slot out of range, -ENOENT the slot does not hold seq */
 int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u64 now);
+/* The timer came. Also charges every running task up to @now: call it before statistics are read. Any time is fine. */
 void gsc_tick(struct gsc_device *dev, u64 now);
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */

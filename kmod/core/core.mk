@@ -1,1 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# The decision core: a static library for gschedd and the tests, its tests, its benchmark.
+CORE_SRCS := $(addprefix kmod/core/,device.c group.c task.c alloc.c window.c hpf.c files.c check.c)
+CORE_HDRS := kmod/core/core.h kmod/core/decide.h kmod/core/shim.h
+LIBS += $(B)/lib/libgscore.a
+CORE_TESTS := $(B)/tests/core-unit $(B)/tests/core-property
+TESTS += $(CORE_TESTS)
+FAST_TESTS += $(CORE_TESTS)
+BENCH += $(B)/bench/core-bench
+
+$(B)/lib/libgscore.a: $(call objs,$(CORE_SRCS))
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(CORE_TESTS): $(B)/tests/core-%: $(call objs,selftests/core/%.c) $(B)/lib/libgscore.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(B)/bench/core-bench: $(call objs,selftests/bench/core-bench.c) $(B)/lib/libgscore.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The files of a group: names, and text to numbers and back. Formats follow cgroup v2. */
+#include "decide.h"
+
+#define FRACTION_DIGITS	10	/* 1/1024 = 0.0009765625 */
+
+const char *const gsc_file_name[GSC_FILE_COUNT] = {
+	[GSC_FILE_CAPSM_MAX] = "capsm.max",
+	[GSC_FILE_CAPSM_MIN] = "capsm.min",
+	[GSC_FILE_GPU_WEIGHT] = "gpu.weight",
+	[GSC_FILE_GPU_PRIORITY] = "gpu.priority",
+	[GSC_FILE_CAPSM_CURRENT] = "capsm.current",
+	[GSC_FILE_GPU_STAT] = "gpu.stat",
+};
+
+bool gsc_file_writable(enum gsc_file file)
+{
+	return file == GSC_FILE_CAPSM_MAX || file == GSC_FILE_CAPSM_MIN || file == GSC_FILE_GPU_WEIGHT ||
+	       file == GSC_FILE_GPU_PRIORITY;
+}
+
+int gsc_file_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < GSC_FILE_COUNT; i++)
+		if (!strcmp(gsc_file_name[i], name))
+			return i;
+	return -ENOENT;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_end(const char *text)
+{
+	return !text[0] || (text[0] == '\n' && !text[1]);
+}
+
+/* At least one digit; at most @most. NULL: not so. Else what follows */
+static const char *parse_number(const char *text, u64 most, u64 *value)
+{
+	if (!is_digit(*text))
+		return NULL;
+	for (*value = 0; is_digit(*text); text++) {
+		*value = *value * 10 + (u64)(*text - '0');
+		if (*value > most)
+			return NULL;
+	}
+	return text;
+}
+
+static int parse_plain(const char *text, u32 least, u32 most, u32 *to)
+{
+	u64 value;
+
+	text = parse_number(text, most, &value);
+	if (!text || !is_end(text) || value < least)
+		return -EINVAL;
+	*to = (u32)value;
+	return 0;
+}
+
+/* "max", or CapSM with a decimal fraction, rounded to the nearest unit */
+static int parse_quota(const char *text, u32 sms, u32 least, u32 *to)
+{
+	u64 whole, fraction = 0, scale = 1;
+
+	if (!strncmp(text, "max", 3) && is_end(text + 3)) {
+		*to = GSC_MAX_UNLIMITED;
+		return 0;
+	}
+	text = parse_number(text, sms, &whole);
+	if (!text)
+		return -EINVAL;
+	if (*text == '.') {
+		if (!is_digit(*++text))
+			return -EINVAL;
+		for (; is_digit(*text); text++) {
+			/* digits beyond these cannot change the result's rounding by more than a tie */
+			if (scale >= 1000000000000ULL)
+				continue;
+			fraction = fraction * 10 + (u64)(*text - '0');
+			scale *= 10;
+		}
+	}
+	if (!is_end(text))
+		return -EINVAL;
+	whole = whole * GSCHED_CAPSM + div64_u64(fraction * GSCHED_CAPSM + scale / 2, scale);
+	if (whole < least || whole > (u64)sms * GSCHED_CAPSM)
+		return -EINVAL;
+	*to = (u32)whole;
+	return 0;
+}
+
+static void store_priority(struct gsc_group *group, u32 priority)
+{
+	struct gsc_client *client;
+
+	if (group->priority == priority)
+		return;
+	group->priority = priority;
+	list_for_each_entry(client, &group->dev->clients, node)
+		if (client->group == group)
+			gsc_hold_drop(client);
+}
+
+int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *text, u64 now)
+{
+	struct gsc_device *dev = group->dev;
+	u32 value;
+	int ret;
+
+	switch (file) {
+	case GSC_FILE_CAPSM_MAX:
+		ret = parse_quota(text, dev->sms, 1, &value);
+		if (!ret)
+			group->max = value;
+		break;
+	case GSC_FILE_CAPSM_MIN:
+		ret = parse_quota(text, dev->sms, 0, &value);
+		if (!ret)
+			group->min = value;
+		break;
+	case GSC_FILE_GPU_WEIGHT:
+		ret = parse_plain(text, 1, GSC_WEIGHT_MAX, &value);
+		if (!ret)
+			group->weight = value;
+		break;
+	case GSC_FILE_GPU_PRIORITY:
+		ret = parse_plain(text, 0, GSC_PRIORITY_MAX, &value);
+		if (!ret)
+			store_priority(group, value);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (ret)
+		return ret;
+	gsc_advance(dev, now);
+	gsc_decide(dev);
+	return 0;
+}
+
+static int show_quota(u32 units, char *buf, size_t size)
+{
+	char digits[FRACTION_DIGITS + 1];
+	u64 fraction = div_u64((u64)(units % GSCHED_CAPSM) * 10000000000ULL, GSCHED_CAPSM);
+	int len = FRACTION_DIGITS;
+
+	if (units == GSC_MAX_UNLIMITED)
+		return scnprintf(buf, size, "max\n");
+	if (!fraction)
+		return scnprintf(buf, size, "%u\n", units / GSCHED_CAPSM);
+	scnprintf(digits, sizeof(digits), "%010llu", fraction);
+	while (digits[len - 1] == '0')
+		digits[--len] = 0;
+	return scnprintf(buf, size, "%u.%s\n", units / GSCHED_CAPSM, digits);
+}
+
+static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
+{
+	return scnprintf(buf, size,
+			 "usage_usec %llu\n"
+			 "capsm_usec %llu\n"
+			 "ran_usec %llu\n"
+			 "tasks %llu\n"
+			 "grants %llu\n"
+			 "evictions %llu\n"
+			 "growths %llu\n"
+			 "wait_usec %llu\n"
+			 "cancelled %llu\n",
+			 div_u64(stats->granted_ns, 1000), div_u64(stats->usage, 1000), div_u64(stats->ran_ns, 1000),
+			 stats->tasks, stats->grants, stats->evictions, stats->growths,
+			 div_u64(stats->wait_ns, 1000), stats->cancelled);
+}
+
+int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size)
+{
+	switch (file) {
+	case GSC_FILE_CAPSM_MAX:
+		return show_quota(group->max, buf, size);
+	case GSC_FILE_CAPSM_MIN:
+		return show_quota(group->min, buf, size);
+	case GSC_FILE_GPU_WEIGHT:
+		return scnprintf(buf, size, "%u\n", group->weight);
+	case GSC_FILE_GPU_PRIORITY:
+		return scnprintf(buf, size, "%u\n", group->priority);
+	case GSC_FILE_CAPSM_CURRENT:
+		return show_quota(group->current_units, buf, size);
+	case GSC_FILE_GPU_STAT:
+		return show_stat(&group->stats, buf, size);
+	default:
+		return -EINVAL;
+	}
+}

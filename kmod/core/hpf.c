@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Highest priority first (FLEP 5.2.1, figure 6). Everyone more important takes all it can use before anyone less
+ * important gets something; equals share. FLEP orders equals by shortest remaining time, T_r: the place is compare().
+ */
+#include "decide.h"
+
+#define HOLD_NS_MAX	20000000ULL
+
+static int compare(void *priv, const struct list_head *a, const struct list_head *b)
+{
+	const struct gsc_task *x = list_entry(a, struct gsc_task, node);
+	const struct gsc_task *y = list_entry(b, struct gsc_task, node);
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? 1 : -1;
+	/* among equals by arrival; the number wraps around */
+	return (s32)(x->id - y->id) > 0 ? 1 : -1;
+}
+
+static void order(struct gsc_device *dev, u64 now)
+{
+	const struct gsc_task *last = NULL;
+	struct gsc_task *task;
+	bool sorted = true;
+
+	list_for_each_entry(task, &dev->tasks, node) {
+		task->rank = task->client->group->priority;
+		task->want = task->demand;
+		if (last && compare(NULL, &last->node, &task->node) > 0)
+			sorted = false;
+		last = task;
+	}
+	if (!sorted)
+		list_sort(NULL, &dev->tasks, compare);
+}
+
+/*
+ * Standing capacity, after SMGuard's standby: the next kernel of a more important client would have to wait for block-tasks
+ * to end. Where these last longer than the kernel itself, its capacity is not lent out between two of its kernels.
+ */
+static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
+{
+	const struct gsc_client *client = ended->client;
+	u64 time = ended->predicted_ns;
+	const struct gsc_task *task;
+
+	if (!time)
+		time = ended->ran ? ended->ran : now - ended->granted;
+	if (!client->interval)
+		return 0;
+	list_for_each_entry(task, &dev->tasks, node) {
+		if (task->client != client && task->state == GSC_TASK_RUNNING && gsc_is_block(task) &&
+		    task->client->group->priority < client->group->priority && task->block_ns > time)
+			return min(2 * min(client->interval, (u64)HOLD_NS_MAX), (u64)HOLD_NS_MAX);
+	}
+	return 0;
+}
+
+const struct gsc_policy gsc_policy_hpf = {
+	.name = "hpf",
+	.order = order,
+	.hold = hold,
+};
+
+const struct gsc_policy *gsc_policy_find(const char *name)
+{
+	static const struct gsc_policy *const known[] = { &gsc_policy_hpf };
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i]->name, name))
+			return known[i];
+	return NULL;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The one file through which the core takes its types and helpers: from the kernel, or, in userspace, from below. Only
+ * what the core uses is here, under the kernel's names and with the kernel's meaning.
+ */
+#ifndef GSCHED_CORE_SHIM_H
+#define GSCHED_CORE_SHIM_H
+
+#ifdef __KERNEL__
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/list.h>
+#include <linux/list_sort.h>
+#include <linux/math.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#else /* !__KERNEL__ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <linux/types.h>
+
+typedef __u8 u8;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+
+#ifndef U32_MAX
+#define U32_MAX		((u32)~0U)
+#endif
+#ifndef U64_MAX
+#define U64_MAX		((u64)~0ULL)
+#endif
+#ifndef container_of
+#define container_of(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+#endif
+#ifndef min
+#define min(a, b) \
+	({ __typeof__(a) min_a = (a); __typeof__(b) min_b = (b); min_a < min_b ? min_a : min_b; })
+#endif
+#ifndef max
+#define max(a, b) \
+	({ __typeof__(a) max_a = (a); __typeof__(b) max_b = (b); max_a > max_b ? max_a : max_b; })
+#endif
+#ifndef DIV_ROUND_UP
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+#endif
+
+static inline u64 div_u64(u64 dividend, u32 divisor)
+{
+	return dividend / divisor;
+}
+
+static inline u64 div64_u64(u64 dividend, u64 divisor)
+{
+	return dividend / divisor;
+}
+
+/* Returns what was written, not what would have been */
+__attribute__((format(printf, 3, 4)))
+static inline int scnprintf(char *buf, size_t size, const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	if (!size)
+		return 0;
+	va_start(args, format);
+	len = vsnprintf(buf, size, format, args);
+	va_end(args);
+	if (len < 0)
+		return 0;
+	return (size_t)len < size ? len : (int)size - 1;
+}
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+static inline void INIT_LIST_HEAD(struct list_head *head)
+{
+	head->next = head;
+	head->prev = head;
+}
+
+static inline void list_add(struct list_head *node, struct list_head *after)
+{
+	node->next = after->next;
+	node->prev = after;
+	after->next->prev = node;
+	after->next = node;
+}
+
+static inline void list_add_tail(struct list_head *node, struct list_head *head)
+{
+	list_add(node, head->prev);
+}
+
+static inline void list_del_init(struct list_head *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	INIT_LIST_HEAD(node);
+}
+
+static inline int list_empty(const struct list_head *head)
+{
+	return head->next == head;
+}
+
+#ifndef list_entry
+#define list_entry(ptr, type, member)		container_of(ptr, type, member)
+#define list_first_entry(head, type, member)	list_entry((head)->next, type, member)
+#define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
+#define list_next_entry(pos, member)		list_entry((pos)->member.next, __typeof__(*(pos)), member)
+#define list_prev_entry(pos, member)		list_entry((pos)->member.prev, __typeof__(*(pos)), member)
+#define list_entry_is_head(pos, head, member)	(&(pos)->member == (head))
+#define list_for_each_entry(pos, head, member) \
+	for (pos = list_first_entry(head, __typeof__(*pos), member); \
+	     !list_entry_is_head(pos, head, member); pos = list_next_entry(pos, member))
+#define list_for_each_entry_reverse(pos, head, member) \
+	for (pos = list_last_entry(head, __typeof__(*pos), member); \
+	     !list_entry_is_head(pos, head, member); pos = list_prev_entry(pos, member))
+#define list_for_each_entry_safe(pos, n, head, member) \
+	for (pos = list_first_entry(head, __typeof__(*pos), member), n = list_next_entry(pos, member); \
+	     !list_entry_is_head(pos, head, member); pos = n, n = list_next_entry(n, member))
+#endif
+
+typedef int (*list_cmp_func_t)(void *priv, const struct list_head *a, const struct list_head *b);
+
+/* Stable. Insertion from the back: what the core sorts is nearly in order already */
+static inline void list_sort(void *priv, struct list_head *head, list_cmp_func_t cmp)
+{
+	struct list_head *node = head->next, *next, *after;
+
+	for (; node != head; node = next) {
+		next = node->next;
+		for (after = node->prev; after != head && cmp(priv, after, node) > 0; after = after->prev)
+			;
+		if (after != node->prev) {
+			list_del_init(node);
+			list_add(node, after);
+		}
+	}
+}
+
+#endif /* __KERNEL__ */
+#endif /* GSCHED_CORE_SHIM_H */

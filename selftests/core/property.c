@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Random events from a seed. After each one every invariant must hold, and what the actions told must be what the core
+ * believes. At the end all is given back. `core-property SEED STEPS` replays one run.
+ */
+#include "world.h"
+
+#define CLIENTS	12
+#define GROUPS	14
+#define SEQS	1000000
+
+static struct gsc_device *dev;
+static struct gsc_group *group;
+static struct gsc_client *client;
+static bool group_live[GROUPS];
+static u64 clock_ns, rng, trace, told_timer;
+static u64 steps_done;
+static const char *failure;
+
+/* What the caller of the core knows from the actions alone */
+static struct {
+	bool live;
+	u32 seq;
+	u64 window;
+	u32 lease;
+} shadow[CLIENTS][GSCHED_SLOTS];
+static u32 shadow_lease[CLIENTS];
+static u32 n_grant, n_evict, n_grow, n_done, n_hold, n_wait;
+
+static u64 next_random(void)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return rng * 0x2545F4914F6CDD1DULL >> 11;
+}
+
+static u32 below(u32 n)
+{
+	return (u32)(next_random() % n);
+}
+
+static void mix(u64 value)
+{
+	trace = (trace ^ value) * 0x100000001B3ULL;
+}
+
+static void fail(const char *why)
+{
+	if (!failure)
+		failure = why;
+}
+
+static int index_of(const struct gsc_client *c)
+{
+	return (int)(c - client);
+}
+
+static void op_set_window(struct gsc_task *task, enum gsc_change why)
+{
+	int c = index_of(task->client);
+	u64 old = shadow[c][task->slot].window, now = task->window;
+	u64 old_end = (u64)GSCHED_WINDOW_BASE(old) + GSCHED_WINDOW_LIMIT(old);
+	u64 now_end = (u64)GSCHED_WINDOW_BASE(now) + GSCHED_WINDOW_LIMIT(now);
+	bool covers = !GSCHED_WINDOW_LIMIT(old) ||
+		(GSCHED_WINDOW_BASE(now) <= GSCHED_WINDOW_BASE(old) && now_end >= old_end);
+
+	mix((u64)why + 1);
+	mix((u64)c * GSCHED_SLOTS + task->slot);
+	mix(now);
+	if (why == GSC_GRANT) {
+		if (shadow[c][task->slot].live || !GSCHED_WINDOW_LIMIT(now))
+			fail("granted twice, or nothing");
+		shadow[c][task->slot].live = true;
+		shadow[c][task->slot].seq = task->seq;
+		n_grant++;
+	} else {
+		if (!shadow[c][task->slot].live || shadow[c][task->slot].seq != task->seq)
+			fail("a window before its grant");
+		if (old == now)
+			fail("a window that did not change");
+		if (task->tier != GSCHED_TIER_BLOCK)
+			fail("an opaque task's window changed");
+		if ((why == GSC_GROW) != covers)
+			fail("evict and grow confused");
+		n_evict += why == GSC_EVICT;
+		n_grow += why == GSC_GROW;
+	}
+	shadow[c][task->slot].window = now;
+}
+
+static void op_set_lease(struct gsc_client *c, u32 lease)
+{
+	mix(100 + lease);
+	shadow_lease[index_of(c)] = lease;
+}
+
+static void op_arm_timer(struct gsc_device *d, u64 when)
+{
+	mix(when);
+	if (when == told_timer)
+		fail("the timer did not change");
+	told_timer = when;
+	n_hold += when != 0;
+}
+
+static void op_done(struct gsc_task *task)
+{
+	int c = index_of(task->client);
+
+	mix(200 + task->seq);
+	if (shadow[c][task->slot].live != (task->granted != 0))
+		fail("done before its grant");
+	shadow[c][task->slot].live = false;
+	shadow[c][task->slot].window = 0;
+	n_done++;
+}
+
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done };
+
+static void compare_shadow(void)
+{
+	u32 owner[GSCHED_SMS_MAX] = { 0 };
+	int c, slot;
+
+	for (c = 0; c < CLIENTS; c++) {
+		if (!client[c].dev)
+			continue;
+		if (shadow_lease[c] != client[c].lease)
+			fail("lease not told");
+		for (slot = 0; slot < GSCHED_SLOTS; slot++) {
+			const struct gsc_task *task = &client[c].task[slot];
+			u64 w = shadow[c][slot].window, sm;
+
+			if (shadow[c][slot].live != (task->state == GSC_TASK_RUNNING))
+				fail("grant not told");
+			n_wait += task->state == GSC_TASK_WAITING;
+			if (!shadow[c][slot].live)
+				continue;
+			if (w != task->window)
+				fail("window not told");
+			if (task->tier != GSCHED_TIER_BLOCK)
+				continue;
+			for (sm = GSCHED_WINDOW_BASE(w); sm < (u64)GSCHED_WINDOW_BASE(w) + GSCHED_WINDOW_LIMIT(w); sm += SM)
+				if (sm / SM >= dev->sms || owner[sm / SM]++)
+					fail("windows overlap");
+		}
+	}
+	if (told_timer != dev->timer)
+		fail("timer not told");
+}
+
+/* The alternative to the allocator: no tree, each limit by itself */
+static void check_quotas(void)
+{
+	for (int g = 0; g < GROUPS; g++) {
+		u64 sum = 0;
+
+		if (!group_live[g])
+			continue;
+		for (int c = 0; c < CLIENTS; c++) {
+			const struct gsc_group *up = client[c].dev ? client[c].group : NULL;
+
+			while (up && up != &group[g])
+				up = up->parent;
+			for (int s = 0; up && s < GSCHED_SLOTS; s++)
+				if (shadow[c][s].live && client[c].task[s].tier == GSCHED_TIER_BLOCK)
+					sum += GSCHED_WINDOW_LIMIT(shadow[c][s].window);
+		}
+		if (sum > group[g].max)
+			fail("above max");
+	}
+}
+
+static struct gsc_group *any_group(void)
+{
+	int g = (int)below(GROUPS);
+
+	return group_live[g] ? &group[g] : &dev->root;
+}
+
+static void event_submit(struct gsc_client *c)
+{
+	static const u64 sizes[] = { 1, 4, 8, 16, 100, 100000, U64_MAX };
+	struct gsched_submit req = make_submit(below(4), 1 + below(SEQS), below(3), sizes[below(7)]);
+	int ret;
+
+	if (!below(40))
+		req.slot = below(GSCHED_SLOTS + 4);
+	req.blocks_per_sm = 1 + below(32);
+	req.predicted_ns = below(2) ? below(2 * MS) : 0;
+	req.block_ns = below(2) ? below(2 * MS) : 0;
+	if (!below(50))
+		req.blocks = 0;
+	ret = gsc_submit(c, &req, clock_ns);
+	mix((u64)-ret);
+	if (!ret && c->task[req.slot].state != GSC_TASK_RUNNING)
+		fail("0 without a grant");
+	if (ret == -EAGAIN && c->task[req.slot].state != GSC_TASK_WAITING)
+		fail("EAGAIN without waiting");
+}
+
+static void event_complete(struct gsc_client *c)
+{
+	struct gsched_complete req = make_complete(below(4), 1);
+
+	if (below(40))
+		req.seq = c->task[req.slot].seq;
+	if (!below(10))
+		req.flags = GSCHED_COMPLETE_CANCEL;
+	req.ran_ns = below(3) ? below(2 * MS) : 0;
+	mix((u64)-gsc_complete(c, &req, clock_ns));
+}
+
+static void event_store(bool whole)
+{
+	struct gsc_group *g = any_group();
+	char text[32];
+
+	switch (below(6)) {
+	case 0:
+		snprintf(text, sizeof(text), whole ? "%u" : "%u.%u", below(dev->sms + 2), below(1000));
+		gsc_group_store(g, GSC_FILE_CAPSM_MAX, text, clock_ns);
+		break;
+	case 1:
+		gsc_group_store(g, GSC_FILE_CAPSM_MAX, "max", clock_ns);
+		break;
+	case 2:
+		snprintf(text, sizeof(text), "%u", below(2) ? below(dev->sms + 2) : 0);
+		gsc_group_store(g, GSC_FILE_CAPSM_MIN, text, clock_ns);
+		break;
+	case 3:
+		snprintf(text, sizeof(text), "%u", below(10002));
+		gsc_group_store(g, GSC_FILE_GPU_WEIGHT, text, clock_ns);
+		break;
+	default:
+		snprintf(text, sizeof(text), "%u", below(4) * 10);
+		gsc_group_store(g, GSC_FILE_GPU_PRIORITY, text, clock_ns);
+	}
+}
+
+static void event_group(void)
+{
+	int g = (int)below(GROUPS);
+
+	if (group_live[g]) {
+		group_live[g] = gsc_group_exit(&group[g]) != 0;
+		return;
+	}
+	memset(&group[g], 0, sizeof(group[g]));
+	group_live[g] = gsc_group_init(&group[g], any_group()) == 0;
+}
+
+static void step(bool whole)
+{
+	struct gsc_client *c = &client[below(CLIENTS)];
+	u32 what = below(100);
+
+	clock_ns += below(300 * US);
+	if (!below(100))
+		clock_ns -= below(MS);
+	if (!c->dev && what < 60) {
+		memset(c, 0, sizeof(*c));
+		gsc_client_attach(c, any_group(), below(30) ? GSCHED_ATTACH_MPS : 0, clock_ns);
+	} else if (c->dev && what < 45) {
+		event_submit(c);
+	} else if (c->dev && what < 82) {
+		event_complete(c);
+	} else if (what < 88) {
+		event_store(whole);
+	} else if (what < 90) {
+		event_group();
+	} else if (what < 92 && c->dev) {
+		gsc_client_move(c, any_group(), clock_ns);
+	} else if (what < 93) {
+		gsc_client_detach(c, clock_ns);
+	} else if (what == 93 && !below(5)) {
+		gsc_device_set_mode(dev, (s32)below(4) - 1, clock_ns);
+	} else {
+		if (dev->timer && below(2))
+			clock_ns = dev->timer;
+		gsc_tick(dev, clock_ns);
+	}
+}
+
+static void after(void)
+{
+	static char text[32];
+	int ret = gsc_check(dev);
+
+	if (ret) {
+		snprintf(text, sizeof(text), "invariant %d", ret);
+		fail(text);
+	}
+	compare_shadow();
+	check_quotas();
+}
+
+static void give_back(void)
+{
+	char buf[16];
+	bool again = true;
+
+	for (int c = 0; c < CLIENTS; c++) {
+		gsc_client_detach(&client[c], clock_ns);
+		after();
+	}
+	for (int i = 0; i < GROUPS && again; i++) {
+		again = false;
+		for (int g = 0; g < GROUPS; g++) {
+			if (!group_live[g])
+				continue;
+			if (group[g].current_units)
+				fail("capacity not given back");
+			group_live[g] = gsc_group_exit(&group[g]) != 0;
+			again |= group_live[g];
+		}
+	}
+	if (again || !list_empty(&dev->tasks) || !list_empty(&dev->placed) || !list_empty(&dev->clients) ||
+	    !list_empty(&dev->root.children) || dev->n_holds || dev->timer)
+		fail("something is left");
+	if (n_grant > n_done)
+		fail("tasks not ended");
+	gsc_group_show(&dev->root, GSC_FILE_CAPSM_CURRENT, buf, sizeof(buf));
+	if (strcmp(buf, "0\n"))
+		fail("capacity is left");
+}
+
+/* Returns the hash of all actions */
+static u64 run(u64 seed, u64 steps)
+{
+	static const u32 sizes[] = { 132, 8, 1, 3, 16, 1024 };
+
+	memset(dev, 0, sizeof(*dev));
+	memset(group, 0, GROUPS * sizeof(*group));
+	memset(client, 0, CLIENTS * sizeof(*client));
+	memset(shadow, 0, sizeof(shadow));
+	memset(group_live, 0, sizeof(group_live));
+	rng = seed * 0x9E3779B97F4A7C15ULL + 1;
+	trace = 0xCBF29CE484222325ULL;
+	clock_ns = 1000 * MS;
+	told_timer = 0;
+	n_grant = n_evict = n_grow = n_done = n_hold = n_wait = 0;
+	failure = NULL;
+	gsc_device_init(dev, &ops, sizes[seed % 6]);
+	for (steps_done = 0; steps_done < steps && !failure; steps_done++) {
+		step(seed % 4 != 3);
+		after();
+	}
+	if (!failure)
+		give_back();
+	if (failure)
+		printf("# %s at step %llu; again: core-property %llu %llu\n", failure, steps_done, seed, steps);
+	return trace;
+}
+
+int main(int argc, char **argv)
+{
+	const u64 seeds = 48, steps = 4000;
+	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, seed, hash;
+	bool fine = true, same = true, differ = true;
+	u64 last = 0;
+
+	dev = calloc(1, sizeof(*dev));
+	group = calloc(GROUPS, sizeof(*group));
+	client = calloc(CLIENTS, sizeof(*client));
+	if (!dev || !group || !client)
+		return 1;
+	if (argc == 3) {
+		seed = strtoull(argv[1], NULL, 0);
+		hash = run(seed, strtoull(argv[2], NULL, 0));
+		printf("# seed %llu: hash %016llx, %u grants, %u evictions, %u growths, %u holds\n", seed, hash,
+		       n_grant, n_evict, n_grow, n_hold);
+		tap(!failure, "replay");
+	} else {
+		for (seed = 1; seed <= seeds; seed++) {
+			hash = run(seed, steps);
+			fine &= !failure;
+			grants += n_grant;
+			evicts += n_evict;
+			grows += n_grow;
+			holds += n_hold;
+			waits += n_wait;
+			if (seed <= 6)
+				same &= hash == run(seed, steps);
+			differ &= hash != last;
+			last = hash;
+		}
+		printf("# %llu grants, %llu evictions, %llu growths, %llu holds\n", grants, evicts, grows, holds);
+		tap(fine, "every invariant after every event, all given back at the end");
+		tap(same, "same seed, same actions");
+		tap(differ, "other seed, other actions");
+		tap(grants && evicts && grows && holds && waits, "the events reach grants, evictions, growths, holds and waiting");
+	}
+	free(dev);
+	free(group);
+	free(client);
+	return tap_end();
+}
