@@ -204,7 +204,7 @@ static struct configfs_subsystem subsystem = {
 	},
 };
 
-/* "/" the root, "/a/b" a group. Returns the length, as scnprintf. */
+/* "a/b", or "/" for the root. Returns the length, as scnprintf. */
 int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *core, char *buf, size_t size)
 {
 	struct gsched_group *group;
@@ -216,7 +216,7 @@ int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *c
 	if (core->parent->parent)
 		len = gsched_group_path(dev, core->parent, buf, size);
 	group = container_of(core, struct gsched_group, own);
-	return len + scnprintf(buf + len, size - len, "/%s", config_item_name(&group->cg.cg_item));
+	return len + scnprintf(buf + len, size - len, "%s%s", len ? "/" : "", config_item_name(&group->cg.cg_item));
 }
 
 int gsched_configfs_add(struct gsched_device *dev)

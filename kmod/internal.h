@@ -2,7 +2,7 @@
 /*
  * What the files of the module share.
  *
- * Locks, outermost first: gsched_devices_mutex (the device table), gsched_client.mutex (attach against detach),
+ * Locks, outermost first: gsched_client.mutex (attach against detach), gsched_devices_mutex (the device table),
  * configfs' and sysfs' own, gsched_device.lock. The last protects the core and everything marked "lock" below; it is
  * taken with gsched_lock() and released with gsched_unlock(), which finishes what the core's actions began.
  * configfs and sysfs callbacks take nothing but gsched_device.lock.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: sms, mode, policy, stat, and tasks/<pid>/ for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, stat, and tasks/<pid>/ for every client.
  *
  * mode reads as two words: the setting in brackets, then the mode in force: "[auto] spatial". Written: one of auto,
  * temporal, spatial. policy reads as the list of policies with the one in force in brackets.
  */
 #include <linux/device.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
@@ -37,6 +40,12 @@ static ssize_t sms_show(struct device *kdev, struct device_attribute *attr, char
 	return sysfs_emit(page, "%u\n", to_device(kdev)->core.sms);
 }
 static DEVICE_ATTR_RO(sms);
+
+static ssize_t uuid_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	return sysfs_emit(page, "%pU\n", to_device(kdev)->uuid);
+}
+static DEVICE_ATTR_RO(uuid);
 
 static ssize_t mode_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
@@ -122,6 +131,7 @@ static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, cha
 static DEVICE_ATTR_RO(stat);
 
 static struct attribute *device_attrs[] = {
+	&dev_attr_uuid.attr,
 	&dev_attr_sms.attr,
 	&dev_attr_mode.attr,
 	&dev_attr_policy.attr,
@@ -145,6 +155,19 @@ struct client_attr {
 	ssize_t (*show)(struct gsched_client *client, char *page);
 };
 
+static ssize_t comm_show(struct gsched_client *client, char *page)
+{
+	struct task_struct *task = get_pid_task(client->pid, PIDTYPE_TGID);
+	char comm[TASK_COMM_LEN] = "";
+
+	if (task) {
+		get_task_comm(comm, task);
+		put_task_struct(task);
+	}
+	return sysfs_emit(page, "%s\n", comm);
+}
+
+/* "a/b", or "/" for the root */
 static ssize_t group_show(struct gsched_client *client, char *page)
 {
 	int len;
@@ -186,11 +209,12 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 			  client->id, running, waiting, limit, usage, ended);
 }
 
-#define SLOT_LINE_MAX	96
+#define SLOT_LINE_MAX	192
 
 /*
- * One line a used slot: slot seq tier blocks base limit seen launched left. The first six as the arbiter knows them,
- * the rest as client and GPU report. A launch under a lease has the window of the lease. Cut at a page, after a line.
+ * One line a used slot: "slot 3 seq 7 tier 0 blocks 1000 base 0 limit 4096 seen 4096 launched 4 left 0 start_ns 123". Up
+ * to limit as the arbiter knows it, the rest as client and GPU report. A launch under a lease has the window of the
+ * lease. Cut at a page, after a line.
  */
 static int slot_emit(const struct gsched_client *client, u32 slot, char *page, int len)
 {
@@ -206,9 +230,11 @@ static int slot_emit(const struct gsched_client *client, u32 slot, char *page, i
 		tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
 		blocks = READ_ONCE(hint->blocks);
 	}
-	return sysfs_emit_at(page, len, "%u %u %u %llu %u %u %u %u %u\n", slot, seq, tier, blocks,
-			     GSCHED_WINDOW_BASE(window), GSCHED_WINDOW_LIMIT(window),
-			     READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left));
+	return sysfs_emit_at(page, len,
+			     "slot %u seq %u tier %u blocks %llu base %u limit %u seen %u launched %u left %u start_ns %llu\n",
+			     slot, seq, tier, blocks, GSCHED_WINDOW_BASE(window), GSCHED_WINDOW_LIMIT(window),
+			     READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left),
+			     READ_ONCE(hint->start_ns));
 }
 
 static ssize_t slots_show(struct gsched_client *client, char *page)
@@ -221,6 +247,26 @@ static ssize_t slots_show(struct gsched_client *client, char *page)
 		len += slot_emit(client, slot, page, len);
 	spin_unlock_bh(&client->dev->lock);
 	return len;
+}
+
+/* What the client says of itself: launches by tier, launches it left alone, wings */
+static ssize_t managed_show(struct gsched_client *client, char *page)
+{
+	const struct gsched_cl_header *header = &client->cl->header;
+
+	return sysfs_emit(page, "block %llu\nslice %llu\nlaunch %llu\n",
+			  READ_ONCE(header->managed[GSCHED_TIER_BLOCK]), READ_ONCE(header->managed[GSCHED_TIER_SLICE]),
+			  READ_ONCE(header->managed[GSCHED_TIER_LAUNCH]));
+}
+
+static ssize_t unmanaged_show(struct gsched_client *client, char *page)
+{
+	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.unmanaged));
+}
+
+static ssize_t wings_show(struct gsched_client *client, char *page)
+{
+	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.wings));
 }
 
 /* What the client says of itself: printable characters of its header's text */
@@ -246,17 +292,25 @@ static ssize_t why_show(struct gsched_client *client, char *page)
 		.show = _name##_show, \
 	}
 
+CLIENT_ATTR(comm);
 CLIENT_ATTR(group);
 CLIENT_ATTR(lease);
 CLIENT_ATTR(usage);
 CLIENT_ATTR(slots);
+CLIENT_ATTR(managed);
+CLIENT_ATTR(unmanaged);
+CLIENT_ATTR(wings);
 CLIENT_ATTR(why);
 
 static struct attribute *client_attrs[] = {
+	&client_comm.attr,
 	&client_group.attr,
 	&client_lease.attr,
 	&client_usage.attr,
 	&client_slots.attr,
+	&client_managed.attr,
+	&client_unmanaged.attr,
+	&client_wings.attr,
 	&client_why.attr,
 	NULL
 };

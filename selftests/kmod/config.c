@@ -212,7 +212,7 @@ TEST_F(config, procs_before_attach)
 	slurp(self->text, sizeof(self->text), ROOT "/a/b/procs");
 	EXPECT_EQ(getpid(), atoi(self->text));
 	ASSERT_EQ(0, attach(self->fd, 0));
-	GROUP_IS("/a/b");
+	GROUP_IS("a/b");
 }
 
 TEST_F(config, procs_moves_a_running_client)
@@ -224,7 +224,7 @@ TEST_F(config, procs_moves_a_running_client)
 	GROUP_IS("/");
 	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
 	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
-	GROUP_IS("/a/b");
+	GROUP_IS("a/b");
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(GSCHED_EVENT_EVICT, event.type);
 	EXPECT_EQ(6 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(event.window));
@@ -250,7 +250,7 @@ TEST_F(config, procs_binds_what_is_forked)
 		if (attach(gopen(), 0))
 			_exit(1);
 		slurp(text, sizeof(text), TASKS "/%d/group", getpid());
-		_exit(strcmp(text, "/a") ? 2 : 0);
+		_exit(strcmp(text, "a") ? 2 : 0);
 	}
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
@@ -262,7 +262,7 @@ TEST_F(config, rmdir_with_a_client)
 	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
 	ASSERT_EQ(0, attach(self->fd, 0));
 	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
-	GROUP_IS("/a/b");
+	GROUP_IS("a/b");
 	ASSERT_EQ(0, rmdir(ROOT "/a/b"));
 	GROUP_IS("/");
 	EXPECT_EQ(0, complete(self->fd, 0, 1));
@@ -302,12 +302,12 @@ TEST_F(config, cgroup_binding)
 		if (put("0", CG "/cgroup.procs") || attach(gopen(), 0))
 			_exit(1);
 		slurp(text, sizeof(text), TASKS "/%d/group", getpid());
-		if (strcmp(text, "/a"))
+		if (strcmp(text, "a"))
 			_exit(2);
 		if (put("0", CG "/deep/cgroup.procs") || attach(gopen(), 0))
 			_exit(3);
 		/* the second connection of the process has a directory of its own */
-		if (system("grep -qx /a/b " TASKS "/$PPID-*/group"))
+		if (system("grep -qx a/b " TASKS "/$PPID-*/group"))
 			_exit(4);
 		/* a binding by pid is stronger */
 		if (put_pid(getpid(), ROOT "/procs"))
@@ -403,6 +403,8 @@ TEST_F(config, sysfs_device)
 {
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/sms");
 	EXPECT_EQ(DEV_SMS, atoi(self->text));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/uuid");
+	EXPECT_STREQ("67736368-6564-2d6b-7365-6c6674657374", self->text);
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
 	EXPECT_EQ(0, strncmp("[auto] ", self->text, 7));
 	EXPECT_EQ(0, put("temporal", SYSFS "/" DEV_NAME "/mode"));
@@ -428,7 +430,7 @@ TEST_F(config, sysfs_tasks)
 {
 	volatile struct gsched_cl_page *cl;
 	struct gsched_attach req;
-	char line[128];
+	char line[256];
 
 	ASSERT_EQ(0, attach_as(self->fd, 0, &req));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/lease", getpid());
@@ -439,10 +441,13 @@ TEST_F(config, sysfs_tasks)
 	cl->slot[9].seen_limit = 111;
 	cl->slot[9].launched = 22;
 	cl->slot[9].left = 3;
+	cl->slot[9].start_ns = 44;
+	cl->header.managed[2] = 6;
+	cl->header.wings = 8;
 	strcpy((char *)cl->header.why, "because\n");
 	ASSERT_EQ(0, submit(self->fd, 9, 5, 0));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
-	snprintf(line, sizeof(line), "9 5 0 1000000 0 %u 111 22 3", WHOLE);
+	snprintf(line, sizeof(line), "slot 9 seq 5 tier 0 blocks 1000000 base 0 limit %u seen 111 launched 22 left 3 start_ns 44", WHOLE);
 	EXPECT_STREQ(line, self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
 	EXPECT_EQ(1, stat_of(self->text, "running"));
@@ -450,6 +455,14 @@ TEST_F(config, sysfs_tasks)
 	EXPECT_EQ(req.client_id, stat_of(self->text, "id"));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/why", getpid());
 	EXPECT_STREQ("because?", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/managed", getpid());
+	EXPECT_EQ(6, stat_of(self->text, "launch"));
+	slurp(self->text, sizeof(self->text), TASKS "/%d/wings", getpid());
+	EXPECT_STREQ("8", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/unmanaged", getpid());
+	EXPECT_STREQ("0", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/comm", getpid());
+	EXPECT_STREQ("config", self->text);
 	ASSERT_EQ(0, complete(self->fd, 9, 5));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
 	EXPECT_EQ(1, stat_of(self->text, "tasks"));
@@ -458,7 +471,7 @@ TEST_F(config, sysfs_tasks)
 	cl->slot[1].blocks = 77;
 	cl->slot[1].seq = 3;
 	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
-	snprintf(line, sizeof(line), "1 3 0 77 0 %u 0 0 0", WHOLE);
+	snprintf(line, sizeof(line), "slot 1 seq 3 tier 0 blocks 77 base 0 limit %u seen 0 launched 0 left 0 start_ns 0", WHOLE);
 	EXPECT_STREQ(line, self->text);
 	munmap((void *)cl, req.cl_size);
 }
