@@ -23,9 +23,6 @@ struct tree {
 	int depth;		/* deepest level with a group */
 };
 
-#define for_each_at_depth(group, tree, depth) \
-	for ((group) = (tree)->first[depth]; (group); (group) = (group)->next_level)
-
 static void enter(struct gsc_contest *contest, struct gsc_share *share)
 {
 	share->next = NULL;
@@ -93,6 +90,7 @@ static void tree_add(struct tree *tree, struct gsc_group *group, u64 stamp)
 	for (; group && group->seen != stamp; group = group->parent) {
 		group->seen = stamp;
 		group->used = 0;
+		group->held = 0;
 		group->demand = 0;
 		group->reserve = 0;
 		group->cap = group->max == GSC_MAX_UNLIMITED ? dev->sms : min(gsc_sms(group->max), dev->sms);
@@ -164,10 +162,10 @@ static void guarantee(struct tree *tree)
 	int depth;
 
 	for (depth = tree->depth; depth >= 0; depth--)
-		for_each_at_depth(group, tree, depth)
+		for (group = tree->first[depth]; group; group = group->next_level)
 			group->contest.first = NULL;
 	for (depth = tree->depth; depth >= 0; depth--) {
-		for_each_at_depth(group, tree, depth) {
+		for (group = tree->first[depth]; group; group = group->next_level) {
 			u32 need = gsc_sms(group->min);
 
 			/* its direct tasks are in demand already; its children were added by themselves */
@@ -186,7 +184,7 @@ static void guarantee(struct tree *tree)
 		}
 	}
 	for (depth = 0; depth <= tree->depth; depth++) {
-		for_each_at_depth(group, tree, depth) {
+		for (group = tree->first[depth]; group; group = group->next_level) {
 			if (group->parent)
 				group->reserve = group->reserve ? group->share.got : 0;
 			divide(&group->contest, group->reserve);
@@ -200,27 +198,32 @@ static struct gsc_task *next_task(const struct gsc_device *dev, struct gsc_task 
 	return list_entry_is_head(task, &dev->tasks, node) ? NULL : task;
 }
 
-static void take(struct gsc_client *client, u32 sms)
+static void take(struct gsc_client *client, u32 sms, bool hold)
 {
 	struct gsc_group *group;
 
 	client->share.got -= min(client->share.got, sms);
-	for (group = client->group; group; group = group->parent)
+	for (group = client->group; group; group = group->parent) {
 		group->used += sms;
+		group->held += hold ? sms : 0;
+	}
 }
 
-/* With the clients entered at their groups: find what each group can take, then divide it from the root down */
-static void contend(struct gsc_device *dev, struct tree *tree)
+/*
+ * With the clients entered at their groups: find what each group can take, then divide it from the root down. A hold uses
+ * up a max, but fills no guarantee: it gets what is left beside them.
+ */
+static void contend(struct gsc_device *dev, struct tree *tree, bool hold)
 {
 	struct gsc_share *share;
 	struct gsc_group *group;
 	int depth;
 
 	for (depth = tree->depth; depth >= 0; depth--) {
-		for_each_at_depth(group, tree, depth) {
+		for (group = tree->first[depth]; group; group = group->next_level) {
 			u32 room = group->cap - min(group->cap, group->used);
-			u32 unfilled = group->reserve - min(group->reserve, group->used);
-			u32 lo = 0, hi = 0;
+			u32 unfilled = group->reserve - min(group->reserve, group->used - group->held);
+			u32 lo = 0, hi = 0, beside;
 
 			for (share = group->contest.first; share; share = share->next) {
 				share->hi = max(share->lo, min(share->hi, dev->sms));
@@ -229,7 +232,9 @@ static void contend(struct gsc_device *dev, struct tree *tree)
 			}
 			/* what lower ranks are guaranteed is claimed here too, though only they will take it */
 			group->share.lo = max(lo, unfilled);
-			group->share.hi = max(group->share.lo, min(room, hi));
+			beside = hold ? group->share.lo - lo : 0;
+			group->share.hi = max(group->share.lo, min(room, hi + beside));
+			group->beside = beside;
 			group->share.weight = group->weight;
 			group->share.got = 0;
 			if (group->parent && group->share.hi)
@@ -238,8 +243,8 @@ static void contend(struct gsc_device *dev, struct tree *tree)
 	}
 	dev->root.share.got = dev->root.share.hi;
 	for (depth = 0; depth <= tree->depth; depth++)
-		for_each_at_depth(group, tree, depth)
-			divide(&group->contest, group->share.got);
+		for (group = tree->first[depth]; group; group = group->next_level)
+			divide(&group->contest, group->share.got - min(group->share.got, group->beside));
 }
 
 static void new_contest(struct tree *tree)
@@ -248,7 +253,7 @@ static void new_contest(struct tree *tree)
 	int depth;
 
 	for (depth = 0; depth <= tree->depth; depth++)
-		for_each_at_depth(group, tree, depth)
+		for (group = tree->first[depth]; group; group = group->next_level)
 			group->contest.first = NULL;
 }
 
@@ -280,19 +285,19 @@ static struct gsc_task *serve_tasks(struct gsc_device *dev, struct tree *tree, s
 			task->client->share.lo += task->sms;
 	}
 	end = task;
-	contend(dev, tree);
+	contend(dev, tree, false);
 	for (task = from; task != end; task = next_task(dev, task)) {
 		if (!task->want || !gsc_is_fixed(task))
 			continue;
 		task->alloc = task->want;
-		take(task->client, task->sms);
+		take(task->client, task->sms, false);
 	}
 	for (task = from; task != end; task = next_task(dev, task)) {
 		if (!task->want || gsc_is_fixed(task))
 			continue;
 		sms = min(task->sms, task->client->share.got);
 		task->alloc = min(sms * GSCHED_CAPSM, task->want);
-		take(task->client, sms);
+		take(task->client, sms, false);
 	}
 	return end;
 }
@@ -310,13 +315,13 @@ static void serve_holds(struct gsc_device *dev, struct tree *tree, u32 rank)
 		enter_client(client, stamp);
 		client->share.hi = gsc_sms(client->hold_units);
 	}
-	contend(dev, tree);
+	contend(dev, tree, true);
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->seen != stamp)
 			continue;
 		sms = min(gsc_sms(client->hold_units), client->share.got);
 		client->hold_got = sms * GSCHED_CAPSM;
-		take(client, sms);
+		take(client, sms, true);
 	}
 }
 
@@ -399,7 +404,7 @@ static void share_out(struct gsc_device *dev, bool holds)
 	if (!dev->fractional)
 		return;
 	for (depth = tree.depth; depth >= 0; depth--)
-		for_each_at_depth(group, &tree, depth)
+		for (group = tree.first[depth]; group; group = group->next_level)
 			if (group->max % GSCHED_CAPSM && group->max != GSC_MAX_UNLIMITED)
 				trim(dev, group);
 }

@@ -23,7 +23,7 @@ static int check_clients(const struct gsc_device *dev)
 
 			if (task->client != client || task->slot != slot)
 				return 2;
-			if ((task->state == GSC_TASK_NONE) != list_empty(&task->node))
+			if ((task->state == GSC_TASK_NONE) != !!list_empty(&task->node))
 				return 3;
 			if (task->state == GSC_TASK_NONE && !list_empty(&task->place))
 				return 4;
@@ -151,7 +151,7 @@ static int check_waiting(const struct gsc_device *dev)
 		if (gsc_limit(task))
 			continue;
 		for (group = task->client->group; group; group = group->parent)
-			if (group->max <= group->current_units)
+			if (group->max <= group->current_units + (u64)group->held * GSCHED_CAPSM)
 				break;
 		if (!group)
 			return 50;

@@ -94,8 +94,10 @@ struct gsc_group {
 	struct gsc_group *next_level;	/* next active group of the same depth */
 	struct gsc_contest contest;	/* who shares its capacity */
 	struct gsc_share share;		/* as one who shares its parent's */
-	u32 cap, used, demand, reserve;	/* max; taken so far; wanted below; guaranteed below */
+	u32 cap, used, held;		/* max; taken so far; of that, by holds */
+	u32 demand, reserve, beside;	/* wanted below; guaranteed below; of its part, what no hold may take */
 };
+
 #define GSC_MAX_UNLIMITED	U32_MAX
 
 enum gsc_task_state { GSC_TASK_NONE, GSC_TASK_WAITING, GSC_TASK_RUNNING };

@@ -65,11 +65,11 @@ const struct gsc_policy gsc_policy_hpf = {
 
 const struct gsc_policy *gsc_policy_find(const char *name)
 {
-	static const struct gsc_policy *const known[] = { &gsc_policy_hpf };
-	size_t i;
+	static const struct gsc_policy *const known[] = { &gsc_policy_hpf, NULL };
+	const struct gsc_policy *const *policy;
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i]->name, name))
-			return known[i];
-	return NULL;
+	for (policy = known; *policy; policy++)
+		if (!strcmp((*policy)->name, name))
+			break;
+	return *policy;
 }

@@ -8,7 +8,7 @@
  */
 static u32 spread(const struct gsc_device *dev, u64 blocks)
 {
-	return (u32)min(blocks, (u64)dev->sms) * GSCHED_CAPSM;
+	return (blocks < dev->sms ? (u32)blocks : dev->sms) * GSCHED_CAPSM;
 }
 
 /*
