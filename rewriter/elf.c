@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The fat binaries of an executable: section .nv_fatbin, one after another, each aligned to 8 bytes. */
+#include <elf.h>
+#include <string.h>
+#include "gsrewrite.h"
+
+/* Is [off, off + n) inside of @size? */
+static bool inside(uint64_t off, uint64_t n, size_t size)
+{
+	return off <= size && n <= size - off;
+}
+
+bool gsr_elf_fatbin(const unsigned char *p, size_t size, size_t *off, size_t *len)
+{
+	Elf64_Ehdr eh;
+	Elf64_Shdr sh, names;
+	unsigned int i;
+
+	if (size < sizeof(eh))
+		return false;
+	memcpy(&eh, p, sizeof(eh));
+	if (memcmp(eh.e_ident, ELFMAG, SELFMAG) || eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_shentsize != sizeof(sh) ||
+	    !inside(eh.e_shoff, (uint64_t)eh.e_shnum * sizeof(sh), size) || eh.e_shstrndx >= eh.e_shnum)
+		return false;
+	memcpy(&names, p + eh.e_shoff + eh.e_shstrndx * sizeof(sh), sizeof(sh));
+	if (!inside(names.sh_offset, names.sh_size, size))
+		return false;
+	for (i = 0; i < eh.e_shnum; i++) {
+		static const char want[] = ".nv_fatbin";
+
+		memcpy(&sh, p + eh.e_shoff + i * sizeof(sh), sizeof(sh));
+		if (sh.sh_type == SHT_NOBITS || !inside(sh.sh_name, sizeof(want), names.sh_size) ||
+		    memcmp(p + names.sh_offset + sh.sh_name, want, sizeof(want)) || !inside(sh.sh_offset, sh.sh_size, size))
+			continue;
+		*off = sh.sh_offset;
+		*len = sh.sh_size;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N]: rewrite the kernels of PTX, a fat binary or an executable.
+ * Exit status: 0 at least one kernel was rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gsrewrite.h"
+
+enum { EXIT_NONE = 1, EXIT_BAD = 2 };
+
+struct args {
+	const char *in, *out;
+	bool explain, json;
+	unsigned int arch;
+};
+
+const char *argp_program_version = "gsrewrite (gsched)";
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0, "write the rewritten PTX there (- for the standard output)", 0 },
+	{ "explain", 'e', NULL, 0, "print each kernel's tier and the reason", 0 },
+	{ "json", 'j', NULL, 0, "print the description as JSON", 0 },
+	{ "arch", 'a', "N", 0, "choose PTX for sm_N from a fat binary (default 90)", 0 },
+	{ 0 }
+};
+
+static error_t parse_arg(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+	unsigned long n;
+	char *end;
+
+	switch (key) {
+	case 'o':
+		a->out = arg;
+		return 0;
+	case 'e':
+		a->explain = true;
+		return 0;
+	case 'j':
+		a->json = true;
+		return 0;
+	case 'a':
+		n = strtoul(arg, &end, 10);
+		if (*end || end == arg || n < 10 || n > 999)
+			argp_error(state, "--arch %s: a number such as 90 expected", arg);
+		a->arch = (unsigned int)n;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->in)
+			argp_error(state, "more than one input");
+		a->in = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->in)
+			argp_error(state, "no input");
+		if (!a->out && !a->explain && !a->json)
+			argp_error(state, "nothing to do: give -o, --explain or --json");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse_arg, .args_doc = "IN",
+	.doc = "Rewrite CUDA kernels so that they can be preempted between blocks.\vIN is PTX, a fat binary or an executable.",
+};
+
+/* The file, with a NUL behind it. NULL with errno. */
+static unsigned char *load(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "re");
+	unsigned char *p = NULL, *grown;
+	size_t room = 0, n;
+
+	*size = 0;
+	if (!f)
+		return NULL;
+	do {
+		if (room - *size < 2) {
+			room = room ? room * 2 : 1 << 16;
+			grown = realloc(p, room);
+			if (!grown)
+				goto fail;
+			p = grown;
+		}
+		n = fread(p + *size, 1, room - *size - 1, f);
+		*size += n;
+	} while (n);
+	if (ferror(f))
+		goto fail;
+	fclose(f);
+	p[*size] = 0;
+	return p;
+fail:
+	free(p);
+	fclose(f);
+	return NULL;
+}
+
+static int write_out(const char *path, const char *text, size_t size)
+{
+	FILE *f = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	bool bad;
+
+	if (!f) {
+		fprintf(stderr, "gsrewrite: %s: %s\n", path, strerror(errno));
+		return EXIT_BAD;
+	}
+	bad = fwrite(text, 1, size, f) != size;
+	bad |= f == stdout ? fflush(f) != 0 : fclose(f) != 0;
+	if (bad)
+		fprintf(stderr, "gsrewrite: %s: %s\n", path, strerror(errno));
+	return bad ? EXIT_BAD : 0;
+}
+
+static void explain(const struct gsr_rewrite *rw)
+{
+	static const char *const tiers[] = { "block", "slice", "launch" };
+	unsigned int i;
+
+	for (i = 0; i < rw->n_kernels; i++) {
+		const struct gsr_kernel *k = &rw->kernels[i];
+
+		printf("%s: tier %s, %s", k->name, tiers[k->tier], k->reason);
+		if (k->tier == GSR_TIER_BLOCK)
+			printf(" (%u instructions inserted, %u bytes of shared memory, %u returns, %u barriers%s%s)", k->inserted,
+			       k->static_shared, k->returns, k->barriers, k->early_return ? ", early return" : "",
+			       k->warp_rows ? ", needs a block whose x is a multiple of 32" : "");
+		printf("\n");
+	}
+}
+
+static int rewrite(const struct args *a, const char *ptx, size_t size)
+{
+	struct gsr_options opts = { .size = sizeof(opts), .name = a->in };
+	struct gsr_rewrite rw;
+	struct gsr_error err;
+	int status;
+
+	if (gsr_rewrite_ptx(ptx, size, &opts, &rw, &err) != GSR_OK) {
+		fprintf(stderr, "gsrewrite: %s\n", err.message);
+		return EXIT_BAD;
+	}
+	status = rw.ptx ? 0 : EXIT_NONE;
+	if (a->explain)
+		explain(&rw);
+	if (a->json) {
+		char *json = gsr_rewrite_to_json(&rw);
+
+		if (json)
+			puts(json);
+		else
+			status = EXIT_BAD;
+		free(json);
+	}
+	if (!rw.ptx)
+		fprintf(stderr, "gsrewrite: %s: no kernel could be rewritten%s\n", a->in,
+			a->explain || a->json ? "" : "; --explain says why");
+	else if (a->out)
+		status = write_out(a->out, rw.ptx, rw.ptx_size);
+	gsr_rewrite_free(&rw);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct args a = { .arch = 90 };
+	size_t size, off = 0, len, n;
+	enum gsr_status status;
+	struct gsr_error err;
+	unsigned char *image;
+	char *ptx = NULL;
+	int rc;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	image = load(a.in, &size);
+	if (!image) {
+		fprintf(stderr, "gsrewrite: %s: %s\n", a.in, strerror(errno));
+		return EXIT_BAD;
+	}
+	len = size;
+	if (gsr_image_kind(image, size) == GSR_IMAGE_ELF && gsr_elf_fatbin(image, size, &off, &len)) {
+		/* the first fat binary that has PTX */
+		do {
+			status = gsr_image_ptx(image + off, len, a.arch, &ptx, &n, &err);
+			size = gsr_image_size(image + off, len);
+			size = (size + 7) & ~(size_t)7;
+			off += size;
+			len -= size < len ? size : len;
+		} while (status == GSR_ERR_NO_PTX && size && len);
+	} else {
+		status = gsr_image_ptx(image, size, a.arch, &ptx, &n, &err);
+	}
+	if (status != GSR_OK) {
+		fprintf(stderr, "gsrewrite: %s: %s\n", a.in, err.message[0] == '<' && strstr(err.message, ": ") ?
+			strstr(err.message, ": ") + 2 : err.message);
+		rc = EXIT_BAD;
+	} else {
+		rc = rewrite(&a, ptx, n);
+	}
+	free(ptx);
+	free(image);
+	return rc;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The description of a rewrite as JSON: what the cache stores and the daemon sends. */
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "arena.h"
+#include "gsr.h"
+
+#define KERNELS_MAX	(1 << 20)
+
+static const char *const tiers[] = { "block", "slice", "launch" };
+
+static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
+{
+	cJSON *o = cJSON_CreateObject();
+
+	if (!o)
+		return false;
+	if (!cJSON_AddItemToArray(list, o)) {
+		cJSON_Delete(o);
+		return false;
+	}
+	return cJSON_AddStringToObject(o, "name", k->name) && cJSON_AddStringToObject(o, "tier", tiers[k->tier]) &&
+	       cJSON_AddStringToObject(o, "reason", k->reason) && cJSON_AddNumberToObject(o, "params", k->params) &&
+	       cJSON_AddNumberToObject(o, "param_size", (double)k->param_size) &&
+	       cJSON_AddNumberToObject(o, "launch_offset", (double)k->launch_offset) &&
+	       cJSON_AddNumberToObject(o, "barriers", k->barriers) && cJSON_AddNumberToObject(o, "returns", k->returns) &&
+	       cJSON_AddBoolToObject(o, "early_return", k->early_return) &&
+	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) &&
+	       cJSON_AddNumberToObject(o, "static_shared", k->static_shared) &&
+	       cJSON_AddNumberToObject(o, "inserted", k->inserted);
+}
+
+char *gsr_rewrite_to_json(const struct gsr_rewrite *rw)
+{
+	cJSON *root = cJSON_CreateObject(), *list;
+	char *text = NULL;
+	unsigned int i;
+
+	if (!root)
+		return NULL;
+	if (!cJSON_AddNumberToObject(root, "abi", GSR_ABI_VERSION))
+		goto out;
+	if (rw->ptx && !cJSON_AddStringToObject(root, "ptx", rw->ptx))
+		goto out;
+	list = cJSON_AddArrayToObject(root, "kernels");
+	for (i = 0; list && i < rw->n_kernels; i++)
+		if (!add_kernel(list, &rw->kernels[i]))
+			goto out;
+	if (list)
+		text = cJSON_Print(root);
+out:
+	cJSON_Delete(root);
+	return text;
+}
+
+static bool number(const cJSON *o, const char *name, double max, double *out)
+{
+	const cJSON *n = cJSON_GetObjectItemCaseSensitive(o, name);
+
+	if (!cJSON_IsNumber(n) || !(n->valuedouble >= 0 && n->valuedouble <= max) || floor(n->valuedouble) != n->valuedouble)
+		return false;
+	*out = n->valuedouble;
+	return true;
+}
+
+static bool uint_of(const cJSON *o, const char *name, unsigned int *out)
+{
+	double v;
+
+	if (!number(o, name, UINT32_MAX, &v))
+		return false;
+	*out = (unsigned int)v;
+	return true;
+}
+
+static bool size_of(const cJSON *o, const char *name, size_t *out)
+{
+	double v;
+
+	if (!number(o, name, 1 << 20, &v))
+		return false;
+	*out = (size_t)v;
+	return true;
+}
+
+static bool bool_of(const cJSON *o, const char *name, bool *out)
+{
+	const cJSON *b = cJSON_GetObjectItemCaseSensitive(o, name);
+
+	*out = cJSON_IsTrue(b);
+	return cJSON_IsBool(b);
+}
+
+static const char *string_of(struct gsr_arena *a, const cJSON *o, const char *name)
+{
+	const cJSON *s = cJSON_GetObjectItemCaseSensitive(o, name);
+
+	return cJSON_IsString(s) ? gsr_strndup(a, s->valuestring, strlen(s->valuestring)) : NULL;
+}
+
+static bool kernel(struct gsr_arena *a, const cJSON *o, struct gsr_kernel *k)
+{
+	const char *tier = string_of(a, o, "tier");
+	unsigned int t;
+
+	for (t = 0; tier && t < 3 && strcmp(tiers[t], tier); t++)
+		;
+	k->tier = (enum gsr_tier)t;
+	k->name = string_of(a, o, "name");
+	k->reason = string_of(a, o, "reason");
+	return tier && t < 3 && k->name && k->reason && uint_of(o, "params", &k->params) &&
+	       size_of(o, "param_size", &k->param_size) && size_of(o, "launch_offset", &k->launch_offset) &&
+	       uint_of(o, "barriers", &k->barriers) && uint_of(o, "returns", &k->returns) &&
+	       bool_of(o, "early_return", &k->early_return) && bool_of(o, "warp_rows", &k->warp_rows) &&
+	       uint_of(o, "static_shared", &k->static_shared) && uint_of(o, "inserted", &k->inserted) &&
+	       (k->tier != GSR_TIER_BLOCK || (k->launch_offset % 16 == 0 && k->launch_offset >= k->param_size));
+}
+
+static enum gsr_status fill(const cJSON *root, struct gsr_arena *a, struct gsr_rewrite *out)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "kernels"), *o;
+	const cJSON *ptx = cJSON_GetObjectItemCaseSensitive(root, "ptx");
+	jmp_buf nomem;
+	double abi;
+	int n;
+
+	if (setjmp(nomem))
+		return GSR_ERR_NOMEM;
+	gsr_arena_escape(a, &nomem);
+	n = cJSON_GetArraySize(list);
+	if (!number(root, "abi", GSR_ABI_VERSION, &abi) || abi != GSR_ABI_VERSION || !cJSON_IsArray(list) || n > KERNELS_MAX ||
+	    (ptx && !cJSON_IsString(ptx)))
+		return GSR_ERR_FORMAT;
+	out->kernels = gsr_alloc_array(a, (size_t)n + 1, sizeof(*out->kernels));
+	cJSON_ArrayForEach(o, list)
+		if (!kernel(a, o, &out->kernels[out->n_kernels++]))
+			return GSR_ERR_FORMAT;
+	gsr_arena_escape(a, NULL);
+	if (ptx) {
+		out->ptx = strdup(ptx->valuestring);
+		if (!out->ptx)
+			return GSR_ERR_NOMEM;
+		out->ptx_size = strlen(out->ptx);
+	}
+	return GSR_OK;
+}
+
+enum gsr_status gsr_rewrite_from_json(const char *json, size_t size, struct gsr_rewrite *out, struct gsr_error *err)
+{
+	struct gsr_arena *a = gsr_arena_new();
+	cJSON *root = a ? cJSON_ParseWithLength(json, size) : NULL;
+	enum gsr_status status = a ? GSR_ERR_FORMAT : GSR_ERR_NOMEM;
+
+	memset(out, 0, sizeof(*out));
+	if (root)
+		status = fill(root, a, out);
+	cJSON_Delete(root);
+	if (err)
+		memset(err, 0, sizeof(*err));
+	if (status == GSR_OK) {
+		out->arena = a;
+		return GSR_OK;
+	}
+	if (err) {
+		err->status = status;
+		snprintf(err->message, sizeof(err->message), "<json>: %s", status == GSR_ERR_NOMEM ? "out of memory" :
+			 "not the description of a rewrite of this version");
+	}
+	gsr_arena_free(a);
+	memset(out, 0, sizeof(*out));
+	return status;
+}
