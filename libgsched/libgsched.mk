@@ -32,6 +32,6 @@ LIBS += $(B)/lib/gsched/libcuda.so.1
 $(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/libcuda.map
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/libcuda.map -Wl,-z,now \
-		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lpthread -ldl
+		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lcjson -lm -lpthread -ldl
 
 include selftests/libgsched/libgsched.mk

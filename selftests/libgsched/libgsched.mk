@@ -7,3 +7,8 @@ LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
 $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
+
+# app.c, a program that knows nothing of gsched
+$(B)/test/libgsched/app: $(call objs,selftests/libgsched/app.c) $(B)/vgpu/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A program of the driver API that knows nothing of gsched: app PTX-FILE STEP... Each step launches in one way and
+ * prints its name and a hash of the device's memory; the same hashes are expected however it is run.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "libgsched/cuda/cudadrv.h"
+
+#define BLOCKS	192
+#define THREADS	64
+#define N	60
+
+static CUdevice dev;
+static CUcontext ctx;
+static char *image;
+
+static void check(CUresult rc, const char *what)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "%s: error %d\n", what, rc);
+	exit(1);
+}
+#define DO(call) check(call, #call)
+
+static void load_file(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	image = calloc(1, 1 << 20);
+	if (!f || !(n = fread(image, 1, (1 << 20) - 1, f)))
+		check(CUDA_ERROR_FILE_NOT_FOUND, path);
+	fclose(f);
+}
+
+static CUdeviceptr buffer(size_t words)
+{
+	CUdeviceptr p;
+
+	DO(cuMemAlloc(&p, words * 4));
+	DO(cuMemsetD32(p, 12345, words));
+	return p;
+}
+
+static uint64_t hash_of(CUdeviceptr p, size_t words)
+{
+	uint32_t *host = malloc(words * 4);
+	uint64_t h = 14695981039346656037ull;
+	size_t i;
+
+	DO(cuMemcpyDtoH(host, p, words * 4));
+	for (i = 0; i < words; i++)
+		h = (h ^ host[i]) * 1099511628211ull;
+	free(host);
+	DO(cuMemFree(p));
+	return h;
+}
+
+static void show(const char *step, uint64_t h)
+{
+	printf("%s %016llx\n", step, (unsigned long long)h);
+	fflush(stdout);
+}
+
+static void launch_work(CUfunction f, CUstream s, CUdeviceptr p, uint32_t n, uint32_t seed)
+{
+	void *params[] = { &p, &n, &seed };
+
+	DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+}
+
+static void plain(CUmodule m, uint32_t rounds)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUfunction f;
+	CUstream s;
+	uint32_t i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (i = 0; i < rounds; i++)
+		launch_work(f, s, p, N, i);
+	DO(cuStreamSynchronize(s));
+	show("plain", hash_of(p, BLOCKS * THREADS));
+	DO(cuStreamDestroy(s));
+}
+
+/* Each launch reads what the one before wrote. */
+static void chain(CUmodule m)
+{
+	CUdeviceptr p = buffer(2 * BLOCKS * THREADS);
+	uint32_t blocks = BLOCKS, n = N, i;
+	void *a[] = { &p, &blocks, &n }, *b[] = { &p, &blocks };
+	CUfunction f, g;
+
+	DO(cuModuleGetFunction(&f, m, "chain"));
+	DO(cuModuleGetFunction(&g, m, "copyback"));
+	for (i = 0; i < 6; i++) {
+		DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, a, NULL));
+		DO(cuLaunchKernel(g, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, b, NULL));
+	}
+	DO(cuCtxSynchronize());
+	show("chain", hash_of(p, 2 * BLOCKS * THREADS));
+}
+
+/* The packed form of the parameters, a 2-D grid, dynamic shared memory. */
+static void packed(CUmodule m)
+{
+	struct {
+		CUdeviceptr out;
+		uint32_t width, n;
+		uint8_t small;
+		uint64_t big;
+	} args = { buffer(16 * 12 * THREADS), 17, N, 9, 0x123456789abcdefull };
+	size_t size = sizeof(args);
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &args, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	CUfunction f;
+	int i;
+
+	DO(cuModuleGetFunction(&f, m, "tile"));
+	DO(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 2 * THREADS * 4));
+	for (i = 0; i < 3; i++)
+		DO(cuLaunchKernel(f, 16, 12, 1, THREADS, 1, 1, THREADS * 4, NULL, NULL, extra));
+	DO(cuCtxSynchronize());
+	show("packed", hash_of(args.out, 16 * 12 * THREADS));
+}
+
+static void extended(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
+	CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
+		.attrs = &attr, .numAttrs = 1,
+	};
+	uint32_t n = N, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	CUfunction f;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuLaunchKernelEx(&config, f, params, NULL));
+	DO(cuLaunchKernelEx(&config, f, params, NULL));
+	DO(cuCtxSynchronize());
+	show("extended", hash_of(p, BLOCKS * THREADS));
+}
+
+static void library(void)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUlibrary lib;
+	CUkernel k;
+	CUfunction f;
+	int i;
+
+	DO(cuLibraryLoadData(&lib, image, NULL, NULL, 0, NULL, NULL, 0));
+	DO(cuLibraryGetKernel(&k, lib, "work"));
+	DO(cuKernelGetFunction(&f, k));
+	for (i = 0; i < 3; i++)
+		launch_work(f, NULL, p, N, i);
+	launch_work((CUfunction)k, NULL, p, N, 9);
+	DO(cuCtxSynchronize());
+	DO(cuLibraryUnload(lib));
+	show("library", hash_of(p, BLOCKS * THREADS));
+}
+
+struct job {
+	CUfunction f;
+	CUdeviceptr p;
+	CUstream s;
+};
+
+static void *thread(void *arg)
+{
+	struct job *j = arg;
+	int i;
+
+	DO(cuCtxSetCurrent(ctx));
+	for (i = 0; i < 5; i++)
+		launch_work(j->f, j->s, j->p, N, i);
+	DO(cuStreamSynchronize(j->s));
+	return NULL;
+}
+
+static void threads(CUmodule m)
+{
+	pthread_t t[4];
+	struct job j[4];
+	uint64_t h = 0;
+	CUfunction f;
+	int i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	for (i = 0; i < 4; i++) {
+		j[i] = (struct job){ .f = f, .p = buffer(BLOCKS * THREADS) };
+		DO(cuStreamCreate(&j[i].s, CU_STREAM_NON_BLOCKING));
+	}
+	DO(cuCtxSynchronize());
+	for (i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, thread, &j[i]);
+	for (i = 0; i < 4; i++) {
+		pthread_join(t[i], NULL);
+		h = h * 31 + hash_of(j[i].p, BLOCKS * THREADS);
+		DO(cuStreamDestroy(j[i].s));
+	}
+	show("threads", h);
+}
+
+/* A context of its own: made, used, destroyed. */
+static void second(void)
+{
+	CUdeviceptr p;
+	CUcontext other;
+	CUmodule m;
+	CUfunction f;
+	int i;
+
+	DO(cuCtxCreate(&other, NULL, 0, dev));
+	DO(cuModuleLoadData(&m, image));
+	DO(cuModuleGetFunction(&f, m, "work"));
+	p = buffer(BLOCKS * THREADS);
+	for (i = 0; i < 3; i++)
+		launch_work(f, NULL, p, N, i);
+	DO(cuCtxSynchronize());
+	show("second", hash_of(p, BLOCKS * THREADS));
+	DO(cuModuleUnload(m));
+	DO(cuCtxDestroy(other));
+	DO(cuCtxSetCurrent(ctx));
+}
+
+/* Many more launches than slots. */
+static void burst(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUfunction f;
+	CUstream s;
+	int i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (i = 0; i < 150; i++)
+		launch_work(f, s, p, 1, i);
+	DO(cuStreamSynchronize(s));
+	show("burst", hash_of(p, BLOCKS * THREADS));
+	DO(cuStreamDestroy(s));
+}
+
+/* A child that does nothing with CUDA must not disturb its parent. */
+static void forked(CUmodule m)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, &status, 0);
+	plain(m, 2);
+}
+
+/* What goes wrong must go wrong in the same way. */
+static void wrong(CUmodule m)
+{
+	CUmodule bad;
+	CUfunction f;
+	uint64_t h = 0;
+	void *params[1] = { &h };
+
+	h = h * 1000 + cuModuleLoadData(&bad, ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry x( {");
+	h = h * 1000 + cuModuleGetFunction(&f, m, "nosuch");
+	DO(cuModuleGetFunction(&f, m, "work"));
+	h = h * 1000 + cuLaunchKernel(f, 1, 1, 1, 4096, 1, 1, 0, NULL, params, NULL);
+	h = h * 1000 + cuLaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, NULL, params, NULL);
+	show("wrong", h);
+}
+
+int main(int argc, char **argv)
+{
+	CUmodule m;
+	int i;
+
+	if (argc < 3)
+		return 2;
+	load_file(argv[1]);
+	DO(cuInit(0));
+	DO(cuDeviceGet(&dev, 0));
+	DO(cuDevicePrimaryCtxRetain(&ctx, dev));
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuModuleLoadData(&m, image));
+	for (i = 2; i < argc; i++) {
+		if (!strcmp(argv[i], "plain"))
+			plain(m, 4);
+		else if (!strcmp(argv[i], "long"))
+			plain(m, 40);
+		else if (!strcmp(argv[i], "chain"))
+			chain(m);
+		else if (!strcmp(argv[i], "packed"))
+			packed(m);
+		else if (!strcmp(argv[i], "extended"))
+			extended(m);
+		else if (!strcmp(argv[i], "library"))
+			library();
+		else if (!strcmp(argv[i], "threads"))
+			threads(m);
+		else if (!strcmp(argv[i], "second"))
+			second();
+		else if (!strcmp(argv[i], "burst"))
+			burst(m);
+		else if (!strcmp(argv[i], "forked"))
+			forked(m);
+		else if (!strcmp(argv[i], "wrong"))
+			wrong(m);
+		else
+			return 2;
+	}
+	DO(cuModuleUnload(m));
+	DO(cuDevicePrimaryCtxRelease(dev));
+	return 0;
+}

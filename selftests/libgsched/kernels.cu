@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The kernels of app.c. kernels.ptx is made from this: nvcc -arch=compute_75 --ptx -o kernels.ptx kernels.cu
+typedef unsigned int u32;
+
+__device__ u32 mix(u32 x, u32 n)
+{
+	for (u32 i = 0; i < n; i++)
+		x = x * 1664525u + 1013904223u + (x >> 13);
+	return x;
+}
+
+// one word a thread, n rounds of work
+extern "C" __global__ void work(u32 *out, u32 n, u32 seed)
+{
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	out[i] = mix(out[i] ^ seed ^ i, n);
+}
+
+// the next launch in the stream reads what this one wrote, from other blocks: order shows in the result
+extern "C" __global__ void chain(u32 *out, u32 blocks, u32 n)
+{
+	u32 from = (blockIdx.x * 7 + 3) % blocks;
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	out[blocks * blockDim.x + i] = mix(out[from * blockDim.x + threadIdx.x] + i, n);
+}
+
+extern "C" __global__ void copyback(u32 *out, u32 blocks)
+{
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	out[i] = out[blocks * blockDim.x + i];
+}
+
+// 2-D grid, dynamic shared memory, barriers, threads that return early
+extern "C" __global__ void tile(u32 *out, u32 width, u32 n, unsigned char small, unsigned long long big)
+{
+	extern __shared__ u32 shared[];
+	u32 x = blockIdx.x, y = blockIdx.y, t = threadIdx.x;
+
+	if (t >= blockDim.x - 3)
+		return;
+	shared[t] = mix(out[(y * gridDim.x + x) * blockDim.x + t] + small, n);
+	__syncthreads();
+	out[(y * gridDim.x + x) * blockDim.x + t] = shared[(t + 1) % (blockDim.x - 3)] ^ (u32)(big >> (x & 31)) ^ width;
+}
