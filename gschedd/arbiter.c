@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The embedded arbiter: the core's devices and its actions, which here are stores to pages and messages.
+ *
+ * A client's page is written by the client and its GPU at any time: every word is read once, and what it says is bounded
+ * by the core or here. It is sealed against shrinking, so reading it cannot fault.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define WATCH_NS	1000000
+#define load(p)		__atomic_load_n((p), __ATOMIC_RELAXED)
+#define store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+struct list_head devices = { &devices, &devices };
+unsigned int n_devices;
+static const struct gsc_task *submitting;	/* its grant is told by the call that is under way */
+
+static struct client *client_of(const struct gsc_client *c)
+{
+	return container_of(c, struct client, core);
+}
+
+static struct device *device_of(const struct gsc_device *d)
+{
+	return container_of(d, struct device, core);
+}
+
+static void set_timer(struct source *timer, uint64_t when, uint64_t interval)
+{
+	struct itimerspec its = {
+		.it_value = { .tv_sec = when / 1000000000, .tv_nsec = when % 1000000000 },
+		.it_interval = { .tv_nsec = interval },
+	};
+
+	timerfd_settime(timer->fd, TFD_TIMER_ABSTIME, &its, NULL);
+}
+
+static void page_window(struct client *c, unsigned int slot, uint64_t window)
+{
+	struct gsched_arb_slot *s = &c->arb->slot[slot];
+
+	if (s->window == window)
+		return;
+	store(&s->window, window);
+	store(&s->generation, s->generation + 1);
+}
+
+/* What a launch under a lease may use: all that the group and those above it allow. */
+static uint64_t leased_window(const struct client *c)
+{
+	uint32_t limit = c->dev->core.sms * GSCHED_CAPSM;
+
+	if (c->arb->header.lease == GSCHED_LEASE_NONE)
+		return 0;
+	for (const struct gsc_group *g = c->core.group; g; g = g->parent)
+		if (g->max < limit)
+			limit = g->max;
+	return GSCHED_WINDOW(0, limit);
+}
+
+static void page_leased(struct client *c)
+{
+	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
+		if (c->core.task[slot].state == GSC_TASK_NONE)
+			page_window(c, slot, leased_window(c));
+}
+
+/* ---- the core's actions ---- */
+
+static void op_set_window(struct gsc_task *task, enum gsc_change why)
+{
+	static const char *const name[] = { [GSC_GRANT] = "grant", [GSC_EVICT] = "evict", [GSC_GROW] = "grow" };
+	static const uint32_t type[] = { [GSC_GRANT] = GSCHED_EVENT_GRANT, [GSC_EVICT] = GSCHED_EVENT_EVICT,
+					 [GSC_GROW] = GSCHED_EVENT_GROW };
+	struct client *c = client_of(task->client);
+	struct gsched_event ev = { .type = type[why], .slot = task->slot, .seq = task->seq, .window = task->window,
+				   .time_ns = c->dev->core.now };
+
+	page_window(c, task->slot, task->window);
+	trace_event(name[why], task, c->dev->core.now);
+	if (task == submitting)
+		return;
+	if (why == GSC_GRANT && c->conn->waiting & 1ull << task->slot)
+		conn_answer(c->conn, task->slot, 0);
+	else
+		conn_event(c->conn, task->slot, &ev);
+}
+
+/* Also called when only what the header says beside it changed. */
+static void op_set_lease(struct gsc_client *core, u32 lease)
+{
+	struct client *c = client_of(core);
+	struct gsched_arb_header *h = &c->arb->header;
+	uint32_t old = h->lease;
+
+	store(&h->contended, core->contended);
+	store(&h->mode, c->dev->core.mode);
+	store(&h->priority, core->group->priority);
+	store(&h->top_priority, c->dev->core.top_priority);
+	if (lease == old)
+		return;
+	__atomic_store_n(&h->lease, lease, __ATOMIC_SEQ_CST);
+	/* what was launched under the old lease keeps its window until it is in the books */
+	if (old == GSCHED_LEASE_FREE)
+		c->scan = true;
+	else
+		page_leased(c);
+}
+
+static void op_arm_timer(struct gsc_device *core, u64 when)
+{
+	set_timer(&device_of(core)->timer, when, 0);
+}
+
+void leased_forget(struct device *dev)
+{
+	if (!--dev->n_leased)
+		set_timer(&dev->watch, 0, 0);
+}
+
+static void op_done(struct gsc_task *task)
+{
+	struct client *c = client_of(task->client);
+
+	if (c->leased & 1ull << task->slot) {
+		c->leased &= ~(1ull << task->slot);
+		leased_forget(c->dev);
+	}
+	trace_event("done", task, c->dev->core.now);
+	page_window(c, task->slot, leased_window(c));
+	c->conn->events &= ~(1ull << task->slot);
+	if (c->conn->waiting & 1ull << task->slot)
+		conn_answer(c->conn, task->slot, EINTR);
+}
+
+static const struct gsc_ops ops = {
+	.set_window = op_set_window,
+	.set_lease = op_set_lease,
+	.arm_timer = op_arm_timer,
+	.done = op_done,
+};
+
+/* ---- launches made under a lease ---- */
+
+static bool slot_over(const struct gsched_cl_slot *s, uint32_t seq)
+{
+	return load(&s->seq) != seq || load(&s->retired) == seq || load(&s->finished) == seq;
+}
+
+/*
+ * The page does not say how many blocks an SM hosts; the workers launched for the window of the whole device do, unless
+ * the grid was smaller than that.
+ */
+static uint32_t guess_blocks_per_sm(const struct client *c, uint32_t launched)
+{
+	uint32_t m = (launched + c->dev->core.sms - 1) / c->dev->core.sms;
+
+	return m < 1 ? 1 : m > 32 ? 32 : m;
+}
+
+static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
+{
+	const struct gsched_cl_slot *s = &c->cl->slot[slot];
+	struct gsched_submit req = { .size = sizeof(req), .flags = GSCHED_SUBMIT_NOWAIT, .slot = slot };
+	int err;
+
+	if (c->core.task[slot].state != GSC_TASK_NONE)
+		return;
+	req.seq = load(&s->seq);
+	/* known: it was submitted or found before, and has ended by now */
+	if (!req.seq || req.seq == c->known[slot] || slot_over(s, req.seq))
+		return;
+	req.tier = load(&s->tier);
+	req.blocks = load(&s->blocks);
+	req.predicted_ns = load(&s->predicted_ns);
+	req.blocks_per_sm = guess_blocks_per_sm(c, load(&s->launched));
+	if (req.tier > GSCHED_TIER_LAUNCH)
+		req.tier = GSCHED_TIER_LAUNCH;
+	if (!req.blocks)
+		req.blocks = 1;
+	err = gsc_submit(&c->core, &req, now);
+	if (err && err != -EAGAIN)
+		return;
+	if (err == -EAGAIN) {
+		struct gsched_event ev = { .type = GSCHED_EVENT_EVICT, .slot = slot, .seq = req.seq, .time_ns = now };
+
+		page_window(c, slot, 0);
+		conn_event(c->conn, slot, &ev);
+	}
+	c->known[slot] = req.seq;
+	c->leased |= 1ull << slot;
+	if (!c->dev->n_leased++)
+		set_timer(&c->dev->watch, now + WATCH_NS, WATCH_NS);
+}
+
+static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
+{
+	const struct gsched_cl_slot *s = &c->cl->slot[slot];
+	const struct gsc_task *task = &c->core.task[slot];
+	struct gsched_complete req = { .size = sizeof(req), .slot = slot, .seq = task->seq };
+	uint64_t start, end;
+
+	if (!(c->leased & 1ull << slot) || !slot_over(s, task->seq))
+		return;
+	start = load(&s->start_ns);
+	end = load(&s->end_ns);
+	if (load(&s->seq) == task->seq && end > start)
+		req.ran_ns = end - start;
+	gsc_complete(&c->core, &req, now);
+}
+
+/*
+ * After every event of the core: look for launches of the clients whose lease was taken away, which may take away more
+ * leases; after a change of quotas, bring the windows of empty slots up to date.
+ */
+void device_settle(struct device *dev)
+{
+	struct gsc_client *core;
+	bool again;
+
+	do {
+		again = false;
+		list_for_each_entry(core, &dev->core.clients, node) {
+			struct client *c = client_of(core);
+
+			if (!c->scan)
+				continue;
+			c->scan = false;
+			again = true;
+			atomic_thread_fence(memory_order_seq_cst);
+			for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
+				submit_leased(c, slot, now_ns());
+			page_leased(c);
+		}
+	} while (again);
+
+	if (!dev->quotas_changed)
+		return;
+	dev->quotas_changed = false;
+	list_for_each_entry(core, &dev->core.clients, node)
+		page_leased(client_of(core));
+}
+
+static void timer_ready(struct source *src, uint32_t events)
+{
+	struct device *dev = container_of(src, struct device, timer);
+	uint64_t n;
+
+	if (read(src->fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	gsc_tick(&dev->core, now_ns());
+	device_settle(dev);
+}
+
+static void watch_ready(struct source *src, uint32_t events)
+{
+	struct device *dev = container_of(src, struct device, watch);
+	struct gsc_client *core;
+	uint64_t n, now = now_ns();
+
+	if (read(src->fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	list_for_each_entry(core, &dev->core.clients, node)
+		for (unsigned int slot = 0; slot < GSCHED_SLOTS && client_of(core)->leased; slot++)
+			complete_leased(client_of(core), slot, now);
+	device_settle(dev);
+}
+
+/* ---- calls ---- */
+
+/* @launched: under LEASE_NOTIFY, by the window that the slot showed while it was empty. */
+int client_submit(struct client *c, struct gsched_submit *req, bool launched)
+{
+	uint64_t now = now_ns(), before;
+	const struct gsc_task *task;
+	int err;
+
+	if (req->slot >= GSCHED_SLOTS)
+		return -EINVAL;
+	task = &c->core.task[req->slot];
+	complete_leased(c, req->slot, now);
+	/* found on the page between the client's store and this call: the client knows more about it */
+	if (c->leased & 1ull << req->slot && task->seq == req->seq) {
+		struct gsched_complete cancel = { .size = sizeof(cancel), .flags = GSCHED_COMPLETE_CANCEL,
+						  .slot = req->slot, .seq = req->seq };
+
+		gsc_complete(&c->core, &cancel, now);
+	}
+	before = c->arb->slot[req->slot].window;
+	submitting = task;
+	err = gsc_submit(&c->core, req, now);
+	submitting = NULL;
+	if (!err || err == -EAGAIN) {
+		c->known[req->slot] = req->seq;
+		req->window = err ? 0 : task->window;
+		page_window(c, req->slot, req->window);
+		conn_told(c->conn, req->slot, req->window);
+	}
+	/* nobody reads a reply to it: say what differs from what it launched with */
+	if (launched && (!err || err == -EAGAIN) && req->window != before) {
+		struct gsched_event ev = {
+			.type = err ? GSCHED_EVENT_EVICT : GSCHED_EVENT_GRANT,
+			.slot = req->slot, .seq = req->seq, .window = req->window, .time_ns = now,
+		};
+
+		conn_event(c->conn, req->slot, &ev);
+	}
+	return err;
+}
+
+int client_complete(struct client *c, const struct gsched_complete *req)
+{
+	return gsc_complete(&c->core, req, now_ns());
+}
+
+/* A GPU that still reads the pages of a client that is gone stops. */
+void client_pages_end(struct client *c)
+{
+	store(&c->arb->header.lease, GSCHED_LEASE_NONE);
+	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
+		page_window(c, slot, 0);
+}
+
+/* ---- devices ---- */
+
+static bool name_valid(const char *name)
+{
+	if (!*name || strnlen(name, GSCHED_NAME_SIZE) == GSCHED_NAME_SIZE)
+		return false;
+	return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
+}
+
+static int timer_open(struct source *src, void (*ready)(struct source *, uint32_t))
+{
+	int err;
+
+	src->ready = ready;
+	src->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (src->fd < 0)
+		return -errno;
+	err = loop_add(src, EPOLLIN);
+	if (err) {
+		close(src->fd);
+		src->fd = -1;
+	}
+	return err;
+}
+
+int device_add(const struct device_decl *decl)
+{
+	struct device *dev;
+	int err;
+
+	if (!name_valid(decl->name) || !decl->sms || decl->sms > GSCHED_SMS_MAX)
+		return -EINVAL;
+	list_for_each_entry(dev, &devices, node)
+		if (!strcmp(dev->decl.name, decl->name) || !memcmp(dev->decl.uuid, decl->uuid, GSCHED_UUID_SIZE))
+			return -EEXIST;
+	if (n_devices >= DECLS_MAX)
+		return -ENOSPC;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	dev->decl = *decl;
+	err = timer_open(&dev->timer, timer_ready);
+	if (err)
+		goto free_dev;
+	err = timer_open(&dev->watch, watch_ready);
+	if (err)
+		goto close_timer;
+	err = gsc_device_init(&dev->core, &ops, decl->sms);
+	if (err)
+		goto close_watch;
+	INIT_LIST_HEAD(&dev->groups);
+	INIT_LIST_HEAD(&dev->root.procs);
+	dev->root.core = &dev->core.root;
+	dev->root.dev = dev;
+	dev->root.path = (char *)"";
+	gsc_device_set_policy(&dev->core, opt.policy, now_ns());
+	if (opt.mode >= 0)
+		gsc_device_set_mode(&dev->core, opt.mode, now_ns());
+	list_add_tail(&dev->node, &devices);
+	n_devices++;
+	return 0;
+
+close_watch:
+	loop_del(&dev->watch);
+close_timer:
+	loop_del(&dev->timer);
+free_dev:
+	free(dev);
+	return err;
+}
+
+static void device_free(struct device *dev)
+{
+	groups_free(dev);
+	list_del_init(&dev->node);
+	n_devices--;
+	loop_del(&dev->timer);
+	loop_free(&dev->watch, dev);
+}
+
+int device_del(const uint8_t *uuid)
+{
+	struct device *dev;
+
+	list_for_each_entry(dev, &devices, node) {
+		if (memcmp(dev->decl.uuid, uuid, GSCHED_UUID_SIZE))
+			continue;
+		if (dev->core.n_clients || dev->n_groups)
+			return -EBUSY;
+		device_free(dev);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+struct device *device_find(const char *name)
+{
+	struct device *dev;
+
+	list_for_each_entry(dev, &devices, node)
+		if (!*name || !strcmp(dev->decl.name, name))
+			return dev;
+	return NULL;
+}
+
+int device_set(struct device *dev, const char *file, const char *value)
+{
+	char text[64];
+	size_t len = strcspn(value, "\n");
+	int err, mode;
+
+	if (value[len] && value[len + 1])
+		return -EINVAL;
+	if (len >= sizeof(text))
+		return -EINVAL;
+	memcpy(text, value, len);
+	text[len] = '\0';
+	if (!strcmp(file, "policy")) {
+		err = gsc_device_set_policy(&dev->core, text, now_ns());
+	} else if (!strcmp(file, "mode")) {
+		if (!strcmp(text, "auto"))
+			mode = -1;
+		else if (!strcmp(text, "spatial"))
+			mode = GSCHED_MODE_SPATIAL;
+		else if (!strcmp(text, "temporal"))
+			mode = GSCHED_MODE_TEMPORAL;
+		else
+			return -EINVAL;
+		err = gsc_device_set_mode(&dev->core, mode, now_ns());
+	} else {
+		return -ENOENT;
+	}
+	device_settle(dev);
+	return err;
+}
+
+void devices_free(void)
+{
+	while (!list_empty(&devices))
+		device_free(container_of(devices.next, struct device, node));
+}
+
+bool arbiter_contended(void)
+{
+	struct device *dev;
+
+	list_for_each_entry(dev, &devices, node)
+		if (dev->core.n_clients > 1)
+			return true;
+	return false;
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The calls: one table of {handler, size of its structure, what it may carry}, one check of sizes and tails, as the
+ * module has them for its ioctls.
+ */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define UNREAD_MAX	8192	/* a peer with more unread than this gets no new descriptors: they hold memory */
+
+struct call_ctx {
+	struct conn *conn;
+	const struct gsp_header *h;
+	void *body;			/* the call's structure, zero-filled */
+	int *in_fds;			/* taken over by setting them to -1 */
+	int fds[GSP_MAX_FDS];		/* for the reply */
+	unsigned int n_fds;
+	bool later;			/* the reply comes later */
+};
+
+struct call {
+	int (*fn)(struct call_ctx *ctx);
+	uint16_t size;			/* of the structure, 0 none */
+	uint8_t in_fds, out_fds;
+};
+
+static bool is_admin(const struct conn *conn)
+{
+	return conn->uid == 0 || conn->uid == geteuid();
+}
+
+static int call_info(struct call_ctx *ctx)
+{
+	struct gsched_info *info = ctx->body;
+
+	if (info->flags || info->__reserved)
+		return -EOPNOTSUPP;
+	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF;
+	info->devices = n_devices;
+	return 0;
+}
+
+static int call_device_add(struct call_ctx *ctx)
+{
+	const struct gsched_device_add *req = ctx->body;
+	struct device_decl decl = { .sms = req->sms };
+
+	if (req->flags || req->__reserved)
+		return -EOPNOTSUPP;
+	if (!is_admin(ctx->conn))
+		return -EPERM;
+	memcpy(decl.name, req->name, sizeof(decl.name));
+	memcpy(decl.uuid, req->uuid, sizeof(decl.uuid));
+	return device_add(&decl);
+}
+
+static int call_device_del(struct call_ctx *ctx)
+{
+	const struct gsched_device_del *req = ctx->body;
+
+	if (req->flags)
+		return -EOPNOTSUPP;
+	if (!is_admin(ctx->conn))
+		return -EPERM;
+	return device_del(req->uuid);
+}
+
+static int call_attach(struct call_ctx *ctx)
+{
+	struct gsched_attach *req = ctx->body;
+	int err;
+
+	if (req->flags & ~GSCHED_ATTACH__ALL || req->__reserved)
+		return -EOPNOTSUPP;
+	err = client_attach(ctx->conn, req, ctx->fds);
+	if (!err)
+		ctx->n_fds = 2;
+	return err;
+}
+
+static int call_submit(struct call_ctx *ctx)
+{
+	struct gsched_submit *req = ctx->body;
+	struct conn *conn = ctx->conn;
+	bool nowait = req->flags & GSCHED_SUBMIT_NOWAIT;
+	int err;
+
+	if (req->flags & ~GSCHED_SUBMIT__ALL)
+		return -EOPNOTSUPP;
+	if (ctx->h->flags & GSP_FLAG_ASYNC && !nowait)
+		return -EINVAL;
+	if (!conn->client)
+		return -ENOTCONN;
+	err = client_submit(conn->client, req, ctx->h->flags & GSP_FLAG_ASYNC);
+	if (err == -EAGAIN && !nowait) {
+		conn->wait[req->slot].cookie = ctx->h->cookie;
+		conn->wait[req->slot].req = *req;
+		conn->waiting |= 1ull << req->slot;
+		ctx->later = true;
+	}
+	return err;
+}
+
+static int call_complete(struct call_ctx *ctx)
+{
+	const struct gsched_complete *req = ctx->body;
+
+	if (req->flags & ~GSCHED_COMPLETE__ALL)
+		return -EOPNOTSUPP;
+	if (!ctx->conn->client)
+		return -ENOTCONN;
+	return client_complete(ctx->conn->client, req);
+}
+
+static int call_rewrite(struct call_ctx *ctx)
+{
+	const struct gsp_rewrite *req = ctx->body;
+	int err;
+
+	if (req->flags || req->__reserved)
+		return -EOPNOTSUPP;
+	err = rewrite_request(ctx->conn, ctx->h, req, ctx->in_fds[0]);
+	if (!err) {
+		ctx->in_fds[0] = -1;
+		ctx->later = true;
+	}
+	return err;
+}
+
+static bool terminated(const char *s, size_t size)
+{
+	return memchr(s, 0, size);
+}
+
+/* The strings of a struct gsp_group and the device it names. */
+static int group_device(struct call_ctx *ctx, struct device **dev)
+{
+	const struct gsp_group *req = ctx->body;
+
+	if (req->flags)
+		return -EOPNOTSUPP;
+	if (!terminated(req->device, sizeof(req->device)) || !terminated(req->path, sizeof(req->path)) ||
+	    !terminated(req->file, sizeof(req->file)) || !terminated(req->value, sizeof(req->value)))
+		return -EINVAL;
+	*dev = device_find(req->device);
+	return *dev ? 0 : -ENODEV;
+}
+
+static int group_lookup(struct call_ctx *ctx, struct group **group)
+{
+	const struct gsp_group *req = ctx->body;
+	struct device *dev;
+	int err = group_device(ctx, &dev);
+
+	if (err)
+		return err;
+	*group = group_find(dev, req->path);
+	return *group ? 0 : -ENOENT;
+}
+
+static int call_group_create(struct call_ctx *ctx)
+{
+	const struct gsp_group *req = ctx->body;
+	struct device *dev;
+	int err = group_device(ctx, &dev);
+
+	if (err)
+		return err;
+	return is_admin(ctx->conn) ? group_create(dev, req->path, ctx->conn->uid) : -EPERM;
+}
+
+static int call_group_delete(struct call_ctx *ctx)
+{
+	struct group *group;
+	int err = group_lookup(ctx, &group);
+
+	if (err)
+		return err;
+	return is_admin(ctx->conn) ? group_delete(group) : -EPERM;
+}
+
+/* procs: a pid, 0 the caller. */
+static int bind_value(struct call_ctx *ctx, struct group *group, const char *value)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(value, &end, 10);
+	if (end == value || *value < '0' || *value > '9' || (*end && strcmp(end, "\n")) || errno || pid > INT32_MAX)
+		return -EINVAL;
+	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn->uid);
+}
+
+static int call_group_set(struct call_ctx *ctx)
+{
+	const struct gsp_group *req = ctx->body;
+	struct group *group;
+	int err = group_lookup(ctx, &group);
+
+	if (err)
+		return err;
+	if (!strcmp(req->file, "procs"))
+		return bind_value(ctx, group, req->value);
+	return group_set(group, req->file, req->value, ctx->conn->uid);
+}
+
+static int call_group_get(struct call_ctx *ctx)
+{
+	struct gsp_group *req = ctx->body;
+	struct group *group;
+	int err = group_lookup(ctx, &group);
+
+	return err ? err : group_get(group, req->file, req->value, sizeof(req->value));
+}
+
+static int call_group_bind(struct call_ctx *ctx)
+{
+	const struct gsp_group *req = ctx->body;
+	struct group *group;
+	int err = group_lookup(ctx, &group);
+
+	if (err)
+		return err;
+	if (*req->file && strcmp(req->file, "procs"))
+		return -EINVAL;
+	return bind_value(ctx, group, req->value);
+}
+
+static int call_status(struct call_ctx *ctx)
+{
+	char *text = status_json();
+	int fd;
+
+	if (!text)
+		return -ENOMEM;
+	fd = memfd_from("gsched-status", text, strlen(text));
+	free(text);
+	if (fd < 0)
+		return fd;
+	ctx->fds[0] = fd;
+	ctx->n_fds = 1;
+	return 0;
+}
+
+static int call_device_set(struct call_ctx *ctx)
+{
+	const struct gsp_group *req = ctx->body;
+	struct device *dev;
+	int err = group_device(ctx, &dev);
+
+	if (err)
+		return err;
+	if (*req->path)
+		return -EINVAL;
+	return is_admin(ctx->conn) ? device_set(dev, req->file, req->value) : -EPERM;
+}
+
+static const struct call calls[] = {
+	[GSP_INFO]		= { call_info, sizeof(struct gsched_info) },
+	[0x01]			= { call_device_add, sizeof(struct gsched_device_add) },
+	[0x02]			= { call_device_del, sizeof(struct gsched_device_del) },
+	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2 },
+	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit) },
+	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
+	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
+	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group) },
+	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group) },
+	[GSP_GROUP_SET]		= { call_group_set, sizeof(struct gsp_group) },
+	[GSP_GROUP_GET]		= { call_group_get, sizeof(struct gsp_group) },
+	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group) },
+	[GSP_STATUS]		= { call_status, 0, 0, 1 },
+	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group) },
+};
+
+/* The caller's structure of `size` bytes: a longer one must end in zeroes. */
+static int check_size(const struct packet *p, size_t len, const struct call *call, uint32_t *size)
+{
+	if (!call->size) {
+		*size = 0;
+		return len ? -EINVAL : 0;
+	}
+	if (len < sizeof(*size))
+		return -EINVAL;
+	memcpy(size, p->body, sizeof(*size));
+	if (*size < call->size || *size != len)
+		return -EINVAL;
+	for (size_t i = call->size; i < len; i++)
+		if (p->body[i])
+			return -E2BIG;
+	return 0;
+}
+
+void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, unsigned int n_fds)
+{
+	struct call_ctx ctx = { .conn = conn, .h = &p->h, .body = p->body, .in_fds = fds };
+	const struct call *call = NULL;
+	uint32_t size;
+	int err, unread;
+
+	if (p->h.type < sizeof(calls) / sizeof(calls[0]) && calls[p->h.type].fn)
+		call = &calls[p->h.type];
+	if (!call)
+		err = -ENOTTY;
+	else if (p->h.flags & ~GSP_FLAG_ASYNC)
+		err = -EOPNOTSUPP;
+	else if (p->h.flags & GSP_FLAG_ASYNC && p->h.type != GSP_SUBMIT && p->h.type != GSP_COMPLETE)
+		err = -EINVAL;
+	else if (n_fds != call->in_fds)
+		err = -EINVAL;
+	else
+		err = check_size(p, len, call, &size);
+	if (!err && call->out_fds && !ioctl(conn->src.fd, SIOCOUTQ, &unread) && unread > UNREAD_MAX)
+		err = -EBUSY;
+	if (err) {
+		close_all(fds, n_fds);
+		conn_reply(conn, &p->h, err, NULL, 0, NULL, 0);
+		return;
+	}
+	err = call->fn(&ctx);
+	for (unsigned int i = 0; i < n_fds; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	if (ctx.later) {
+		if (p->h.type == GSP_SUBMIT)
+			conn->wait[((struct gsched_submit *)p->body)->slot].len = len;
+		return;
+	}
+	if (p->h.flags & GSP_FLAG_ASYNC &&
+	    (p->h.type == GSP_COMPLETE || ((struct gsched_submit *)p->body)->flags & GSCHED_SUBMIT_NOWAIT))
+		return;
+	conn_reply(conn, &p->h, err, p->body, len, ctx.fds, ctx.n_fds);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A client: a connection that attached to a device. Its pages are sealed memfds: their size is fixed for good. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+static uint64_t last_id;
+
+static int page_create(const char *name, size_t size, void **map)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, size))
+		goto fail;
+	*map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*map == MAP_FAILED)
+		goto fail;
+	return fd;
+fail:
+	err = errno;
+	close(fd);
+	*map = NULL;
+	return -err;
+}
+
+/*
+ * The arbiter's page for the client: a read-only descriptor, and no later mapping of the file can be writable, however
+ * the client opens it again.
+ */
+static int read_only(int fd)
+{
+	char path[64];
+	int ro;
+
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ro = open(path, O_RDONLY | O_CLOEXEC);
+	return ro < 0 ? -errno : ro;
+}
+
+static void client_free(struct client *c)
+{
+	if (c->arb)
+		munmap(c->arb, sizeof(*c->arb));
+	if (c->cl)
+		munmap(c->cl, sizeof(*c->cl));
+	free(c);
+}
+
+int client_attach(struct conn *conn, struct gsched_attach *req, int *fds)
+{
+	struct device *dev;
+	struct client *c;
+	int arb_fd, cl_fd, ro_fd, err;
+	void *map;
+
+	if (conn->client)
+		return -EBUSY;
+	list_for_each_entry(dev, &devices, node)
+		if (!memcmp(dev->decl.uuid, req->uuid, GSCHED_UUID_SIZE))
+			goto found;
+	return -ENOENT;
+found:
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	arb_fd = page_create("gsched-arbiter", sizeof(*c->arb), &map);
+	c->arb = map;
+	if (arb_fd < 0) {
+		err = arb_fd;
+		goto free_client;
+	}
+	ro_fd = read_only(arb_fd);
+	close(arb_fd);
+	if (ro_fd < 0) {
+		err = ro_fd;
+		goto free_client;
+	}
+	cl_fd = page_create("gsched-client", sizeof(*c->cl), &map);
+	c->cl = map;
+	if (cl_fd < 0) {
+		err = cl_fd;
+		goto close_arb;
+	}
+	if (fcntl(cl_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		err = -errno;
+		goto close_cl;
+	}
+
+	c->conn = conn;
+	c->dev = dev;
+	c->group = group_of_pid(dev, conn->pid);
+	c->id = ++last_id;
+	c->arb->header.sms = dev->core.sms;
+	err = gsc_client_attach(&c->core, c->group->core, req->flags, now_ns());
+	if (err)
+		goto close_cl;
+	conn->client = c;
+	device_settle(dev);
+
+	req->client_id = c->id;
+	req->arb_offset = 0;
+	req->arb_size = sizeof(*c->arb);
+	req->cl_offset = 0;
+	req->cl_size = sizeof(*c->cl);
+	req->sms = dev->core.sms;
+	req->mode = dev->core.mode;
+	req->priority = c->group->core->priority;
+	fds[0] = ro_fd;
+	fds[1] = cl_fd;
+	say(LOG_DEBUG, "client %llu: pid %d on %s in group \"%s\"", (unsigned long long)c->id, (int)conn->pid,
+	    dev->decl.name, c->group->path);
+	return 0;
+
+close_cl:
+	close(cl_fd);
+close_arb:
+	close(ro_fd);
+free_client:
+	client_free(c);
+	return err;
+}
+
+void client_detach(struct client *c)
+{
+	struct device *dev = c->dev;
+
+	say(LOG_DEBUG, "client %llu: pid %d left %s", (unsigned long long)c->id, (int)c->conn->pid, dev->decl.name);
+	gsc_client_detach(&c->core, now_ns());
+	/* what was found under a lease and is still in the books went with it */
+	for (; c->leased; c->leased &= c->leased - 1)
+		leased_forget(dev);
+	client_pages_end(c);
+	c->conn->client = NULL;
+	client_free(c);
+	device_settle(dev);
+}
+
+void client_regroup(struct client *c)
+{
+	struct group *group = group_of_pid(c->dev, c->conn->pid);
+
+	if (group == c->group)
+		return;
+	c->group = group;
+	gsc_client_move(&c->core, group->core, now_ns());
+	c->dev->quotas_changed = true;
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Connections: packets in, replies and events out, nothing that blocks.
+ *
+ * A peer that does not read stalls nobody: its replies wait (one, and those of rewrite jobs), nothing more is taken from
+ * it meanwhile, and events coalesce by slot. So what a connection can hold is bounded.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define BATCH	16	/* packets taken from one connection before the others have their turn */
+#define SNDBUF	32768
+
+struct reply {
+	struct reply *next;
+	size_t len;
+	int fd[GSP_MAX_FDS];
+	unsigned int n_fds;
+	struct packet p;	/* only len bytes of it are there */
+};
+
+struct list_head conns = { &conns, &conns };
+unsigned int n_conns;
+static struct list_head dirty = { &dirty, &dirty };
+
+void close_all(const int *fds, unsigned int n)
+{
+	while (n--)
+		close(fds[n]);
+}
+
+static void conn_kill(struct conn *conn)
+{
+	conn->dead = true;
+	conn_dirty(conn);
+}
+
+void conn_dirty(struct conn *conn)
+{
+	if (list_empty(&conn->dirty))
+		list_add_tail(&conn->dirty, &dirty);
+}
+
+static int send_packet(struct conn *conn, const void *data, size_t len, const int *fds, unsigned int n_fds)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int) * GSP_MAX_FDS)];
+	} control;
+	struct iovec iov = { .iov_base = (void *)data, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (n_fds) {
+		struct cmsghdr *cm;
+
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.buf;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+		cm = CMSG_FIRSTHDR(&msg);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+		memcpy(CMSG_DATA(cm), fds, sizeof(int) * n_fds);
+	}
+	return sendmsg(conn->src.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void block(struct conn *conn)
+{
+	if (conn->blocked)
+		return;
+	conn->blocked = true;
+	loop_mod(&conn->src, EPOLLOUT | EPOLLRDHUP);
+}
+
+void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
+		unsigned int n_fds)
+{
+	struct reply *r;
+	struct packet p;
+	int rc;
+
+	if (conn->dead) {
+		close_all(fds, n_fds);
+		return;
+	}
+	p.h = (struct gsp_header){ .type = req->type, .cookie = req->cookie, .err = err < 0 ? -err : err };
+	if (len)
+		memcpy(p.body, body, len);
+	len += sizeof(p.h);
+	rc = conn->out ? -EAGAIN : send_packet(conn, &p, len, fds, n_fds);
+	if (rc == -EAGAIN) {
+		r = malloc(offsetof(struct reply, p) + len);
+		if (r) {
+			r->next = NULL;
+			r->len = len;
+			r->n_fds = n_fds;
+			if (n_fds)
+				memcpy(r->fd, fds, sizeof(int) * n_fds);
+			memcpy(&r->p, &p, len);
+			*conn->out_end = r;
+			conn->out_end = &r->next;
+			block(conn);
+			return;
+		}
+	}
+	close_all(fds, n_fds);
+	if (rc)
+		conn_kill(conn);
+}
+
+void conn_told(struct conn *conn, unsigned int slot, uint64_t window)
+{
+	conn->told[slot] = GSCHED_WINDOW_LIMIT(window);
+}
+
+/*
+ * The type must be right for a peer that knows nothing since the last one it was sent: a grant not yet sent stays one; a
+ * grow, then an evict that leaves more than it knows of, is a grow.
+ */
+void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event)
+{
+	struct gsched_event *e = &conn->event[slot];
+	uint32_t before = conn->events & 1ull << slot && e->seq == event->seq ? e->type : 0;
+
+	*e = *event;
+	if (before == GSCHED_EVENT_GRANT)
+		e->type = GSCHED_EVENT_GRANT;
+	else if (before == GSCHED_EVENT_GROW && GSCHED_WINDOW_LIMIT(event->window) > conn->told[slot])
+		e->type = GSCHED_EVENT_GROW;
+	conn->events |= 1ull << slot;
+	conn_dirty(conn);
+}
+
+void conn_answer(struct conn *conn, unsigned int slot, int err)
+{
+	conn->waiting &= ~(1ull << slot);
+	conn->answer |= 1ull << slot;
+	conn->wait[slot].err = err;
+	conn_dirty(conn);
+}
+
+static int send_answer(struct conn *conn, unsigned int slot)
+{
+	struct packet p = { .h = { .type = GSP_SUBMIT, .cookie = conn->wait[slot].cookie, .err = conn->wait[slot].err } };
+	struct gsched_submit req = conn->wait[slot].req;
+	size_t len = conn->wait[slot].len;
+
+	if (!req.window && conn->client && !conn->wait[slot].err)
+		req.window = conn->client->core.task[slot].window;
+	memcpy(p.body, &req, len < sizeof(req) ? len : sizeof(req));
+	return send_packet(conn, &p, sizeof(p.h) + len, NULL, 0);
+}
+
+static int send_event(struct conn *conn, unsigned int slot)
+{
+	struct {
+		struct gsp_header h;
+		struct gsched_event ev;
+	} p = { .h = { .type = GSP_EVENT }, .ev = conn->event[slot] };
+
+	return send_packet(conn, &p, sizeof(p), NULL, 0);
+}
+
+/* Replies first, then grants, then events: an event of a slot never overtakes its grant. */
+static int conn_flush(struct conn *conn)
+{
+	int err;
+
+	while (conn->out) {
+		struct reply *r = conn->out;
+
+		err = send_packet(conn, &r->p, r->len, r->fd, r->n_fds);
+		if (err)
+			return err;
+		close_all(r->fd, r->n_fds);
+		conn->out = r->next;
+		if (!conn->out)
+			conn->out_end = &conn->out;
+		free(r);
+	}
+	while (conn->answer) {
+		unsigned int slot = __builtin_ctzll(conn->answer);
+
+		err = send_answer(conn, slot);
+		if (err)
+			return err;
+		if (conn->client)
+			conn_told(conn, slot, conn->client->core.task[slot].window);
+		conn->answer &= conn->answer - 1;
+	}
+	while (conn->events) {
+		unsigned int slot = __builtin_ctzll(conn->events);
+
+		err = send_event(conn, slot);
+		if (err)
+			return err;
+		conn_told(conn, slot, conn->event[slot].window);
+		conn->events &= conn->events - 1;
+	}
+	if (conn->blocked) {
+		conn->blocked = false;
+		loop_mod(&conn->src, EPOLLIN | EPOLLRDHUP);
+	}
+	return 0;
+}
+
+static void conn_free(struct conn *conn)
+{
+	rewrite_conn_gone(conn);
+	if (conn->client)
+		client_detach(conn->client);
+	while (conn->out) {
+		struct reply *r = conn->out;
+
+		conn->out = r->next;
+		close_all(r->fd, r->n_fds);
+		free(r);
+	}
+	list_del_init(&conn->dirty);	/* detaching may have put it there again */
+	list_del_init(&conn->node);
+	n_conns--;
+	loop_free(&conn->src, conn);
+	listen_resume();
+}
+
+void conns_flush(void)
+{
+	while (!list_empty(&dirty)) {
+		struct conn *conn = container_of(dirty.next, struct conn, dirty);
+		int err = 0;
+
+		list_del_init(&conn->dirty);
+		INIT_LIST_HEAD(&conn->dirty);
+		if (!conn->dead) {
+			err = conn_flush(conn);
+			if (err == -EAGAIN)
+				block(conn);
+			else if (err)
+				conn->dead = true;
+		}
+		/* its capacity goes to others, which become dirty and have their turn here */
+		if (conn->dead)
+			conn_free(conn);
+	}
+}
+
+void conns_free(void)
+{
+	while (!list_empty(&conns)) {
+		conn_kill(container_of(conns.next, struct conn, node));
+		conns_flush();
+	}
+}
+
+/* One packet. Returns false when there is none, or the connection ended. */
+static bool receive(struct conn *conn)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int) * GSP_MAX_FDS)];
+	} control;
+	static struct packet p;
+	struct iovec iov = { .iov_base = &p, .iov_len = sizeof(p) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
+			      .msg_controllen = sizeof(control.buf) };
+	int fds[GSP_MAX_FDS];
+	unsigned int n_fds = 0;
+	struct cmsghdr *cm;
+	ssize_t n;
+
+	n = recvmsg(conn->src.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			conn_kill(conn);
+		return false;
+	}
+	for (cm = CMSG_FIRSTHDR(&msg); cm; cm = CMSG_NXTHDR(&msg, cm)) {
+		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
+			continue;
+		n_fds = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(cm), n_fds * sizeof(int));
+	}
+	if (!n) {
+		/* the end, or an empty packet, which nobody has a reason to send */
+		close_all(fds, n_fds);
+		conn_kill(conn);
+		return false;
+	}
+	if (n < (ssize_t)sizeof(p.h)) {
+		struct gsp_header h = { 0 };
+
+		close_all(fds, n_fds);
+		memcpy(&h, &p, n);
+		conn_reply(conn, &h, EINVAL, NULL, 0, NULL, 0);
+		return !conn->blocked;
+	}
+	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		close_all(fds, n_fds);
+		conn_reply(conn, &p.h, msg.msg_flags & MSG_TRUNC ? EMSGSIZE : EINVAL, NULL, 0, NULL, 0);
+		return !conn->blocked;
+	}
+	call_dispatch(conn, &p, n - sizeof(p.h), fds, n_fds);
+	return !conn->blocked && !conn->dead;
+}
+
+static void conn_ready(struct source *src, uint32_t events)
+{
+	struct conn *conn = container_of(src, struct conn, src);
+
+	if (conn->dead)
+		return;
+	if (events & EPOLLOUT)
+		conn_dirty(conn);
+	if (events & EPOLLIN && !conn->blocked) {
+		for (int i = 0; i < BATCH && receive(conn); i++)
+			;
+		loop_message();
+	} else if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
+		conn_kill(conn);
+	}
+}
+
+int conn_open(int fd)
+{
+	int sndbuf = SNDBUF, err;
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	struct conn *conn;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
+		err = -errno;
+		goto close_fd;
+	}
+	/* what lies unread in a peer's queue is ours to pay for */
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
+	conn = calloc(1, sizeof(*conn));
+	if (!conn) {
+		err = -ENOMEM;
+		goto close_fd;
+	}
+	conn->src.fd = fd;
+	conn->src.ready = conn_ready;
+	conn->pid = cred.pid;
+	conn->uid = cred.uid;
+	conn->out_end = &conn->out;
+	INIT_LIST_HEAD(&conn->dirty);
+	err = loop_add(&conn->src, EPOLLIN | EPOLLRDHUP);
+	if (err) {
+		free(conn);
+		goto close_fd;
+	}
+	list_add_tail(&conn->node, &conns);
+	n_conns++;
+	return 0;
+
+close_fd:
+	close(fd);
+	return err;
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* gschedctl status, gschedctl watch: the arbiter's JSON as tables. A key that a backend does not have shows as "-". */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "ctl.h"
+
+/* A value as text; numbers and lists too. Each call may use one of the last sixteen buffers. */
+static const char *text(const cJSON *o, const char *key)
+{
+	static char buf[16][256];
+	static unsigned int next;
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key), *i;
+	char *b = buf[next++ % 16];
+	size_t used = 0;
+
+	if (cJSON_IsString(v))
+		return *v->valuestring ? v->valuestring : "-";
+	if (cJSON_IsNumber(v)) {
+		snprintf(b, sizeof(buf[0]), "%.15g", v->valuedouble);
+		return b;
+	}
+	*b = '\0';
+	if (cJSON_IsArray(v))
+		cJSON_ArrayForEach(i, v)
+			if (cJSON_IsNumber(i) && used < sizeof(buf[0]) - 16)
+				used += snprintf(b + used, sizeof(buf[0]) - used, "%s%.0f", used ? "," : "", i->valuedouble);
+	return *b ? b : "-";
+}
+
+static double number(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+
+	return cJSON_IsNumber(v) ? v->valuedouble : 0;
+}
+
+static const char *group_name(const char *path)
+{
+	return strcmp(path, "-") ? path : "/";
+}
+
+static void print_groups(const cJSON *groups)
+{
+	const cJSON *g;
+
+	printf("  %-24s %8s %8s %6s %8s %8s %8s %8s %8s  %s\n", "GROUP", "MAX", "MIN", "WEIGHT", "PRIORITY", "CURRENT", "GRANTS",
+	       "EVICTED", "GROWN", "BOUND");
+	cJSON_ArrayForEach(g, groups) {
+		const cJSON *stat = cJSON_GetObjectItemCaseSensitive(g, "gpu.stat");
+		const char *procs = text(g, "procs"), *cgroup = text(g, "cgroup");
+		bool both = strcmp(procs, "-") && strcmp(cgroup, "-");
+
+		printf("  %-24s %8s %8s %6s %8s %8s %8s %8s %8s  %s%s%s\n", group_name(text(g, "path")), text(g, "capsm.max"),
+		       text(g, "capsm.min"), text(g, "gpu.weight"), text(g, "gpu.priority"), text(g, "capsm.current"),
+		       text(stat, "grants"), text(stat, "evictions"), text(stat, "growths"), both ? procs : "",
+		       both ? " " : "", strcmp(cgroup, "-") ? cgroup : procs);
+	}
+}
+
+static void print_slots(const cJSON *client)
+{
+	static const char *const tier[] = { "block", "slice", "launch" };
+	const cJSON *s;
+
+	cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(client, "slots")) {
+		double t = number(s, "tier"), base = number(s, "base") / 1024, limit = number(s, "limit") / 1024;
+		const char *state = text(s, "state");
+
+		printf("          slot %s seq %s: %s%s%s, %s block-tasks, %g SMs from %g, acts on %g, %s workers launched, %s left\n",
+		       text(s, "slot"), text(s, "seq"), strcmp(state, "-") ? state : "", strcmp(state, "-") ? ", " : "",
+		       t == 0 || t == 1 || t == 2 ? tier[(int)t] : "?", text(s, "blocks"), limit, base,
+		       number(s, "seen") / 1024, text(s, "launched"), text(s, "left"));
+	}
+}
+
+static void print_clients(const cJSON *clients)
+{
+	const cJSON *c;
+
+	if (!cJSON_GetArraySize(clients)) {
+		puts("  no clients");
+		return;
+	}
+	printf("  %7s %-16s %-24s %-6s %8s %8s %8s %9s %6s  %s\n", "PID", "COMMAND", "GROUP", "LEASE", "BLOCK", "SLICE", "LAUNCH",
+	       "UNMANAGED", "WINGS", "WHY");
+	cJSON_ArrayForEach(c, clients) {
+		const cJSON *m = cJSON_GetObjectItemCaseSensitive(c, "managed");
+
+		printf("  %7s %-16s %-24s %-6s %8s %8s %8s %9s %6s  %s\n", text(c, "pid"), text(c, "comm"),
+		       group_name(text(c, "group")), text(c, "lease"), text(m, "block"), text(m, "slice"), text(m, "launch"),
+		       text(c, "unmanaged"), text(c, "wings"), text(c, "why"));
+		print_slots(c);
+	}
+}
+
+static void print_status(const cJSON *root, const char *only)
+{
+	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices"), *d, *r;
+	const cJSON *rewrites = cJSON_GetObjectItemCaseSensitive(root, "rewrites");
+
+	if (!cJSON_GetArraySize(devices))
+		printf("no devices (%s)\n", text(root, "backend"));
+	cJSON_ArrayForEach(d, devices) {
+		if (only && strcmp(only, text(d, "name")))
+			continue;
+		printf("%s: %s SMs, %s, policy %s, arbiter: %s, UUID %s\n", text(d, "name"), text(d, "sms"), text(d, "mode"),
+		       text(d, "policy"), text(root, "backend"), text(d, "uuid"));
+		print_groups(cJSON_GetObjectItemCaseSensitive(d, "groups"));
+		print_clients(cJSON_GetObjectItemCaseSensitive(d, "clients"));
+	}
+	if (!rewrites)
+		return;
+	printf("rewrites: %s served, %s of them from the cache, %s failed\n", text(rewrites, "served"), text(rewrites, "hits"),
+	       text(rewrites, "failed"));
+	cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(rewrites, "refused"))
+		printf("  not preemptible: %s: %s\n", text(r, "kernel"), text(r, "reason"));
+}
+
+/* The arbiter's JSON, parsed; NULL after saying why not. */
+static cJSON *read_status(struct gsched *g, char **raw)
+{
+	cJSON *root;
+
+	*raw = gsched_status(g);
+	if (!*raw) {
+		ctl_error("status: %s; is the arbiter still there?", strerror(errno));
+		return NULL;
+	}
+	root = cJSON_Parse(*raw);
+	if (!root) {
+		ctl_error("status: the arbiter's answer is not JSON; arbiter and gschedctl are of different versions");
+		free(*raw);
+		*raw = NULL;
+	}
+	return root;
+}
+
+int ctl_groups_each(struct ctl *ctl, struct gsched *g, int (*fn)(struct ctl *ctl, struct gsched *g, const char *group))
+{
+	const cJSON *d, *o, *path;
+	bool found = false;
+	char *raw;
+	cJSON *root = read_status(g, &raw);
+	int rc = 0;
+
+	if (!root)
+		return CTL_FAIL;
+	cJSON_ArrayForEach(d, cJSON_GetObjectItemCaseSensitive(root, "devices")) {
+		if (found || (ctl->device && strcmp(ctl->device, text(d, "name"))))
+			continue;
+		found = true;
+		cJSON_ArrayForEach(o, cJSON_GetObjectItemCaseSensitive(d, "groups")) {
+			path = cJSON_GetObjectItemCaseSensitive(o, "path");
+			if (!rc && cJSON_IsString(path))
+				rc = fn(ctl, g, path->valuestring);
+		}
+	}
+	if (!found) {
+		ctl_error("device %s: there is none; see gschedctl status", ctl->device ? ctl->device : "(first)");
+		rc = CTL_FAIL;
+	}
+	cJSON_Delete(root);
+	free(raw);
+	return rc;
+}
+
+static int once(struct ctl *ctl, struct gsched *g, bool json)
+{
+	char *raw;
+	cJSON *root = read_status(g, &raw);
+
+	if (!root)
+		return CTL_FAIL;
+	if (json)
+		puts(raw);
+	else
+		print_status(root, ctl->device);
+	cJSON_Delete(root);
+	free(raw);
+	return 0;
+}
+
+int ctl_status(struct ctl *ctl, int argc, char **argv)
+{
+	bool json = argc == 2 && !strcmp(argv[1], "--json");
+	struct gsched *g;
+	int rc;
+
+	if (argc > 1 && !json)
+		return CTL_USAGE;
+	g = ctl_open(ctl);
+	if (!g)
+		return CTL_FAIL;
+	rc = once(ctl, g, json);
+	gsched_close(g);
+	return rc;
+}
+
+int ctl_watch(struct ctl *ctl, int argc, char **argv)
+{
+	double seconds = 1;
+	struct timespec ts;
+	struct gsched *g;
+	char *end = "";
+	int c, rc;
+
+	while ((c = getopt(argc, argv, "+n:")) != -1) {
+		if (c != 'n')
+			return CTL_USAGE;
+		seconds = strtod(optarg, &end);
+	}
+	if (optind != argc || *end || !(seconds >= 0.01 && seconds <= 3600))
+		return CTL_USAGE;
+	g = ctl_open(ctl);
+	if (!g)
+		return CTL_FAIL;
+	ts.tv_sec = seconds;
+	ts.tv_nsec = (seconds - ts.tv_sec) * 1e9;
+	do {
+		if (isatty(STDOUT_FILENO))
+			fputs("\033[H\033[J", stdout);
+		rc = once(ctl, g, false);
+		putchar('\n');
+		if (fflush(stdout))
+			rc = CTL_FAIL;
+	} while (!rc && !nanosleep(&ts, NULL));
+	gsched_close(g);
+	return rc;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * gschedd's parts and what they share. One thread runs all of it: an epoll loop whose sources are the listening socket,
+ * the connections, timers, and the rewrite worker, which is a process of its own. So no field here needs a lock.
+ *
+ * Ownership: a device owns its groups and the core's device; a connection owns its client; a client's group outlives it
+ * (a group with clients cannot be deleted). Sources are freed at the end of the loop's turn, never inside it.
+ */
+#ifndef GSCHEDD_H
+#define GSCHEDD_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "kmod/core/core.h"
+#include "libgsched/proto.h"
+
+struct cJSON;
+
+/* ---- main.c: options and log ---- */
+enum arbiter_kind { ARBITER_AUTO, ARBITER_EMBEDDED, ARBITER_MODULE };
+
+struct device_decl {
+	char name[GSCHED_NAME_SIZE];
+	uint8_t uuid[GSCHED_UUID_SIZE];
+	unsigned int sms;
+};
+
+#define DECLS_MAX	64
+
+struct options {
+	const char *socket;
+	const char *cache_dir;		/* NULL: no cache */
+	uint64_t cache_size;
+	uint64_t image_max;		/* largest image the rewrite service takes */
+	const char *driver;
+	const char *policy;
+	int mode;			/* GSCHED_MODE_* or -1 */
+	const char *trace;
+	enum arbiter_kind arbiter;
+	uint64_t poll_ns;
+	int log_level;
+	struct device_decl decl[DECLS_MAX];
+	unsigned int n_decl;
+};
+extern struct options opt;
+
+enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+void say(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- loop.c ---- */
+struct source {
+	int fd;
+	void (*ready)(struct source *src, uint32_t events);
+	struct source *next_dead;
+	void *mem;
+};
+
+int loop_init(void);
+int loop_add(struct source *src, uint32_t events);	/* -errno */
+void loop_mod(struct source *src, uint32_t events);
+void loop_del(struct source *src);		/* also closes src->fd */
+void loop_free(struct source *src, void *mem);	/* loop_del, and free mem, which holds src, once no event can name it */
+void loop_run(void);				/* until loop_stop() */
+void loop_stop(void);
+void loop_message(void);			/* a client's message came: worth polling for the next */
+uint64_t now_ns(void);
+
+/* ---- listen.c ---- */
+int listen_open(const char *path);		/* -errno, said */
+void listen_close(void);
+void listen_resume(void);			/* descriptors are free again */
+
+/* ---- groups.c ---- */
+struct bound_pid {
+	struct list_head node;		/* group->procs */
+	struct source src;		/* a pidfd: readable when the process has ended */
+	struct group *group;
+	pid_t pid;
+	uint64_t start;			/* starttime of /proc/PID/stat: tells a reused pid */
+};
+
+struct group {
+	struct gsc_group *core;		/* &own; of the root group the device's */
+	struct gsc_group own;
+	struct group *parent;		/* NULL: the root group */
+	struct device *dev;
+	struct list_head node;		/* dev->groups, parents before children */
+	char *path;			/* "" the root group */
+	unsigned int depth;
+	uid_t owner;			/* may bind its own processes */
+	char *cgroup;			/* below the cgroup v2 mount, NULL not bound */
+	struct list_head procs;		/* struct bound_pid */
+	unsigned int n_procs;
+};
+
+struct group *group_find(struct device *dev, const char *path);
+struct group *group_of_pid(struct device *dev, pid_t pid);
+int group_create(struct device *dev, const char *path, uid_t owner);
+int group_delete(struct group *group);
+int group_set(struct group *group, const char *file, const char *value, uid_t uid);
+int group_get(struct group *group, const char *file, char *buf, size_t size);
+int group_bind(struct group *group, pid_t pid, uid_t uid);
+void groups_free(struct device *dev);
+
+/* ---- proc.c: what /proc says of a process ---- */
+struct proc_stat {
+	char comm[64];
+	pid_t ppid;
+	uint64_t start;
+	uid_t uid;
+};
+int proc_stat(pid_t pid, struct proc_stat *st);			/* -errno */
+int proc_cgroup(pid_t pid, char *buf, size_t size);		/* path of the v2 hierarchy; -errno */
+
+/* ---- arbiter.c ---- */
+struct device {
+	struct gsc_device core;
+	struct list_head node;		/* devices */
+	struct device_decl decl;
+	struct group root;
+	struct list_head groups;	/* all but the root */
+	unsigned int n_groups;
+	struct source timer;		/* the core's arm_timer */
+	struct source watch;		/* looks at pages while launches made under a lease are in the core */
+	unsigned int n_leased;
+	bool quotas_changed;		/* so did what a launch under a lease may use */
+};
+
+struct client {
+	struct gsc_client core;
+	struct conn *conn;
+	struct device *dev;
+	struct group *group;
+	uint64_t id;
+	struct gsched_arb_page *arb;
+	struct gsched_cl_page *cl;
+	uint64_t leased;		/* slots whose task was found on the page, not submitted */
+	uint32_t known[GSCHED_SLOTS];	/* last seq that the core had in the slot */
+	bool scan;			/* LEASE_FREE was taken away: look for launches made under it */
+};
+
+extern struct list_head devices;
+extern unsigned int n_devices;
+
+int device_add(const struct device_decl *decl);		/* -EEXIST, -EINVAL, -ENOSPC */
+int device_del(const uint8_t *uuid);
+struct device *device_find(const char *name);		/* "" the first; NULL none */
+int device_set(struct device *dev, const char *file, const char *value);
+void devices_free(void);
+
+int client_submit(struct client *c, struct gsched_submit *req, bool launched);	/* 0, -EAGAIN it waits, -errno */
+int client_complete(struct client *c, const struct gsched_complete *req);
+void leased_forget(struct device *dev);
+void client_pages_end(struct client *c);
+void device_settle(struct device *dev);			/* after a core event: leases withdrawn, headers */
+bool arbiter_contended(void);
+
+/* ---- client.c ---- */
+int client_attach(struct conn *conn, struct gsched_attach *req, int *fds);	/* fds: both pages', for the reply */
+void client_detach(struct client *c);
+void client_regroup(struct client *c);			/* its bindings changed */
+
+/* ---- conn.c ---- */
+struct packet {
+	struct gsp_header h;
+	uint8_t body[GSP_BODY_MAX];
+};
+
+struct conn {
+	struct source src;
+	struct list_head node;		/* conns */
+	struct list_head dirty;		/* has something to send */
+	pid_t pid;
+	uid_t uid;
+	struct client *client;
+	bool dead, blocked;		/* blocked: the peer does not read, nothing is taken from it */
+	struct reply *out, **out_end;	/* replies that the socket had no room for: 1 and those of rewrite jobs */
+	/* SUBMITs that wait, and those whose answer is to be sent, by slot */
+	uint64_t waiting, answer;
+	struct {
+		uint32_t cookie, err, len;
+		struct gsched_submit req;
+	} wait[GSCHED_SLOTS];
+	/* events to be sent, by slot; a later one replaces an earlier one. told: the limit that the peer knows of */
+	uint64_t events;
+	uint32_t told[GSCHED_SLOTS];
+	struct gsched_event event[GSCHED_SLOTS];
+	unsigned int rewrites;		/* jobs under way */
+};
+
+extern struct list_head conns;
+extern unsigned int n_conns;
+
+int conn_open(int fd);			/* takes fd over; -errno */
+void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
+		unsigned int n_fds);	/* takes the descriptors over */
+void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);
+void conn_told(struct conn *conn, unsigned int slot, uint64_t window);
+void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a SUBMIT that waits */
+void conn_dirty(struct conn *conn);
+void close_all(const int *fds, unsigned int n);
+void conns_flush(void);			/* send what is due, free what is dead */
+void conns_free(void);
+
+/* ---- calls.c ---- */
+void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, unsigned int n_fds);
+
+/* ---- status.c ---- */
+char *status_json(void);		/* malloc'd */
+int memfd_from(const char *name, const void *data, size_t size);	/* -errno */
+
+/* ---- trace.c ---- */
+int trace_open(const char *path);	/* -errno */
+void trace_event(const char *what, const struct gsc_task *task, uint64_t now);
+void trace_flush(void);
+void trace_close(void);
+
+/* ---- driver.c ---- */
+int driver_enumerate(const char *path, struct device_decl *out, unsigned int max);	/* number found, 0 no driver */
+int module_add(const struct device_decl *decl);						/* -errno */
+
+/* ---- rewrite.c: the service's side in the daemon ---- */
+#define REFUSALS_MAX	64
+struct refusal {
+	char kernel[128];
+	char reason[120];
+};
+struct rewrite_stats {
+	uint64_t served, hits, failed;
+	struct refusal refused[REFUSALS_MAX];	/* a ring */
+	uint64_t n_refused;
+};
+extern struct rewrite_stats rewrite_stats;
+
+int rewrite_init(void);
+/* Takes fd over unless it fails. */
+int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd);
+void rewrite_conn_gone(struct conn *conn);
+void rewrite_exit(void);
+
+/* ---- worker.c: the process that rewrites ---- */
+#define WORKER_REFUSALS	16
+struct worker_request {
+	uint64_t id, size;
+	uint32_t arch, pid;
+};
+struct worker_reply {
+	uint64_t id;
+	uint32_t err, hit;		/* err: positive errno, 0 or ENOEXEC with both descriptors */
+	uint32_t n_refused, pad;
+	struct refusal refused[WORKER_REFUSALS];
+};
+int worker_main(int fd);		/* exit status */
+
+#endif /* GSCHEDD_H */

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The listening socket. One gschedd a path: a live one is an error, what a killed one left is replaced. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define FDS_A_CONN	4	/* the socket, an image, a reply's two */
+
+static struct source listener = { .fd = -1 };
+static struct sockaddr_un addr = { .sun_family = AF_UNIX };
+static struct stat made;
+static bool paused;
+static unsigned int conns_max, conns_max_uid;
+
+static unsigned int conns_of(uid_t uid)
+{
+	struct conn *c;
+	unsigned int n = 0;
+
+	list_for_each_entry(c, &conns, node)
+		n += c->uid == uid;
+	return n;
+}
+
+static void pause_listening(void)
+{
+	if (paused)
+		return;
+	paused = true;
+	loop_mod(&listener, 0);
+}
+
+void listen_resume(void)
+{
+	if (!paused || n_conns >= conns_max)
+		return;
+	paused = false;
+	loop_mod(&listener, EPOLLIN);
+}
+
+static void listener_ready(struct source *src, uint32_t events)
+{
+	for (int i = 0; i < 16; i++) {
+		struct ucred cred;
+		socklen_t len = sizeof(cred);
+		int fd, err;
+
+		if (n_conns >= conns_max) {
+			pause_listening();
+			return;
+		}
+		fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+				pause_listening();
+			return;
+		}
+		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.uid &&
+		    conns_of(cred.uid) >= conns_max_uid) {
+			say(LOG_DEBUG, "uid %u has %u connections already", cred.uid, conns_max_uid);
+			close(fd);
+			continue;
+		}
+		err = conn_open(fd);
+		if (err)
+			say(LOG_WARN, "a connection was dropped: %s", strerror(-err));
+	}
+}
+
+static void set_limits(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl))
+		rl.rlim_cur = 1024;
+	else if (rl.rlim_cur < rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max < 65536 ? rl.rlim_max : 65536;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+	conns_max = rl.rlim_cur > 64 + 4 * FDS_A_CONN ? (rl.rlim_cur - 64) / FDS_A_CONN : 4;
+	conns_max_uid = conns_max / 4 ? conns_max / 4 : 1;
+}
+
+/* Is somebody listening there? */
+static int probe(const char *path)
+{
+	struct stat st;
+	int fd, rc;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode)) {
+		say(LOG_ERROR, "%s: exists and is not a socket; name another one with --socket", path);
+		return -EEXIST;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? errno : 0;
+	close(fd);
+	if (rc != ECONNREFUSED) {
+		say(LOG_ERROR, "%s: another gschedd serves it; stop that one or name another socket with --socket", path);
+		return -EADDRINUSE;
+	}
+	say(LOG_INFO, "%s: left by a gschedd that was killed, replaced", path);
+	return unlink(path) ? -errno : 0;
+}
+
+int listen_open(const char *path)
+{
+	char *dir;
+	int dir_fd, err = 0, fd;
+	mode_t mask;
+
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		say(LOG_ERROR, "%s: longer than %zu bytes, which is all a socket's address can hold; choose a shorter path",
+		    path, sizeof(addr.sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	strcpy(addr.sun_path, path);
+	set_limits();
+
+	dir = strdup(path);
+	if (!dir)
+		return -ENOMEM;
+	if (strrchr(dir, '/'))
+		*strrchr(dir, '/') = '\0';
+	else
+		strcpy(dir, ".");
+	if (*dir)
+		mkdir(dir, 0755);	/* of the default only the last part is ours to make */
+	/* two that start at once must not both find the old socket dead: held until ours is there */
+	dir_fd = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0 || flock(dir_fd, LOCK_EX)) {
+		err = -errno;
+		say(LOG_ERROR, "%s: %m; make the directory or name another socket with --socket", *dir ? dir : "/");
+		goto out;
+	}
+	err = probe(path);
+	if (err)
+		goto out;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		err = -errno;
+		goto out;
+	}
+	/* who may do what is decided by the peer's identity, not by the file's mode */
+	mask = umask(0111);
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 128) || lstat(path, &made)) {
+		err = -errno;
+		say(LOG_ERROR, "%s: %m", path);
+	}
+	umask(mask);
+	listener.fd = fd;
+	listener.ready = listener_ready;
+	if (!err)
+		err = loop_add(&listener, EPOLLIN);
+	if (err) {
+		close(fd);
+		listener.fd = -1;
+	}
+out:
+	if (dir_fd >= 0)
+		close(dir_fd);
+	free(dir);
+	return err;
+}
+
+void listen_close(void)
+{
+	struct stat st;
+
+	if (listener.fd < 0)
+		return;
+	/* not one that somebody put there after ours was removed */
+	if (!lstat(addr.sun_path, &st) && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
+		unlink(addr.sun_path);
+	loop_del(&listener);
+}

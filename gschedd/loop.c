@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The epoll loop, with halt polling: a sleeping thread costs whoever asks next a wake-up (tens of us), which is as much
+ * as a short kernel takes. So while clients compete, the loop stays awake for a while after each message. As in KVM, the
+ * time is given up when it did not help and taken up again when the next message would have come within it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define BATCH	32
+
+static int epfd = -1;
+static bool stopping;
+static struct source *dead;
+static uint64_t poll_until, poll_ns;
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+int loop_init(void)
+{
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	poll_ns = opt.poll_ns;
+	return epfd < 0 ? -errno : 0;
+}
+
+int loop_add(struct source *src, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, src->fd, &ev) ? -errno : 0;
+}
+
+void loop_mod(struct source *src, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	epoll_ctl(epfd, EPOLL_CTL_MOD, src->fd, &ev);
+}
+
+void loop_del(struct source *src)
+{
+	if (src->fd < 0)
+		return;
+	epoll_ctl(epfd, EPOLL_CTL_DEL, src->fd, NULL);
+	close(src->fd);
+	src->fd = -1;
+}
+
+void loop_free(struct source *src, void *mem)
+{
+	loop_del(src);
+	src->mem = mem;
+	src->next_dead = dead;
+	dead = src;
+}
+
+static void bury(void)
+{
+	while (dead) {
+		struct source *src = dead;
+
+		dead = src->next_dead;
+		free(src->mem);
+	}
+}
+
+void loop_stop(void)
+{
+	stopping = true;
+}
+
+void loop_message(void)
+{
+	if (poll_ns)
+		poll_until = now_ns() + poll_ns;
+}
+
+static int wait_events(struct epoll_event *ev)
+{
+	uint64_t from;
+	int n;
+
+	if (poll_until) {
+		bool contended = arbiter_contended();
+
+		do {
+			n = epoll_wait(epfd, ev, BATCH, 0);
+			if (n)
+				return n;
+			for (int i = 0; i < 16; i++)
+				__builtin_ia32_pause();
+		} while (contended && now_ns() < poll_until);
+		poll_until = 0;
+	}
+	trace_flush();
+	from = now_ns();
+	n = epoll_wait(epfd, ev, BATCH, -1);
+	if (opt.poll_ns && n > 0)
+		poll_ns = now_ns() - from < opt.poll_ns ? opt.poll_ns : poll_ns / 2;
+	return n;
+}
+
+void loop_run(void)
+{
+	struct epoll_event ev[BATCH];
+
+	while (!stopping) {
+		int n = wait_events(ev);
+
+		if (n < 0 && errno != EINTR) {
+			say(LOG_ERROR, "epoll_wait: %m");
+			return;
+		}
+		for (int i = 0; i < n; i++) {
+			struct source *src = ev[i].data.ptr;
+
+			/* removed by an earlier event of this turn */
+			if (src->fd >= 0)
+				src->ready(src, ev[i].events);
+		}
+		conns_flush();
+		bury();
+	}
+	bury();
+}

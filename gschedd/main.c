@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* gschedd: the daemon's options, start and end. */
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define MiB		(1ull << 20)
+#define CACHE_SIZE	(1024 * MiB)
+#define IMAGE_MAX	(256 * MiB)
+
+struct options opt = {
+	.cache_size = CACHE_SIZE,
+	.image_max = IMAGE_MAX,
+	.driver = "libcuda.so.1",
+	.policy = "hpf",
+	.mode = -1,
+	.log_level = LOG_INFO,
+};
+
+static int worker_fd = -1;
+static struct source signals = { .fd = -1 };
+
+const char *argp_program_version = "gschedd 0.1";
+
+enum {
+	KEY_CACHE_SIZE = 256, KEY_DRIVER, KEY_EMBEDDED, KEY_MODULE, KEY_AUTO, KEY_POLL, KEY_FOREGROUND, KEY_LOG, KEY_POLICY,
+	KEY_MODE, KEY_TRACE, KEY_WORKER, KEY_IMAGE_MAX,
+};
+
+static const struct argp_option options[] = {
+	{ "socket", 's', "PATH", 0, "Listen here (default $GSCHED_SOCKET, else " GSP_SOCKET_DEFAULT ")", 0 },
+	{ "cache", 'c', "DIR", 0, "Keep rewritten kernels here, \"\" nowhere (default /var/cache/gsched for root, else "
+	  "$XDG_CACHE_HOME/gsched)", 0 },
+	{ "cache-size", KEY_CACHE_SIZE, "BYTES", 0, "Most that the cache may hold; K, M, G allowed (default 1G)", 0 },
+	{ "image-max", KEY_IMAGE_MAX, "BYTES", 0, "Largest module that the rewrite service takes (default 256M)", 0 },
+	{ "device", 'd', "NAME:UUID:SMS", 0, "Arbitrate this device (repeatable); it need not be known to a driver", 1 },
+	{ "driver", KEY_DRIVER, "PATH", 0, "CUDA driver to ask for devices, \"\" none (default libcuda.so.1)", 1 },
+	{ "embedded", KEY_EMBEDDED, NULL, 0, "Arbitrate here", 2 },
+	{ "module", KEY_MODULE, NULL, 0, "The kernel module arbitrates: tell it the devices, serve rewriting", 2 },
+	{ "auto", KEY_AUTO, NULL, 0, "--module if " GSCHED_DEVICE_NODE " exists, else --embedded (default)", 2 },
+	{ "policy", KEY_POLICY, "NAME", 0, "Policy of the devices (default hpf)", 3 },
+	{ "mode", KEY_MODE, "MODE", 0, "auto, spatial or temporal (default auto)", 3 },
+	{ "poll-us", KEY_POLL, "N", 0, "Stay awake N us after a message while clients compete (default 2000 on 4 CPUs or "
+	  "more, else 0)", 3 },
+	{ "trace", KEY_TRACE, "FILE", 0, "Write one JSON line for each grant, evict, grow and done", 4 },
+	{ "foreground", KEY_FOREGROUND, NULL, 0, "Stay in the foreground (always so)", 4 },
+	{ "log-level", KEY_LOG, "LEVEL", 0, "error, warn, info or debug (default info)", 4 },
+	{ "worker", KEY_WORKER, "FD", OPTION_HIDDEN, NULL, 5 },
+	{ 0 },
+};
+
+void say(int level, const char *fmt, ...)
+{
+	static const char *const name[] = { "error: ", "warning: ", "", "debug: " };
+	int saved = errno;
+	char line[1024];
+	va_list ap;
+
+	if (level > opt.log_level)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "gschedd: %s%s\n", name[level], line);
+	errno = saved;
+}
+
+static int parse_size(const char *text, uint64_t *out)
+{
+	unsigned long long n;
+	int shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -1;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	switch (*end) {
+	case 'K': shift = 10; end++; break;
+	case 'M': shift = 20; end++; break;
+	case 'G': shift = 30; end++; break;
+	}
+	if (*end || errno || n > UINT64_MAX >> shift)
+		return -1;
+	*out = n << shift;
+	return 0;
+}
+
+static int parse_uuid(const char *text, size_t len, uint8_t *uuid)
+{
+	unsigned int n = 0;
+
+	if (len > 4 && !strncmp(text, "GPU-", 4)) {
+		text += 4;
+		len -= 4;
+	}
+	memset(uuid, 0, GSCHED_UUID_SIZE);
+	for (size_t i = 0; i < len; i++) {
+		int c = tolower((unsigned char)text[i]);
+
+		if (c == '-')
+			continue;
+		if (!isxdigit(c) || n == 2 * GSCHED_UUID_SIZE)
+			return -1;
+		uuid[n / 2] |= (isdigit(c) ? c - '0' : c - 'a' + 10) << (n % 2 ? 0 : 4);
+		n++;
+	}
+	return n == 2 * GSCHED_UUID_SIZE ? 0 : -1;
+}
+
+static int parse_device(const char *text, struct device_decl *d)
+{
+	const char *uuid = strchr(text, ':'), *sms = uuid ? strchr(uuid + 1, ':') : NULL;
+	unsigned long n;
+	char *end;
+
+	if (!sms || uuid == text || uuid - text >= GSCHED_NAME_SIZE)
+		return -1;
+	memset(d, 0, sizeof(*d));
+	memcpy(d->name, text, uuid - text);
+	if (parse_uuid(uuid + 1, sms - uuid - 1, d->uuid) || !isdigit((unsigned char)sms[1]))
+		return -1;
+	n = strtoul(sms + 1, &end, 10);
+	if (*end || !n || n > GSCHED_SMS_MAX)
+		return -1;
+	d->sms = n;
+	return 0;
+}
+
+static int word(const char *text, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(text, words[i]))
+			return i;
+	return -1;
+}
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+	static const char *const modes[] = { "temporal", "spatial", "auto", NULL };
+	uint64_t n;
+
+	switch (key) {
+	case 's':
+		opt.socket = arg;
+		break;
+	case 'c':
+		opt.cache_dir = arg;
+		break;
+	case KEY_CACHE_SIZE:
+		if (parse_size(arg, &opt.cache_size))
+			argp_error(state, "--cache-size %s: not a size; write for example 512M", arg);
+		break;
+	case KEY_IMAGE_MAX:
+		if (parse_size(arg, &opt.image_max) || !opt.image_max || opt.image_max > 4096 * MiB)
+			argp_error(state, "--image-max %s: not a size up to 4G; write for example 256M", arg);
+		break;
+	case 'd':
+		if (opt.n_decl == DECLS_MAX)
+			argp_error(state, "--device: more than %d devices", DECLS_MAX);
+		if (parse_device(arg, &opt.decl[opt.n_decl++]))
+			argp_error(state, "--device %s: write NAME:UUID:SMS, for example "
+				   "gpu0:GPU-00112233-4455-6677-8899-aabbccddeeff:132", arg);
+		break;
+	case KEY_DRIVER:
+		opt.driver = arg;
+		break;
+	case KEY_EMBEDDED:
+		opt.arbiter = ARBITER_EMBEDDED;
+		break;
+	case KEY_MODULE:
+		opt.arbiter = ARBITER_MODULE;
+		break;
+	case KEY_AUTO:
+		opt.arbiter = ARBITER_AUTO;
+		break;
+	case KEY_POLICY:
+		if (!gsc_policy_find(arg))
+			argp_error(state, "--policy %s: there is no such policy; hpf is the one there always is", arg);
+		opt.policy = arg;
+		break;
+	case KEY_MODE:
+		opt.mode = word(arg, modes);
+		if (opt.mode < 0)
+			argp_error(state, "--mode %s: it is auto, spatial or temporal", arg);
+		if (opt.mode > GSCHED_MODE_SPATIAL)
+			opt.mode = -1;
+		break;
+	case KEY_POLL:
+		if (parse_size(arg, &n) || n > 1000000)
+			argp_error(state, "--poll-us %s: not a number up to 1000000", arg);
+		opt.poll_ns = n * 1000;
+		break;
+	case KEY_TRACE:
+		opt.trace = arg;
+		break;
+	case KEY_FOREGROUND:
+		break;
+	case KEY_LOG:
+		opt.log_level = isdigit((unsigned char)*arg) && !arg[1] ? *arg - '0' : word(arg, levels);
+		if (opt.log_level < 0 || opt.log_level > LOG_DEBUG)
+			argp_error(state, "--log-level %s: it is error, warn, info or debug", arg);
+		break;
+	case KEY_WORKER:
+		worker_fd = atoi(arg);
+		break;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: gschedd takes options only", arg);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_opt,
+	.doc = "The gsched daemon: arbitrates GPUs among CUDA programs and rewrites their kernels so that they can be "
+	       "preempted.\vSee gschedd(8) and gsched(7).",
+};
+
+/* $XDG_CACHE_HOME/gsched with what is missing above it. */
+static const char *default_cache(void)
+{
+	static char path[4096];
+	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (geteuid() == 0)
+		return "/var/cache/gsched";
+	if (base && *base == '/')
+		snprintf(path, sizeof(path), "%s", base);
+	else if (home && *home == '/')
+		snprintf(path, sizeof(path), "%s/.cache", home);
+	else
+		return NULL;
+	mkdir(path, 0700);
+	if (strlen(path) + sizeof("/gsched") > sizeof(path))
+		return NULL;
+	return strcat(path, "/gsched");
+}
+
+static void set_defaults(void)
+{
+	const char *env = getenv("GSCHED_SOCKET");
+	cpu_set_t cpus;
+
+	if (!opt.socket)
+		opt.socket = env && *env ? env : GSP_SOCKET_DEFAULT;
+	if (!opt.cache_dir && worker_fd < 0)
+		opt.cache_dir = default_cache();
+	if (opt.cache_dir && !*opt.cache_dir)
+		opt.cache_dir = NULL;
+	if (opt.poll_ns == UINT64_MAX)
+		opt.poll_ns = sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 4 ? 0 : 2000000;
+	if (opt.arbiter == ARBITER_AUTO)
+		opt.arbiter = access(GSCHED_DEVICE_NODE, F_OK) ? ARBITER_EMBEDDED : ARBITER_MODULE;
+}
+
+/* systemd's readiness protocol: a datagram to a socket that may be an abstract one. */
+static void notify(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len = path ? strlen(path) : 0;
+	int fd;
+
+	if (!len || len >= sizeof(addr.sun_path) || (*path != '/' && *path != '@'))
+		return;
+	memcpy(addr.sun_path, path, len);
+	if (*path == '@')
+		addr.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&addr,
+		   offsetof(struct sockaddr_un, sun_path) + len) < 0)
+		say(LOG_WARN, "NOTIFY_SOCKET %s: %m", path);
+	close(fd);
+}
+
+static int add_devices(void)
+{
+	struct device_decl found[DECLS_MAX];
+	int n = *opt.driver ? driver_enumerate(opt.driver, found, DECLS_MAX) : 0, err;
+	unsigned int declared = opt.n_decl;
+
+	/* what the user declared comes first and wins */
+	for (int i = 0; i < n && opt.n_decl < DECLS_MAX; i++) {
+		bool known = false;
+
+		for (unsigned int k = 0; k < opt.n_decl; k++)
+			known |= !memcmp(opt.decl[k].uuid, found[i].uuid, GSCHED_UUID_SIZE);
+		if (!known)
+			opt.decl[opt.n_decl++] = found[i];
+	}
+	for (unsigned int i = 0; i < opt.n_decl; i++) {
+		struct device_decl *d = &opt.decl[i];
+		bool module = opt.arbiter == ARBITER_MODULE;
+
+		err = module ? module_add(d) : device_add(d);
+		if (err == -EEXIST && module)
+			err = 0;
+		if (err)
+			say(LOG_ERROR, "device %s with %u SMs: %s%s", d->name, d->sms, strerror(-err),
+			    err == -EEXIST ? ": its name and its UUID must both be its own" :
+			    err == -EINVAL ? ": a name is [a-z0-9_-]+" : "");
+		else
+			say(LOG_INFO, "device %s: %u SMs", d->name, d->sms);
+		if (err && i < declared)
+			return err;
+	}
+	if (!opt.n_decl)
+		say(LOG_WARN, "no device found: only rewriting is served; name devices with --device or --driver");
+	return 0;
+}
+
+static void signals_ready(struct source *src, uint32_t events)
+{
+	struct signalfd_siginfo si;
+
+	if (read(src->fd, &si, sizeof(si)) == sizeof(si)) {
+		say(LOG_INFO, "%s: ending", strsignal(si.ssi_signo));
+		loop_stop();
+	}
+}
+
+static int signals_open(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signals.ready = signals_ready;
+	signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return signals.fd < 0 ? -errno : loop_add(&signals, EPOLLIN);
+}
+
+int main(int argc, char **argv)
+{
+	int err;
+
+	argp_err_exit_status = 2;
+	opt.poll_ns = UINT64_MAX;
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
+	set_defaults();
+	if (worker_fd >= 0)
+		return worker_main(worker_fd);
+
+	err = loop_init();
+	if (!err)
+		err = signals_open();
+	if (!err)
+		err = rewrite_init();
+	if (err) {
+		say(LOG_ERROR, "start: %s", strerror(-err));
+		return 1;
+	}
+	if (opt.trace && (err = trace_open(opt.trace))) {
+		say(LOG_ERROR, "--trace %s: %s", opt.trace, strerror(-err));
+		return 1;
+	}
+	if (opt.arbiter == ARBITER_MODULE && access(GSCHED_DEVICE_NODE, R_OK | W_OK)) {
+		say(LOG_ERROR, "%s: %m; load the module (modprobe gsched) or use --embedded", GSCHED_DEVICE_NODE);
+		return 1;
+	}
+	err = add_devices();
+	if (!err)
+		err = listen_open(opt.socket);
+	if (!err) {
+		say(LOG_INFO, "serving %s at %s", opt.arbiter == ARBITER_MODULE ? "rewriting" : "arbitration and rewriting",
+		    opt.socket);
+		notify("READY=1");
+		loop_run();
+		notify("STOPPING=1");
+	}
+	listen_close();
+	conns_free();
+	rewrite_exit();
+	devices_free();
+	trace_close();
+	loop_del(&signals);
+	return err ? 1 : 0;
+}

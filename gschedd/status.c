@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* GSP_STATUS: everything as JSON, in the shape that libgsched gives for the module too. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define load(p)	__atomic_load_n((p), __ATOMIC_RELAXED)
+
+int memfd_from(const char *name, const void *data, size_t size)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
+	size_t done = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (done < size) {
+		ssize_t n = write(fd, (const char *)data + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err = n ? errno : ENOSPC;
+			close(fd);
+			return -err;
+		}
+		done += n;
+	}
+	return fd;
+}
+
+/* Text that a process chose: printable ASCII of it. */
+static void add_foreign(cJSON *to, const char *key, const char *text, size_t size)
+{
+	char buf[257];
+	size_t i;
+
+	for (i = 0; i < sizeof(buf) - 1 && i < size; i++) {
+		unsigned char c = load(&text[i]);
+
+		if (!c)
+			break;
+		buf[i] = c < 0x20 || c > 0x7e ? '?' : c;
+	}
+	buf[i] = '\0';
+	cJSON_AddStringToObject(to, key, buf);
+}
+
+/* "key value" lines */
+static void add_flat(cJSON *to, char *text)
+{
+	char *save = NULL, *line;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *space = strchr(line, ' ');
+
+		if (!space)
+			continue;
+		*space = '\0';
+		cJSON_AddNumberToObject(to, line, strtod(space + 1, NULL));
+	}
+}
+
+static void add_group(cJSON *list, struct group *group)
+{
+	cJSON *g = cJSON_CreateObject(), *procs;
+	struct bound_pid *b;
+	char buf[3072];
+
+	cJSON_AddItemToArray(list, g);
+	cJSON_AddStringToObject(g, "path", group->path);
+	for (int f = 0; f < GSC_FILE_COUNT; f++) {
+		if (gsc_group_show(group->core, f, buf, sizeof(buf)) < 0)
+			continue;
+		if (f == GSC_FILE_GPU_STAT) {
+			add_flat(cJSON_AddObjectToObject(g, gsc_file_name[f]), buf);
+			continue;
+		}
+		buf[strcspn(buf, "\n")] = '\0';
+		cJSON_AddStringToObject(g, gsc_file_name[f], buf);
+	}
+	procs = cJSON_AddArrayToObject(g, "procs");
+	list_for_each_entry(b, &group->procs, node)
+		cJSON_AddItemToArray(procs, cJSON_CreateNumber(b->pid));
+	cJSON_AddStringToObject(g, "cgroup", group->cgroup ? *group->cgroup ? group->cgroup : "/" : "");
+	cJSON_AddNumberToObject(g, "owner", group->owner);
+}
+
+static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
+{
+	const struct gsched_cl_slot *s = &c->cl->slot[slot];
+	const struct gsc_task *task = &c->core.task[slot];
+	bool known = task->state != GSC_TASK_NONE;
+	uint32_t seq = known ? task->seq : load(&s->seq);
+	uint64_t window = known ? task->window : c->arb->slot[slot].window;
+	cJSON *o;
+
+	/* a launch under a lease is only on the page */
+	if (!known && (!seq || load(&s->retired) == seq || load(&s->finished) == seq))
+		return;
+	o = cJSON_CreateObject();
+	cJSON_AddItemToArray(list, o);
+	cJSON_AddNumberToObject(o, "slot", slot);
+	cJSON_AddNumberToObject(o, "seq", seq);
+	cJSON_AddStringToObject(o, "state", !known ? "leased" : task->state == GSC_TASK_WAITING ? "waiting" : "running");
+	cJSON_AddNumberToObject(o, "tier", known ? task->tier : load(&s->tier));
+	cJSON_AddNumberToObject(o, "blocks", known ? task->blocks : load(&s->blocks));
+	cJSON_AddNumberToObject(o, "base", GSCHED_WINDOW_BASE(window));
+	cJSON_AddNumberToObject(o, "limit", GSCHED_WINDOW_LIMIT(window));
+	cJSON_AddNumberToObject(o, "seen", load(&s->seen_limit));
+	cJSON_AddNumberToObject(o, "launched", load(&s->launched));
+	cJSON_AddNumberToObject(o, "left", load(&s->left));
+	cJSON_AddNumberToObject(o, "start_ns", load(&s->start_ns));
+}
+
+static void add_client(cJSON *list, const struct client *c)
+{
+	static const char *const lease[] = { "none", "notify", "free" };
+	static const char *const tier[] = { "block", "slice", "launch" };
+	const struct gsched_cl_header *h = &c->cl->header;
+	cJSON *o = cJSON_CreateObject(), *managed, *slots;
+	struct proc_stat st;
+
+	cJSON_AddItemToArray(list, o);
+	cJSON_AddNumberToObject(o, "pid", c->conn->pid);
+	cJSON_AddStringToObject(o, "comm", proc_stat(c->conn->pid, &st) ? "" : st.comm);
+	cJSON_AddStringToObject(o, "group", c->group->path);
+	cJSON_AddStringToObject(o, "lease", lease[c->arb->header.lease % 3]);
+	managed = cJSON_AddObjectToObject(o, "managed");
+	for (int i = 0; i < 3; i++)
+		cJSON_AddNumberToObject(managed, tier[i], load(&h->managed[i]));
+	cJSON_AddNumberToObject(o, "unmanaged", load(&h->unmanaged));
+	cJSON_AddNumberToObject(o, "wings", load(&h->wings));
+	add_foreign(o, "why", h->why, sizeof(h->why));
+	slots = cJSON_AddArrayToObject(o, "slots");
+	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
+		add_slot(slots, c, slot);
+}
+
+static void add_device(cJSON *list, struct device *dev)
+{
+	cJSON *o = cJSON_CreateObject(), *groups, *clients;
+	const uint8_t *u = dev->decl.uuid;
+	struct gsc_client *core;
+	struct group *g;
+	char uuid[48];
+	int n = 0;
+
+	gsc_tick(&dev->core, now_ns());	/* statistics up to now */
+	device_settle(dev);
+	for (int i = 0; i < GSCHED_UUID_SIZE; i++)
+		n += snprintf(uuid + n, sizeof(uuid) - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+	cJSON_AddItemToArray(list, o);
+	cJSON_AddStringToObject(o, "name", dev->decl.name);
+	cJSON_AddStringToObject(o, "uuid", uuid);
+	cJSON_AddNumberToObject(o, "sms", dev->core.sms);
+	cJSON_AddStringToObject(o, "mode", dev->core.mode == GSCHED_MODE_SPATIAL ? "spatial" : "temporal");
+	cJSON_AddStringToObject(o, "policy", dev->core.policy->name);
+	groups = cJSON_AddArrayToObject(o, "groups");
+	add_group(groups, &dev->root);
+	list_for_each_entry(g, &dev->groups, node)
+		add_group(groups, g);
+	clients = cJSON_AddArrayToObject(o, "clients");
+	list_for_each_entry(core, &dev->core.clients, node)
+		add_client(clients, container_of(core, struct client, core));
+}
+
+char *status_json(void)
+{
+	cJSON *root = cJSON_CreateObject(), *list;
+	struct device *dev;
+	uint64_t n;
+	char *text;
+
+	cJSON_AddStringToObject(root, "backend", opt.arbiter == ARBITER_MODULE ? "module" : "daemon");
+	list = cJSON_AddArrayToObject(root, "devices");
+	list_for_each_entry(dev, &devices, node)
+		add_device(list, dev);
+	list = cJSON_AddObjectToObject(root, "rewrites");
+	cJSON_AddNumberToObject(list, "served", rewrite_stats.served);
+	cJSON_AddNumberToObject(list, "hits", rewrite_stats.hits);
+	cJSON_AddNumberToObject(list, "failed", rewrite_stats.failed);
+	list = cJSON_AddArrayToObject(list, "refused");
+	n = rewrite_stats.n_refused;
+	for (uint64_t i = n > REFUSALS_MAX ? n - REFUSALS_MAX : 0; i < n; i++) {
+		const struct refusal *r = &rewrite_stats.refused[i % REFUSALS_MAX];
+		cJSON *o = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, o);
+		add_foreign(o, "kernel", r->kernel, sizeof(r->kernel));
+		add_foreign(o, "reason", r->reason, sizeof(r->reason));
+	}
+	/* cJSON takes NULL for any object, so memory that ran out shows here */
+	text = root ? cJSON_PrintUnformatted(root) : NULL;
+	cJSON_Delete(root);
+	return text;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* --trace: one JSON line a decision, the embedded arbiter's counterpart of the module's tracepoints. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define BUFFER	65536
+#define LINE	1024
+
+static int trace_fd = -1;
+static char *buffer;
+static size_t used;
+
+int trace_open(const char *path)
+{
+	buffer = malloc(BUFFER);
+	if (!buffer)
+		return -ENOMEM;
+	trace_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	return trace_fd < 0 ? -errno : 0;
+}
+
+/* Lines stay in the buffer while decisions come thick, and are written before the loop sleeps. */
+void trace_flush(void)
+{
+	size_t done = 0;
+
+	while (trace_fd >= 0 && done < used) {
+		ssize_t n = write(trace_fd, buffer + done, used - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			say(LOG_WARN, "trace: %m: no more lines are written; free space and restart to trace again");
+			close(trace_fd);
+			trace_fd = -1;
+			break;
+		}
+		done += n;
+	}
+	used = 0;
+}
+
+void trace_event(const char *what, const struct gsc_task *task, uint64_t now)
+{
+	const struct client *c = container_of(task->client, struct client, core);
+	int n;
+
+	if (trace_fd < 0)
+		return;
+	if (BUFFER - used < LINE)
+		trace_flush();
+	/* names and paths are [A-Za-z0-9_.-/]: nothing to escape */
+	n = snprintf(buffer + used, LINE,
+		     "{\"time_ns\":%llu,\"event\":\"%s\",\"device\":\"%s\",\"pid\":%d,\"group\":\"%s\",\"slot\":%u,"
+		     "\"seq\":%u,\"base\":%u,\"limit\":%u,\"priority\":%u,\"ran_ns\":%llu}\n",
+		     (unsigned long long)now, what, c->dev->decl.name, (int)c->conn->pid, c->group->path, task->slot,
+		     task->seq, GSCHED_WINDOW_BASE(task->window), GSCHED_WINDOW_LIMIT(task->window),
+		     c->group->core->priority, (unsigned long long)task->ran);
+	if (n > 0 && n < LINE)
+		used += n;
+}
+
+void trace_close(void)
+{
+	trace_flush();
+	if (trace_fd >= 0)
+		close(trace_fd);
+	trace_fd = -1;
+	free(buffer);
+	buffer = NULL;
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# gschedctl from end to end, on a gschedd of its own.
+set -u
+here=$(cd "$(dirname "$0")/../.." && pwd)
+ctl=$here/bin/gschedctl
+dir=$(mktemp -d /tmp/gschedctl-test-XXXXXX)
+export GSCHED_SOCKET=$dir/sock GSCHED_BACKEND=daemon
+unset GSCHED_INTERPOSER LD_PRELOAD
+n=0 failed=0 daemon=
+
+finish() {
+	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null
+	rm -rf "$dir"
+}
+trap finish EXIT
+
+# ok STATUS NAME
+ok() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		failed=$((failed + 1))
+		sed 's/^/# /' "$dir/out" "$dir/err" 2>/dev/null
+	fi
+}
+
+# expect STATUS TEXT-IN-OUTPUT NAME COMMAND...
+expect() {
+	local want=$1 text=$2 name=$3 rc
+	shift 3
+	"$@" >"$dir/out" 2>"$dir/err" </dev/null
+	rc=$?
+	[ "$rc" = "$want" ] && { [ -z "$text" ] || cat "$dir/out" "$dir/err" | grep -qF -- "$text"; }
+	ok $? "$name (status $rc)"
+}
+
+expect 1 "no arbiter" "no gschedd: status says so" "$ctl" status
+expect 0 "hello" "no gschedd: a program runs all the same" "$ctl" run -- echo hello
+expect 1 "start gschedd" "unless --strict" "$ctl" run --strict -- echo hello
+expect 2 "Usage" "no command: usage" "$ctl"
+expect 2 "no such command" "unknown command: usage" "$ctl" frobnicate
+expect 2 "Usage" "unknown option: usage" "$ctl" --frobnicate
+expect 2 "Usage" "run without a program: usage" "$ctl" run
+expect 2 "needs --group" "run --create without --group" "$ctl" run -c -- true
+expect 2 "gschedctl group" "group alone: usage of group" "$ctl" group
+expect 2 "FILE=VALUE" "group set without =" "$ctl" group set a capsm.max
+expect 2 "backend" "unknown backend" "$ctl" -b cloud status
+expect 0 "gschedctl run" "--help" "$ctl" --help
+expect 0 "0.1" "--version" "$ctl" --version
+
+mkfifo "$dir/log"
+"$here/bin/gschedd" --driver '' --cache "$dir/cache" --embedded \
+	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 --device gpu1:101112131415161718191a1b1c1d1e1f:8 \
+	2>"$dir/log" &
+daemon=$!
+exec 3<"$dir/log"
+while read -r line <&3; do
+	case $line in *serving*) break ;; esac
+done
+cat <&3 >/dev/null &
+
+expect 0 "gpu0: 16 SMs" "status" "$ctl" status
+expect 0 '"backend":"daemon"' "status --json" "$ctl" status --json
+"$ctl" status --json | jq -e '.devices | length == 2' >/dev/null
+ok $? "is JSON with two devices"
+expect 0 "" "group create" "$ctl" group create batch
+expect 1 "File exists" "group create again" "$ctl" group create batch
+expect 1 "no such group" "group create below nothing" "$ctl" group create none/below
+expect 1 "a name is letters" "group create with a bad name" "$ctl" group create 'a b'
+expect 0 "" "group set, two files" "$ctl" group set batch capsm.max=4 gpu.priority=7
+expect 0 "4" "group get" "$ctl" group get batch capsm.max
+expect 0 "gpu.priority   7" "group show NAME" "$ctl" group show batch
+expect 0 "batch" "group show" "$ctl" group show
+expect 1 'group batch: capsm.max: "17": Invalid argument; write max or a number of SMs' "a quota above the device" \
+	"$ctl" group set batch capsm.max=17
+expect 1 'group batch: gpu.priority: "100"' "a priority above 99" "$ctl" group set batch gpu.priority=100
+expect 1 "no such file" "an unknown file" "$ctl" group set batch gpu.colour=1
+expect 1 "it can only be read" "a file that is only read" "$ctl" group set batch capsm.current=1
+expect 1 "no such group" "an unknown group" "$ctl" group set none capsm.max=1
+expect 1 "no such group" "shown" "$ctl" group show none
+expect 1 "no such device" "an unknown device" "$ctl" -d gpu9 group create x
+expect 0 "" "the second device has groups of its own" "$ctl" -d gpu1 group create other
+expect 1 "no such group" "which the first has not" "$ctl" group get other capsm.max
+expect 0 "" "device set" "$ctl" device set mode=spatial policy=hpf
+expect 0 "" "device set NAME" "$ctl" device set gpu1 mode=temporal
+expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
+expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" "$ctl" device set mode=sideways
+expect 1 "the files are mode and policy" "device set, an unknown file" "$ctl" device set colour=red
+
+cp /bin/true "$dir/interposer.so"
+# shellcheck disable=SC2016
+expect 0 "$dir/interposer.so" "run preloads the interposer" env GSCHED_INTERPOSER="$dir/interposer.so" \
+	"$ctl" run -g batch -- bash -c 'echo $LD_PRELOAD'
+# shellcheck disable=SC2016
+expect 0 "$dir/interposer.so:libmore.so" "before what was preloaded already" \
+	env GSCHED_INTERPOSER="$dir/interposer.so" LD_PRELOAD=libmore.so "$ctl" run -- bash -c 'echo $LD_PRELOAD'
+# shellcheck disable=SC2016
+expect 0 "bound" "run binds the process to the group" env GSCHED_INTERPOSER="$dir/interposer.so" \
+	"$ctl" run -g batch -- bash -c '[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $$ ] && echo bound'
+expect 1 "no such group" "run in a group that is not there" "$ctl" run -g none -- echo no
+expect 0 "made" "run --create makes it, and those above" env GSCHED_INTERPOSER="$dir/interposer.so" \
+	"$ctl" run -g new/below -c -- echo made
+expect 0 "new/below" "it is there" "$ctl" group show new/below
+expect 1 "GSCHED_INTERPOSER" "run --strict without an interposer" env GSCHED_INTERPOSER="$dir/none.so" \
+	"$ctl" run --strict -- echo no
+expect 0 "unmanaged" "run without an interposer" env GSCHED_INTERPOSER="$dir/none.so" "$ctl" run -- echo yes
+expect 127 "No such file" "run a program that is not there" "$ctl" run -- "$dir/none"
+expect 126 "Permission denied" "run what is no program" "$ctl" run -- "$dir"
+expect 7 "" "the program's status" env GSCHED_INTERPOSER="$dir/interposer.so" "$ctl" run -- sh -c 'exit 7'
+expect 0 "export LD_PRELOAD='$dir/interposer.so'" "run -e prints the settings" \
+	env GSCHED_INTERPOSER="$dir/interposer.so" "$ctl" run -g batch -e
+
+expect 1 "Device or resource busy" "delete a group with groups below it" "$ctl" group delete new
+expect 0 "" "delete" "$ctl" group delete new/below
+expect 1 "no such group" "it is gone" "$ctl" group delete new/below
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$dir"
+	expect 1 "as root" "another user may not" setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$ctl" group create mine
+	expect 0 "gpu0" "but may look" setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" status
+else
+	n=$((n + 1))
+	echo "ok $n - another user # SKIP needs root and setpriv"
+fi
+kill "$daemon"
+wait "$daemon"
+ok $? "gschedd ends cleanly"
+daemon=
+echo "1..$n"
+[ "$failed" = 0 ]

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Start and end: sockets left behind, sockets in use, options, devices that a driver names. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "harness.h"
+
+static void sockets(void)
+{
+	struct stat st;
+	int fd;
+
+	daemon_start("--device", DEVICE, NULL);
+	ok(!stat(sock_path, &st) && S_ISSOCK(st.st_mode), "ready: the socket is there");
+	is(daemon_spawn("--log-level", "error", NULL), 1, "a second one on the same socket fails");
+	close(peer());
+	ok(true, "and the first one still serves");
+	is(daemon_stop(SIGTERM), 0, "SIGTERM: a clean end");
+	ok(stat(sock_path, &st) && errno == ENOENT, "the socket is gone");
+
+	daemon_start("--device", DEVICE, NULL);
+	ok(WIFSIGNALED(daemon_stop(SIGKILL)), "killed");
+	ok(!stat(sock_path, &st), "the socket is left behind");
+	daemon_start("--device", DEVICE, NULL);
+	close(peer());
+	ok(true, "the next one replaces it");
+	unlink(sock_path);
+	fd = open(sock_path, O_WRONLY | O_CREAT, 0600);
+	close(fd);
+	is(daemon_stop(SIGINT), 0, "SIGINT: a clean end");
+	ok(!stat(sock_path, &st) && S_ISREG(st.st_mode), "what somebody else put in its place stays");
+	is(daemon_spawn("--log-level", "error", NULL), 1, "a file in the way is an error");
+	unlink(sock_path);
+}
+
+static void bad_options(void)
+{
+	static const char *const bad[][2] = {
+		{ "--device", "gpu0" }, { "--device", "gpu0:00:16" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0f" },
+		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f:0" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0f:1025" },
+		{ "--device", ":000102030405060708090a0b0c0d0e0f:16" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0g:16" },
+		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f10:16" }, { "--mode", "x" }, { "--policy", "x" },
+		{ "--cache-size", "x" }, { "--cache-size", "1T" }, { "--cache-size", "99999999999G" }, { "--image-max", "0" },
+		{ "--poll-us", "-1" }, { "--log-level", "loud" }, { "--colour", NULL }, { "file", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		is(daemon_spawn(bad[i][0], bad[i][1], NULL), 2, "%s %s: status 2", bad[i][0], bad[i][1] ? bad[i][1] : "");
+	is(daemon_spawn("--device", "GPU0:000102030405060708090a0b0c0d0e0f:16", "--log-level", "error", NULL), 1,
+	   "a device name with capitals: status 1");
+	is(daemon_spawn("--device", DEVICE, "--device", DEVICE, "--log-level", "error", NULL), 1, "a device twice: status 1");
+	is(daemon_spawn("--trace", "/nowhere/at/all", "--log-level", "error", NULL), 1, "a trace that cannot be written: status 1");
+	if (access("/dev/gsched", F_OK))
+		is(daemon_spawn("--module", "--log-level", "error", NULL), 1, "--module without the module: status 1");
+}
+
+static void drivers(void)
+{
+	char driver[4096], *text;
+	ssize_t n = readlink("/proc/self/exe", driver, sizeof(driver) - 32);
+
+	driver[n] = '\0';
+	strcpy(strrchr(driver, '/') + 1, "fakecuda.so");
+	daemon_start("--driver", driver, "--device", "mine:a1a2a3a4-0000-0000-0000-000000000001:7", NULL);
+	text = status_text();
+	ok(strstr(text, "\"name\":\"gpu0\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000000\",\"sms\":100"),
+	   "a device that the driver names");
+	ok(strstr(text, "\"name\":\"mine\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000001\",\"sms\":7") &&
+	   !strstr(text, "\"name\":\"gpu1\""), "a device that both name is as the user says");
+	ok(strstr(text, "\"name\":\"gpu2\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000002\",\"sms\":102"), "the next one");
+	free(text);
+	is(daemon_stop(SIGTERM), 0, "ends cleanly");
+	daemon_start("--driver", "/nowhere/libcuda.so.1", "--log-level", "error", NULL);
+	text = status_text();
+	ok(strstr(text, "\"devices\":[]"), "no driver, no devices: serves nevertheless");
+	free(text);
+}
+
+int main(void)
+{
+	sockets();
+	bad_options();
+	drivers();
+	return done_testing();
+}

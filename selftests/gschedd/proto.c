@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The protocol: what each call gives, and the errno of each wrong one, all its other fields being right. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "harness.h"
+
+static void packets(void)
+{
+	struct gsched_info info = { .size = sizeof(info) };
+	uint8_t big[sizeof(struct gsp_header) + GSP_BODY_MAX + 1] = { 0 };
+	struct {
+		struct gsched_info info;
+		uint32_t tail[4];
+	} longer = { .info.size = sizeof(longer) };
+	struct gsp_header h = { .type = GSP_INFO, .cookie = 7 };
+	int s = peer(), pipe_fd[2], fds[3];
+	struct reply r;
+	char c;
+
+	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "INFO");
+	ok(info.features & GSCHED_FEATURE_LEASE && info.features & GSCHED_FEATURE_HPF && info.devices == 1,
+	   "INFO tells the features and one device");
+	for (unsigned int i = 0; i < 4; i++) {
+		static const unsigned int types[] = { 0x06, 0x3f, GSP_DEVICE_SET + 1, UINT32_MAX };
+
+		is(call(s, types[i], &info, sizeof(info)), ENOTTY, "type %#x: ENOTTY", types[i]);
+	}
+
+	send_raw(s, "abc", 3, NULL, 0);
+	ok(receive(s, &r, 10000) && r.h.err == EINVAL, "a packet shorter than the header: EINVAL");
+	is(call(s, GSP_INFO, NULL, 0), EINVAL, "no body: EINVAL");
+	is(call(s, GSP_INFO, &info, 3), EINVAL, "a body too short for its size: EINVAL");
+	memcpy(big, &h, sizeof(h));
+	send_raw(s, big, sizeof(big), NULL, 0);
+	ok(receive(s, &r, 10000) && r.h.err == EMSGSIZE && r.h.cookie == 7, "a packet too long: EMSGSIZE, with its cookie");
+	info = (struct gsched_info){ .size = sizeof(info) - 1 };
+	is(call(s, GSP_INFO, &info, sizeof(info)), EINVAL, "size too small: EINVAL");
+	info.size = sizeof(info) + 8;
+	is(call(s, GSP_INFO, &info, sizeof(info)), EINVAL, "size beyond the packet: EINVAL");
+	info.size = sizeof(info);
+	is(call(s, GSP_INFO, &longer, sizeof(info)), EINVAL, "a packet shorter than size: EINVAL");
+	is(call(s, GSP_INFO, &longer, sizeof(longer)), 0, "a longer structure whose tail is zero");
+	ok(longer.info.devices == 1 && longer.info.size == sizeof(longer), "comes back whole");
+	longer = (typeof(longer)){ .info.size = sizeof(longer), .tail[3] = 1 };
+	is(call(s, GSP_INFO, &longer, sizeof(longer)), E2BIG, "a tail that is not zero: E2BIG");
+
+	send_req(s, GSP_INFO, 2, 9, &info, sizeof(info), -1);
+	ok(receive(s, &r, 10000) && r.h.err == EOPNOTSUPP && r.h.cookie == 9, "an unknown header flag: EOPNOTSUPP");
+	send_req(s, GSP_INFO, GSP_FLAG_ASYNC, 9, &info, sizeof(info), -1);
+	ok(receive(s, &r, 10000) && r.h.err == EINVAL, "ASYNC on a call that has an answer: EINVAL");
+	info.flags = 1;
+	is(call(s, GSP_INFO, &info, sizeof(info)), EOPNOTSUPP, "INFO: unknown flag: EOPNOTSUPP");
+	info.flags = 0;
+	info.__reserved = 1;
+	is(call(s, GSP_INFO, &info, sizeof(info)), EOPNOTSUPP, "INFO: reserved: EOPNOTSUPP");
+	info = (struct gsched_info){ .size = sizeof(info) };
+
+	if (pipe2(pipe_fd, O_CLOEXEC))
+		exit(1);
+	is(call_fds(s, GSP_INFO, &info, sizeof(info), pipe_fd[1], &r), EINVAL, "a descriptor that no one asked for: EINVAL");
+	close(pipe_fd[1]);
+	is(read(pipe_fd[0], &c, 1), 0, "and it is closed");
+	close(pipe_fd[0]);
+	if (pipe2(pipe_fd, O_CLOEXEC))
+		exit(1);
+	fds[0] = fds[1] = fds[2] = pipe_fd[1];
+	memcpy(big, &h, sizeof(h));
+	memcpy(big + sizeof(h), &info, sizeof(info));
+	send_raw(s, big, sizeof(h) + sizeof(info), fds, 3);
+	ok(receive(s, &r, 10000) && r.h.err == EINVAL, "more descriptors than any call takes: EINVAL");
+	close(pipe_fd[1]);
+	is(read(pipe_fd[0], &c, 1), 0, "and they are closed");
+	close(pipe_fd[0]);
+	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "the connection survived all of it");
+
+	send_raw(s, NULL, 0, NULL, 0);
+	ok(!receive(s, &r, 10000), "an empty packet ends it");
+	close(s);
+}
+
+static void attaching(void)
+{
+	struct gsched_attach req = { .size = sizeof(req) };
+	struct gsched_submit sub = task(0, 1, 1);
+	struct gsched_complete com = { .size = sizeof(com), .seq = 1 };
+	struct peer_client c, d, e;
+	struct reply r;
+	char path[64];
+	void *p;
+	int s = peer(), fd;
+
+	is(call(s, GSP_SUBMIT, &sub, sizeof(sub)), ENOTCONN, "SUBMIT before ATTACH: ENOTCONN");
+	is(call(s, GSP_COMPLETE, &com, sizeof(com)), ENOTCONN, "COMPLETE before ATTACH: ENOTCONN");
+	is(call(s, GSP_ATTACH, &req, sizeof(req)), ENOENT, "ATTACH: a UUID nobody has: ENOENT");
+	memcpy(req.uuid, uuid, sizeof(uuid));
+	req.flags = 2;
+	is(call(s, GSP_ATTACH, &req, sizeof(req)), EOPNOTSUPP, "ATTACH: unknown flag: EOPNOTSUPP");
+	req.flags = 0;
+	req.__reserved = 1;
+	is(call(s, GSP_ATTACH, &req, sizeof(req)), EOPNOTSUPP, "ATTACH: reserved: EOPNOTSUPP");
+	req.__reserved = 0;
+	is(call_fds(s, GSP_ATTACH, &req, sizeof(req), -1, &r), 0, "ATTACH");
+	is(r.n_fds, 2, "gives two descriptors");
+	ok(req.sms == SMS && req.arb_size == sizeof(struct gsched_arb_page) && req.client_id &&
+	   req.cl_size == sizeof(struct gsched_cl_page) && !req.arb_offset && !req.cl_offset, "and says what they are");
+
+	p = mmap(NULL, req.arb_size, PROT_READ | PROT_WRITE, MAP_SHARED, r.fd[0], 0);
+	ok(p == MAP_FAILED && errno == EACCES, "the arbiter's page cannot be mapped writable");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r.fd[0]);
+	fd = open(path, O_RDWR);
+	p = fd < 0 ? MAP_FAILED : mmap(NULL, req.arb_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ok(p == MAP_FAILED, "nor after opening it again");
+	ok(fd < 0 || (write(fd, "x", 1) < 0 && errno == EPERM), "nor can it be written to");
+	if (fd >= 0)
+		close(fd);
+	ok(ftruncate(r.fd[1], 0) < 0 && errno == EPERM, "the client's page cannot be cut short");
+	ok(fcntl(r.fd[1], F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0 && errno == EPERM, "nor sealed");
+	p = mmap(NULL, req.arb_size, PROT_READ, MAP_SHARED, r.fd[0], 0);
+	ok(p != MAP_FAILED && ((struct gsched_arb_page *)p)->header.sms == SMS, "the arbiter's page reads");
+	munmap(p, req.arb_size);
+	reply_free(&r);
+	is(call(s, GSP_ATTACH, &req, sizeof(req)), EBUSY, "ATTACH twice: EBUSY");
+	close(s);
+
+	attach(&c, GSCHED_ATTACH_MPS);
+	attach(&d, GSCHED_ATTACH_MPS);
+	ok(d.info.mode == GSCHED_MODE_SPATIAL && d.arb->header.mode == GSCHED_MODE_SPATIAL, "clients under MPS: spatial");
+	attach(&e, 0);
+	ok(e.info.mode == GSCHED_MODE_TEMPORAL && d.arb->header.mode == GSCHED_MODE_TEMPORAL, "one of them is not: temporal");
+	detach(&c);
+	detach(&d);
+	detach(&e);
+}
+
+static void submitting(void)
+{
+	struct peer_client c;
+	struct gsched_submit req;
+	struct gsched_complete com = { .size = sizeof(com), .seq = 1 };
+
+	attach(&c, GSCHED_ATTACH_MPS);
+#define REJECTED(field, value, want)							\
+	do {										\
+		req = task(0, 1, 100);							\
+		req.field = value;							\
+		is(submit(&c, &req), want, "SUBMIT: %s = %s: %s", #field, #value, #want);	\
+	} while (0)
+	REJECTED(flags, 2, EOPNOTSUPP);
+	REJECTED(slot, GSCHED_SLOTS, EINVAL);
+	REJECTED(slot, UINT32_MAX, EINVAL);
+	REJECTED(seq, 0, EINVAL);
+	REJECTED(tier, 3, EINVAL);
+	REJECTED(blocks_per_sm, 0, EINVAL);
+	REJECTED(blocks_per_sm, 33, EINVAL);
+	REJECTED(blocks, 0, EINVAL);
+
+	req = task(3, 1, 100);
+	is(submit(&c, &req), 0, "SUBMIT: granted");
+	is(GSCHED_WINDOW_LIMIT(req.window), SMS * GSCHED_CAPSM, "all of the device, to a task that can use it");
+	ok(c.arb->slot[3].window == req.window, "the page says the same");
+	req = task(3, 2, 100);
+	is(submit(&c, &req), EBUSY, "SUBMIT: slot taken: EBUSY");
+	is(complete(&c, 3, 2, 0), ENOENT, "COMPLETE: another seq: ENOENT");
+	is(complete(&c, 4, 1, 0), ENOENT, "COMPLETE: empty slot: ENOENT");
+	is(complete(&c, GSCHED_SLOTS, 1, 0), EINVAL, "COMPLETE: slot out of range: EINVAL");
+	is(complete(&c, 3, 1, 2), EOPNOTSUPP, "COMPLETE: unknown flag: EOPNOTSUPP");
+	is(complete(&c, 3, 1, 0), 0, "COMPLETE");
+	is(complete(&c, 3, 1, 0), ENOENT, "COMPLETE twice: ENOENT");
+	req = task(3, 2, 100);
+	is(submit(&c, &req), 0, "the slot can be used again");
+
+	com.slot = 3;
+	com.seq = 2;
+	send_req(c.s, GSP_COMPLETE, GSP_FLAG_ASYNC, 1, &com, sizeof(com), -1);
+	req = task(3, 3, 100);
+	req.flags = GSCHED_SUBMIT_NOWAIT;
+	send_req(c.s, GSP_SUBMIT, GSP_FLAG_ASYNC, 2, &req, sizeof(req), -1);
+	req.flags = 0;
+	is(submit(&c, &req), EBUSY, "ASYNC calls are done in order, and get no reply");
+	send_req(c.s, GSP_SUBMIT, GSP_FLAG_ASYNC, 3, &req, sizeof(req), -1);
+	{
+		struct reply r;
+
+		ok(receive(c.s, &r, 10000) && r.h.type == GSP_SUBMIT && r.h.err == EINVAL && r.h.cookie == 3,
+		   "ASYNC without NOWAIT: EINVAL");
+	}
+	detach(&c);
+}
+
+static void administration(void)
+{
+	struct gsched_device_add add = { .size = sizeof(add), .uuid = { 99 }, .name = "gpu9", .sms = 8 };
+	struct gsched_device_del del = { .size = sizeof(del), .uuid = { 99 } };
+	struct gsp_group group = { .size = sizeof(group) };
+	int s = peer();
+
+	is(call(s, 0x02, &del, sizeof(del)), ENOENT, "DEVICE_DEL: unknown: ENOENT");
+	is(call(s, 0x01, &add, sizeof(add)), 0, "DEVICE_ADD");
+	is(call(s, 0x01, &add, sizeof(add)), EEXIST, "DEVICE_ADD again: EEXIST");
+	add.uuid[0] = 98;
+	strcpy(add.name, "GPU");
+	is(call(s, 0x01, &add, sizeof(add)), EINVAL, "DEVICE_ADD: bad name: EINVAL");
+	memset(add.name, 'a', sizeof(add.name));
+	is(call(s, 0x01, &add, sizeof(add)), EINVAL, "DEVICE_ADD: name without end: EINVAL");
+	memset(add.name, 0, sizeof(add.name));
+	strcpy(add.name, "gpu8");
+	add.sms = 0;
+	is(call(s, 0x01, &add, sizeof(add)), EINVAL, "DEVICE_ADD: no SMs: EINVAL");
+	add.sms = GSCHED_SMS_MAX + 1;
+	is(call(s, 0x01, &add, sizeof(add)), EINVAL, "DEVICE_ADD: too many SMs: EINVAL");
+	add.sms = 8;
+	add.flags = 1;
+	is(call(s, 0x01, &add, sizeof(add)), EOPNOTSUPP, "DEVICE_ADD: unknown flag: EOPNOTSUPP");
+	strcpy(group.device, "gpu9");
+	strcpy(group.path, "x");
+	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), 0, "a group on the second device");
+	is(call(s, 0x02, &del, sizeof(del)), EBUSY, "DEVICE_DEL with a group: EBUSY");
+	is(call(s, GSP_GROUP_DELETE, &group, sizeof(group)), 0, "the group goes");
+	is(call(s, 0x02, &del, sizeof(del)), 0, "DEVICE_DEL");
+	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), ENODEV, "a group of a device that is gone: ENODEV");
+
+	group = (struct gsp_group){ .size = sizeof(group), .file = "mode", .value = "spatial" };
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "DEVICE_SET mode");
+	strcpy(group.value, "sideways");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET: unknown mode: EINVAL");
+	strcpy(group.value, "auto\n");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "DEVICE_SET: a newline as echo writes it");
+	strcpy(group.file, "policy");
+	strcpy(group.value, "chance");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET: unknown policy: EINVAL");
+	strcpy(group.value, "hpf");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "DEVICE_SET policy");
+	strcpy(group.file, "colour");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), ENOENT, "DEVICE_SET: unknown file: ENOENT");
+	strcpy(group.file, "mode");
+	strcpy(group.path, "x");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET with a group: EINVAL");
+	group.flags = 1;
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EOPNOTSUPP, "DEVICE_SET: unknown flag: EOPNOTSUPP");
+	group.flags = 0;
+	memset(group.path, 'x', sizeof(group.path));
+	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), EINVAL, "a path without end: EINVAL");
+	memset(group.value, 'x', sizeof(group.value));
+	strcpy(group.path, "");
+	is(call(s, GSP_GROUP_SET, &group, sizeof(group)), EINVAL, "a value without end: EINVAL");
+	is(call(s, GSP_STATUS, &group, sizeof(group)), EINVAL, "STATUS with a body: EINVAL");
+	close(s);
+}
+
+int main(void)
+{
+	daemon_start("--device", DEVICE, NULL);
+	packets();
+	attaching();
+	submitting();
+	administration();
+	return done_testing();
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The rewrite service, its cache, and the process behind it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "harness.h"
+
+#define LIMIT	(1 << 20)	/* --image-max */
+
+static const char kernel[] =
+	".version 8.0\n.target sm_70\n.address_size 64\n\n"
+	".visible .entry fill(.param .u64 out)\n{\n"
+	"\t.reg .b32 %r<6>;\n\t.reg .b64 %rd<5>;\n\n"
+	"\tld.param.u64 %rd1, [out];\n\tcvta.to.global.u64 %rd2, %rd1;\n"
+	"\tmov.u32 %r1, %ctaid.x;\n\tmov.u32 %r2, %ntid.x;\n\tmov.u32 %r3, %tid.x;\n"
+	"\tmad.lo.s32 %r4, %r1, %r2, %r3;\n\tmul.wide.s32 %rd3, %r4, 4;\n\tadd.s64 %rd4, %rd2, %rd3;\n"
+	"\tst.global.u32 [%rd4], %r4;\n\tret;\n}\n";
+
+static int memfd(const void *data, size_t size)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		exit(1);
+	return fd;
+}
+
+static char *text_of(int fd)
+{
+	struct stat st;
+	char *text;
+
+	if (fstat(fd, &st) || !(text = calloc(1, st.st_size + 1)) || pread(fd, text, st.st_size, 0) != st.st_size)
+		exit(1);
+	return text;
+}
+
+/* err; *ptx and *json: what came, to be freed, or NULL */
+static int rewrite(const void *image, size_t size, char **ptx, char **json)
+{
+	struct gsp_rewrite req = { .size = sizeof(req), .arch = 90, .image_size = size };
+	int s = peer(), fd = memfd(image, size), err;
+	struct reply r;
+
+	err = call_fds(s, GSP_REWRITE, &req, sizeof(req), fd, &r);
+	*ptx = r.n_fds == 2 ? text_of(r.fd[0]) : NULL;
+	*json = r.n_fds ? text_of(r.fd[r.n_fds - 1]) : NULL;
+	reply_free(&r);
+	close(fd);
+	close(s);
+	return err;
+}
+
+static int rewrite_err(const void *image, size_t size)
+{
+	char *ptx, *json;
+	int err = rewrite(image, size, &ptx, &json);
+
+	free(ptx);
+	free(json);
+	return err;
+}
+
+static long number(const char *key)
+{
+	char want[64], *text = status_text(), *at;
+	long n;
+
+	snprintf(want, sizeof(want), "\"%s\":", key);
+	at = strstr(text, want);
+	n = at ? strtol(at + strlen(want), NULL, 10) : -1;
+	free(text);
+	return n;
+}
+
+/* Requests that are wrong. @want 0: right. */
+static void request(int fd, struct gsp_rewrite req, int want, const char *what)
+{
+	struct reply r;
+	int s = peer();
+
+	is(call_fds(s, GSP_REWRITE, &req, sizeof(req), fd, &r), want, "%s", what);
+	reply_free(&r);
+	close(s);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int reopened(int fd, int flags)
+{
+	char path[64];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, flags | O_CLOEXEC);
+	close(fd);
+	return again;
+}
+
+static void bad_requests(void)
+{
+	struct gsp_rewrite good = { .size = sizeof(good), .arch = 90, .image_size = sizeof(kernel) - 1 }, req;
+	char path[128];
+	int pipe_fd[2], fd;
+#define IMAGE	memfd(kernel, sizeof(kernel) - 1)
+	request(-1, good, EINVAL, "no descriptor: EINVAL");
+	req = good;
+	req.flags = 1;
+	request(IMAGE, req, EOPNOTSUPP, "unknown flag: EOPNOTSUPP");
+	req = good;
+	req.__reserved = 1;
+	request(IMAGE, req, EOPNOTSUPP, "reserved: EOPNOTSUPP");
+	req = good;
+	req.arch = 0;
+	request(IMAGE, req, EINVAL, "arch 0: EINVAL");
+	req.arch = UINT32_MAX;
+	request(IMAGE, req, EINVAL, "arch out of range: EINVAL");
+	req = good;
+	req.image_size = 0;
+	request(IMAGE, req, EINVAL, "an empty image: EINVAL");
+	req.image_size = good.image_size + 1;
+	request(IMAGE, req, EINVAL, "an image longer than its file: EINVAL");
+	req.image_size = LIMIT + 1;
+	fd = IMAGE;
+	if (ftruncate(fd, LIMIT + 1))
+		exit(1);
+	request(fd, req, EFBIG, "a huge image: EFBIG");
+	req.image_size = UINT64_MAX;
+	request(IMAGE, req, EFBIG, "a size beyond reason: EFBIG");
+
+	if (pipe2(pipe_fd, O_CLOEXEC))
+		exit(1);
+	request(pipe_fd[0], good, EINVAL, "a pipe: EINVAL");
+	close(pipe_fd[1]);
+	request(open("/dev/zero", O_RDONLY), good, EINVAL, "a device: EINVAL");
+	request(open("/tmp", O_RDONLY), good, EINVAL, "a directory: EINVAL");
+	snprintf(path, sizeof(path), "/var/tmp/gschedd-image-%d", getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || write(fd, kernel, sizeof(kernel)) < 0)
+		exit(1);
+	unlink(path);
+	if (fcntl(fd, F_GET_SEALS) >= 0) {
+		close(fd);
+		skip("/var/tmp is memory", "a file on a disk: EINVAL");
+	} else {
+		request(fd, good, EINVAL, "a file on a disk: EINVAL");
+	}
+	request(reopened(IMAGE, O_WRONLY), good, EBADF, "a descriptor that does not read: EBADF");
+	request(IMAGE, good, 0, "all of it right");
+}
+
+static void refusals(void)
+{
+	static const char junk[] = "\177ELF and nothing more", broken[] = ".version 8.0\n.target sm_70\n.entry {{{";
+	char *ptx, *json, *again;
+
+	is(rewrite(junk, sizeof(junk), &ptx, &json), ENOEXEC, "not PTX: ENOEXEC");
+	ok(!ptx && json && strstr(json, "error"), "with the reason as JSON");
+	free(json);
+	is(rewrite(broken, sizeof(broken) - 1, &ptx, &json), ENOEXEC, "broken PTX: ENOEXEC");
+	ok(!ptx && json && strstr(json, "error"), "with the reason as JSON");
+	is(rewrite(broken, sizeof(broken) - 1, &ptx, &again), ENOEXEC, "and again");
+	ok(json && again && !strcmp(json, again), "with the same reason from the cache");
+	free(json);
+	free(again);
+	json = status_text();
+	ok(strstr(json, "\"refused\":[{\"kernel\":"), "the status lists what was refused");
+	free(json);
+}
+
+static char *cache_dir(void)
+{
+	static char path[96];
+
+	snprintf(path, sizeof(path), "%s/cache", dir);
+	return path;
+}
+
+/* Runs fn on every entry; the number of entries. */
+static int each_entry(void (*fn)(const char *path), long *bytes)
+{
+	DIR *d = opendir(cache_dir());
+	struct dirent *e;
+	char path[512];
+	struct stat st;
+	int n = 0;
+
+	while (d && (e = readdir(d))) {
+		if (*e->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", cache_dir(), e->d_name);
+		if (bytes && !stat(path, &st))
+			*bytes += st.st_size;
+		if (fn)
+			fn(path);
+		n++;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void flip_last(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	off_t end = lseek(fd, -1, SEEK_END);
+	char c;
+
+	if (pread(fd, &c, 1, end) != 1)
+		exit(1);
+	c ^= 1;
+	if (pwrite(fd, &c, 1, end) != 1)
+		exit(1);
+	close(fd);
+}
+
+static void cut(const char *path)
+{
+	if (truncate(path, 100))
+		exit(1);
+}
+
+static void empty(const char *path)
+{
+	if (truncate(path, 0))
+		exit(1);
+}
+
+static void caching(void)
+{
+	static void (*const harm[])(const char *path) = { flip_last, cut, empty };
+	char image[sizeof(kernel) + 64], *ptx, *json, *ptx2, *json2;
+	long hits, size;
+	struct stat st;
+	int entries;
+	int len = snprintf(image, sizeof(image), "%s// %s\n", kernel, "caching");
+
+	ok(!stat(cache_dir(), &st) && (st.st_mode & 0777) == 0700, "the cache's directory is closed to others");
+	hits = number("hits");
+	is(rewrite(image, len, &ptx, &json), 0, "an image not seen before");
+	ok(ptx && strstr(ptx, "fill__gsched") && json && strstr(json, "fill"), "gives twins and a description");
+	is(number("hits"), hits, "a miss");
+	is(rewrite(image, len, &ptx2, &json2), 0, "the same image");
+	is(number("hits"), hits + 1, "a hit");
+	ok(ptx && ptx2 && !strcmp(ptx, ptx2) && !strcmp(json, json2), "gives the same");
+	free(ptx2);
+	free(json2);
+	for (size_t i = 0; i < sizeof(harm) / sizeof(harm[0]); i++) {
+		hits = number("hits");
+		each_entry(harm[i], NULL);
+		is(rewrite(image, len, &ptx2, &json2), 0, "with a damaged entry (%zu)", i);
+		is(number("hits"), hits, "it is not believed");
+		ok(ptx2 && !strcmp(ptx, ptx2) && !strcmp(json, json2), "the result is right");
+		free(ptx2);
+		free(json2);
+		is(rewrite_err(image, len), 0, "and then");
+		is(number("hits"), hits + 1, "it is in the cache again");
+	}
+	free(ptx);
+	free(json);
+
+	daemon_stop(SIGTERM);
+	daemon_start("--device", DEVICE, "--cache-size", "64K", NULL);
+	is(rewrite_err(image, len), 0, "after a restart");
+	is(number("hits"), 1, "the cache is still there");
+	for (int i = 0; i < 20; i++) {
+		len = snprintf(image, sizeof(image), "%s// %d\n", kernel, i);
+		rewrite_err(image, len);
+	}
+	size = 0;
+	entries = each_entry(NULL, &size);
+	ok(entries > 0 && entries < 21 && size > 0 && size <= 65536, "it stays below its bound: %d entries, %ld bytes", entries,
+	   size);
+	hits = number("hits");
+	is(rewrite_err(image, len), 0, "what was used last");
+	is(number("hits"), hits + 1, "is still in it");
+}
+
+static pid_t worker(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	pid_t found = 0;
+
+	while ((e = readdir(d))) {
+		char path[300], comm[64] = "";
+		int pid, ppid;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%s/stat", e->d_name);
+		f = *e->d_name >= '0' && *e->d_name <= '9' ? fopen(path, "r") : NULL;
+		if (!f)
+			continue;
+		if (fscanf(f, "%d (%63[^)]) %*c %d", &pid, comm, &ppid) == 3 && ppid == daemon_pid)
+			found = pid;
+		fclose(f);
+	}
+	closedir(d);
+	return found;
+}
+
+static void robustness(void)
+{
+	char image[sizeof(kernel) + 64];
+	int len = snprintf(image, sizeof(image), "%s// %s\n", kernel, "robust"), s, fds[10];
+	struct gsp_rewrite req = { .size = sizeof(req), .arch = 90, .image_size = len };
+	struct reply r;
+	unsigned int good = 0, busy = 0;
+	pid_t pid;
+
+	daemon_stop(SIGTERM);
+	chmod(cache_dir(), 0755);
+	daemon_start("--device", DEVICE, "--log-level", "error", NULL);
+	is(rewrite_err(image, len), 0, "a cache that others can enter is not used");
+	is(rewrite_err(image, len), 0, "rewriting goes on");
+	is(number("hits"), 0, "without hits");
+	pid = worker();
+	ok(pid > 0 && !kill(pid, SIGKILL), "the rewriter is killed");
+	for (int i = 0; i < 100; i++)
+		if (!rewrite_err(image, len))
+			good++;
+	ok(good >= 99, "another one takes its place: %u of 100", good);
+
+	/* many at once on one connection, which then goes away */
+	s = peer();
+	for (int i = 0; i < 10; i++) {
+		fds[i] = memfd(image, len);
+		send_req(s, GSP_REWRITE, 0, i, &req, sizeof(req), fds[i]);
+		close(fds[i]);
+	}
+	for (int i = 0; i < 10 && receive(s, &r, 10000); i++) {
+		busy += r.h.err == EBUSY;
+		reply_free(&r);
+	}
+	ok(busy <= 2, "eight jobs at once are allowed, %u of 10 were turned away", busy);
+	for (int i = 0; i < 8; i++) {
+		fds[i] = memfd(image, len);
+		send_req(s, GSP_REWRITE, 0, i, &req, sizeof(req), fds[i]);
+		close(fds[i]);
+	}
+	close(s);
+	is(rewrite_err(image, len), 0, "an asker that goes away leaves others in peace");
+}
+
+int main(void)
+{
+	daemon_start("--device", DEVICE, "--image-max", "1M", "--log-level", "error", NULL);
+	bad_requests();
+	refusals();
+	caching();
+	robustness();
+	return done_testing();
+}
