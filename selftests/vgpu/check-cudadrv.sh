@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Hold libgsched/cuda/cudadrv.h against the toolkit's cuda.h: values, sizes, offsets, function types. All by the compiler.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$(readlink -f "$0")")/../.." || exit 1
 inc=${CUDA_INCLUDE:-/usr/local/cuda/include}
 echo 1..3
 if ! [ -f "$inc/cuda.h" ]; then

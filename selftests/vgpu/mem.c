@@ -191,7 +191,7 @@ static void uncharge(size_t size)
 
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags, CUdeviceptr *out)
 {
-	struct vg_region r = { .size = size, .kind = kind, .flags = flags, .ctx = ctx };
+	struct vg_region r = { .size = size, .kind = kind, .flags = flags, .ctx = ctx, .owner = ctx };
 	CUresult err;
 	void *p;
 
@@ -230,7 +230,7 @@ CUresult vg_mem_free(CUdeviceptr ptr, bool host)
 	return CUDA_SUCCESS;
 }
 
-void vg_regions_drop(struct CUctx_st *ctx)
+void vg_regions_drop(const void *owner)
 {
 	struct list *l = atomic_load(&current);
 	size_t i = l->n;
@@ -238,7 +238,7 @@ void vg_regions_drop(struct CUctx_st *ctx)
 	while (i--) {
 		struct vg_region r = l->r[i];
 
-		if (r.ctx != ctx)
+		if (r.owner != owner)
 			continue;
 		vg_region_del(r.base);
 		if (r.kind != VG_MEM_REGISTERED && r.kind != VG_MEM_GLOBAL)

@@ -216,6 +216,7 @@ CUDADRV_API CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned int fla
 	if (r)
 		return r;
 	region.ctx = ctx;
+	region.owner = ctx;
 	region.readonly = flags & CU_MEMHOSTREGISTER_READ_ONLY;
 	if (!mapped(region.base, size, region.readonly))
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);

@@ -44,6 +44,7 @@ static void module_free(struct CUmod_st *m)
 		vg_handle_del(f);
 		free(f);
 	}
+	vg_regions_drop(m);
 	vg_handle_del(m);
 	if (m->image)
 		vgpu_module_free(m->image);
@@ -260,6 +261,15 @@ static CUresult global(struct CUmod_st *m, CUdeviceptr *ptr, size_t *bytes, cons
 
 	if (!p)
 		return CUDA_ERROR_NOT_FOUND;
+	/* kernels reach it without this; copies look here */
+	if (size && !vg_region_find((uintptr_t)p)) {
+		struct vg_region region = { .base = (uintptr_t)p, .size = size, .kind = VG_MEM_GLOBAL,
+					    .ctx = m->ctx ? m->ctx : vg_current(), .owner = m };
+		CUresult r = vg_region_add(&region);
+
+		if (r)
+			return r;
+	}
 	if (ptr)
 		*ptr = (uintptr_t)p;
 	if (bytes)

@@ -173,6 +173,7 @@ struct vg_region {
 	bool readonly, pooled;
 	unsigned int flags;
 	struct CUctx_st *ctx;
+	const void *owner;		/* goes with it: a context, a module */
 };
 const struct vg_region *vg_region_find(uint64_t addr);
 bool vg_region_covers(uint64_t addr, size_t size);
@@ -181,7 +182,7 @@ void vg_region_del(uint64_t base);
 void vg_region_quiet(void);			/* by the engine, between two blocks */
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags, CUdeviceptr *out);
 CUresult vg_mem_free(CUdeviceptr ptr, bool host);
-void vg_regions_drop(struct CUctx_st *ctx);	/* a context goes with its memory */
+void vg_regions_drop(const void *owner);	/* it goes, with its memory */
 bool vg_access_ok(uint64_t addr, size_t size, bool write);
 
 /* module.c */

@@ -20,3 +20,11 @@ $(B)/test/vgpu-cudadrv: selftests/vgpu/check-cudadrv.sh
 	ln -sf ../../$< $@
 TESTS += $(B)/test/vgpu-cudadrv
 FAST_TESTS += $(B)/test/vgpu-cudadrv
+
+VGPU_RT_SRCS := $(addprefix selftests/vgpu/,cudart.c cudart_memory.c cudart_device.c)
+LIBS += $(VGPU)/libcudart.so.13
+
+$(VGPU)/libcudart.so.13: $(call objs,$(VGPU_RT_SRCS)) selftests/vgpu/cudart.map
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,selftests/vgpu/cudart.map \
+		-o $@ $(filter %.o,$^) -ldl -lpthread
