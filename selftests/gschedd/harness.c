@@ -254,7 +254,8 @@ int send_req(int s, unsigned int type, unsigned int flags, unsigned int cookie, 
 		uint8_t body[GSP_BODY_MAX + 1024];
 	} p = { .h = { .type = type, .cookie = cookie, .flags = flags } };
 
-	memcpy(p.body, body, len);
+	if (len)
+		memcpy(p.body, body, len);
 	return send_raw(s, &p, sizeof(p.h) + len, &fd, fd >= 0);
 }
 
