@@ -209,6 +209,22 @@ static void take(struct gsc_client *client, u32 sms, bool hold)
 	}
 }
 
+static u32 unfilled(const struct gsc_group *group)
+{
+	return group->reserve - min(group->reserve, group->used - group->held);
+}
+
+/* What lower ranks may have to take inside @group for some guarantee, its own or one above it, to be met */
+static u32 owed(const struct gsc_group *group)
+{
+	u32 served = group->used - group->held, most = 0;
+	const struct gsc_group *up;
+
+	for (up = group; up; up = up->parent)
+		most = max(most, unfilled(up));
+	return min(most, group->demand - min(group->demand, served));
+}
+
 /*
  * With the clients entered at their groups: find what each group can take, then divide it from the root down. A hold uses
  * up a max, but fills no guarantee: it gets what is left beside them.
@@ -222,7 +238,6 @@ static void contend(struct gsc_device *dev, struct tree *tree, bool hold)
 	for (depth = tree->depth; depth >= 0; depth--) {
 		for (group = tree->first[depth]; group; group = group->next_level) {
 			u32 room = group->cap - min(group->cap, group->used);
-			u32 unfilled = group->reserve - min(group->reserve, group->used - group->held);
 			u32 lo = 0, hi = 0, beside;
 
 			for (share = group->contest.first; share; share = share->next) {
@@ -231,7 +246,7 @@ static void contend(struct gsc_device *dev, struct tree *tree, bool hold)
 				hi += share->hi;
 			}
 			/* what lower ranks are guaranteed is claimed here too, though only they will take it */
-			group->share.lo = max(lo, unfilled);
+			group->share.lo = max(lo, hold && dev->guarantees ? owed(group) : unfilled(group));
 			beside = hold ? group->share.lo - lo : 0;
 			group->share.hi = max(group->share.lo, min(room, hi + beside));
 			group->beside = beside;
