@@ -196,8 +196,10 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 		if (!gsched_client_live(client))
 			return done ?: -ENOTCONN;
 		if (gsched_client_event(client, &event)) {
-			if (copy_to_user(buf + done, &event, sizeof(event)))
-				return -EFAULT;
+			if (copy_to_user(buf + done, &event, sizeof(event))) {
+				gsched_client_event_back(client, &event);
+				return done ?: -EFAULT;
+			}
 			done += sizeof(event);
 			continue;
 		}

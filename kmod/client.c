@@ -309,3 +309,14 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 	spin_unlock_bh(&client->dev->lock);
 	return slot < GSCHED_SLOTS;
 }
+
+/* It could not be delivered: there it is again, unless the task has ended meanwhile */
+void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event)
+{
+	const struct gsc_task *task = &client->core.task[event->slot];
+
+	spin_lock_bh(&client->dev->lock);
+	if (task->state != GSC_TASK_NONE && task->seq == event->seq)
+		__set_bit(event->slot, client->pending);
+	spin_unlock_bh(&client->dev->lock);
+}

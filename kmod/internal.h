@@ -191,6 +191,7 @@ void gsched_client_detach(struct gsched_client *client);
 int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req);
 int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req);
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event);
+void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event);
 
 /* pages.c */
 int gsched_pages_alloc(struct gsched_client *client);

@@ -30,6 +30,9 @@
 #define DEV_SMS		16
 #define WHOLE		(DEV_SMS * GSCHED_CAPSM)
 
+/* After a fixture's SKIP the harness still runs test and teardown */
+#define RETURN_IF_SKIPPED() do { if (_metadata->skip) return; } while (0)
+
 static const unsigned char dev_uuid[GSCHED_UUID_SIZE] = "gsched-kselftest";
 
 static inline int xioctl(int fd, unsigned long nr, void *arg)

@@ -399,6 +399,52 @@ TEST_F(config, priority_evicts)
 	close(other);
 }
 
+/*
+ * Capacity kept free for the next kernel of an important client comes back by the arbiter's timer: no call is made while
+ * the growth is waited for.
+ */
+TEST_F(config, held_capacity_comes_back)
+{
+	struct gsched_submit req = task(0, 1, 0);
+	struct gsched_event event;
+	int status, ready[2], go[2];
+	char c = 0;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, put("70", ROOT "/a/gpu.priority"));
+	ASSERT_EQ(0, attach(self->fd, GSCHED_ATTACH_MPS));
+	req.block_ns = 1000000;
+	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
+	pid = fork();
+	if (pid == 0) {
+		struct gsched_submit mine = task(0, 1, 0);
+		int fd = gopen();
+		unsigned int i;
+
+		if (put("0", ROOT "/a/procs") || attach(fd, GSCHED_ATTACH_MPS))
+			_exit(1);
+		mine.blocks = 4;
+		mine.predicted_ns = 50000;
+		for (i = 1; i < 5; i++) {
+			mine.seq = i;
+			if (xioctl(fd, GSCHED_IOC_SUBMIT, &mine) || complete(fd, 0, i))
+				_exit(2);
+		}
+		if (write(ready[1], "r", 1) != 1 || read(go[0], &c, 1) != 1)
+			_exit(3);
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	do {
+		ASSERT_TRUE(next_event(self->fd, &event));
+	} while (GSCHED_WINDOW_LIMIT(event.window) != WHOLE);
+	ASSERT_EQ(1, write(go[1], "g", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
 TEST_F(config, sysfs_device)
 {
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/sms");

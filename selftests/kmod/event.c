@@ -75,6 +75,20 @@ TEST_F(event, quota_lowered_and_raised)
 	EXPECT_EQ(EAGAIN, errno);
 }
 
+/* An event that could not be stored is still there */
+TEST_F(event, read_faults)
+{
+	void *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gsched_event event;
+
+	ASSERT_EQ(0, submit(self->a, 6, 1, 0));
+	ASSERT_EQ(0, put("5", CONFIG "/" DEV_NAME "/capsm.max"));
+	EXPECT_EQ(-1, read(self->a, hole, sizeof(event)));
+	EXPECT_EQ(EFAULT, errno);
+	ASSERT_TRUE(next_event(self->a, &event));
+	EXPECT_EQ(GSCHED_EVENT_EVICT, event.type);
+}
+
 struct waiter {
 	int fd, ret;
 	unsigned int slot, seq;

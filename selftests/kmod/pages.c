@@ -205,6 +205,7 @@ FIXTURE_SETUP(pin)
 
 FIXTURE_TEARDOWN(pin)
 {
+	RETURN_IF_SKIPPED();
 	close(self->pin);
 	close(self->fd);
 	del_device(self->admin, dev_uuid);
@@ -229,6 +230,7 @@ TEST_F(pin, client_page_both_ways)
 {
 	struct gsched_pin_word word = { .offset = offsetof(struct gsched_cl_page, slot[3].start_ns), .value = 12345 };
 
+	RETURN_IF_SKIPPED();
 	ASSERT_EQ(0, pin(self->pin, self->cl, 2, true));
 	ASSERT_EQ(0, xioctl(self->pin, GSCHED_PIN_WRITE, &word));
 	EXPECT_EQ(12345, self->cl->slot[3].start_ns);
@@ -239,6 +241,7 @@ TEST_F(pin, client_page_both_ways)
 
 TEST_F(pin, arbiter_page_read_only)
 {
+	RETURN_IF_SKIPPED();
 	EXPECT_EQ(-EFAULT, pin(self->pin, self->arb, 2, true));
 	ASSERT_EQ(0, pin(self->pin, self->arb, 2, false));
 }
@@ -248,6 +251,7 @@ TEST_F(pin, limit_is_seen_through_the_pin)
 {
 	const size_t window = offsetof(struct gsched_arb_page, slot[1].window);
 
+	RETURN_IF_SKIPPED();
 	ASSERT_EQ(0, pin(self->pin, self->arb, 2, false));
 	ASSERT_EQ(0, submit(self->fd, 1, 1, 0));
 	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(peek(self->pin, window)));
@@ -262,6 +266,7 @@ TEST_F(pin, outlives_mapping_and_file)
 {
 	const size_t window = offsetof(struct gsched_arb_page, slot[1].window);
 
+	RETURN_IF_SKIPPED();
 	ASSERT_EQ(0, submit(self->fd, 1, 1, 0));
 	ASSERT_EQ(0, pin(self->pin, self->arb, 2, false));
 	ASSERT_EQ(0, munmap((void *)self->arb, self->req.arb_size));
@@ -279,6 +284,7 @@ TEST_F(pin, killed_with_a_pin)
 {
 	pid_t pid = fork();
 
+	RETURN_IF_SKIPPED();
 	if (pid == 0) {
 		struct gsched_attach req;
 		int fd = gopen(), p = open("/dev/gsched_pin", O_RDWR);

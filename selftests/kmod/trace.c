@@ -26,6 +26,7 @@ FIXTURE_SETUP(trace)
 
 FIXTURE_TEARDOWN(trace)
 {
+	RETURN_IF_SKIPPED();
 	put("0", TRACING "/events/gsched/enable");
 	close(self->fd);
 	del_device(self->admin, dev_uuid);
@@ -44,6 +45,7 @@ static int seen(char *text, const char *event, unsigned int slot, unsigned int s
 
 TEST_F(trace, grant_evict_grow_done)
 {
+	RETURN_IF_SKIPPED();
 	ASSERT_EQ(0, attach(self->fd, 0));
 	ASSERT_EQ(0, submit(self->fd, 3, 42, 0));
 	ASSERT_EQ(0, put("4", CONFIG "/" DEV_NAME "/capsm.max"));
@@ -61,6 +63,7 @@ TEST_F(trace, formats)
 	static const char *const events[] = { "gsched_grant", "gsched_evict", "gsched_grow", "gsched_done" };
 	unsigned int i;
 
+	RETURN_IF_SKIPPED();
 	for (i = 0; i < ARRAY_SIZE(events); i++) {
 		ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/events/gsched/%s/format", events[i]), 0);
 		EXPECT_NE(NULL, strstr(self->text, "limit"));

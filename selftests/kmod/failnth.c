@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every allocation fails once: the nth one of each operation, for n = 1, 2, ... until it succeeds. An operation that fails
+ * says ENOMEM and leaves nothing behind. Needs a kernel with fault injection.
+ */
+#include <sys/syscall.h>
+
+#include "common.h"
+#include "kselftest_harness.h"
+
+#define FAIL_NTH	"/proc/self/task/%d/fail-nth"
+#define NTH_MAX		500
+
+FIXTURE(failnth) {
+	int admin, nth;
+};
+
+FIXTURE_SETUP(failnth)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), FAIL_NTH, (int)syscall(SYS_gettid));
+	self->nth = open(path, O_RDWR | O_CLOEXEC);
+	if (self->nth < 0)
+		SKIP(return, "no fault injection in this kernel");
+	put("N", "/sys/kernel/debug/failslab/ignore-gfp-wait");
+	put("N", "/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait");
+	put("0", "/sys/kernel/debug/fail_page_alloc/min-order");
+	self->admin = test_device();
+	ASSERT_GE(self->admin, 0);
+}
+
+FIXTURE_TEARDOWN(failnth)
+{
+	RETURN_IF_SKIPPED();
+	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
+	close(self->admin);
+}
+
+static void arm(int fd, int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d", n);
+
+	if (pwrite(fd, text, len, 0) != len)
+		abort();
+}
+
+/* Did the nth allocation happen, and fail? */
+static bool disarm(int fd)
+{
+	char text[16] = "";
+	bool fired;
+
+	if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+		abort();
+	fired = atoi(text) == 0;
+	arm(fd, 0);
+	return fired;
+}
+
+static int op_open_attach(void)
+{
+	int fd = gopen(), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = attach(fd, 0);
+	if (!ret)
+		ret = submit(fd, 0, 1, 0);
+	close(fd);
+	return ret;
+}
+
+static int op_map(void)
+{
+	struct gsched_attach req;
+	int fd = gopen(), ret;
+	void *arb, *cl;
+
+	if (fd < 0)
+		return -errno;
+	ret = attach_as(fd, 0, &req);
+	if (!ret) {
+		arb = (void *)map_arb(fd, &req);
+		ret = arb == MAP_FAILED ? -errno : 0;
+		cl = (void *)map_cl(fd, &req);
+		if (cl == MAP_FAILED)
+			ret = -errno;
+		else
+			munmap(cl, req.cl_size);
+		if (arb != MAP_FAILED)
+			munmap(arb, req.arb_size);
+	}
+	close(fd);
+	return ret;
+}
+
+static int op_device(void)
+{
+	static const unsigned char other[GSCHED_UUID_SIZE] = "another-device!";
+	int fd = gopen(), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = add_device(fd, "other", other, 4);
+	if (!ret)
+		ret = del_device(fd, other);
+	close(fd);
+	return ret;
+}
+
+static int op_group(void)
+{
+	int ret = mkdir(CONFIG "/" DEV_NAME "/a", 0755) ? -errno : 0;
+
+	if (ret)
+		return ret;
+	ret = put("0", CONFIG "/" DEV_NAME "/a/procs");
+	if (!ret)
+		ret = put("/", CONFIG "/" DEV_NAME "/a/cgroup");
+	while (rmdir(CONFIG "/" DEV_NAME "/a") && errno == ENOMEM)
+		;
+	return ret;
+}
+
+static void sweep(struct __test_metadata *_metadata, int nth, const char *what, int (*op)(void))
+{
+	bool fired = true;
+	int n, ret;
+
+	for (n = 1; n < NTH_MAX && fired; n++) {
+		arm(nth, n);
+		ret = op();
+		fired = disarm(nth);
+		/* some allocations are tried again, or done without */
+		EXPECT_TRUE(ret == 0 || (fired && ret == -ENOMEM)) {
+			TH_LOG("%s: allocation %d failed, the operation returned %d", what, n, ret);
+		}
+	}
+	EXPECT_FALSE(fired);
+	EXPECT_GT(n, 2);
+	printf("# %s: %d allocations\n", what, n - 2);
+	fflush(stdout);
+}
+
+TEST_F(failnth, open_attach_submit)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "open, attach, submit", op_open_attach);
+}
+
+TEST_F(failnth, map)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "map", op_map);
+}
+
+TEST_F(failnth, device_add)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "add and delete a device", op_device);
+}
+
+TEST_F(failnth, groups)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "make, bind and remove a group", op_group);
+}
+
+TEST_HARNESS_MAIN
