@@ -44,10 +44,14 @@ static bool skip_blank(struct gsr_lexer *lx)
 			while (lx->pos < lx->end && *lx->pos != '\n')
 				lx->pos++;
 		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '*') {
+			struct gsr_lexer open = *lx;
+
 			lx->pos += 2;
 			for (;;) {
-				if (lx->end - lx->pos < 2)
+				if (lx->end - lx->pos < 2) {
+					*lx = open;
 					return false;
+				}
 				if (lx->pos[0] == '*' && lx->pos[1] == '/')
 					break;
 				if (*lx->pos++ == '\n')

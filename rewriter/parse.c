@@ -190,15 +190,18 @@ bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 static const char *attribute(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
+	unsigned int depth = 0;
 
 	gsr_parse_next(p);
-	gsr_parse_expect(p, '(', "after .attribute");
-	while (!gsr_parse_is(p, ')')) {
+	if (!gsr_parse_is(p, '('))
+		gsr_parse_fail(p, &p->tok, "'(' expected after .attribute");
+	do {
 		if (p->tok.kind == GSR_TOK_END)
 			gsr_parse_fail(p, &p->tok, "')' expected after .attribute");
+		depth += gsr_parse_is(p, '(');
+		depth -= gsr_parse_is(p, ')');
 		gsr_parse_next(p);
-	}
-	gsr_parse_next(p);
+	} while (depth);
 	return gsr_parse_slice(p, start);
 }
 

@@ -14,3 +14,4 @@ $(B)/lib/libgsr.a: $(call objs,$(RW_SRCS))
 $(B)/bin/gsrewrite: $(call objs,rewriter/gsrewrite.c rewriter/elf.c) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
+include selftests/rewriter/rewriter-tests.mk

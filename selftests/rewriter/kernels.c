@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The corpus: each kernel's tier and exact reason, what its twin keeps, and the description's way through JSON. */
+#include "test.h"
+
+static const struct gsr_kernel *find(const struct gsr_rewrite *rw, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < rw->n_kernels; i++)
+		if (!strcmp(rw->kernels[i].name, name))
+			return &rw->kernels[i];
+	return NULL;
+}
+
+static bool reads_ids(const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG && (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid")))
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (reads_ids(&o->items[i]))
+			return true;
+	return false;
+}
+
+/* What holds of every twin: parameters and launch bounds as before and ours behind; no block id read; one way out */
+static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out, const struct gsr_kernel *k)
+{
+	const struct gsr_function *a = gsr_module_function(in, k->name), *b;
+	unsigned int i, rets = 0;
+	struct gsr_stmt *s;
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s" GSR_SUFFIX, k->name);
+	b = gsr_module_function(out, name);
+	if (!a || !b || !b->entry || b->n_params != a->n_params + 1 || b->n_perf != a->n_perf || k->launch_offset % 16 ||
+	    k->launch_offset < k->param_size || gsr_module_function(out, k->name))
+		return false;
+	for (i = 0; i < a->n_params; i++)
+		if (strcmp(a->params[i].name, b->params[i].name) || strcmp(a->params[i].type, b->params[i].type) ||
+		    a->params[i].align != b->params[i].align)
+			return false;
+	if (b->params[i].align != 16 || b->params[i].dims[0] != sizeof(struct gsr_launch))
+		return false;
+	for (i = 0; i < a->n_perf; i++)
+		if (strcmp(a->perf[i], b->perf[i]))
+			return false;
+	for (s = b->first; s; s = s->next) {
+		if (s->kind != GSR_STMT_INSN)
+			continue;
+		rets += s->insn->op == GSR_OP_RET || s->insn->op == GSR_OP_EXIT;
+		for (i = 0; i < s->insn->n_opnds; i++)
+			if (reads_ids(&s->insn->opnds[i]))
+				return false;
+	}
+	return rets == 1;
+}
+
+static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr_module *in, const struct gsr_module *out,
+		char *line)
+{
+	unsigned int arch = strstr(line, " arch=") ? (unsigned int)atoi(strstr(line, " arch=") + 6) : 0;
+	char *name = strtok(line, " "), *tier = strtok(NULL, " "), *rest = strtok(NULL, ""), *reason;
+	const struct gsr_kernel *k = find(rw, name);
+
+	if (in->arch < arch)
+		return;
+	reason = rest ? strstr(rest, "reason=") : NULL;
+	if (!tier || !rest || (!strcmp(tier, "launch") && !reason)) {
+		ok(false, "%s: malformed line for %s", path, name);
+	} else if (!strcmp(tier, "block")) {
+		if (!ok(k && k->tier == GSR_TIER_BLOCK && !strcmp(k->reason, "rewritten") && out && twin_fine(in, out, k),
+			"%s: %s is rewritten", path, name))
+			printf("# %s\n", k ? k->reason : "no such kernel");
+	} else if (!ok(k && k->tier == GSR_TIER_LAUNCH && !strcmp(k->reason, reason + 7), "%s: %s: %s", path, name, reason + 7)) {
+		printf("# %s\n", k ? k->reason : "no such kernel");
+	}
+}
+
+static void json(const char *path, const struct gsr_rewrite *rw)
+{
+	char *text = gsr_rewrite_to_json(rw), *again, *cut;
+	struct gsr_rewrite back;
+	struct gsr_error err;
+	bool good = text && gsr_rewrite_from_json(text, strlen(text), &back, &err) == GSR_OK;
+	size_t i, harm = 0;
+
+	if (good) {
+		again = gsr_rewrite_to_json(&back);
+		good = again && !strcmp(text, again) && back.n_kernels == rw->n_kernels && back.ptx_size == rw->ptx_size;
+		free(again);
+		gsr_rewrite_free(&back);
+	}
+	ok(good, "%s: JSON and back", path);
+	for (i = 0; text && i < strlen(text); i += 97) {
+		cut = strndup(text, i);
+		harm += gsr_rewrite_from_json(cut, i, &back, &err) != GSR_ERR_FORMAT;
+		free(cut);
+	}
+	ok(!harm, "%s: truncated JSON is an error", path);
+	free(text);
+}
+
+/* Details that no kernel's tier shows */
+static void details(const struct gsr_rewrite *rw, const char *path)
+{
+	const struct gsr_kernel *k;
+
+	if (strstr(path, "returns.sm_90")) {
+		ok((k = find(rw, "early")) && k->early_return && k->barriers == 1, "early: early return before a barrier");
+		ok((k = find(rw, "whole")) && !k->early_return, "whole: a block that returns as one is no early return");
+		ok((k = find(rw, "exits")) && k->returns == 3, "exits: three returns");
+		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar") || strstr(rw->ptx, "cp.async.wait_all;\n$__gsr_round"),
+		   "async_copy: waits for its copies at the end of the body");
+	} else if (strstr(path, "shared.sm_90")) {
+		ok((k = find(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
+		ok((k = find(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");
+		ok(strstr(rw->ptx, "bar.sync 1;") != NULL, "counted0: a barrier of our own");
+	} else if (strstr(path, "warps.sm_90")) {
+		ok((k = find(rw, "block_sum")) && k->warp_rows, "block_sum: whole warps only");
+		ok((k = find(rw, "ballot")) && !k->warp_rows, "ballot: any block");
+	} else if (strstr(path, "params.sm_90")) {
+		ok((k = find(rw, "odd_param")) && k->params == 3 && k->param_size == 24 && k->launch_offset == 32, "odd_param: offsets");
+		ok((k = find(rw, "none")) && k->params == 0 && k->launch_offset == 0, "none: offsets");
+		ok(strstr(rw->ptx, ".minnctapersm 8") && strstr(rw->ptx, ".maxntid 128"), "bounds: launch bounds stay");
+	} else if (strstr(path, "hand")) {
+		ok(strstr(rw->ptx, "__gsr0_task") != NULL, "a prefix that the input does not use");
+	}
+}
+
+int main(void)
+{
+	glob_t g = corpus(CORPUS "*.ptx");
+	unsigned int i;
+
+	for (i = 0; i < g.gl_pathc; i++) {
+		const char *path = g.gl_pathv[i];
+		struct gsr_module *in = NULL, *out = NULL;
+		char launch[300], *text, *lines, *line, *save;
+		struct gsr_rewrite rw;
+		struct gsr_error err;
+		size_t n, m;
+
+		text = slurp(path, &n);
+		snprintf(launch, sizeof(launch), CORPUS "%.*s.launch", (int)strcspn(path + strlen(CORPUS), "."), path + strlen(CORPUS));
+		lines = slurp(launch, &m);
+		if (!ok(gsr_parse(text, n, path, &in, &err) == GSR_OK && gsr_rewrite_ptx(text, n, NULL, &rw, &err) == GSR_OK,
+			"%s: read", path)) {
+			printf("# %s\n", err.message);
+			continue;
+		}
+		if (rw.ptx)
+			ok(gsr_parse(rw.ptx, rw.ptx_size, "twins", &out, &err) == GSR_OK, "%s: what we write is PTX", path);
+		for (line = lines; *line; line = save) {
+			save = line + strcspn(line, "\n");
+			if (*save)
+				*save++ = 0;
+			if (*line && *line != '#')
+				one(path, &rw, in, out, line);
+		}
+		details(&rw, path);
+		json(path, &rw);
+		gsr_rewrite_free(&rw);
+		gsr_module_free(in);
+		gsr_module_free(out);
+		free(text);
+		free(lines);
+	}
+	globfree(&g);
+	return done();
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Assemble every rewritten module for its target, and compare registers with the original's. Then the command's manners.
+set -u
+rewrite=$1
+corpus=selftests/rewriter/corpus
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+n=0 failed=0
+ok() { # status, what
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
+}
+regs() { # file: "kernel registers" a line
+	ptxas -v -arch="$2" "$1" -o /dev/null 2>&1 |
+		sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p; s/.*Used \([0-9]*\) registers.*/\1/p" | paste -d ' ' - -
+}
+for f in "$corpus"/*.ptx; do
+	name=${f##*/}
+	"$rewrite" "$f" -o "$tmp/$name" 2>/dev/null
+	rc=$?
+	[ "$rc" != 1 ] || continue
+	ok "$rc" "$name: rewritten"
+	arch=$(sed -n 's/^\.target \([a-z0-9_]*\).*/\1/p' "$tmp/$name")
+	if ! command -v ptxas >/dev/null; then
+		n=$((n + 1))
+		echo "ok $n - $name: assembled # SKIP no ptxas"
+		continue
+	fi
+	ptxas -arch="$arch" "$tmp/$name" -o /dev/null 2>"$tmp/err"
+	ok $? "$name: ptxas takes the twins for $arch"
+	sed 's/^/# /' "$tmp/err"
+	[ "${name%.ptx}" != hand ] || continue
+	regs "$f" "$arch" | sort >"$tmp/a"
+	regs "$tmp/$name" "$arch" | sed 's/__gsched / /' | sort >"$tmp/b"
+	# the loop needs about 26 where the body needs fewer; above that at most two more
+	bad=$(join "$tmp/a" "$tmp/b" | awk '{ max = $2 + 2 > 32 ? $2 + 2 : 32; if ($3 > max) print "# " $1 ": " $2 " -> " $3 " registers" }')
+	echo "${bad:-# $(join "$tmp/a" "$tmp/b" | awk '{ printf "%s %s->%s, ", $1, $2, $3 }')}"
+	[ -z "$bad" ] && [ -s "$tmp/b" ]
+	ok $? "$name: registers"
+done
+"$rewrite" "$corpus/grids.sm_90.ptx" --explain >"$tmp/out"
+ok $? "--explain: status 0"
+grep -q '^vecadd: tier block, rewritten' "$tmp/out"
+ok $? "--explain names the kernel, tier and reason"
+"$rewrite" "$corpus/refused.sm_90.ptx" -o "$tmp/none" 2>"$tmp/err"
+[ $? = 1 ] && [ ! -e "$tmp/none" ] && grep -q 'no kernel could be rewritten; --explain says why' "$tmp/err"
+ok $? "nothing rewritten: status 1, message, no file"
+printf '.version 8.0\n.target sm_90\nrubbish\n' >"$tmp/bad.ptx"
+"$rewrite" "$tmp/bad.ptx" -o "$tmp/none" 2>"$tmp/err"
+[ $? = 2 ] && grep -q 'bad.ptx:3:1: directive expected' "$tmp/err"
+ok $? "bad PTX: status 2, file and line"
+"$rewrite" "$tmp/absent" -o "$tmp/none" 2>"$tmp/err"
+[ $? = 2 ] && grep -q 'absent: No such file' "$tmp/err"
+ok $? "no such file: status 2"
+"$rewrite" 2>/dev/null
+[ $? = 64 ]
+ok $? "no arguments: usage"
+"$rewrite" "$corpus/grids.sm_90.ptx" -o /dev/full 2>"$tmp/err"
+[ $? = 2 ] && grep -q 'No space left' "$tmp/err"
+ok $? "full disk: status 2"
+"$rewrite" --json "$corpus/grids.sm_90.ptx" | python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["kernels"][0]["tier"] == "block"'
+ok $? "--json is JSON"
+echo "1..$n"
+exit $failed
