@@ -92,6 +92,22 @@ static void plain(CUmodule m, uint32_t rounds)
 	DO(cuStreamDestroy(s));
 }
 
+/* Grids that fit the device at once. */
+static void small(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = N, seed = 8;
+	void *params[] = { &p, &n, &seed };
+	CUfunction f;
+	int i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	for (i = 0; i < 10; i++)
+		DO(cuLaunchKernel(f, 4, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	DO(cuCtxSynchronize());
+	show("small", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Each launch reads what the one before wrote. */
 static void chain(CUmodule m)
 {
@@ -297,6 +313,8 @@ int main(int argc, char **argv)
 			plain(m, 4);
 		else if (!strcmp(argv[i], "long"))
 			plain(m, 40);
+		else if (!strcmp(argv[i], "small"))
+			small(m);
 		else if (!strcmp(argv[i], "chain"))
 			chain(m);
 		else if (!strcmp(argv[i], "packed"))

@@ -63,6 +63,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	fds[0] = page_fd("arb", sizeof(*f->arb), true, (void **)&f->arb);
 	fds[1] = page_fd("cl", sizeof(*f->cl), false, (void **)&f->cl);
 	f->arb->header.sms = f->sms;
+	f->arb->header.lease = f->lease;
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		f->arb->slot[i].window = GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
 	req->client_id = 7;
@@ -79,7 +80,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 
 static void grant(struct fake *f, int fd, const struct gsp_header *head, struct gsched_submit *req)
 {
-	uint64_t window = f->window ? f->window : GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
+	uint64_t window = f->closed ? 0 : f->window ? f->window : GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
 	unsigned int i;
 
 	for (i = 0; i < f->events_before_reply; i++) {

@@ -21,11 +21,12 @@ struct fake {
 	int conn;			/* the attached connection, -1 */
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
-	uint32_t sms;
+	uint32_t sms, lease;
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	int attach_err, submit_err, rewrite_err;
 	uint64_t window;		/* granted; 0: the whole device */
+	bool closed;			/* ... or nothing */
 	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */
 	/* what was seen */
 	unsigned int submits, async_submits, completes, cancels, rewrites, attached_count, detached;

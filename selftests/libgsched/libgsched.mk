@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(B)/test/libgsched/client
+LG_TESTS := $(B)/test/libgsched/client $(B)/test/libgsched/interposer $(B)/test/libgsched/symbols
 FAST_TESTS += $(LG_TESTS)
 TESTS += $(LG_TESTS)
 LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
@@ -12,3 +12,17 @@ $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBIT
 $(B)/test/libgsched/app: $(call objs,selftests/libgsched/app.c) $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
+
+$(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -o $@ $^
+
+$(call objs,selftests/libgsched/interposer.c): CPPFLAGS += -DBUILD='"$(B)"'
+$(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LIBGSCHED_OBJS) \
+		$(B)/test/libgsched/app $(B)/test/libgsched/libbare.so $(B)/lib/gsched/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+
+$(B)/test/libgsched/symbols: selftests/libgsched/symbols $(B)/lib/gsched/libcuda.so.1
+	@mkdir -p $(@D)
+	cp $< $@

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The interposer under app.c on vgpu, with the stand-in arbiter: whatever the arbiter does, the program's results are
+ * those of a run alone. Run from the root of the tree.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "libgsched/transport.h"
+#include "arbiter.h"
+#include "tap.h"
+
+#ifndef BUILD
+#define BUILD "build"
+#endif
+
+static char *const steps[] = { "plain", "small", "chain", "packed", "extended", "library", "threads", "second", "burst", "forked",
+			       "wrong", NULL };
+
+struct run {
+	pid_t pid;
+	int out;
+	char text[8192];
+	size_t len;
+	int status;
+};
+
+/* @preload: under the interposer. The environment has the rest. */
+static void start(struct run *r, bool preload, char *const *what)
+{
+	char *argv[32] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx" }, path[512], cwd[400];
+	int pipes[2], n = 2;
+
+	while (*what)
+		argv[n++] = *what++;
+	if (pipe(pipes) || !getcwd(cwd, sizeof(cwd)))
+		abort();
+	*r = (struct run){ .out = pipes[0] };
+	r->pid = fork();
+	if (!r->pid) {
+		dup2(pipes[1], 1);
+		close(pipes[0]);
+		close(pipes[1]);
+		setenv("LD_LIBRARY_PATH", BUILD "/vgpu", 1);
+		snprintf(path, sizeof(path), "%s/" BUILD "/lib/gsched/libcuda.so.1", cwd);
+		if (preload)
+			setenv("LD_PRELOAD", path, 1);
+		alarm(120);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	close(pipes[1]);
+}
+
+static void finish(struct run *r)
+{
+	ssize_t n;
+
+	while (r->len < sizeof(r->text) - 1 &&
+	       ((n = read(r->out, r->text + r->len, sizeof(r->text) - 1 - r->len)) > 0 || (n < 0 && errno == EINTR)))
+		r->len += n > 0 ? n : 0;
+	close(r->out);
+	waitpid(r->pid, &r->status, 0);
+}
+
+static const char *run(bool preload, char *const *what, struct run *r)
+{
+	start(r, preload, what);
+	finish(r);
+	return r->text;
+}
+
+static struct run expected, expected_long;
+
+static void same(const struct run *r, const struct run *as, const char *what)
+{
+	if (!ok(!r->status && !strcmp(r->text, as->text), "%s: results as alone", what))
+		printf("# status %x\n# got:\n%s# expected:\n%s", r->status, r->text, as->text);
+}
+
+static struct fake f;
+static _Atomic bool stirring;
+static unsigned int seed = 1;
+
+/* Windows of running tasks change all the time, to anything, and never stay closed. */
+static void *stir(void *arg)
+{
+	while (stirring) {
+		unsigned int i;
+
+		for (i = 0; i < GSCHED_SLOTS && f.cl; i++) {
+			struct gsched_cl_slot *line = &f.cl->slot[i];
+			uint32_t seq = line->seq, sms = f.sms;
+			uint32_t base, limit;
+
+			if (!seq || line->retired == seq)
+				continue;
+			base = rand_r(&seed) % sms;
+			limit = rand_r(&seed) % (sms - base + 1);
+			fake_window(&f, i, GSCHED_WINDOW(base * GSCHED_CAPSM, limit * GSCHED_CAPSM));
+			fake_event(&f, GSCHED_EVENT_EVICT, i, seq, f.arb->slot[i].window);
+		}
+		usleep(rand_r(&seed) % 3000);
+	}
+	return NULL;
+}
+
+static void fake_begin(uint32_t lease)
+{
+	fake_start(&f);
+	f.rewrite_err = ENOTCONN;
+	f.sms = 8;
+	f.lease = lease;
+}
+
+static void no_arbiter(void)
+{
+	struct run r;
+
+	setenv("GSCHED_SOCKET", "/nonexistent/socket", 1);
+	setenv("GSCHED_BACKEND", "daemon", 1);
+	run(true, steps, &r);
+	same(&r, &expected, "no arbiter");
+}
+
+static void leases(void)
+{
+	static const struct { uint32_t lease; const char *name; } lease[] = {
+		{ GSCHED_LEASE_FREE, "lease free" }, { GSCHED_LEASE_NOTIFY, "lease notify" }, { GSCHED_LEASE_NONE, "lease none" },
+	};
+	unsigned int i;
+	struct run r;
+
+	for (i = 0; i < 3; i++) {
+		fake_begin(lease[i].lease);
+		run(true, steps, &r);
+		same(&r, &expected, lease[i].name);
+		fake_wait(&f, &f.detached, 1);
+		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 0, "%s: launches of tier block", lease[i].name);
+		ok(f.cl && f.cl->header.managed[GSCHED_TIER_LAUNCH] > 0, "%s: launches of tier launch", lease[i].name);
+		if (lease[i].lease == GSCHED_LEASE_FREE)
+			ok(!f.submits && !f.async_submits && !f.completes, "lease free: the arbiter is not asked");
+		if (lease[i].lease == GSCHED_LEASE_NOTIFY)
+			ok(!f.submits && f.async_submits, "lease notify: the arbiter is told");
+		if (lease[i].lease == GSCHED_LEASE_NONE)
+			ok(f.submits && !f.async_submits, "lease none: the arbiter is asked");
+		if (lease[i].lease != GSCHED_LEASE_FREE)
+			ok(f.completes >= f.submits + f.async_submits, "%s: every task is completed (%u of %u)", lease[i].name,
+			   f.completes, f.submits + f.async_submits);
+		fake_stop(&f);
+	}
+}
+
+static void windows(void)
+{
+	static char *const what[] = { "long", "chain", "packed", "threads", NULL };
+	struct run alone, r;
+	pthread_t thread;
+	int i;
+
+	run(false, what, &alone);
+	for (i = 0; i < 3; i++) {
+		fake_begin(i ? GSCHED_LEASE_NONE : GSCHED_LEASE_FREE);
+		stirring = true;
+		pthread_create(&thread, NULL, stir, NULL);
+		run(true, what, &r);
+		stirring = false;
+		pthread_join(thread, NULL);
+		same(&r, &alone, "random windows");
+		ok(f.cl && f.cl->header.wings > 0, "random windows: %llu wings",
+		   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
+		fake_stop(&f);
+	}
+}
+
+/* Evicted whole, then let go on. */
+static void evicted(void)
+{
+	static char *const what[] = { "long", NULL };
+	unsigned int slot;
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_NONE);
+	f.closed = true;
+	start(&r, true, what);
+	ok(fake_wait(&f, &f.submits, 1), "granted a window of nothing");
+	usleep(100000);
+	ok(!f.completes, "nothing runs");
+	pthread_mutex_lock(&f.lock);
+	f.closed = false;
+	for (slot = 0; slot < GSCHED_SLOTS; slot++)
+		fake_window(&f, slot, GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+	pthread_mutex_unlock(&f.lock);
+	fake_event(&f, GSCHED_EVENT_GROW, f.last_submit.slot, f.last_submit.seq, GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+	finish(&r);
+	same(&r, &expected_long, "evicted and resumed");
+	fake_stop(&f);
+}
+
+static void death(void)
+{
+	static char *const what[] = { "long", NULL };
+	struct run r;
+
+	/* with its task shut out of the device */
+	fake_begin(GSCHED_LEASE_NONE);
+	f.closed = true;
+	start(&r, true, what);
+	fake_wait(&f, &f.submits, 1);
+	usleep(50000);
+	fake_stop(&f);
+	finish(&r);
+	same(&r, &expected_long, "the arbiter dies with a task evicted");
+	ok(strstr(f.cl->header.why, "unmanaged") != NULL, "and the page says why: %s", f.cl->header.why);
+
+	/* with a launch that waits for its grant */
+	fake_begin(GSCHED_LEASE_NONE);
+	f.hold_grants = true;
+	start(&r, true, what);
+	fake_wait(&f, &f.submits, 1);
+	fake_stop(&f);
+	finish(&r);
+	same(&r, &expected_long, "the arbiter dies with a launch waiting");
+
+	/* refusals */
+	fake_begin(GSCHED_LEASE_NONE);
+	f.submit_err = EINVAL;
+	run(true, what, &r);
+	same(&r, &expected_long, "the arbiter refuses every launch");
+	fake_stop(&f);
+	fake_begin(GSCHED_LEASE_FREE);
+	f.attach_err = ENOENT;
+	run(true, what, &r);
+	same(&r, &expected_long, "the arbiter does not know the device");
+	fake_stop(&f);
+
+	/* a program killed while its task runs */
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, what);
+	fake_wait(&f, &f.submits, 3);
+	kill(r.pid, SIGKILL);
+	finish(&r);
+	ok(fake_wait(&f, &f.detached, 1), "a killed program's connection closes");
+	fake_stop(&f);
+}
+
+static void refused(void)
+{
+	static char *const what[] = { "long", NULL };
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_NONE);
+	f.rewrite_err = ENOEXEC;
+	run(true, what, &r);
+	same(&r, &expected_long, "the rewrite service refuses");
+	fake_wait(&f, &f.detached, 1);
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH],
+	   "its kernels run in tier launch");
+	ok(f.cl && strstr(f.cl->header.why, "tier launch"), "and the page says why");
+	fake_stop(&f);
+}
+
+static void drivers(void)
+{
+	static char *const what[] = { "plain", NULL };
+	struct run r;
+
+	setenv("GSCHED_CUDA_DRIVER", "/nonexistent/libcuda.so.1", 1);
+	run(true, what, &r);
+	ok(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1 && !r.len, "no driver: cuInit fails, nothing crashes");
+	setenv("GSCHED_CUDA_DRIVER", BUILD "/lib/gsched/libcuda.so.1", 1);
+	run(true, what, &r);
+	ok(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1, "ourselves for the driver: refused");
+	setenv("GSCHED_CUDA_DRIVER", BUILD "/test/libgsched/libbare.so", 1);
+	run(true, what, &r);
+	ok(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1, "a driver that lacks nearly everything: errors, no crash");
+	unsetenv("GSCHED_CUDA_DRIVER");
+}
+
+int main(void)
+{
+	static char *const what[] = { "long", NULL };
+
+	setenv("VGPU_NAME", "gsched-test-interposer", 1);
+	setenv("VGPU_SMS", "8", 1);
+	run(false, steps, &expected);
+	run(false, what, &expected_long);
+	if (!ok(!expected.status && !expected_long.status, "the program alone"))
+		return done();
+	no_arbiter();
+	leases();
+	windows();
+	evicted();
+	death();
+	refused();
+	drivers();
+	return done();
+}
