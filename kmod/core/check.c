@@ -23,7 +23,7 @@ static int check_clients(const struct gsc_device *dev)
 
 			if (task->client != client || task->slot != slot)
 				return 2;
-			if ((task->state == GSC_TASK_NONE) != !!list_empty(&task->node))
+			if (list_empty(&task->node) ? task->state != GSC_TASK_NONE : task->state == GSC_TASK_NONE)
 				return 3;
 			if (task->state == GSC_TASK_NONE && !list_empty(&task->place))
 				return 4;

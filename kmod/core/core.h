@@ -113,8 +113,9 @@ struct gsc_task {
 	u64 usage;			/* unit-ns */
 	struct list_head place;		/* dev->placed, while it has a window of its own */
 	u32 id;				/* order of arrival */
-	/* scratch, units but for @rank, @sms and @base: asked for alone, asked for by the policy, allocated; footprint and its place */
-	u32 demand, want, rank, alloc, sms, base;
+	/* scratch, in units: as if alone, by the policy's wish, allocated */
+	u32 demand, want, alloc;
+	u32 rank, sms, base;		/* the policy's order; footprint and place, in SMs */
 };
 
 struct gsc_client {
@@ -194,6 +195,7 @@ enum gsc_file {
 	GSC_FILE_CAPSM_CURRENT, GSC_FILE_GPU_STAT,
 	GSC_FILE_COUNT
 };
+
 extern const char *const gsc_file_name[GSC_FILE_COUNT];	/* "capsm.max" … */
 bool gsc_file_writable(enum gsc_file file);
 int gsc_file_find(const char *name);			/* -ENOENT */

@@ -68,7 +68,6 @@ static inline u64 div64_u64(u64 dividend, u64 divisor)
 }
 
 /* Returns what was written, not what would have been */
-__attribute__((format(printf, 3, 4)))
 static inline int scnprintf(char *buf, size_t size, const char *format, ...)
 {
 	va_list args;
@@ -123,9 +122,11 @@ static inline int list_empty(const struct list_head *head)
 #define list_entry(ptr, type, member)		container_of(ptr, type, member)
 #define list_first_entry(head, type, member)	list_entry((head)->next, type, member)
 #define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
-#define list_next_entry(pos, member)		list_entry((pos)->member.next, __typeof__(*(pos)), member)
-#define list_prev_entry(pos, member)		list_entry((pos)->member.prev, __typeof__(*(pos)), member)
-#define list_entry_is_head(pos, head, member)	(&(pos)->member == (head))
+#define list_of(pos, member) \
+	((struct list_head *)((char *)(pos) + offsetof(__typeof__(*(pos)), member)))
+#define list_next_entry(pos, member)	list_entry(list_of(pos, member)->next, __typeof__(*(pos)), member)
+#define list_prev_entry(pos, member)	list_entry(list_of(pos, member)->prev, __typeof__(*(pos)), member)
+#define list_entry_is_head(pos, head, member)	(list_of(pos, member) == (head))
 #define list_for_each_entry(pos, head, member) \
 	for (pos = list_first_entry(head, __typeof__(*pos), member); \
 	     !list_entry_is_head(pos, head, member); pos = list_next_entry(pos, member))

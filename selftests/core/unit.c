@@ -209,6 +209,32 @@ static void evicted_wholly_comes_back_to_its_base(void)
 	EXPECT_WINDOW(task(1, 0), 66, 66);
 }
 
+static void evicted_wholly_prefers_its_base_to_a_lower_one(void)
+{
+	attach(3);
+	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(submit(0, 0, BLOCK, 66) == 0);
+	EXPECT(submit(1, 0, BLOCK, 66) == 0);
+	EXPECT(submit(2, 0, BLOCK, 100000) == 0);
+	EXPECT(complete(0, 0) == 0);
+	EXPECT(complete(2, 0) == 0);
+	EXPECT_WINDOW(task(1, 0), 66, 66);
+}
+
+static void growth_goes_down_before_it_pushes(void)
+{
+	attach(3);
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MAX, "40"));
+	EXPECT(submit(0, 0, BLOCK, 40) == 0);
+	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
+	EXPECT(submit(2, 0, BLOCK, 40) == 0);
+	EXPECT(complete(0, 0) == 0);
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MAX, "60"));
+	EXPECT_WINDOW(task(1, 0), 20, 60);
+	EXPECT_WINDOW(task(2, 0), 80, 40);
+	EXPECT(n_evict == 0 && n_grow == 1);
+}
+
 static void no_gap_large_enough_moves_the_least(void)
 {
 	attach(4);
@@ -464,10 +490,10 @@ static void temporal_max_applies(void)
 }
 
 /* a batch kernel with blocks of @block_ns, an important kernel every ms; afterwards the important one just ended */
-static void periodic(u64 block_ns)
+static void periodic_among(const char *priority, u64 block_ns)
 {
 	attach(2);
-	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, priority));
 	EXPECT(submit_block_ns(0, 0, BLOCK, 100000, 0, block_ns) == 0);
 	for (int i = 0; i < 3; i++) {
 		clock_ns += 950 * US;
@@ -475,6 +501,11 @@ static void periodic(u64 block_ns)
 		clock_ns += 50 * US;
 		EXPECT(complete(1, 0) == 0);
 	}
+}
+
+static void periodic(u64 block_ns)
+{
+	periodic_among("10", block_ns);
 }
 
 static void hold_while_blocks_are_long(void)
@@ -502,6 +533,12 @@ static void hold_ends_by_the_timer(void)
 static void no_hold_while_blocks_are_short(void)
 {
 	periodic(20 * US);
+	EXPECT(task(0, 0)->window == ALL && !dev.timer);
+}
+
+static void no_hold_from_equals(void)
+{
+	periodic_among("0", MS);
 	EXPECT(task(0, 0)->window == ALL && !dev.timer);
 }
 
@@ -765,6 +802,7 @@ static const struct {
 } tests[] = {
 	TEST(alone_gets_the_device), TEST(demand_is_one_block_an_sm), TEST(newcomer_takes_only_what_it_needs),
 	TEST(opaque_newcomer_moves_no_base), TEST(growth_downwards_is_growth), TEST(evicted_wholly_comes_back_to_its_base),
+	TEST(evicted_wholly_prefers_its_base_to_a_lower_one), TEST(growth_goes_down_before_it_pushes),
 	TEST(no_gap_large_enough_moves_the_least), TEST(lower_priority_waits_for_what_is_left),
 	TEST(equals_share_by_weight), TEST(who_wants_little_leaves_the_rest), TEST(tasks_of_a_client_run_in_order),
 	TEST(more_equals_than_sms), TEST(max_shrinks_the_running_kernel), TEST(max_of_the_parent_binds_the_sum),
@@ -773,7 +811,7 @@ static const struct {
 	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque),
 	TEST(temporal_one_client_at_a_time), TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies),
 	TEST(hold_while_blocks_are_long), TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short),
-	TEST(hold_lets_nobody_starve), TEST(leases), TEST(submit_rejects), TEST(complete_rejects),
+	TEST(no_hold_from_equals), TEST(hold_lets_nobody_starve), TEST(leases), TEST(submit_rejects), TEST(complete_rejects),
 	TEST(detach_gives_all_back), TEST(move_takes_the_quota_of_the_new_group), TEST(statistics),
 	TEST(usage_counts_no_more_than_the_blocks_fill), TEST(a_week_does_not_overflow), TEST(time_never_goes_back),
 	TEST(quota_formats), TEST(number_formats), TEST(file_names), TEST(show_is_bounded), TEST(lifetime_rejects),
