@@ -163,6 +163,8 @@ struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, c
 		d = NULL;
 	}
 out:
+	/* the mapping keeps the open file, and with it the lock */
+	flock(fd, LOCK_UN);
 	close(fd);
 	return d;
 }
