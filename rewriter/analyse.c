@@ -302,6 +302,7 @@ void gsr_analyse(struct gsr_pass *p)
 		n_items++;
 	p->fns = gsr_alloc_array(p->arena, n_items + 1, sizeof(*p->fns));
 	s.vars = gsr_alloc_array(p->arena, n_items + 1, sizeof(*s.vars));
+	p->walk = gsr_alloc_array(p->arena, n_items + 1, sizeof(struct gsr_fn *));
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_FUNCTION)
 			*gsr_intern_mark(i->function->name) = 0;
@@ -359,7 +360,7 @@ void gsr_analyse(struct gsr_pass *p)
 
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
 {
-	struct gsr_closure c = { .fns = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*c.fns)) };
+	struct gsr_closure c = { .fns = p->walk };
 	unsigned int i, k;
 	bool tables = false;
 
@@ -386,6 +387,8 @@ struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
 			}
 		}
 	}
+	c.fns = gsr_alloc_array(p->arena, c.n, sizeof(*c.fns));
+	memcpy(c.fns, p->walk, c.n * sizeof(*c.fns));
 	return c;
 }
 

@@ -84,6 +84,7 @@ static bool mask_of_active(const struct gsr_function *f, const struct gsr_operan
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn)
 {
 	const char *name = NULL;
+	struct gsr_barrier b;
 
 	switch (insn->op) {
 	case GSR_OP_SHFL:
@@ -95,8 +96,9 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 		break;
 	case GSR_OP_BAR:
 	case GSR_OP_BARRIER:
-		name = gsr_insn_has(insn, "warp") ? "bar.warp.sync" : NULL;
-		break;
+		/* a barrier counts whole warps */
+		gsr_barrier_of(f, insn, &b);
+		return b.warp ? "bar.warp.sync" : b.counted || b.arrive ? "barrier with a thread count" : NULL;
 	default:
 		break;
 	}
@@ -190,13 +192,17 @@ static const char *warp_hazard(struct gsr_pass *p, struct gsr_fn *fn, bool *rows
 	unsigned int n = fn->cfg.n_blocks, i, k;
 	unsigned char *in = gsr_alloc(p->arena, n + 1);
 	unsigned int *stack = gsr_alloc_array(p->arena, n + 1, sizeof(*stack));
+	const char **held;
+	bool guarded;
 
 	if (!fn->any_warp_sync)
 		return NULL;
+	held = gsr_alloc_array(p->arena, n + 1, sizeof(*held));
+	for (i = 0; i < n; i++)
+		block_holds(fn, &fn->cfg.blocks[i], &held[i], &guarded);
 	for (i = 0; i < n; i++) {
 		const struct gsr_block *b = &fn->cfg.blocks[i];
 		const char *name = NULL;
-		bool guarded;
 
 		if (!b->varying || !b->reachable)
 			continue;
@@ -204,8 +210,7 @@ static const char *warp_hazard(struct gsr_pass *p, struct gsr_fn *fn, bool *rows
 		for (k = 0; k < b->n_succ; k++)
 			gsr_cfg_region(&fn->cfg, b->succ[k], b->ipdom, in, stack);
 		for (k = 0; k < n && !name; k++)
-			if (in[k])
-				block_holds(fn, &fn->cfg.blocks[k], &name, &guarded);
+			name = in[k] ? held[k] : NULL;
 		if (name && b->splits_warp)
 			return name;
 		if (name)

@@ -4,6 +4,8 @@
 #include "lex.h"
 #include "rewrite.h"
 
+#define BLOCKS_MAX	20000	/* the analyses look at pairs of them */
+
 struct label {
 	struct label *next;		/* another of the same name */
 	const char *name;
@@ -249,6 +251,10 @@ void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *
 		scopes += s->kind == GSR_STMT_OPEN;
 		b.n_labels += s->kind == GSR_STMT_LABEL;
 		blocks += s->kind == GSR_STMT_LABEL || ends_block(s);
+	}
+	if (blocks > BLOCKS_MAX) {
+		cfg->error = "function of more than 20000 basic blocks";
+		return;
 	}
 	cfg->blocks = gsr_alloc_array(a, blocks + 1, sizeof(*cfg->blocks));
 	b.labels = gsr_alloc_array(a, b.n_labels + 1, sizeof(*b.labels));

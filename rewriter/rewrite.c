@@ -68,42 +68,33 @@ static void add_task(struct gsr_pass *p, struct gsr_module *out)
 	append(p, out, GSR_ITEM_VAR)->var = v;
 }
 
-/* What stands in the new module, by mark: everything the twins need, in the input's order, which declares before use */
-static void assemble(struct gsr_pass *p, struct gsr_module *out, unsigned long needed, const struct gsr_closure *all,
-		     unsigned int n_all)
+/* What the twins need, in the input's order, which declares before use; names that carry the mark are needed */
+static void assemble(struct gsr_pass *p, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all)
 {
 	unsigned int k, c, v;
 	struct gsr_item *i;
-	bool task = false;
 
 	for (i = p->m->first; i; i = i->next) {
-		struct gsr_fn *fn = NULL;
-
-		if (i->kind == GSR_ITEM_DIRECTIVE) {
-			if (!strncmp(i->text, ".pragma", 7))
-				append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
-			continue;
+		if (i->kind == GSR_ITEM_FUNCTION)
+			*gsr_intern_mark(i->function->name) = 0;
+		else if (i->kind == GSR_ITEM_VAR)
+			*gsr_intern_mark(i->var->name) = 0;
+	}
+	for (c = 0; c < n_all; c++)
+		for (k = 0; k < all[c].n; k++) {
+			*gsr_intern_mark(all[c].fns[k]->f->name) = 1;
+			for (v = 0; v < all[c].fns[k]->n_vars; v++)
+				*gsr_intern_mark(all[c].fns[k]->vars[v]->name) = 1;
 		}
-		if (!task) {
-			add_task(p, out);
-			task = true;
-		}
-		if (i->kind == GSR_ITEM_VAR) {
-			bool used = false;
-
-			for (c = 0; c < n_all && !used; c++)
-				for (k = 0; k < all[c].n && !used; k++)
-					for (v = 0; v < all[c].fns[k]->n_vars && !used; v++)
-						used = all[c].fns[k]->vars[v] == i->var;
-			if (used)
-				append(p, out, GSR_ITEM_VAR)->var = i->var;
-			continue;
-		}
-		for (k = 0; k < p->n_fns && !fn; k++)
-			if (p->fns[k].f->name == i->function->name)
-				fn = &p->fns[k];
-		/* an entry has changed its name, and its forward declaration is of no use */
-		if (fn && fn->mark == needed && (i->function->body || !fn->f->entry))
+	add_task(p, out);
+	for (i = p->m->first; i; i = i->next) {
+		if (i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".pragma", 7))
+			append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
+		else if (i->kind == GSR_ITEM_VAR && *gsr_intern_mark(i->var->name))
+			append(p, out, GSR_ITEM_VAR)->var = i->var;
+		/* an entry has changed its name: its forward declaration is of no use */
+		else if (i->kind == GSR_ITEM_FUNCTION && *gsr_intern_mark(i->function->name) &&
+			 (i->function->body || !i->function->entry))
 			append(p, out, GSR_ITEM_FUNCTION)->function = i->function;
 	}
 }
@@ -162,7 +153,6 @@ static void run(struct job *j)
 	struct gsr_pass *p = &j->p;
 	struct gsr_closure *closures;
 	unsigned int i, k, n = 0;
-	unsigned long needed;
 
 	gsr_analyse(p);
 	gsr_barriers_prepare(p);
@@ -184,16 +174,15 @@ static void run(struct job *j)
 	}
 	if (!n)
 		return;
-	needed = ++p->mark;
 	for (i = 0; i < n; i++)
 		for (k = 0; k < closures[i].n; k++) {
-			closures[i].fns[k]->mark = needed;
-			if (closures[i].fns[k]->f->body)
+			if (!closures[i].fns[k]->clean)
 				drop_lines(closures[i].fns[k]->f);
+			closures[i].fns[k]->clean = true;
 		}
 	j->printed = *p->m;
 	j->printed.first = j->printed.last = NULL;
-	assemble(p, &j->printed, needed, closures, n);
+	assemble(p, &j->printed, closures, n);
 	for (i = 0; i < n; i++) {
 		struct gsr_function *f = closures[i].fns[0]->f;
 

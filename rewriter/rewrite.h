@@ -69,6 +69,7 @@ struct gsr_fn {
 	const char *any_warp_sync;
 	bool plain_divergent;		/* such a barrier where not all threads need to come by */
 	bool converted;			/* barriers 0 were made reductions */
+	bool clean;			/* line information is gone */
 	unsigned long mark;
 };
 
@@ -77,6 +78,7 @@ struct gsr_pass {
 	struct gsr_module *m;
 	struct gsr_fn *fns;
 	unsigned int n_fns;
+	struct gsr_fn **walk;		/* room for all of them */
 	const char *prefix;		/* of all names we make: occurs nowhere in the input */
 	unsigned long mark;		/* last number given to a walk over fns */
 };

@@ -125,6 +125,7 @@ static bool entry_param(const struct gsr_function *f, const struct gsr_operand *
 }
 
 #define LOOK_BACK	8
+#define ROUNDS_MAX	200
 
 static const struct gsr_insn *definition(struct state *st, const struct gsr_operand *o)
 {
@@ -307,7 +308,7 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 	struct state st = { .f = f, .cfg = cfg, .warp = warp };
 	unsigned char *in = gsr_alloc(a, cfg->n_blocks + 1);
 	unsigned int *stack = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*stack));
-	unsigned int i, k;
+	unsigned int i, k, rounds = 0;
 	struct gsr_stmt *s;
 
 	for_all(&st, forget);
@@ -328,6 +329,12 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 	}
 	do {
 		st.changed = false;
+		if (++rounds > ROUNDS_MAX) {
+			/* long chains of dependences: no use to go on, all may vary */
+			for (i = 0; i < cfg->n_blocks; i++)
+				*flag_of(&st, &cfg->blocks[i]) = cfg->blocks[i].n_succ > 1;
+			break;
+		}
 		for (s = f->first; s; s = s->next)
 			if (s->kind == GSR_STMT_INSN && result_varies(&st, s->insn))
 				visit_result(&st, s->insn, vary);
