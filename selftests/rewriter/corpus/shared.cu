@@ -35,14 +35,16 @@ extern "C" __global__ void reduce(const unsigned int *in, unsigned int *out, int
 		out[blockIdx.x] = s[0];
 }
 
-/* The last read of shared memory is after the last barrier */
+/* The last reads of shared memory and of the block's id are after the last barrier */
 extern "C" __global__ void reverse(const unsigned int *in, unsigned int *out)
 {
 	__shared__ unsigned int s[128];
+	unsigned int b;
 
 	s[threadIdx.x] = in[blockIdx.x * 128 + threadIdx.x];
 	__syncthreads();
-	out[blockIdx.x * 128 + threadIdx.x] = s[127 - threadIdx.x];
+	asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(b) :: "memory");
+	out[b * 128 + threadIdx.x] = s[127 - threadIdx.x];
 }
 
 extern "C" __global__ void votes_all(const unsigned int *in, unsigned int *out)
