@@ -14,6 +14,7 @@ struct name {
 	enum name_kind kind;
 	unsigned int range;		/* registers %r<range>; 0 a single one */
 	unsigned int size;		/* register: bytes; variable: bytes */
+	unsigned int vec;		/* register: elements of a vector, 0 none */
 	uint64_t value;			/* row, predicate, offset, address, pc */
 	const char *text;		/* TABLE: the directive */
 	int32_t next;			/* of the hash chain */
@@ -79,6 +80,8 @@ bool opnd_pred(struct dec *d, const struct gsr_operand *o, int32_t *out);
 bool opnd_pred_dst(struct dec *d, const struct gsr_operand *o, int32_t *out);
 bool opnd_addr(struct dec *d, const struct gsr_operand *o, int32_t *row, int64_t *imm, bool *a32);
 bool opnd_is_pred(struct dec *d, const struct gsr_operand *o);
+/* Element @i of what a mov.v2 or mov.v4 names; false: it is no vector */
+bool opnd_element(struct dec *d, const struct gsr_operand *o, unsigned int i, bool write, int32_t *out);
 bool opnd_call(struct dec *d);
 bool opnd_guard(struct dec *d, const char *name, int32_t *out);
 

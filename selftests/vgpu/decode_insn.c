@@ -251,6 +251,37 @@ static bool testp(struct dec *d, const struct xmods *md)
 	return true;
 }
 
+/* mov.v4.u32 v, %tid: sources first, a vector may be both sides */
+static bool mov_vector(struct dec *d, const struct xmods *md)
+{
+	const struct gsr_insn *i = d->insn;
+	int32_t from[8], tmp[8], to;
+	struct xinsn *in;
+	unsigned int k;
+
+	if (i->n_opnds != 2 || md->n_types != 1 || md->vec > 4 || md->t[0] == T_B128 || md->t[0] == T_PRED)
+		return dec_unknown(d);
+	for (k = 0; k < md->vec; k++) {
+		if (!opnd_element(d, &i->opnds[1], k, false, &from[k]))
+			return false;
+		in = dec_emit_plain(d, x_mov);
+		if (!in)
+			return false;
+		in->o[0] = tmp[k] = dec_temp(d);
+		in->o[1] = from[k];
+	}
+	for (k = 0; k < md->vec; k++) {
+		if (!opnd_element(d, &i->opnds[0], k, true, &to))
+			return false;
+		in = dec_emit(d, x_mov);
+		if (!in)
+			return false;
+		in->o[0] = to;
+		in->o[1] = tmp[k];
+	}
+	return true;
+}
+
 static bool mov(struct dec *d, const struct xmods *md)
 {
 	const struct gsr_insn *i = d->insn;
@@ -313,14 +344,15 @@ static bool ld_st(struct dec *d, const struct xmods *md, bool store)
 	bool a32;
 
 	if (!fn || i->n_opnds < 2 || i->n_opnds > 2u + !!(md->flags & F_HINT) || md->n_types != 1 ||
-	    (v->kind == GSR_OPND_VEC ? v->n_items : 1) != n || n * xtype_size(md->t[0]) > 32)
+	    (v->kind == GSR_OPND_VEC && v->n_items != n) || n * xtype_size(md->t[0]) > 32)
 		return dec_unknown(d);
 	if (!opnd_addr(d, a, &o[0], &imm, &a32))
 		return false;
 	for (k = 0; k < n; k++) {
 		const struct gsr_operand *e = v->kind == GSR_OPND_VEC ? &v->items[k] : v;
 
-		if (!(store ? opnd_src(d, e, md->t[0], &o[k + 1]) : opnd_dst(d, e, &o[k + 1])))
+		if (n > 1 && v->kind != GSR_OPND_VEC ? !opnd_element(d, v, k, !store, &o[k + 1]) :
+		    store ? !opnd_src(d, e, md->t[0], &o[k + 1]) : !opnd_dst(d, e, &o[k + 1]))
 			return false;
 	}
 	in = dec_emit(d, fn);
@@ -681,7 +713,7 @@ bool dec_insn(struct dec *d)
 #define PARSE(classes) (mods_parse(i, (classes), &md) ? true : dec_unknown(d))
 	switch (i->op) {
 	case GSR_OP_MOV:
-		return PARSE(C_TYPE) && mov(d, &md);
+		return PARSE(C_TYPE | C_VEC) && (md.vec ? mov_vector(d, &md) : mov(d, &md));
 	case GSR_OP_LD:
 	case GSR_OP_LDU:
 		return PARSE(C_TYPE | C_SPACE | C_VEC | C_SEM | C_CACHE) && ld_st(d, &md, false);

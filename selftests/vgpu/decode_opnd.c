@@ -47,7 +47,7 @@ static bool from_special(struct dec *d, const struct gsr_operand *o, int32_t *ou
 		return false;
 	in->o[0] = *out = dec_temp(d);
 	in->op = (uint8_t)sr;
-	in->mode = o->component ? (uint8_t)(o->component - 'x') : 0;
+	in->mode = o->component == 'w' ? 3 : o->component ? (uint8_t)(o->component - 'x') : 0;
 	if (in->mode > 3)
 		return dec_fail(d, "%s.%c", o->name, o->component);
 	return true;
@@ -81,6 +81,19 @@ static bool shared_const(struct dec *d, uint64_t at, int64_t offset, int32_t *ou
 	return true;
 }
 
+/* r, or an element of a vector: v.x, v.r */
+static bool register_row(struct dec *d, const struct name *n, const struct gsr_operand *o, int32_t *out)
+{
+	static const char letters[] = "xyzwrgba";
+	const char *c = o->component ? strchr(letters, o->component) : NULL;
+	unsigned int element = c ? (unsigned int)(c - letters) % 4 : 0;
+
+	if (o->selector || (n->vec ? !c || element >= n->vec : o->component))
+		return dec_fail(d, "element of register %s", o->name);
+	*out = (int32_t)(n->value + element + (n->range ? strtoul(o->name + n->prefix, NULL, 10) : 0));
+	return true;
+}
+
 /* A name used as a value: a register's, or the address of a variable or function */
 static bool named(struct dec *d, const struct gsr_operand *o, int64_t offset, int32_t *out, unsigned int *size)
 {
@@ -92,11 +105,8 @@ static bool named(struct dec *d, const struct gsr_operand *o, int64_t offset, in
 	if (n) {
 		switch (n->kind) {
 		case NAME_REG:
-			if (o->component || o->selector)
-				return dec_fail(d, "element of register %s", o->name);
-			*out = (int32_t)(n->value + (n->range ? strtoul(o->name + n->prefix, NULL, 10) : 0));
 			*size = n->size;
-			return true;
+			return register_row(d, n, o, out);
 		case NAME_LOCAL:
 			/* parameters of calls carry their space in the address; see mem_ptr */
 			return local_address(d, n->value + (uint64_t)offset, true, out);
@@ -167,13 +177,28 @@ bool opnd_dst(struct dec *d, const struct gsr_operand *o, int32_t *out)
 		*out = dec_temp(d);
 		return true;
 	}
-	if ((o->kind != GSR_OPND_REG && o->kind != GSR_OPND_SYM) || o->negated || o->component || o->selector)
+	if ((o->kind != GSR_OPND_REG && o->kind != GSR_OPND_SYM) || o->negated)
 		return dec_unknown(d);
 	n = dec_name(d, o->name, d->scope);
 	if (!n || n->kind != NAME_REG)
 		return dec_fail(d, "%s is no register that can be written", o->name);
-	*out = (int32_t)(n->value + (n->range ? strtoul(o->name + n->prefix, NULL, 10) : 0));
-	return true;
+	return register_row(d, n, o, out);
+}
+
+bool opnd_element(struct dec *d, const struct gsr_operand *o, unsigned int i, bool write, int32_t *out)
+{
+	struct gsr_operand e = *o;
+
+	if (o->kind == GSR_OPND_VEC) {
+		if (i >= o->n_items)
+			return dec_unknown(d);
+		e = o->items[i];
+	} else {
+		if (!o->name || o->component || o->selector)
+			return dec_unknown(d);
+		e.component = "xyzw"[i & 3];
+	}
+	return write ? opnd_dst(d, &e, out) : opnd_src(d, &e, T_B64, out);
 }
 
 static const struct name *pred_name(struct dec *d, const struct gsr_operand *o)

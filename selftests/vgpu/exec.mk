@@ -4,10 +4,15 @@ VGPU_EXEC_SRCS := $(addprefix selftests/vgpu/,alu_bits.c alu_cmp.c alu_cvt.c alu
 	decode_kernel.c decode_live.c decode_mods.c decode_opnd.c decode_var.c exec.c exec_call.c exec_mem.c exec_sync.c)
 VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
-VGPU_EXEC_TESTS := $(B)/test/vgpu-exec
+VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec rewrite)
 TESTS += $(VGPU_EXEC_TESTS)
 FAST_TESTS += $(VGPU_EXEC_TESTS)
+VGPU_EXEC_LINK = @mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
 
 $(B)/test/vgpu-exec: $(call objs,selftests/vgpu/test-exec.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread -llz4 -lzstd
+	$(VGPU_EXEC_LINK)
+
+# Originals against their rewritten twins; --seeds 1000 for the long run
+$(B)/test/vgpu-rewrite: $(call objs,selftests/vgpu/test-rewrite.c selftests/vgpu/test-rewrite-launch.c $(VGPU_EXEC_SRCS)) \
+	$(VGPU_EXEC_LIBS)
+	$(VGPU_EXEC_LINK)

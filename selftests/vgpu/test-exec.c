@@ -394,6 +394,9 @@ static void memory(void)
 		"ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1]; st.global.v2.u64 [%rd1+32], {%rd1, %rd2}; st.global.v4.u16 [%rd1+16], {%r5, %r4, %r3, %r2};\n"
 		"ld.global.s8 %r6, [%rd1+48]; st.global.u32 [%rd1+52], %r6; ld.global.s32 %rd3, [%rd1+48]; st.global.u64 [%rd1+56], %rd3;\n"
 		"ld.global.v2.u8 {%rs1, _}, [%rd1+48]; cvt.u32.u16 %r7, %rs1; st.global.u32 [%rd1+64], %r7; ret;");
+	static const char registers[] = ONE(
+		".reg .v4 .u32 v; .reg .v4 .u32 w; ld.global.v4.u32 v, [%rd1]; mov.v4.u32 w, {v.w, v.x, v.y, v.z}; and.b32 w.x, w.x, 0xffff;\n"
+		"mov.v4.u32 v, w; and.b32 v.y, w.g, 0xffff; and.b32 v.z, w.z, 0xffff; and.b32 v.w, w.a, 0xffff; st.global.v4.u32 [%rd1+16], v; ret;");
 	static const char windows[] = ONE(
 		".shared .b32 s; .local .b32 l; mov.u64 %rd3, s; cvta.shared.u64 %rd3, %rd3; mov.u64 %rd4, l; cvta.local.u64 %rd4, %rd4;\n"
 		"isspacep.shared %p1, %rd3; isspacep.local %p2, %rd4; isspacep.global %p3, %rd1; isspacep.shared %p4, %rd1;\n"
@@ -434,6 +437,7 @@ static void memory(void)
 	for (i = 0; i < 4; i++)
 		buf[i] = 0x10000u * i + i + 1;
 	buf[12] = 0x800000f0;
+	ok(clean(one(registers, 1, 0)) && buf[4] == 4 && buf[5] == 1 && buf[6] == 2 && buf[7] == 3, "vector registers");
 	ok(clean(one(vectors, 1, 0)) && buf[4] == 0x00030004 && buf[5] == 0x00010002 && buf[8] == (uint32_t)(uintptr_t)buf &&
 	   buf[13] == 0xfffffff0 && buf[14] == 0x800000f0 && buf[15] == 0xffffffff && buf[16] == 0xf0, "vectors and extension");
 	ok(clean(one(windows, 1, 0)) && buf[0] == 1 && buf[1] == 11 && buf[2] == 11 && buf[3] == 22, "generic addresses");

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How the kernels of the rewriter's corpus are launched: NAME.launch, as selftests/rewriter/corpus/README describes it. */
+#ifndef VGPU_TEST_REWRITE_H
+#define VGPU_TEST_REWRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LAUNCH_PARAMS_MAX 16
+
+enum test_kind { PARAM_BUFFER, PARAM_VALUE, PARAM_BYTES };
+enum test_fill { FILL_ZERO, FILL_WORDS, FILL_FLOATS };
+
+struct test_param {
+	enum test_kind kind;
+	enum test_fill fill;	/* of a buffer */
+	size_t size;		/* of a buffer */
+	uint64_t value;
+};
+
+struct test_launch {
+	char kernel[128];
+	bool block;		/* must be rewritten */
+	unsigned int grid[3], block_dim[3], arch;
+	size_t dynamic;
+	unsigned int n_params;
+	struct test_param params[LAUNCH_PARAMS_MAX];
+};
+
+struct test_launches {
+	struct test_launch *launch;
+	unsigned int n;
+};
+
+/* The launches of NAME.ptx or NAME.sm_NN.ptx. False: @why says what is wrong, by file and line */
+bool launches_read(const char *ptx_path, struct test_launches *all, char *why, size_t size);
+void launches_free(struct test_launches *all);
+
+#endif /* VGPU_TEST_REWRITE_H */
