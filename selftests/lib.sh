@@ -51,11 +51,11 @@ group_read() { # GROUP FILE
 # json FILE KEY: a number or string of the one-line JSON that the programs print
 json() { sed -nE 's/.*"'"$2"'":"?([^,"}]*).*/\1/p' "$1"; }
 
-# run_pair NAME LATENCY_COMMAND -- BATCH_COMMAND: the latency program runs for as long as the batch program does.
+# run_pair NAME LATENCY_COMMAND :: BATCH_COMMAND: the latency program runs for as long as the batch program does.
 # Results: $OUT/NAME.batch.json, $OUT/NAME.log, $OUT/NAME.stat.json
 run_pair() {
 	local name=$1 latency=() lead=${PAIR_LEAD:-1} rc=0; shift
-	while [ "$1" != -- ]; do latency+=("$1"); shift; done
+	while [ "$1" != :: ]; do latency+=("$1"); shift; done
 	shift
 	"${latency[@]}" --log "$OUT/$name.log" >"$OUT/$name.latency.json" 2>"$OUT/$name.latency.err" &
 	local pid=$!
