@@ -38,6 +38,7 @@ struct gsr_block {
 	bool reachable;
 	bool varying;			/* its branch may split a block of threads */
 	bool splits_warp;		/* it may split a warp */
+	bool split;			/* uniform.c: part of the threads may come by */
 };
 
 #define GSR_NO_BLOCK	(~0u)

@@ -311,6 +311,8 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 	unsigned int i, k, rounds = 0;
 	struct gsr_stmt *s;
 
+	for (i = 0; i < cfg->n_blocks; i++)
+		cfg->blocks[i].split = false;
 	for_all(&st, forget);
 	st.regs = gsr_alloc_array(a, st.n + 1, sizeof(*st.regs));
 	st.n = 0;
@@ -349,8 +351,10 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 			for (k = 0; k < b->n_succ; k++)
 				gsr_cfg_region(cfg, b->succ[k], b->ipdom, in, stack);
 			for (k = 0; k < cfg->n_blocks; k++)
-				if (in[k])
+				if (in[k] && !cfg->blocks[k].split) {
+					cfg->blocks[k].split = true;
 					vary_block(&st, &cfg->blocks[k]);
+				}
 		}
 	} while (st.changed);
 }
