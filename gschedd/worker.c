@@ -131,9 +131,9 @@ static char *refusal_json(const struct gsr_error *err)
 	cJSON *o = cJSON_CreateObject();
 	char *text;
 
-	cJSON_AddArrayToObject(o, "kernels");
-	cJSON_AddNumberToObject(o, "status", err->status);
 	cJSON_AddStringToObject(o, "error", err->message);
+	cJSON_AddNumberToObject(o, "status", err->status);
+	cJSON_AddArrayToObject(o, "kernels");
 	text = cJSON_PrintUnformatted(o);
 	cJSON_Delete(o);
 	return text;
