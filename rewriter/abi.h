@@ -8,13 +8,15 @@
  *
  * A worker's life. Thread 0 does all of it; the others wait at barrier 0 and read what it wrote to shared memory.
  *  1. start: claim a place on this SM: the lowest clear bit of control.sm_slots[%smid]. position = smid * 1024 +
- *     bit * weight. The first worker of the task (by compare-and-swap on control.started) stamps stat.start_ns.
+ *     bit * weight. The first worker of the task (by compare-and-swap on control.started) stamps stat.start_ns
+ *     and stores the relay's limit to stat.seen_limit.
  *  2. scheduling point: load control.relay and control.next_poll (16 bytes, one L2 access). If %globaltimer is past
  *     next_poll, swap it for now + poll_ns; who wins reads the window from the page (launch.window, host memory,
  *     volatile) into control.relay, and stores the limit to stat.seen_limit if it changed. If the window excludes
  *     this worker's position: leave early.
  *  3. fetch n block-tasks: i = atom.add(control.next, n). i >= total: leave. n aims at fetch_ns of work by measured time
- *     of the last fetch, at most launch.fetch_max, at most half of an even share of what is left, at least 1.
+ *     of the last fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the
+ *     last n, at least 1.
  *  4. run the body for i .. min(i + n, total) - 1, then 2.
  *  5. leave: clear the bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
  *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
