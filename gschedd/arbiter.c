@@ -244,11 +244,17 @@ void device_settle(struct device *dev)
 		}
 	} while (again);
 
-	if (!dev->quotas_changed)
-		return;
-	dev->quotas_changed = false;
-	list_for_each_entry(core, &dev->core.clients, node)
-		page_leased(client_of(core));
+	if (dev->quotas_changed) {
+		dev->quotas_changed = false;
+		list_for_each_entry(core, &dev->core.clients, node)
+			page_leased(client_of(core));
+	}
+#ifdef __SANITIZE_ADDRESS__	/* test builds */
+	if (gsc_check(&dev->core)) {
+		say(LOG_ERROR, "the core's invariant %d does not hold", gsc_check(&dev->core));
+		abort();
+	}
+#endif
 }
 
 static void timer_ready(struct source *src, uint32_t events)

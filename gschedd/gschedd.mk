@@ -23,11 +23,11 @@ $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgsched.so
 	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
-GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter groups rewrite lifecycle ctl)
+GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter groups rewrite lifecycle fuzz ctl)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 
-$(addprefix $(B)/selftests/gschedd/,proto arbiter groups rewrite lifecycle): \
+$(addprefix $(B)/selftests/gschedd/,proto arbiter groups rewrite lifecycle fuzz): \
 $(B)/selftests/gschedd/%: $(B)/obj/selftests/gschedd/%.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
