@@ -31,7 +31,7 @@ static const char not_first[] =
 	"setp.ne.u32 %#p0, %#r0, 0;\n";
 
 static const char start[] =
-	"@%#p0 bra $#wait;\n"
+	"@%#p0 bra $#next;\n"
 	/* the lowest free place of this SM */
 	"ld.param.u64 %#d0, [#launch];\n"
 	"ld.param.u64 %#d1, [#launch+16];\n"
@@ -78,7 +78,9 @@ static const char start[] =
 	"mov.u64 %#d4, 0;\n"
 	"st.shared.v2.u64 [#task+32], {%#d3, %#d4};\n"
 	"st.shared.v2.u64 [#task+48], {%#d4, %#d4};\n"
-	"st.shared.v2.u32 [#task+72], {%#r0, %#r0};\n"
+	/* one left, and it is done: so the loop has a single way in */
+	"mov.u32 %#r1, 1;\n"
+	"st.shared.v2.u32 [#task+72], {%#r1, %#r0};\n"
 	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
 
 static const char schedule[] =
@@ -212,22 +214,29 @@ static const char ids[] =
 	"mov.u32 %#r0, -1;\n"
 	"st.shared.u32 [#task], %#r0;\n";
 
-/* A warp may be split since the last body; instructions of whole warps need it in one piece */
+/*
+ * A warp may come in pieces: out of the body, or because thread 0 was away. Aligned barriers need it whole, and so do
+ * instructions of whole warps at the start of the body.
+ */
 static const char wait[] =
 	"$#wait:\n"
-	"bar.sync %d;\n"
 	"bar.warp.sync -1;\n"
+	"bar.sync %d;\n"
 	"ld.shared.u32 %%#r0, [#task];\n"
 	"setp.eq.u32 %%#p0, %%#r0, -1;\n"
 	"@%%#p0 bra $#leave;\n";
 
-static const char end_barrier[] = "bar.sync %d;\n";
+static const char end_barrier[] =
+	"bar.warp.sync -1;\n"
+	"bar.sync %d;\n";
 
 static const char end_rounds[] =
 	"$#round:\n"
 	"setp.ne.u32 %#p0, 0, 0;\n"
 	"barrier.red.or.pred %#p1, 0, %#p0;\n"
 	"@%#p1 bra $#round;\n";
+
+static const char again[] = "bra.uni $#next;\n";
 
 static const char next[] =
 	"@%#p0 bra $#wait;\n"
@@ -292,6 +301,9 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, bool early, bo
 	gsr_insert(p, f, body, declarations);
 	n += gsr_insert(p, f, body, not_first);
 	n += gsr_insert(p, f, body, start);
+	n += gsr_insert(p, f, body, "$#next:\n");
+	n += gsr_insert(p, f, body, not_first);
+	n += gsr_insert(p, f, body, next);
 	n += gsr_insert(p, f, body, schedule);
 	n += gsr_insert(p, f, body, fetch);
 	n += gsr_insert(p, f, body, ids);
@@ -301,8 +313,7 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, bool early, bo
 	if (cp_async)
 		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
 	n += gsr_insert(p, f, NULL, early ? end_rounds : gsr_sprintf(p->arena, end_barrier, id));
-	n += gsr_insert(p, f, NULL, not_first);
-	n += gsr_insert(p, f, NULL, next);
+	n += gsr_insert(p, f, NULL, again);
 	n += gsr_insert(p, f, NULL, "$#leave:\n");
 	n += gsr_insert(p, f, NULL, not_first);
 	n += gsr_insert(p, f, NULL, leave);
