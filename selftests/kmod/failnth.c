@@ -26,6 +26,8 @@ FIXTURE_SETUP(failnth)
 	put("N", "/sys/kernel/debug/failslab/ignore-gfp-wait");
 	put("N", "/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait");
 	put("0", "/sys/kernel/debug/fail_page_alloc/min-order");
+	put("0", "/sys/kernel/debug/failslab/verbose");
+	put("0", "/sys/kernel/debug/fail_page_alloc/verbose");
 	self->admin = test_device();
 	ASSERT_GE(self->admin, 0);
 }
@@ -72,6 +74,13 @@ static int op_open_attach(void)
 	return ret;
 }
 
+/* To unmap takes memory, too */
+static void unmap(void *at, size_t size)
+{
+	while (at != MAP_FAILED && munmap(at, size) && errno == ENOMEM)
+		;
+}
+
 static int op_map(void)
 {
 	struct gsched_attach req;
@@ -87,10 +96,8 @@ static int op_map(void)
 		cl = (void *)map_cl(fd, &req);
 		if (cl == MAP_FAILED)
 			ret = -errno;
-		else
-			munmap(cl, req.cl_size);
-		if (arb != MAP_FAILED)
-			munmap(arb, req.arb_size);
+		unmap(cl, req.cl_size);
+		unmap(arb, req.arb_size);
 	}
 	close(fd);
 	return ret;
