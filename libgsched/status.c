@@ -3,7 +3,7 @@
  * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
  * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy",
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}}],
- *   "clients": [{"pid", "comm", "group", "managed": {"block", "slice", "launch"}, "unmanaged", "wings", "why",
+ *   "clients": [{"pid", "comm", "group", "lease", "managed": {"block", "slice", "launch"}, "unmanaged", "wings", "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns"}]}]}]}
  * A file that is not there leaves its key out: older modules have fewer.
  */
@@ -42,6 +42,38 @@ static void add_text(cJSON *to, const char *key, int dir, const char *name)
 
 	if (read_text(dir, name, buf, sizeof(buf)))
 		cJSON_AddStringToObject(to, key, buf);
+}
+
+/* "[auto] spatial": the setting and what is in force; "hpf [other]": the choice among several */
+static void add_choice(cJSON *to, const char *key, int dir, const char *name)
+{
+	char buf[256], *open, *close, *last;
+
+	if (!read_text(dir, name, buf, sizeof(buf)))
+		return;
+	open = strchr(buf, '[');
+	close = open ? strchr(open, ']') : NULL;
+	last = strrchr(buf, ' ');
+	if (!strcmp(key, "mode") && last) {
+		cJSON_AddStringToObject(to, key, last + 1);
+	} else if (close) {
+		*close = 0;
+		cJSON_AddStringToObject(to, key, open + 1);
+	} else {
+		cJSON_AddStringToObject(to, key, buf);
+	}
+}
+
+static void add_pids(cJSON *to, int dir)
+{
+	char buf[65536], *line, *save = NULL;
+	cJSON *pids;
+
+	if (!read_text(dir, "procs", buf, sizeof(buf)))
+		return;
+	pids = cJSON_AddArrayToObject(to, "procs");
+	for (line = strtok_r(buf, "\n ", &save); line && pids; line = strtok_r(NULL, "\n ", &save))
+		cJSON_AddItemToArray(pids, cJSON_CreateNumber(strtod(line, NULL)));
 }
 
 static void add_number(cJSON *to, const char *key, int dir, const char *name)
@@ -145,7 +177,7 @@ static int open_dir(int at, const char *name)
 static void add_groups(cJSON *groups, int dir, const char *path, unsigned int depth)
 {
 	static const char *const texts[] = {
-		"capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "cgroup", "procs", "capsm.current",
+		"capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "cgroup", "capsm.current",
 	};
 	cJSON *group = cJSON_CreateObject();
 	char **names, **p, below[PATH_MAX];
@@ -157,6 +189,7 @@ static void add_groups(cJSON *groups, int dir, const char *path, unsigned int de
 	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		add_text(group, texts[i], dir, texts[i]);
 	add_stat(group, "gpu.stat", dir, "gpu.stat");
+	add_pids(group, dir);
 	cJSON_AddItemToArray(groups, group);
 	if (depth > 32)
 		return;
@@ -204,7 +237,10 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 		return;
 	cJSON_AddNumberToObject(client, "pid", strtod(pid, NULL));
 	add_text(client, "comm", dir, "comm");
-	add_text(client, "group", dir, "group");
+	/* the root group is "" everywhere but in the module's own files */
+	if (read_text(dir, "group", buf, sizeof(buf)))
+		cJSON_AddStringToObject(client, "group", strcmp(buf, "/") ? buf : "");
+	add_text(client, "lease", dir, "lease");
 	managed = cJSON_AddObjectToObject(client, "managed");
 	if (managed && read_text(dir, "managed", buf, sizeof(buf)))
 		add_flat(managed, buf);
@@ -230,8 +266,8 @@ static void add_device(cJSON *devices, int config, const char *sysfs, const char
 	if (dir >= 0) {
 		add_text(device, "uuid", dir, "uuid");
 		add_number(device, "sms", dir, "sms");
-		add_text(device, "mode", dir, "mode");
-		add_text(device, "policy", dir, "policy");
+		add_choice(device, "mode", dir, "mode");
+		add_choice(device, "policy", dir, "policy");
 	}
 	groups = cJSON_AddArrayToObject(device, "groups");
 	fd = open_dir(config, name);

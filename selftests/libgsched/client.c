@@ -249,7 +249,10 @@ static void files(void)
 	put(config, "gpu0/batch/gpu.stat", "usage 5\ntasks 2\n");
 	put(config, "gpu0/batch/inner/capsm.max", "2\n");
 	put(sysfs, "gpu0/sms", "132\n");
-	put(sysfs, "gpu0/mode", "spatial\n");
+	put(config, "gpu0/procs", "12\n13\n");
+	put(sysfs, "gpu0/mode", "[auto] spatial\n");
+	put(sysfs, "gpu0/policy", "fifo [hpf]\n");
+	put(sysfs, "gpu0/tasks/77/group", "/\n");
 	put(sysfs, "gpu0/tasks/77/comm", "prog\n");
 	put(sysfs, "gpu0/tasks/77/managed", "block 3\nslice 0\nlaunch 1\n");
 	put(sysfs, "gpu0/tasks/77/why", "a \"reason\"\n");
@@ -269,8 +272,9 @@ static void files(void)
 	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DEVICE, NULL, "", "mode", "temporal", NULL, 0), "sysfs: device");
 	text = gsched_files_status(config, sysfs);
 	ok(text && strstr(text, "\"backend\":\t\"module\"") && strstr(text, "\"path\":\t\"batch/inner\"") &&
-	   strstr(text, "\"sms\":\t132") && strstr(text, "\"usage\":\t5"), "status: groups");
-	ok(text && strstr(text, "\"pid\":\t77") && strstr(text, "\"block\":\t3") && strstr(text, "a \\\"reason\\\"") &&
+	   strstr(text, "\"mode\":\t\"spatial\"") && strstr(text, "\"policy\":\t\"hpf\"") &&
+	   strstr(text, "\"procs\":\t[12, 13]") && strstr(text, "\"sms\":\t132") && strstr(text, "\"usage\":\t5"), "status: groups");
+	ok(text && strstr(text, "\"pid\":\t77") && strstr(text, "\"group\":\t\"\"") && strstr(text, "\"block\":\t3") && strstr(text, "a \\\"reason\\\"") &&
 	   strstr(text, "\"limit\":\t4096"), "status: clients");
 	free(text);
 	text = gsched_files_status("/nonexistent", sysfs);

@@ -29,14 +29,15 @@ struct run {
 	int status;
 };
 
-/* @preload: under the interposer. The environment has the rest. */
+/* @preload: under the interposer. The environment has the rest. @what: app's steps, or a program with a path. */
 static void start(struct run *r, bool preload, char *const *what)
 {
 	char *argv[32] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx" }, path[512], cwd[400];
-	int pipes[2], n = 2;
+	int pipes[2], n = strchr(*what, '/') ? 0 : 2;
 
 	while (*what)
 		argv[n++] = *what++;
+	argv[n] = NULL;
 	if (pipe(pipes) || !getcwd(cwd, sizeof(cwd)))
 		abort();
 	*r = (struct run){ .out = pipes[0] };
@@ -264,6 +265,39 @@ static void refused(void)
 	fake_stop(&f);
 }
 
+static const char *checksum(const struct run *r)
+{
+	const char *at = strstr(r->text, "checksum");
+
+	return !r->status && at ? at : NULL;
+}
+
+/* A program of the runtime API. */
+static void runtime(void)
+{
+	static char *const what[] = {
+		BUILD "/programs/batch-rt", "--blocks", "256", "--threads", "64", "--iters", "300", "--kernels", "3", NULL,
+	};
+	struct run alone, r;
+	pthread_t thread;
+
+	if (access(what[0], X_OK) || access(BUILD "/vgpu/libcudart.so.13", R_OK)) {
+		skip("a program of the runtime API", "not built: no nvcc");
+		return;
+	}
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stirring = true;
+	pthread_create(&thread, NULL, stir, NULL);
+	run(true, what, &r);
+	stirring = false;
+	pthread_join(thread, NULL);
+	ok(checksum(&alone) && checksum(&r) && !strcmp(checksum(&alone), checksum(&r)),
+	   "a program of the runtime API: results as alone");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 3, "and its launches are of tier block");
+	fake_stop(&f);
+}
+
 static void drivers(void)
 {
 	static char *const what[] = { "plain", NULL };
@@ -297,6 +331,7 @@ int main(void)
 	evicted();
 	death();
 	refused();
+	runtime();
 	drivers();
 	return done();
 }
