@@ -170,6 +170,26 @@ int ctl_groups_each(struct ctl *ctl, struct gsched *g, int (*fn)(struct ctl *ctl
 	return rc;
 }
 
+/* The module arbitrates, gschedd rewrites: its part of the status comes from there, if it runs. */
+static void add_rewrites(struct ctl *ctl, cJSON *root)
+{
+	struct gsched_open_opts opts = ctl->open;
+	struct gsched *g;
+	cJSON *daemon = NULL;
+	char *raw;
+
+	opts.backend = GSCHED_BACKEND_DAEMON;
+	g = gsched_open(&opts);
+	raw = g ? gsched_status(g) : NULL;
+	if (raw)
+		daemon = cJSON_Parse(raw);
+	if (daemon)
+		cJSON_AddItemToObject(root, "rewrites", cJSON_DetachItemFromObjectCaseSensitive(daemon, "rewrites"));
+	cJSON_Delete(daemon);
+	free(raw);
+	gsched_close(g);
+}
+
 static int once(struct ctl *ctl, struct gsched *g, bool json)
 {
 	char *raw;
@@ -177,8 +197,13 @@ static int once(struct ctl *ctl, struct gsched *g, bool json)
 
 	if (!root)
 		return CTL_FAIL;
+	if (gsched_backend(g) == GSCHED_BACKEND_MODULE) {
+		add_rewrites(ctl, root);
+		free(raw);
+		raw = cJSON_PrintUnformatted(root);
+	}
 	if (json)
-		puts(raw);
+		puts(raw ? raw : "{}");
 	else
 		print_status(root, ctl->device);
 	cJSON_Delete(root);

@@ -40,3 +40,8 @@ $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
 $(B)/selftests/gschedd/ctl: selftests/gschedd/ctl.sh $(B)/bin/gschedctl $(B)/bin/gschedd
 	@mkdir -p $(@D)
 	install -m 755 $< $@
+
+BENCH += $(B)/selftests/gschedd/bench
+$(B)/selftests/gschedd/bench: $(B)/obj/selftests/gschedd/bench.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
