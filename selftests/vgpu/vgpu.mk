@@ -28,3 +28,9 @@ $(VGPU)/libcudart.so.13: $(call objs,$(VGPU_RT_SRCS)) selftests/vgpu/cudart.map
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,selftests/vgpu/cudart.map \
 		-o $@ $(filter %.o,$^) -ldl -lpthread
+
+$(B)/test/vgpu-sched: $(call objs,$(addprefix selftests/vgpu/,test-sched.c sched.c shm.c))
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
+TESTS += $(B)/test/vgpu-sched
+FAST_TESTS += $(B)/test/vgpu-sched
