@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -162,6 +163,7 @@ static pid_t spawn(const char *option, va_list ap)
 	if (pid < 0)
 		die("fork");
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* a test that crashes leaves nothing behind */
 		dup2(2, 1);	/* TAP is ours */
 		execv(program(), (char **)argv);
 		_exit(127);
