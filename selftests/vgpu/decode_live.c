@@ -107,15 +107,37 @@ struct back {
 	unsigned int from, to;
 };
 
-static const struct gsr_stmt *label_stmt(const struct gsr_function *fn, const char *name, unsigned int *at)
+struct label {
+	const char *name;
+	unsigned int at;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t)((const struct label *)a)->name, y = (uintptr_t)((const struct label *)b)->name;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Labels sorted by name, for the search of loops; two of one name in different scopes are as good as one */
+static struct label *label_list(const struct gsr_function *fn, size_t *n)
 {
 	const struct gsr_stmt *s;
+	struct label *list;
+	unsigned int at = 0;
 
-	*at = 0;
-	for (s = fn->first; s; s = s->next, ++*at)
-		if (s->kind == GSR_STMT_LABEL && s->label == name)
-			return s;
-	return NULL;
+	*n = 0;
+	for (s = fn->first; s; s = s->next)
+		*n += s->kind == GSR_STMT_LABEL;
+	list = calloc(*n + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	*n = 0;
+	for (s = fn->first; s; s = s->next, at++)
+		if (s->kind == GSR_STMT_LABEL)
+			list[(*n)++] = (struct label){ s->label, at };
+	qsort(list, *n, sizeof(*list), by_name);
+	return list;
 }
 
 static void declare(struct live *l, const struct gsr_var *v)
@@ -133,9 +155,11 @@ unsigned int kernel_regs(const struct gsr_function *fn)
 {
 	struct live l = { 0 };
 	struct back *backs = NULL;
-	unsigned int at = 0, to, n_stmts = 0, most = 0, now = 0, i;
-	size_t n_backs = 0, room = 0, k;
+	unsigned int at = 0, n_stmts = 0, most = 0, now = 0, i;
+	size_t n_backs = 0, room = 0, n_labels, k;
+	struct label *labels = label_list(fn, &n_labels);
 	const struct gsr_stmt *s;
+	const struct label *to;
 	int *delta = NULL;
 	bool changed = true;
 
@@ -147,7 +171,10 @@ unsigned int kernel_regs(const struct gsr_function *fn)
 		mention(&l, s->insn->guard, at);
 		for (i = 0; i < s->insn->n_opnds; i++)
 			operand(&l, &s->insn->opnds[i], at);
-		if (s->insn->op != GSR_OP_BRA || s->insn->n_opnds != 1 || !label_stmt(fn, s->insn->opnds[0].name, &to) || to > at)
+		if (s->insn->op != GSR_OP_BRA || s->insn->n_opnds != 1 || !labels)
+			continue;
+		to = bsearch(&(struct label){ s->insn->opnds[0].name, 0 }, labels, n_labels, sizeof(*labels), by_name);
+		if (!to || to->at > at)
 			continue;
 		if (n_backs == room) {
 			struct back *b = realloc(backs, (room ? room * 2 : 16) * sizeof(*b));
@@ -157,11 +184,11 @@ unsigned int kernel_regs(const struct gsr_function *fn)
 			backs = b;
 			room = room ? room * 2 : 16;
 		}
-		backs[n_backs++] = (struct back){ at, to };
+		backs[n_backs++] = (struct back){ at, to->at };
 	}
 	n_stmts = at;
-	/* what is set before a loop and read in it is live through all of it */
-	for (unsigned int round = 0; changed && round < 8; round++) {
+	/* what is set before a loop and read in it is live through all of it; not looked into where it would take long */
+	for (unsigned int round = 0; changed && round < 8 && l.n * n_backs < 10000000; round++) {
 		changed = false;
 		for (k = 0; k < l.n; k++)
 			for (size_t b = 0; b < n_backs; b++)
@@ -186,6 +213,7 @@ out:
 	free(l.ranges);
 	free(l.hash);
 	free(backs);
+	free(labels);
 	free(delta);
 	/* addresses and the stack pointer take a few beyond what PTX names */
 	return most + 4;

@@ -4,7 +4,7 @@ VGPU_EXEC_SRCS := $(addprefix selftests/vgpu/,alu_bits.c alu_cmp.c alu_cvt.c alu
 	decode_kernel.c decode_live.c decode_mods.c decode_opnd.c decode_var.c exec.c exec_call.c exec_mem.c exec_sync.c)
 VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
-VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu rewrite)
+VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-fuzz rewrite)
 TESTS += $(VGPU_EXEC_TESTS)
 FAST_TESTS += $(VGPU_EXEC_TESTS)
 VGPU_EXEC_LINK = @mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
@@ -13,6 +13,10 @@ $(B)/test/vgpu-exec: $(call objs,selftests/vgpu/test-exec.c $(VGPU_EXEC_SRCS)) $
 	$(VGPU_EXEC_LINK)
 
 $(B)/test/vgpu-exec-alu: $(call objs,selftests/vgpu/test-exec-alu.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
+	$(VGPU_EXEC_LINK)
+
+# Mangled PTX; what it is worth it shows with SAN=address,undefined
+$(B)/test/vgpu-exec-fuzz: $(call objs,selftests/vgpu/test-exec-fuzz.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 
 $(B)/bench/vgpu-exec: $(call objs,selftests/vgpu/test-exec-bench.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
