@@ -40,12 +40,14 @@ static const struct symbol *find(const char *name, int version, bool *known)
 	for (size_t i = 0; i < sizeof(simulated) / sizeof(simulated[0]); i++) {
 		const struct symbol *s = &simulated[i];
 
-		if (strcmp(s->name, name) && strcmp(s->symbol, name))
-			continue;
-		*known = true;
-		if (s->since <= version || !strcmp(s->symbol, name))
-			if (!best || !strcmp(s->name, name))
+		if (!strcmp(s->name, name)) {
+			*known = true;
+			if (s->since <= version)
 				best = s;
+		} else if (!strcmp(s->symbol, name)) {	/* "cuMemAlloc_v2": that one, whatever the version */
+			*known = true;
+			best = s;
+		}
 	}
 	for (size_t i = 0; !best && i < sizeof(unsimulated) / sizeof(unsimulated[0]); i++)
 		if (!strcmp(unsimulated[i].name, name))

@@ -34,3 +34,9 @@ $(B)/test/vgpu-sched: $(call objs,$(addprefix selftests/vgpu/,test-sched.c sched
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
 TESTS += $(B)/test/vgpu-sched
 FAST_TESTS += $(B)/test/vgpu-sched
+
+$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-streams.c test-api-process.c)) $(VGPU)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
+TESTS += $(B)/test/vgpu-api
+FAST_TESTS += $(B)/test/vgpu-api

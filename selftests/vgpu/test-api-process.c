@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The driver API of vgpu: several processes on one device, and what becomes of the others when one fails or dies */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test-api.h"
+
+static const char *program;
+
+/* This program again, in a role; says a line once it has done its part, which is read here. stderr goes to @err if given */
+static pid_t start(const char *role, int *out)
+{
+	int fd[2];
+	pid_t pid;
+
+	fflush(stdout);
+	if (pipe(fd))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		dup2(fd[1], 1);
+		dup2(fd[1], 2);
+		close(fd[0]);
+		close(fd[1]);
+		execl(program, "test-api", role, NULL);
+		_exit(127);
+	}
+	close(fd[1]);
+	*out = fd[0];
+	return pid;
+}
+
+static bool read_until(int fd, const char *word, char *text, size_t size)
+{
+	size_t n = 0;
+	ssize_t got;
+
+	text[0] = '\0';
+	while (!strstr(text, word) && n < size - 1 && (got = read(fd, text + n, size - 1 - n)) > 0) {
+		n += (size_t)got;
+		text[n] = '\0';
+	}
+	return strstr(text, word);
+}
+
+/* Fills the device with blocks that never end, and waits to be killed */
+static int hog(void)
+{
+	if (!prepare() || spin(NULL, 0, 1, 512))
+		return 1;
+	/* a word that is written behind the launch: both are at the device */
+	printf("ready\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static int wild(void)
+{
+	CUdeviceptr p;
+	bool good;
+
+	if (!prepare() || run(k_wild, 1, 32, NULL, NULL))
+		return 1;
+	good = cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS && cuMemAlloc(&p, 4) == CUDA_ERROR_ILLEGAL_ADDRESS &&
+	       cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS && run(k_wild, 1, 32, NULL, NULL) == CUDA_ERROR_ILLEGAL_ADDRESS;
+	printf("%s\n", good ? "as it should be" : "something else");
+	return 0;
+}
+
+static int write_readonly(void)
+{
+	char *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CUdeviceptr d = (CUdeviceptr)(uintptr_t)p;
+	uint32_t v = 1;
+
+	if (!prepare() || cuMemHostRegister(p, 4096, CU_MEMHOSTREGISTER_READ_ONLY) || run(k_set, 1, 1, NULL, (void *[]){ &d, &v }))
+		return 1;
+	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" : "something else");
+	return 0;
+}
+
+static int sum(void)
+{
+	CUdeviceptr d;
+	uint32_t v = 5, out[64] = { 0 };
+
+	if (!prepare() || cuMemAlloc(&d, sizeof(out)) || cuMemcpyHtoD(d, out, sizeof(out)))
+		return 1;
+	for (int i = 0; i < 50; i++)
+		if (run(k_add, 1, 64, NULL, (void *[]){ &d, &d, &v }))
+			return 1;
+	if (cuMemcpyDtoH(out, d, sizeof(out)))
+		return 1;
+	printf("%s\n", out[0] == 250 && out[63] == 250 ? "as it should be" : "something else");
+	return 0;
+}
+
+static int leave_running(void)
+{
+	if (!prepare() || spin(NULL, 0, 1, 512))
+		return 1;
+	printf("as it should be\n");
+	return 0;	/* with a kernel that never ends: exit has to end all the same */
+}
+
+int process_child(const char *role)
+{
+	if (!strcmp(role, "hog"))
+		return hog();
+	if (!strcmp(role, "wild"))
+		return wild();
+	if (!strcmp(role, "read-only"))
+		return write_readonly();
+	if (!strcmp(role, "sum"))
+		return sum();
+	if (!strcmp(role, "leave"))
+		return leave_running();
+	return 2;
+}
+
+static bool child_says(const char *role, const char *words, char *text, size_t size)
+{
+	int fd, status;
+	pid_t pid = start(role, &fd);
+	bool good = pid > 0 && read_until(fd, words, text, size);
+
+	close(fd);
+	waitpid(pid, &status, 0);
+	if (!good)
+		printf("# %s\n", text);
+	return good && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool side_by_side(void)
+{
+	char text[512];
+
+	/* our kernel stays resident while the other process's come and go */
+	memset((void *)host, 0, 4096);
+	OK(spin(NULL, 0, 1, 32));
+	CHECK(child_says("sum", "as it should be", text, sizeof(text)));
+	IS(NOT_READY, cuStreamQuery(NULL));
+	host[0] = 1;
+	OK(cuCtxSynchronize());
+	return true;
+}
+
+static bool killed(void)
+{
+	char text[512];
+	int fd;
+	pid_t pid;
+
+	memset((void *)host, 0, 4096);
+	pid = start("hog", &fd);
+	CHECK(pid > 0 && read_until(fd, "ready", text, sizeof(text)));
+	usleep(100000);	/* let its engine have the place; if it has not, this test is easier, not wrong */
+	OK(stamp(NULL, 1, 2, 512));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(fd);
+	OK(cuCtxSynchronize());
+	CHECK(host[1] == 1);
+	return true;
+}
+
+static bool faulting(void)
+{
+	char text[1024];
+
+	CHECK(child_says("wild", "as it should be", text, sizeof(text)));
+	CHECK(strstr(text, "wild") && strstr(text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+	memset((void *)host, 0, 4096);
+	OK(stamp(NULL, 1, 2, 512));
+	OK(cuCtxSynchronize());
+	CHECK(host[1] == 1);
+	return true;
+}
+
+static bool read_only(void)
+{
+	char text[1024];
+
+	return child_says("read-only", "as it should be", text, sizeof(text));
+}
+
+static bool leaving(void)
+{
+	char text[512];
+
+	CHECK(child_says("leave", "as it should be", text, sizeof(text)));
+	memset((void *)host, 0, 4096);
+	OK(stamp(NULL, 1, 2, 512));
+	OK(cuCtxSynchronize());
+	return true;
+}
+
+/* Another device, without MPS: two processes that each fill it both go on, and neither has to end for it */
+static bool time_slices(void)
+{
+	char name[64], text[512];
+	int fd;
+	pid_t pid;
+	bool good;
+
+	snprintf(name, sizeof(name), "vgpu-test-slices-%d", (int)getpid());
+	setenv("VGPU_NAME", name, 1);
+	setenv("VGPU_MPS", "0", 1);
+	setenv("VGPU_TIMESLICE_US", "1000", 1);
+	pid = start("hog", &fd);
+	CHECK(pid > 0 && read_until(fd, "ready", text, sizeof(text)));
+	good = child_says("sum", "as it should be", text, sizeof(text));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(fd);
+	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-slices-%d", (int)getpid());
+	unlink(name);
+	return good;
+}
+
+void process_tests(const char *self)
+{
+	program = self;
+	tap_ok(side_by_side(), "two processes share the device");
+	tap_ok(killed(), "a killed process's places are given back");
+	tap_ok(faulting(), "a kernel's fault stays with its process, is told, and sticks");
+	tap_ok(read_only(), "a kernel cannot write to memory registered read-only");
+	tap_ok(leaving(), "a process can exit while its kernel runs");
+	tap_ok(time_slices(), "without MPS a process gets its turn while another fills the device");
+}
