@@ -21,6 +21,8 @@ endif
 CPPFLAGS += $(INC) -D_GNU_SOURCE
 CFLAGS += $(CSTD) $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(SANFLAGS)
 LDFLAGS += $(SANFLAGS)
+# Libraries of other projects lie beside ours in a built tree, so that it runs where they are not installed
+LDFLAGS += -Wl,-rpath,'$$ORIGIN/../lib/bundle:$$ORIGIN/../bundle:$$ORIGIN/bundle'
 
 LIBS :=
 PROGS :=
@@ -41,7 +43,12 @@ include selftests/selftests.mk
 include kmod/kmod.mk
 
 .PHONY: all check check-fast lint bench bench-gpu deps install clean
-all: $(LIBS) $(PROGS)
+all: $(LIBS) $(PROGS) $(B)/lib/bundle/.copied
+
+$(B)/lib/bundle/.copied: $(B)/bin/gschedd $(B)/bin/gsrewrite $(B)/lib/libgsched.so
+	@mkdir -p $(@D)
+	ldd $^ | awk '/lib(cjson|md|lz4|zstd)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
+	touch $@
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
