@@ -263,7 +263,7 @@ static bool wants_twin(struct gi_client *c, const struct gi_launch *l, struct gi
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
 		return false;
-	if (!gi_twin_wait(fn))
+	if (!gi_twin_wait(fn) || (fn->warp_rows && l->block[0] % 32))
 		return false;
 	*m = gi_twin_m(fn, shape);
 	return *m > 0;
@@ -383,7 +383,16 @@ CUresult gi_launch(const struct gi_launch *l)
 	s->launched = twin ? workers_for(c, s) : 0;
 	announce(&c->cl->slot[slot], s);
 	lease = gi_load(&c->arb->header.lease);
-	if (lease != GSCHED_LEASE_FREE && lease != GSCHED_LEASE_NOTIFY) {
+	if (lease == GSCHED_LEASE_NOTIFY) {
+		struct gsched_task task;
+
+		/* told before the launch: the eviction goes on while the driver is at it */
+		to_task(&task, s, slot);
+		if (gsched_submit_async(c->g, &task))
+			gi_client_gone(c, "the arbiter is gone");
+		else
+			s->submitted = true;
+	} else if (lease != GSCHED_LEASE_FREE) {
 		if (!submit(c, s, slot)) {
 			unclaim(c, slot, s->seq);
 			return unmanaged(l, cx);
@@ -413,14 +422,6 @@ CUresult gi_launch(const struct gi_launch *l)
 	__atomic_fetch_add(&c->cl->header.managed[s->tier], 1, __ATOMIC_RELAXED);
 	if (shape)
 		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
-	if (lease == GSCHED_LEASE_NOTIFY) {
-		struct gsched_task task;
-
-		to_task(&task, s, slot);
-		if (gsched_submit_async(c->g, &task))
-			gi_client_gone(c, "the arbiter is gone");
-		s->submitted = true;
-	}
 	atomic_fetch_or(&c->running, 1ull << slot);
 	if (atomic_load(&c->idle))
 		gi_agent_wake(c);

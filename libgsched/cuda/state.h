@@ -22,7 +22,7 @@
 
 #define GI_WING_STREAMS		16
 #define GI_LONG_NS		200000	/* shorter kernels are not worth preempting */
-#define GI_POLL_NS		5000
+#define GI_POLL_NS		2000
 #define GI_FETCH_NS		10000
 #define GI_FETCH_MAX		256
 
@@ -98,6 +98,7 @@ struct gi_func {
 	const struct gi_param *params;
 	unsigned int n_params;
 	size_t param_size, launch_offset;
+	bool warp_rows;			/* the twin needs a block whose x is a multiple of 32 */
 	_Atomic bool waited;		/* a launch has waited for the twin once */
 	bool opaque;
 	_Atomic(struct gi_shape *) shapes;
@@ -236,6 +237,7 @@ int gi_agent_start(struct gi_client *c);
 void gi_agent_wake(struct gi_client *c);
 bool gi_agent_reap(struct gi_client *c);		/* finish what is over; false: another thread is at it */
 bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns);
+void gi_quiesce(struct gi_client *c);			/* no preemptible task is in flight, if that can be had */
 unsigned int gi_places(uint64_t window, unsigned int sms, unsigned int m);
 
 #endif /* GI_STATE_H */

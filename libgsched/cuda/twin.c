@@ -291,6 +291,7 @@ static void resolve(struct gi_func *fn)
 		fn->n_params = k->params;
 		fn->param_size = k->param_size;
 		fn->launch_offset = k->launch_offset;
+		fn->warp_rows = k->warp_rows;
 		gi_debug("%s: twin loaded", name);
 	}
 	atomic_store(&fn->twin_state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
