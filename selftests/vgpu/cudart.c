@@ -327,20 +327,9 @@ cudaError_t rt_variable(const void *host, CUdeviceptr *ptr, size_t *size)
 	return rt_error(r);
 }
 
-void rt_unload(void)
+void rt_forget_context(void)
 {
 	pthread_mutex_lock(&lock);
-	for (struct fat *f = fats; f; f = f->next) {
-		if (f->library)
-			rt_driver[0].p_cuLibraryUnload(f->library);
-		f->library = NULL;
-		f->loaded = false;
-	}
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct symbol *s = symbols[i]; s; s = s->next) {
-			s->kernel = NULL;
-			s->ptr = 0;
-		}
 	primary = NULL;
 	pthread_mutex_unlock(&lock);
 }

@@ -243,7 +243,7 @@ cudaError_t rt_error(CUresult r);	/* remembers it for cudaGetLastError */
 cudaError_t rt_fail(cudaError_t e);
 cudaError_t rt_kernel(const void *host, CUkernel *kernel);
 cudaError_t rt_variable(const void *host, CUdeviceptr *ptr, size_t *size);
-void rt_unload(void);			/* before the context goes */
+void rt_forget_context(void);		/* it is reset. Libraries outlive it: programs keep kernel handles */
 
 /* Call the driver once there is a context */
 #define RT_CALL(own, name, ...) \

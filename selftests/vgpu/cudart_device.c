@@ -81,7 +81,7 @@ RT_FN(cudaDeviceReset, (void))
 
 	if (e)
 		return e;
-	rt_unload();
+	rt_forget_context();
 	rt_driver[0].p_cuCtxSetCurrent(NULL);
 	return rt_error(rt_driver[0].p_cuDevicePrimaryCtxReset(0));
 }

@@ -40,3 +40,16 @@ $(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
+
+$(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
+	@mkdir -p $(@D)
+	cp $< $@
+TESTS += $(B)/test/vgpu-rt
+FAST_TESTS += $(B)/test/vgpu-rt
+
+ifneq ($(shell command -v nvcc 2>/dev/null),)
+$(B)/test/vgpu-rt: $(B)/test/vgpu-rt-program
+$(B)/test/vgpu-rt-program: selftests/vgpu/test-rt.cu
+	@mkdir -p $(@D)
+	nvcc -cudart shared -arch=sm_90 -o $@ $<
+endif
