@@ -257,6 +257,40 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 	return ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
 }
 
+/*
+ * ---- memory: these calls wait for the device, and may do so with the context's lock held, which would keep the agent
+ * from launching the wing that a running task needs to end. So its end is waited for out here.
+ */
+
+static void settle(void)
+{
+	struct gi_ctx *cx = gi_current();
+
+	if (cx && cx->client)
+		gi_quiesce(cx->client);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr ptr)
+{
+	GI_ENTER();
+	settle();
+	return gi_real.cuMemFree_v2(ptr);
+}
+
+CUresult cuMemFreeHost(void *ptr)
+{
+	GI_ENTER();
+	settle();
+	return gi_real.cuMemFreeHost(ptr);
+}
+
+CUresult cuMemHostUnregister(void *ptr)
+{
+	GI_ENTER();
+	settle();
+	return gi_real.cuMemHostUnregister(ptr);
+}
+
 /* ---- contexts ---- */
 
 CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)

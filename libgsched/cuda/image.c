@@ -14,7 +14,7 @@
 #include "state.h"
 
 #define COPY_MAX	(64u << 20)
-#define DRAIN_NS	5000000000ull
+#define DRAIN_NS	60000000000ull
 
 static struct gi_image *images;		/* gi_lock */
 
@@ -134,6 +134,7 @@ static void untrack(void *handle)
 {
 	struct gi_image *image;
 	struct gi_ctx *cx;
+	bool over = true;
 
 	pthread_mutex_lock(&gi_lock);
 	image = gi_image_find(handle);
@@ -142,9 +143,10 @@ static void untrack(void *handle)
 		return;
 	cx = gi_current();
 	if (cx && cx->client)
-		gi_drain(cx->client, NULL, image, DRAIN_NS);
+		over = gi_drain(cx->client, NULL, image, DRAIN_NS);
 	pthread_mutex_lock(&gi_lock);
-	gi_twin_settle(image, NULL, !cx);
+	/* twins that still run stay loaded */
+	gi_twin_settle(image, NULL, !cx || !over);
 	drop(image);
 	pthread_mutex_unlock(&gi_lock);
 }
