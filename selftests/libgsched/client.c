@@ -250,7 +250,7 @@ static void files(void)
 	put(config, "gpu0/batch/inner/capsm.max", "2\n");
 	put(sysfs, "gpu0/sms", "132\n");
 	put(config, "gpu0/procs", "12\n13\n");
-	put(sysfs, "gpu0/mode", "[auto] spatial\n");
+	put(sysfs, "gpu0/mode", "spatial\n");
 	put(sysfs, "gpu0/policy", "fifo [hpf]\n");
 	put(sysfs, "gpu0/tasks/77/group", "/\n");
 	put(sysfs, "gpu0/tasks/77/comm", "prog\n");
@@ -270,6 +270,7 @@ static void files(void)
 	ok(gsched_files_admin(config, sysfs, GSCHED_ADMIN_SET, NULL, "nobody", "capsm.max", "8", NULL, 0) < 0 &&
 	   errno == ENOENT, "configfs: no such group");
 	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DEVICE, NULL, "", "mode", "temporal", NULL, 0), "sysfs: device");
+	put(sysfs, "gpu0/mode", "[auto] spatial\n");
 	text = gsched_files_status(config, sysfs);
 	ok(text && strstr(text, "\"backend\":\t\"module\"") && strstr(text, "\"path\":\t\"batch/inner\"") &&
 	   strstr(text, "\"mode\":\t\"spatial\"") && strstr(text, "\"policy\":\t\"hpf\"") &&
