@@ -87,8 +87,8 @@ static void start(void)
 	for (int own = 0; own < 2; own++) {
 		cuuint64_t flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
 
-#define X(name, symbol, twin) \
-		r = get(#name, (void **)&rt_driver[own].p_##name, CUDA_VERSION, flags, &status); \
+#define X(name, symbol) \
+		r = get(#name, (void **)&rt_driver[own].p_##name, RT_DRIVER_VERSION, flags, &status); \
 		if (r || !rt_driver[own].p_##name) { \
 			fprintf(stderr, "vgpu runtime: the driver has no %s\n", #name); \
 			return; \

@@ -176,61 +176,65 @@ struct cudaDeviceProp {
 	int reserved[56];
 };
 
-/* The driver's functions, by cuGetProcAddress: X(name, symbol that has the type, 1: differs by default stream) */
+/*
+ * The driver's functions, by cuGetProcAddress: X(name, symbol that has the type). Asked for as of CUDA 12.8: in 13.0 some
+ * names, cuCtxSynchronize for one, got a version with other parameters.
+ */
+#define RT_DRIVER_VERSION 12080
 #define RT_DRIVER(X) \
-	X(cuInit, cuInit, 0) X(cuDriverGetVersion, cuDriverGetVersion, 0) X(cuDeviceGetCount, cuDeviceGetCount, 0) \
-	X(cuDeviceGetName, cuDeviceGetName, 0) X(cuDeviceGetUuid, cuDeviceGetUuid_v2, 0) \
-	X(cuDeviceTotalMem, cuDeviceTotalMem_v2, 0) X(cuDeviceGetAttribute, cuDeviceGetAttribute, 0) \
-	X(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId, 0) X(cuDeviceGetByPCIBusId, cuDeviceGetByPCIBusId, 0) \
-	X(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer, 0) \
-	X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 0) X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, 0) \
-	X(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2, 0) \
-	X(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, 0) \
-	X(cuCtxGetCurrent, cuCtxGetCurrent, 0) X(cuCtxSetCurrent, cuCtxSetCurrent, 0) \
-	X(cuCtxSynchronize, cuCtxSynchronize, 0) X(cuCtxSetLimit, cuCtxSetLimit, 0) X(cuCtxGetLimit, cuCtxGetLimit, 0) \
-	X(cuCtxGetCacheConfig, cuCtxGetCacheConfig, 0) X(cuCtxSetCacheConfig, cuCtxSetCacheConfig, 0) \
-	X(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange, 0) \
-	X(cuLibraryLoadData, cuLibraryLoadData, 0) X(cuLibraryUnload, cuLibraryUnload, 0) \
-	X(cuLibraryGetKernel, cuLibraryGetKernel, 0) X(cuLibraryGetGlobal, cuLibraryGetGlobal, 0) \
-	X(cuLibraryGetManaged, cuLibraryGetManaged, 0) \
-	X(cuKernelGetAttribute, cuKernelGetAttribute, 0) X(cuKernelSetAttribute, cuKernelSetAttribute, 0) \
-	X(cuKernelSetCacheConfig, cuKernelSetCacheConfig, 0) X(cuKernelGetFunction, cuKernelGetFunction, 0) \
-	X(cuKernelGetName, cuKernelGetName, 0) X(cuKernelGetParamInfo, cuKernelGetParamInfo, 0) \
-	X(cuLaunchKernel, cuLaunchKernel, 1) X(cuLaunchKernelEx, cuLaunchKernelEx, 1) \
-	X(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 1) X(cuLaunchHostFunc, cuLaunchHostFunc, 1) \
-	X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 0) \
-	X(cuOccupancyAvailableDynamicSMemPerBlock, cuOccupancyAvailableDynamicSMemPerBlock, 0) \
-	X(cuMemGetInfo, cuMemGetInfo_v2, 0) X(cuMemAlloc, cuMemAlloc_v2, 0) X(cuMemAllocPitch, cuMemAllocPitch_v2, 0) \
-	X(cuMemFree, cuMemFree_v2, 0) X(cuMemHostAlloc, cuMemHostAlloc, 0) X(cuMemFreeHost, cuMemFreeHost, 0) \
-	X(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2, 0) X(cuMemHostGetFlags, cuMemHostGetFlags, 0) \
-	X(cuMemHostRegister, cuMemHostRegister_v2, 0) X(cuMemHostUnregister, cuMemHostUnregister, 0) \
-	X(cuMemAllocManaged, cuMemAllocManaged, 0) X(cuMemAdvise, cuMemAdvise_v2, 0) \
-	X(cuMemAllocAsync, cuMemAllocAsync, 1) X(cuMemFreeAsync, cuMemFreeAsync, 1) \
-	X(cuMemPrefetchAsync, cuMemPrefetchAsync_v2, 1) X(cuPointerGetAttributes, cuPointerGetAttributes, 0) \
-	X(cuMemcpy, cuMemcpy, 1) X(cuMemcpyAsync, cuMemcpyAsync, 1) \
-	X(cuMemcpyHtoD, cuMemcpyHtoD_v2, 1) X(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, 1) \
-	X(cuMemcpyDtoH, cuMemcpyDtoH_v2, 1) X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, 1) \
-	X(cuMemcpyDtoD, cuMemcpyDtoD_v2, 1) X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, 1) \
-	X(cuMemcpy2DUnaligned, cuMemcpy2DUnaligned_v2, 1) X(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, 1) \
-	X(cuMemcpy3D, cuMemcpy3D_v2, 1) X(cuMemcpy3DAsync, cuMemcpy3DAsync_v2, 1) \
-	X(cuMemsetD8, cuMemsetD8_v2, 1) X(cuMemsetD8Async, cuMemsetD8Async, 1) \
-	X(cuMemsetD2D8, cuMemsetD2D8_v2, 1) X(cuMemsetD2D8Async, cuMemsetD2D8Async, 1) \
-	X(cuStreamCreateWithPriority, cuStreamCreateWithPriority, 0) X(cuStreamDestroy, cuStreamDestroy_v2, 0) \
-	X(cuStreamGetPriority, cuStreamGetPriority, 1) X(cuStreamGetFlags, cuStreamGetFlags, 1) \
-	X(cuStreamGetId, cuStreamGetId, 1) X(cuStreamWaitEvent, cuStreamWaitEvent, 1) \
-	X(cuStreamAddCallback, cuStreamAddCallback, 1) X(cuStreamQuery, cuStreamQuery, 1) \
-	X(cuStreamSynchronize, cuStreamSynchronize, 1) X(cuStreamIsCapturing, cuStreamIsCapturing, 1) \
-	X(cuStreamAttachMemAsync, cuStreamAttachMemAsync, 1) X(cuStreamCopyAttributes, cuStreamCopyAttributes, 1) \
-	X(cuStreamGetAttribute, cuStreamGetAttribute, 1) X(cuStreamSetAttribute, cuStreamSetAttribute, 1) \
-	X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, 0) \
-	X(cuEventCreate, cuEventCreate, 0) X(cuEventRecord, cuEventRecord, 1) \
-	X(cuEventRecordWithFlags, cuEventRecordWithFlags, 1) X(cuEventQuery, cuEventQuery, 0) \
-	X(cuEventSynchronize, cuEventSynchronize, 0) X(cuEventDestroy, cuEventDestroy_v2, 0) \
-	X(cuEventElapsedTime, cuEventElapsedTime_v2, 0) X(cuProfilerStart, cuProfilerStart, 0) \
-	X(cuProfilerStop, cuProfilerStop, 0)
+	X(cuInit, cuInit) X(cuDriverGetVersion, cuDriverGetVersion) X(cuDeviceGetCount, cuDeviceGetCount) \
+	X(cuDeviceGetName, cuDeviceGetName) X(cuDeviceGetUuid, cuDeviceGetUuid_v2) \
+	X(cuDeviceTotalMem, cuDeviceTotalMem_v2) X(cuDeviceGetAttribute, cuDeviceGetAttribute) \
+	X(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId) X(cuDeviceGetByPCIBusId, cuDeviceGetByPCIBusId) \
+	X(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer) \
+	X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2) \
+	X(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2) \
+	X(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState) \
+	X(cuCtxGetCurrent, cuCtxGetCurrent) X(cuCtxSetCurrent, cuCtxSetCurrent) \
+	X(cuCtxSynchronize, cuCtxSynchronize) X(cuCtxSetLimit, cuCtxSetLimit) X(cuCtxGetLimit, cuCtxGetLimit) \
+	X(cuCtxGetCacheConfig, cuCtxGetCacheConfig) X(cuCtxSetCacheConfig, cuCtxSetCacheConfig) \
+	X(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange) \
+	X(cuLibraryLoadData, cuLibraryLoadData) X(cuLibraryUnload, cuLibraryUnload) \
+	X(cuLibraryGetKernel, cuLibraryGetKernel) X(cuLibraryGetGlobal, cuLibraryGetGlobal) \
+	X(cuLibraryGetManaged, cuLibraryGetManaged) \
+	X(cuKernelGetAttribute, cuKernelGetAttribute) X(cuKernelSetAttribute, cuKernelSetAttribute) \
+	X(cuKernelSetCacheConfig, cuKernelSetCacheConfig) X(cuKernelGetFunction, cuKernelGetFunction) \
+	X(cuKernelGetName, cuKernelGetName) X(cuKernelGetParamInfo, cuKernelGetParamInfo) \
+	X(cuLaunchKernel, cuLaunchKernel) X(cuLaunchKernelEx, cuLaunchKernelEx) \
+	X(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel) X(cuLaunchHostFunc, cuLaunchHostFunc) \
+	X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) \
+	X(cuOccupancyAvailableDynamicSMemPerBlock, cuOccupancyAvailableDynamicSMemPerBlock) \
+	X(cuMemGetInfo, cuMemGetInfo_v2) X(cuMemAlloc, cuMemAlloc_v2) X(cuMemAllocPitch, cuMemAllocPitch_v2) \
+	X(cuMemFree, cuMemFree_v2) X(cuMemHostAlloc, cuMemHostAlloc) X(cuMemFreeHost, cuMemFreeHost) \
+	X(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2) X(cuMemHostGetFlags, cuMemHostGetFlags) \
+	X(cuMemHostRegister, cuMemHostRegister_v2) X(cuMemHostUnregister, cuMemHostUnregister) \
+	X(cuMemAllocManaged, cuMemAllocManaged) X(cuMemAdvise, cuMemAdvise_v2) \
+	X(cuMemAllocAsync, cuMemAllocAsync) X(cuMemFreeAsync, cuMemFreeAsync) \
+	X(cuMemPrefetchAsync, cuMemPrefetchAsync_v2) X(cuPointerGetAttributes, cuPointerGetAttributes) \
+	X(cuMemcpy, cuMemcpy) X(cuMemcpyAsync, cuMemcpyAsync) \
+	X(cuMemcpyHtoD, cuMemcpyHtoD_v2) X(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2) \
+	X(cuMemcpyDtoH, cuMemcpyDtoH_v2) X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2) \
+	X(cuMemcpyDtoD, cuMemcpyDtoD_v2) X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2) \
+	X(cuMemcpy2DUnaligned, cuMemcpy2DUnaligned_v2) X(cuMemcpy2DAsync, cuMemcpy2DAsync_v2) \
+	X(cuMemcpy3D, cuMemcpy3D_v2) X(cuMemcpy3DAsync, cuMemcpy3DAsync_v2) \
+	X(cuMemsetD8, cuMemsetD8_v2) X(cuMemsetD8Async, cuMemsetD8Async) \
+	X(cuMemsetD2D8, cuMemsetD2D8_v2) X(cuMemsetD2D8Async, cuMemsetD2D8Async) \
+	X(cuStreamCreateWithPriority, cuStreamCreateWithPriority) X(cuStreamDestroy, cuStreamDestroy_v2) \
+	X(cuStreamGetPriority, cuStreamGetPriority) X(cuStreamGetFlags, cuStreamGetFlags) \
+	X(cuStreamGetId, cuStreamGetId) X(cuStreamWaitEvent, cuStreamWaitEvent) \
+	X(cuStreamAddCallback, cuStreamAddCallback) X(cuStreamQuery, cuStreamQuery) \
+	X(cuStreamSynchronize, cuStreamSynchronize) X(cuStreamIsCapturing, cuStreamIsCapturing) \
+	X(cuStreamAttachMemAsync, cuStreamAttachMemAsync) X(cuStreamCopyAttributes, cuStreamCopyAttributes) \
+	X(cuStreamGetAttribute, cuStreamGetAttribute) X(cuStreamSetAttribute, cuStreamSetAttribute) \
+	X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode) \
+	X(cuEventCreate, cuEventCreate) X(cuEventRecord, cuEventRecord) \
+	X(cuEventRecordWithFlags, cuEventRecordWithFlags) X(cuEventQuery, cuEventQuery) \
+	X(cuEventSynchronize, cuEventSynchronize) X(cuEventDestroy, cuEventDestroy_v2) \
+	X(cuEventElapsedTime, cuEventElapsedTime_v2) X(cuProfilerStart, cuProfilerStart) \
+	X(cuProfilerStop, cuProfilerStop)
 
 struct rt_driver {
-#define X(name, symbol, twin) __typeof__(symbol) *p_##name;
+#define X(name, symbol) __typeof__(symbol) *p_##name;
 	RT_DRIVER(X)
 #undef X
 };
