@@ -47,9 +47,16 @@ static bool read_until(int fd, const char *word, char *text, size_t size)
 /* Fills the device with blocks that never end, and waits to be killed */
 static int hog(void)
 {
-	if (!prepare() || spin(NULL, 0, 1, 512))
+	CUfunction hold;
+	CUdeviceptr started;
+
+	if (!prepare() || cuModuleGetFunction(&hold, module, "hold"))
 		return 1;
-	/* a word that is written behind the launch: both are at the device */
+	started = at(0);
+	if (run(hold, 1, 512, NULL, (void *[]){ &started }))
+		return 1;
+	while (!host[0])
+		usleep(100);
 	printf("ready\n");
 	fflush(stdout);
 	for (;;)
@@ -156,8 +163,8 @@ static bool killed(void)
 	memset((void *)host, 0, 4096);
 	pid = start("hog", &fd);
 	CHECK(pid > 0 && read_until(fd, "ready", text, sizeof(text)));
-	usleep(100000);	/* let its engine have the place; if it has not, this test is easier, not wrong */
 	OK(stamp(NULL, 1, 2, 512));
+	IS(NOT_READY, cuStreamQuery(NULL));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close(fd);

@@ -129,7 +129,7 @@ static bool modules(void)
 	IS(NOT_FOUND, cuModuleGetFunction(&f, module, "none"));
 	IS(INVALID_HANDLE, cuModuleGetFunction(&f, (CUmodule)&m, "spin"));
 	OK(cuModuleGetFunctionCount(&n, module));
-	CHECK(n == 7);
+	CHECK(n == 8);
 	OK(cuFuncGetName(&name, k_add));
 	CHECK(!strcmp(name, "add"));
 	OK(cuFuncGetModule(&m, k_add));

@@ -9,7 +9,7 @@
 #include "tap.h"
 
 /*
- * spin: every thread waits until *flag is not 0. stamp: *out = number of stamps before. set: *p = v. add: out[i] = in[i] + v.
+ * spin: every thread waits until *flag is not 0. hold: *started = 1, then for ever. stamp: *out = number of stamps before. set: *p = v. add: out[i] = in[i] + v.
  * wild: writes where no memory is. trap. big: 40 KiB of shared memory.
  */
 static const char kernels[] =
@@ -17,6 +17,8 @@ static const char kernels[] =
 	".visible .global .align 4 .u32 counter = 5;\n"
 	".visible .entry spin(.param .u64 flag)\n{\n.reg .pred %p; .reg .b32 %r<2>; .reg .b64 %rd<2>;\n"
 	"ld.param.u64 %rd1, [flag];\n$L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p, %r1, 0; @%p bra $L;\nret;\n}\n"
+	".visible .entry hold(.param .u64 started)\n{\n.reg .b32 %r<2>; .reg .b64 %rd<2>;\n"
+	"ld.param.u64 %rd1, [started]; mov.u32 %r1, 1; st.volatile.global.u32 [%rd1], %r1;\n$L: bra $L;\n}\n"
 	".visible .entry stamp(.param .u64 counter_, .param .u64 out)\n{\n.reg .pred %p; .reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
 	"mov.u32 %r1, %tid.x; setp.ne.u32 %p, %r1, 0; @%p bra $E;\n"
 	"ld.param.u64 %rd1, [counter_]; ld.param.u64 %rd2, [out];\n"
