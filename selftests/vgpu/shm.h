@@ -9,7 +9,13 @@
 
 #include "sched.h"
 
-/* From $VGPU_SMS and the others; false: *err says which one is wrong */
+/*
+ * The device's shape, from the environment of the first process on it:
+ *  VGPU_NAME name of the object; VGPU_SMS (8); VGPU_SM_THREADS (512), VGPU_SM_BLOCKS (16), VGPU_SM_SHARED_KB (100): of one SM;
+ *  VGPU_CARVEOUT (1): SMs keep their split of shared memory until they are empty; VGPU_MPS (1), 0: time slices of
+ *  VGPU_TIMESLICE_US (20000); VGPU_CC (90); VGPU_MEM_MB (2048).
+ * false: *err says which one is wrong.
+ */
 bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size);
 
 /* Map the device, making it if need be. NULL: *err. @name NULL: $VGPU_NAME, or a name of the user. */

@@ -144,7 +144,6 @@ void vg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* context.c */
 struct CUctx_st *vg_current(void);
 
-
 /* stream.c: the lock is held */
 CUresult vg_stream_get(CUstream handle, bool per_thread, struct CUctx_st *ctx, struct CUstream_st **out);
 struct CUstream_st *vg_stream_new(struct CUctx_st *ctx, unsigned int flags, int priority);
@@ -188,7 +187,6 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write);
 /* module.c */
 CUresult vg_function_get(const void *handle, struct CUfunc_st **out);
 void vg_modules_drop(struct CUctx_st *ctx);
-
 
 /* launch.c */
 struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads, size_t dynamic);
