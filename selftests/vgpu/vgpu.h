@@ -169,7 +169,7 @@ enum vg_mem { VG_MEM_DEVICE, VG_MEM_MANAGED, VG_MEM_HOST, VG_MEM_REGISTERED, VG_
 struct vg_region {
 	uint64_t base, size, id;
 	enum vg_mem kind;
-	bool readonly, pooled;
+	bool readonly;
 	unsigned int flags;
 	struct CUctx_st *ctx;
 	const void *owner;		/* goes with it: a context, a module */
