@@ -153,7 +153,19 @@ static void *deleter(void *arg)
 	return NULL;
 }
 
-TEST(everything_at_once)
+FIXTURE(hammer) {
+};
+
+FIXTURE_SETUP(hammer)
+{
+}
+
+FIXTURE_TEARDOWN(hammer)
+{
+}
+
+/* as long as GSCHED_TEST_SECONDS says, and some more under a kernel that checks everything */
+TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 {
 	static void *(*const body[])(void *) = { client, client, client, scribbler, scribbler, maker, writer, killer, deleter };
 	const char *limit = getenv("GSCHED_TEST_SECONDS");
