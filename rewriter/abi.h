@@ -20,7 +20,8 @@
  *  4. run the body for i .. min(i + n, total) - 1, then 2.
  *  5. leave: clear the bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
  *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
- *     A worker that left early adds 1 to stat.left (red on host memory) after everything else.
+ *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, again if the
+ *     sum has changed meanwhile.
  * The launcher zeroes the control block before a slot is used again, and only when stat.retired == seq and all its wings
  * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch.
  */
@@ -61,7 +62,8 @@ struct gsr_control {
 	uint64_t done;		/* block-tasks done, counted once a worker */
 	uint32_t gate;		/* seq when all are done: cuStreamWaitValue32 waits for it */
 	uint32_t started;
-	uint8_t pad2[112];
+	uint32_t left;		/* workers that left early */
+	uint8_t pad2[108];
 	uint32_t sm_slots[GSR_SMS_MAX];	/* places taken, by %smid */
 };
 
@@ -76,6 +78,7 @@ GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
 GSR_ASSERT(offsetof(struct gsr_control, next) == 128);
 GSR_ASSERT(offsetof(struct gsr_control, done) == 256);
 GSR_ASSERT(offsetof(struct gsr_control, gate) == 264);
+GSR_ASSERT(offsetof(struct gsr_control, left) == 272);
 GSR_ASSERT(offsetof(struct gsr_control, sm_slots) == 384);
 
 #endif /* GSR_ABI_H */

@@ -289,7 +289,20 @@ static const char leave[] =
 	"ld.shared.u32 %#r0, [#task+80];\n"
 	"setp.eq.u32 %#p1, %#r0, 0;\n"
 	"@%#p1 bra $#out;\n"
-	"red.relaxed.sys.global.add.u32 [%#d1+12], 1;\n"
+	/*
+	 * Counted in device memory: an atomic on host memory takes about 1 us, one after another. Who stores last may be
+	 * behind, so each looks again once its store is done.
+	 */
+	"mov.u32 %#r0, 1;\n"
+	"atom.relaxed.gpu.global.add.u32 %#r1, [%#d0+272], %#r0;\n"
+	"add.u32 %#r1, %#r1, 1;\n"
+	"$#tell:\n"
+	"st.relaxed.sys.global.u32 [%#d1+12], %#r1;\n"
+	"fence.sc.sys;\n"
+	"mov.u32 %#r0, %#r1;\n"
+	"ld.relaxed.gpu.global.u32 %#r1, [%#d0+272];\n"
+	"setp.ne.u32 %#p1, %#r1, %#r0;\n"
+	"@%#p1 bra $#tell;\n"
 	"$#out:\n"
 	"ret;\n";
 

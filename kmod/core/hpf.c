@@ -6,6 +6,8 @@
 #include "decide.h"
 
 #define HOLD_NS_MAX	20000000ULL
+#define EVICT_NS	20000ULL	/* from the store of a window until workers act on it, measured */
+#define HOLD_FRACTION	4
 
 static int compare(void *priv, const struct list_head *a, const struct list_head *b)
 {
@@ -36,8 +38,9 @@ static void order(struct gsc_device *dev, u64 now)
 }
 
 /*
- * Standing capacity, after SMGuard's standby: the next kernel of a more important client would have to wait for block-tasks
- * to end. Where these last longer than the kernel itself, its capacity is not lent out between two of its kernels.
+ * Standing capacity, after SMGuard's standby: the next kernel of a more important client would have to wait until block-tasks
+ * end. Where that is more than a fraction of the kernel's own time, its capacity is not lent out between two of its kernels:
+ * for short kernels that recur, evicting and growing each time costs the others more than the few SMs do.
  */
 static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 {
@@ -51,7 +54,7 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 		return 0;
 	list_for_each_entry(task, &dev->tasks, node) {
 		if (task->client != client && task->state == GSC_TASK_RUNNING && gsc_is_block(task) &&
-		    task->client->group->priority < client->group->priority && task->block_ns > time)
+		    task->client->group->priority < client->group->priority && task->block_ns + EVICT_NS > time / HOLD_FRACTION)
 			return min(2 * min(client->interval, (u64)HOLD_NS_MAX), (u64)HOLD_NS_MAX);
 	}
 	return 0;

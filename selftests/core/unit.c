@@ -489,23 +489,23 @@ static void temporal_max_applies(void)
 	EXPECT(gsc_device_set_policy(&dev, "hpf", clock_ns) == 0);
 }
 
-/* a batch kernel with blocks of @block_ns, an important kernel every ms; afterwards the important one just ended */
-static void periodic_among(const char *priority, u64 block_ns)
+/* a batch kernel with blocks of @block_ns, an important kernel of @kernel_ns every ms; afterwards the important one just ended */
+static void periodic_among(const char *priority, u64 block_ns, u64 kernel_ns)
 {
 	attach(2);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, priority));
 	EXPECT(submit_block_ns(0, 0, BLOCK, 100000, 0, block_ns) == 0);
 	for (int i = 0; i < 3; i++) {
-		clock_ns += 950 * US;
-		EXPECT(submit_block_ns(1, 0, LAUNCH, 8, 50 * US, 0) == 0);
-		clock_ns += 50 * US;
+		clock_ns += MS - kernel_ns;
+		EXPECT(submit_block_ns(1, 0, LAUNCH, 8, kernel_ns, 0) == 0);
+		clock_ns += kernel_ns;
 		EXPECT(complete(1, 0) == 0);
 	}
 }
 
 static void periodic(u64 block_ns)
 {
-	periodic_among("10", block_ns);
+	periodic_among("10", block_ns, 50 * US);
 }
 
 static void hold_while_blocks_are_long(void)
@@ -532,13 +532,13 @@ static void hold_ends_by_the_timer(void)
 
 static void no_hold_while_blocks_are_short(void)
 {
-	periodic(20 * US);
+	periodic_among("10", 20 * US, 400 * US);
 	EXPECT(task(0, 0)->window == ALL && !dev.timer);
 }
 
 static void no_hold_from_equals(void)
 {
-	periodic_among("0", MS);
+	periodic_among("0", MS, 50 * US);
 	EXPECT(task(0, 0)->window == ALL && !dev.timer);
 }
 
