@@ -4,7 +4,7 @@
 #   FAST_TESTS   the part of TESTS that check-fast runs (without QEMU)
 #   LINT         phony targets of `lint`    BENCH       executables that `bench` runs
 .DEFAULT_GOAL := all
-MAKEFLAGS += -r
+MAKEFLAGS += -r --no-print-directory
 SHELL := /bin/bash
 B ?= build
 CC := gcc
@@ -23,6 +23,18 @@ CFLAGS += $(CSTD) $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(SANFLAGS)
 LDFLAGS += $(SANFLAGS)
 # Libraries of other projects lie beside ours in a built tree, so that it runs where they are not installed
 LDFLAGS += -Wl,-rpath,'$$ORIGIN/../lib/bundle:$$ORIGIN/../bundle:$$ORIGIN/bundle'
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+
+# $(call Q,CC): before a command, so that only "CC path" is shown; V=1 shows the commands themselves
+Q = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $@;)
+
+# $(call stamp,name,text): a file that changes when text does, to depend on
+stamp = $(B)/stamps/$(1)$(if $(subst x$(strip $(2)),,x$(file <$(B)/stamps/$(1))),$(shell \
+	mkdir -p $(B)/stamps)$(file >$(B)/stamps/$(1),$(strip $(2))))
+# Other flags on the command line or above rebuild everything. Flags that a fragment gives to its own objects do not: make clean
+FLAGS := $(call stamp,flags,$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 
 LIBS :=
 PROGS :=
@@ -47,30 +59,33 @@ all: $(LIBS) $(PROGS) $(B)/lib/bundle/.copied
 
 $(B)/lib/bundle/.copied: $(B)/bin/gschedd $(B)/bin/gsrewrite $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
-	ldd $^ | awk '/lib(cjson|md|lz4|zstd)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
-	touch $@
+	$(call Q,COPY)ldd $^ | awk '/lib(cjson|md|lz4|zstd)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
+	@touch $@
 
-$(B)/obj/%.o: %.c
+$(B)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(call Q,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-$(B)/obj/%.o: %.S
+$(B)/obj/%.o: %.S $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -c $< -o $@
+	$(call Q,AS)$(CC) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/stamps/%: # after `make clean all`
+	@mkdir -p $(@D); touch $@
 
 deps:
-	.ci/deps
+	@.ci/deps
 
 check: deps
-	+$(MAKE) check-built
+	+@$(MAKE) check-built
 
 .PHONY: check-built
 check-built: all
-	+$(MAKE) $(TESTS)
-	selftests/run-tests $(TESTS)
+	+@$(MAKE) $(TESTS)
+	@selftests/run-tests $(TESTS)
 
 check-fast: all $(FAST_TESTS)
-	selftests/run-tests $(FAST_TESTS)
+	@selftests/run-tests $(FAST_TESTS)
 
 lint: $(LINT)
 
@@ -82,8 +97,6 @@ bench-gpu:
 	selftests/bench/gpu
 
 # What a system gets. The interposer lies in its own directory: only programs started by gschedctl load it.
-PREFIX ?= /usr/local
-LIBDIR ?= $(PREFIX)/lib
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/gsched $(DESTDIR)$(LIBDIR)/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include/linux $(DESTDIR)$(PREFIX)/lib/systemd/system

@@ -10,17 +10,18 @@ PROGS += $(B)/bin/gschedd
 # the build id is part of every cache key
 $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
 GSCHEDCTL_SRCS := $(addprefix gschedd/,gschedctl.c ctl_group.c ctl_run.c ctl_status.c)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
-$(B)/obj/gschedd/ctl_run.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(or $(LIBDIR),$(or $(PREFIX),/usr/local)/lib)"'
+$(B)/obj/gschedd/ctl_run.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(LIBDIR)"'
+$(B)/obj/gschedd/ctl_run.o: $(call stamp,libdir,$(LIBDIR))
 
 PROGS += $(B)/bin/gschedctl
 
 $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
 GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter groups rewrite lifecycle fuzz ctl)
@@ -30,18 +31,18 @@ FAST_TESTS += $(GSCHEDD_TESTS)
 $(addprefix $(B)/selftests/gschedd/,proto arbiter groups rewrite lifecycle fuzz): \
 $(B)/selftests/gschedd/%: $(B)/obj/selftests/gschedd/%.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
 
 $(B)/selftests/gschedd/lifecycle: | $(B)/selftests/gschedd/fakecuda.so
 $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -o $@ $^
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
 $(B)/selftests/gschedd/ctl: selftests/gschedd/ctl.sh $(B)/bin/gschedctl $(B)/bin/gschedd
 	@mkdir -p $(@D)
-	install -m 755 $< $@
+	$(call Q,GEN)install -m 755 $< $@
 
 BENCH += $(B)/selftests/gschedd/bench
 $(B)/selftests/gschedd/bench: $(B)/obj/selftests/gschedd/bench.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)

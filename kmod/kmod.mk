@@ -22,12 +22,12 @@ kmod_mirror = for f in $(1); do d=$(3)/$${f\#$(2)}; mkdir -p "$${d%/*}"; ln -sfn
 define kmod_rules
 build/kmod/$(1)/gsched.ko: $(KMOD_SRCS)
 	@$$(call kmod_mirror,$(KMOD_SRCS),,build/kmod/$(1))
-	+$(MAKE) -C $(call KMOD_KDIR,$(1)) M=$(CURDIR)/build/kmod/$(1) $(KMOD_FLAGS) modules
+	+@$(MAKE) -C $(call KMOD_KDIR,$(1)) M=$(CURDIR)/build/kmod/$(1) $(KMOD_FLAGS) modules
 	@touch $$@
 
 build/kmod/$(1)/pin/gsched_pin.ko: $(KMOD_PIN_SRCS)
 	@$$(call kmod_mirror,$(KMOD_PIN_SRCS),selftests/kmod/,build/kmod/$(1))
-	+$(MAKE) -C $(call KMOD_KDIR,$(1)) M=$(CURDIR)/build/kmod/$(1)/pin $(KMOD_FLAGS) modules
+	+@$(MAKE) -C $(call KMOD_KDIR,$(1)) M=$(CURDIR)/build/kmod/$(1)/pin $(KMOD_FLAGS) modules
 	@touch $$@
 endef
 $(foreach r,$(KMOD_RELEASES),$(eval $(call kmod_rules,$(r))))
@@ -50,14 +50,14 @@ KMOD_LINUX_TAR = $(firstword $(wildcard /usr/src/linux-source-6.1.tar.xz /usr/sr
 $(KMOD_HARNESS):
 	@test -n "$(KMOD_LINUX_TAR)" || { echo "no /usr/src/linux-source-*.tar.xz: apt-get install linux-source" >&2; exit 1; }
 	@mkdir -p $(KMOD_LINUX_SRC)
-	tar -C $(KMOD_LINUX_SRC) --strip-components=1 --wildcards -xf $(KMOD_LINUX_TAR) \
+	$(call Q,UNPACK)tar -C $(KMOD_LINUX_SRC) --strip-components=1 --wildcards -xf $(KMOD_LINUX_TAR) \
 		'*/tools/testing/selftests/kselftest_harness.h' '*/tools/testing/selftests/kselftest.h' \
 		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
 	@touch $@
 
 build/test/kmod/%: selftests/kmod/%.c selftests/kmod/common.h selftests/kmod/pin/gsched_pin.h uapi/linux/gsched.h | $(KMOD_HARNESS)
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Iuapi \
+	$(call Q,LD)$(CC) $(CSTD) -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Iuapi \
 		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests -static -pthread $< -o $@
 
 .PHONY: kmod-tests
@@ -84,5 +84,5 @@ lint-sparse: $(KMOD_MODULES)
 
 KMOD_CHECKPATCH := $(wildcard kmod/*.[ch] kmod/core/*.[ch] selftests/kmod/pin/*.[ch])
 lint-checkpatch: $(KMOD_HARNESS)
-	perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=130 \
+	@perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=130 \
 		--ignore MACRO_ARG_REUSE,UNCOMMENTED_DEFINITION,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT -f $(KMOD_CHECKPATCH)

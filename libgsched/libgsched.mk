@@ -9,16 +9,15 @@ LIBS += $(B)/lib/libgsched.so $(B)/lib/pkgconfig/libgsched.pc
 
 $(B)/lib/libgsched.so.0: $(LIBGSCHED_OBJS) libgsched/libgsched.map
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,libgsched.so.0 -Wl,--version-script=libgsched/libgsched.map \
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgsched.so.0 -Wl,--version-script=libgsched/libgsched.map \
 		-o $@ $(LIBGSCHED_OBJS) -lcjson -lpthread
 
 $(B)/lib/libgsched.so: $(B)/lib/libgsched.so.0
-	ln -sf libgsched.so.0 $@
+	$(call Q,GEN)ln -sf libgsched.so.0 $@
 
-PREFIX ?= /usr/local
-$(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in
+$(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$(PREFIX) $(LIBGSCHED_VERSION))
 	@mkdir -p $(@D)
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIBGSCHED_VERSION)|' $< >$@
+	$(call Q,GEN)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIBGSCHED_VERSION)|' $< >$@
 
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
 CUDA_SRCS := $(addprefix libgsched/cuda/,driver.c trampoline.S procaddr.c client.c context.c image.c func.c twin.c \
@@ -31,7 +30,7 @@ LIBS += $(B)/lib/gsched/libcuda.so.1
 
 $(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/libcuda.map
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/libcuda.map -Wl,-z,now \
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/libcuda.map -Wl,-z,now \
 		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lcjson -lm -lpthread -ldl
 
 include selftests/libgsched/libgsched.mk

@@ -9,9 +9,9 @@ PROGS += $(B)/bin/gsrewrite
 $(B)/lib/libgsr.a: $(call objs,$(RW_SRCS))
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call Q,AR)$(AR) rcs $@ $^
 
 $(B)/bin/gsrewrite: $(call objs,rewriter/gsrewrite.c rewriter/elf.c) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
+	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
 include selftests/rewriter/rewriter-tests.mk

@@ -14,8 +14,8 @@ demo-built: all modules
 
 $(B)/test/demo-daemon-%: selftests/demo/tap
 	@mkdir -p $(@D)
-	printf '#!/bin/sh\nexec selftests/demo/tap daemon %s\n' $* >$@
-	chmod +x $@
+	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/demo/tap daemon %s\n' $* >$@
+	@chmod +x $@
 
 FAST_TESTS += $(B)/test/demo-daemon-drv
 TESTS += $(B)/test/demo-daemon-drv $(B)/test/demo-daemon-rt

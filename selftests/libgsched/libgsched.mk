@@ -6,23 +6,23 @@ LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
 
 $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
 
 # app.c, a program that knows nothing of gsched
 $(B)/test/libgsched/app: $(call objs,selftests/libgsched/app.c) $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
 $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -o $@ $^
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
 $(call objs,selftests/libgsched/interposer.c): CPPFLAGS += -DBUILD='"$(B)"'
 $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LIBGSCHED_OBJS) \
 		$(B)/test/libgsched/app $(B)/test/libgsched/libbare.so $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 
 $(B)/test/libgsched/symbols: selftests/libgsched/symbols $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
-	cp $< $@
+	$(call Q,GEN)cp $< $@

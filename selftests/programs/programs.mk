@@ -9,15 +9,15 @@ PROGRAMS_HDRS := selftests/programs/common.h selftests/programs/dev.h selftests/
 
 $(PROGRAMS_DRV): $(P)/%-drv: $(call objs,selftests/programs/%.c selftests/programs/dev_drv.c) $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
 
 $(P)/kernels.ptx: selftests/programs/kernels.ptx
 	@mkdir -p $(@D)
-	cp $< $@
+	$(call Q,GEN)cp $< $@
 
 $(B)/bench/latstat: $(call objs,selftests/bench/latstat.c)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 ifneq ($(NVCC),)
 PROGRAMS_RT := $(foreach p,batch latency,$(P)/$(p)-rt $(P)/$(p)-rts)
@@ -26,11 +26,11 @@ NVFLAGS := -O2 -gencode arch=compute_90,code=[sm_90,compute_90] -Wno-deprecated-
 
 $(P)/%-rt: selftests/programs/%.c selftests/programs/dev_rt.cu $(PROGRAMS_HDRS)
 	@mkdir -p $(@D)
-	$(NVCC) $(NVFLAGS) -cudart shared -o $@ $(filter %.c %.cu,$^)
+	$(call Q,NVCC)$(NVCC) $(NVFLAGS) -cudart shared -o $@ $(filter %.c %.cu,$^)
 
 $(P)/%-rts: selftests/programs/%.c selftests/programs/dev_rt.cu $(PROGRAMS_HDRS)
 	@mkdir -p $(@D)
-	$(NVCC) $(NVFLAGS) -cudart static -o $@ $(filter %.c %.cu,$^)
+	$(call Q,NVCC)$(NVCC) $(NVFLAGS) -cudart static -o $@ $(filter %.c %.cu,$^)
 
 # The committed PTX; run by hand after a change of the kernels
 .PHONY: programs-ptx

@@ -5,12 +5,12 @@ FAST_TESTS += $(RW_TESTS)
 
 $(B)/test/rewriter-%: $(B)/obj/selftests/rewriter/%.o $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
+	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
 
 $(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
 	@mkdir -p $(@D)
-	printf '#!/bin/sh\nexec %s %s\n' $< $(B)/bin/gsrewrite >$@
-	chmod +x $@
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s\n' $< $(B)/bin/gsrewrite >$@
+	@chmod +x $@
 
 # The corpus' PTX again, where nvcc is
 .PHONY: rewriter-corpus

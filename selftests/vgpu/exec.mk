@@ -7,7 +7,7 @@ VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-fuzz rewrite)
 TESTS += $(VGPU_EXEC_TESTS)
 FAST_TESTS += $(VGPU_EXEC_TESTS)
-VGPU_EXEC_LINK = @mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
+VGPU_EXEC_LINK = $(call Q,LD)mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
 
 $(B)/test/vgpu-exec: $(call objs,selftests/vgpu/test-exec.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)

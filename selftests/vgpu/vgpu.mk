@@ -9,15 +9,15 @@ LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
 
 $(VGPU)/libcuda.so.1: $(call objs,$(VGPU_SRCS) $(VGPU_EXEC_SRCS)) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ -lpthread -lm -llz4 -lzstd
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ -lpthread -lm -llz4 -lzstd
 
 $(VGPU)/libcuda.so: $(VGPU)/libcuda.so.1
-	ln -sf libcuda.so.1 $@
+	$(call Q,GEN)ln -sf libcuda.so.1 $@
 
 # Our declarations of the driver API against the toolkit's
 $(B)/test/vgpu-cudadrv: selftests/vgpu/check-cudadrv.sh
 	@mkdir -p $(@D)
-	ln -sf ../../$< $@
+	$(call Q,GEN)ln -sf ../../$< $@
 TESTS += $(B)/test/vgpu-cudadrv
 FAST_TESTS += $(B)/test/vgpu-cudadrv
 
@@ -26,24 +26,24 @@ LIBS += $(VGPU)/libcudart.so.13
 
 $(VGPU)/libcudart.so.13: $(call objs,$(VGPU_RT_SRCS)) selftests/vgpu/cudart.map
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,selftests/vgpu/cudart.map \
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,selftests/vgpu/cudart.map \
 		-o $@ $(filter %.o,$^) -ldl -lpthread
 
 $(B)/test/vgpu-sched: $(call objs,$(addprefix selftests/vgpu/,test-sched.c sched.c shm.c))
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
 TESTS += $(B)/test/vgpu-sched
 FAST_TESTS += $(B)/test/vgpu-sched
 
 $(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-streams.c test-api-process.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
 
 $(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
-	cp $< $@
+	$(call Q,GEN)cp $< $@
 TESTS += $(B)/test/vgpu-rt
 FAST_TESTS += $(B)/test/vgpu-rt
 
@@ -51,5 +51,5 @@ ifneq ($(shell command -v nvcc 2>/dev/null),)
 $(B)/test/vgpu-rt: $(B)/test/vgpu-rt-program
 $(B)/test/vgpu-rt-program: selftests/vgpu/test-rt.cu
 	@mkdir -p $(@D)
-	nvcc -cudart shared -arch=sm_90 -o $@ $<
+	$(call Q,NVCC)nvcc -cudart shared -arch=sm_90 -o $@ $<
 endif
