@@ -5,7 +5,9 @@
 
 gsched_device=${gsched_device:-gpu0}
 gsched_configfs=/sys/kernel/config/gsched/$gsched_device
-export GSCHED_SOCKET=$OUT/gschedd.sock
+# not in OUT: that may be a shared file system, where sockets cannot be
+GSCHED_SOCKET=$(mktemp -d)/gschedd.sock
+export GSCHED_SOCKET
 
 die() { echo "$0: $*" >&2; exit 1; }
 
@@ -23,6 +25,7 @@ wait_for() {
 
 # start_gschedd OPTION…
 start_gschedd() {
+	mkdir -p "$(dirname "$GSCHED_SOCKET")"
 	"$B/bin/gschedd" --socket "$GSCHED_SOCKET" --cache "$OUT/cache" "$@" >"$OUT/gschedd.log" 2>&1 &
 	gschedd_pid=$!
 	wait_for 20 test -S "$GSCHED_SOCKET" || { cat "$OUT/gschedd.log" >&2; die "gschedd did not start"; }
@@ -32,6 +35,7 @@ stop_gschedd() {
 	[ -n "${gschedd_pid:-}" ] || return 0
 	kill "$gschedd_pid" 2>/dev/null || true
 	wait "$gschedd_pid" 2>/dev/null || true
+	rmdir "$(dirname "$GSCHED_SOCKET")" 2>/dev/null || true
 	gschedd_pid=
 }
 

@@ -12,10 +12,12 @@ demo-built: all modules
 	@echo "The same with the kernel module, in QEMU (without KVM this takes a few minutes):"
 	selftests/demo/qemu
 
-$(B)/test/demo-daemon-%: selftests/demo/tap
+# build/test/demo-BACKEND-FORM
+$(B)/test/demo-%: selftests/demo/tap
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/demo/tap daemon %s\n' $* >$@
-	@chmod +x $@
+	printf '#!/bin/sh\nexec selftests/demo/tap %s\n' '$(subst -, ,$*)' >$@
+	chmod +x $@
 
 FAST_TESTS += $(B)/test/demo-daemon-drv
-TESTS += $(B)/test/demo-daemon-drv $(B)/test/demo-daemon-rt
+TESTS += $(addprefix $(B)/test/demo-,daemon-drv daemon-rt module-drv)
+$(B)/test/demo-module-drv: modules
