@@ -17,6 +17,8 @@
 #define WING_GAP_MAX	10000000
 #define STALL_NS	5000000		/* a stream that has not begun a wing by then stands behind something */
 #define HEALTH_NS	1000000000
+#define NAP_NS		50000
+#define NAP_SHORT_NS	5000000
 
 /* How many workers of weight 1024 / @m fit into @window: as the workers themselves reckon, %smid by %smid. */
 unsigned int gi_places(uint64_t window, unsigned int sms, unsigned int m)
@@ -187,6 +189,14 @@ static void average(_Atomic uint64_t *to, uint64_t x)
 	atomic_store_explicit(to, had ? (3 * had + x) / 4 : x, memory_order_relaxed);
 }
 
+/* Events also time what a launch waits for between them: the time alone is nearer to the least that was seen. */
+static void least(_Atomic uint64_t *to, uint64_t x)
+{
+	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
+
+	atomic_store_explicit(to, had && had < x ? (7 * had + x) / 8 : x, memory_order_relaxed);
+}
+
 /* What the GPU's clock says of the run, 0 nothing; teaches the shape. */
 static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsched_cl_slot *line, uint64_t now)
 {
@@ -197,8 +207,8 @@ static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsche
 		if (!s->timed || gi_real.cuEventElapsedTime(&ms, s->begin, s->end) || !(ms > 0) || ms > 1e6)
 			return 0;
 		ran = ms * 1e6;
-		average(&s->shape->predicted_ns, ran);
-		average(&s->shape->block_ns, ran * c->sms * s->m / (s->blocks > c->sms * s->m ? s->blocks : c->sms * s->m));
+		least(&s->shape->predicted_ns, ran);
+		least(&s->shape->block_ns, ran * c->sms * s->m / (s->blocks > c->sms * s->m ? s->blocks : c->sms * s->m));
 		atomic_fetch_add(&s->shape->samples, 1);
 		return ran;
 	}
@@ -394,6 +404,9 @@ static uint64_t nap(struct gi_client *c, uint64_t now)
 
 		/* half of what is left, so that the end is met with small steps */
 		left = due > now ? (due - now) / 2 : s->predicted_ns ? (now - due) / 8 : 50000;
+		/* short kernels: others wait for their capacity, and what was learnt may hold waiting for others */
+		if (s->tier != GSCHED_TIER_BLOCK && s->predicted_ns < NAP_SHORT_NS && left > NAP_NS)
+			left = NAP_NS;
 		if (s->completed)
 			left = 100000;
 		if (free_lease)

@@ -4,12 +4,12 @@
 
 int main(int argc, char **argv)
 {
-	enum { BLOCKS, THREADS, ITERS, KERNELS, CALIBRATE, HIGH, WAVE };
+	enum { BLOCKS, THREADS, ITERS, KERNELS, CALIBRATE, HIGH, WAVE, PER_SM };
 	static const struct option options[] = {
 		{ "blocks", required_argument, NULL, BLOCKS }, { "threads", required_argument, NULL, THREADS },
 		{ "iters", required_argument, NULL, ITERS }, { "kernels", required_argument, NULL, KERNELS },
 		{ "calibrate-us", required_argument, NULL, CALIBRATE }, { "high-priority", no_argument, NULL, HIGH },
-		{ "print-wave", no_argument, NULL, WAVE },
+		{ "print-wave", no_argument, NULL, WAVE }, { "print-blocks-per-sm", no_argument, NULL, PER_SM },
 		{ 0 },
 	};
 	unsigned int blocks = 4096, threads = 256, iters = 1000, kernels = 10, us = 0, high = 0, wave = 0;
@@ -26,13 +26,14 @@ int main(int argc, char **argv)
 		case CALIBRATE: us = number(optarg, "calibrate-us"); break;
 		case HIGH: high = 1; break;
 		case WAVE: wave = 1; break;
+		case PER_SM: wave = 2; break;
 		default: return 2;
 		}
 	}
 	dev_init(argv[0], (int)high);
 	if (wave) {
-		/* blocks that the device hosts at once */
-		printf("%u\n", dev_sms() * dev_blocks_per_sm(threads));
+		/* blocks that the device, or an SM of it, hosts at once */
+		printf("%u\n", (wave == 1 ? dev_sms() : 1) * dev_blocks_per_sm(threads));
 		return 0;
 	}
 	if (us) {
