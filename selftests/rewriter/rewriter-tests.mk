@@ -12,6 +12,28 @@ $(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s\n' $< $(B)/bin/gsrewrite >$@
 	@chmod +x $@
 
+# The corpus on a device, simulated or real; the program and the corpus beside it need nothing else
+CORPUS := $(wildcard selftests/rewriter/corpus/*.ptx selftests/rewriter/corpus/*.launch)
+PROGS += $(B)/bench/corpus-gpu
+TESTS += $(B)/test/corpus-vgpu
+FAST_TESTS += $(B)/test/corpus-vgpu
+
+$(B)/bench/corpus/.copied: $(CORPUS)
+	@rm -rf $(@D)
+	@mkdir -p $(@D)
+	cp $^ $(@D)
+	touch $@
+
+$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-run.c) selftests/vgpu/test-rewrite-launch.c) \
+		$(B)/lib/libgsr.a $(B)/vgpu/libcuda.so.1 $(B)/bench/corpus/.copied
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lm
+
+$(B)/test/corpus-vgpu: $(B)/bench/corpus-gpu
+	@mkdir -p $(@D)
+	printf '#!/bin/sh\nLD_LIBRARY_PATH=%s VGPU_NAME=corpus-$$$$ exec %s --rounds 3 --scale 2\n' $(B)/vgpu $< >$@
+	chmod +x $@
+
 # The corpus' PTX again, where nvcc is
 .PHONY: rewriter-corpus
 rewriter-corpus:

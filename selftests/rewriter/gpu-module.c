@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Modules of the corpus on a device. A file also holds kernels that no compiler takes (hand.ptx: what must be refused): when
+ * the driver refuses the whole, the kernel is loaded with nothing but what it calls.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gpu.h"
+#include "rewriter/ptx.h"
+
+const char *gpu_error(CUresult rc)
+{
+	const char *name = NULL;
+
+	return cuGetErrorName(rc, &name) || !name ? "unknown error" : name;
+}
+
+static char *read_file(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "r");
+	char *text = NULL;
+	long n;
+
+	if (!f)
+		return NULL;
+	if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) >= 0 && !fseek(f, 0, SEEK_SET)) {
+		text = malloc((size_t)n + 1);
+		if (text)
+			text[*size = fread(text, 1, (size_t)n, f)] = 0;
+	}
+	fclose(f);
+	return text;
+}
+
+unsigned int gpu_arch_of(const char *path)
+{
+	size_t size;
+	char *text = read_file(path, &size);
+	char *at = text ? strstr(text, ".target sm_") : NULL;
+	unsigned int arch = at ? (unsigned int)strtoul(at + strlen(".target sm_"), NULL, 10) : 0;
+
+	free(text);
+	return arch;
+}
+
+/* ---- what a kernel needs of its module ---- */
+
+static bool names(const struct gsr_operand *o, const char *name)
+{
+	unsigned int i;
+
+	if (o->name && !strcmp(o->name, name))
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (names(&o->items[i], name))
+			return true;
+	return false;
+}
+
+static bool calls(const struct gsr_function *f, const char *name)
+{
+	const struct gsr_stmt *s;
+	unsigned int i;
+
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_DIRECTIVE && strstr(s->text, name))
+			return true;
+		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
+			if (names(&s->insn->opnds[i], name))
+				return true;
+	}
+	return false;
+}
+
+/* Take out every function that @entry does not come to. false: there is no such entry. */
+static bool reduce(struct gsr_module *m, const char *entry)
+{
+	struct gsr_item *i, *j, **p, *last = NULL;
+	bool more, *keep;
+	unsigned int n = 0, a, b;
+
+	for (i = m->first; i; i = i->next)
+		n++;
+	keep = calloc(n + 1, sizeof(*keep));
+	if (!keep || !gsr_module_function(m, entry)) {
+		free(keep);
+		return false;
+	}
+	do {
+		more = false;
+		for (i = m->first, a = 0; i; i = i->next, a++) {
+			if (keep[a])
+				continue;
+			keep[a] = i->kind != GSR_ITEM_FUNCTION || !strcmp(i->function->name, entry);
+			for (j = m->first, b = 0; j && !keep[a]; j = j->next, b++)
+				keep[a] = keep[b] && j->kind == GSR_ITEM_FUNCTION && calls(j->function, i->function->name);
+			more |= keep[a];
+		}
+	} while (more);
+	for (p = &m->first, a = 0; *p; a++) {
+		if (keep[a]) {
+			last = *p;
+			p = &(*p)->next;
+		} else {
+			*p = (*p)->next;
+		}
+	}
+	m->last = last;
+	free(keep);
+	return true;
+}
+
+static bool reads_z(const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG && (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid")) && o->component != 'x' &&
+	    o->component != 'y')
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (reads_z(&o->items[i]))
+			return true;
+	return false;
+}
+
+/* Blocks that differ in z only do the same. @m is reduced to the kernel. */
+static bool scalable(const struct gsr_module *m, const struct test_launch *t)
+{
+	const struct gsr_item *item;
+	const struct gsr_stmt *s;
+	unsigned int i;
+
+	for (item = m->first; item; item = item->next) {
+		if (item->kind != GSR_ITEM_FUNCTION)
+			continue;
+		for (s = item->function->first; s; s = s->next) {
+			if (s->kind != GSR_STMT_INSN)
+				continue;
+			if (s->insn->op == GSR_OP_ATOM || s->insn->op == GSR_OP_RED)
+				return false;
+			for (i = 0; i < s->insn->n_opnds; i++)
+				if (reads_z(&s->insn->opnds[i]))
+					return false;
+		}
+	}
+	return t->grid[2] == 1;
+}
+
+/* ---- loading ---- */
+
+static CUresult load(const char *ptx, unsigned int cap, CUmodule *out, char *log, size_t size)
+{
+	CUjit_option option[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_MAX_REGISTERS };
+	void *value[] = { log, (void *)(uintptr_t)size, (void *)(uintptr_t)cap };
+	char *end;
+	CUresult rc;
+
+	log[0] = 0;
+	rc = cuModuleLoadDataEx(out, ptx, cap ? 3 : 2, option, value);
+	while ((end = strchr(log, '\n')))
+		*end = ' ';
+	return rc;
+}
+
+static int attribute(CUfunction f, CUfunction_attribute what)
+{
+	int v = 0;
+
+	return cuFuncGetAttribute(&v, what, f) ? -1 : v;
+}
+
+static int per_sm(CUfunction f, const struct test_launch *t)
+{
+	const unsigned int *b = t->block_dim;
+	int n = 0;
+
+	return cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, (int)(b[0] * b[1] * b[2]), t->dynamic) ? -1 : n;
+}
+
+static void measure(CUfunction f, unsigned int which, const struct test_launch *t, struct gpu_report *r)
+{
+	r->regs[which] = attribute(f, CU_FUNC_ATTRIBUTE_NUM_REGS);
+	r->local[which] = attribute(f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+	r->per_sm[which] = per_sm(f, t);
+}
+
+static void dump(const struct gpu_options *o, const char *kernel, const char *suffix, const char *ptx)
+{
+	char path[4096];
+	FILE *f;
+
+	if (!o->dump)
+		return;
+	snprintf(path, sizeof(path), "%s/%s%s.ptx", o->dump, kernel, suffix);
+	f = fopen(path, "w");
+	if (f) {
+		fputs(ptx, f);
+		fclose(f);
+	}
+}
+
+static bool load_original(const char *text, size_t size, const char *path, const struct test_launch *t,
+			  const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r)
+{
+	struct gsr_module *m = NULL;
+	struct gsr_error err;
+	char log[1024], *alone;
+	CUmodule module = NULL;
+	size_t n;
+	CUresult rc;
+
+	if (gsr_parse(text, size, path, &m, &err)) {
+		snprintf(r->why, sizeof(r->why), "%s", err.message);
+		return false;
+	}
+	if (!reduce(m, t->kernel) || !(alone = gsr_print(m, &n))) {
+		snprintf(r->why, sizeof(r->why), "%s: no kernel %s", path, t->kernel);
+		gsr_module_free(m);
+		return false;
+	}
+	out->scalable = scalable(m, t);
+	gsr_module_free(m);
+	dump(o, t->kernel, "", alone);
+	rc = load(text, 0, &module, log, sizeof(log));
+	if (rc) {
+		snprintf(r->note, sizeof(r->note), "loaded without the rest of its file, which the driver refuses (%s)", gpu_error(rc));
+		rc = load(alone, 0, &module, log, sizeof(log));
+	}
+	if (!rc)
+		rc = cuModuleGetFunction(&out->original, module, t->kernel);
+	free(alone);
+	if (rc)
+		snprintf(r->why, sizeof(r->why), "the original does not load: %s %s", gpu_error(rc), log);
+	return !rc;
+}
+
+static bool load_twin(const char *twins, const struct test_launch *t, struct gpu_pair *out, struct gpu_report *r)
+{
+	char log[1024], symbol[256];
+	unsigned int cap = r->regs[0] < 24 ? 24 : ((unsigned int)r->regs[0] + 7) / 8 * 8;
+	CUfunction capped = NULL;
+	CUmodule module = NULL;
+	CUresult rc = load(twins, 0, &module, log, sizeof(log));
+
+	snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, t->kernel);
+	if (!rc)
+		rc = cuModuleGetFunction(&out->twin, module, symbol);
+	if (rc) {
+		snprintf(r->why, sizeof(r->why), "the twin does not load: %s %s", gpu_error(rc), log);
+		return false;
+	}
+	measure(out->twin, 1, t, r);
+	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &module, log, sizeof(log)) &&
+	    !cuModuleGetFunction(&capped, module, symbol) && per_sm(capped, t) >= r->per_sm[0]) {
+		snprintf(r->note, sizeof(r->note), "without a cap the twin has %d registers and %d blocks per SM", r->regs[1], r->per_sm[1]);
+		r->cap = cap;
+		out->twin = capped;
+		measure(capped, 1, t, r);
+	}
+	return true;
+}
+
+bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r)
+{
+	struct gsr_options ro = { .size = sizeof(ro), .name = path };
+	static struct gsr_rewrite rw;	/* out->desc points into it */
+	struct gsr_error err = { 0 };
+	unsigned int i;
+	size_t size = 0;
+	bool good;
+	char *text = read_file(path, &size);
+
+	memset(out, 0, sizeof(*out));
+	if (!text || gsr_rewrite_ptx(text, size, &ro, &rw, &err)) {
+		snprintf(r->why, sizeof(r->why), "%s", text ? err.message : "cannot read the file");
+		free(text);
+		return false;
+	}
+	for (i = 0; i < rw.n_kernels; i++)
+		if (!strcmp(rw.kernels[i].name, t->kernel))
+			out->desc = &rw.kernels[i];
+	good = out->desc && out->desc->tier == GSR_TIER_BLOCK && rw.ptx;
+	if (!good)
+		snprintf(r->why, sizeof(r->why), "not rewritten: %s", out->desc ? out->desc->reason : "no such kernel");
+	if (good)
+		good = load_original(text, size, path, t, o, out, r);
+	if (good) {
+		measure(out->original, 0, t, r);
+		dump(o, t->kernel, GSR_SUFFIX, rw.ptx);
+		good = load_twin(rw.ptx, t, out, r);
+	}
+	free(text);
+	return good;
+}

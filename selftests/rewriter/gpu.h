@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The corpus on a device: what the process that counts (gpu.c) and the one that runs a kernel (gpu-run.c) share */
+#ifndef REWRITER_GPU_H
+#define REWRITER_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "libgsched/cuda/cudadrv.h"
+#include "rewriter/abi.h"
+#include "rewriter/gsr.h"
+#include "selftests/vgpu/test-rewrite.h"
+
+struct gpu_options {
+	const char *corpus, *kernel, *dump;
+	unsigned int rounds, scale, timeout_s;
+	uint64_t seed;
+};
+
+/* In memory that both processes map; written by the one that runs, read by the other when that has ended */
+struct gpu_report {
+	uint64_t beats;			/* goes up while there is progress */
+	char stage[160];		/* what it is doing: which round, original or twin */
+	char why[2048];
+	char note[256];
+	bool done, good;
+	char device[128];		/* of the probe */
+	unsigned int arch, sms, driver;
+	int regs[2], per_sm[2], local[2];	/* original, twin */
+	unsigned int cap;		/* the twin was compiled again for so many registers, 0 not */
+	unsigned int scale, runs, wings, changes, evicted;
+	uint64_t launched, left, twin_ns;
+};
+
+/* gpu-module.c */
+struct gpu_pair {
+	CUfunction original, twin;
+	const struct gsr_kernel *desc;
+	bool scalable;			/* more of the same blocks in z leave the same memory */
+};
+
+/*
+ * The kernel and its twin, loaded into the current context; the twin compiled again for the original's registers if it would
+ * host fewer blocks, as the interposer does. false: @r->why.
+ */
+bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r);
+unsigned int gpu_arch_of(const char *path);	/* of a file's .target; 0: cannot be read */
+const char *gpu_error(CUresult rc);
+
+/* gpu-run.c: in a process of its own */
+void gpu_probe(struct gpu_report *r);
+void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_report *r);
+
+#endif /* REWRITER_GPU_H */
