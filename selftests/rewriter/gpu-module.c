@@ -232,6 +232,7 @@ static bool load_original(const char *text, size_t size, const char *path, const
 	free(alone);
 	if (rc)
 		snprintf(r->why, sizeof(r->why), "the original does not load: %s %s", gpu_error(rc), log);
+	r->skip = rc == CUDA_ERROR_INVALID_PTX;
 	return !rc;
 }
 

@@ -37,8 +37,13 @@ struct gpu {
 	struct buffer buffer[LAUNCH_PARAMS_MAX];
 	unsigned int buffers, sms;
 	CUstream stream, wings, aside;
-	CUdeviceptr control, window_dev, stat_dev;
-	struct { volatile uint64_t window; uint8_t pad[120]; struct gsched_cl_slot stat; } *page;
+	CUdeviceptr control, page_dev, stat_dev;
+	struct {
+		uint64_t window;
+		uint8_t pad[120];
+		struct gsched_cl_slot stat;
+		uint32_t go;	/* the stream waits for it: launch and gate are queued before the twin starts */
+	} *page;
 	struct gsr_control *control_copy;	/* pinned */
 	struct gsr_launch arg;
 	uint8_t *params;
@@ -50,6 +55,7 @@ struct run {
 	unsigned int grid[3], workers, full;
 	unsigned int changes;	/* of the window, before it is whole for good */
 	bool relay;		/* the relay is written with the window, by launch and wings */
+	bool first;		/* the driver may wait for the device, to make room: nothing may hold up the stream */
 };
 
 static uint64_t rng;
@@ -295,6 +301,11 @@ static uint64_t any_window(const struct gpu *g)
 	}
 }
 
+static void set_window(struct gpu *g, uint64_t window)
+{
+	__atomic_store_n(&g->page->window, window, __ATOMIC_RELEASE);
+}
+
 static bool start(struct gpu *g, struct run *run, uint64_t window)
 {
 	const uint64_t whole = GSCHED_WINDOW(0, g->sms * GSCHED_CAPSM);
@@ -311,13 +322,16 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 	g->page->stat.launched = run->workers;
 	g->page->stat.blocks = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
 	g->page->stat.seen_limit = NOT_SEEN;
-	g->page->window = window;
+	g->page->go = run->first ? g->seq + 1 : 0;
+	set_window(g, window);
 	g->page->stat.seq = ++g->seq;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	g->arg.seq = g->seq;
 	memcpy(g->arg.grid, run->grid, sizeof(g->arg.grid));
+	TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
 	rc = launch(g, g->pair.twin, grid, g->stream);
 	if (rc) {
+		__atomic_store_n(&g->page->go, g->seq, __ATOMIC_RELEASE);
 		if (!g->r->why[0])
 			fails(g, "launch of the twin", rc);
 		return false;
@@ -416,6 +430,7 @@ static bool arbitrate(struct gpu *g, struct run *run)
 	uint64_t deadline = begin + g->o->timeout_s * 1000000000ull, next = begin + delay(g), t, seen_at = begin;
 	unsigned int answered = 0, wings = 0, changes = 0, seen = 0;
 
+	__atomic_store_n(&g->page->go, g->seq, __ATOMIC_RELEASE);
 	while (load(&g->page->stat.finished) != g->seq) {
 		unsigned int left = load(&g->page->stat.left);
 		CUresult rc;
@@ -428,13 +443,13 @@ static bool arbitrate(struct gpu *g, struct run *run)
 		}
 		if (changes < run->changes && wings < WINGS_MAX) {
 			if (t >= next) {
-				g->page->window = any_window(g);
+				set_window(g, any_window(g));
 				g->r->changes++;
 				changes++;
 				next = t + delay(g);
 			}
 		} else if (t >= next && g->page->window != whole) {
-			g->page->window = whole;
+			set_window(g, whole);
 			g->r->changes++;
 		}
 		if (left != seen) {
@@ -458,7 +473,7 @@ static bool arbitrate(struct gpu *g, struct run *run)
 			fails(g, "the twin", rc);
 			return false;
 		}
-		rest(changes < run->changes && next > t ? next - t : 0);
+		rest(next > t ? next - t : run->changes ? 0 : 100000);
 	}
 	if (!g->r->twin_ns)
 		g->r->twin_ns = now_ns() - begin;
@@ -489,7 +504,7 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 	for (i = 0; i <= g->o->rounds; i++) {
 		uint64_t window = whole;
 
-		/* the first as the interposer launches it, and left alone: that also tells how long it takes */
+		/* the first as the interposer launches it, and left alone: twice, the second tells how long it takes */
 		rng = (g->o->seed + i) * 0x9e3779b97f4a7c15ull + 0x1234567;
 		roll(2);
 		run.workers = run.full;
@@ -500,8 +515,6 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		g->arg.fetch_max = FETCH_MAX;
 		g->arg.workers = most;
 		g->arg.flags = 0;
-		if (!i)
-			g->r->twin_ns = 0;
 		if (i && roll(12) == 0) {
 			g->arg.flags = GSR_LAUNCH_NO_WINDOW;
 			run.changes = roll(4);
@@ -520,6 +533,13 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		snprintf(g->r->stage, sizeof(g->r->stage), "%s, round %u (--seed %llu --rounds 1)", what, i,
 			 (unsigned long long)(i ? g->o->seed + i - 1 : g->o->seed));
 		g->r->beats++;
+		run.first = !i;
+		if (!run_twin(g, &run, window))
+			return false;
+		if (i)
+			continue;
+		run.first = false;
+		g->r->twin_ns = 0;
 		if (!run_twin(g, &run, window))
 			return false;
 	}
@@ -588,10 +608,10 @@ static bool words_new(struct gpu *g)
 	TRY(cuMemHostAlloc((void **)&g->page, sizeof(*g->page), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
 	TRY(cuMemHostAlloc((void **)&g->control_copy, sizeof(*g->control_copy), CU_MEMHOSTALLOC_PORTABLE));
 	TRY(cuMemHostGetDevicePointer(&page, g->page, 0));
-	g->window_dev = page + offsetof(__typeof__(*g->page), window);
+	g->page_dev = page;
 	g->stat_dev = page + offsetof(__typeof__(*g->page), stat);
 	g->arg.control = g->control;
-	g->arg.window = g->window_dev;
+	g->arg.window = page + offsetof(__typeof__(*g->page), window);
 	g->arg.stat = g->stat_dev;
 	g->arg.weight = GSCHED_CAPSM / (unsigned int)g->r->per_sm[1];
 	return true;

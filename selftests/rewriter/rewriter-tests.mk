@@ -31,7 +31,8 @@ $(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-mod
 
 $(B)/test/corpus-vgpu: $(B)/bench/corpus-gpu
 	@mkdir -p $(@D)
-	printf '#!/bin/sh\nLD_LIBRARY_PATH=%s VGPU_NAME=corpus-$$$$ exec %s --rounds 3 --scale 2\n' $(B)/vgpu $< >$@
+	printf '#!/bin/sh\nexport VGPU_NAME=corpus-$$$$\ntrap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >$@
+	printf 'LD_LIBRARY_PATH=%s %s --rounds 6 --scale 8\n' $(B)/vgpu $< >>$@
 	chmod +x $@
 
 # The corpus' PTX again, where nvcc is
