@@ -642,10 +642,17 @@ static bool all(struct gpu *g, const char *path)
 void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_report *r)
 {
 	struct gpu g = { .r = r, .t = t, .o = o, .params = calloc(1, 8192) };
+	unsigned int i;
 
 	prctl(PR_SET_TIMERSLACK, 1);
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	r->scale = 1;
 	r->good = g.params && all(&g, path);
 	r->done = true;
+	for (i = 0; i < g.buffers; i++) {
+		free(g.buffer[i].first);
+		free(g.buffer[i].result);
+		free(g.buffer[i].now);
+	}
+	free(g.params);
 }
