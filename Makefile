@@ -16,7 +16,8 @@ INC := -Iuapi -I. -Ilibgsched/include
 # SAN=address,undefined builds another tree with sanitizers
 ifneq ($(SAN),)
 B := build/san
-SANFLAGS := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANFLAGS := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer \
+	-fno-var-tracking-assignments
 endif
 CPPFLAGS += $(INC) -D_GNU_SOURCE
 CFLAGS += $(CSTD) $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(SANFLAGS)
@@ -53,6 +54,7 @@ include gschedd/gschedd.mk
 include selftests/vgpu/vgpu.mk
 include selftests/selftests.mk
 include kmod/kmod.mk
+include selftests/lint.mk
 
 .PHONY: all check check-fast lint bench bench-gpu deps install clean
 all: $(LIBS) $(PROGS) $(B)/lib/bundle/.copied

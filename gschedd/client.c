@@ -15,6 +15,7 @@ static int page_create(const char *name, size_t size, void **map)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
 
+	*map = NULL;
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, size))
@@ -74,7 +75,7 @@ found:
 		return -ENOMEM;
 	arb_fd = page_create("gsched-arbiter", sizeof(*c->arb), &map);
 	c->arb = map;
-	if (arb_fd < 0) {
+	if (!map) {
 		err = arb_fd;
 		goto free_client;
 	}
@@ -86,7 +87,7 @@ found:
 	}
 	cl_fd = page_create("gsched-client", sizeof(*c->cl), &map);
 	c->cl = map;
-	if (cl_fd < 0) {
+	if (!map) {
 		err = cl_fd;
 		goto close_arb;
 	}

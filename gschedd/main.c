@@ -151,7 +151,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
 	static const char *const modes[] = { "temporal", "spatial", "auto", NULL };
-	uint64_t n;
+	uint64_t n = 0;
 
 	switch (key) {
 	case 's':

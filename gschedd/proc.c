@@ -79,7 +79,7 @@ int proc_stat(pid_t pid, struct proc_stat *st)
 
 int proc_cgroup(pid_t pid, char *buf, size_t size)
 {
-	char text[8192], *line, *end;
+	char text[8192] = "", *line, *end;
 	ssize_t n = read_proc(pid, "cgroup", text, sizeof(text));
 
 	if (n < 0)

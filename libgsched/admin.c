@@ -13,10 +13,15 @@
 
 static int write_file(const char *path, const char *value)
 {
-	size_t len = strlen(value);
 	int fd, err;
+	size_t len;
 	ssize_t n;
 
+	if (!value) {
+		errno = EINVAL;
+		return -1;
+	}
+	len = strlen(value);
 	fd = open(path, O_WRONLY | O_CLOEXEC | O_TRUNC);
 	if (fd < 0)
 		return -1;

@@ -133,7 +133,11 @@ static char **subdirs(int dir)
 		return NULL;
 	}
 	list = malloc(room * sizeof(*list));
-	while (list && (e = readdir(d))) {
+	if (!list) {
+		closedir(d);
+		return NULL;
+	}
+	while ((e = readdir(d))) {
 		struct stat st;
 		char *name;
 
@@ -155,8 +159,7 @@ static char **subdirs(int dir)
 		list[i] = name;
 	}
 	closedir(d);
-	if (list)
-		list[n] = NULL;
+	list[n] = NULL;
 	return list;
 }
 

@@ -275,10 +275,8 @@ void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *
 		} else if (s->kind == GSR_STMT_CLOSE) {
 			scope = b.parent[scope];
 		}
-		if (fresh || s->kind == GSR_STMT_LABEL) {
+		if (fresh || s->kind == GSR_STMT_LABEL)
 			cfg->blocks[cfg->n_blocks++].first = s;
-			fresh = false;
-		}
 		blk = &cfg->blocks[cfg->n_blocks - 1];
 		blk->last = s;
 		scope_of[cfg->n_blocks - 1] = scope;

@@ -732,6 +732,7 @@ static struct gsr_module *guarded(struct gsr_parser *p)
 enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out, struct gsr_error *err)
 {
 	struct gsr_error own;
+	/* cppcheck-suppress uninitvar ; its address is meant */
 	struct gsr_parser p = { .name = name ? name : "<ptx>", .err = err ? err : &own, .last_end = text };
 
 	*out = NULL;

@@ -227,6 +227,7 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	struct job j = { .out = out };
 	struct gsr_error own;
 
+	/* cppcheck-suppress uninitvar ; its address is meant */
 	err = err ? err : &own;
 	memset(out, 0, sizeof(*out));
 	memset(err, 0, sizeof(*err));

@@ -222,6 +222,7 @@ static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsche
 		workers = 1;
 	if (workers > s->blocks)
 		workers = s->blocks;
+	/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a launch without blocks gets no slot */
 	average(&s->shape->block_ns, ran * workers / s->blocks);
 	average(&s->shape->predicted_ns, ran * workers / (s->blocks < c->sms * s->m ? s->blocks : c->sms * s->m));
 	atomic_fetch_add(&s->shape->samples, 1);
@@ -321,7 +322,7 @@ static void pass(struct gi_client *c)
 		unsigned int i = __builtin_ctzll(mask);
 		struct gi_slot *s = &c->slot[i];
 
-		if (s->cx != current) {
+		if (!current || s->cx != current) {
 			current = s->cx;
 			if (gi_real.cuCtxSetCurrent(current->handle))
 				current->broken = true;

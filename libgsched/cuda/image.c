@@ -331,7 +331,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 	if (image)
 		image->module = *module;
 	pthread_mutex_unlock(&gi_lock);
-	return rc;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
@@ -348,7 +348,7 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	if (named)
 		gi_name_add(*function, false, named->image, named->name);
 	pthread_mutex_unlock(&gi_lock);
-	return rc;
+	return CUDA_SUCCESS;
 }
 
 /* ---- attributes: what is set on a kernel is set on its twin ---- */

@@ -33,33 +33,36 @@ static int measure(unsigned int n, u64 rounds)
 	struct gsched_complete complete = { .seq = 1 };
 	u64 now = 1, before;
 	double time;
+	int rc = 1;
 
 	if (!client || !dev || !group || gsc_device_init(dev, &ops, SMS))
-		return 1;
+		goto out;
 	for (unsigned int i = 0; i < n; i++) {
 		if (gsc_group_init(&group[i], &dev->root) ||
 		    gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_MPS, now))
-			return 1;
+			goto out;
 		if (i && gsc_submit(&client[i], &submit, now))
-			return 1;
+			goto out;
 	}
 	if (gsc_group_store(&group[0], GSC_FILE_GPU_PRIORITY, "10", now))
-		return 1;
+		goto out;
 	submit.blocks = 8;
 	before = dev->decisions;
 	time = seconds();
 	for (u64 i = 0; i < rounds; i++) {
 		if (gsc_submit(&client[0], &submit, now += 1000) || gsc_complete(&client[0], &complete, now += 1000))
-			return 1;
+			goto out;
 	}
 	time = seconds() - time;
 	before = dev->decisions - before;
 	printf("core: %2u clients: %9.0f decisions/s, %6.0f ns per decision\n", n, (double)before / time,
 	       time * 1e9 / (double)before);
+	rc = 0;
+out:
 	free(client);
 	free(dev);
 	free(group);
-	return 0;
+	return rc;
 }
 
 int main(void)

@@ -25,7 +25,7 @@ static double rank(const uint64_t *v, size_t n, unsigned int percent)
 
 int main(int argc, char **argv)
 {
-	uint64_t begin, end, start, took, *v = NULL;
+	uint64_t begin, end, start, took, *v = NULL, *more;
 	size_t n = 0, room = 0;
 	FILE *f;
 
@@ -45,11 +45,12 @@ int main(int argc, char **argv)
 			continue;
 		if (n == room) {
 			room = room ? 2 * room : 1024;
-			v = realloc(v, room * sizeof(*v));
-			if (!v) {
+			more = realloc(v, room * sizeof(*v));
+			if (!more) {
 				fprintf(stderr, "latstat: out of memory\n");
 				return 1;
 			}
+			v = more;
 		}
 		v[n++] = took;
 	}

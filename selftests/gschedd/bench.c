@@ -32,7 +32,7 @@ static void measure(const char *poll_us)
 	struct peer_client batch, latency;
 	struct gsched_submit all = task(0, 1, 100000), few;
 	struct timespec pause = { .tv_nsec = 200000 };
-	uint64_t evicted = 0;
+	uint64_t evicted = 0, median, p99;
 
 	daemon_start("--device", DEVICE, "--poll-us", poll_us, NULL);
 	attach(&batch, GSCHED_ATTACH_MPS);
@@ -55,8 +55,10 @@ static void measure(const char *poll_us)
 		nanosleep(&pause, NULL);
 	}
 	qsort(ns, ROUNDS, sizeof(ns[0]), by_value);
+	median = ns[ROUNDS / 2];
+	p99 = ns[ROUNDS * 99 / 100];
 	printf("# gschedd, poll %s us: SUBMIT to grant %.1f us median, %.1f us p99 (%llu events beside)\n", poll_us,
-	       ns[ROUNDS / 2] / 1e3, ns[ROUNDS * 99 / 100] / 1e3, (unsigned long long)evicted);
+	       median / 1e3, p99 / 1e3, (unsigned long long)evicted);
 	detach(&batch);
 	detach(&latency);
 	daemon_stop(SIGTERM);

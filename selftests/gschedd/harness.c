@@ -79,7 +79,7 @@ int done_testing(void)
 	return n_failed ? 1 : 0;
 }
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	printf("Bail out! %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -314,6 +314,7 @@ int call_fds(int s, unsigned int type, void *body, size_t len, int fd, struct re
 	static unsigned int cookie;
 	int err = send_req(s, type, 0, ++cookie, body, len, fd);
 
+	r->n_fds = 0;
 	if (err)
 		return -err;
 	while (receive(s, r, WAIT_MS)) {

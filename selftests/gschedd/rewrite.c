@@ -257,7 +257,7 @@ static void caching(void)
 		each_entry(harm[i], NULL);
 		is(rewrite(image, len, &ptx2, &json2), 0, "with a damaged entry (%zu)", i);
 		is(number("hits"), hits, "it is not believed");
-		ok(ptx2 && !strcmp(ptx, ptx2) && !strcmp(json, json2), "the result is right");
+		ok(ptx && ptx2 && !strcmp(ptx, ptx2) && !strcmp(json, json2), "the result is right");
 		free(ptx2);
 		free(json2);
 		is(rewrite_err(image, len), 0, "and then");

@@ -32,12 +32,12 @@ static void check(CUresult rc, const char *what)
 static void load_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
-	size_t n;
 
 	image = calloc(1, 1 << 20);
-	if (!f || !(n = fread(image, 1, (1 << 20) - 1, f)))
+	if (!f || !fread(image, 1, (1 << 20) - 1, f))
 		check(CUDA_ERROR_FILE_NOT_FOUND, path);
-	fclose(f);
+	else
+		fclose(f);
 }
 
 static CUdeviceptr buffer(size_t words)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include "common.h"
 
 static volatile sig_atomic_t stop;
@@ -13,6 +14,20 @@ static void on_term(int sig)
 {
 	(void)sig;
 	stop = 1;
+}
+
+static bool write_log(const char *path, unsigned int n, const uint64_t *start, const uint64_t *took)
+{
+	FILE *f = fopen(path, "we");
+
+	if (f) {
+		for (unsigned int i = 0; i < n; i++)
+			fprintf(f, "%llu %llu\n", (unsigned long long)start[i], (unsigned long long)took[i]);
+		if (!fclose(f))
+			return true;
+	}
+	perror(path);
+	return false;
 }
 
 int main(int argc, char **argv)
@@ -31,6 +46,7 @@ int main(int argc, char **argv)
 	struct dev_buf *out;
 	uint64_t *start, *took;
 	const char *log = NULL;
+	bool logged;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -47,15 +63,15 @@ int main(int argc, char **argv)
 		}
 	}
 	sigaction(SIGTERM, &sa, NULL);
-	start = calloc(requests + 1u, sizeof(*start));
-	took = calloc(requests + 1u, sizeof(*took));
-	if (!start || !took)
-		abort();
 	dev_init(argv[0], (int)high);
 	if (us) {
 		printf("%u\n", calibrate(blocks, threads, us));
 		return 0;
 	}
+	start = calloc(requests + 1u, sizeof(*start));
+	took = calloc(requests + 1u, sizeof(*took));
+	if (!start || !took)
+		abort();
 	out = dev_alloc((size_t)blocks * 4);
 	dev_launch(blocks, 1, threads, out, iters, 0);
 	dev_sync();
@@ -78,20 +94,11 @@ int main(int argc, char **argv)
 			while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR && !stop)
 				;
 	}
-	if (log) {
-		FILE *f = fopen(log, "we");
-
-		if (!f) {
-			perror(log);
-			return 1;
-		}
-		for (unsigned int i = 0; i < n; i++)
-			fprintf(f, "%llu %llu\n", (unsigned long long)start[i], (unsigned long long)took[i]);
-		if (fclose(f)) {
-			perror(log);
-			return 1;
-		}
-	}
+	logged = !log || write_log(log, n, start, took);
+	free(start);
+	free(took);
+	if (!logged)
+		return 1;
 	printf("{\"requests\":%u,\"checksum\":\"%016llx\"}\n", n, (unsigned long long)checksum(out, (size_t)blocks * 4));
 	return 0;
 }

@@ -138,7 +138,7 @@ int main(void)
 		const char *path = g.gl_pathv[i];
 		struct gsr_module *in = NULL, *out = NULL;
 		char launch[300], *text, *lines, *line, *save;
-		struct gsr_rewrite rw;
+		struct gsr_rewrite rw = { 0 };
 		struct gsr_error err;
 		size_t n, m;
 

@@ -79,7 +79,7 @@ fi
 				x = part[i]; sub(/\[.*/, "", x); match(x, /[A-Za-z_0-9]+$/); f[++n] = substr(x, RSTART, RLENGTH)
 			}
 		}' selftests/vgpu/cudart.h
-	awk '/^#define RT_ERRORS/ { p = 1; next } p && !/X\(/ { exit } p' selftests/vgpu/cudart.h | tr -d '\\' |
+	awk '/^#define RT_ERRORS/ { p = 1; next } p && !/X\(/ { exit } p' selftests/vgpu/cudart.h | tr -d '\134' |
 		sed -E 's/X\((\w+), [0-9]+\)/printf("\1 %d\\n", (int)\1);/g'
 	echo 'return 0; }'
 } >"$out/runtime.c"

@@ -175,7 +175,7 @@ static CUresult copy_rows(const struct side *dst, const struct side *src, size_t
 {
 	struct CUstream_st *s;
 	struct vg_op *op;
-	char *from, *to;
+	char *from = NULL, *to = NULL;
 	CUresult r = enter(stream, own, &s);
 
 	if (r)

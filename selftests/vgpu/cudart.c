@@ -48,11 +48,10 @@ static struct fat *fats;
 static struct symbol *symbols[BUCKETS];
 static __thread cudaError_t last_error;
 
-cudaError_t rt_fail(cudaError_t e)
+void rt_remember(cudaError_t e)
 {
 	if (e != cudaSuccess && e != cudaErrorNotReady)
 		last_error = e;
-	return e;
 }
 
 cudaError_t rt_error(CUresult r)

@@ -244,7 +244,12 @@ extern struct rt_driver rt_driver[2];
 cudaError_t rt_ready(void);		/* driver loaded and initialized */
 cudaError_t rt_context(void);		/* and a context current in this thread */
 cudaError_t rt_error(CUresult r);	/* remembers it for cudaGetLastError */
-cudaError_t rt_fail(cudaError_t e);
+void rt_remember(cudaError_t e);
+static inline cudaError_t rt_fail(cudaError_t e)
+{
+	rt_remember(e);
+	return e;
+}
 cudaError_t rt_kernel(const void *host, CUkernel *kernel);
 cudaError_t rt_variable(const void *host, CUdeviceptr *ptr, size_t *size);
 void rt_forget_context(void);		/* it is reset. Libraries outlive it: programs keep kernel handles */

@@ -19,7 +19,7 @@ RT_FN(cudaMalloc, (void **p, size_t size))
 
 RT_FN(cudaMallocPitch, (void **p, size_t *pitch, size_t width, size_t height))
 {
-	CUdeviceptr d;
+	CUdeviceptr d = 0;
 	cudaError_t e = p && pitch ? RT_CALL(0, cuMemAllocPitch, &d, pitch, width, height, 4) : rt_fail(cudaErrorInvalidValue);
 
 	if (!e)
@@ -41,7 +41,7 @@ RT_FN(cudaMalloc3D, (struct cudaPitchedPtr *p, struct cudaExtent extent))
 
 RT_FN(cudaMallocManaged, (void **p, size_t size, unsigned int flags))
 {
-	CUdeviceptr d;
+	CUdeviceptr d = 0;
 	cudaError_t e = p ? RT_CALL(0, cuMemAllocManaged, &d, size, flags) : rt_fail(cudaErrorInvalidValue);
 
 	if (!e)
@@ -81,7 +81,7 @@ RT_FN(cudaHostUnregister, (void *p))
 
 RT_FN(cudaHostGetDevicePointer, (void **d, void *p, unsigned int flags))
 {
-	CUdeviceptr ptr;
+	CUdeviceptr ptr = 0;
 	cudaError_t e = d ? RT_CALL(0, cuMemHostGetDevicePointer, &ptr, p, flags) : rt_fail(cudaErrorInvalidValue);
 
 	if (!e)
@@ -101,7 +101,7 @@ RT_FN(cudaMemGetInfo, (size_t *left, size_t *total))
 
 static cudaError_t malloc_async(void **p, size_t size, cudaStream_t stream, bool own)
 {
-	CUdeviceptr d;
+	CUdeviceptr d = 0;
 	cudaError_t e = p ? RT_CALL(own, cuMemAllocAsync, &d, size, stream) : rt_fail(cudaErrorInvalidValue);
 
 	if (!e)
@@ -197,7 +197,7 @@ RT_FN(cudaMemcpyPeerAsync, (void *dst, int dst_device, const void *src, int src_
 /* A part of a variable */
 static cudaError_t part(const void *symbol, size_t offset, size_t size, char **p)
 {
-	CUdeviceptr d;
+	CUdeviceptr d = 0;
 	size_t whole;
 	cudaError_t e = rt_variable(symbol, &d, &whole);
 
@@ -243,7 +243,7 @@ RT_BOTH(cudaMemcpyFromSymbolAsync, _ptsz,
 
 RT_FN(cudaGetSymbolAddress, (void **p, const void *symbol))
 {
-	CUdeviceptr d;
+	CUdeviceptr d = 0;
 	cudaError_t e = p ? rt_variable(symbol, &d, NULL) : rt_fail(cudaErrorInvalidValue);
 
 	if (!e)

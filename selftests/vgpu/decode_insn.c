@@ -164,6 +164,7 @@ static bool alu(struct dec *d)
 			return pred_logic(d);
 		if (!(a->kinds & kind_of(md.t[a->type < md.n_types ? a->type : 0])))
 			continue;
+		/* cppcheck-suppress AssignmentIntegerToAddress ; a pointer, which a macro makes it miss */
 		fn = a->select(i->op, &md);
 		if (!fn)
 			continue;

@@ -303,7 +303,7 @@ static bool declare_var(struct dec *d, const struct gsr_var *v)
 	if (!strcmp(v->space, "local") || !strcmp(v->space, "param"))
 		return declare_bytes(d, v, NAME_LOCAL, &d->local);
 	if (!strcmp(v->space, "shared")) {
-		uint64_t at;
+		uint64_t at = 0;
 
 		return dec_shared(d, v, &at) && declare(d, v->name, NAME_SHARED, 0, at);
 	}

@@ -90,6 +90,7 @@ static bool register_row(struct dec *d, const struct name *n, const struct gsr_o
 
 	if (o->selector || (n->vec ? !c || element >= n->vec : o->component))
 		return dec_fail(d, "element of register %s", o->name);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): registers have names */
 	*out = (int32_t)(n->value + element + (n->range ? strtoul(o->name + n->prefix, NULL, 10) : 0));
 	return true;
 }

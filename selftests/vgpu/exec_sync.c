@@ -265,6 +265,7 @@ static void do_match(struct vgpu_block *b, struct xwarp *w, uint32_t m)
 		uint32_t same = 0;
 
 		for (n = m; n; n &= n - 1)
+			/* cppcheck-suppress uninitvar ; those of m are set */
 			same |= (uint32_t)(v[__builtin_ctz(n)] == v[i]) << __builtin_ctz(n);
 		if (in->mode == V_ALL) {
 			lane_dst(w, i, in->o[0], same == m ? m : 0);

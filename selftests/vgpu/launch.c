@@ -221,7 +221,7 @@ CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunct
 CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *size, CUfunction f, CUoccupancyB2DSize shared_of,
 							       size_t dynamic, int limit, unsigned int flags)
 {
-	int max, best = 0, n, threads;
+	int max = 0, best = 0, n = 0, threads;
 	CUresult r;
 
 	if (!min_grid || !size)

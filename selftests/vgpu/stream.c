@@ -127,6 +127,7 @@ CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op)
 {
 	bool done = false;
 
+	/* cppcheck-suppress autoVariables ; waited for below */
 	op->done = &done;
 	vg_push(s, op);
 	while (!done)

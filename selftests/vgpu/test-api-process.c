@@ -129,7 +129,7 @@ int process_child(const char *role)
 
 static bool child_says(const char *role, const char *words, char *text, size_t size)
 {
-	int fd, status;
+	int fd = -1, status;
 	pid_t pid = start(role, &fd);
 	bool good = pid > 0 && read_until(fd, words, text, size);
 

@@ -59,7 +59,7 @@ struct memory {
 
 static bool memory_new(struct memory *m, const struct test_launch *l)
 {
-	unsigned int i;
+	unsigned int i, b;
 	size_t k;
 
 	memset(m, 0, sizeof(*m));
@@ -68,23 +68,23 @@ static bool memory_new(struct memory *m, const struct test_launch *l)
 
 		if (p->kind != PARAM_BUFFER)
 			continue;
-		m->size[m->n] = p->size;
-		m->at[m->n] = aligned_alloc(256, (p->size + 511) & ~(size_t)255);
-		m->first[m->n] = malloc(p->size + 1);
-		m->result[m->n] = malloc(p->size + 1);
-		if (!m->at[m->n] || !m->first[m->n] || !m->result[m->n])
+		b = m->n++;
+		m->size[b] = p->size;
+		m->at[b] = aligned_alloc(256, (p->size + 511) & ~(size_t)255);
+		m->first[b] = malloc(p->size + 1);
+		m->result[b] = malloc(p->size + 1);
+		if (!m->at[b] || !m->first[b] || !m->result[b])
 			return false;
 		for (k = 0; k < p->size; k++)
-			m->first[m->n][k] = 0;
+			m->first[b][k] = 0;
 		for (k = 0; k + 4 <= p->size; k += 4) {
 			uint32_t v = p->fill == FILL_ZERO ? 0 : ((uint32_t)(k / 4) * 2654435761u) >> 8;
 			float f = (float)(k / 4 % 97) / 4;
 
 			if (p->fill == FILL_FLOATS)
 				memcpy(&v, &f, 4);
-			memcpy(m->first[m->n] + k, &v, 4);
+			memcpy(m->first[b] + k, &v, 4);
 		}
-		m->n++;
 	}
 	return true;
 }
@@ -149,7 +149,7 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 {
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
 	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], i;
-	unsigned int *order = malloc(total * sizeof(*order));
+	unsigned int *order = calloc(total, sizeof(*order));
 	uint8_t *params = calloc(1, info->param_size + 16);
 	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .nsmid = SMS_MAX,
 				 .seed = shuffle ? roll64() : 0 };
@@ -260,7 +260,7 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 	unsigned int i;
 
 	if (c->done != total || c->gate != SEQ || s->stat.finished != SEQ) {
-		snprintf(why, size, "done %llu of %u, gate %u, finished %u, seq %u", (unsigned long long)c->done, total, c->gate,
+		snprintf(why, size, "done %llu of %u, gate %u, finished %u, seq %d", (unsigned long long)c->done, total, c->gate,
 			 s->stat.finished, SEQ);
 		return false;
 	}
@@ -551,7 +551,7 @@ static long long first_failure(const struct file *f, const struct test_launch *t
 	}
 	for (i = 0; i < o->seeds; i++)
 		if (!compare(a, b, g, t, o->seed + i, why, size))
-			return (long long)(o->seed + i);
+			return (long long)o->seed + i;
 	return -1;
 }
 
@@ -559,13 +559,14 @@ static void test_file(const char *path, const struct options *o)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	struct test_launches all = { 0 };
+	struct file f = { 0 };
 	char why[2048] = "";
-	struct file f;
 	unsigned int i;
 
 	if (!launches_read(path, &all, why, sizeof(why)) || !file_open(&f, path, o->drop, why, sizeof(why))) {
 		if (o->drop < 0 || strncmp(why, "no line", 7))
 			ok(false, "%s: %s", base, why);
+		file_close(&f);
 		launches_free(&all);
 		return;
 	}
@@ -600,7 +601,7 @@ static void test_harness(const char *path, const char *kernel, unsigned int seed
 	const struct test_launch *t = NULL;
 	struct test_launches all = { 0 };
 	unsigned int i, caught = 0, missed = 0;
-	struct file f, whole = { 0 };
+	struct file f = { 0 }, whole = { 0 };
 	char why[2048] = "";
 
 	if (launches_read(path, &all, why, sizeof(why)) && file_open(&whole, path, -1, why, sizeof(why)))

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# `make lint` beyond the module: cppcheck and clang-tidy (.clang-tidy) over what runs in userspace, the core in its userspace
+# form included, and shellcheck. Every message fails. clang-tidy looks again only at what changed; -j helps.
+LINT_SRCS := $(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*.c rewriter/*.c kmod/core/*.c selftests/*/*.c))
+LINT_HDRS := $(wildcard uapi/linux/*.h kmod/core/*.h gschedd/*.h libgsched/*.h libgsched/*/*.h rewriter/*.h selftests/*/*.h)
+LINT_INC := $(INC) -Ikmod/core -Ilibgsched -Ilibgsched/cuda
+LINT_DEFS := -D_GNU_SOURCE -DBUILD='"$(B)"' -DGSCHED_LIBDIR='"$(LIBDIR)"'
+LINT += lint-cppcheck lint-clang-tidy lint-shellcheck
+.PHONY: lint-cppcheck lint-clang-tidy lint-shellcheck
+
+# Off everywhere: varFuncNullUB, NULL is a pointer here. selftests/kmod is written in the kselftest harness' macros, which
+# cppcheck does not see. System headers are left out; the macro of them that it has to know is in cppcheck.cfg.
+CPPCHECK := cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c11 \
+	--suppress=varFuncNullUB --library=selftests/cppcheck.cfg -D__x86_64__ -D__GNUC__=12
+lint-cppcheck:
+	$(call Q,LINT)$(CPPCHECK) $(LINT_INC) $(LINT_DEFS) $(filter-out selftests/kmod/%,$(LINT_SRCS))
+
+LINT_TIDY := $(LINT_SRCS:%.c=$(B)/lint/%.tidy)
+lint-clang-tidy: $(LINT_TIDY)
+$(LINT_TIDY): $(B)/lint/%.tidy: %.c $(LINT_HDRS) .clang-tidy | $(KMOD_HARNESS)
+	@mkdir -p $(@D)
+	$(call Q,TIDY)clang-tidy --quiet $< -- $(CSTD) $(LINT_INC) $(LINT_DEFS) \
+		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@touch $@
+
+# Off: SC1091, a file of the guest; SC2012, `ls` of kernels' names; SC2015, `A && B || C` where B cannot fail
+lint-shellcheck:
+	$(call Q,LINT)shellcheck -x -e SC1091,SC2012,SC2015 \
+		$$(grep -rlIE '^#!/.*[ /](ba)?sh$$' .ci gschedd selftests) selftests/lib.sh
