@@ -265,9 +265,12 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *
 	for (i = 0; i < c->n; i++) {
 		const struct gsr_function *f = c->fns[i]->f;
 		const struct gsr_stmt *s;
+		unsigned int scope = 0;
 		struct gsr_barrier b;
 
 		for (s = f->first; s; s = s->next) {
+			if (s->kind == GSR_STMT_OPEN || s->kind == GSR_STMT_CLOSE)
+				scope += s->kind == GSR_STMT_OPEN ? 1 : -1;
 			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster)
 				continue;
 			if (b.id >= 0)
@@ -284,8 +287,15 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *
 				return gsr_sprintf(p->arena, "barrier %d without a thread count and early returns", b.id);
 			if (b.counted && b.id == 0)
 				return "barrier 0 with a thread count and early returns";
-			if (b.red && s->insn->guard)
-				return "predicated bar.red and early returns";
+			if (b.counted)
+				continue;
+			/* what follows is entered by a jump from where all threads of a warp meet */
+			if (b.red)
+				return "bar.red and early returns";
+			if (f != c->fns[0]->f)
+				return "barrier in a device function and early returns";
+			if (scope)
+				return "barrier in an inner scope and early returns";
 		}
 	}
 	if (register_counted)

@@ -230,11 +230,23 @@ static const char end_barrier[] =
 	"bar.warp.sync -1;\n"
 	"bar.sync %d;\n";
 
-static const char end_rounds[] =
-	"$#round:\n"
-	"setp.ne.u32 %#p0, 0, 0;\n"
-	"barrier.red.or.pred %#p1, 0, %#p0;\n"
-	"@%#p1 bra $#round;\n";
+/* Where threads may have finished early: everybody votes; who came from a barrier goes back to its site */
+static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, unsigned int sites)
+{
+	unsigned int n, i;
+
+	n = gsr_insert(p, f, NULL,
+		       "mov.u32 %#s, -1;\n"
+		       "$#meet:\n"
+		       "setp.ne.s32 %#p0, %#s, -1;\n"
+		       "bar.warp.sync -1;\n"
+		       "bar.red.or.pred %#p1, 0, %#p0;\n"
+		       "@!%#p1 bra.uni $#next;\n"
+		       "@!%#p0 bra $#meet;\n");
+	for (i = 0; i + 1 < sites; i++)
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.eq.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#site_%u;\n", i, i));
+	return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bra $#site_%u;\n", i));
+}
 
 static const char again[] = "bra.uni $#next;\n";
 
@@ -306,7 +318,7 @@ static const char leave[] =
 	"$#out:\n"
 	"ret;\n";
 
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, bool early, bool cp_async, int id)
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int sites, bool cp_async, int id)
 {
 	struct gsr_stmt *body = f->first;
 	unsigned int n = 0;
@@ -325,8 +337,12 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, bool early, bo
 	n += gsr_insert(p, f, NULL, "$#end:\n");
 	if (cp_async)
 		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
-	n += gsr_insert(p, f, NULL, early ? end_rounds : gsr_sprintf(p->arena, end_barrier, id));
-	n += gsr_insert(p, f, NULL, again);
+	if (sites) {
+		n += meeting(p, f, sites);
+	} else {
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, end_barrier, id));
+		n += gsr_insert(p, f, NULL, again);
+	}
 	n += gsr_insert(p, f, NULL, "$#leave:\n");
 	n += gsr_insert(p, f, NULL, not_first);
 	n += gsr_insert(p, f, NULL, leave);

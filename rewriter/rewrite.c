@@ -111,8 +111,8 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 {
 	struct gsr_pass *p = &j->p;
 	bool cp_async = false;
+	unsigned int i, sites = 0;
 	const char *refusal;
-	unsigned int i;
 	int id;
 
 	refusal = gsr_refusal(p, c, k);
@@ -125,12 +125,10 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	}
 	for (i = 0; i < c->n; i++)
 		cp_async |= c->fns[i]->cp_async;
-	/* functions are shared between kernels: each is converted once */
+	if (k->early_return)
+		k->inserted += gsr_convert_barriers(p, fn->f, &sites);
+	/* functions are shared between kernels: each is changed once */
 	for (i = 0; i < c->n; i++) {
-		if (k->early_return && !c->fns[i]->converted && c->fns[i]->f->body) {
-			k->inserted += gsr_convert_barriers(p, c->fns[i]->f);
-			c->fns[i]->converted = true;
-		}
 		if (c->fns[i]->reads_ids) {
 			k->inserted += gsr_blockids(p, c->fns[i]->f, &refusal);
 			c->fns[i]->reads_ids = false;
@@ -141,7 +139,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		}
 	}
 	k->inserted += gsr_returns(p, fn->f, &k->returns);
-	k->inserted += gsr_loop(p, fn->f, k->early_return, cp_async, id);
+	k->inserted += gsr_loop(p, fn->f, sites, cp_async, id);
 	add_parameter(p, fn->f);
 	k->static_shared = GSR_TASK_SIZE;
 	k->tier = GSR_TIER_BLOCK;

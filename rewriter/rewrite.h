@@ -69,7 +69,6 @@ struct gsr_fn {
 	bool any_plain;			/* barriers without a thread count */
 	const char *any_warp_sync;
 	bool plain_divergent;		/* such a barrier where not all threads need to come by */
-	bool converted;			/* barriers 0 were made reductions */
 	bool clean;			/* line information is gone */
 	unsigned long mark;
 };
@@ -125,9 +124,10 @@ void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it c
 
 /* blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted */
 unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, const char **refusal);
-unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f);
+unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, unsigned int *sites);
 unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, bool early, bool cp_async, int id);
+/* @sites: barriers that were converted, 0 none */
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int sites, bool cp_async, int id);
 
 /* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */
 unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);

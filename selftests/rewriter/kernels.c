@@ -111,7 +111,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find(rw, "early")) && k->early_return && k->barriers == 1, "early: early return before a barrier");
 		ok((k = find(rw, "whole")) && !k->early_return, "whole: a block that returns as one is no early return");
 		ok((k = find(rw, "exits")) && k->returns == 3, "exits: three returns");
-		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar.warp") || strstr(rw->ptx, "cp.async.wait_all;\n$__gsr_round"),
+		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar.warp") || strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 %__gsr_s, -1;"),
 		   "async_copy: waits for its copies at the end of the body");
 	} else if (strstr(path, "shared.sm_90")) {
 		ok((k = find(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
