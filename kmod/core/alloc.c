@@ -4,14 +4,19 @@
  *
  * Ranks are served from the highest down. Within one rank capacity is divided at each group, from the root down, among
  * those below it (child groups by gpu.weight, clients with the default weight) by weighted max-min: everyone gets the same
- * level times its weight, but no less than it must and no more than it can use. A client's share goes to its tasks in
- * the order of their arrival: kernels of one stream cannot run side by side, so to divide it would leave SMs idle.
+ * level times its weight, but no less than it must and no more than it can use.
+ *
+ * A client's share is not divided: all its tasks have the same window, in which their streams or the hardware put them in
+ * order. What it needs is what its largest task needs, for most programs queue their kernels on one stream; SMs that would
+ * be idle then are given to those who have more than one task, up to the sum. Tasks are granted in the order of their
+ * arrival and never one while an earlier one has nothing: it may wait for that one on the GPU.
  *
  * The unit here is the whole SM; slots freed here and there are of no use to a kernel with another shared-memory carve-out.
  * Only a max that is no whole number of SMs leads to less, at the very end.
  *
- * An opaque task that runs keeps what it has. It counts for its own rank and those below; higher ranks are served as if it
- * were gone, since their kernels are launched at once and get its SMs as it ends.
+ * An opaque task that runs keeps what it has. It counts for its own rank and those below, up to the max above it; others
+ * are served as if it were gone, since their kernels are launched at once and get its SMs as it ends. The next one of its
+ * client gets no more than it would if nothing opaque ran, so a queue of them starves nobody.
  */
 #include "decide.h"
 
@@ -53,18 +58,25 @@ static u64 sum_at_level(const struct gsc_contest *contest, u64 level)
 	return sum;
 }
 
-/* Weighted max-min; what is left by rounding goes to the first in the list */
+/* Weighted max-min; what is left by rounding goes to the first in the list. Without enough for all that must be, lo is shared */
 static void divide(struct gsc_contest *contest, u32 amount)
 {
-	u64 low = 0, high = (u64)GSCHED_SMS_MAX << LEVEL_SHIFT, sum = 0;
+	u64 low = 0, high = (u64)GSCHED_SMS_MAX << LEVEL_SHIFT, sum = 0, least = 0;
 	struct gsc_share *share;
 
 	for (share = contest->first; share; share = share->next) {
 		share->got = share->hi;
 		sum += share->hi;
+		least += share->lo;
 	}
 	if (sum <= amount)
 		return;
+	if (least > amount) {
+		for (share = contest->first; share; share = share->next) {
+			share->hi = share->lo;
+			share->lo = share->firm;
+		}
+	}
 	while (high - low > 1) {
 		u64 mid = (low + high) / 2;
 
@@ -120,27 +132,60 @@ static bool can_run(const struct gsc_task *task)
 	return true;
 }
 
+static void prepare_client(struct gsc_client *client, u64 stamp)
+{
+	client->seen = stamp;
+	client->need = 0;
+	client->use = 0;
+	client->fixed = 0;
+	client->fair = 0;
+	client->alloc = 0;
+	client->closed = false;
+}
+
+static void prepare_task(struct gsc_task *task)
+{
+	struct gsc_client *client = task->client;
+	struct gsc_device *dev = client->dev;
+	struct gsc_group *group = client->group;
+	u32 sms;
+
+	task->want = min(task->want, dev->sms * GSCHED_CAPSM);
+	if (client->closed || !can_run(task))
+		task->want = 0;
+	if (!task->want) {
+		client->closed = true;
+		return;
+	}
+	if (gsc_is_fixed(task)) {
+		/* it asks for no more; behind others, for nothing of its own */
+		if (!gsc_is_head(task))
+			return;
+		task->want = gsc_limit(task);
+		client->fixed = gsc_sms(task->want);
+	}
+	sms = gsc_sms(task->want);
+	client->use = min(client->use + sms, dev->sms);
+	if (sms > client->need) {
+		group->demand = min(group->demand + sms - client->need, dev->sms);
+		client->need = sms;
+	}
+}
+
 static void prepare(struct gsc_device *dev, struct tree *tree, bool holds)
 {
 	u64 stamp = ++dev->stamp;
 	struct gsc_client *client;
-	struct gsc_group *group;
 	struct gsc_task *task;
 
 	memset(tree, 0, sizeof(*tree));
 	dev->fractional = false;
 	dev->guarantees = false;
 	list_for_each_entry(task, &dev->tasks, node) {
-		group = task->client->group;
-		tree_add(tree, group, stamp);
-		task->alloc = 0;
-		task->want = min(task->want, dev->sms * GSCHED_CAPSM);
-		if (gsc_is_fixed(task) && task->want)
-			task->want = gsc_limit(task);
-		if (task->want && !can_run(task))
-			task->want = 0;
-		task->sms = gsc_sms(task->want);
-		group->demand = min(group->demand + task->sms, dev->sms);
+		tree_add(tree, task->client->group, stamp);
+		if (task->client->seen != stamp)
+			prepare_client(task->client, stamp);
+		prepare_task(task);
 	}
 	if (!dev->n_holds)
 		return;
@@ -174,6 +219,7 @@ static void guarantee(struct tree *tree)
 				group->reserve += share->hi;
 			group->reserve = min(max(group->reserve, need), group->demand);
 			group->share.lo = 0;
+			group->share.firm = 0;
 			group->share.hi = group->reserve;
 			group->share.weight = group->reserve;
 			if (!group->parent)
@@ -202,7 +248,6 @@ static void take(struct gsc_client *client, u32 sms, bool hold)
 {
 	struct gsc_group *group;
 
-	client->share.got -= min(client->share.got, sms);
 	for (group = client->group; group; group = group->parent) {
 		group->used += sms;
 		group->held += hold ? sms : 0;
@@ -238,17 +283,19 @@ static void contend(struct gsc_device *dev, struct tree *tree, bool hold)
 	for (depth = tree->depth; depth >= 0; depth--) {
 		for (group = tree->first[depth]; group; group = group->next_level) {
 			u32 room = group->cap - min(group->cap, group->used);
-			u32 lo = 0, hi = 0, beside;
+			u32 lo = 0, hi = 0, firm = 0, beside;
 
 			for (share = group->contest.first; share; share = share->next) {
 				share->hi = max(share->lo, min(share->hi, dev->sms));
+				firm += share->firm;
 				lo += share->lo;
 				hi += share->hi;
 			}
 			/* what lower ranks are guaranteed is claimed here too, though only they will take it */
-			group->share.lo = max(lo, hold && dev->guarantees ? owed(group) : unfilled(group));
-			beside = hold ? group->share.lo - lo : 0;
-			group->share.hi = max(group->share.lo, min(room, hi + beside));
+			group->share.firm = max(firm, hold && dev->guarantees ? owed(group) : unfilled(group));
+			beside = hold ? group->share.firm - firm : 0;
+			group->share.hi = max(group->share.firm, min(room, hi + beside));
+			group->share.lo = max(group->share.firm, min(lo, group->share.hi));
 			group->beside = beside;
 			group->share.weight = group->weight;
 			group->share.got = 0;
@@ -272,47 +319,74 @@ static void new_contest(struct tree *tree)
 			group->contest.first = NULL;
 }
 
-static void enter_client(struct gsc_client *client, u64 stamp)
+static void enter_client(struct gsc_client *client, u32 lo, u32 hi)
 {
-	if (client->seen == stamp)
-		return;
-	client->seen = stamp;
-	client->share.lo = 0;
-	client->share.hi = 0;
+	client->share.firm = 0;
+	client->share.lo = lo;
+	client->share.hi = hi;
 	client->share.weight = GSC_WEIGHT_DEFAULT;
 	enter(&client->group->contest, &client->share);
 }
 
-/* Serve the tasks of one rank, @from being the first. Returns the first of the next rank */
-static struct gsc_task *serve_tasks(struct gsc_device *dev, struct tree *tree, struct gsc_task *from)
+enum contest_kind {
+	CONTEST_FAIR,	/* what each needs, as if nothing opaque ran */
+	CONTEST_KEEP,	/* what each needs */
+	CONTEST_SPARE,	/* what would be idle */
+};
+
+/* The clients of one rank, @from being the first task of it. Returns the stamp of those that took part */
+static u64 contest_clients(struct gsc_device *dev, struct tree *tree, struct gsc_task *from, enum contest_kind kind)
 {
+	struct gsc_client *client;
 	u64 stamp = ++dev->stamp;
-	struct gsc_task *task, *end;
-	u32 sms;
+	struct gsc_task *task;
+	u32 has, use;
 
 	new_contest(tree);
 	for (task = from; task && task->rank == from->rank; task = next_task(dev, task)) {
-		if (!task->want)
+		client = task->client;
+		if (!client->need || client->seen == stamp)
 			continue;
-		enter_client(task->client, stamp);
-		task->client->share.hi += task->sms;
-		if (gsc_is_fixed(task))
-			task->client->share.lo += task->sms;
+		client->seen = stamp;
+		if (kind == CONTEST_SPARE) {
+			has = gsc_sms(client->alloc);
+			/* a window that nobody else has a use for does not shrink: its workers may be anywhere in it */
+			use = max(client->use, gsc_sms(GSCHED_WINDOW_LIMIT(client->window)));
+			enter_client(client, 0, use - min(use, has));
+		} else {
+			enter_client(client, kind == CONTEST_KEEP ? client->fixed : 0, client->need);
+		}
 	}
-	end = task;
 	contend(dev, tree, false);
-	for (task = from; task != end; task = next_task(dev, task)) {
-		if (!task->want || !gsc_is_fixed(task))
-			continue;
-		task->alloc = task->want;
-		take(task->client, task->sms, false);
+	return stamp;
+}
+
+/* Serve the clients of one rank, @from being the first task of it. Returns the first of the next rank */
+static struct gsc_task *serve_rank(struct gsc_device *dev, struct tree *tree, struct gsc_task *from, bool spare)
+{
+	struct gsc_task *task, *end;
+	struct gsc_client *client;
+	bool fixed = false;
+	u64 stamp;
+
+	for (end = from; end && end->rank == from->rank; end = next_task(dev, end))
+		fixed |= end->client->fixed != 0;
+	if (fixed && !spare) {
+		contest_clients(dev, tree, from, CONTEST_FAIR);
+		for (task = from; task != end; task = next_task(dev, task))
+			if (task->client->need)
+				task->client->fair = task->client->share.got;
 	}
+	stamp = contest_clients(dev, tree, from, spare ? CONTEST_SPARE : CONTEST_KEEP);
 	for (task = from; task != end; task = next_task(dev, task)) {
-		if (!task->want || gsc_is_fixed(task))
+		client = task->client;
+		if (client->seen != stamp)
 			continue;
-		sms = min(task->sms, task->client->share.got);
-		task->alloc = min(sms * GSCHED_CAPSM, task->want);
-		take(task->client, sms, false);
+		client->seen = 0;
+		client->alloc += client->share.got * GSCHED_CAPSM;
+		if (!fixed || spare)
+			client->fair += client->share.got;
+		take(client, client->share.got, false);
 	}
 	return end;
 }
@@ -321,22 +395,23 @@ static void serve_holds(struct gsc_device *dev, struct tree *tree, u32 rank)
 {
 	u64 stamp = ++dev->stamp;
 	struct gsc_client *client;
-	u32 sms;
+	u32 has, sms;
 
 	new_contest(tree);
 	list_for_each_entry(client, &dev->clients, node) {
 		if (!client->hold_units || client->hold_rank != rank)
 			continue;
-		enter_client(client, stamp);
-		client->share.hi = gsc_sms(client->hold_units);
+		has = client->n_tasks ? gsc_sms(client->alloc) : 0;
+		sms = gsc_sms(client->hold_units);
+		client->seen = stamp;
+		enter_client(client, 0, sms - min(sms, has));
 	}
 	contend(dev, tree, true);
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->seen != stamp)
 			continue;
-		sms = min(gsc_sms(client->hold_units), client->share.got);
-		client->hold_got = sms * GSCHED_CAPSM;
-		take(client, sms, true);
+		client->hold_got = client->share.got * GSCHED_CAPSM;
+		take(client, client->share.got, true);
 	}
 }
 
@@ -359,69 +434,115 @@ static bool is_below(const struct gsc_group *group, const struct gsc_group *top)
 	return group == top;
 }
 
-/* A max of 1.5: the last of the group that stays useful gives up the half */
+/* The weight of the first task that wants something: with less than that the client cannot go on */
+static u32 least_use(const struct gsc_client *client)
+{
+	const struct gsc_task *task;
+
+	list_for_each_entry(task, &client->tasks, peer)
+		if (task->want && gsc_is_block(task))
+			return gsc_weight(task);
+	return 1;
+}
+
+/* A max of 1.5: the last client of the group that stays useful gives up the half */
 static void trim(struct gsc_device *dev, const struct gsc_group *group)
 {
-	struct gsc_task *task, *last = NULL;
+	u64 stamp = ++dev->stamp;
+	struct gsc_client *client;
+	struct gsc_task *task;
 	u32 sum = 0, excess;
 
-	list_for_each_entry(task, &dev->tasks, node)
-		if (is_below(task->client->group, group))
-			sum += task->alloc;
+	list_for_each_entry(client, &dev->clients, node)
+		if (client->n_tasks && is_below(client->group, group))
+			sum += client->alloc;
 	if (sum <= group->max)
 		return;
 	excess = sum - group->max;
 	list_for_each_entry_reverse(task, &dev->tasks, node) {
-		if (gsc_is_fixed(task) || !task->alloc || !is_below(task->client->group, group))
+		client = task->client;
+		if (client->seen == stamp || !client->alloc || !is_below(client->group, group))
 			continue;
-		if (task->alloc >= excess + (gsc_is_block(task) ? gsc_weight(task) : 1)) {
-			task->alloc -= excess;
+		client->seen = stamp;
+		if (client->alloc >= excess + least_use(client)) {
+			client->alloc -= excess;
 			return;
 		}
-		if (!last)
-			last = task;
 	}
 	/* nobody stays useful with less: the last ones wait */
 	list_for_each_entry_reverse(task, &dev->tasks, node) {
-		if (gsc_is_fixed(task) || !task->alloc || !is_below(task->client->group, group))
+		client = task->client;
+		if (!client->alloc || !is_below(client->group, group))
 			continue;
 		if (!excess)
 			return;
-		excess -= min(excess, task->alloc);
-		task->alloc = 0;
+		excess -= min(excess, client->alloc);
+		client->alloc = 0;
 	}
 }
 
-static void share_out(struct gsc_device *dev, bool holds)
+/* What a client has to its tasks: the same to all, in order, up to the first that can have nothing */
+static void assign(struct gsc_client *client)
 {
-	struct gsc_task *task = NULL;
-	struct gsc_group *group;
-	s64 hold = -1, below = (s64)U32_MAX + 1;
-	struct tree tree;
-	int depth;
+	bool open = client->alloc != 0;
+	struct gsc_task *task;
 
-	prepare(dev, &tree, holds);
-	if (dev->guarantees)
-		guarantee(&tree);
+	list_for_each_entry(task, &client->tasks, peer) {
+		if (gsc_is_fixed(task)) {
+			task->alloc = task->want ? gsc_limit(task) : 0;
+			continue;
+		}
+		task->alloc = 0;
+		if (!open || !task->want)
+			open = false;
+		else if (!gsc_is_block(task))
+			task->alloc = min(min(task->want, client->fair * GSCHED_CAPSM), client->alloc);
+		else if (client->alloc >= gsc_weight(task))
+			task->alloc = client->alloc;
+		open = open && task->alloc;
+	}
+}
+
+static void serve(struct gsc_device *dev, struct tree *tree, bool holds)
+{
+	struct gsc_task *first = NULL, *task;
+	s64 hold = -1, below = (s64)U32_MAX + 1;
+
 	if (!list_empty(&dev->tasks))
-		task = list_first_entry(&dev->tasks, struct gsc_task, node);
-	for (;;) {
+		first = list_first_entry(&dev->tasks, struct gsc_task, node);
+	for (task = first;;) {
 		if (holds && dev->n_holds)
 			hold = next_hold(dev, below);
 		if (!task && hold < 0)
 			break;
 		below = max(hold, task ? (s64)task->rank : -1);
 		if (task && task->rank == below)
-			task = serve_tasks(dev, &tree, task);
+			task = serve_rank(dev, tree, task, false);
 		if (hold == below)
-			serve_holds(dev, &tree, (u32)hold);
+			serve_holds(dev, tree, (u32)hold);
 	}
-	if (!dev->fractional)
-		return;
-	for (depth = tree.depth; depth >= 0; depth--)
+	for (task = first; task && dev->root.used < dev->root.cap;)
+		task = serve_rank(dev, tree, task, true);
+}
+
+static void share_out(struct gsc_device *dev, bool holds)
+{
+	struct gsc_client *client;
+	struct gsc_group *group;
+	struct tree tree;
+	int depth;
+
+	prepare(dev, &tree, holds);
+	if (dev->guarantees)
+		guarantee(&tree);
+	serve(dev, &tree, holds);
+	for (depth = tree.depth; dev->fractional && depth >= 0; depth--)
 		for (group = tree.first[depth]; group; group = group->next_level)
 			if (group->max % GSCHED_CAPSM && group->max != GSC_MAX_UNLIMITED)
 				trim(dev, group);
+	list_for_each_entry(client, &dev->clients, node)
+		if (client->n_tasks)
+			assign(client);
 }
 
 /* Clients that have tasks and got nothing */

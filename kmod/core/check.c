@@ -25,7 +25,7 @@ static int check_clients(const struct gsc_device *dev)
 				return 2;
 			if (list_empty(&task->node) ? task->state != GSC_TASK_NONE : task->state == GSC_TASK_NONE)
 				return 3;
-			if (task->state == GSC_TASK_NONE && !list_empty(&task->place))
+			if (list_empty(&task->peer) != list_empty(&task->node))
 				return 4;
 			tasks += task->state != GSC_TASK_NONE;
 		}
@@ -46,55 +46,84 @@ static int check_clients(const struct gsc_device *dev)
 	return timer == dev->timer ? 0 : 9;
 }
 
+/* A client's tasks share its window, in the order of their arrival up to the first that has nothing */
+static int check_tasks(const struct gsc_client *client)
+{
+	const struct gsc_task *task, *last = NULL;
+	bool open = true, waits = false;
+	u32 n = 0;
+
+	list_for_each_entry(task, &client->tasks, peer) {
+		if (task->client != client || task->state == GSC_TASK_NONE)
+			return 10;
+		if (last && (s32)(task->id - last->id) <= 0)
+			return 11;
+		last = task;
+		n++;
+		if (task->state == GSC_TASK_WAITING) {
+			if (task->window)
+				return 12;
+			waits = true;
+			continue;
+		}
+		if (waits)
+			return 13;
+		if (!gsc_is_block(task)) {
+			if (!gsc_limit(task))
+				return 14;
+			continue;
+		}
+		if (GSCHED_WINDOW_BASE(task->window) != GSCHED_WINDOW_BASE(client->window))
+			return 15;
+		if (gsc_limit(task) && (!open || task->window != client->window || gsc_limit(task) < gsc_weight(task)))
+			return 16;
+		open = open && gsc_limit(task);
+	}
+	if (n != client->n_tasks)
+		return 17;
+	return (GSCHED_WINDOW_LIMIT(client->window) != 0) == !list_empty(&client->place) ? 0 : 18;
+}
+
 static int check_windows(const struct gsc_device *dev)
 {
-	const struct gsc_task *task, *owner = NULL;
+	const struct gsc_client *client, *owner = NULL;
+	const struct gsc_task *task;
+	u32 tasks = 0;
 	u64 base, end = 0;
-	u32 placed = 0;
+	int ret;
 
-	list_for_each_entry(task, &dev->placed, place) {
-		base = GSCHED_WINDOW_BASE(task->window);
-		if (base % GSCHED_CAPSM || base < end || !gsc_limit(task))
+	list_for_each_entry(client, &dev->placed, place) {
+		base = GSCHED_WINDOW_BASE(client->window);
+		if (client->dev != dev || base % GSCHED_CAPSM || base < end)
 			return 20;
-		end = base + (u64)gsc_sms(gsc_limit(task)) * GSCHED_CAPSM;
+		end = base + (u64)gsc_sms(GSCHED_WINDOW_LIMIT(client->window)) * GSCHED_CAPSM;
 		if (end > (u64)dev->sms * GSCHED_CAPSM)
 			return 21;
-		if (!gsc_is_block(task) || task->state != GSC_TASK_RUNNING || gsc_limit(task) < gsc_weight(task))
-			return 22;
-		if (dev->mode == GSCHED_MODE_TEMPORAL) {
-			if (owner && owner->client != task->client)
-				return 23;
-			owner = task;
-		}
-		placed++;
+		if (dev->mode == GSCHED_MODE_TEMPORAL && owner)
+			return 23;
+		owner = client;
 	}
-	list_for_each_entry(task, &dev->tasks, node) {
-		if (task->state == GSC_TASK_NONE)
-			return 24;
-		if (task->state == GSC_TASK_WAITING && task->window)
-			return 25;
-		if (task->state == GSC_TASK_RUNNING && !gsc_is_block(task) && !gsc_limit(task))
-			return 26;
-		if (gsc_is_block(task) && gsc_limit(task)) {
-			if (list_empty(&task->place) || !placed--)
-				return 27;
-		}
+	list_for_each_entry(client, &dev->clients, node) {
+		ret = check_tasks(client);
+		if (ret)
+			return ret;
+		tasks += client->n_tasks;
 	}
-	return placed ? 28 : 0;
+	list_for_each_entry(task, &dev->tasks, node)
+		tasks--;
+	return tasks ? 24 : 0;
 }
 
 /* What is out never is more than the device, but for opaque tasks that a more important client overtook */
 static int check_device(const struct gsc_device *dev)
 {
 	const struct gsc_client *client;
-	const struct gsc_task *task;
 	u64 block = 0, held = 0;
 
-	list_for_each_entry(task, &dev->tasks, node)
-		if (gsc_is_block(task))
-			block += gsc_sms(gsc_limit(task));
-	list_for_each_entry(client, &dev->clients, node)
+	list_for_each_entry(client, &dev->clients, node) {
+		block += gsc_sms(GSCHED_WINDOW_LIMIT(client->window));
 		held += gsc_sms(client->hold_got);
+	}
 	return block + held <= dev->sms ? 0 : 30;
 }
 
@@ -104,26 +133,23 @@ static int check_device(const struct gsc_device *dev)
  */
 static int check_group(const struct gsc_device *dev, const struct gsc_group *group)
 {
-	u64 sum = 0, fixed = 0, footprint = 0;
+	u64 sum = 0, block = 0, footprint = 0;
 	const struct gsc_client *client;
-	const struct gsc_task *task;
 	u32 clients = 0;
 
-	list_for_each_entry(client, &dev->clients, node)
+	list_for_each_entry(client, &dev->clients, node) {
 		clients += client->group == group;
+		if (!is_below(client->group, group))
+			continue;
+		sum += client->current_units;
+		footprint += gsc_sms(client->current_units);
+		block += GSCHED_WINDOW_LIMIT(client->window);
+	}
 	if (clients != group->clients)
 		return 40;
-	list_for_each_entry(task, &dev->tasks, node) {
-		if (task->state != GSC_TASK_RUNNING || !is_below(task->client->group, group))
-			continue;
-		sum += gsc_limit(task);
-		footprint += gsc_sms(gsc_limit(task));
-		if (!gsc_is_block(task))
-			fixed += gsc_limit(task);
-	}
 	if (sum != group->current_units)
 		return 41;
-	if (sum - fixed > group->max)
+	if (block > group->max)
 		return 42;
 	if (group->seen && dev->guarantees && !dev->fractional && dev->mode == GSCHED_MODE_SPATIAL && sum &&
 	    group->demand && footprint < group->reserve)
@@ -141,10 +167,8 @@ static int check_waiting(const struct gsc_device *dev)
 
 	if (dev->mode != GSCHED_MODE_SPATIAL || dev->fractional)
 		return 0;
-	list_for_each_entry(task, &dev->tasks, node)
-		out += gsc_sms(gsc_limit(task));
 	list_for_each_entry(client, &dev->clients, node)
-		out += gsc_sms(client->hold_got);
+		out += gsc_sms(client->current_units) + gsc_sms(client->hold_got);
 	if (out >= dev->sms)
 		return 0;
 	list_for_each_entry(task, &dev->tasks, node) {

@@ -25,7 +25,10 @@ enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 
 /* Actions. Every one may be called during any event of the device. */
 struct gsc_ops {
-	/* The task may launch (GSC_GRANT: once) or its window changed: store task->window where the GPU reads it. */
+	/*
+	 * The task may launch (GSC_GRANT: once) or its window changed: store task->window where the GPU reads it. Tasks
+	 * of one client share their window: each is told every change of it.
+	 */
 	void (*set_window)(struct gsc_task *task, enum gsc_change why);
 	/*
 	 * The client's lease word is to be @lease (GSCHED_LEASE_*); contended etc. are in the client. Also called when
@@ -42,9 +45,10 @@ struct gsc_ops {
 struct gsc_policy {
 	const char *name;
 	/*
-	 * Give every active task of @dev its allocation (task->want, units) out of what it demands, and its rank: tasks
-	 * of equal rank share by gpu.weight, a higher rank takes all it wants first. The allocator has applied no limits
-	 * yet; gsc_allocate() clips by every group's max, honours min and never goes above the device.
+	 * Give every active task of @dev its wish (task->want, units) out of what it demands, and its rank, the same for
+	 * all tasks of a client: clients of equal rank share by gpu.weight, a higher rank takes all it wants first. The
+	 * allocator has applied no limits yet; gsc_allocate() clips by every group's max, honours min and never goes
+	 * above the device.
 	 * Called with the tasks in dev->tasks; leaves that list sorted by falling rank, first come first among equals.
 	 * Required.
 	 */
@@ -60,7 +64,7 @@ const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
 struct gsc_stats {
 	u64 usage;		/* CapSM-ns granted and used (unit-ns would overflow within hours) */
-	u64 granted_ns;		/* task time with a limit above 0, by the wall clock */
+	u64 granted_ns;		/* client time with a limit above 0, by the wall clock */
 	u64 ran_ns;		/* task time by the GPU's clock */
 	u64 tasks;		/* tasks ended */
 	u64 grants, evictions, growths;
@@ -72,6 +76,7 @@ struct gsc_stats {
 struct gsc_share {
 	struct gsc_share *next;
 	u32 lo, hi;			/* least and most it can take */
+	u32 firm;			/* of lo, what is guaranteed; the rest yields where there is not enough */
 	u32 weight, got;
 };
 
@@ -105,17 +110,17 @@ enum gsc_task_state { GSC_TASK_NONE, GSC_TASK_WAITING, GSC_TASK_RUNNING };
 struct gsc_task {
 	struct gsc_client *client;
 	struct list_head node;		/* dev->tasks */
+	struct list_head peer;		/* client->tasks */
 	enum gsc_task_state state;
 	u32 slot, seq, tier, blocks_per_sm;
 	u64 blocks, predicted_ns, block_ns;
 	u64 window;			/* GSCHED_WINDOW(base, limit) */
-	u64 submitted, granted, changed, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
-	u64 usage;			/* unit-ns */
-	struct list_head place;		/* dev->placed, while it has a window of its own */
+	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
+	u64 usage;			/* unit-ns, of what its client was charged */
 	u32 id;				/* order of arrival */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
-	u32 rank, sms, base;		/* the policy's order; footprint and place, in SMs */
+	u32 rank;			/* the policy's order */
 };
 
 struct gsc_client {
@@ -125,16 +130,28 @@ struct gsc_client {
 	u32 flags;			/* GSCHED_ATTACH_* */
 	u32 lease, contended;
 	struct gsc_task task[GSCHED_SLOTS];
-	/* capacity kept free for its next task (the hold) */
+	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
+	struct list_head place;		/* dev->placed, while its window is not empty */
+	u64 window;			/* of all its running tasks of tier block; 0 without one */
+	u32 current_units;		/* what it counts for in the groups above it */
+	u64 charged;			/* time up to which usage is charged */
+	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
 	u64 hold_until;
 	u64 last_submit, interval;	/* smoothed time between submits */
 	u32 hold_rank;			/* of the task that ended */
 	u32 hold_got;			/* what the allocator keeps free for it now, units */
+	u32 size_recent, size_before;	/* largest of the tasks that ended lately, units */
+	u32 n_recent;			/* how many are in size_recent */
 	u32 n_tasks;			/* waiting and running */
 	u32 told_mode, told_priority, told_top;	/* at the last set_lease */
 	struct gsc_share share;		/* scratch of the allocator */
 	u64 seen, fed;
+	/* in SMs: for its largest task, for all side by side, for an opaque one that runs; as if nothing opaque ran */
+	u32 need, use, fixed, fair;
+	u32 alloc;			/* units */
+	u32 sms, base;			/* footprint and place of the window, in SMs */
+	bool closed;			/* a task that can have nothing came by */
 };
 
 struct gsc_device {
@@ -150,7 +167,7 @@ struct gsc_device {
 	u64 timer;
 	u32 next_id;
 	u64 decisions;			/* runs of the allocator */
-	struct list_head placed;	/* tasks with a window of their own, by base */
+	struct list_head placed;	/* clients with a window, by base */
 	struct gsc_client *turn;	/* temporal mode: whose tasks may run */
 	u32 top_priority;		/* among the attached clients */
 	u32 n_holds;			/* clients with hold_units */

@@ -11,14 +11,14 @@ void gsc_decide(struct gsc_device *dev);
 void gsc_hold_drop(struct gsc_client *client);
 
 /* task.c */
-void gsc_task_charge(struct gsc_task *task);
+void gsc_client_charge(struct gsc_client *client);
 void gsc_task_end(struct gsc_task *task);
 void gsc_tasks_apply(struct gsc_device *dev);
 
-/* alloc.c: task->want of every task to task->alloc, client->hold_units to client->hold_got */
+/* alloc.c: task->want of every task to client->alloc and task->alloc, client->hold_units to client->hold_got */
 void gsc_allocate(struct gsc_device *dev);
 
-/* window.c: task->alloc to task->base, for tasks of tier block */
+/* window.c: client->alloc to client->base, for clients with tasks of tier block */
 void gsc_place(struct gsc_device *dev);
 
 static inline bool gsc_is_block(const struct gsc_task *task)
@@ -30,6 +30,15 @@ static inline bool gsc_is_block(const struct gsc_task *task)
 static inline bool gsc_is_fixed(const struct gsc_task *task)
 {
 	return !gsc_is_block(task) && task->state == GSC_TASK_RUNNING;
+}
+
+/*
+ * What runs first of a client's tasks runs for sure: those behind it may stand in the same stream. So of its opaque tasks
+ * only that one counts for what it was granted.
+ */
+static inline bool gsc_is_head(const struct gsc_task *task)
+{
+	return task->peer.prev == &task->client->tasks;
 }
 
 static inline u32 gsc_limit(const struct gsc_task *task)

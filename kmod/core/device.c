@@ -179,13 +179,22 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 		client->task[slot].client = client;
 		client->task[slot].slot = slot;
 		INIT_LIST_HEAD(&client->task[slot].node);
-		INIT_LIST_HEAD(&client->task[slot].place);
+		INIT_LIST_HEAD(&client->task[slot].peer);
 	}
+	INIT_LIST_HEAD(&client->tasks);
+	INIT_LIST_HEAD(&client->place);
+	client->charged = dev->now;
 	list_add_tail(&client->node, &dev->clients);
 	dev->n_clients++;
 	group->clients++;
 	gsc_decide(dev);
 	return 0;
+}
+
+static void add_current(struct gsc_group *group, u32 units)
+{
+	for (; group; group = group->parent)
+		group->current_units += units;
 }
 
 void gsc_client_detach(struct gsc_client *client, u64 now)
@@ -202,6 +211,10 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 	gsc_hold_drop(client);
 	if (dev->turn == client)
 		dev->turn = NULL;
+	add_current(client->group, -client->current_units);
+	client->current_units = 0;
+	client->window = 0;
+	list_del_init(&client->place);
 	list_del_init(&client->node);
 	dev->n_clients--;
 	client->group->clients--;
@@ -209,29 +222,17 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 	gsc_decide(dev);
 }
 
-static void add_current(struct gsc_group *group, u32 units)
-{
-	for (; group; group = group->parent)
-		group->current_units += units;
-}
-
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now)
 {
 	struct gsc_device *dev = client->dev;
-	u32 slot, units = 0;
 
 	if (!dev || group->dev != dev || group == client->group)
 		return;
 	gsc_advance(dev, now);
-	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
-		if (client->task[slot].state != GSC_TASK_RUNNING)
-			continue;
-		/* what it used so far was the old group's */
-		gsc_task_charge(&client->task[slot]);
-		units += gsc_limit(&client->task[slot]);
-	}
-	add_current(client->group, -units);
-	add_current(group, units);
+	/* what it used so far was the old group's */
+	gsc_client_charge(client);
+	add_current(client->group, -client->current_units);
+	add_current(group, client->current_units);
 	client->group->clients--;
 	group->clients++;
 	client->group = group;
@@ -241,11 +242,11 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 
 void gsc_tick(struct gsc_device *dev, u64 now)
 {
-	struct gsc_task *task;
+	struct gsc_client *client;
 
 	gsc_advance(dev, now);
-	list_for_each_entry(task, &dev->tasks, node)
-		gsc_task_charge(task);
+	list_for_each_entry(client, &dev->clients, node)
+		gsc_client_charge(client);
 	if (dev->timer && dev->timer <= dev->now)
 		gsc_decide(dev);
 }

@@ -2,6 +2,8 @@
 /* Tasks: submit and complete, what they are charged, and how a new allocation becomes their windows. */
 #include "decide.h"
 
+#define SIZES	4	/* tasks that end between two looks at what is the largest */
+
 /*
  * What the task would occupy alone. The hardware spreads blocks over the SMs, one each as long as there are SMs: a kernel of
  * 8 blocks runs on 8 SMs, and is as fast as that only there.
@@ -23,23 +25,33 @@ static u32 packed(const struct gsc_task *task, u32 limit)
 	return task->blocks < limit / weight ? (u32)task->blocks * weight : limit;
 }
 
-/* Charge what was used since the last change */
-void gsc_task_charge(struct gsc_task *task)
+/*
+ * Charge what was used since the last change. A client is charged for its capacity once, however many of its tasks share it:
+ * for the largest of them, and each of them for what it adds to those before it.
+ */
+void gsc_client_charge(struct gsc_client *client)
 {
-	u64 now = task->client->dev->now, ns, capsm_ns;
-	u32 limit = gsc_limit(task), units;
+	u64 now = client->dev->now, ns = now - client->charged, capsm_ns;
+	u32 units, most = 0;
 	struct gsc_group *group;
+	struct gsc_task *task;
 
-	if (task->state != GSC_TASK_RUNNING || now <= task->changed)
+	client->charged = now;
+	if (!ns || !client->current_units)
 		return;
-	ns = now - task->changed;
-	task->changed = now;
-	if (!limit)
+	list_for_each_entry(task, &client->tasks, peer) {
+		if (task->state != GSC_TASK_RUNNING || !gsc_limit(task))
+			continue;
+		units = packed(task, min(gsc_limit(task), client->current_units));
+		if (units <= most)
+			continue;
+		task->usage += ns * (units - most);
+		most = units;
+	}
+	if (!most)
 		return;
-	units = packed(task, limit);
-	capsm_ns = (ns / GSCHED_CAPSM) * units + (ns % GSCHED_CAPSM) * units / GSCHED_CAPSM;
-	task->usage += ns * units;
-	for (group = task->client->group; group; group = group->parent) {
+	capsm_ns = (ns / GSCHED_CAPSM) * most + (ns % GSCHED_CAPSM) * most / GSCHED_CAPSM;
+	for (group = client->group; group; group = group->parent) {
 		group->stats.usage += capsm_ns;
 		group->stats.granted_ns += ns;
 	}
@@ -48,20 +60,17 @@ void gsc_task_charge(struct gsc_task *task)
 static void set_window(struct gsc_task *task, u64 window, enum gsc_change why)
 {
 	struct gsc_device *dev = task->client->dev;
-	u32 old = task->state == GSC_TASK_RUNNING ? gsc_limit(task) : 0;
 	struct gsc_group *group;
 	u64 waited = 0;
 
-	gsc_task_charge(task);
+	gsc_client_charge(task->client);
 	if (why == GSC_GRANT) {
 		task->state = GSC_TASK_RUNNING;
 		task->granted = dev->now;
-		task->changed = dev->now;
 		waited = dev->now - task->submitted;
 	}
 	task->window = window;
 	for (group = task->client->group; group; group = group->parent) {
-		group->current_units += gsc_limit(task) - old;
 		group->stats.grants += why == GSC_GRANT;
 		group->stats.evictions += why == GSC_EVICT;
 		group->stats.growths += why == GSC_GROW;
@@ -78,7 +87,7 @@ static u64 new_window(const struct gsc_task *task)
 	if (!gsc_is_block(task))
 		return GSCHED_WINDOW(0, task->alloc);
 	/* with nothing left it keeps its base, to come back there */
-	return GSCHED_WINDOW(task->base * GSCHED_CAPSM, task->alloc);
+	return GSCHED_WINDOW(task->client->base * GSCHED_CAPSM, task->alloc);
 }
 
 /* Does some worker have to leave? */
@@ -91,9 +100,37 @@ static bool is_eviction(u64 old, u64 new)
 	       (GSCHED_WINDOW_BASE(new) > GSCHED_WINDOW_BASE(old) || new_end < old_end);
 }
 
+/* What the client has now and counts for: its window, or what its opaque tasks were granted out of what it got */
+static void settle_client(struct gsc_client *client)
+{
+	u32 opaque = 0, units = 0, old = client->current_units;
+	struct gsc_group *group;
+	struct gsc_task *task;
+
+	client->window = 0;
+	list_for_each_entry(task, &client->tasks, peer) {
+		if (task->state != GSC_TASK_RUNNING)
+			break;
+		if (!gsc_is_block(task)) {
+			opaque += min(gsc_limit(task), client->alloc - min(opaque, client->alloc));
+			if (gsc_is_head(task))
+				units = gsc_limit(task);
+		} else if (!client->window) {
+			client->window = task->window;
+		}
+	}
+	units = max(units, max(opaque, GSCHED_WINDOW_LIMIT(client->window)));
+	if (units == old)
+		return;
+	client->current_units = units;
+	for (group = client->group; group; group = group->parent)
+		group->current_units += units - old;
+}
+
 /* First those who must give way, then those who gain by it */
 void gsc_tasks_apply(struct gsc_device *dev)
 {
+	struct gsc_client *client;
 	struct gsc_task *task;
 	u64 window;
 
@@ -109,21 +146,19 @@ void gsc_tasks_apply(struct gsc_device *dev)
 		else if (task->state == GSC_TASK_RUNNING && window != task->window)
 			set_window(task, window, GSC_GROW);
 	}
+	list_for_each_entry(client, &dev->clients, node)
+		if (client->n_tasks || client->current_units)
+			settle_client(client);
 }
 
 /* A task leaves the device; the caller decides anew */
 void gsc_task_end(struct gsc_task *task)
 {
 	struct gsc_device *dev = task->client->dev;
-	struct gsc_group *group;
 
-	gsc_task_charge(task);
-	if (task->state == GSC_TASK_RUNNING)
-		for (group = task->client->group; group; group = group->parent)
-			group->current_units -= gsc_limit(task);
+	gsc_client_charge(task->client);
 	list_del_init(&task->node);
-	if (!list_empty(&task->place))
-		list_del_init(&task->place);
+	list_del_init(&task->peer);
 	task->client->n_tasks--;
 	task->state = GSC_TASK_NONE;
 	if (dev->ops->done)
@@ -140,11 +175,9 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		client->interval = client->interval ? (7 * client->interval + passed) / 8 : passed;
 	}
 	client->last_submit = now;
-	/* this is what the capacity was kept free for */
+	/* this is what the capacity was kept free for; for a smaller one it goes on making up what is missing */
 	if (client->hold_units <= demand)
 		gsc_hold_drop(client);
-	else
-		client->hold_units -= demand;
 }
 
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now)
@@ -169,21 +202,37 @@ int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 n
 	task->window = 0;
 	task->submitted = dev->now;
 	task->granted = 0;
-	task->changed = dev->now;
 	task->ran = 0;
 	task->usage = 0;
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
+	gsc_client_charge(client);
 	list_add_tail(&task->node, &dev->tasks);
+	list_add_tail(&task->peer, &client->tasks);
 	client->n_tasks++;
 	note_submit(client, task->demand);
 	gsc_decide(dev);
 	return task->state == GSC_TASK_RUNNING ? 0 : -EAGAIN;
 }
 
+/* The largest of the last SIZES to 2 * SIZES - 1 tasks: what the next one is likely to need at most */
+static u32 likely_size(struct gsc_client *client, const struct gsc_task *ended)
+{
+	if (client->n_recent == SIZES) {
+		client->size_before = client->size_recent;
+		client->size_recent = 0;
+		client->n_recent = 0;
+	}
+	client->n_recent++;
+	/* its window may be larger than it needs */
+	client->size_recent = max(client->size_recent, min(gsc_limit(ended), ended->demand));
+	return max(client->size_recent, client->size_before);
+}
+
 static void start_hold(struct gsc_client *client, const struct gsc_task *ended)
 {
 	struct gsc_device *dev = client->dev;
+	u32 size = likely_size(client, ended);
 	u64 ns = 0;
 
 	if (dev->policy->hold && dev->mode == GSCHED_MODE_SPATIAL)
@@ -192,7 +241,7 @@ static void start_hold(struct gsc_client *client, const struct gsc_task *ended)
 		return;
 	if (!client->hold_units)
 		dev->n_holds++;
-	client->hold_units = min(client->hold_units + gsc_limit(ended), dev->sms * GSCHED_CAPSM);
+	client->hold_units = size;
 	client->hold_until = dev->now + ns;
 	client->hold_rank = ended->rank;
 }

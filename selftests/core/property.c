@@ -25,6 +25,8 @@ static struct {
 	u32 lease;
 } shadow[CLIENTS][GSCHED_SLOTS];
 static u32 shadow_lease[CLIENTS];
+static u64 usage_ended[CLIENTS], usage_most[CLIENTS], usage_time;	/* unit-ns charged to ended tasks; what was granted */
+static u32 n_shared;
 static u32 n_grant, n_evict, n_grow, n_done, n_hold, n_wait;
 
 static u64 next_random(void)
@@ -109,6 +111,7 @@ static void op_done(struct gsc_task *task)
 	int c = index_of(task->client);
 
 	mix(200 + task->seq);
+	usage_ended[c] += task->usage;
 	if (shadow[c][task->slot].live != (task->granted != 0))
 		fail("done before its grant");
 	shadow[c][task->slot].live = false;
@@ -141,13 +144,86 @@ static void compare_shadow(void)
 				fail("window not told");
 			if (task->tier != GSCHED_TIER_BLOCK)
 				continue;
-			for (sm = GSCHED_WINDOW_BASE(w); sm < (u64)GSCHED_WINDOW_BASE(w) + GSCHED_WINDOW_LIMIT(w); sm += SM)
-				if (sm / SM >= dev->sms || owner[sm / SM]++)
+			for (sm = GSCHED_WINDOW_BASE(w); sm < (u64)GSCHED_WINDOW_BASE(w) + GSCHED_WINDOW_LIMIT(w); sm += SM) {
+				if (sm / SM >= dev->sms || (owner[sm / SM] && owner[sm / SM] != (u32)c + 1)) {
 					fail("windows overlap");
+					break;
+				}
+				owner[sm / SM] = (u32)c + 1;
+			}
 		}
 	}
 	if (told_timer != dev->timer)
 		fail("timer not told");
+}
+
+/* The window that a client's tasks share, from what they were told; 0 none has one */
+static u64 window_of(int c)
+{
+	u64 w = 0;
+
+	for (int s = 0; client[c].dev && s < GSCHED_SLOTS; s++) {
+		const struct gsc_task *task = &client[c].task[s];
+
+		if (!shadow[c][s].live || task->tier != GSCHED_TIER_BLOCK || !GSCHED_WINDOW_LIMIT(shadow[c][s].window))
+			continue;
+		if (w && w != shadow[c][s].window)
+			fail("a client with two windows");
+		n_shared += w != 0;
+		w = shadow[c][s].window;
+	}
+	return w;
+}
+
+/* Streams: a task must not have capacity, nor be granted, while one that came before it has nothing */
+static void check_order(int c)
+{
+	for (int a = 0; a < GSCHED_SLOTS; a++) {
+		const struct gsc_task *x = &client[c].task[a];
+
+		if (x->state == GSC_TASK_NONE || GSCHED_WINDOW_LIMIT(shadow[c][a].window))
+			continue;
+		for (int b = 0; b < GSCHED_SLOTS; b++) {
+			const struct gsc_task *y = &client[c].task[b];
+
+			if (y->state == GSC_TASK_NONE || (s32)(y->id - x->id) <= 0 || !shadow[c][b].live)
+				continue;
+			if (x->state == GSC_TASK_WAITING)
+				fail("granted before one that came earlier");
+			if (y->tier == GSCHED_TIER_BLOCK && GSCHED_WINDOW_LIMIT(shadow[c][b].window))
+				fail("capacity while an earlier one has none");
+		}
+	}
+}
+
+/* Before an event: what has been granted since the last one can be charged by it, and no more */
+static void grant_usage(void)
+{
+	u64 now = max(clock_ns, dev->now);
+
+	for (int c = 0; c < CLIENTS; c++)
+		if (client[c].dev)
+			usage_most[c] += client[c].current_units * (now - usage_time);
+	usage_time = now;
+}
+
+static void check_usage(void)
+{
+	for (int c = 0; c < CLIENTS; c++) {
+		u64 usage = usage_ended[c];
+		bool block = true;
+
+		for (int s = 0; s < GSCHED_SLOTS && client[c].dev; s++) {
+			if (client[c].task[s].state == GSC_TASK_NONE)
+				continue;
+			usage += client[c].task[s].usage;
+			block &= client[c].task[s].tier == GSCHED_TIER_BLOCK;
+		}
+		if (usage > usage_most[c])
+			fail("charged more than was granted");
+		if (client[c].dev && block && client[c].current_units != GSCHED_WINDOW_LIMIT(window_of(c)))
+			fail("counts for more or less than its window");
+	}
 }
 
 /* The alternative to the allocator: no tree, each limit by itself */
@@ -163,9 +239,8 @@ static void check_quotas(void)
 
 			while (up && up != &group[g])
 				up = up->parent;
-			for (int s = 0; up && s < GSCHED_SLOTS; s++)
-				if (shadow[c][s].live && client[c].task[s].tier == GSCHED_TIER_BLOCK)
-					sum += GSCHED_WINDOW_LIMIT(shadow[c][s].window);
+			if (up)
+				sum += GSCHED_WINDOW_LIMIT(window_of(c));
 		}
 		if (sum > group[g].max)
 			fail("above max");
@@ -259,8 +334,13 @@ static void step(bool whole)
 	clock_ns += below(300 * US);
 	if (!below(100))
 		clock_ns -= below(MS);
+	/* the core's time at the event that follows; the timer's is below */
+	if (what >= 94 && dev->timer && below(2))
+		clock_ns = dev->timer;
+	grant_usage();
 	if (!c->dev && what < 60) {
 		memset(c, 0, sizeof(*c));
+		usage_ended[index_of(c)] = usage_most[index_of(c)] = 0;
 		gsc_client_attach(c, any_group(), below(30) ? GSCHED_ATTACH_MPS : 0, clock_ns);
 	} else if (c->dev && what < 45) {
 		event_submit(c);
@@ -277,8 +357,6 @@ static void step(bool whole)
 	} else if (what == 93 && !below(5)) {
 		gsc_device_set_mode(dev, (s32)below(4) - 1, clock_ns);
 	} else {
-		if (dev->timer && below(2))
-			clock_ns = dev->timer;
 		gsc_tick(dev, clock_ns);
 	}
 }
@@ -294,6 +372,10 @@ static void after(void)
 	}
 	compare_shadow();
 	check_quotas();
+	check_usage();
+	for (int c = 0; c < CLIENTS; c++)
+		if (client[c].dev)
+			check_order(c);
 }
 
 static void give_back(void)
@@ -302,6 +384,7 @@ static void give_back(void)
 	bool again = true;
 
 	for (int c = 0; c < CLIENTS; c++) {
+		grant_usage();
 		gsc_client_detach(&client[c], clock_ns);
 		after();
 	}
@@ -336,10 +419,14 @@ static u64 run(u64 seed, u64 steps)
 	memset(client, 0, CLIENTS * sizeof(*client));
 	memset(shadow, 0, sizeof(shadow));
 	memset(group_live, 0, sizeof(group_live));
+	memset(usage_ended, 0, sizeof(usage_ended));
+	memset(usage_most, 0, sizeof(usage_most));
 	rng = seed * 0x9E3779B97F4A7C15ULL + 1;
 	trace = 0xCBF29CE484222325ULL;
 	clock_ns = 1000 * MS;
+	usage_time = clock_ns;
 	told_timer = 0;
+	n_shared = 0;
 	n_grant = n_evict = n_grow = n_done = n_hold = n_wait = 0;
 	failure = NULL;
 	gsc_device_init(dev, &ops, sizes[seed % 6]);
@@ -357,7 +444,7 @@ static u64 run(u64 seed, u64 steps)
 int main(int argc, char **argv)
 {
 	const u64 seeds = 48, steps = 4000;
-	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, seed, hash;
+	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed, hash;
 	bool fine = true, same = true, differ = true;
 	u64 last = 0;
 
@@ -381,16 +468,19 @@ int main(int argc, char **argv)
 			grows += n_grow;
 			holds += n_hold;
 			waits += n_wait;
+			shared += n_shared;
 			if (seed <= 6)
 				same &= hash == run(seed, steps);
 			differ &= hash != last;
 			last = hash;
 		}
-		printf("# %llu grants, %llu evictions, %llu growths, %llu holds\n", grants, evicts, grows, holds);
+		printf("# %llu grants, %llu evictions, %llu growths, %llu holds, %llu windows shared\n", grants, evicts,
+		       grows, holds, shared);
 		tap(fine, "every invariant after every event, all given back at the end");
 		tap(same, "same seed, same actions");
 		tap(differ, "other seed, other actions");
-		tap(grants && evicts && grows && holds && waits, "the events reach grants, evictions, growths, holds and waiting");
+		tap(grants && evicts && grows && holds && waits && shared,
+		    "the events reach grants, evictions, growths, holds, waiting and shared windows");
 	}
 	free(dev);
 	free(group);

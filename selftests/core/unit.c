@@ -281,16 +281,180 @@ static void who_wants_little_leaves_the_rest(void)
 	EXPECT(GSCHED_WINDOW_LIMIT(task(2, 0)->window) == 61 * SM);
 }
 
-static void tasks_of_a_client_run_in_order(void)
+static void tasks_of_a_client_share_its_window(void)
 {
 	attach(1);
 	EXPECT(submit(0, 0, BLOCK, 100) == 0);
-	EXPECT(submit(0, 1, BLOCK, 100000) == 0);
-	EXPECT(submit(0, 2, BLOCK, 100000) == -EAGAIN);
 	EXPECT_WINDOW(task(0, 0), 0, 100);
-	EXPECT_WINDOW(task(0, 1), 100, 32);
+	EXPECT(submit(0, 1, BLOCK, 100000) == 0);
+	EXPECT(submit(0, 2, BLOCK, 8) == 0);
+	for (u32 slot = 0; slot < 3; slot++)
+		EXPECT(task(0, slot)->window == ALL);
+	EXPECT(n_grant == 3 && n_grow == 1);
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "132\n"));
 	EXPECT(complete(0, 0) == 0);
-	EXPECT_WINDOW(task(0, 1), 0, 132);
+	EXPECT(complete(0, 1) == 0);
+	EXPECT(task(0, 2)->window == ALL && n_evict == 0);
+}
+
+/* two device-filling kernels of one client beside one of an equal */
+static void two_queued(void)
+{
+	attach(3);
+	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	n_grant = n_evict = n_grow = 0;
+	EXPECT(submit(0, 1, BLOCK, 100000) == 0);
+	EXPECT_WINDOW(task(0, 0), 66, 66);
+	EXPECT_WINDOW(task(0, 1), 66, 66);
+	EXPECT_WINDOW(task(1, 0), 0, 66);
+	EXPECT(n_grant == 1 && n_evict == 0 && n_grow == 0);
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "66\n"));
+	EXPECT(shows(&dev.root, GSC_FILE_CAPSM_CURRENT, "132\n"));
+}
+
+static void queued_task_is_granted_at_once(void)
+{
+	two_queued();
+	for (int i = 0; i < 5; i++) {
+		EXPECT(complete(0, (u32)i & 1) == 0);
+		EXPECT_WINDOW(task(0, (u32)~i & 1), 66, 66);
+		EXPECT(submit(0, (u32)i & 1, BLOCK, 100000) == 0);
+		EXPECT_WINDOW(task(0, (u32)i & 1), 66, 66);
+	}
+	EXPECT(n_evict == 0 && n_grow == 0 && n_grant == 6);
+}
+
+static void eviction_and_growth_reach_all_tasks(void)
+{
+	two_queued();
+	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(submit(2, 0, BLOCK, 8) == 0);
+	EXPECT_WINDOW(task(0, 0), 70, 62);
+	EXPECT_WINDOW(task(0, 1), 70, 62);
+	EXPECT(n_evict == 3);
+	EXPECT(complete(2, 0) == 0);
+	EXPECT(submit(2, 0, BLOCK, 100000) == 0);
+	EXPECT_WINDOW(task(0, 0), 66, 0);
+	EXPECT_WINDOW(task(0, 1), 66, 0);
+	EXPECT(submit(0, 2, BLOCK, 8) == -EAGAIN);
+	n_grow = 0;
+	EXPECT(complete(2, 0) == 0);
+	EXPECT_WINDOW(task(0, 0), 66, 66);
+	EXPECT_WINDOW(task(0, 1), 66, 66);
+	EXPECT_WINDOW(task(0, 2), 66, 66);
+	EXPECT(n_grow == 3);
+	EXPECT(complete(1, 0) == 0);
+	for (u32 slot = 0; slot < 3; slot++)
+		EXPECT(task(0, slot)->window == ALL);
+	EXPECT(n_grow == 6);
+}
+
+static void shared_window_is_charged_once(void)
+{
+	two_queued();
+	clock_ns += 100 * US;
+	EXPECT(complete(0, 0) == 0);
+	clock_ns += 100 * US;
+	EXPECT(complete(0, 1) == 0);
+	EXPECT(group[0].stats.usage == 200 * US * 66 && group[0].stats.granted_ns == 200 * US);
+	EXPECT(task(0, 0)->usage + task(0, 1)->usage == 200 * US * 66 * SM);
+	/* of two small ones the larger: 8 blocks fill one SM, 24 three */
+	EXPECT(submit(0, 0, BLOCK, 8) == 0);
+	EXPECT(submit(0, 1, BLOCK, 24) == 0);
+	clock_ns += 100 * US;
+	gsc_tick(&dev, clock_ns);
+	EXPECT(group[0].stats.usage == 200 * US * 66 + 100 * US * 3);
+}
+
+static void max_binds_all_tasks_of_a_client(void)
+{
+	attach(1);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "10"));
+	for (u32 slot = 0; slot < 3; slot++) {
+		EXPECT(submit(0, slot, BLOCK, 100000) == 0);
+		EXPECT_WINDOW(task(0, slot), 0, 10);
+	}
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "10\n"));
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "4"));
+	for (u32 slot = 0; slot < 3; slot++)
+		EXPECT_WINDOW(task(0, slot), 0, 4);
+	EXPECT(n_evict == 3);
+}
+
+/* What it needs is what its largest task needs; more only where it would be idle */
+static void queue_of_small_ones_evicts_nobody_else(void)
+{
+	attach(2);
+	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	EXPECT(submit(1, 0, BLOCK, 8) == 0);
+	EXPECT(submit(1, 1, BLOCK, 8) == 0);
+	EXPECT_WINDOW(task(1, 0), 124, 8);
+	EXPECT_WINDOW(task(1, 1), 124, 8);
+	EXPECT(n_evict == 1);
+	EXPECT(complete(0, 0) == 0);
+	EXPECT(submit(1, 2, BLOCK, 8) == 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 24 * SM);
+	/* nobody wants it: it stays, for its workers may be anywhere in it */
+	EXPECT(complete(1, 0) == 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 1)->window) == 24 * SM);
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 1)->window) == 8 * SM);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(0, 0)->window) == 124 * SM);
+}
+
+static void later_task_never_overtakes(void)
+{
+	struct gsched_submit wide = make_submit(1, 1, BLOCK, 1000);
+
+	attach(1);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
+	EXPECT(submit(0, 0, BLOCK, 1000) == 0);
+	wide.blocks_per_sm = 1;		/* no room for one worker */
+	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == -EAGAIN);
+	EXPECT(submit(0, 2, BLOCK, 1000) == -EAGAIN);
+	EXPECT(submit(0, 3, LAUNCH, 1) == -EAGAIN);
+	EXPECT_WINDOW(task(0, 0), 0, 0.5);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "1"));
+	for (u32 slot = 0; slot < 4; slot++)
+		EXPECT_WINDOW(task(0, slot), 0, 1);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
+	EXPECT_WINDOW(task(0, 0), 0, 0.5);
+	EXPECT_WINDOW(task(0, 1), 0, 0);
+	EXPECT_WINDOW(task(0, 2), 0, 0);
+	EXPECT_WINDOW(task(0, 3), 0, 1);
+}
+
+/* A queue of them gets no more than its client's share, as soon as somebody waits for it */
+static void opaque_queue_starves_nobody(void)
+{
+	attach(2);
+	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
+	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(0, 1, LAUNCH, 100000) == 0);
+	EXPECT(submit(0, 2, BLOCK, 100000) == 0);
+	EXPECT_WINDOW(task(0, 1), 0, 66);
+	EXPECT(complete(0, 0) == 0);
+	EXPECT(task(1, 0)->state == GSC_TASK_RUNNING && GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 66 * SM);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(0, 2)->window) == 66 * SM);
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "66\n"));
+}
+
+static void temporal_evicts_the_whole_client(void)
+{
+	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
+	attach(2);
+	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	EXPECT(submit(0, 1, BLOCK, 100000) == 0);
+	EXPECT(submit(1, 0, BLOCK, 8) == 0);
+	EXPECT(submit(0, 2, BLOCK, 8) == -EAGAIN);
+	EXPECT_WINDOW(task(0, 0), 0, 0);
+	EXPECT_WINDOW(task(0, 1), 0, 0);
+	EXPECT(complete(1, 0) == 0);
+	for (u32 slot = 0; slot < 3; slot++)
+		EXPECT(task(0, slot)->window == ALL);
 }
 
 static void more_equals_than_sms(void)
@@ -519,6 +683,51 @@ static void hold_while_blocks_are_long(void)
 	EXPECT(n_evict == 0 && dev.timer == 0);
 }
 
+/* The next submit comes before the completion of the kernel before it is seen */
+static void overlap(u64 blocks, u32 slot)
+{
+	EXPECT(submit(1, slot, LAUNCH, blocks) == 0);
+	clock_ns += 20 * US;
+	EXPECT(complete(1, !slot) == 0);
+	EXPECT(client[1].hold_units <= 8 * SM);
+	clock_ns += 30 * US;
+}
+
+static void hold_is_for_one_kernel(void)
+{
+	periodic(MS);
+	EXPECT(submit(1, 0, LAUNCH, 8) == 0);
+	for (u32 i = 1; i < 20; i++) {
+		overlap(8, i & 1);
+		EXPECT_WINDOW(task(0, 0), 0, 124);
+	}
+	EXPECT(complete(1, 1) == 0);
+	EXPECT(client[1].hold_units == 8 * SM && client[1].hold_got == 8 * SM);
+	EXPECT_WINDOW(task(0, 0), 0, 124);
+	EXPECT(n_evict <= 3);
+}
+
+static void hold_follows_the_size_of_the_kernels(void)
+{
+	periodic(MS);
+	EXPECT(submit(1, 0, LAUNCH, 40) == 0);
+	EXPECT(complete(1, 0) == 0);
+	EXPECT(client[1].hold_units == 40 * SM);
+	EXPECT_WINDOW(task(0, 0), 0, 92);
+	/* a smaller one does not use it up: the one after it may be large again */
+	EXPECT(submit(1, 0, LAUNCH, 8) == 0);
+	EXPECT_WINDOW(task(0, 0), 0, 92);
+	EXPECT(client[1].hold_got == 32 * SM);
+	EXPECT(complete(1, 0) == 0);
+	EXPECT(client[1].hold_units == 40 * SM && client[1].hold_got == 40 * SM);
+	for (int i = 0; i < 8; i++) {
+		EXPECT(submit(1, 0, LAUNCH, 8) == 0);
+		EXPECT(complete(1, 0) == 0);
+	}
+	EXPECT(client[1].hold_units == 8 * SM);
+	EXPECT_WINDOW(task(0, 0), 0, 124);
+}
+
 static void hold_ends_by_the_timer(void)
 {
 	periodic(MS);
@@ -622,8 +831,9 @@ static void detach_gives_all_back(void)
 {
 	attach(2);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(0, 1, LAUNCH, 100000) == -EAGAIN);
+	EXPECT(submit(0, 1, LAUNCH, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 66 * SM);
 	gsc_client_detach(&client[0], clock_ns);
 	EXPECT(n_done == 2);
 	EXPECT(task(1, 0)->window == ALL);
@@ -804,13 +1014,17 @@ static const struct {
 	TEST(opaque_newcomer_moves_no_base), TEST(growth_downwards_is_growth), TEST(evicted_wholly_comes_back_to_its_base),
 	TEST(evicted_wholly_prefers_its_base_to_a_lower_one), TEST(growth_goes_down_before_it_pushes),
 	TEST(no_gap_large_enough_moves_the_least), TEST(lower_priority_waits_for_what_is_left),
-	TEST(equals_share_by_weight), TEST(who_wants_little_leaves_the_rest), TEST(tasks_of_a_client_run_in_order),
+	TEST(equals_share_by_weight), TEST(who_wants_little_leaves_the_rest), TEST(tasks_of_a_client_share_its_window),
+	TEST(queued_task_is_granted_at_once), TEST(eviction_and_growth_reach_all_tasks), TEST(shared_window_is_charged_once),
+	TEST(max_binds_all_tasks_of_a_client), TEST(queue_of_small_ones_evicts_nobody_else), TEST(later_task_never_overtakes),
+	TEST(opaque_queue_starves_nobody), TEST(temporal_evicts_the_whole_client),
 	TEST(more_equals_than_sms), TEST(max_shrinks_the_running_kernel), TEST(max_of_the_parent_binds_the_sum),
 	TEST(min_is_kept_from_the_more_important), TEST(min_without_demand_is_lent), TEST(overcommitted_min_is_scaled),
 	TEST(min_deep_below_is_kept), TEST(fractional_max), TEST(less_than_a_worker_waits),
 	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque),
 	TEST(temporal_one_client_at_a_time), TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies),
-	TEST(hold_while_blocks_are_long), TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short),
+	TEST(hold_while_blocks_are_long), TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels),
+	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short),
 	TEST(no_hold_from_equals), TEST(hold_lets_nobody_starve), TEST(leases), TEST(submit_rejects), TEST(complete_rejects),
 	TEST(detach_gives_all_back), TEST(move_takes_the_quota_of_the_new_group), TEST(statistics),
 	TEST(usage_counts_no_more_than_the_blocks_fill), TEST(a_week_does_not_overflow), TEST(time_never_goes_back),
