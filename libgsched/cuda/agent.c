@@ -76,7 +76,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
 	};
 	uint32_t ticket = cx->wing_ticket[k] + 1;
-	CUstreamBatchMemOpParams op[2] = { 0 };
+	CUstreamBatchMemOpParams op[3] = { 0 };
 	CUresult rc;
 
 	s->arg.flags = flags;
@@ -87,7 +87,11 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	op[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
 	op[1].writeValue.address = cx->control + i * sizeof(struct gsr_control) + offsetof(struct gsr_control, relay);
 	op[1].writeValue.value64 = s->window;
-	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 2, op, 0);
+	/* nobody tells of a window that is in the relay before it is seen in the page */
+	op[2].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op[2].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, seen_limit);
+	op[2].writeValue.value = GSCHED_WINDOW_LIMIT(s->window);
+	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 3, op, 0);
 	rc = rc ? rc : gi_real.cuLaunchKernel(s->fn->twin, workers, 1, 1, s->block[0], s->block[1], s->block[2],
 					      s->shared, cx->wing_stream[k], NULL, extra);
 	if (rc)
