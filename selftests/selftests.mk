@@ -15,8 +15,8 @@ demo-built: all modules
 # build/test/demo-BACKEND-FORM
 $(B)/test/demo-%: selftests/demo/tap
 	@mkdir -p $(@D)
-	printf '#!/bin/sh\nexec selftests/demo/tap %s\n' '$(subst -, ,$*)' >$@
-	chmod +x $@
+	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec selftests/demo/tap %s\n' $(B) '$(subst -, ,$*)' >$@
+	@chmod +x $@
 
 FAST_TESTS += $(B)/test/demo-daemon-drv
 TESTS += $(addprefix $(B)/test/demo-,daemon-drv daemon-rt module-drv)

@@ -185,7 +185,7 @@ TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 	for (i = 0; i < ARRAY_SIZE(body); i++)
 		pthread_join(thread[i], NULL);
 	for (i = 0; i < ARRAY_SIZE(rounds); i++) {
-		EXPECT_GT(rounds[i], 0) TH_LOG("threads of kind %u did nothing", i);
+		EXPECT_GT(atomic_load(&rounds[i]), 0) TH_LOG("threads of kind %u did nothing", i);
 	}
 	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, %lu devices\n", rounds[0],
 	       rounds[1], rounds[2], rounds[3], rounds[4], rounds[5]);

@@ -17,7 +17,7 @@ $(VGPU)/libcuda.so: $(VGPU)/libcuda.so.1
 # Our declarations of the driver API against the toolkit's
 $(B)/test/vgpu-cudadrv: selftests/vgpu/check-cudadrv.sh
 	@mkdir -p $(@D)
-	$(call Q,GEN)ln -sf ../../$< $@
+	$(call Q,GEN)ln -srf $< $@
 TESTS += $(B)/test/vgpu-cudadrv
 FAST_TESTS += $(B)/test/vgpu-cudadrv
 

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Memory errors and undefined behaviour: the tests with sanitizers, and some of them under valgrind.
+.PHONY: check-san check-valgrind $(B)/test/san
+ifeq ($(SAN),)
+SAN_BUILD := $(MAKE) SAN=address,undefined
+# What runs in userspace. Left out: nothing but the demo, whose latencies mean nothing so slowed down; the programs it runs
+# are part of libgsched/interposer.
+SAN_ALL := $(patsubst $(B)/%,build/san/%,$(filter-out $(B)/test/demo-%,$(FAST_TESTS)))
+check-san:
+	+@$(SAN_BUILD) all $(SAN_ALL)
+	@selftests/san $(SAN_ALL)
+
+# In check: without those that take more than some seconds. All that is random in them is seeded.
+SAN_SOME := $(filter-out %/vgpu-rewrite %/corpus-vgpu %/vgpu-cudadrv,$(SAN_ALL))
+TESTS += $(B)/test/san
+$(B)/test/san:
+	+@$(SAN_BUILD) all $(SAN_SOME)
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\nexec selftests/san %s\n' '$(SAN_SOME)' >$@; chmod +x $@
+endif
+
+check-valgrind: $(B)/test/memcheck
+	@$<
+
+TESTS += $(B)/test/memcheck
+$(B)/test/memcheck: selftests/memcheck $(addprefix $(B)/,bin/gsrewrite tests/core-unit test/rewriter-image test/rewriter-kernels \
+		test/libgsched/client)
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@
+	@chmod +x $@
