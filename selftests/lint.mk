@@ -2,7 +2,6 @@
 # `make lint` beyond the module: cppcheck and clang-tidy (.clang-tidy) over what runs in userspace, the core in its userspace
 # form included, and shellcheck. Every message fails. clang-tidy looks again only at what changed; -j helps.
 LINT_SRCS := $(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*.c rewriter/*.c kmod/core/*.c selftests/*/*.c))
-LINT_HDRS := $(wildcard uapi/linux/*.h kmod/core/*.h gschedd/*.h libgsched/*.h libgsched/*/*.h rewriter/*.h selftests/*/*.h)
 LINT_INC := $(INC) -Ikmod/core -Ilibgsched -Ilibgsched/cuda
 LINT_DEFS := -D_GNU_SOURCE -DBUILD='"$(B)"' -DGSCHED_LIBDIR='"$(LIBDIR)"'
 LINT += lint-cppcheck lint-clang-tidy lint-shellcheck
@@ -17,7 +16,11 @@ lint-cppcheck:
 
 LINT_TIDY := $(LINT_SRCS:%.c=$(B)/lint/%.tidy)
 lint-clang-tidy: $(LINT_TIDY)
-$(LINT_TIDY): $(B)/lint/%.tidy: %.c $(LINT_HDRS) .clang-tidy | $(KMOD_HARNESS)
+# the object stands for the headers that it was made of
+LINT_TIDY_KMOD := $(filter $(B)/lint/selftests/kmod/%,$(LINT_TIDY))
+$(LINT_TIDY_KMOD): $(B)/lint/selftests/kmod/%.tidy: build/test/kmod/% selftests/kmod/.clang-tidy
+$(filter-out $(LINT_TIDY_KMOD),$(LINT_TIDY)): $(B)/lint/%.tidy: $(B)/obj/%.o
+$(LINT_TIDY): $(B)/lint/%.tidy: %.c .clang-tidy
 	@mkdir -p $(@D)
 	$(call Q,TIDY)clang-tidy --quiet $< -- $(CSTD) $(LINT_INC) $(LINT_DEFS) \
 		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests >$@.log 2>&1 || { cat $@.log; exit 1; }

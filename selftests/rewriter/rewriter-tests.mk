@@ -21,19 +21,19 @@ FAST_TESTS += $(B)/test/corpus-vgpu
 $(B)/bench/corpus/.copied: $(CORPUS)
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
-	cp $^ $(@D)
-	touch $@
+	$(call Q,COPY)cp $^ $(@D)
+	@touch $@
 
 $(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-run.c) selftests/vgpu/test-rewrite-launch.c) \
 		$(B)/lib/libgsr.a $(B)/vgpu/libcuda.so.1 $(B)/bench/corpus/.copied
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lm
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lm
 
 $(B)/test/corpus-vgpu: $(B)/bench/corpus-gpu
 	@mkdir -p $(@D)
-	printf '#!/bin/sh\nexport VGPU_NAME=corpus-$$$$\ntrap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >$@
-	printf 'LD_LIBRARY_PATH=%s %s --rounds 6 --scale 8\n' $(B)/vgpu $< >>$@
-	chmod +x $@
+	$(call Q,GEN)printf '#!/bin/sh\nexport VGPU_NAME=corpus-$$$$\ntrap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >$@
+	@printf 'LD_LIBRARY_PATH=%s %s --rounds 6 --scale 8\n' $(B)/vgpu $< >>$@
+	@chmod +x $@
 
 # The corpus' PTX again, where nvcc is
 .PHONY: rewriter-corpus
