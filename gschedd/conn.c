@@ -47,7 +47,7 @@ void conn_dirty(struct conn *conn)
 		list_add_tail(&conn->dirty, &dirty);
 }
 
-static int send_packet(struct conn *conn, const void *data, size_t len, const int *fds, unsigned int n_fds)
+int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned int n_fds, int flags)
 {
 	union {
 		struct cmsghdr align;
@@ -68,7 +68,12 @@ static int send_packet(struct conn *conn, const void *data, size_t len, const in
 		cm->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
 		memcpy(CMSG_DATA(cm), fds, sizeof(int) * n_fds);
 	}
-	return sendmsg(conn->src.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(sock, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int send_packet(struct conn *conn, const void *data, size_t len, const int *fds, unsigned int n_fds)
+{
+	return send_fds(conn->src.fd, data, len, fds, n_fds, MSG_DONTWAIT);
 }
 
 static void block(struct conn *conn)

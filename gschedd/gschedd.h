@@ -201,6 +201,7 @@ void conn_told(struct conn *conn, unsigned int slot, uint64_t window);
 void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a SUBMIT that waits */
 void conn_dirty(struct conn *conn);
 void close_all(const int *fds, unsigned int n);
+int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned int n_fds, int flags);	/* -errno */
 void conns_flush(void);			/* send what is due, free what is dead */
 void conns_free(void);
 

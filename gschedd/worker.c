@@ -60,29 +60,6 @@ static int receive(int sock, struct worker_request *req)
 	return fd;
 }
 
-static int answer(int sock, const struct worker_reply *reply, const int *fds, unsigned int n_fds)
-{
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int) * 2)];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = (void *)reply, .iov_len = sizeof(*reply) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (n_fds) {
-		struct cmsghdr *cm;
-
-		msg.msg_control = control.buf;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-		cm = CMSG_FIRSTHDR(&msg);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-		memcpy(CMSG_DATA(cm), fds, sizeof(int) * n_fds);
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 ? -1 : 0;
-}
-
 /* A copy: its owner may change or truncate the file at any time. */
 static char *copy_image(int fd, size_t size)
 {
@@ -193,7 +170,7 @@ static void serve(int sock, const struct worker_request *req, int image_fd)
 	close(image_fd);
 	if (!image) {
 		reply.err = errno;
-		answer(sock, &reply, NULL, 0);
+		send_fds(sock, &reply, sizeof(reply), NULL, 0, 0);
 		return;
 	}
 	cache_key(image, req->size, req->arch, key);
@@ -228,7 +205,7 @@ static void serve(int sock, const struct worker_request *req, int image_fd)
 	if (reply.err && reply.err != ENOEXEC)
 		for (; n_fds; n_fds--)
 			close(fds[n_fds - 1]);
-	answer(sock, &reply, fds, n_fds);
+	send_fds(sock, &reply, sizeof(reply), fds, n_fds, 0);
 	for (; n_fds; n_fds--)
 		close(fds[n_fds - 1]);
 	if (reply.hit) {
