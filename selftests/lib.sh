@@ -16,9 +16,9 @@ now() { awk '{ printf "%.0f\n", $1 * 1e9 }' /proc/uptime; }
 
 # wait_for SECONDS COMMAND…: until it succeeds
 wait_for() {
-	local n=$(($1 * 50)); shift
+	local end=$((SECONDS + $1)); shift
 	until "$@" >/dev/null 2>&1; do
-		n=$((n - 1)); [ $n -gt 0 ] || return 1
+		[ $SECONDS -lt $end ] || return 1
 		sleep 0.02
 	done
 }
