@@ -122,6 +122,7 @@ static void settle_client(struct gsc_client *client)
 	units = max(units, max(opaque, GSCHED_WINDOW_LIMIT(client->window)));
 	if (units == old)
 		return;
+	gsc_client_charge(client);
 	client->current_units = units;
 	for (group = client->group; group; group = group->parent)
 		group->current_units += units - old;

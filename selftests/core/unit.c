@@ -441,6 +441,34 @@ static void opaque_queue_starves_nobody(void)
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "66\n"));
 }
 
+/* Nothing is set aside for tasks that have to wait for one that cannot run */
+static void who_cannot_run_takes_nothing(void)
+{
+	struct gsched_submit wide = make_submit(0, 1, BLOCK, 1000);
+
+	attach(2);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
+	wide.blocks_per_sm = 1;
+	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == -EAGAIN);
+	EXPECT(submit(0, 1, BLOCK, 1000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
+	EXPECT(task(1, 0)->window == ALL);
+}
+
+/* Of an opaque queue only what runs first counts, and what was used before that changed is charged as it was */
+static void opaque_queue_counts_for_its_first(void)
+{
+	attach(2);
+	EXPECT(submit(0, 0, LAUNCH, 8) == 0);
+	EXPECT(submit(0, 1, LAUNCH, 100000) == 0);
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "132\n"));
+	clock_ns += 100 * US;
+	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
+	EXPECT_WINDOW(task(1, 0), 0, 124);
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "8\n"));
+	EXPECT(group[0].stats.usage == 100 * US * SMS);
+}
+
 static void temporal_evicts_the_whole_client(void)
 {
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
@@ -707,6 +735,21 @@ static void hold_is_for_one_kernel(void)
 	EXPECT(n_evict <= 3);
 }
 
+static void hold_is_no_larger_than_the_kernel(void)
+{
+	attach(2);
+	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(submit_block_ns(0, 0, BLOCK, 8, 0, MS) == 0);
+	for (u32 slot = 0; slot < 2; slot++) {
+		clock_ns += 50 * US;
+		EXPECT(submit(1, slot, BLOCK, 8) == 0);
+	}
+	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 16 * SM);
+	clock_ns += 50 * US;
+	EXPECT(complete(1, 0) == 0 && complete(1, 1) == 0);
+	EXPECT(client[1].hold_units == 8 * SM && client[1].hold_got == 8 * SM);
+}
+
 static void hold_follows_the_size_of_the_kernels(void)
 {
 	periodic(MS);
@@ -847,8 +890,10 @@ static void move_takes_the_quota_of_the_new_group(void)
 	attach(1);
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MAX, "9"));
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	clock_ns += 100 * US;
 	gsc_client_move(&client[0], &group[1], clock_ns);
 	EXPECT_WINDOW(task(0, 0), 0, 9);
+	EXPECT(group[0].stats.usage == 100 * US * SMS && !group[1].stats.usage);
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "0\n"));
 	EXPECT(shows(&group[1], GSC_FILE_CAPSM_CURRENT, "9\n"));
 	EXPECT(gsc_group_exit(&group[1]) == -EBUSY);
@@ -1017,14 +1062,15 @@ static const struct {
 	TEST(equals_share_by_weight), TEST(who_wants_little_leaves_the_rest), TEST(tasks_of_a_client_share_its_window),
 	TEST(queued_task_is_granted_at_once), TEST(eviction_and_growth_reach_all_tasks), TEST(shared_window_is_charged_once),
 	TEST(max_binds_all_tasks_of_a_client), TEST(queue_of_small_ones_evicts_nobody_else), TEST(later_task_never_overtakes),
-	TEST(opaque_queue_starves_nobody), TEST(temporal_evicts_the_whole_client),
+	TEST(opaque_queue_starves_nobody), TEST(who_cannot_run_takes_nothing), TEST(opaque_queue_counts_for_its_first),
+	TEST(temporal_evicts_the_whole_client),
 	TEST(more_equals_than_sms), TEST(max_shrinks_the_running_kernel), TEST(max_of_the_parent_binds_the_sum),
 	TEST(min_is_kept_from_the_more_important), TEST(min_without_demand_is_lent), TEST(overcommitted_min_is_scaled),
 	TEST(min_deep_below_is_kept), TEST(fractional_max), TEST(less_than_a_worker_waits),
 	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque),
 	TEST(temporal_one_client_at_a_time), TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies),
 	TEST(hold_while_blocks_are_long), TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels),
-	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short),
+	TEST(hold_is_no_larger_than_the_kernel), TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short),
 	TEST(no_hold_from_equals), TEST(hold_lets_nobody_starve), TEST(leases), TEST(submit_rejects), TEST(complete_rejects),
 	TEST(detach_gives_all_back), TEST(move_takes_the_quota_of_the_new_group), TEST(statistics),
 	TEST(usage_counts_no_more_than_the_blocks_fill), TEST(a_week_does_not_overflow), TEST(time_never_goes_back),
