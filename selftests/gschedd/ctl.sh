@@ -116,12 +116,12 @@ expect 0 "export LD_PRELOAD='$dir/interposer.so'" "run -e prints the settings" \
 expect 1 "Device or resource busy" "delete a group with groups below it" "$ctl" group delete new
 expect 0 "" "delete" "$ctl" group delete new/below
 expect 1 "no such group" "it is gone" "$ctl" group delete new/below
-nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 # the tree may lie where others may not look
-if [ "$(id -u)" = 0 ] && $nobody test -x "$ctl" 2>/dev/null; then
+if [ "$(id -u)" = 0 ] && "${nobody[@]}" test -x "$ctl" 2>/dev/null; then
 	chmod 755 "$dir"
-	expect 1 "as root" "another user may not" $nobody "$ctl" group create mine
-	expect 0 "gpu0" "but may look" $nobody "$ctl" status
+	expect 1 "as root" "another user may not" "${nobody[@]}" "$ctl" group create mine
+	expect 0 "gpu0" "but may look" "${nobody[@]}" "$ctl" status
 else
 	n=$((n + 1))
 	echo "ok $n - another user # SKIP needs root, setpriv and a tree that others may read"
