@@ -18,6 +18,7 @@
 #define STALL_NS	5000000		/* a stream that has not begun a wing by then stands behind something */
 #define HEALTH_NS	1000000000
 #define NAP_NS		50000
+#define TELL_NS		1000000		/* a leased task that runs so long is told to the arbiter: gpu.stat is about such */
 #define NAP_SHORT_NS	5000000
 
 /* How many workers of weight 1024 / @m fit into @window: as the workers themselves reckon, %smid by %smid. */
@@ -256,6 +257,23 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 	atomic_fetch_or(&c->free_mask, 1ull << i);
 }
 
+/*
+ * A launch under LEASE_FREE told nobody. If it lasts, tell now, when it costs the program nothing: statistics then count
+ * it. If the arbiter found it in the page first, the slot's generation has changed.
+ */
+static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+{
+	struct gsched_task task;
+
+	if (s->submitted || s->completed || now - s->launch_ns < TELL_NS || atomic_load(&c->gone) ||
+	    gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
+	    gi_load(&c->arb->slot[i].generation) != s->generation)
+		return;
+	gi_to_task(&task, s, i);
+	s->submitted = true;
+	gsched_submit_async(c->g, &task);
+}
+
 /* The context is beyond use (an illegal access, say): its tasks will never retire. */
 static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
 {
@@ -336,8 +354,10 @@ static void pass(struct gi_client *c)
 			finish(c, s, i, now);
 		} else if (s->cx->broken || (now - s->launch_ns > HEALTH_NS && !healthy(s->cx))) {
 			give_up(c, s, i);
-		} else if (s->tier == GSCHED_TIER_BLOCK) {
-			wing(c, s, i, now);
+		} else {
+			tell(c, s, i, now);
+			if (s->tier == GSCHED_TIER_BLOCK)
+				wing(c, s, i, now);
 		}
 	}
 	/*

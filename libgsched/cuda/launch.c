@@ -199,7 +199,7 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 
 /* ---- the arbiter ---- */
 
-static void to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot)
+void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot)
 {
 	*task = (struct gsched_task){
 		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,
@@ -215,7 +215,7 @@ static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 	bool retried = false;
 
 	for (;;) {
-		to_task(&task, s, slot);
+		gi_to_task(&task, s, slot);
 		if (!gsched_submit(c->g, &task)) {
 			s->window = task.window;
 			return true;
@@ -387,7 +387,7 @@ CUresult gi_launch(const struct gi_launch *l)
 		struct gsched_task task;
 
 		/* told before the launch: the eviction goes on while the driver is at it */
-		to_task(&task, s, slot);
+		gi_to_task(&task, s, slot);
 		if (gsched_submit_async(c->g, &task))
 			gi_client_gone(c, "the arbiter is gone");
 		else

@@ -232,6 +232,9 @@ bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is there */
 void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
 void gi_twin_reset(void);				/* after fork */
 
+/* launch.c: how a task is told to the arbiter */
+void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot);
+
 /* agent.c */
 int gi_agent_start(struct gi_client *c);
 void gi_agent_wake(struct gi_client *c);
