@@ -145,9 +145,8 @@ static void leases(void)
 		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 0, "%s: launches of tier block", lease[i].name);
 		ok(f.cl && f.cl->header.managed[GSCHED_TIER_LAUNCH] > 0, "%s: launches of tier launch", lease[i].name);
 		if (lease[i].lease == GSCHED_LEASE_FREE)
-			ok(!f.submits && f.completes >= f.async_submits && f.async_submits < f.cl->header.managed[GSCHED_TIER_BLOCK] +
-			   f.cl->header.managed[GSCHED_TIER_LAUNCH],
-			   "lease free: the arbiter is not asked, and told of tasks that last only");
+			/* told of tasks that last, perhaps: that depends on the time */
+			ok(!f.submits, "lease free: the arbiter is not asked");
 		if (lease[i].lease == GSCHED_LEASE_NOTIFY)
 			ok(!f.submits && f.async_submits, "lease notify: the arbiter is told");
 		if (lease[i].lease == GSCHED_LEASE_NONE)
