@@ -3,7 +3,7 @@
 CORE_SRCS := $(addprefix kmod/core/,device.c group.c task.c alloc.c window.c hpf.c files.c check.c)
 CORE_HDRS := kmod/core/core.h kmod/core/decide.h kmod/core/shim.h
 LIBS += $(B)/lib/libgscore.a
-CORE_TESTS := $(B)/tests/core-unit $(B)/tests/core-property
+CORE_TESTS := $(B)/tests/core-unit $(B)/tests/core-interface $(B)/tests/core-property
 TESTS += $(CORE_TESTS)
 FAST_TESTS += $(CORE_TESTS)
 BENCH += $(B)/bench/core-bench
@@ -11,12 +11,12 @@ BENCH += $(B)/bench/core-bench
 $(B)/lib/libgscore.a: $(call objs,$(CORE_SRCS))
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call Q,AR)$(AR) rcs $@ $^
 
 $(CORE_TESTS): $(B)/tests/core-%: $(call objs,selftests/core/%.c) $(B)/lib/libgscore.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 $(B)/bench/core-bench: $(call objs,selftests/bench/core-bench.c) $(B)/lib/libgscore.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
