@@ -113,8 +113,9 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx)
 	if (named && named->is_kernel && gi_real.cuKernelGetFunction(&fn->original, handle))
 		fn->original = handle;
 	fn->opaque = named && named->opaque;
+	/* loading a twin compiles it, and launches wait for that: only for kernels that want one */
 	if (named && !fn->opaque)
-		gi_twin_queue(fn);
+		atomic_store(&fn->twin_state, GI_TWIN_UNASKED);
 	fn->next = funcs[hash(handle) % BUCKETS];
 	funcs[hash(handle) % BUCKETS] = fn;
 	return fn;

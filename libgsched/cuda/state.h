@@ -84,7 +84,7 @@ struct gi_shape {
 	_Atomic uint32_t launches, samples;
 };
 
-enum gi_twin { GI_TWIN_NONE, GI_TWIN_QUEUED, GI_TWIN_READY };
+enum gi_twin { GI_TWIN_NONE, GI_TWIN_UNASKED, GI_TWIN_QUEUED, GI_TWIN_READY };
 
 /* A kernel in one context. */
 struct gi_func {

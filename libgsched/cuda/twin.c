@@ -387,12 +387,18 @@ void gi_twin_queue(struct gi_func *fn)
 		atomic_store(&fn->twin_state, GI_TWIN_NONE);
 }
 
-/* The first launch waits a while, later ones look only. */
+/* The first launch that wants it asks for it and waits a while, later ones look only. */
 bool gi_twin_wait(struct gi_func *fn)
 {
 	uint64_t until = gi_now() + gi_env("GSCHED_TWIN_WAIT_MS", 2000) * 1000000;
 	struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
 
+	if (atomic_load(&fn->twin_state) == GI_TWIN_UNASKED) {
+		pthread_mutex_lock(&gi_lock);
+		if (atomic_load(&fn->twin_state) == GI_TWIN_UNASKED)
+			gi_twin_queue(fn);
+		pthread_mutex_unlock(&gi_lock);
+	}
 	if (atomic_load(&fn->twin_state) == GI_TWIN_QUEUED && !atomic_exchange(&fn->waited, true)) {
 		pthread_mutex_lock(&gi_lock);
 		while (atomic_load(&fn->twin_state) == GI_TWIN_QUEUED)
