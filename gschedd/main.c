@@ -52,7 +52,7 @@ static const struct argp_option options[] = {
 	{ "auto", KEY_AUTO, NULL, 0, "--module if " GSCHED_DEVICE_NODE " exists, else --embedded (default)", 2 },
 	{ "policy", KEY_POLICY, "NAME", 0, "Policy of the devices (default hpf)", 3 },
 	{ "mode", KEY_MODE, "MODE", 0, "auto, spatial or temporal (default auto)", 3 },
-	{ "poll-us", KEY_POLL, "N", 0, "Stay awake N us after a message while clients compete (default 2000 on 4 CPUs or "
+	{ "poll-us", KEY_POLL, "N", 0, "Stay awake N us after a message while clients compete (default 50000 on 8 CPUs or "
 	  "more, else 0)", 3 },
 	{ "trace", KEY_TRACE, "FILE", 0, "Write one JSON line for each grant, evict, grow and done", 4 },
 	{ "foreground", KEY_FOREGROUND, NULL, 0, "Stay in the foreground (always so)", 4 },
@@ -265,7 +265,7 @@ static void set_defaults(void)
 	if (opt.cache_dir && !*opt.cache_dir)
 		opt.cache_dir = NULL;
 	if (opt.poll_ns == UINT64_MAX)
-		opt.poll_ns = sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 4 ? 0 : 2000000;
+		opt.poll_ns = sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 8 ? 0 : 50000000;
 	if (opt.arbiter == ARBITER_AUTO)
 		opt.arbiter = access(GSCHED_DEVICE_NODE, F_OK) ? ARBITER_EMBEDDED : ARBITER_MODULE;
 }
