@@ -50,12 +50,13 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 
 	if (!time)
 		time = ended->ran ? ended->ran : now - ended->granted;
-	if (!client->interval)
+	/* rarer than the longest hold: it would be over before the next kernel comes */
+	if (!client->interval || client->interval > HOLD_NS_MAX)
 		return 0;
 	list_for_each_entry(task, &dev->tasks, node) {
 		if (task->client != client && task->state == GSC_TASK_RUNNING && gsc_is_block(task) &&
 		    task->client->group->priority < client->group->priority && task->block_ns + EVICT_NS > time / HOLD_FRACTION)
-			return min(2 * min(client->interval, (u64)HOLD_NS_MAX), (u64)HOLD_NS_MAX);
+			return min(2 * client->interval, (u64)HOLD_NS_MAX);
 	}
 	return 0;
 }

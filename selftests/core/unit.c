@@ -654,6 +654,18 @@ static void no_hold_while_blocks_are_short(void)
 	EXPECT(task(0, 0)->window == ALL && !dev.timer);
 }
 
+static void no_hold_for_rare_kernels(void)
+{
+	periodic(MS);
+	for (int i = 0; i < 40; i++) {
+		clock_ns += 30 * MS;
+		EXPECT(submit_block_ns(1, 0, LAUNCH, 8, 50 * US, 0) == 0);
+		clock_ns += 50 * US;
+		EXPECT(complete(1, 0) == 0);
+	}
+	EXPECT(task(0, 0)->window == ALL && !dev.timer);
+}
+
 static void no_hold_from_equals(void)
 {
 	periodic_among("0", MS, 50 * US);
@@ -692,7 +704,7 @@ static const struct {
 	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque), TEST(temporal_one_client_at_a_time),
 	TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies), TEST(hold_while_blocks_are_long),
 	TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels), TEST(hold_is_no_larger_than_the_kernel),
-	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short), TEST(no_hold_from_equals),
+	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short), TEST(no_hold_from_equals), TEST(no_hold_for_rare_kernels),
 	TEST(hold_lets_nobody_starve),
 };
 
