@@ -17,7 +17,11 @@
  *  3. fetch n block-tasks: i = atom.add(control.next, n). i >= total: leave. n aims at fetch_ns of work by measured time
  *     of the last fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the
  *     last n, at least 1.
+ *     A resumable twin first takes a record that waits, if there is one, and goes on in its middle; for new block-tasks
+ *     it fetches one at a time and takes a free record for it (none free: this block-task runs to its end).
  *  4. run the body for i .. min(i + n, total) - 1, then 2.
+ *     A resumable twin polls in loops and barriers of the body as well, as in 2. If it must leave, all threads save
+ *     what they hold to the record, which waits then, and the worker leaves early; its block-task is not counted as run.
  *  5. leave: clear the bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
  *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
  *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, again if the
@@ -32,7 +36,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		1	/* part of every cache key */
+#define GSR_ABI_VERSION		2	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 
 /* struct gsr_launch: the extra parameter */
@@ -48,9 +52,28 @@ struct gsr_launch {
 	uint32_t fetch_max;	/* most block-tasks of one fetch */
 	uint32_t workers;	/* workers of a full launch: for the even share */
 	uint32_t flags;		/* GSR_LAUNCH_* */
+	uint64_t save;		/* device address of struct gsr_save, one a task; 0: block-tasks are not suspended */
+	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */
+	uint32_t save_per_sm;	/* records an SM: blocks per SM, at most 32 */
 };
 
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
+
+/*
+ * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's first launch, and by itself
+ * zero again at the task's end. Behind it the records: number smid * save_per_sm + bit, save_stride bytes each:
+ * struct gsr_record, shared memory (the kernel's static, then dynamic), then 32-bit words by [word][thread].
+ */
+struct gsr_save {
+	uint32_t waiting_count;	/* bits set in waiting that nobody has claimed */
+	uint8_t pad0[124];
+	uint32_t taken[GSR_SMS_MAX];	/* records in use, by SM */
+	uint32_t waiting[GSR_SMS_MAX];	/* of these, left by their worker */
+};
+
+struct gsr_record {
+	uint32_t ctaid[4];	/* .w: block-tasks of the fetch, this one included */
+};
 
 /* struct gsr_control: device memory, 128-byte aligned, one a slot. Hot words on lines of their own */
 struct gsr_control {
@@ -72,9 +95,11 @@ struct gsr_control {
 #else
 #define GSR_ASSERT(c) _Static_assert(c, #c)
 #endif
-GSR_ASSERT(sizeof(struct gsr_launch) == 64);
+GSR_ASSERT(sizeof(struct gsr_launch) == 80);
 GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
 GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
+GSR_ASSERT(offsetof(struct gsr_launch, save) == 64);
+GSR_ASSERT(offsetof(struct gsr_save, waiting) == 4224);
 GSR_ASSERT(offsetof(struct gsr_control, next) == 128);
 GSR_ASSERT(offsetof(struct gsr_control, done) == 256);
 GSR_ASSERT(offsetof(struct gsr_control, gate) == 264);

@@ -45,6 +45,11 @@ struct gsr_kernel {
 	bool warp_rows;			/* the twin may be launched only if the block's x is a multiple of 32 */
 	unsigned int static_shared;	/* bytes added */
 	unsigned int inserted;		/* instructions inserted */
+	/* with gsr_options.resumable */
+	unsigned int resume_points;	/* 0: this twin can leave between block-tasks only */
+	const char *resume_reason;	/* why there are none, or which loops have none; NULL: nothing to say */
+	unsigned int save_fixed;	/* bytes of a record without dynamic shared memory and threads */
+	unsigned int save_thread;	/* bytes a thread */
 };
 
 struct gsr_rewrite {
@@ -59,7 +64,14 @@ struct gsr_options {
 	size_t size;			/* sizeof(struct gsr_options) */
 	const char *name;		/* for messages; NULL "<ptx>" */
 	size_t max_input;		/* 0: 256 MiB */
+	bool resumable;			/* twins that can also leave a block-task in its middle: they cost a little more */
 };
+
+/* struct gsr_launch.save_stride for blocks of @threads with @dynamic bytes of dynamic shared memory */
+static inline size_t gsr_save_stride(const struct gsr_kernel *k, size_t threads, size_t dynamic)
+{
+	return (k->save_fixed + (dynamic + 15) / 16 * 16 + threads * k->save_thread + 15) / 16 * 16;
+}
 
 /*
  * Rewrite one PTX module. @ptx needs no NUL. On GSR_OK @out is filled and owned by the caller (gsr_rewrite_free); kernels

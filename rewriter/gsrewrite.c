@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N]: rewrite the kernels of PTX, a fat binary or an executable.
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N] [--resumable]: rewrite the kernels of PTX, a fat binary or an executable.
  * Exit status: 0 at least one kernel was rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
  */
 #include <argp.h>
@@ -14,7 +14,7 @@ enum { EXIT_NONE = 1, EXIT_BAD = 2 };
 
 struct args {
 	const char *in, *out;
-	bool explain, json;
+	bool explain, json, resumable;
 	unsigned int arch;
 };
 
@@ -25,6 +25,7 @@ static const struct argp_option options[] = {
 	{ "explain", 'e', NULL, 0, "print each kernel's tier and the reason", 0 },
 	{ "json", 'j', NULL, 0, "print the description as JSON", 0 },
 	{ "arch", 'a', "N", 0, "choose PTX for sm_N from a fat binary (default 90)", 0 },
+	{ "resumable", 'r', NULL, 0, "twins that can also leave a block in its middle", 0 },
 	{ 0 }
 };
 
@@ -43,6 +44,9 @@ static error_t parse_arg(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'j':
 		a->json = true;
+		return 0;
+	case 'r':
+		a->resumable = true;
 		return 0;
 	case 'a':
 		n = strtoul(arg, &end, 10);
@@ -133,12 +137,17 @@ static void explain(const struct gsr_rewrite *rw)
 			       k->static_shared, k->returns, k->barriers, k->early_return ? ", early return" : "",
 			       k->warp_rows ? ", needs a block whose x is a multiple of 32" : "");
 		printf("\n");
+		if (k->resume_points)
+			printf("  resumable at %u points, saves %u bytes a block and %u a thread\n", k->resume_points, k->save_fixed,
+			       k->save_thread);
+		if (k->resume_reason)
+			printf("  %s: %s\n", k->resume_points ? "not everywhere" : "not resumable", k->resume_reason);
 	}
 }
 
 static int rewrite(const struct args *a, const char *ptx, size_t size)
 {
-	struct gsr_options opts = { .size = sizeof(opts), .name = a->in };
+	struct gsr_options opts = { .size = sizeof(opts), .name = a->in, .resumable = a->resumable };
 	struct gsr_rewrite rw;
 	struct gsr_error err;
 	int status;

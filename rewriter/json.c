@@ -31,7 +31,11 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddBoolToObject(o, "early_return", k->early_return) &&
 	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) &&
 	       cJSON_AddNumberToObject(o, "static_shared", k->static_shared) &&
-	       cJSON_AddNumberToObject(o, "inserted", k->inserted);
+	       cJSON_AddNumberToObject(o, "inserted", k->inserted) &&
+	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
+	       (!k->resume_reason || cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
+	       cJSON_AddNumberToObject(o, "save_fixed", k->save_fixed) &&
+	       cJSON_AddNumberToObject(o, "save_thread", k->save_thread);
 }
 
 char *gsr_rewrite_to_json(const struct gsr_rewrite *rw)
@@ -112,11 +116,14 @@ static bool kernel(struct gsr_arena *a, const cJSON *o, struct gsr_kernel *k)
 	k->tier = (enum gsr_tier)t;
 	k->name = string_of(a, o, "name");
 	k->reason = string_of(a, o, "reason");
+	k->resume_reason = string_of(a, o, "resume_reason");
 	return tier && t < 3 && k->name && k->reason && uint_of(o, "params", &k->params) &&
 	       size_of(o, "param_size", &k->param_size) && size_of(o, "launch_offset", &k->launch_offset) &&
 	       uint_of(o, "barriers", &k->barriers) && uint_of(o, "returns", &k->returns) &&
 	       bool_of(o, "early_return", &k->early_return) && bool_of(o, "warp_rows", &k->warp_rows) &&
 	       uint_of(o, "static_shared", &k->static_shared) && uint_of(o, "inserted", &k->inserted) &&
+	       uint_of(o, "resume_points", &k->resume_points) && uint_of(o, "save_fixed", &k->save_fixed) &&
+	       uint_of(o, "save_thread", &k->save_thread) && k->save_fixed < 1 << 20 && k->save_thread < 1 << 16 &&
 	       (k->tier != GSR_TIER_BLOCK || (k->launch_offset % 16 == 0 && k->launch_offset >= k->param_size));
 }
 
