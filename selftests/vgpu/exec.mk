@@ -2,6 +2,8 @@
 # The PTX interpreter. VGPU_EXEC_SRCS goes into whatever executes PTX, together with libgsr.a for the parser.
 VGPU_EXEC_SRCS := $(addprefix selftests/vgpu/,alu_bits.c alu_cmp.c alu_cvt.c alu_float.c alu_half.c alu_int.c decode.c decode_insn.c \
 	decode_kernel.c decode_live.c decode_mods.c decode_opnd.c decode_var.c exec.c exec_call.c exec_mem.c exec_sync.c)
+# Originals against twins on it
+VGPU_TWINS_SRCS := $(addprefix selftests/vgpu/,twins.c test-rewrite-launch.c)
 VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
 VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-fuzz rewrite)
@@ -24,6 +26,6 @@ $(B)/bench/vgpu-exec: $(call objs,selftests/vgpu/test-exec-bench.c $(VGPU_EXEC_S
 BENCH += $(B)/bench/vgpu-exec
 
 # Originals against their rewritten twins; --seeds 1000 for the long run
-$(B)/test/vgpu-rewrite: $(call objs,selftests/vgpu/test-rewrite.c selftests/vgpu/test-rewrite-launch.c $(VGPU_EXEC_SRCS)) \
+$(B)/test/vgpu-rewrite: $(call objs,selftests/vgpu/test-rewrite.c $(VGPU_TWINS_SRCS) $(VGPU_EXEC_SRCS)) \
 	$(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)

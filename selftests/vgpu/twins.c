@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <linux/gsched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "twins.h"
+
+#define SMS_MAX		6
+#define WORKERS_MAX	256
+#define SEQ		77
+#define STEPS_MAX	(1ull << 32)	/* of one block of an original */
+#define SLICES_MAX	500000	/* of one run: beyond, it hangs */
+
+static uint64_t rng, now;
+
+static uint64_t roll64(void)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return rng * 0x2545f4914f6cdd1dull;
+}
+
+static unsigned int roll(unsigned int n)
+{
+	return (unsigned int)((roll64() >> 33) % n);
+}
+
+static void reseed(uint64_t seed)
+{
+	unsigned int i;
+
+	rng = seed * 0x9e3779b97f4a7c15ull + 0x1234567;
+	for (i = 0; i < 4; i++)
+		roll64();
+}
+
+static uint64_t simulated_time(void)
+{
+	return now;
+}
+
+/* The buffers of a launch: what they hold at first, and where they are */
+struct memory {
+	unsigned int n;
+	uint8_t *at[LAUNCH_PARAMS_MAX], *first[LAUNCH_PARAMS_MAX], *result[LAUNCH_PARAMS_MAX];
+	size_t size[LAUNCH_PARAMS_MAX];
+};
+
+static bool memory_new(struct memory *m, const struct test_launch *l)
+{
+	unsigned int i, b;
+	size_t k;
+
+	memset(m, 0, sizeof(*m));
+	for (i = 0; i < l->n_params; i++) {
+		const struct test_param *p = &l->params[i];
+
+		if (p->kind != PARAM_BUFFER)
+			continue;
+		b = m->n++;
+		m->size[b] = p->size;
+		m->at[b] = aligned_alloc(256, (p->size + 511) & ~(size_t)255);
+		m->first[b] = malloc(p->size + 1);
+		m->result[b] = malloc(p->size + 1);
+		if (!m->at[b] || !m->first[b] || !m->result[b])
+			return false;
+		for (k = 0; k < p->size; k++)
+			m->first[b][k] = 0;
+		for (k = 0; k + 4 <= p->size; k += 4) {
+			uint32_t v = p->fill == FILL_ZERO ? 0 : ((uint32_t)(k / 4) * 2654435761u) >> 8;
+			float f = (float)(k / 4 % 97) / 4;
+
+			if (p->fill == FILL_FLOATS)
+				memcpy(&v, &f, 4);
+			memcpy(m->first[b] + k, &v, 4);
+		}
+	}
+	return true;
+}
+
+static void memory_free(struct memory *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->n; i++) {
+		free(m->at[i]);
+		free(m->first[i]);
+		free(m->result[i]);
+	}
+}
+
+static void memory_reset(struct memory *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->n; i++)
+		memcpy(m->at[i], m->first[i], m->size[i]);
+}
+
+/* What a kernel may touch: its buffers, and a twin the words of its launcher. Broken twins go astray. */
+static const struct memory *mem_now;
+static const struct sim *sim_now;
+
+static bool params_fill(uint8_t *buf, const struct vgpu_kernel_info *info, const struct test_launch *l, const struct memory *m,
+			char *why, size_t size)
+{
+	unsigned int i, b = 0;
+	size_t k;
+
+	if (info->n_params < l->n_params) {
+		snprintf(why, size, "%u parameters described, kernel has %u", l->n_params, info->n_params);
+		return false;
+	}
+	for (i = 0; i < l->n_params; i++) {
+		const struct test_param *p = &l->params[i];
+		uint8_t *to = buf + info->param[i].offset;
+		size_t room = info->param[i].size;
+
+		switch (p->kind) {
+		case PARAM_BUFFER: {
+			uint64_t a = (uintptr_t)m->at[b++];
+
+			memcpy(to, &a, room < 8 ? room : 8);
+			break;
+		}
+		case PARAM_VALUE:
+			memcpy(to, &p->value, room < 8 ? room : 8);
+			break;
+		case PARAM_BYTES:
+			for (k = 0; k < room; k++)
+				to[k] = (uint8_t)(k * 7 + 1);
+		}
+	}
+	return true;
+}
+
+static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, struct memory *m, bool shuffle, uint64_t *done, char *why,
+			 size_t size)
+{
+	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
+	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], i;
+	unsigned int *order = calloc(total, sizeof(*order));
+	uint8_t *params = calloc(1, info->param_size + 16);
+	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .nsmid = SMS_MAX,
+				 .seed = shuffle ? roll64() : 0 };
+	bool good = order && params && params_fill(params, info, t, m, why, size);
+
+	memcpy(l.grid, t->grid, sizeof(l.grid));
+	memcpy(l.block, t->block_dim, sizeof(l.block));
+	memory_reset(m);
+	for (i = 0; good && i < total; i++) {
+		unsigned int j = shuffle ? roll(i + 1) : i;
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (i = 0; good && i < total; i++) {
+		unsigned int c = order[i], id[3] = { c % t->grid[0], c / t->grid[0] % t->grid[1], c / t->grid[0] / t->grid[1] };
+		struct vgpu_block *b = vgpu_block_new(&l, id, roll(SMS_MAX));
+		uint64_t n = 0;
+		enum vgpu_result r = b ? vgpu_block_run(b, STEPS_MAX, &n) : VGPU_FAULT;
+
+		if (r != VGPU_DONE) {
+			snprintf(why, size, "original: %s", !b ? "out of memory" : r == VGPU_RUNNING ? "does not end" : vgpu_block_error(b));
+			good = false;
+		}
+		if (done)
+			*done += n;
+		vgpu_block_free(b);
+	}
+	free(order);
+	free(params);
+	return good;
+}
+
+struct twins_stats twins_stats;
+
+#define NOT_SEEN	0xdeadbeef
+
+/* One run of a twin: the launcher, the arbiter and the GPU in one */
+struct sim {
+	struct gsr_control *control;
+	struct gsr_save *save;		/* with its records; NULL none */
+	size_t save_size;
+	uint64_t window;
+	struct gsched_cl_slot stat;
+	struct vgpu_block *worker[WORKERS_MAX];
+	unsigned int sm[WORKERS_MAX];	/* of each worker */
+	unsigned int n, pending, launched, wings, sms, per_sm, resident[SMS_MAX], weight;
+	unsigned int early;		/* workers that ended while there was work to fetch */
+	uint64_t changes;
+};
+
+static bool within(const void *p, size_t room, uint64_t addr, size_t size)
+{
+	uint64_t off = addr - (uintptr_t)p;
+
+	return p && off < room && size <= room - off;
+}
+
+static bool may_access(uint64_t addr, size_t size, bool write)
+{
+	unsigned int i;
+
+	for (i = 0; mem_now && i < mem_now->n; i++)
+		if (within(mem_now->at[i], mem_now->size[i], addr, size))
+			return true;
+	return sim_now && (within(sim_now->control, sizeof(*sim_now->control), addr, size) ||
+			   within(sim_now->save, sim_now->save_size, addr, size) ||
+			   (!write && within(&sim_now->window, sizeof(sim_now->window), addr, size)) ||
+			   within(&sim_now->stat, sizeof(sim_now->stat), addr, size));
+}
+
+static uint64_t any_window(const struct sim *s)
+{
+	unsigned int base, n;
+
+	switch (roll(6)) {
+	case 0:
+	case 1:
+		return GSCHED_WINDOW(0, 0);
+	case 2:
+		return GSCHED_WINDOW(0, s->sms * GSCHED_CAPSM);
+	case 3:	/* parts of SMs */
+		return GSCHED_WINDOW(roll(s->sms * GSCHED_CAPSM), roll(s->sms * GSCHED_CAPSM));
+	default:
+		base = roll(s->sms);
+		n = 1 + roll(s->sms - base);
+		return GSCHED_WINDOW(base * GSCHED_CAPSM, n * GSCHED_CAPSM);
+	}
+}
+
+static void place(struct sim *s, struct vgpu_launch *l)
+{
+	while (s->pending && s->n < WORKERS_MAX) {
+		unsigned int sm = roll(s->sms), k, id[3] = { 0 };
+
+		for (k = 0; k < s->sms && s->resident[sm] == s->per_sm; k++)
+			sm = (sm + 1) % s->sms;
+		if (k == s->sms)
+			return;
+		id[0] = --s->pending;
+		if (l->seed)
+			l->seed = roll64() | 1;
+		s->worker[s->n] = vgpu_block_new(l, id, sm);
+		s->sm[s->n++] = sm;
+		s->resident[sm]++;
+	}
+}
+
+static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
+{
+	const struct gsr_control *c = s->control;
+	unsigned int i;
+
+	if (c->done != total || c->gate != SEQ || s->stat.finished != SEQ) {
+		snprintf(why, size, "done %llu of %u, gate %u, finished %u, seq %d", (unsigned long long)c->done, total, c->gate,
+			 s->stat.finished, SEQ);
+		return false;
+	}
+	for (i = 0; i < GSR_SMS_MAX; i++)
+		if (c->sm_slots[i]) {
+			snprintf(why, size, "SM %u: places 0x%x are still taken", i, c->sm_slots[i]);
+			return false;
+		}
+	if (s->stat.left < s->early || s->stat.left > s->launched || s->stat.seen_limit == NOT_SEEN || !s->stat.end_ns || !s->stat.start_ns) {
+		snprintf(why, size, "left %u of %u workers, %u before the last fetch, seen limit 0x%x, started %llu, ended %llu",
+			 s->stat.left, s->launched, s->early, s->stat.seen_limit, (unsigned long long)s->stat.start_ns, (unsigned long long)s->stat.end_ns);
+		return false;
+	}
+	for (i = 0; s->save && i < sizeof(*s->save); i++)
+		if (((const uint8_t *)s->save)[i]) {
+			snprintf(why, size, "a record is still in use: byte %u of struct gsr_save is not 0", i);
+			return false;
+		}
+	/* the stamps are hints: a first worker may be held up before it writes its own */
+	twins_stats.late += s->stat.start_ns > s->stat.end_ns;
+	return true;
+}
+
+static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, char *why, size_t size)
+{
+	unsigned int seen = 0, quiet = roll(3) ? 400 + roll(4000) : 0;
+	uint64_t slices;
+	bool good = true;
+
+	for (slices = 0; slices < SLICES_MAX && good; slices++) {
+		unsigned int i;
+		enum vgpu_result r;
+
+		place(s, l);
+		if (s->stat.finished == SEQ && !s->n && !s->pending)
+			return finish(s, total, why, size);
+		now += roll(400);
+		/* the arbiter changes its mind, until it has done so often enough */
+		if (s->changes < quiet && roll(25) == 0) {
+			s->window = any_window(s);
+			s->changes++;
+		} else if ((s->changes >= quiet || s->wings > 150) && s->window != GSCHED_WINDOW(0, s->sms * GSCHED_CAPSM)) {
+			s->window = GSCHED_WINDOW(0, s->sms * GSCHED_CAPSM);
+		}
+		/* wings: for workers that left, or when nobody is there to go on */
+		if (!s->pending && s->stat.finished != SEQ && (s->stat.left != seen || !s->n)) {
+			if (GSCHED_WINDOW_LIMIT(s->window) && (roll(8) == 0 || !s->n)) {
+				seen = s->stat.left;
+				s->pending = 1 + roll(s->sms * s->per_sm);
+				s->launched += s->pending;
+				s->wings++;
+				l->grid[0] = s->pending;
+				/* a wing's window is written before it: its workers read it anew at their first look */
+				if (roll(2))
+					s->control->relay = s->window;
+			} else if (!s->n) {
+				s->changes++;
+				s->window = any_window(s);
+			}
+		}
+		if (!s->n)
+			continue;
+		i = roll(s->n);
+		r = vgpu_block_run(s->worker[i], 1 + roll(roll(4) ? 300 : 20000), NULL);
+		if (r == VGPU_RUNNING)
+			continue;
+		if (r == VGPU_FAULT) {
+			snprintf(why, size, "twin: %s", vgpu_block_error(s->worker[i]));
+			good = false;
+		}
+		s->early += s->control->next < total;
+		vgpu_block_free(s->worker[i]);
+		s->resident[s->sm[i]]--;
+		s->worker[i] = s->worker[--s->n];
+		s->sm[i] = s->sm[s->n];
+	}
+	if (good)
+		snprintf(why, size, "not finished after %d slices: next %llu, done %llu of %u, %u workers, window 0x%llx", SLICES_MAX,
+			 (unsigned long long)s->control->next, (unsigned long long)s->control->done, total, s->n,
+			 (unsigned long long)s->window);
+	return false;
+}
+
+static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const struct test_launch *t, struct memory *m, char *why,
+		     size_t size)
+{
+	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
+	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], workers;
+	uint8_t *params = calloc(1, info->param_size + 16);
+	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .seed = roll64() | 1 };
+	struct sim s = { .sms = 1 + roll(SMS_MAX), .per_sm = 1 + roll(4) };
+	bool good = params && params_fill(params, info, t, m, why, size);
+	struct gsr_launch a;
+	unsigned int per_sm = 0;
+	size_t stride = 0;
+
+	if (g->launch_offset + sizeof(a) > info->param_size) {
+		snprintf(why, size, "launch_offset %zu, the twin's parameters have %zu bytes", g->launch_offset, info->param_size);
+		good = false;
+	}
+	s.control = aligned_alloc(128, (sizeof(*s.control) + 127) & ~(size_t)127);
+	if (!good || !s.control)
+		goto out;
+	if (g->resume_points && roll(8)) {
+		stride = gsr_save_stride(g, (size_t)t->block_dim[0] * t->block_dim[1] * t->block_dim[2], t->dynamic);
+		/* fewer records than workers is allowed, too */
+		per_sm = roll(4) ? s.per_sm : 1 + roll(s.per_sm);
+		s.save_size = sizeof(*s.save) + s.sms * per_sm * stride;
+		s.save = aligned_alloc(128, (s.save_size + 127) & ~(size_t)127);
+		if (!s.save)
+			goto out;
+		/* what lies in a record is nobody's before it is saved */
+		memset(s.save, 0xa5, s.save_size);
+		memset(s.save, 0, sizeof(*s.save));
+	}
+	memset(s.control, 0, sizeof(*s.control));
+	now = 1000000 + roll(1000000);
+	s.weight = GSCHED_CAPSM / s.per_sm;
+	s.window = roll(4) ? GSCHED_WINDOW(0, s.sms * GSCHED_CAPSM) : any_window(&s);
+	s.control->relay = s.window;
+	workers = s.sms * s.per_sm < total ? s.sms * s.per_sm : total;
+	workers = roll(3) ? workers : 1 + roll(workers);
+	a = (struct gsr_launch){
+		.control = (uintptr_t)s.control, .window = (uintptr_t)&s.window, .stat = (uintptr_t)&s.stat,
+		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight, .poll_ns = 1 + roll(5000),
+		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
+		.flags = roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW,
+		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm,
+	};
+	memcpy(params + g->launch_offset, &a, sizeof(a));
+	memcpy(l.block, t->block_dim, sizeof(l.block));
+	l.grid[0] = s.pending = s.launched = workers;
+	l.grid[1] = l.grid[2] = 1;
+	l.nsmid = s.sms;
+	s.stat.seq = SEQ;
+	s.stat.seen_limit = NOT_SEEN;
+	memory_reset(m);
+	sim_now = &s;
+	good = simulate(&s, &l, total, why, size);
+	sim_now = NULL;
+	twins_stats.runs++;
+	twins_stats.resumable += s.save != NULL;
+	twins_stats.workers += s.launched;
+	twins_stats.left += s.stat.left;
+	twins_stats.wings += s.wings;
+	twins_stats.changes += s.changes;
+	while (s.n)
+		vgpu_block_free(s.worker[--s.n]);
+out:
+	free(s.save);
+	free(s.control);
+	free(params);
+	return good;
+}
+
+static bool same_memory(const struct memory *m, char *why, size_t size)
+{
+	unsigned int i;
+	size_t k;
+
+	for (i = 0; i < m->n; i++)
+		for (k = 0; k < m->size[i]; k++)
+			if (m->at[i][k] != m->result[i][k]) {
+				snprintf(why, size, "buffer %u differs at byte %zu: 0x%02x, original 0x%02x", i, k, m->at[i][k],
+					 m->result[i][k]);
+				return false;
+			}
+	return true;
+}
+
+void twins_init(void)
+{
+	vgpu_globaltimer = simulated_time;
+	vgpu_access_ok = may_access;
+	vgpu_strict = true;
+}
+
+bool twins_load(struct twins *f, const char *text, size_t size, char *why, size_t why_size)
+{
+	memset(f, 0, sizeof(*f));
+	f->orig = vgpu_module_load(text, size, why, why_size);
+	return f->orig;
+}
+
+bool twins_reload(struct twins *f, char *why, size_t size)
+{
+	vgpu_module_free(f->twin);
+	f->twin = f->rw.ptx ? vgpu_module_load(f->rw.ptx, strlen(f->rw.ptx), why, size) : NULL;
+	return f->twin || !f->rw.ptx;
+}
+
+bool twins_rewrite(struct twins *f, const char *text, size_t size, const struct gsr_options *o, char *why, size_t why_size)
+{
+	struct gsr_error e = { 0 };
+
+	if (gsr_rewrite_ptx(text, size, o, &f->rw, &e) != GSR_OK) {
+		snprintf(why, why_size, "%s", e.message);
+		return false;
+	}
+	return twins_reload(f, why, why_size);
+}
+
+void twins_close(struct twins *f)
+{
+	vgpu_module_free(f->orig);
+	vgpu_module_free(f->twin);
+	gsr_rewrite_free(&f->rw);
+	memset(f, 0, sizeof(*f));
+}
+
+const struct gsr_kernel *twins_described(const struct twins *f, const char *kernel)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->rw.n_kernels; i++)
+		if (!strcmp(f->rw.kernels[i].name, kernel))
+			return &f->rw.kernels[i];
+	return NULL;
+}
+
+static void keep_result(struct memory *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->n; i++)
+		memcpy(m->result[i], m->at[i], m->size[i]);
+}
+
+bool twins_fair(const struct twins *f, const struct test_launch *t, uint64_t seed, unsigned int n, uint64_t *done, char *why, size_t size)
+{
+	struct vgpu_kernel *k = vgpu_module_kernel(f->orig, t->kernel);
+	struct memory m;
+	unsigned int i;
+	bool good;
+
+	if (!k) {
+		snprintf(why, size, "no such kernel");
+		return false;
+	}
+	reseed(seed);
+	mem_now = &m;
+	good = memory_new(&m, t);
+	for (i = 0; good && i < n; i++) {
+		good = run_original(k, t, &m, i > 0, i ? NULL : done, why, size) && (!i || same_memory(&m, why, size));
+		if (!i)
+			keep_result(&m);
+	}
+	mem_now = NULL;
+	memory_free(&m);
+	return good;
+}
+
+bool twins_compare(const struct twins *f, const struct test_launch *t, uint64_t seed, char *why, size_t size)
+{
+	const struct gsr_kernel *g = twins_described(f, t->kernel);
+	struct vgpu_kernel *orig = vgpu_module_kernel(f->orig, t->kernel), *twin;
+	struct memory m;
+	char name[512];
+	bool good;
+
+	snprintf(name, sizeof(name), "%s" GSR_SUFFIX, t->kernel);
+	twin = f->twin ? vgpu_module_kernel(f->twin, name) : NULL;
+	if (!orig || !twin || !g) {
+		snprintf(why, size, "%s", !orig || !g ? "no such kernel" : "no twin");
+		return false;
+	}
+	reseed(seed);
+	mem_now = &m;
+	good = memory_new(&m, t) && run_original(orig, t, &m, true, NULL, why, size);
+	if (good) {
+		keep_result(&m);
+		good = run_twin(twin, g, t, &m, why, size) && same_memory(&m, why, size);
+	}
+	mem_now = NULL;
+	memory_free(&m);
+	return good;
+}
