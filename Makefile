@@ -55,6 +55,7 @@ include selftests/vgpu/vgpu.mk
 include selftests/selftests.mk
 include kmod/kmod.mk
 include selftests/lint.mk
+include selftests/fuzz/parse/fuzz.mk
 include selftests/memory.mk
 
 .PHONY: all check check-fast lint bench bench-gpu deps install clean

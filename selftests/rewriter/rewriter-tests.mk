@@ -7,6 +7,8 @@ $(B)/test/rewriter-%: $(B)/obj/selftests/rewriter/%.o $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
 
+$(B)/test/rewriter-syntax: $(call objs,selftests/rewriter/same.c)
+
 $(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s\n' $< $(B)/bin/gsrewrite >$@

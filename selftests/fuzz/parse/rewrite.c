@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The whole rewriter, both kinds of twins: what it makes parses, holds every twin it claims, and its description survives. */
+#include "rewriter/ptx.h"
+#include "fuzz.h"
+
+static void check_twins(const struct gsr_rewrite *rw)
+{
+	struct gsr_module *m;
+	struct gsr_error err;
+	unsigned int i, blocks = 0;
+	char *name;
+
+	for (i = 0; i < rw->n_kernels; i++) {
+		MUST(rw->kernels[i].name && rw->kernels[i].reason && rw->kernels[i].reason[0], "kernel %u", i);
+		blocks += rw->kernels[i].tier == GSR_TIER_BLOCK;
+	}
+	MUST(!blocks == !rw->ptx, "%u twins", blocks);
+	if (!rw->ptx)
+		return;
+	MUST(strlen(rw->ptx) == rw->ptx_size, "size");
+	MUST(gsr_parse(rw->ptx, rw->ptx_size, "twins", &m, &err) == GSR_OK, "%s in\n%s", err.message, rw->ptx);
+	for (i = 0; i < rw->n_kernels; i++) {
+		const struct gsr_kernel *k = &rw->kernels[i];
+		const struct gsr_function *f;
+
+		if (k->tier != GSR_TIER_BLOCK)
+			continue;
+		name = malloc(strlen(k->name) + sizeof(GSR_SUFFIX));
+		if (!name)
+			abort();
+		strcat(strcpy(name, k->name), GSR_SUFFIX);
+		f = gsr_module_function(m, name);
+		MUST(f && f->entry && f->body, "no %s in\n%s", name, rw->ptx);
+		MUST(f->n_params == k->params + 1 && k->launch_offset >= k->param_size, "parameters of %s", name);
+		free(name);
+	}
+	gsr_module_free(m);
+}
+
+static void check_json(const struct gsr_rewrite *rw)
+{
+	struct gsr_rewrite back;
+	struct gsr_error err;
+	char *json = gsr_rewrite_to_json(rw), *again;
+
+	MUST(json, "description");
+	MUST(gsr_rewrite_from_json(json, strlen(json), &back, &err) == GSR_OK, "%s in\n%s", err.message, json);
+	again = gsr_rewrite_to_json(&back);
+	MUST(again, "printed again");
+	MUST(!strcmp(json, again), "%s\nand\n%s", json, again);
+	free(json);
+	free(again);
+	gsr_rewrite_free(&back);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct gsr_options opts = { .size = sizeof(opts), .name = "x" };
+	struct gsr_rewrite rw;
+	struct gsr_error err;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		opts.resumable = i;
+		if (gsr_rewrite_ptx((const char *)data, size, &opts, &rw, &err) != GSR_OK) {
+			MUST(!rw.ptx && !rw.kernels && err.status != GSR_OK && err.message[0], "status %d", err.status);
+			continue;
+		}
+		check_twins(&rw);
+		check_json(&rw);
+		gsr_rewrite_free(&rw);
+	}
+	return 0;
+}
