@@ -72,10 +72,21 @@ bool dec_fixup(struct dec *d, uint32_t insn, struct xtable *table, const char *l
 bool dec_use(struct dec *d, unsigned int function);
 bool dec_shared(struct dec *d, const struct gsr_var *v, uint64_t *offset);
 bool dec_insn(struct dec *d);
+void dec_fill(struct xinsn *in, const struct xmods *md);	/* what the modifiers say */
+
+/* decode_async.c, decode_atom.c: whole instructions */
+bool dec_cp(struct dec *d);
+bool dec_mbarrier(struct dec *d);
+bool dec_fence(struct dec *d);
+bool dec_hint(struct dec *d);
+bool dec_policy(struct dec *d);
+bool dec_atom(struct dec *d);
+bool dec_xaddr(struct dec *d, const struct gsr_operand *o, struct xaddr *a);
 
 /* decode_opnd.c */
 bool opnd_src(struct dec *d, const struct gsr_operand *o, enum xtype t, int32_t *out);
 bool opnd_dst(struct dec *d, const struct gsr_operand *o, int32_t *out);
+bool opnd_wide(struct dec *d, const struct gsr_operand *o, int32_t *out);	/* a 128-bit register: two rows */
 bool opnd_pred(struct dec *d, const struct gsr_operand *o, int32_t *out);
 bool opnd_pred_dst(struct dec *d, const struct gsr_operand *o, int32_t *out);
 bool opnd_addr(struct dec *d, const struct gsr_operand *o, int32_t *row, int64_t *imm, bool *a32);

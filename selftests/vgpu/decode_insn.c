@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "decode.h"
 
-static void fill(struct xinsn *in, const struct xmods *md)
+void dec_fill(struct xinsn *in, const struct xmods *md)
 {
 	in->type = (uint8_t)md->t[0];
 	in->type2 = (uint8_t)(md->n_types > 1 ? md->t[1] : md->t[0]);
@@ -173,7 +173,7 @@ static bool alu(struct dec *d)
 		in = dec_emit(d, fn);
 		if (!in)
 			return false;
-		fill(in, &md);
+		dec_fill(in, &md);
 		memcpy(in->o, o, sizeof(o));
 		return true;
 	}
@@ -201,7 +201,7 @@ static bool setp(struct dec *d, const struct xmods *md)
 	in = dec_emit(d, fn);
 	if (!in)
 		return false;
-	fill(in, md);
+	dec_fill(in, md);
 	memcpy(in->o, o, sizeof(o));
 	memcpy(in->p, p, sizeof(p));
 	return true;
@@ -221,7 +221,7 @@ static bool selp(struct dec *d, const struct xmods *md)
 	in = dec_emit(d, fn);
 	if (!in)
 		return false;
-	fill(in, md);
+	dec_fill(in, md);
 	memcpy(in->o, o, sizeof(o));
 	in->p[0] = p;
 	return true;
@@ -245,7 +245,7 @@ static bool testp(struct dec *d, const struct xmods *md)
 	in = dec_emit(d, fn);
 	if (!in)
 		return false;
-	fill(in, md);
+	dec_fill(in, md);
 	in->p[0] = p;
 	in->o[1] = o;
 	in->mode = (uint8_t)k;
@@ -283,6 +283,38 @@ static bool mov_vector(struct dec *d, const struct xmods *md)
 	return true;
 }
 
+/* Whole 128-bit registers, or one from or to its two halves */
+static bool mov_wide(struct dec *d)
+{
+	const struct gsr_operand *side[2] = { &d->insn->opnds[0], &d->insn->opnds[1] };
+	int32_t row[2][2];
+	unsigned int s, k;
+	struct xinsn *in;
+
+	for (s = 0; s < 2; s++) {
+		if (side[s]->kind == GSR_OPND_VEC) {
+			if (side[s]->n_items != 2)
+				return dec_unknown(d);
+			for (k = 0; k < 2; k++)
+				if (!(s ? opnd_src(d, &side[s]->items[k], T_B64, &row[s][k]) :
+				      opnd_dst(d, &side[s]->items[k], &row[s][k])))
+					return false;
+		} else {
+			if (!opnd_wide(d, side[s], &row[s][0]))
+				return false;
+			row[s][1] = row[s][0] + 1;
+		}
+	}
+	for (k = 0; k < 2; k++) {
+		in = dec_emit(d, x_mov);
+		if (!in)
+			return false;
+		in->o[0] = row[0][k];
+		in->o[1] = row[1][k];
+	}
+	return true;
+}
+
 static bool mov(struct dec *d, const struct xmods *md)
 {
 	const struct gsr_insn *i = d->insn;
@@ -304,9 +336,11 @@ static bool mov(struct dec *d, const struct xmods *md)
 	}
 	if (a->kind == GSR_OPND_VEC && b->kind == GSR_OPND_VEC)
 		return dec_unknown(d);
+	if (md->t[0] == T_B128)
+		return mov_wide(d);
 	if (a->kind != GSR_OPND_VEC && b->kind != GSR_OPND_VEC) {
-		if (md->t[0] == T_B128 || !opnd_dst(d, a, &o[0]) || !opnd_src(d, b, md->t[0], &o[1]))
-			return md->t[0] == T_B128 ? dec_unknown(d) : false;
+		if (!opnd_dst(d, a, &o[0]) || !opnd_src(d, b, md->t[0], &o[1]))
+			return false;
 		in = dec_emit(d, x_mov);
 		if (in)
 			memcpy(in->o, o, sizeof(o));
@@ -314,7 +348,7 @@ static bool mov(struct dec *d, const struct xmods *md)
 	}
 	pack = b->kind == GSR_OPND_VEC;
 	v = pack ? b : a;
-	if ((v->n_items != 2 && v->n_items != 4 && v->n_items != 8) || md->t[0] == T_B128 ||
+	if ((v->n_items != 2 && v->n_items != 4 && v->n_items != 8) ||
 	    xtype_size(md->t[0]) < v->n_items)
 		return dec_unknown(d);
 	/* the whole in o[0], its parts behind it */
@@ -326,7 +360,7 @@ static bool mov(struct dec *d, const struct xmods *md)
 	in = dec_emit(d, pack ? x_mov_pack : x_mov_unpack);
 	if (!in)
 		return false;
-	fill(in, md);
+	dec_fill(in, md);
 	in->n = (uint8_t)v->n_items;
 	memcpy(in->o, o, sizeof(o));
 	return true;
@@ -339,6 +373,7 @@ static bool ld_st(struct dec *d, const struct xmods *md, bool store)
 	const struct gsr_operand *a = &i->opnds[store ? 0 : 1], *v = &i->opnds[store ? 1 : 0];
 	xfn *fn = store ? mem_st_select(md) : mem_ld_select(md);
 	unsigned int n = md->vec ? md->vec : 1, k;
+	bool wide = md->t[0] == T_B128 && !md->vec;
 	int32_t o[9] = { 0 };
 	struct xinsn *in;
 	int64_t imm;
@@ -349,7 +384,9 @@ static bool ld_st(struct dec *d, const struct xmods *md, bool store)
 		return dec_unknown(d);
 	if (!opnd_addr(d, a, &o[0], &imm, &a32))
 		return false;
-	for (k = 0; k < n; k++) {
+	if (wide && !opnd_wide(d, v, &o[1]))
+		return false;
+	for (k = 0; !wide && k < n; k++) {
 		const struct gsr_operand *e = v->kind == GSR_OPND_VEC ? &v->items[k] : v;
 
 		if (n > 1 && v->kind != GSR_OPND_VEC ? !opnd_element(d, v, k, !store, &o[k + 1]) :
@@ -359,76 +396,18 @@ static bool ld_st(struct dec *d, const struct xmods *md, bool store)
 	in = dec_emit(d, fn);
 	if (!in)
 		return false;
-	fill(in, md);
+	dec_fill(in, md);
 	in->n = (uint8_t)n;
 	in->imm = imm;
 	in->a32 = a32;
 	memcpy(in->o, o, sizeof(o));
+	if (wide) {
+		in->o[2] = o[1] + 1;
+		in->n = 2;
+		in->type = T_B64;
+		in->size = 8;
+	}
 	return true;
-}
-
-static bool atom(struct dec *d, const struct xmods *md, bool red)
-{
-	const struct gsr_insn *i = d->insn;
-	unsigned int at = red ? 0 : 1, n = md->op == A_CAS ? 2 : 1, k;
-	xfn *fn = mem_atom_select(md, red);
-	int32_t o[9] = { 0 };
-	struct xinsn *in;
-	int64_t imm;
-	bool a32;
-
-	if (!fn || md->vec || md->n_types != 1 || i->n_opnds < at + 1 + n || i->n_opnds > at + 1 + n + !!(md->flags & F_HINT))
-		return dec_unknown(d);
-	if ((!red && !opnd_dst(d, &i->opnds[0], &o[3])) || !opnd_addr(d, &i->opnds[at], &o[0], &imm, &a32))
-		return false;
-	for (k = 0; k < n; k++)
-		if (!opnd_src(d, &i->opnds[at + 1 + k], md->t[0], &o[k + 1]))
-			return false;
-	in = dec_emit(d, fn);
-	if (!in)
-		return false;
-	fill(in, md);
-	in->imm = imm;
-	in->a32 = a32;
-	memcpy(in->o, o, sizeof(o));
-	return true;
-}
-
-/* cp.async.ca.shared.global [d], [s], n {, m}; commit_group and its waits have nothing to wait for */
-static bool cp(struct dec *d)
-{
-	const struct gsr_insn *i = d->insn;
-	int32_t o[9] = { 0 }, row;
-	struct xmods md;
-	struct xinsn *in;
-	int64_t imm[2];
-	bool a32[2];
-
-	if (i->n_mods == 2 && !strcmp(i->mods[0], "async") &&
-	    (!strcmp(i->mods[1], "commit_group") || !strcmp(i->mods[1], "wait_group") || !strcmp(i->mods[1], "wait_all")))
-		return dec_emit(d, x_prefetch);
-	if (!mods_parse(i, C_ASYNC | C_CACHE | C_SPACE, &md) || !(md.flags & F_ASYNC) || md.space != S_GLOBAL ||
-	    i->n_opnds < 3 || i->n_opnds > 4 || i->opnds[2].kind != GSR_OPND_INT || md.flags & F_HINT)
-		return dec_unknown(d);
-	if (!opnd_addr(d, &i->opnds[0], &o[0], &imm[0], &a32[0]) || !opnd_addr(d, &i->opnds[1], &o[1], &imm[1], &a32[1]))
-		return false;
-	o[3] = NO_OPND;
-	if (i->n_opnds == 4 && !opnd_src(d, &i->opnds[3], T_U32, &o[3]))
-		return false;
-	/* the source's offset goes in a row: one immediate an instruction */
-	row = dec_const(d, (uint64_t)imm[1]);
-	if (row == NO_OPND)
-		return false;
-	o[2] = row;
-	in = dec_emit(d, mem_cp_select(&md));
-	if (!in)
-		return false;
-	fill(in, &md);
-	in->imm = imm[0];
-	in->a32 = a32[0];
-	in->size = (uint8_t)i->opnds[2].ival;
-	memcpy(in->o, o, sizeof(o));
-	return in->size == 4 || in->size == 8 || in->size == 16 ? true : dec_unknown(d);
 }
 
 static bool cvt(struct dec *d, const struct xmods *md)
@@ -449,7 +428,7 @@ static bool cvt(struct dec *d, const struct xmods *md)
 	in = dec_emit(d, fn);
 	if (!in)
 		return false;
-	fill(in, md);
+	dec_fill(in, md);
 	memcpy(in->o, o, sizeof(o));
 	return true;
 }
@@ -467,7 +446,7 @@ static bool unary(struct dec *d, xfn *fn, const struct xmods *md)
 	in = dec_emit(d, fn);
 	if (!in)
 		return false;
-	fill(in, md);
+	dec_fill(in, md);
 	memcpy(in->o, o, sizeof(o));
 	return true;
 }
@@ -485,7 +464,7 @@ static bool isspacep(struct dec *d, const struct xmods *md)
 	in = dec_emit(d, x_isspacep);
 	if (!in)
 		return false;
-	fill(in, md);
+	dec_fill(in, md);
 	in->p[0] = p;
 	in->o[1] = o;
 	return true;
@@ -534,7 +513,7 @@ static bool bar(struct dec *d)
 	in = dec_emit(d, fn);
 	if (!in)
 		return false;
-	fill(in, &md);
+	dec_fill(in, &md);
 	memcpy(in->o, o, sizeof(o));
 	memcpy(in->p, p, sizeof(p));
 	return true;
@@ -591,7 +570,7 @@ static bool warp_op(struct dec *d)
 	in = dec_emit(d, fn);
 	if (!in)
 		return false;
-	fill(in, &md);
+	dec_fill(in, &md);
 	memcpy(in->o, o, sizeof(o));
 	memcpy(in->p, p, sizeof(p));
 	return true;
@@ -692,16 +671,13 @@ static bool control(struct dec *d)
 	return true;
 }
 
-/* What only hints, or waits for what is done already */
-static bool nothing(struct dec *d, xfn *fn)
+static bool nanosleep_(struct dec *d, xfn *fn)
 {
-	struct xinsn *in;
-	int32_t row = NO_OPND;
+	int32_t row;
 
-	if (d->insn->op == GSR_OP_NANOSLEEP && (d->insn->n_opnds != 1 || !opnd_src(d, &d->insn->opnds[0], T_U32, &row)))
-		return false;
-	in = dec_emit(d, fn);
-	return in;
+	if (d->insn->n_opnds != 1)
+		return dec_unknown(d);
+	return opnd_src(d, &d->insn->opnds[0], T_U32, &row) && dec_emit(d, fn);
 }
 
 bool dec_insn(struct dec *d)
@@ -722,9 +698,7 @@ bool dec_insn(struct dec *d)
 		return PARSE(C_TYPE | C_SPACE | C_VEC | C_SEM | C_CACHE) && ld_st(d, &md, true);
 	case GSR_OP_ATOM:
 	case GSR_OP_RED:
-		if (i->n_mods && !strcmp(i->mods[0], "async"))
-			return dec_unknown(d);
-		return PARSE(C_TYPE | C_SPACE | C_VEC | C_SEM | C_CACHE | C_OP) && atom(d, &md, i->op == GSR_OP_RED);
+		return dec_atom(d);
 	case GSR_OP_CVTA:
 		return PARSE(C_TYPE | C_SPACE | C_TO) && md.n_types && unary(d, mem_cvta_select(&md), &md);
 	case GSR_OP_CVT:
@@ -732,7 +706,9 @@ bool dec_insn(struct dec *d)
 	case GSR_OP_ISSPACEP:
 		return PARSE(C_SPACE) && isspacep(d, &md);
 	case GSR_OP_CP:
-		return cp(d);
+		return dec_cp(d);
+	case GSR_OP_MBARRIER:
+		return dec_mbarrier(d);
 	case GSR_OP_SETP:
 		return PARSE(C_TYPE | C_CMP | C_OP | C_FTZ) && setp(d, &md);
 	case GSR_OP_SELP:
@@ -766,24 +742,17 @@ bool dec_insn(struct dec *d)
 		return in;
 	case GSR_OP_MEMBAR:
 	case GSR_OP_FENCE:
-		return PARSE(C_SEM | C_SPACE) && nothing(d, x_fence);
+		return dec_fence(d);
 	case GSR_OP_NANOSLEEP:
-		return PARSE(C_TYPE) && nothing(d, exec_control_select(i->op, &md));
+		return PARSE(C_TYPE) && nanosleep_(d, exec_control_select(i->op, &md));
 	case GSR_OP_PREFETCH:
 	case GSR_OP_PREFETCHU:
 	case GSR_OP_APPLYPRIORITY:
 	case GSR_OP_DISCARD:
 	case GSR_OP_PMEVENT:
-		return nothing(d, x_prefetch);
+		return dec_hint(d);
 	case GSR_OP_CREATEPOLICY:
-		if (!i->n_opnds || !opnd_dst(d, &i->opnds[0], &row))
-			return dec_unknown(d);
-		in = dec_emit(d, x_mov);
-		if (!in)
-			return false;
-		in->o[0] = row;
-		in->o[1] = dec_const(d, 0);
-		return true;
+		return dec_policy(d);
 	case GSR_OP_UNKNOWN:
 		return dec_unknown(d);
 	default:

@@ -248,10 +248,12 @@ static bool declare_reg(struct dec *d, const struct gsr_var *v)
 	struct name *n;
 	bool is_pred = t == T_PRED;
 
-	if (t == T_NONE || t == T_B128 || (v->vec && (is_pred || v->range)))
+	if (t == T_NONE || (v->vec && (is_pred || v->range || t == T_B128)))
 		return dec_fail(d, "register %s of type %s%s", v->name, v->vec ? "a vector of " : "", v->type);
 	if (v->vec)
 		count = v->vec;
+	if (t == T_B128 && count <= ROWS_MAX)
+		count *= 2;
 	if (count > ROWS_MAX || d->rows + count > ROWS_MAX || d->preds + count > ROWS_MAX)
 		return dec_fail(d, "more than %d registers", ROWS_MAX);
 	n = declare(d, v->name, is_pred ? NAME_PRED : NAME_REG, v->range, is_pred ? d->preds : d->rows);

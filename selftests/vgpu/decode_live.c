@@ -148,7 +148,7 @@ static void declare(struct live *l, const struct gsr_var *v)
 		return;
 	l->decls[l->n_decls].name = v->name;
 	l->decls[l->n_decls].prefix = v->range ? (unsigned int)strlen(v->name) : ~0u;
-	l->decls[l->n_decls++].weight = size == 8 ? 2 : size ? 1 : 0;
+	l->decls[l->n_decls++].weight = size > 4 ? size / 4 : size ? 1 : 0;
 }
 
 unsigned int kernel_regs(const struct gsr_function *fn)

@@ -27,6 +27,7 @@ static const struct word {
 	{ "rn", C_RND, R_RN }, { "rz", C_RND, R_RZ }, { "rm", C_RND, R_RM }, { "rp", C_RND, R_RP }, { "rna", C_RND, R_RNA },
 	{ "rni", C_RND, R_RNI }, { "rzi", C_RND, R_RZI }, { "rmi", C_RND, R_RMI }, { "rpi", C_RND, R_RPI },
 	{ "global", C_SPACE, S_GLOBAL }, { "shared", C_SPACE, S_SHARED }, { "shared::cta", C_SPACE, S_SHARED },
+	{ "shared::cluster", C_SPACE, S_SHARED },
 	{ "local", C_SPACE, S_LOCAL }, { "param", C_SPACE, S_PARAM }, { "param::entry", C_SPACE, S_PARAM },
 	{ "param::func", C_SPACE, S_PARAM }, { "const", C_SPACE, S_CONST },
 	{ "v2", C_VEC, 2 }, { "v4", C_VEC, 4 }, { "v8", C_VEC, 8 },

@@ -91,7 +91,7 @@ static bool register_row(struct dec *d, const struct name *n, const struct gsr_o
 	if (o->selector || (n->vec ? !c || element >= n->vec : o->component))
 		return dec_fail(d, "element of register %s", o->name);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): registers have names */
-	*out = (int32_t)(n->value + element + (n->range ? strtoul(o->name + n->prefix, NULL, 10) : 0));
+	*out = (int32_t)(n->value + element + (n->range ? strtoul(o->name + n->prefix, NULL, 10) : 0) * (n->size > 8 ? 2 : 1));
 	return true;
 }
 
@@ -149,7 +149,9 @@ bool opnd_src(struct dec *d, const struct gsr_operand *o, enum xtype t, int32_t 
 	case GSR_OPND_SYM:
 		if (o->negated)
 			return dec_fail(d, "negated register %s", o->name);
-		return named(d, o, o->ival, out, &size);
+		if (!named(d, o, o->ival, out, &size))
+			return false;
+		return size > 8 ? dec_fail(d, "%s has 128 bits", o->name) : true;
 	case GSR_OPND_INT:
 		v = (uint64_t)o->ival;
 		if (t == T_F32)
@@ -183,6 +185,22 @@ bool opnd_dst(struct dec *d, const struct gsr_operand *o, int32_t *out)
 	n = dec_name(d, o->name, d->scope);
 	if (!n || n->kind != NAME_REG)
 		return dec_fail(d, "%s is no register that can be written", o->name);
+	if (n->size > 8)
+		return dec_fail(d, "%s has 128 bits", o->name);
+	return register_row(d, n, o, out);
+}
+
+bool opnd_wide(struct dec *d, const struct gsr_operand *o, int32_t *out)
+{
+	const struct name *n = o->name && !o->negated ? dec_name(d, o->name, d->scope) : NULL;
+
+	if (o->kind == GSR_OPND_SINK) {
+		*out = dec_temp(d);
+		dec_temp(d);
+		return true;
+	}
+	if (!n || n->kind != NAME_REG || n->size != 16)
+		return dec_fail(d, "%s is no 128-bit register", o->name ? o->name : "operand");
 	return register_row(d, n, o, out);
 }
 

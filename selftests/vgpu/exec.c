@@ -291,6 +291,7 @@ void vgpu_block_free(struct vgpu_block *b)
 	if (!b)
 		return;
 	free_warps(b);
+	async_free(b);
 	free(b->shared);
 	free(b);
 }
@@ -300,7 +301,7 @@ const char *vgpu_block_error(const struct vgpu_block *b)
 	return b->error;
 }
 
-static uint32_t roll(struct vgpu_block *b)
+uint32_t exec_roll(struct vgpu_block *b)
 {
 	b->rng ^= b->rng << 13;
 	b->rng ^= b->rng >> 7;
@@ -337,8 +338,8 @@ static bool pick(struct xctx *x, uint32_t can, uint32_t *stop)
 	if (several) {
 		unsigned int n = (unsigned int)__builtin_popcount(can);
 
-		if (x->b->rng ? roll(x->b) % 4 == 0 : ++w->picks % FAIR == 0)
-			best = nth_bit(can, (x->b->rng ? roll(x->b) : w->picks / FAIR) % n);
+		if (x->b->rng ? exec_roll(x->b) % 4 == 0 : ++w->picks % FAIR == 0)
+			best = nth_bit(can, (x->b->rng ? exec_roll(x->b) : w->picks / FAIR) % n);
 		for (k = can; k; k &= k - 1) {
 			unsigned int i = (unsigned int)__builtin_ctz(k);
 
@@ -440,10 +441,10 @@ enum vgpu_result vgpu_block_run(struct vgpu_block *b, uint64_t steps, uint64_t *
 	if (b->failed)
 		return VGPU_FAULT;
 	while (b->live_warps && ran < steps) {
-		uint64_t turn = b->rng ? 32 + roll(b) % TURN : TURN;
+		uint64_t turn = b->rng ? 32 + exec_roll(b) % TURN : TURN;
 
-		if (b->rng && roll(b) % 4 == 0)
-			b->next = roll(b) % b->n_warps;
+		if (b->rng && exec_roll(b) % 4 == 0)
+			b->next = exec_roll(b) % b->n_warps;
 		for (tried = 0; tried < b->n_warps && !runnable(&b->warps[b->next]); tried++)
 			b->next = (b->next + 1) % b->n_warps;
 		if (tried == b->n_warps)
@@ -454,9 +455,11 @@ enum vgpu_result vgpu_block_run(struct vgpu_block *b, uint64_t steps, uint64_t *
 		turn = run_warp(&x, (int64_t)turn);
 		ran += turn;
 		b->clock += turn;
-		if (b->failed)
+		if (b->failed || (b->async && !async_some(b)))
 			break;
 	}
+	if (!b->live_warps && !b->failed)
+		async_all(b);
 	if (done)
 		*done = ran;
 	return b->failed ? VGPU_FAULT : b->live_warps ? VGPU_RUNNING : VGPU_DONE;

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The PTX interpreter. VGPU_EXEC_SRCS goes into whatever executes PTX, together with libgsr.a for the parser.
-VGPU_EXEC_SRCS := $(addprefix selftests/vgpu/,alu_bits.c alu_cmp.c alu_cvt.c alu_float.c alu_half.c alu_int.c decode.c decode_insn.c \
-	decode_kernel.c decode_live.c decode_mods.c decode_opnd.c decode_var.c exec.c exec_call.c exec_mem.c exec_sync.c)
+VGPU_EXEC_SRCS := $(sort $(wildcard $(addprefix selftests/vgpu/,alu_*.c decode*.c exec*.c)))
 # Originals against twins on it
 VGPU_TWINS_SRCS := $(addprefix selftests/vgpu/,twins.c test-rewrite-launch.c)
 VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
-VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-fuzz rewrite)
+VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-fuzz rewrite)
 TESTS += $(VGPU_EXEC_TESTS)
 FAST_TESTS += $(VGPU_EXEC_TESTS)
 VGPU_EXEC_LINK = $(call Q,LD)mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
@@ -15,6 +14,9 @@ $(B)/test/vgpu-exec: $(call objs,selftests/vgpu/test-exec.c $(VGPU_EXEC_SRCS)) $
 	$(VGPU_EXEC_LINK)
 
 $(B)/test/vgpu-exec-alu: $(call objs,selftests/vgpu/test-exec-alu.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
+	$(VGPU_EXEC_LINK)
+
+$(B)/test/vgpu-exec-async: $(call objs,selftests/vgpu/test-exec-async.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 
 # Mangled PTX; what it is worth it shows with SAN=address,undefined

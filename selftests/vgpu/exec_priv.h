@@ -66,7 +66,7 @@ enum {
 	F_FULL = 1 << 7, F_UNI = 1 << 8, F_SYNC = 1 << 9, F_ALIGNED = 1 << 10, F_ARRIVE = 1 << 11, F_RED = 1 << 12,
 	F_NAN = 1 << 13, F_XORSIGN = 1 << 14, F_ABS = 1 << 15, F_WARP = 1 << 16, F_TO = 1 << 17, F_SHIFTAMT = 1 << 18,
 	F_LEFT = 1 << 19, F_RIGHT = 1 << 20, F_CLAMP = 1 << 21, F_WRAP = 1 << 22, F_HINT = 1 << 23, F_ASYNC = 1 << 24,
-	F_RELU = 1 << 25,
+	F_RELU = 1 << 25, F_GATHER = 1 << 26, F_EXPECT_TX = 1 << 27, F_NOCOMPLETE = 1 << 28, F_PARITY = 1 << 29,
 };
 
 struct xmods {
@@ -144,6 +144,19 @@ struct xtable {
 	uint32_t pc[];
 };
 
+/* More operands than an instruction has room for */
+struct xrows {
+	unsigned int n;
+	int32_t row[];
+};
+
+/* An address beside the one in o[0] and imm */
+struct xaddr {
+	int32_t row;
+	bool a32;
+	int64_t imm;
+};
+
 struct vgpu_module {
 	struct gsr_module *ptx;
 	uint8_t *globals;		/* all .global and .const variables */
@@ -214,6 +227,7 @@ struct vgpu_block {
 	uint8_t *shared;
 	uint32_t shared_size;
 	struct xbarrier barriers[BARRIERS];
+	struct xqueue *async;		/* copies on their way */
 	uint64_t rng;
 	uint64_t clock;
 	bool failed;
@@ -304,6 +318,7 @@ static inline uint64_t f64_bits(double d)
 enum xresult exec_fault(struct xctx *x, const struct xinsn *in, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool exec_global_ok(struct vgpu_block *b, uint64_t addr, size_t size, bool write);
 void exec_lane_pcs(struct xctx *x, uint32_t m, uint32_t pc);
+uint32_t exec_roll(struct vgpu_block *b);
 enum xresult exec_exit_lanes(struct xctx *x, uint32_t m);	/* the caller has set the other lanes' pcs */
 char *exec_insn_text(const struct gsr_insn *in, char *buf, size_t size);
 xfn *exec_control_select(enum gsr_opcode op, const struct xmods *md);
@@ -322,13 +337,45 @@ void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigne
 	      size_t align, bool write);
 xfn *mem_ld_select(const struct xmods *md);
 xfn *mem_st_select(const struct xmods *md);
-xfn *mem_cp_select(const struct xmods *md);
-xfn *mem_atom_select(const struct xmods *md, bool red);
 xfn *mem_cvta_select(const struct xmods *md);
 xfn x_isspacep, x_fence, x_prefetch;
 
+static inline uint64_t xaddr_of(const struct xctx *x, const struct xaddr *a, unsigned int lane)
+{
+	uint64_t v = src(x, a->row)[lane];
+
+	return (a->a32 ? (uint32_t)v : v) + (uint64_t)a->imm;
+}
+
+/* exec_atom.c */
+uint64_t atom_apply(enum xop op, enum xtype t, void *p, uint64_t b, uint64_t c, bool shared);
+xfn *atom_select(const struct xmods *md, bool red);
+
+/* exec_mbar.c: by op; false: faulted */
+enum { MB_INIT, MB_INVAL, MB_EXPECT_TX, MB_COMPLETE_TX, MB_ARRIVE, MB_ARRIVE_DROP };
+xfn x_mbar, x_mbar_wait, x_mbar_pending;
+void *mbar_at(struct xctx *x, const struct xinsn *in, const struct xaddr *a, unsigned int lane, enum xspace space);
+bool mbar_complete_tx(struct xctx *x, const struct xinsn *in, void *p, uint32_t bytes);
+bool mbar_expect_arrival(struct xctx *x, const struct xinsn *in, void *p);
+bool mbar_arrive(struct xctx *x, const struct xinsn *in, void *p);
+
+/* exec_async.c */
+struct xcopy {
+	struct xaddr d, s, mbar;
+	int32_t size, mask;		/* rows; NO_OPND none */
+	int32_t ignore;			/* predicate */
+	uint8_t dspace, sspace, mspace;
+	bool bulk;
+};
+xfn x_copy, x_copy_arrive, x_copy_commit, x_copy_wait;
+bool async_some(struct vgpu_block *b);	/* let some of what is on its way arrive; false: faulted */
+bool async_all(struct vgpu_block *b);
+void async_free(struct vgpu_block *b);
+
 /* exec_sync.c */
 xfn x_bar_sync, x_bar_arrive, x_bar_red, x_shfl, x_vote, x_match, x_redux, x_warp_sync, x_elect, x_activemask;
+/* For F_GATHER: have all threads of the warp come? false: they wait here, the handler says X_RESCHED */
+bool sync_gather(struct xctx *x, const struct xinsn *in, uint32_t m);
 enum xresult sync_exited(struct xctx *x);	/* lanes of x->w have exited: whom does that release? */
 void sync_describe(struct vgpu_block *b, char *buf, size_t size);
 

@@ -349,14 +349,17 @@ static void try_unpark(struct vgpu_block *b, struct xwarp *w)
 			unsigned int j = (unsigned int)__builtin_ctz(k);
 			const struct xinsn *other = at(b, w, j);
 
-			all = other->fn == in->fn && other->mode == in->mode && other->op == in->op &&
+			all = other->fn == in->fn && (other == in || !(in->flags & F_GATHER)) && other->mode == in->mode && other->op == in->op &&
 				w->park_mask[j] == w->park_mask[i];
 		}
 		if (!all)
 			continue;
-		perform(b, w, in->fn, need);
-		for (k = need; k; k &= k - 1)
-			w->pc[__builtin_ctz(k)]++;
+		/* those that gather go on to run their instruction, all at once */
+		if (!(in->flags & F_GATHER)) {
+			perform(b, w, in->fn, need);
+			for (k = need; k; k &= k - 1)
+				w->pc[__builtin_ctz(k)]++;
+		}
 		w->parked &= ~need;
 		todo &= ~need;
 	}
@@ -387,6 +390,23 @@ static enum xresult together(struct xctx *x, const struct xinsn *in, uint32_t m,
 	w->parked |= m;
 	try_unpark(x->b, w);
 	return X_RESCHED;
+}
+
+bool sync_gather(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	struct xwarp *w = x->w;
+	uint32_t k;
+
+	if (m == w->live)
+		return true;
+	for (k = m; k; k &= k - 1) {
+		w->pc[__builtin_ctz(k)] = x->pc;
+		w->park_mask[__builtin_ctz(k)] = FULL;
+	}
+	exec_lane_pcs(x, x->mask & ~m, x->pc + 1);
+	w->parked |= m;
+	try_unpark(x->b, w);
+	return false;
 }
 
 enum xresult x_shfl(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
