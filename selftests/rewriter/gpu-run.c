@@ -125,7 +125,6 @@ static bool settle(struct gpu *g, CUstream stream, const char *what, uint64_t de
 static bool buffers_new(struct gpu *g)
 {
 	unsigned int i;
-	size_t k;
 
 	for (i = 0; i < g->t->n_params; i++) {
 		const struct test_param *p = &g->t->params[i];
@@ -141,15 +140,7 @@ static bool buffers_new(struct gpu *g)
 		if (!b->first || !b->result || !b->now)
 			return false;
 		memset(b->first, GUARD_BYTE, b->size);
-		memset(b->first + GUARD, 0, p->size);
-		for (k = 0; k + 4 <= p->size; k += 4) {
-			uint32_t v = p->fill == FILL_ZERO ? 0 : ((uint32_t)(k / 4) * 2654435761u) >> 8;
-			float f = (float)(k / 4 % 97) / 4;
-
-			if (p->fill == FILL_FLOATS)
-				memcpy(&v, &f, 4);
-			memcpy(b->first + GUARD + k, &v, 4);
-		}
+		launch_fill(p, b->first + GUARD);
 		TRY(cuMemAlloc(&b->at, b->size));
 	}
 	return true;
@@ -191,6 +182,18 @@ static bool buffers_same(struct gpu *g)
 				 i, b->size - 2 * GUARD, bad, (long long)first - GUARD, b->now[first], b->result[first]);
 	}
 	return !bad;
+}
+
+/* Nothing is proved by a kernel that leaves all as it was */
+static bool buffers_changed(struct gpu *g)
+{
+	unsigned int i;
+
+	for (i = 0; i < g->buffers; i++)
+		if (memcmp(g->buffer[i].first, g->buffer[i].result, g->buffer[i].size))
+			return true;
+	snprintf(g->r->why, sizeof(g->r->why), "the original changes nothing");
+	return !g->buffers;
 }
 
 /* Does the kernel read what it writes? Seen by what it leaves: a filled buffer changed. */
@@ -634,7 +637,7 @@ static bool all(struct gpu *g, const char *path)
 		return false;
 	snprintf(g->r->stage, sizeof(g->r->stage), "original");
 	g->r->beats++;
-	if (!run_original(g, g->t->grid) || !buffers_read(g, true) || !rounds(g, g->t->grid, "twin"))
+	if (!run_original(g, g->t->grid) || !buffers_read(g, true) || !buffers_changed(g) || !rounds(g, g->t->grid, "twin"))
 		return false;
 	return g->o->scale < 2 || !g->pair.scalable || buffers_inout(g) || scaled(g);
 }

@@ -40,5 +40,5 @@ $(B)/test/corpus-vgpu: $(B)/bench/corpus-gpu
 # The corpus' PTX again, where nvcc is
 .PHONY: rewriter-corpus
 rewriter-corpus:
-	set -e; cd selftests/rewriter/corpus; for f in *.cu; do for a in 75 90; do \
+	set -e; cd selftests/rewriter/corpus; for f in *.cu; do for a in 75 90 120; do \
 		nvcc -arch=sm_$$a -ptx $$f -o $${f%.cu}.sm_$$a.ptx; done; done

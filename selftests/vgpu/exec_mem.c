@@ -60,7 +60,10 @@ void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigne
 
 static inline uint64_t address(const struct xinsn *in, const uint64_t *row, unsigned int lane)
 {
-	return (in->a32 ? (uint32_t)row[lane] : row[lane]) + (uint64_t)in->imm;
+	uint64_t a = row[lane] + (uint64_t)in->imm;
+
+	/* 32-bit addresses wrap: compilers count down from what lies behind an array */
+	return in->a32 ? (uint32_t)a : a;
 }
 
 /*

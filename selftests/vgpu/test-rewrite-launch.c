@@ -5,25 +5,80 @@
 #include <string.h>
 #include "test-rewrite.h"
 
-static bool param(char *text, struct test_param *p)
+/* SMALL|FULL*: the second at full size, each star once more the scale. @scale 0: small */
+static bool number(char **at, unsigned int scale, unsigned long long *n)
 {
-	char *colon = strchr(text, ':');
+	char *end;
+
+	*n = strtoull(*at, &end, 10);
+	if (end == *at)
+		return false;
+	if (*end == '|') {
+		char *full = end + 1;
+		unsigned long long m = strtoull(full, &end, 10);
+
+		if (end == full)
+			return false;
+		*n = scale ? m : *n;
+	}
+	for (; *end == '*'; end++)
+		*n *= scale ? scale : 1;
+	*at = end;
+	return true;
+}
+
+static bool triple(char *at, unsigned int scale, unsigned int out[3])
+{
 	unsigned long long n;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		if (!number(&at, scale, &n) || n > UINT32_MAX || *at != (i < 2 ? ',' : 0))
+			return false;
+		out[i] = (unsigned int)n;
+		at++;
+	}
+	return true;
+}
+
+static bool param(char *text, unsigned int scale, struct test_param *p)
+{
+	static const struct {
+		const char *name;
+		enum test_fill fill;
+		char then;		/* a second number follows it */
+	} buffers[] = {
+		{ "out", FILL_ZERO, 0 }, { "in", FILL_WORDS, 0 }, { "io", FILL_WORDS, 0 }, { "inf", FILL_FLOATS, 0 },
+		{ "idx", FILL_INDEX, '%' }, { "ptr", FILL_ROWS, '/' }, { "text", FILL_TEXT, '%' },
+	};
+	char *colon = strchr(text, ':');
+	unsigned long long n = 0, m = 0;
+	unsigned int i;
 	float f;
 	double d;
 
 	if (!colon)
 		return false;
 	*colon++ = 0;
-	n = strtoull(colon, NULL, 10);
 	memset(p, 0, sizeof(*p));
-	p->kind = PARAM_VALUE;
-	p->value = n;
-	if (!strcmp(text, "in") || !strcmp(text, "io") || !strcmp(text, "inf") || !strcmp(text, "out")) {
+	for (i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++) {
+		if (strcmp(text, buffers[i].name))
+			continue;
+		if (!number(&colon, scale, &n) || *colon != buffers[i].then)
+			return false;
+		if (buffers[i].then && (colon++, !number(&colon, scale, &m) || !m || *colon))
+			return false;
 		p->kind = PARAM_BUFFER;
 		p->size = n;
-		p->fill = !strcmp(text, "inf") ? FILL_FLOATS : !strcmp(text, "out") ? FILL_ZERO : FILL_WORDS;
-	} else if (!strcmp(text, "bytes")) {
+		p->value = m;
+		p->fill = buffers[i].fill;
+		return true;
+	}
+	p->kind = PARAM_VALUE;
+	if (text[0] == 'u' && (!number(&colon, scale, &n) || *colon))
+		return false;
+	p->value = n;
+	if (!strcmp(text, "bytes")) {
 		p->kind = PARAM_BYTES;
 	} else if (!strcmp(text, "f32")) {
 		f = strtof(colon, NULL);
@@ -37,25 +92,28 @@ static bool param(char *text, struct test_param *p)
 	return true;
 }
 
-static bool params(char *text, struct test_launch *l)
+static bool params(char *text, unsigned int scale, struct test_launch *l)
 {
 	char *save, *p;
 
 	if (!strcmp(text, "none"))
 		return true;
 	for (p = strtok_r(text, ",", &save); p; p = strtok_r(NULL, ",", &save))
-		if (l->n_params == LAUNCH_PARAMS_MAX || !param(p, &l->params[l->n_params++]))
+		if (l->n_params == LAUNCH_PARAMS_MAX || !param(p, scale, &l->params[l->n_params++]))
 			return false;
 	return true;
 }
 
-static bool line(char *text, struct test_launch *l)
+static bool line(char *text, bool full, struct test_launch *l)
 {
-	char tier[16], *save, *word, *reason = strstr(text, " reason=");
+	char tier[16], *save, *word, *at = strstr(text, " scale="), *reason = strstr(text, " reason=");
+	unsigned int scale;
 
 	if (reason)
 		*reason = 0;
 	memset(l, 0, sizeof(*l));
+	l->scale = at ? (unsigned int)strtoul(at + 7, NULL, 10) : 1;
+	scale = full ? l->scale : 0;
 	word = strtok_r(text, " \t\n", &save);
 	if (!word || strlen(word) >= sizeof(l->kernel))
 		return false;
@@ -68,20 +126,19 @@ static bool line(char *text, struct test_launch *l)
 	if (!l->block && strcmp(tier, "launch"))
 		return false;
 	while ((word = strtok_r(NULL, " \t\n", &save))) {
-		unsigned int *g = l->grid, *b = l->block_dim;
-
-		if (!strcmp(word, "-"))
+		if (!strcmp(word, "-") || !strncmp(word, "scale=", 6))
 			continue;
-		if (!strncmp(word, "params=", 7) ? !params(word + 7, l) :
+		if (!strncmp(word, "params=", 7) ? !params(word + 7, scale, l) :
 		    !strncmp(word, "shared=", 7) ? sscanf(word + 7, "%zu", &l->dynamic) != 1 :
 		    !strncmp(word, "arch=", 5) ? sscanf(word + 5, "%u", &l->arch) != 1 :
-		    sscanf(word, "grid=%u,%u,%u", &g[0], &g[1], &g[2]) != 3 && sscanf(word, "block=%u,%u,%u", &b[0], &b[1], &b[2]) != 3)
+		    !strncmp(word, "grid=", 5) ? !triple(word + 5, scale, l->grid) :
+		    strncmp(word, "block=", 6) || !triple(word + 6, scale, l->block_dim))
 			return false;
 	}
 	return !l->block || (l->grid[0] && l->grid[1] && l->grid[2] && l->block_dim[0]);
 }
 
-bool launches_read(const char *ptx_path, struct test_launches *all, char *why, size_t size)
+static bool read_all(const char *ptx_path, bool full, struct test_launches *all, char *why, size_t size)
 {
 	char path[4096], buf[1024], *end;
 	unsigned int n = 0;
@@ -107,7 +164,7 @@ bool launches_read(const char *ptx_path, struct test_launches *all, char *why, s
 		if (!l)
 			break;
 		all->launch = l;
-		if (!line(buf, &l[all->n])) {
+		if (!line(buf, full, &l[all->n])) {
 			snprintf(why, size, "%s:%u: not a launch", path, n);
 			fclose(f);
 			return false;
@@ -116,6 +173,37 @@ bool launches_read(const char *ptx_path, struct test_launches *all, char *why, s
 	}
 	fclose(f);
 	return true;
+}
+
+bool launches_read(const char *ptx_path, struct test_launches *all, char *why, size_t size)
+{
+	return read_all(ptx_path, false, all, why, size);
+}
+
+bool launches_read_full(const char *ptx_path, struct test_launches *all, char *why, size_t size)
+{
+	return read_all(ptx_path, true, all, why, size);
+}
+
+void launch_fill(const struct test_param *p, uint8_t *to)
+{
+	size_t k;
+
+	memset(to, 0, p->size);
+	for (k = 0; p->fill == FILL_TEXT && k < p->size; k++)
+		to[k] = (uint8_t)('a' + (((uint32_t)k * 2654435761u) >> 8) % p->value);
+	for (k = 0; p->fill != FILL_ZERO && p->fill != FILL_TEXT && k + 4 <= p->size; k += 4) {
+		uint32_t v = ((uint32_t)(k / 4) * 2654435761u) >> 8;
+		float f = (float)(k / 4 % 97) / 4;
+
+		if (p->fill == FILL_INDEX)
+			v %= (uint32_t)p->value;
+		else if (p->fill == FILL_ROWS)
+			v = (uint32_t)(k / 4) * (uint32_t)p->value + v % (uint32_t)p->value;
+		else if (p->fill == FILL_FLOATS)
+			memcpy(&v, &f, 4);
+		memcpy(to + k, &v, 4);
+	}
 }
 
 void launches_free(struct test_launches *all)

@@ -10,19 +10,20 @@
 #define LAUNCH_PARAMS_MAX 16
 
 enum test_kind { PARAM_BUFFER, PARAM_VALUE, PARAM_BYTES };
-enum test_fill { FILL_ZERO, FILL_WORDS, FILL_FLOATS };
+enum test_fill { FILL_ZERO, FILL_WORDS, FILL_FLOATS, FILL_INDEX, FILL_ROWS, FILL_TEXT };
 
 struct test_param {
 	enum test_kind kind;
 	enum test_fill fill;	/* of a buffer */
 	size_t size;		/* of a buffer */
-	uint64_t value;
+	uint64_t value;		/* of a buffer: what its fill is about */
 };
 
 struct test_launch {
 	char kernel[128];
 	bool block;		/* must be rewritten */
 	unsigned int grid[3], block_dim[3], arch;
+	unsigned int scale;	/* full sizes: the numbers with a star are multiplied with it */
 	size_t dynamic;
 	unsigned int n_params;
 	struct test_param params[LAUNCH_PARAMS_MAX];
@@ -33,8 +34,11 @@ struct test_launches {
 	unsigned int n;
 };
 
-/* The launches of NAME.ptx or NAME.sm_NN.ptx. False: @why says what is wrong, by file and line */
+/* The launches of NAME.ptx or NAME.sm_NN.ptx, small or full size. False: @why says what is wrong, by file and line */
 bool launches_read(const char *ptx_path, struct test_launches *all, char *why, size_t size);
+bool launches_read_full(const char *ptx_path, struct test_launches *all, char *why, size_t size);
+/* What a buffer holds at first: @p->size bytes */
+void launch_fill(const struct test_param *p, uint8_t *to);
 void launches_free(struct test_launches *all);
 
 #endif /* VGPU_TEST_REWRITE_H */

@@ -50,7 +50,6 @@ struct memory {
 static bool memory_new(struct memory *m, const struct test_launch *l)
 {
 	unsigned int i, b;
-	size_t k;
 
 	memset(m, 0, sizeof(*m));
 	for (i = 0; i < l->n_params; i++) {
@@ -65,16 +64,7 @@ static bool memory_new(struct memory *m, const struct test_launch *l)
 		m->result[b] = malloc(p->size + 1);
 		if (!m->at[b] || !m->first[b] || !m->result[b])
 			return false;
-		for (k = 0; k < p->size; k++)
-			m->first[b][k] = 0;
-		for (k = 0; k + 4 <= p->size; k += 4) {
-			uint32_t v = p->fill == FILL_ZERO ? 0 : ((uint32_t)(k / 4) * 2654435761u) >> 8;
-			float f = (float)(k / 4 % 97) / 4;
-
-			if (p->fill == FILL_FLOATS)
-				memcpy(&v, &f, 4);
-			memcpy(m->first[b] + k, &v, 4);
-		}
+		launch_fill(p, m->first[b]);
 	}
 	return true;
 }
