@@ -52,6 +52,7 @@ include rewriter/rewriter.mk
 include libgsched/libgsched.mk
 include gschedd/gschedd.mk
 include selftests/vgpu/vgpu.mk
+include selftests/fuzz/gen/gen.mk
 include selftests/selftests.mk
 include kmod/kmod.mk
 include selftests/lint.mk

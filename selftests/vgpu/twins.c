@@ -7,10 +7,12 @@
 
 #define SMS_MAX		6
 #define WORKERS_MAX	256
+#define ORIGINALS_MAX	6	/* blocks of an original at once */
 #define SEQ		77
-#define STEPS_MAX	(1ull << 32)	/* of one block of an original */
 #define SLICES_MAX	500000	/* of one run: beyond, it hangs */
 
+struct twins_stats twins_stats;
+uint64_t twins_steps_max = 1ull << 32;
 static uint64_t rng, now;
 
 static uint64_t roll64(void)
@@ -125,11 +127,14 @@ static bool params_fill(uint8_t *buf, const struct vgpu_kernel_info *info, const
 	return true;
 }
 
+/* @shuffle: blocks in any order, some of them at once; else one after the other */
 static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, struct memory *m, bool shuffle, uint64_t *done, char *why,
 			 size_t size)
 {
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
-	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], i;
+	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], i, j, n = 0, most = shuffle ? 1 + roll(ORIGINALS_MAX) : 1;
+	struct vgpu_block *block[ORIGINALS_MAX];
+	uint64_t steps = 0;
 	unsigned int *order = calloc(total, sizeof(*order));
 	uint8_t *params = calloc(1, info->param_size + 16);
 	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .nsmid = SMS_MAX,
@@ -140,31 +145,48 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 	memcpy(l.block, t->block_dim, sizeof(l.block));
 	memory_reset(m);
 	for (i = 0; good && i < total; i++) {
-		unsigned int j = shuffle ? roll(i + 1) : i;
-
+		j = shuffle ? roll(i + 1) : i;
 		order[i] = order[j];
 		order[j] = i;
 	}
-	for (i = 0; good && i < total; i++) {
-		unsigned int c = order[i], id[3] = { c % t->grid[0], c / t->grid[0] % t->grid[1], c / t->grid[0] / t->grid[1] };
-		struct vgpu_block *b = vgpu_block_new(&l, id, roll(SMS_MAX));
-		uint64_t n = 0;
-		enum vgpu_result r = b ? vgpu_block_run(b, STEPS_MAX, &n) : VGPU_FAULT;
+	/* several at once, in turns: what blocks do to each other shows */
+	for (i = 0; good && (i < total || n);) {
+		enum vgpu_result r;
+		uint64_t ran = 0;
 
+		if (n < most && i < total) {
+			unsigned int c = order[i++], id[3] = { c % t->grid[0], c / t->grid[0] % t->grid[1], c / t->grid[0] / t->grid[1] };
+
+			block[n] = vgpu_block_new(&l, id, roll(SMS_MAX));
+			if (!block[n]) {
+				snprintf(why, size, "out of memory");
+				good = false;
+				break;
+			}
+			n++;
+			continue;
+		}
+		j = shuffle ? roll(n) : 0;
+		r = vgpu_block_run(block[j], most > 1 ? 1 + roll(400) : twins_steps_max, &ran);
+		steps += ran;
+		if (r == VGPU_RUNNING && most > 1 && steps < twins_steps_max)
+			continue;
 		if (r != VGPU_DONE) {
-			snprintf(why, size, "original: %s", !b ? "out of memory" : r == VGPU_RUNNING ? "does not end" : vgpu_block_error(b));
+			snprintf(why, size, "original: %s", r == VGPU_RUNNING ? "does not end" : vgpu_block_error(block[j]));
 			good = false;
 		}
-		if (done)
-			*done += n;
-		vgpu_block_free(b);
+		vgpu_block_free(block[j]);
+		block[j] = block[--n];
 	}
+	while (n)
+		vgpu_block_free(block[--n]);
+	if (done)
+		*done = steps;
 	free(order);
 	free(params);
 	return good;
 }
 
-struct twins_stats twins_stats;
 
 #define NOT_SEEN	0xdeadbeef
 

@@ -24,6 +24,8 @@ struct twins_stats {
 };
 extern struct twins_stats twins_stats;
 
+extern uint64_t twins_steps_max;	/* thread-instructions of an original: beyond, it does not end */
+
 /* The interpreter's hooks: simulated time, bounds of memory, the letter of PTX. Once, before anything else. */
 void twins_init(void);
 

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Barriers, shared memory, and what warps do together. */
+#include "tree.h"
+
+static const char *barrier(struct place *p)
+{
+	static const char *const forms[] = { "bar.sync 0;", "barrier.sync.aligned 0;", "bar.cta.sync 0;", "barrier.cta.sync.aligned 0;", "barrier.sync 0;" };
+	unsigned int modern = p->g->arch >= 80 ? 5 : 2;
+
+	return gen_once_in(p->g, 3) ? forms[gen_roll(p->g, modern)] : forms[0];
+}
+
+void gen_clean(struct place *p)
+{
+	struct gen_node *n;
+
+	if (!*p->dirty || p->level != LEVEL_BLOCK)
+		return;
+	*p->dirty = false;
+	n = gen_node(p, -1);
+	L(n, "%s", barrier(p));
+}
+
+/* %t1: the address of cell %t0 of sh */
+static void address(struct place *p, struct gen_node *n)
+{
+	L(n, "shl.b32 %%t0, %%t0, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;");
+}
+
+/* Each thread writes a cell, all wait, each reads some */
+static void phase(struct place *p)
+{
+	struct gen *g = p->g;
+	struct gen_node *n;
+
+	gen_clean(p);
+	n = gen_node(p, GEN_phase);
+	if (gen_once_in(g, 2))
+		L(n, "mov.u32 %%t0, %%lin;");
+	else if (gen_once_in(g, 2))
+		L(n, "sub.u32 %%t0, %%n, %%lin;\nsub.u32 %%t0, %%t0, 1;");
+	else
+		L(n, "add.u32 %%t0, %%lin, %u;\nrem.u32 %%t0, %%t0, %%n;", gen_roll(g, 1000));
+	address(p, n);
+	if (g->arch >= 80 && gen_once_in(g, 12) && !p->func)
+		L(n, "cp.async.ca.shared.global [%%t1], [%%inp+%u], 4;\ncp.async.commit_group;\n%s\n%s", 4 * gen_roll(g, IN_WORDS),
+		  gen_once_in(g, 2) ? "cp.async.wait_all;" : "cp.async.wait_group 0;", barrier(p));
+	else
+		L(n, "st.shared.u32 [%%t1], %s;\n%s", gen_r(p), barrier(p));
+	do {
+		L(n, "rem.u32 %%t0, %s, %%n;", gen_rv(p));
+		address(p, n);
+		L(n, "ld.shared.u32 %s, [%%t1];", gen_r(p));
+	} while (gen_once_in(g, 3));
+	*p->dirty = true;
+}
+
+static void shared_sum(struct place *p)
+{
+	struct gen *g = p->g;
+	struct gen_node *n = gen_node(p, GEN_shared_sum);
+
+	L(n, "%s\nmov.u32 %%t1, cells;\nld.shared.u32 %s, [%%t1+%u];\n%s", barrier(p), gen_once_in(g, 2) ? gen_u(p) : gen_r(p),
+	  4 * gen_roll(g, SHARED_CELLS), barrier(p));
+	*p->dirty = false;
+}
+
+static void barrier_red(struct place *p)
+{
+	struct gen *g = p->g;
+	struct gen_node *n = gen_node(p, GEN_barrier_red);
+
+	if (gen_once_in(g, 2)) {
+		L(n, "bar.red.popc.u32 %s, 0, %s;", gen_u(p), gen_p(p));
+	} else {
+		L(n, "bar.red.%s.pred %%q1, 0, %s%s;\nselp.u32 %s, 1, %u, %%q1;", gen_once_in(g, 2) ? "and" : "or", gen_once_in(g, 3) ? "!" : "",
+		  gen_p(p), gen_u(p), gen_roll(g, 10));
+	}
+	*p->dirty = false;
+}
+
+/* Warps part and meet among themselves, at barriers of their own */
+static void split(struct place *p)
+{
+	struct gen *g = p->g;
+	unsigned int first = 1 + gen_roll(g, g->warps - 1), half, label = g->labels++;
+	struct gen_node *n;
+	struct place in;
+
+	gen_clean(p);
+	n = gen_node(p, GEN_split);
+	L(n, "setp.ge.u32 %%q0, %%lin, %u;\n@%%q0 bra L%u_else;", 32 * first, label);
+	for (half = 0; half < 2; half++) {
+		unsigned int from = half ? 32 * first : 0, count = half ? g->threads - 32 * first : 32 * first, rounds = 1 + gen_roll(g, 2);
+		unsigned int id = 1 + 2 * half + gen_roll(g, 2);
+
+		if (half)
+			gen_line(g, n, 1, "bra L%u;\nL%u_else:", label, label);
+		while (rounds--) {
+			struct gen_node *w;
+
+			in = gen_inside(p, n, half, LEVEL_THREAD);
+			while (*in.tail)
+				in.tail = &(*in.tail)->next;
+			gen_statements(&in, 1);
+			w = gen_node(&in, -1);
+			gen_line(g, w, 0, "shl.b32 %%t0, %%lin, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;\nst.shared.u32 [%%t1], %s;\nbar.sync %u, %u;",
+				 gen_r(p), id, count);
+			gen_line(g, w, 0, "rem.u32 %%t0, %s, %u;\nadd.u32 %%t0, %%t0, %u;\nshl.b32 %%t0, %%t0, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;\n"
+				 "ld.shared.u32 %s, [%%t1];\nbar.sync %u, %u;", gen_r(p), count, from, gen_r(p), id, count);
+		}
+	}
+	gen_line(g, n, 2, "L%u:\nbar.sync 0;", label);
+}
+
+/* Producers that do not wait, and consumers that do */
+static void arrive(struct place *p)
+{
+	struct gen *g = p->g;
+	unsigned int first = 1 + gen_roll(g, g->warps - 1), label = g->labels++, id = 5 + gen_roll(g, 3);
+	struct gen_node *n;
+
+	gen_clean(p);
+	n = gen_node(p, GEN_arrive);
+	L(n, "setp.ge.u32 %%q0, %%lin, %u;\n@%%q0 bra L%u_else;", 32 * first, label);
+	L(n, "mov.u32 %%t0, %%lin;");
+	address(p, n);
+	L(n, "st.shared.u32 [%%t1], %s;\nbar.arrive %u, %u;\nbra L%u;\nL%u_else:\nbar.sync %u, %u;\nrem.u32 %%t0, %s, %u;", gen_r(p), id, g->threads, label, label,
+	  id, g->threads, gen_r(p), 32 * first);
+	address(p, n);
+	L(n, "ld.shared.u32 %s, [%%t1];\nL%u:\nbar.sync 0;", gen_r(p), label);
+}
+
+static void shuffle(struct place *p)
+{
+	static const char *const modes[] = { "idx", "up", "down", "bfly" };
+	struct gen *g = p->g;
+	struct gen_node *n = gen_node(p, GEN_shuffle);
+	unsigned int mode = gen_roll(g, 4);
+	/* lanes out of range keep their own */
+	const char *clamp = mode == 1 ? "0" : gen_once_in(g, 4) ? "0x181f" : "31";
+
+	if (mode == 0 && gen_once_in(g, 2))
+		L(n, "and.b32 %%t0, %s, 31;\nshfl.sync.idx.b32 %s, %s, %%t0, 31, -1;", gen_r(p), gen_r(p), gen_r(p));
+	else
+		L(n, "shfl.sync.%s.b32 %s%s, %s, %u, %s, -1;", modes[mode], gen_r(p), gen_once_in(g, 2) ? "|%p2" : "", gen_r(p),
+		  mode ? 1u << gen_roll(g, 5) : gen_roll(g, 32), clamp);
+}
+
+static void vote(struct place *p)
+{
+	struct gen *g = p->g;
+	struct gen_node *n = gen_node(p, GEN_vote);
+
+	switch (gen_roll(g, 4)) {
+	case 0:
+		L(n, "vote.sync.ballot.b32 %s, %s, -1;", gen_w(p), gen_p(p));
+		break;
+	case 1:
+		L(n, "vote.sync.%s.pred %%q1, %s, -1;\nselp.u32 %s, %u, 2, %%q1;", gen_once_in(g, 2) ? "any" : "all", gen_p(p), gen_w(p), gen_roll(g, 9));
+		break;
+	case 2:
+		L(n, "bar.warp.sync -1;");
+		break;
+	default:
+		L(n, "vote.sync.ballot.b32 %s, %s, 0xffffffff;\nvote.sync.uni.pred %%p3, %s, -1;", gen_r(p), gen_p(p), gen_p(p));
+	}
+}
+
+void gen_sync(struct place *p, enum gen_feature what)
+{
+	static const char *const redux[] = { "add.u32", "min.u32", "max.s32", "and.b32", "or.b32", "xor.b32" };
+	struct gen *g = p->g;
+	struct gen_node *n;
+
+	switch (what) {
+	case GEN_phase:
+		phase(p);
+		break;
+	case GEN_shared_sum:
+		shared_sum(p);
+		break;
+	case GEN_barrier_red:
+		barrier_red(p);
+		break;
+	case GEN_barrier_named:
+		n = gen_node(p, what);
+		if (g->threads % 32 == 0 && !g->exits && gen_once_in(g, 2))
+			L(n, "bar.sync %u, %u;", 8 + gen_roll(g, 8), g->threads);
+		else
+			L(n, "bar.sync %u;", 8 + gen_roll(g, 8));
+		break;
+	case GEN_split:
+		split(p);
+		break;
+	case GEN_arrive:
+		arrive(p);
+		break;
+	case GEN_shuffle:
+		shuffle(p);
+		break;
+	case GEN_vote:
+		vote(p);
+		break;
+	case GEN_redux:
+		n = gen_node(p, what);
+		L(n, "redux.sync.%s %s, %s, -1;", redux[gen_roll(g, 6)], gen_w(p), gen_r(p));
+		break;
+	case GEN_match:
+		n = gen_node(p, what);
+		if (gen_once_in(g, 2))
+			L(n, "and.b32 %%t0, %s, 3;\nmatch.any.sync.b32 %s, %%t0, -1;", gen_r(p), gen_r(p));
+		else
+			L(n, "and.b32 %%t0, %s, 1;\nmatch.all.sync.b32 %s|%%p1, %%t0, -1;", gen_r(p), gen_r(p));
+		break;
+	default:
+		n = gen_node(p, GEN_barrier);
+		L(n, "%s", barrier(p));
+		*p->dirty = false;
+	}
+}
