@@ -8,7 +8,7 @@
  * (struct gsched_cl_slot) left +12, seen_limit +16, start_ns +40, end_ns +48, finished +56.
  */
 #include <stddef.h>
-#include "rewrite.h"
+#include "resume.h"
 
 _Static_assert(offsetof(struct gsr_launch, window) == 8 && offsetof(struct gsr_launch, stat) == 16 &&
 	       offsetof(struct gsr_launch, seq) == 36 && offsetof(struct gsr_launch, weight) == 40 &&
@@ -22,7 +22,7 @@ static const char declarations[] =
 	".reg .pred %#p<3>; .reg .b32 %#r<8>; .reg .b64 %#d<8>; .reg .f32 %#f<3>;";
 
 /* %#p0: not thread 0 */
-static const char not_first[] =
+const char gsr_not_first[] =
 	"mov.u32 %#r0, %tid.x;\n"
 	"mov.u32 %#r1, %tid.y;\n"
 	"mov.u32 %#r2, %tid.z;\n"
@@ -83,6 +83,45 @@ static const char start[] =
 	"st.shared.v2.u32 [#task+72], {%#r1, %#r0};\n"
 	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
 
+/*
+ * The window as relayed; who wins the swap reads it anew from the page. %#d0 is the control block, %#d5 the time. Goes on
+ * behind the text if the window excludes this worker: base <= position and position + weight <= base + limit do not hold.
+ */
+static const char window[] =
+	"ld.relaxed.gpu.global.v2.u64 {%%#d1, %%#d2}, [%%#d0];\n"
+	"setp.lt.u64 %%#p1, %%#d5, %%#d2;\n"
+	"@%%#p1 bra $#%s_window;\n"
+	"ld.param.u32 %%#r0, [#launch+44];\n"
+	"cvt.u64.u32 %%#d3, %%#r0;\n"
+	"add.u64 %%#d3, %%#d5, %%#d3;\n"
+	"atom.relaxed.gpu.global.cas.b64 %%#d4, [%%#d0+8], %%#d2, %%#d3;\n"
+	"setp.ne.u64 %%#p1, %%#d4, %%#d2;\n"
+	"@%%#p1 bra $#%s_window;\n"
+	"ld.param.u64 %%#d3, [#launch+8];\n"
+	"ld.relaxed.sys.global.u64 %%#d4, [%%#d3];\n"
+	"setp.eq.u64 %%#p1, %%#d4, %%#d1;\n"
+	"@%%#p1 bra $#%s_window;\n"
+	"mov.u64 %%#d1, %%#d4;\n"
+	"st.relaxed.gpu.global.u64 [%%#d0], %%#d1;\n"
+	"ld.param.u64 %%#d3, [#launch+16];\n"
+	"cvt.u32.u64 %%#r0, %%#d1;\n"
+	"st.relaxed.sys.global.u32 [%%#d3+16], %%#r0;\n"
+	"$#%s_window:\n"
+	"ld.shared.u32 %%#r0, [#task+64];\n"
+	"ld.param.u32 %%#r1, [#launch+40];\n"
+	"mov.b64 {%%#r2, %%#r3}, %%#d1;\n"
+	"setp.lt.u32 %%#p1, %%#r0, %%#r3;\n"
+	"sub.u32 %%#r0, %%#r0, %%#r3;\n"
+	"add.u32 %%#r0, %%#r0, %%#r1;\n"
+	"setp.gt.u32 %%#p2, %%#r0, %%#r2;\n"
+	"or.pred %%#p1, %%#p1, %%#p2;\n"
+	"@!%%#p1 bra $#%s;\n";
+
+const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside)
+{
+	return gsr_sprintf(p->arena, window, tag, tag, tag, tag, inside);
+}
+
 static const char schedule[] =
 	"$#schedule:\n"
 	"ld.param.u64 %#d0, [#launch];\n"
@@ -90,44 +129,15 @@ static const char schedule[] =
 	"ld.param.u32 %#r0, [#launch+60];\n"
 	"and.b32 %#r0, %#r0, 1;\n"
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
-	"@%#p1 bra $#fetch;\n"
-	/* the window as relayed; who wins the swap reads it anew from the page */
-	"ld.relaxed.gpu.global.v2.u64 {%#d1, %#d2}, [%#d0];\n"
-	"setp.lt.u64 %#p1, %#d5, %#d2;\n"
-	"@%#p1 bra $#window;\n"
-	"ld.param.u32 %#r0, [#launch+44];\n"
-	"cvt.u64.u32 %#d3, %#r0;\n"
-	"add.u64 %#d3, %#d5, %#d3;\n"
-	"atom.relaxed.gpu.global.cas.b64 %#d4, [%#d0+8], %#d2, %#d3;\n"
-	"setp.ne.u64 %#p1, %#d4, %#d2;\n"
-	"@%#p1 bra $#window;\n"
-	"ld.param.u64 %#d3, [#launch+8];\n"
-	"ld.relaxed.sys.global.u64 %#d4, [%#d3];\n"
-	"setp.eq.u64 %#p1, %#d4, %#d1;\n"
-	"@%#p1 bra $#window;\n"
-	"mov.u64 %#d1, %#d4;\n"
-	"st.relaxed.gpu.global.u64 [%#d0], %#d1;\n"
-	"ld.param.u64 %#d3, [#launch+16];\n"
-	"cvt.u32.u64 %#r0, %#d1;\n"
-	"st.relaxed.sys.global.u32 [%#d3+16], %#r0;\n"
-	/* base <= position and position + weight <= base + limit */
-	"$#window:\n"
-	"ld.shared.u32 %#r0, [#task+64];\n"
-	"ld.param.u32 %#r1, [#launch+40];\n"
-	"mov.b64 {%#r2, %#r3}, %#d1;\n"
-	"setp.lt.u32 %#p1, %#r0, %#r3;\n"
-	"sub.u32 %#r0, %#r0, %#r3;\n"
-	"add.u32 %#r0, %#r0, %#r1;\n"
-	"setp.gt.u32 %#p2, %#r0, %#r2;\n"
-	"or.pred %#p1, %#p1, %#p2;\n"
-	"@!%#p1 bra $#fetch;\n"
+	"@%#p1 bra $#fetch;\n";
+
+static const char excluded[] =
 	"mov.u32 %#r0, 1;\n"
 	"st.shared.u32 [#task+80], %#r0;\n"
 	"bra $#stop;\n";
 
 /* Half an even share, fetch_max, four times the last count and fetch_ns all bound the next count */
-static const char fetch[] =
-	"$#fetch:\n"
+static const char count[] =
 	"ld.shared.v2.u64 {%#d1, %#d2}, [#task+48];\n"
 	"ld.shared.u32 %#r1, [#task+76];\n"
 	"ld.shared.u64 %#d6, [#task+32];\n"
@@ -161,7 +171,9 @@ static const char fetch[] =
 	"cvt.rzi.u32.f32 %#r2, %#f0;\n"
 	"min.u32 %#r5, %#r5, %#r2;\n"
 	"max.u32 %#r5, %#r5, 1;\n"
-	"$#take:\n"
+	"$#take:\n";
+
+static const char take[] =
 	"cvt.u64.u32 %#d3, %#r5;\n"
 	"atom.relaxed.gpu.global.add.u64 %#d2, [%#d0+128], %#d3;\n"
 	"setp.ge.u64 %#p1, %#d2, %#d6;\n"
@@ -208,7 +220,9 @@ static const char ids[] =
 	"cvt.u32.u64 %#r3, %#d1;\n"
 	"$#ids:\n"
 	"mov.u32 %#r5, 0;\n"
-	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r5};\n"
+	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r5};\n";
+
+static const char stop[] =
 	"bra $#wait;\n"
 	"$#stop:\n"
 	"mov.u32 %#r0, -1;\n"
@@ -251,7 +265,6 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, unsigned
 static const char again[] = "bra.uni $#next;\n";
 
 static const char next[] =
-	"@%#p0 bra $#wait;\n"
 	"ld.shared.u32 %#r0, [#task+72];\n"
 	"sub.u32 %#r0, %#r0, 1;\n"
 	"st.shared.u32 [#task+72], %#r0;\n"
@@ -274,7 +287,21 @@ static const char next[] =
 static const char leave[] =
 	"@%#p0 bra $#out;\n"
 	"ld.param.u64 %#d0, [#launch];\n"
-	"ld.param.u64 %#d1, [#launch+16];\n"
+	"ld.param.u64 %#d1, [#launch+16];\n";
+
+/* A resumable twin's record that holds nothing */
+static const char give_back[] =
+	"ld.shared.v2.u32 {%#r0, %#r1}, [#task+104];\n"
+	"setp.eq.u32 %#p1, %#r1, 0;\n"
+	"@%#p1 bra $#given;\n"
+	"not.b32 %#r1, %#r1;\n"
+	"ld.param.u64 %#d2, [#launch+64];\n"
+	"mul.wide.u32 %#d3, %#r0, 4;\n"
+	"add.u64 %#d2, %#d2, %#d3;\n"
+	"red.relaxed.gpu.global.and.b32 [%#d2+128], %#r1;\n"
+	"$#given:\n";
+
+static const char finish[] =
 	"ld.shared.u32 %#r0, [#task+88];\n"
 	"ld.shared.u32 %#r1, [#task+68];\n"
 	"not.b32 %#r1, %#r1;\n"
@@ -299,15 +326,34 @@ static const char leave[] =
 	"st.relaxed.sys.global.u32 [%#d0+264], %#r0;\n"
 	"$#left:\n"
 	"ld.shared.u32 %#r0, [#task+80];\n"
-	"setp.eq.u32 %#p1, %#r0, 0;\n"
-	"@%#p1 bra $#out;\n"
-	/*
-	 * Counted in device memory: an atomic on host memory takes about 1 us, one after another. Who stores last may be
-	 * behind, so each looks again once its store is done.
-	 */
+	"setp.eq.u32 %#p1, %#r0, 0;\n";
+
+static const char not_early[] = "@%#p1 bra $#out;\n";
+
+/*
+ * Counted in device memory: an atomic on host memory takes about 1 us, one after another. Who stores last may be behind, so
+ * each looks again once its store is done.
+ */
+static const char counted[] =
 	"mov.u32 %#r0, 1;\n"
 	"atom.relaxed.gpu.global.add.u32 %#r1, [%#d0+272], %#r0;\n"
-	"add.u32 %#r1, %#r1, 1;\n"
+	"add.u32 %#r1, %#r1, 1;\n";
+
+/*
+ * While block-tasks wait to be resumed the launcher must know how many workers there are, so all are counted; who leaves
+ * for want of work tells only if some wait. It looks after it is counted, and who suspends one tells after that.
+ */
+static const char some_wait[] =
+	"@!%#p1 bra $#tell;\n"
+	"ld.param.u64 %#d2, [#launch+64];\n"
+	"setp.eq.u64 %#p1, %#d2, 0;\n"
+	"@%#p1 bra $#out;\n"
+	"fence.sc.gpu;\n"
+	"ld.relaxed.gpu.global.u32 %#r0, [%#d2];\n"
+	"setp.eq.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#out;\n";
+
+static const char tell[] =
 	"$#tell:\n"
 	"st.relaxed.sys.global.u32 [%#d1+12], %#r1;\n"
 	"fence.sc.sys;\n"
@@ -318,33 +364,74 @@ static const char leave[] =
 	"$#out:\n"
 	"ret;\n";
 
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int sites, bool cp_async, int id)
+/* Registers and state of a resumable twin; the word that each thread looks at */
+static const char resumable[] =
+	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c; .reg .b32 %#flag;\n"
+	"mov.u32 %#flag, #task;\n"
+	"selp.u32 %#c, 112, 116, %#p0;\n"
+	"add.u32 %#flag, %#flag, %#c;\n"
+	"@%#p0 bra $#next;\n"
+	"mov.u32 %#r0, 0;\n"
+	"st.shared.v4.u32 [#task+96], {%#r0, %#r0, %#r0, %#r0};\n"
+	"st.shared.v4.u32 [#task+112], {%#r0, %#r0, %#r0, %#r0};\n";
+
+/* Ids with 1 behind them belong to a block-task that was left */
+static const char wait_resumable[] =
+	"ld.shared.u32 %#r0, [#task+12];\n"
+	"setp.ne.u32 %#p0, %#r0, 0;\n"
+	"@%#p0 bra $#restore;\n";
+
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int sites, bool cp_async, int id,
+		      const struct gsr_resume *r)
 {
 	struct gsr_stmt *body = f->first;
 	unsigned int n = 0;
 
 	gsr_insert(p, f, body, declarations);
-	n += gsr_insert(p, f, body, not_first);
+	n += gsr_insert(p, f, body, gsr_not_first);
+	if (r)
+		n += gsr_insert(p, f, body, resumable);
 	n += gsr_insert(p, f, body, start);
 	n += gsr_insert(p, f, body, "$#next:\n");
-	n += gsr_insert(p, f, body, not_first);
-	n += gsr_insert(p, f, body, next);
+	n += gsr_insert(p, f, body, gsr_not_first);
+	n += gsr_insert(p, f, body, "@%#p0 bra $#wait;\n");
+	if (!r)
+		n += gsr_insert(p, f, body, next);
 	n += gsr_insert(p, f, body, schedule);
-	n += gsr_insert(p, f, body, fetch);
+	n += gsr_insert(p, f, body, gsr_window_text(p, "schedule", "fetch"));
+	n += gsr_insert(p, f, body, excluded);
+	n += gsr_insert(p, f, body, "$#fetch:\n");
+	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert(p, f, body, count);
+	n += gsr_insert(p, f, body, take);
 	n += gsr_insert(p, f, body, ids);
+	if (r)
+		n += gsr_resume_arm(p, f, body);
+	n += gsr_insert(p, f, body, stop);
 	n += gsr_insert(p, f, body, gsr_sprintf(p->arena, wait, id));
+	if (r)
+		n += gsr_insert(p, f, body, wait_resumable);
 
 	n += gsr_insert(p, f, NULL, "$#end:\n");
 	if (cp_async)
 		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
-	if (sites) {
+	if (r) {
+		n += gsr_resume_tail(p, f, r);
+	} else if (sites) {
 		n += meeting(p, f, sites);
 	} else {
 		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, end_barrier, id));
 		n += gsr_insert(p, f, NULL, again);
 	}
 	n += gsr_insert(p, f, NULL, "$#leave:\n");
-	n += gsr_insert(p, f, NULL, not_first);
+	n += gsr_insert(p, f, NULL, gsr_not_first);
 	n += gsr_insert(p, f, NULL, leave);
-	return n;
+	if (r)
+		n += gsr_insert(p, f, NULL, give_back);
+	n += gsr_insert(p, f, NULL, finish);
+	if (!r)
+		n += gsr_insert(p, f, NULL, not_early);
+	n += gsr_insert(p, f, NULL, counted);
+	if (r)
+		n += gsr_insert(p, f, NULL, some_wait);
+	return n + gsr_insert(p, f, NULL, tell);
 }

@@ -36,7 +36,7 @@ unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned in
  * site or from its return, so the warp is whole there: barriers count warps, and lanes of one that wait at different
  * instructions hang on real devices.
  */
-unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, unsigned int *sites)
+unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, unsigned int *sites, bool resumable)
 {
 	struct gsr_stmt *s, *next;
 	struct gsr_barrier b;
@@ -54,6 +54,8 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, un
 			s->prev->insn->guard = s->insn->guard;
 			s->prev->insn->guard_negated = !s->insn->guard_negated;
 		}
+		if (resumable)
+			gsr_insert(p, f, s, gsr_sprintf(p->arena, "$#again_%u:", i));
 		n += gsr_insert(p, f, s, gsr_sprintf(p->arena, "mov.u32 %%#s, %u; bra $#meet; $#site_%u:", i, i));
 		if (s->insn->guard)
 			gsr_insert(p, f, s, gsr_sprintf(p->arena, "$#past_%u:", i));
@@ -61,7 +63,7 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, un
 		n--;
 		++*sites;
 	}
-	if (*sites)
+	if (*sites && !resumable)
 		gsr_insert(p, f, f->first, ".reg .b32 %#s;");
 	return n;
 }

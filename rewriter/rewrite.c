@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "rewrite.h"
+#include "resume.h"
 
 #define INPUT_MAX	(256u << 20)
 
@@ -57,19 +57,20 @@ static void add_parameter(struct gsr_pass *p, struct gsr_function *f)
 	f->params = params;
 }
 
-static void add_task(struct gsr_pass *p, struct gsr_module *out)
+static void add_task(struct gsr_pass *p, struct gsr_module *out, bool resumable)
 {
 	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
 
 	*v = (struct gsr_var){
 		.space = "shared", .align = 16, .type = "b8", .name = gsr_expand(p, "#task"),
-		.dims = { GSR_TASK_SIZE }, .n_dims = 1,
+		.dims = { resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE }, .n_dims = 1,
 	};
 	append(p, out, GSR_ITEM_VAR)->var = v;
 }
 
 /* What the twins need, in the input's order, which declares before use; names that carry the mark are needed */
-static void assemble(struct gsr_pass *p, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all)
+static void assemble(struct gsr_pass *p, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all,
+		     bool resumable)
 {
 	unsigned int k, c, v;
 	struct gsr_item *i;
@@ -86,7 +87,7 @@ static void assemble(struct gsr_pass *p, struct gsr_module *out, const struct gs
 			for (v = 0; v < all[c].fns[k]->n_vars; v++)
 				*gsr_intern_mark(all[c].fns[k]->vars[v]->name) = 1;
 		}
-	add_task(p, out);
+	add_task(p, out, resumable);
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".pragma", 7))
 			append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
@@ -103,7 +104,7 @@ struct job {
 	struct gsr_pass p;
 	struct gsr_rewrite *out;
 	unsigned int n;
-	const struct gsr_options *opts;
+	bool resumable;
 	struct gsr_module printed;
 };
 
@@ -112,6 +113,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	struct gsr_pass *p = &j->p;
 	bool cp_async = false;
 	unsigned int i, sites = 0;
+	struct gsr_resume *resume = NULL;
 	const char *refusal;
 	int id;
 
@@ -125,8 +127,16 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	}
 	for (i = 0; i < c->n; i++)
 		cp_async |= c->fns[i]->cp_async;
-	if (k->early_return)
-		k->inserted += gsr_convert_barriers(p, fn->f, &sites);
+	if (j->resumable)
+		resume = gsr_resume_plan(p, fn, c, k->early_return, id, &k->warp_rows, &k->resume_reason);
+	if (resume) {
+		k->resume_points = resume->n_points;
+		k->save_fixed = resume->fixed;
+		k->save_thread = 4 * resume->words;
+		k->inserted += gsr_resume_heads(p, fn->f, resume);
+	}
+	if (k->early_return || resume)
+		k->inserted += gsr_convert_barriers(p, fn->f, &sites, resume);
 	/* functions are shared between kernels: each is changed once */
 	for (i = 0; i < c->n; i++) {
 		if (c->fns[i]->reads_ids) {
@@ -139,9 +149,9 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		}
 	}
 	k->inserted += gsr_returns(p, fn->f, &k->returns);
-	k->inserted += gsr_loop(p, fn->f, sites, cp_async, id);
+	k->inserted += gsr_loop(p, fn->f, sites, cp_async, id, resume);
 	add_parameter(p, fn->f);
-	k->static_shared = GSR_TASK_SIZE;
+	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
 	k->tier = GSR_TIER_BLOCK;
 	k->reason = "rewritten";
 }
@@ -180,7 +190,7 @@ static void run(struct job *j)
 		}
 	j->printed = *p->m;
 	j->printed.first = j->printed.last = NULL;
-	assemble(p, &j->printed, closures, n);
+	assemble(p, &j->printed, closures, n, j->resumable);
 	for (i = 0; i < n; i++) {
 		struct gsr_function *f = closures[i].fns[0]->f;
 
@@ -222,7 +232,7 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 {
 	size_t limit = opts && opts->size >= sizeof(*opts) && opts->max_input ? opts->max_input : INPUT_MAX;
 	const char *name = opts && opts->name ? opts->name : "<ptx>";
-	struct job j = { .out = out };
+	struct job j = { .out = out, .resumable = opts && opts->size >= sizeof(*opts) && opts->resumable };
 	struct gsr_error own;
 
 	/* cppcheck-suppress uninitvar ; its address is meant */

@@ -7,6 +7,7 @@
  *   barriers.c   barriers, early returns and warp-synchronous instructions: which form the kernel's end takes
  *   blockids.c   %ctaid and %nctaid become loads
  *   returns.c    returns become jumps; barriers of kernels with early returns become reductions
+ *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
  *   loop.c       the worker's life around the body
  */
 #ifndef GSR_REWRITE_H
@@ -30,6 +31,14 @@
 #define GSR_TASK_VOTES		84	/* u32: of the kernel's own reductions, only ever added to */
 #define GSR_TASK_SMID		88	/* u32 */
 #define GSR_TASK_SIZE		96
+/* of resumable twins */
+#define GSR_TASK_RECORD		96	/* u64: address of the record of what runs */
+#define GSR_TASK_RECORD_SM	104	/* u32 */
+#define GSR_TASK_RECORD_MASK	108	/* u32: its bit there; 0 none */
+#define GSR_TASK_FLAG		112	/* u32: 1: all threads are to leave */
+#define GSR_TASK_LOOK		116	/* u32: 2: thread 0 is to look whether it is time to poll */
+#define GSR_TASK_DEADLINE	120	/* u32: %clock when it is */
+#define GSR_TASK_SIZE_RESUMABLE	128
 
 struct gsr_block {
 	struct gsr_stmt *first, *last;
@@ -122,12 +131,22 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id, bool *rows);
 void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
 
-/* blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted */
+/*
+ * blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted.
+ * @resumable: the sites can be entered again from where a block-task is restored.
+ */
 unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, const char **refusal);
-unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, unsigned int *sites);
+unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, unsigned int *sites,
+				  bool resumable);
 unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
 /* @sites: barriers that were converted, 0 none */
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int sites, bool cp_async, int id);
+/* @resume: of a resumable twin, else NULL */
+struct gsr_resume;
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int sites, bool cp_async, int id,
+		      const struct gsr_resume *resume);
+/* Polls the window (loop.c); goes on behind the text if it excludes this worker, else at label @inside. @tag makes names */
+const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside);
+extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
 /* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */
 unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);

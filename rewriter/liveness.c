@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which registers hold a value that may still be read: live-in sets of basic blocks, by iteration backwards. A write counts
+ * as one only where it certainly replaces the whole register; everything else that names a register counts as a read.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "liveness.h"
+
+#define BITS_MAX	(1ull << 29)	/* of all sets together */
+
+/* The declaration of a register: by its name, or its name without the number for %r<21> */
+static const struct gsr_var *declaration(const struct gsr_live *l, const char *name)
+{
+	size_t n = strlen(name), stem = n;
+	unsigned int i;
+
+	while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9')
+		stem--;
+	for (i = 0; i < l->n_vars; i++) {
+		const struct gsr_var *v = l->vars[i];
+
+		if (!v->range ? !strcmp(v->name, name) : stem < n && n - stem < 9 && strlen(v->name) == stem &&
+		    !strncmp(v->name, name, stem) && strtoul(name + stem, NULL, 10) < v->range)
+			return v;
+	}
+	return NULL;
+}
+
+static unsigned int index_of(const struct gsr_live *l, const char *name)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	return m && m <= l->n && l->regs[m - 1].name == name ? (unsigned int)m - 1 : GSR_NO_REG;
+}
+
+typedef void (*name_fn)(struct gsr_live *l, const char *name, void *arg);
+
+static void names_of(struct gsr_live *l, const struct gsr_operand *o, name_fn fn, void *arg)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM)
+		fn(l, o->name, arg);
+	for (i = 0; i < o->n_items; i++)
+		names_of(l, &o->items[i], fn, arg);
+}
+
+static void names(struct gsr_live *l, const struct gsr_insn *insn, unsigned int from, name_fn fn, void *arg)
+{
+	unsigned int i;
+
+	if (insn->guard)
+		fn(l, insn->guard, arg);
+	for (i = from; i < insn->n_opnds; i++)
+		names_of(l, &insn->opnds[i], fn, arg);
+}
+
+static void forget(struct gsr_live *l, const char *name, void *arg)
+{
+	*gsr_intern_mark(name) = 0;
+	++*(unsigned int *)arg;
+}
+
+static void enter(struct gsr_live *l, const char *name, void *arg)
+{
+	const struct gsr_var *v;
+
+	if (index_of(l, name) != GSR_NO_REG)
+		return;
+	v = declaration(l, name);
+	if (!v)
+		return;
+	l->regs[l->n].name = name;
+	l->regs[l->n].var = v;
+	*gsr_intern_mark(name) = ++l->n;
+}
+
+static void set(struct gsr_live *l, const char *name, void *arg)
+{
+	unsigned int i = index_of(l, name);
+
+	if (i != GSR_NO_REG)
+		((uint64_t *)arg)[i / 64] |= 1ull << (i % 64);
+}
+
+static void clear(struct gsr_live *l, const char *name, void *arg)
+{
+	unsigned int i = index_of(l, name);
+
+	if (i != GSR_NO_REG)
+		((uint64_t *)arg)[i / 64] &= ~(1ull << (i % 64));
+}
+
+/* Is the first operand a result and nothing else? */
+static bool has_result(const struct gsr_insn *insn)
+{
+	enum gsr_opcode op = insn->op;
+
+	if ((op >= GSR_OP_ADD && op <= GSR_OP_SHR) || (op >= GSR_OP_VADD && op <= GSR_OP_VSET4))
+		return true;
+	switch (op) {
+	case GSR_OP_MOV:
+	case GSR_OP_SHFL:
+	case GSR_OP_PRMT:
+	case GSR_OP_LD:
+	case GSR_OP_LDU:
+	case GSR_OP_CREATEPOLICY:
+	case GSR_OP_ISSPACEP:
+	case GSR_OP_CVTA:
+	case GSR_OP_CVT:
+	case GSR_OP_TEX:
+	case GSR_OP_TLD4:
+	case GSR_OP_TXQ:
+	case GSR_OP_SULD:
+	case GSR_OP_SUQ:
+	case GSR_OP_ATOM:
+	case GSR_OP_VOTE:
+	case GSR_OP_MATCH:
+	case GSR_OP_ACTIVEMASK:
+	case GSR_OP_REDUX:
+	case GSR_OP_ELECT:
+	case GSR_OP_MMA:
+	case GSR_OP_LDMATRIX:
+	case GSR_OP_MOVMATRIX:
+		return true;
+	case GSR_OP_BAR:
+	case GSR_OP_BARRIER:
+		return gsr_insn_has(insn, "red");
+	case GSR_OP_WMMA:
+		return gsr_insn_has(insn, "load") || gsr_insn_has(insn, "mma");
+	default:
+		return false;
+	}
+}
+
+static bool whole(const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_ADDR || o->component || o->selector)
+		return false;
+	for (i = 0; i < o->n_items; i++)
+		if (!whole(&o->items[i]))
+			return false;
+	return true;
+}
+
+/* @live: behind the instruction; becomes what is live before it */
+static void step(struct gsr_live *l, const struct gsr_insn *insn, uint64_t *live)
+{
+	bool result = insn->n_opnds && !insn->guard && has_result(insn) && whole(&insn->opnds[0]);
+
+	if (result)
+		names_of(l, &insn->opnds[0], clear, live);
+	names(l, insn, result ? 1 : 0, set, live);
+}
+
+static void live_out(const struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block, uint64_t *out)
+{
+	const struct gsr_block *b = &cfg->blocks[block];
+	unsigned int k, w;
+
+	memset(out, 0, l->words * sizeof(*out));
+	for (k = 0; k < b->n_succ; k++)
+		for (w = 0; b->succ[k] < cfg->n_blocks && w < l->words; w++)
+			out[w] |= l->in[(size_t)b->succ[k] * l->words + w];
+}
+
+void gsr_live_before(struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block, const struct gsr_stmt *at,
+		     uint64_t *live)
+{
+	const struct gsr_stmt *s = cfg->blocks[block].last;
+
+	live_out(l, cfg, block, live);
+	for (;; s = s->prev) {
+		if (s->kind == GSR_STMT_INSN)
+			step(l, s->insn, live);
+		if (s == at || s == cfg->blocks[block].first)
+			break;
+	}
+}
+
+/* Registers by name; a name that is declared twice could mean either */
+static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct gsr_function *f)
+{
+	unsigned int room = 0, scope = 0, i, k;
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		room += s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg");
+	l->vars = gsr_alloc_array(a, room + 1, sizeof(*l->vars));
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_OPEN)
+			scope++;
+		else if (s->kind == GSR_STMT_CLOSE)
+			scope--;
+		else if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg") && !scope)
+			l->vars[l->n_vars++] = s->var;
+	}
+	/* those of inner scopes hold nothing outside; the same name in and outside could mean either */
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_OPEN)
+			scope++;
+		else if (s->kind == GSR_STMT_CLOSE)
+			scope--;
+		else if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg") && scope)
+			for (i = 0; i < (s->var->range ? s->var->range : 1); i++)
+				if (declaration(l, s->var->range ? gsr_sprintf(a, "%s%u", s->var->name, i) : s->var->name))
+					return "a register's name is declared again in an inner scope";
+	}
+	room = 0;
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN)
+			names(l, s->insn, 0, forget, &room);
+	l->regs = gsr_alloc_array(a, room + 1, sizeof(*l->regs));
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN)
+			names(l, s->insn, 0, enter, NULL);
+	for (k = 0; k < l->n; k++)
+		if (l->regs[k].var->vec)
+			return "vector registers";
+	return NULL;
+}
+
+const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_function *f, const struct gsr_cfg *cfg)
+{
+	const char *reason;
+	bool changed = true;
+	uint64_t *now;
+	unsigned int i, w;
+
+	memset(l, 0, sizeof(*l));
+	reason = collect(l, a, f);
+	if (reason)
+		return reason;
+	l->words = l->n / 64 + 1;
+	if ((uint64_t)l->words * 64 * cfg->n_blocks > BITS_MAX)
+		return "too many registers in too many basic blocks";
+	l->in = gsr_alloc_array(a, (size_t)cfg->n_blocks + 1, l->words * sizeof(*l->in));
+	now = gsr_alloc_array(a, l->words, sizeof(*now));
+	while (changed) {
+		changed = false;
+		for (i = cfg->n_blocks; i-- > 0;) {
+			uint64_t *in = &l->in[(size_t)i * l->words];
+
+			gsr_live_before(l, cfg, i, cfg->blocks[i].first, now);
+			for (w = 0; w < l->words; w++)
+				if (now[w] != in[w])
+					break;
+			if (w == l->words)
+				continue;
+			memcpy(in, now, l->words * sizeof(*now));
+			changed = true;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Where a block-task can be left in its middle: at its barriers, which all of its threads reach together, and at the heads
+ * of loops without barriers, where each thread stops by itself. What a thread holds there is what liveness says.
+ */
+#include <string.h>
+#include "resume.h"
+
+#define HEADS_MAX	32
+#define SITES_MAX	256
+#define WORDS_MAX	4096	/* of one thread */
+#define SHARED_MAX	(48u << 10)
+#define LOCAL_MAX	512
+
+struct plan {
+	struct gsr_pass *p;
+	struct gsr_fn *fn;
+	const struct gsr_closure *c;
+	struct gsr_live live;
+	unsigned int *pred_start, *preds;
+	unsigned char *in_loop, *holds_site;
+	unsigned int *scope;		/* depth, by block */
+	bool warp_sync;
+};
+
+static const char *const tied_to_place[] = { "%smid", "%warpid", "%nwarpid", NULL };
+
+static bool names_place(const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	for (i = 0; o->kind == GSR_OPND_REG && tied_to_place[i]; i++)
+		if (!strcmp(o->name, tied_to_place[i]))
+			return true;
+	for (i = 0; i < o->n_items; i++)
+		if (names_place(&o->items[i]))
+			return true;
+	return false;
+}
+
+/* Something that others may be waited for with: a block-task left in its middle could then keep them all */
+static bool may_wait(const struct gsr_insn *insn)
+{
+	switch (insn->op) {
+	case GSR_OP_LD:
+		return gsr_insn_has(insn, "volatile") || gsr_insn_has(insn, "relaxed") || gsr_insn_has(insn, "acquire") ||
+		       gsr_insn_has(insn, "mmio");
+	case GSR_OP_ATOM:
+		return insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK;
+	case GSR_OP_NANOSLEEP:
+	case GSR_OP_MEMBAR:
+	case GSR_OP_FENCE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Why no block-task of such a kernel can be left */
+static const char *obstacle(const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 0; i < insn->n_opnds; i++)
+		if (names_place(&insn->opnds[i]))
+			return "reads where it runs (%smid)";
+	switch (insn->op) {
+	case GSR_OP_MBARRIER:
+	case GSR_OP_WGMMA:
+	case GSR_OP_TCGEN05:
+	case GSR_OP_STACKSAVE:
+	case GSR_OP_STACKRESTORE:
+	case GSR_OP_ALLOCA:
+		return insn->name;
+	case GSR_OP_CP:
+		return gsr_insn_has(insn, "bulk") || gsr_insn_has(insn, "mbarrier") ? "cp.async.bulk" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static bool is_site(const struct gsr_function *f, const struct gsr_stmt *s)
+{
+	struct gsr_barrier b;
+
+	return s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted;
+}
+
+/* In every function: barriers that are no sites, and what is not to be moved */
+static const char *check(struct plan *pl, int id)
+{
+	unsigned int i;
+
+	for (i = 0; i < pl->c->n; i++) {
+		const struct gsr_function *f = pl->c->fns[i]->f;
+		unsigned int scope = 0;
+		const struct gsr_stmt *s;
+		struct gsr_barrier b;
+
+		for (s = f->first; s; s = s->next) {
+			const char *why;
+
+			scope += s->kind == GSR_STMT_OPEN;
+			scope -= s->kind == GSR_STMT_CLOSE;
+			if (s->kind == GSR_STMT_VAR && i && !strcmp(s->var->space, "shared"))
+				return "shared memory of a device function";
+			if (s->kind != GSR_STMT_INSN)
+				continue;
+			why = obstacle(s->insn);
+			if (why)
+				return why;
+			if (i && may_wait(s->insn))
+				return "a device function that may wait for other threads";
+			if (!gsr_barrier_of(f, s->insn, &b) || b.warp)
+				continue;
+			if (i)
+				return "barrier in a device function";
+			if (scope)
+				return "barrier in an inner scope";
+			if (b.counted || b.arrive)
+				return "barrier with a thread count";
+			if (b.red)
+				return "bar.red";
+			if (b.id != id)
+				return "barrier other than 0";
+		}
+	}
+	return NULL;
+}
+
+static void predecessors(struct plan *pl)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned int n = cfg->n_blocks, i, k, total = 0, *at;
+
+	pl->pred_start = gsr_alloc_array(pl->p->arena, n + 2, sizeof(*pl->pred_start));
+	at = gsr_alloc_array(pl->p->arena, n + 1, sizeof(*at));
+	for (i = 0; i < n; i++)
+		for (k = 0; k < cfg->blocks[i].n_succ; k++, total++)
+			pl->pred_start[cfg->blocks[i].succ[k] + 1]++;
+	for (i = 0; i <= n; i++)
+		pl->pred_start[i + 1] += pl->pred_start[i];
+	pl->preds = gsr_alloc_array(pl->p->arena, total + 1, sizeof(*pl->preds));
+	for (i = 0; i < n; i++)
+		for (k = 0; k < cfg->blocks[i].n_succ; k++) {
+			unsigned int to = cfg->blocks[i].succ[k];
+
+			pl->preds[pl->pred_start[to] + at[to]++] = i;
+		}
+}
+
+/* Blocks from which @latch is reached without @head: the loop of the edge back, in @in */
+static void loop_of(const struct plan *pl, unsigned int head, unsigned int latch, unsigned char *in, unsigned int *stack)
+{
+	unsigned int n = 0, k;
+
+	in[head] = 1;
+	if (!in[latch]) {
+		in[latch] = 1;
+		stack[n++] = latch;
+	}
+	while (n) {
+		unsigned int b = stack[--n];
+
+		for (k = pl->pred_start[b]; k < pl->pred_start[b + 1]; k++)
+			if (!in[pl->preds[k]] && pl->fn->cfg.blocks[pl->preds[k]].reachable) {
+				in[pl->preds[k]] = 1;
+				stack[n++] = pl->preds[k];
+			}
+	}
+}
+
+struct loop {
+	unsigned int head;
+	unsigned char *in;
+	bool site;
+};
+
+/* Loops by their heads: the targets of edges to a block that is still being visited, depth first */
+static unsigned int loops(struct plan *pl, struct loop **out)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned int n = cfg->n_blocks, depth = 0, found = 0, *stack, *at, *work;
+	struct gsr_arena *a = pl->p->arena;
+	unsigned char *state = gsr_alloc(a, n + 1);
+	struct loop **of = gsr_alloc_array(a, n + 1, sizeof(struct loop *));
+	struct loop *list;
+
+	stack = gsr_alloc_array(a, n + 1, sizeof(*stack));
+	work = gsr_alloc_array(a, n + 1, sizeof(*work));
+	at = gsr_alloc_array(a, n + 1, sizeof(*at));
+	list = gsr_alloc_array(a, n + 1, sizeof(*list));
+	stack[depth++] = 0;
+	state[0] = 1;
+	while (depth) {
+		unsigned int b = stack[depth - 1], to;
+
+		if (at[b] == cfg->blocks[b].n_succ) {
+			state[b] = 2;
+			depth--;
+			continue;
+		}
+		to = cfg->blocks[b].succ[at[b]++];
+		if (to >= n)
+			continue;
+		if (!state[to]) {
+			state[to] = 1;
+			stack[depth++] = to;
+		} else if (state[to] == 1) {
+			if (!of[to]) {
+				of[to] = &list[found++];
+				of[to]->head = to;
+				of[to]->in = gsr_alloc(a, n + 1);
+			}
+			loop_of(pl, to, b, of[to]->in, work);
+		}
+	}
+	*out = list;
+	return found;
+}
+
+static void note_registers(struct plan *pl, struct gsr_point *pt, const uint64_t *live)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < pl->live.n; i++)
+		n += live[i / 64] >> (i % 64) & 1;
+	pt->regs = gsr_alloc_array(pl->p->arena, n + 1, sizeof(*pt->regs));
+	pt->vars = gsr_alloc_array(pl->p->arena, n + 1, sizeof(*pt->vars));
+	for (i = 0; i < pl->live.n; i++) {
+		const struct gsr_var *v = pl->live.regs[i].var;
+		unsigned int size = gsr_type_size(v->type);
+
+		if (!(live[i / 64] >> (i % 64) & 1))
+			continue;
+		pt->regs[pt->n_regs] = pl->live.regs[i].name;
+		pt->vars[pt->n_regs++] = v;
+		pt->words += size <= 4 ? 1 : size / 4;
+	}
+}
+
+static unsigned int block_of(const struct gsr_cfg *cfg, const struct gsr_stmt *s)
+{
+	const struct gsr_stmt *at;
+	unsigned int i;
+
+	for (i = 0; i < cfg->n_blocks; i++)
+		for (at = cfg->blocks[i].first; at; at = at->next) {
+			if (at == s)
+				return i;
+			if (at == cfg->blocks[i].last)
+				break;
+		}
+	return GSR_NO_BLOCK;
+}
+
+static unsigned int add_shared(struct gsr_resume *r, const struct gsr_var *v, unsigned int at)
+{
+	struct gsr_saved *s;
+	uint64_t size = gsr_type_size(v->type) * (uint64_t)(v->vec ? v->vec : 1);
+	unsigned int d;
+
+	for (d = 0; d < v->n_dims; d++)
+		size = v->dims[d] > SHARED_MAX || size > SHARED_MAX ? SHARED_MAX + 1 : size * v->dims[d];
+	if (v->linkage && !strcmp(v->linkage, "extern")) {
+		r->dynamic = v->name;
+		return at;
+	}
+	if (size > SHARED_MAX)
+		return SHARED_MAX + 1;
+	s = &r->shared[r->n_shared++];
+	s->name = v->name;
+	s->size = (unsigned int)size;
+	s->align = v->align ? v->align : gsr_type_size(v->type) * (v->vec ? v->vec : 1);
+	s->offset = at;
+	return at + (s->size + 15) / 16 * 16;
+}
+
+static const char *memory(struct plan *pl, struct gsr_resume *r)
+{
+	unsigned int room_shared = 0, room_local = 0, at = sizeof(struct gsr_record), local = 0, i, k, scope = 0;
+	const struct gsr_stmt *s;
+
+	for (i = 0; i < pl->c->n; i++)
+		room_shared += pl->c->fns[i]->n_vars;
+	for (s = pl->fn->f->first; s; s = s->next) {
+		scope += s->kind == GSR_STMT_OPEN;
+		scope -= s->kind == GSR_STMT_CLOSE;
+		if (s->kind != GSR_STMT_VAR || (strcmp(s->var->space, "shared") && strcmp(s->var->space, "local")))
+			continue;
+		if (scope)
+			return "memory declared in an inner scope";
+		room_shared++;
+		room_local++;
+	}
+	r->shared = gsr_alloc_array(pl->p->arena, room_shared + 1, sizeof(*r->shared));
+	r->local = gsr_alloc_array(pl->p->arena, room_local + 1, sizeof(*r->local));
+	for (i = 0; i < pl->c->n; i++)
+		for (k = 0; k < pl->c->fns[i]->n_vars; k++) {
+			const struct gsr_var *v = pl->c->fns[i]->vars[k];
+			unsigned int n;
+
+			for (n = 0; n < r->n_shared && strcmp(r->shared[n].name, v->name); n++)
+				;
+			if (n == r->n_shared)
+				at = add_shared(r, v, at);
+			if (at > SHARED_MAX)
+				return "too much shared memory";
+		}
+	for (s = pl->fn->f->first; s; s = s->next) {
+		if (s->kind != GSR_STMT_VAR)
+			continue;
+		if (!strcmp(s->var->space, "shared")) {
+			at = add_shared(r, s->var, at);
+			if (at > SHARED_MAX)
+				return "too much shared memory";
+		} else if (!strcmp(s->var->space, "local")) {
+			struct gsr_saved *l = &r->local[r->n_local++];
+			uint64_t size = gsr_type_size(s->var->type) * (uint64_t)(s->var->vec ? s->var->vec : 1);
+
+			for (k = 0; k < s->var->n_dims; k++)
+				size = size > LOCAL_MAX || s->var->dims[k] > LOCAL_MAX ? LOCAL_MAX + 1 : size * s->var->dims[k];
+			l->name = s->var->name;
+			l->size = (unsigned int)size;
+			l->align = s->var->align ? s->var->align : gsr_type_size(s->var->type);
+			l->offset = local;
+			local += (l->size + 3) / 4;
+			if (size > LOCAL_MAX || local > LOCAL_MAX / 4)
+				return "too much local memory";
+		}
+	}
+	r->fixed = at;
+	r->words = 1 + local;
+	return NULL;
+}
+
+static const char *unsaveable(const struct gsr_point *pt)
+{
+	unsigned int i, size;
+
+	for (i = 0; i < pt->n_regs; i++) {
+		size = gsr_type_size(pt->vars[i]->type);
+		if (strcmp(pt->vars[i]->type, "pred") && size != 2 && size != 4 && size != 8 && size != 16)
+			return "registers of a type that cannot be saved";
+	}
+	return NULL;
+}
+
+/* The statement behind which to look: the head's label and the directives that belong to it come first */
+static struct gsr_stmt *behind_label(const struct gsr_block *b)
+{
+	struct gsr_stmt *s = b->first;
+
+	while (s != b->last && s->next && s->next->kind == GSR_STMT_DIRECTIVE)
+		s = s->next;
+	return s;
+}
+
+static const char *find_points(struct plan *pl, struct gsr_resume *r, const char **note, bool *rows)
+{
+	struct gsr_cfg *cfg = &pl->fn->cfg;
+	struct gsr_arena *a = pl->p->arena;
+	unsigned int n = cfg->n_blocks, n_loops, i, k, b, scope = 0;
+	const char *reason;
+	struct gsr_stmt *s;
+	struct loop *loop;
+	uint64_t *live;
+
+	pl->scope = gsr_alloc_array(a, n + 1, sizeof(*pl->scope));
+	pl->holds_site = gsr_alloc(a, n + 1);
+	pl->in_loop = gsr_alloc(a, n + 1);
+	b = GSR_NO_BLOCK;
+	for (s = pl->fn->f->first, i = 0; s; s = s->next) {
+		if (i < n && cfg->blocks[i].first == s) {
+			b = i++;
+			pl->scope[b] = scope;
+		}
+		scope += s->kind == GSR_STMT_OPEN;
+		scope -= s->kind == GSR_STMT_CLOSE;
+		if (is_site(pl->fn->f, s)) {
+			pl->holds_site[b] = 1;
+			r->n_sites++;
+		}
+	}
+	if (r->n_sites > SITES_MAX)
+		return "too many barriers";
+	predecessors(pl);
+	n_loops = loops(pl, &loop);
+	for (i = 0; i < n_loops; i++)
+		for (k = 0; k < n; k++) {
+			pl->in_loop[k] |= loop[i].in[k];
+			loop[i].site |= loop[i].in[k] && pl->holds_site[k];
+		}
+	for (i = 0; i < n; i++)
+		for (s = cfg->blocks[i].first; pl->in_loop[i] && s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN && may_wait(s->insn))
+				return "a loop that may wait for other threads";
+			if (s == cfg->blocks[i].last)
+				break;
+		}
+	if (pl->warp_sync)
+		gsr_uniform(a, pl->fn->f, cfg, true);
+	reason = gsr_liveness(&pl->live, a, pl->fn->f, cfg);
+	if (reason)
+		return reason;
+	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
+	r->points = gsr_alloc_array(a, r->n_sites + n_loops + 1, sizeof(*r->points));
+	for (s = pl->fn->f->first; s; s = s->next)
+		if (is_site(pl->fn->f, s)) {
+			struct gsr_point *pt = &r->points[r->n_points++];
+
+			pt->at = s;
+			gsr_live_before(&pl->live, cfg, block_of(cfg, s), s, live);
+			note_registers(pl, pt, live);
+		}
+	for (i = 0; i < n_loops; i++) {
+		struct gsr_block *head = &cfg->blocks[loop[i].head];
+		struct gsr_point *pt = &r->points[r->n_points];
+		bool covered = loop[i].site;
+
+		/* inside a loop with barriers the next barrier is near */
+		for (k = 0; k < n_loops && !covered; k++)
+			covered = loop[k].site && loop[k].in[loop[i].head];
+		if (covered)
+			continue;
+		if (r->n_points - r->n_sites == HEADS_MAX || pl->scope[loop[i].head] || head->first->kind != GSR_STMT_LABEL ||
+		    (pl->warp_sync && head->split)) {
+			*note = "a loop has no point: its lanes may be apart while others of the warp are waited for";
+			continue;
+		}
+		if (pl->warp_sync)
+			*rows = true;
+		pt->at = behind_label(head);
+		pt->warp = pl->warp_sync;
+		memcpy(live, &pl->live.in[(size_t)loop[i].head * pl->live.words], pl->live.words * sizeof(*live));
+		note_registers(pl, pt, live);
+		r->n_points++;
+	}
+	return r->n_points ? NULL : *note ? *note : "no loops and no barriers";
+}
+
+struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c, bool early, int id,
+				   bool *rows, const char **note)
+{
+	struct gsr_resume *r = gsr_alloc(p->arena, sizeof(*r));
+	struct plan pl = { .p = p, .fn = fn, .c = c };
+	unsigned int i, most = 0;
+	bool needs_rows = false;
+	const char *reason;
+
+	*note = NULL;
+	r->early = early;
+	r->id = id;
+	for (i = 0; i < c->n; i++) {
+		r->cp_async |= c->fns[i]->cp_async;
+		pl.warp_sync |= c->fns[i]->any_warp_sync != NULL;
+	}
+	reason = check(&pl, id);
+	reason = reason ? reason : find_points(&pl, r, note, &needs_rows);
+	reason = reason ? reason : memory(&pl, r);
+	for (i = 0; i < r->n_points && !reason; i++) {
+		reason = unsaveable(&r->points[i]);
+		most = r->points[i].words > most ? r->points[i].words : most;
+	}
+	r->words += most;
+	if (!reason && r->words > WORDS_MAX)
+		reason = "too many registers to save";
+	if (reason) {
+		*note = reason;
+		return NULL;
+	}
+	/* behind where a thread stands and its registers */
+	for (i = 0; i < r->n_local; i++)
+		r->local[i].offset += 1 + most;
+	*rows |= needs_rows;
+	return r;
+}

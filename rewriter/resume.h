@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Resumable twins: where a block-task can be left in its middle, what its threads hold there (resume.c), and the code that
+ * saves and restores it (suspend.c).
+ */
+#ifndef GSR_RESUME_H
+#define GSR_RESUME_H
+
+#include "liveness.h"
+
+struct gsr_point {
+	struct gsr_stmt *at;		/* the barrier, or the statement behind which a loop's head is looked at */
+	bool warp;			/* lanes must agree */
+	const char **regs;		/* that hold a value there */
+	const struct gsr_var **vars;	/* their declarations */
+	unsigned int n_regs, words;	/* 32-bit words of them */
+};
+
+/* A variable whose contents go along: shared (the whole block's) or local (each thread's) */
+struct gsr_saved {
+	const char *name;
+	unsigned int size, align;
+	unsigned int offset;		/* shared: in the record; local: words into the thread's part */
+};
+
+struct gsr_resume {
+	struct gsr_point *points;	/* the sites first, in the order of gsr_convert_barriers() */
+	unsigned int n_sites, n_points;
+	struct gsr_saved *shared, *local;
+	unsigned int n_shared, n_local;
+	const char *dynamic;		/* a name of dynamic shared memory, or NULL */
+	unsigned int fixed;		/* bytes of a record before dynamic shared memory */
+	unsigned int words;		/* 32-bit words a thread, the first says where it stands */
+	int id;				/* our barrier */
+	bool early, cp_async;
+};
+
+/*
+ * NULL and a reason: the kernel can be left between block-tasks only. Otherwise the plan, and in *@note which loops have no
+ * point, or NULL. To be asked before anything is changed.
+ */
+struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c, bool early, int id,
+				   bool *rows, const char **note);
+
+/* suspend.c: each returns the number of instructions inserted */
+unsigned int gsr_resume_heads(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r);
+unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
+unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
+unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r);
+
+#endif /* GSR_RESUME_H */

@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The code that leaves a block-task in its middle and comes back to it (abi.h: struct gsr_save).
+ *
+ * Each thread reads a word of shared memory at the head of a loop: FLAG, which says "leave", or, thread 0, LOOK, which sends it
+ * to see whether it is time to poll the window. Who finds "leave" saves its registers and goes to the meeting at the end of
+ * the body, where all threads of the block come: from there, from barriers, from returns. If the vote says that somebody has
+ * left, all do: those at barriers save theirs too. Registers %#p, %#r, %#d are free here, no value of the body's is in them.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include "resume.h"
+
+_Static_assert(offsetof(struct gsr_launch, save) == 64 && offsetof(struct gsr_launch, save_stride) == 72 &&
+	       offsetof(struct gsr_launch, save_per_sm) == 76 && sizeof(struct gsr_save) == 8320 &&
+	       offsetof(struct gsr_save, taken) == 128 && offsetof(struct gsr_save, waiting) == 4224 &&
+	       sizeof(struct gsr_record) == 16, "offsets below");
+_Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RECORD_MASK == 108 && GSR_TASK_FLAG == 112 &&
+	       GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120, "offsets below");
+
+/* Label %s: what follows this look; thread 0 goes on there unless the window excludes it now */
+static const char due[] =
+	"mov.u32 %%#r0, %%clock;\n"
+	"ld.shared.u32 %%#r1, [#task+120];\n"
+	"sub.u32 %%#r1, %%#r0, %%#r1;\n"
+	"setp.lt.s32 %%#p1, %%#r1, 0;\n"
+	"@%%#p1 bra $#%s;\n"
+	"ld.param.u32 %%#r1, [#launch+44];\n"
+	"add.u32 %%#r0, %%#r0, %%#r1;\n"
+	"st.shared.u32 [#task+120], %%#r0;\n"
+	"ld.param.u64 %%#d0, [#launch];\n"
+	"mov.u64 %%#d5, %%globaltimer;\n";
+
+static const char flag[] =
+	"mov.u32 %#r0, 1;\n"
+	"st.volatile.shared.u32 [#task+112], %#r0;\n";
+
+static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char *tag, const char *inside)
+{
+	unsigned int n;
+
+	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, due, inside));
+	n += gsr_insert(p, f, NULL, gsr_window_text(p, tag, inside));
+	return n + gsr_insert(p, f, NULL, flag);
+}
+
+unsigned int gsr_resume_heads(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r)
+{
+	unsigned int n = 0, i;
+
+	for (i = r->n_sites; i < r->n_points; i++) {
+		const char *text = r->points[i].warp ?
+			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
+			"setp.eq.u32 %%#q, %%#c, 2;\n"
+			"@%%#q bra $#look_%u;\n"
+			"$#looked_%u:\n"
+			"setp.eq.u32 %%#q, %%#c, 1;\n"
+			"vote.sync.any.pred %%#q, %%#q, -1;\n"
+			"@%%#q bra $#save_%u;\n"
+			"$#go_%u:\n" :
+			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
+			"setp.ne.u32 %%#q, %%#c, 0;\n"
+			"@%%#q bra $#look_%u;\n"
+			"$#go_%u:\n";
+
+		n += gsr_insert(p, f, r->points[i].at->next, gsr_sprintf(p->arena, text, i, i, i, i));
+	}
+	return n;
+}
+
+/* Thread 0, before it fetches: %#d5 is the time, %#d0 the control block */
+static const char resume[] =
+	"ld.param.u64 %#d6, [#launch+64];\n"
+	"setp.eq.u64 %#p1, %#d6, 0;\n"
+	"@%#p1 bra $#fresh;\n"
+	"ld.relaxed.gpu.global.u32 %#r0, [%#d6];\n"
+	"setp.le.s32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#room;\n"
+	"mov.u32 %#r0, -1;\n"
+	"atom.relaxed.gpu.global.add.u32 %#r0, [%#d6], %#r0;\n"
+	"setp.gt.s32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#find;\n"
+	"mov.u32 %#r0, 1;\n"
+	"red.relaxed.gpu.global.add.u32 [%#d6], %#r0;\n"
+	"bra $#room;\n"
+	/* one of those that wait is ours: take the first we come by */
+	"$#find:\n"
+	"mov.u32 %#r1, %smid;\n"
+	"and.b32 %#r1, %#r1, 1023;\n"
+	"$#word:\n"
+	"mul.wide.u32 %#d1, %#r1, 4;\n"
+	"add.u64 %#d1, %#d1, %#d6;\n"
+	"ld.relaxed.gpu.global.u32 %#r2, [%#d1+4224];\n"
+	"$#bit:\n"
+	"setp.ne.u32 %#p1, %#r2, 0;\n"
+	"@%#p1 bra $#try;\n"
+	"add.u32 %#r1, %#r1, 1;\n"
+	"mov.u32 %#r4, %nsmid;\n"
+	"min.u32 %#r4, %#r4, 1024;\n"
+	"setp.ge.u32 %#p1, %#r1, %#r4;\n"
+	"@%#p1 mov.u32 %#r1, 0;\n"
+	"bra $#word;\n"
+	"$#try:\n"
+	"neg.s32 %#r3, %#r2;\n"
+	"and.b32 %#r3, %#r2, %#r3;\n"
+	"not.b32 %#r0, %#r3;\n"
+	"atom.relaxed.gpu.global.and.b32 %#r2, [%#d1+4224], %#r0;\n"
+	"and.b32 %#r5, %#r2, %#r3;\n"
+	"and.b32 %#r2, %#r2, %#r0;\n"
+	"setp.eq.u32 %#p1, %#r5, 0;\n"
+	"@%#p1 bra $#bit;\n"
+	/* its record becomes this worker's, which gives back what it had */
+	"ld.shared.v2.u32 {%#r0, %#r2}, [#task+104];\n"
+	"setp.eq.u32 %#p1, %#r2, 0;\n"
+	"@%#p1 bra $#own;\n"
+	"not.b32 %#r2, %#r2;\n"
+	"mul.wide.u32 %#d1, %#r0, 4;\n"
+	"add.u64 %#d1, %#d1, %#d6;\n"
+	"red.relaxed.gpu.global.and.b32 [%#d1+128], %#r2;\n"
+	"$#own:\n"
+	"st.shared.v2.u32 [#task+104], {%#r1, %#r3};\n"
+	"bfind.u32 %#r2, %#r3;\n"
+	"ld.param.u32 %#r0, [#launch+76];\n"
+	"mad.lo.u32 %#r0, %#r1, %#r0, %#r2;\n"
+	"ld.param.u32 %#r2, [#launch+72];\n"
+	"mul.wide.u32 %#d1, %#r0, %#r2;\n"
+	"add.u64 %#d1, %#d1, %#d6;\n"
+	"add.u64 %#d1, %#d1, 8320;\n"
+	"st.shared.u64 [#task+96], %#d1;\n"
+	"fence.acq_rel.gpu;\n"
+	"ld.global.v4.u32 {%#r2, %#r3, %#r4, %#r5}, [%#d1];\n"
+	"mov.u32 %#r5, 1;\n"
+	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r5};\n"
+	"st.shared.v2.u32 [#task+72], {%#r5, %#r5};\n"
+	"ld.shared.u64 %#d4, [#task+40];\n"
+	"add.u64 %#d4, %#d4, 1;\n"
+	"st.shared.u64 [#task+40], %#d4;\n"
+	"bra $#armed;\n"
+	/* none waits: a record for the block-task to come, unless there is one from the last */
+	"$#room:\n"
+	"ld.shared.u32 %#r0, [#task+108];\n"
+	"setp.ne.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#fresh;\n"
+	"mov.u32 %#r1, %smid;\n"
+	"and.b32 %#r1, %#r1, 1023;\n"
+	"mul.wide.u32 %#d1, %#r1, 4;\n"
+	"add.u64 %#d1, %#d1, %#d6;\n"
+	"mov.u32 %#r2, 0;\n"
+	"$#free:\n"
+	"not.b32 %#r3, %#r2;\n"
+	"neg.s32 %#r0, %#r3;\n"
+	"and.b32 %#r3, %#r3, %#r0;\n"
+	"bfind.u32 %#r0, %#r3;\n"
+	"ld.param.u32 %#r4, [#launch+76];\n"
+	"setp.ge.u32 %#p1, %#r0, %#r4;\n"
+	"@%#p1 bra $#fresh;\n"
+	"atom.relaxed.gpu.global.or.b32 %#r2, [%#d1+128], %#r3;\n"
+	"and.b32 %#r5, %#r2, %#r3;\n"
+	"setp.ne.u32 %#p1, %#r5, 0;\n"
+	"@%#p1 bra $#free;\n"
+	"st.shared.v2.u32 [#task+104], {%#r1, %#r3};\n"
+	"mad.lo.u32 %#r0, %#r1, %#r4, %#r0;\n"
+	"ld.param.u32 %#r2, [#launch+72];\n"
+	"mul.wide.u32 %#d1, %#r0, %#r2;\n"
+	"add.u64 %#d1, %#d1, %#d6;\n"
+	"add.u64 %#d1, %#d1, 8320;\n"
+	"st.shared.u64 [#task+96], %#d1;\n"
+	"$#fresh:\n"
+	"ld.shared.u64 %#d6, [#task+32];\n"
+	"mov.u32 %#r5, 1;\n";
+
+unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+{
+	return gsr_insert(p, f, at, resume);
+}
+
+/* Thread 0, when the ids are written: without a record, or a window, nobody is to look */
+static const char arm[] =
+	"$#armed:\n"
+	"ld.shared.u32 %#r0, [#task+108];\n"
+	"ld.param.u32 %#r1, [#launch+60];\n"
+	"and.b32 %#r1, %#r1, 1;\n"
+	"setp.eq.u32 %#p1, %#r1, 0;\n"
+	"setp.ne.and.u32 %#p1, %#r0, 0, %#p1;\n"
+	"selp.u32 %#r1, 2, 0, %#p1;\n"
+	"mov.u32 %#r0, 0;\n"
+	"st.shared.v2.u32 [#task+112], {%#r0, %#r1};\n"
+	"mov.u32 %#r0, %clock;\n"
+	"st.shared.u32 [#task+120], %#r0;\n";
+
+unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+{
+	return gsr_insert(p, f, at, arm);
+}
+
+/*
+ * %#r0 the thread's number, %#r1 the number of threads, %#d0 the thread's first word in the record, %#d1 the distance of
+ * two of its words, %#d3 the record, %#r4 bytes of dynamic shared memory
+ */
+static const char locate[] =
+	"mov.u32 %%#r0, %%tid.z;\n"
+	"mov.u32 %%#r1, %%ntid.y;\n"
+	"mov.u32 %%#r2, %%tid.y;\n"
+	"mad.lo.u32 %%#r0, %%#r0, %%#r1, %%#r2;\n"
+	"mov.u32 %%#r3, %%ntid.x;\n"
+	"mov.u32 %%#r2, %%tid.x;\n"
+	"mad.lo.u32 %%#r0, %%#r0, %%#r3, %%#r2;\n"
+	"mul.lo.u32 %%#r1, %%#r1, %%#r3;\n"
+	"mov.u32 %%#r2, %%ntid.z;\n"
+	"mul.lo.u32 %%#r1, %%#r1, %%#r2;\n"
+	"mul.wide.u32 %%#d1, %%#r1, 4;\n"
+	"ld.shared.u64 %%#d3, [#task+96];\n"
+	"mov.u32 %%#r4, %%dynamic_smem_size;\n"
+	"add.u32 %%#r2, %%#r4, 15;\n"
+	"and.b32 %%#r2, %%#r2, -16;\n"
+	"mad.lo.u32 %%#r2, %%#r0, 4, %%#r2;\n"
+	"add.u32 %%#r2, %%#r2, %u;\n"
+	"cvt.u64.u32 %%#d0, %%#r2;\n"
+	"add.u64 %%#d0, %%#d0, %%#d3;\n";
+
+static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
+{
+	return gsr_insert(p, f, NULL, gsr_sprintf(p->arena, locate, r->fixed));
+}
+
+/* The next word of the thread, from or to %#r2 */
+static unsigned int word(struct gsr_pass *p, struct gsr_function *f, bool save)
+{
+	return gsr_insert(p, f, NULL, save ? "add.u64 %#d0, %#d0, %#d1;\nst.global.u32 [%#d0], %#r2;\n" :
+			  "add.u64 %#d0, %#d0, %#d1;\nld.global.u32 %#r2, [%#d0];\n");
+}
+
+static unsigned int save_register(struct gsr_pass *p, struct gsr_function *f, const char *reg, const struct gsr_var *v)
+{
+	unsigned int n, size = gsr_type_size(v->type);
+
+	if (!strcmp(v->type, "pred")) {
+		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "selp.u32 %%#r2, 1, 0, %s;\n", reg));
+	} else if (size == 2) {
+		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b16 %%#h, %s;\ncvt.u32.u16 %%#r2, %%#h;\n", reg));
+	} else if (size == 4) {
+		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b32 %%#r2, %s;\n", reg));
+	} else if (size == 8) {
+		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b64 {%%#r2, %%#r3}, %s;\n", reg));
+		n += word(p, f, true);
+		n += gsr_insert(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
+	} else {
+		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b128 {%%#d2, %%#d3}, %s;\n"
+						       "mov.b64 {%%#r2, %%#r3}, %%#d2;\n", reg));
+		n += word(p, f, true);
+		n += gsr_insert(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
+		n += word(p, f, true);
+		n += gsr_insert(p, f, NULL, "mov.b64 {%#r2, %#r3}, %#d3;\n");
+		n += word(p, f, true);
+		n += gsr_insert(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
+	}
+	return n + word(p, f, true);
+}
+
+static unsigned int restore_register(struct gsr_pass *p, struct gsr_function *f, const char *reg, const struct gsr_var *v)
+{
+	unsigned int n = word(p, f, false), size = gsr_type_size(v->type);
+
+	if (!strcmp(v->type, "pred"))
+		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.ne.u32 %s, %%#r2, 0;\n", reg));
+	if (size == 2)
+		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "cvt.u16.u32 %%#h, %%#r2;\nmov.b16 %s, %%#h;\n", reg));
+	if (size == 4)
+		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b32 %s, %%#r2;\n", reg));
+	n += gsr_insert(p, f, NULL, "mov.u32 %#r3, %#r2;\n");
+	n += word(p, f, false);
+	if (size == 8)
+		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b64 %s, {%%#r3, %%#r2};\n", reg));
+	n += gsr_insert(p, f, NULL, "mov.b64 %#d2, {%#r3, %#r2};\n");
+	n += word(p, f, false);
+	n += gsr_insert(p, f, NULL, "mov.u32 %#r3, %#r2;\n");
+	n += word(p, f, false);
+	return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b64 %%#d3, {%%#r3, %%#r2};\n"
+						      "mov.b128 %s, {%%#d2, %%#d3};\n", reg));
+}
+
+/* All threads copy a stretch of shared memory at %#r5, %#r6 bytes long, to or from %#d2, in units of @unit bytes from %#r2 on */
+static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool save, unsigned int unit, unsigned int *label)
+{
+	const char *type = unit == 4 ? "u32" : "u8", *move;
+	unsigned int l = (*label)++;
+
+	move = save ? gsr_sprintf(p->arena, "ld.shared.%s %%#r3, [%%#r3];\nst.global.%s [%%#d3], %%#r3;\n", type, type) :
+	       gsr_sprintf(p->arena, "ld.global.%s %%#r7, [%%#d3];\nst.shared.%s [%%#r3], %%#r7;\n", type, type);
+	return gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+		"$#copy_%u:\n"
+		"add.u32 %%#r3, %%#r2, %u;\n"
+		"setp.gt.u32 %%#p1, %%#r3, %%#r6;\n"
+		"@%%#p1 bra $#copied_%u;\n"
+		"add.u32 %%#r3, %%#r5, %%#r2;\n"
+		"cvt.u64.u32 %%#d3, %%#r2;\n"
+		"add.u64 %%#d3, %%#d3, %%#d2;\n"
+		"%s"
+		"mad.lo.u32 %%#r2, %%#r1, %u, %%#r2;\n"
+		"bra $#copy_%u;\n"
+		"$#copied_%u:\n", l, unit, l, move, unit, l, l));
+}
+
+static unsigned int copy(struct gsr_pass *p, struct gsr_function *f, bool save, const char *name, unsigned int offset,
+			 unsigned int align, const char *size, unsigned int *label)
+{
+	unsigned int n;
+
+	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+		"mov.u32 %%#r5, %s;\n"
+		"mov.u32 %%#r6, %s;\n"
+		"ld.shared.u64 %%#d2, [#task+96];\n"
+		"add.u64 %%#d2, %%#d2, %u;\n", name, size, offset));
+	if (align >= 4) {
+		n += gsr_insert(p, f, NULL, "shl.b32 %#r2, %#r0, 2;\n");
+		n += copy_units(p, f, save, 4, label);
+		/* the last bytes, one a thread */
+		n += gsr_insert(p, f, NULL, "and.b32 %#r2, %#r6, -4;\nadd.u32 %#r2, %#r2, %#r0;\n");
+	} else {
+		n += gsr_insert(p, f, NULL, "mov.u32 %#r2, %#r0;\n");
+	}
+	return n + copy_units(p, f, save, 1, label);
+}
+
+/* Needs what locate says; keeps %#r0, %#r1, %#r4 */
+static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, bool save,
+				unsigned int *label)
+{
+	unsigned int n = 0, i, w;
+
+	for (i = 0; i < r->n_shared; i++)
+		n += copy(p, f, save, r->shared[i].name, r->shared[i].offset, r->shared[i].align,
+			  gsr_sprintf(p->arena, "%u", r->shared[i].size), label);
+	if (r->dynamic)
+		n += copy(p, f, save, r->dynamic, r->fixed, 16, "%#r4", label);
+	for (i = 0; i < r->n_local; i++) {
+		const struct gsr_saved *l = &r->local[i];
+		const char *op = save ? "ld.local" : "st.local";
+
+		/* each thread's own: the words lie apart in the record */
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mul.lo.u64 %%#d2, %%#d1, %u;\nadd.u64 %%#d2, %%#d2, %%#d0;\n",
+							l->offset));
+		for (w = 0; w < l->size; w++) {
+			const char *type = l->align >= 4 && w + 4 <= l->size ? "u32" : "u8";
+			unsigned int at = type[1] == '3' ? 0 : w % 4;
+
+			n += save ? gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "%s.%s %%#r2, [%s+%u];\nst.global.%s [%%#d2+%u], %%#r2;\n",
+								       op, type, l->name, w, type, at)) :
+			     gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "ld.global.%s %%#r2, [%%#d2+%u];\n%s.%s [%s+%u], %%#r2;\n",
+								type, at, op, type, l->name, w));
+			if (type[1] == '3')
+				w += 3;
+			if (w % 4 == 3)
+				n += gsr_insert(p, f, NULL, "add.u64 %#d2, %#d2, %#d1;\n");
+		}
+	}
+	return n;
+}
+
+static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
+{
+	const struct gsr_point *pt = &r->points[i];
+	unsigned int n, k;
+
+	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "$#save_%u:\n", i));
+	n += insert_locate(p, f, r);
+	for (k = 0; k < pt->n_regs; k++)
+		n += save_register(p, f, pt->regs[k], pt->vars[k]);
+	return n;
+}
+
+/* The way out of a loop: thread 0 looks at the window, all save and go to the meeting */
+static unsigned int head_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
+{
+	struct gsr_arena *a = p->arena;
+	unsigned int n;
+
+	n = gsr_insert(p, f, NULL, gsr_sprintf(a, "$#look_%u:\n", i));
+	if (r->points[i].warp) {
+		n += gsr_insert(p, f, NULL, "mov.u32 %#c, 0;\n");
+		n += look(p, f, gsr_sprintf(a, "head_%u", i), gsr_sprintf(a, "looked_%u", i));
+		n += gsr_insert(p, f, NULL, gsr_sprintf(a, "mov.u32 %%#c, 1;\nbra $#looked_%u;\n", i));
+	} else {
+		n += gsr_insert(p, f, NULL, gsr_sprintf(a, "setp.eq.u32 %%#p1, %%#c, 1;\n@%%#p1 bra $#save_%u;\n", i));
+		n += look(p, f, gsr_sprintf(a, "head_%u", i), gsr_sprintf(a, "go_%u", i));
+	}
+	n += save_stub(p, f, r, i);
+	if (r->cp_async)
+		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
+	return n + gsr_insert(p, f, NULL, gsr_sprintf(a, "mov.u32 %%#s, %u;\nbra $#meet;\n", i));
+}
+
+/* To the label of kind @to of the point that %#s says, among the first @n; they are never none */
+static unsigned int dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to, unsigned int n_to)
+{
+	unsigned int n = 0, i;
+
+	for (i = 0; i + 1 < n_to; i++)
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.eq.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s_%u;\n", i, to, i));
+	return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bra $#%s_%u;\n", to, i));
+}
+
+/*
+ * The end of the body. %#s: the point where a thread is, -1 behind a return. Votes: has somebody left, or does somebody at a
+ * barrier find that all should; where threads may be finished early, is somebody still in the body.
+ */
+static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
+{
+	unsigned int n;
+
+	n = gsr_insert(p, f, NULL,
+		       "mov.u32 %#s, -1;\n"
+		       "$#meet:\n"
+		       "ld.volatile.shared.u32 %#c, [%#flag];\n"
+		       "setp.ne.u32 %#p1, %#c, 2;\n"
+		       "@%#p1 bra $#met;\n"
+		       "mov.u32 %#c, 0;\n");
+	n += look(p, f, "meeting", "met");
+	n += gsr_insert(p, f, NULL,
+			"mov.u32 %#c, 1;\n"
+			"$#met:\n"
+			"setp.eq.u32 %#p1, %#c, 1;\n"
+			"setp.ge.and.s32 %#p1, %#s, 0, %#p1;\n");
+	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+		"setp.ge.or.s32 %%#p1, %%#s, %u, %%#p1;\n"
+		"bar.warp.sync -1;\n"
+		"bar.red.or.pred %%#p1, %d, %%#p1;\n"
+		"@%%#p1 bra.uni $#suspend;\n"
+		"setp.ne.s32 %%#p0, %%#s, -1;\n", r->n_sites, r->id));
+	if (r->early)
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+			"bar.red.or.pred %%#p1, %d, %%#p0;\n"
+			"@!%%#p1 bra.uni $#next;\n"
+			"@!%%#p0 bra $#meet;\n", r->id));
+	else
+		n += gsr_insert(p, f, NULL, r->n_sites ? "@!%#p0 bra.uni $#next;\n" : "bra.uni $#next;\n");
+	if (r->n_sites)
+		n += dispatch(p, f, "site", r->n_sites);
+	return n;
+}
+
+/* All threads are here. Those at barriers still hold their registers */
+static unsigned int suspend(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int *label)
+{
+	unsigned int n, i;
+
+	n = gsr_insert(p, f, NULL, "$#suspend:\n");
+	if (r->cp_async)
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "cp.async.wait_all;\nbar.warp.sync -1;\nbar.sync %d;\n", r->id));
+	n += insert_locate(p, f, r);
+	n += gsr_insert(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
+	n += copy_memory(p, f, r, true, label);
+	if (r->n_sites) {
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#saved;\n", r->n_sites));
+		n += dispatch(p, f, "save", r->n_sites);
+	}
+	for (i = 0; i < r->n_sites; i++) {
+		n += save_stub(p, f, r, i);
+		n += gsr_insert(p, f, NULL, "bra $#saved;\n");
+	}
+	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+		"$#saved:\n"
+		"fence.acq_rel.gpu;\n"
+		"bar.warp.sync -1;\n"
+		"bar.sync %d;\n", r->id));
+	n += gsr_insert(p, f, NULL, gsr_not_first);
+	return n + gsr_insert(p, f, NULL,
+		"@%#p0 bra $#leave;\n"
+		"ld.shared.v4.u32 {%#r0, %#r1, %#r2, %#r3}, [#task];\n"
+		"ld.shared.u64 %#d0, [#task+96];\n"
+		"st.global.v4.u32 [%#d0], {%#r0, %#r1, %#r2, %#r3};\n"
+		"ld.shared.u64 %#d4, [#task+40];\n"
+		"sub.u64 %#d4, %#d4, 1;\n"
+		"st.shared.u64 [#task+40], %#d4;\n"
+		"mov.u32 %#r0, 1;\n"
+		"st.shared.u32 [#task+80], %#r0;\n"
+		"ld.shared.v2.u32 {%#r1, %#r2}, [#task+104];\n"
+		"mov.u32 %#r3, 0;\n"
+		"st.shared.u32 [#task+108], %#r3;\n"
+		"ld.param.u64 %#d0, [#launch+64];\n"
+		"mul.wide.u32 %#d1, %#r1, 4;\n"
+		"add.u64 %#d1, %#d1, %#d0;\n"
+		"fence.acq_rel.gpu;\n"
+		"red.relaxed.gpu.global.or.b32 [%#d1+4224], %#r2;\n"
+		/* who is let in by the count finds the bit */
+		"fence.acq_rel.gpu;\n"
+		"red.relaxed.gpu.global.add.u32 [%#d0], %#r0;\n"
+		"bra $#leave;\n");
+}
+
+static unsigned int restore(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int *label)
+{
+	unsigned int n, i, k;
+
+	n = gsr_insert(p, f, NULL, "$#restore:\n");
+	n += insert_locate(p, f, r);
+	n += copy_memory(p, f, r, false, label);
+	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+		"ld.global.u32 %%#s, [%%#d0];\n"
+		"bar.warp.sync -1;\n"
+		"bar.sync %d;\n"
+		"setp.eq.s32 %%#p0, %%#s, -1;\n"
+		"@%%#p0 bra $#end;\n", r->id));
+	n += dispatch(p, f, "back", r->n_points);
+	for (i = 0; i < r->n_points; i++) {
+		const struct gsr_point *pt = &r->points[i];
+
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "$#back_%u:\n", i));
+		for (k = 0; k < pt->n_regs; k++)
+			n += restore_register(p, f, pt->regs[k], pt->vars[k]);
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bra $#%s_%u;\n", i < r->n_sites ? "again" : "go", i));
+	}
+	return n;
+}
+
+unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
+{
+	unsigned int n, i, label = 0;
+
+	n = meeting(p, f, r);
+	for (i = r->n_sites; i < r->n_points; i++)
+		n += head_stub(p, f, r, i);
+	n += suspend(p, f, r, &label);
+	return n + restore(p, f, r, &label);
+}
