@@ -311,8 +311,10 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 	unsigned int i, k, rounds = 0;
 	struct gsr_stmt *s;
 
-	for (i = 0; i < cfg->n_blocks; i++)
+	for (i = 0; i < cfg->n_blocks; i++) {
 		cfg->blocks[i].split = false;
+		*flag_of(&st, &cfg->blocks[i]) = false;
+	}
 	for_all(&st, forget);
 	st.regs = gsr_alloc_array(a, st.n + 1, sizeof(*st.regs));
 	st.n = 0;
