@@ -140,9 +140,13 @@ static void test_file(const char *path, const struct options *o)
 			ok(false, "%s: %s is not rewritten: %s", base, t->kernel, g->reason);
 			continue;
 		}
+		/* a twin that cannot be resumed is the other form's */
+		if (o->resumable && g && !g->resume_points)
+			continue;
 		seed = first_failure(&f, t, o, why, sizeof(why));
-		if (!ok(seed < 0, "%s: %s %ux%ux%u, %u seeds", base, t->kernel, t->grid[0], t->grid[1], t->grid[2], o->seeds))
-			printf("# --seed %lld --seeds 1 --kernel %s: %s\n", seed, t->kernel, why);
+		if (!ok(seed < 0, "%s: %s %ux%ux%u, %u seeds%s", base, t->kernel, t->grid[0], t->grid[1], t->grid[2], o->seeds,
+			o->resumable ? ", resumable" : ""))
+			printf("# --seed %lld --seeds 1 --kernel %s%s: %s\n", seed, t->kernel, o->resumable ? " --resumable" : "", why);
 	}
 	file_close(&f);
 	launches_free(&all);
@@ -152,9 +156,10 @@ static void test_file(const char *path, const struct options *o)
  * The harness itself: a twin without any one of its barriers, reductions or stores must be caught, @spare excepted: what
  * another barrier of this kernel makes up for, and what only tells how things stand.
  */
-static void test_harness(const char *path, const char *kernel, unsigned int seeds, unsigned int spare)
+static void test_harness(const char *path, const char *kernel, unsigned int seeds, unsigned int spare, bool resumable)
 {
-	struct options o = { .seeds = seeds, .seed = 1, .kernel = kernel }, all_of_it = { .drop = -1 };
+	struct options o = { .seeds = seeds, .seed = 1, .kernel = kernel, .resumable = resumable };
+	struct options all_of_it = { .drop = -1, .resumable = resumable };
 	const struct test_launch *t = NULL;
 	struct test_launches all = { 0 };
 	unsigned int i, caught = 0, missed = 0;
@@ -181,7 +186,8 @@ static void test_harness(const char *path, const char *kernel, unsigned int seed
 	}
 	file_close(&f);
 	file_close(&whole);
-	ok(caught >= 2 && missed <= spare, "broken on purpose, the twin of %s is caught: %u ways of %u", kernel, caught, caught + missed);
+	ok(caught >= 2 && missed <= spare, "broken on purpose, the %stwin of %s is caught: %u ways of %u",
+	   resumable ? "resumable " : "", kernel, caught, caught + missed);
 	launches_free(&all);
 }
 
@@ -194,7 +200,7 @@ static void report(void)
 int main(int argc, char **argv)
 {
 	struct options o = { .drop = -1 };
-	bool some = false;
+	bool some = false, both;
 	glob_t g;
 	size_t i;
 	int k;
@@ -233,10 +239,15 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "no corpus: run from the top of the tree\n"), 2;
 	for (i = 0; i < g.gl_pathc; i++)
 		test_file(g.gl_pathv[i], &o);
+	for (i = 0, both = !o.resumable; i < g.gl_pathc && both; i++) {
+		o.resumable = true;
+		test_file(g.gl_pathv[i], &o);
+	}
 	globfree(&g);
 	if (o.drop < 0 && !o.kernel) {
-		test_harness("selftests/rewriter/corpus/grids.sm_90.ptx", "grid2d", 60, 2);
-		test_harness("selftests/rewriter/corpus/shared.sm_90.ptx", "reverse", 60, 3);
+		test_harness("selftests/rewriter/corpus/grids.sm_90.ptx", "grid2d", 60, 2, false);
+		test_harness("selftests/rewriter/corpus/shared.sm_90.ptx", "reverse", 60, 3, false);
+		test_harness("selftests/rewriter/corpus/gloop.sm_90.ptx", "tpacf", 60, 3, true);
 		report();
 		ok(twins_stats.left > twins_stats.runs && twins_stats.wings > twins_stats.runs, "runs are evicted and grow");
 	}
