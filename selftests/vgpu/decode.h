@@ -96,4 +96,7 @@ bool opnd_element(struct dec *d, const struct gsr_operand *o, unsigned int i, bo
 bool opnd_call(struct dec *d);
 bool opnd_guard(struct dec *d, const char *name, int32_t *out);
 
+/* decode_flow.c: struct xwait of the instructions of a decoded function, [from, to) */
+bool flow_waits(struct dec *d, uint32_t from, uint32_t to);
+
 #endif /* VGPU_DECODE_H */

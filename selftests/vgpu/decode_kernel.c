@@ -505,6 +505,8 @@ static bool decode_function(struct dec *d, struct xfunction *f)
 	ok = open_scope(d, 0) && declare_params(d) && declare_all(d) && decode_body(d) && resolve(d);
 	if (!ok)
 		return false;
+	if (!flow_waits(d, f->pc, d->k->n_code))
+		return false;
 	f->rows = d->rows > d->preds ? d->rows : d->preds;
 	f->rows = f->rows ? f->rows : 1;
 	f->local = align_up(d->local, 16);

@@ -233,23 +233,22 @@ static void drop_all(void)
 	vg_shm_unlock(vg.device);
 }
 
-static CUresult fault_code(const char *text)
+static CUresult fault_code(enum vgpu_fault fault)
 {
-	if (strstr(text, "instruction"))
-		return CUDA_ERROR_ILLEGAL_INSTRUCTION;
-	if (strstr(text, "trap") || strstr(text, "assert"))
-		return CUDA_ERROR_LAUNCH_FAILED;
-	if (strstr(text, "misaligned"))
-		return CUDA_ERROR_MISALIGNED_ADDRESS;
-	if (strstr(text, "deadlock"))
-		return CUDA_ERROR_LAUNCH_TIMEOUT;
-	return CUDA_ERROR_ILLEGAL_ADDRESS;
+	switch (fault) {
+	case VGPU_FAULT_ADDRESS: return CUDA_ERROR_ILLEGAL_ADDRESS;
+	case VGPU_FAULT_MISALIGNED: return CUDA_ERROR_MISALIGNED_ADDRESS;
+	case VGPU_FAULT_INSTRUCTION: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+	case VGPU_FAULT_ASSERT: return CUDA_ERROR_ASSERT;
+	case VGPU_FAULT_DEADLOCK: return CUDA_ERROR_LAUNCH_TIMEOUT;
+	default: return CUDA_ERROR_LAUNCH_FAILED;
+	}
 }
 
 /* A kernel of this process did what none may: everything it has under way ends, every later call says so */
-static void fault(const char *kernel, const char *text)
+static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
 {
-	CUresult r = fault_code(text);
+	CUresult r = fault_code(kind);
 	const char *name = "";
 
 	cuGetErrorName(r, &name);
@@ -321,7 +320,7 @@ static void take_blocks(void)
 		}
 	pthread_mutex_unlock(&vg.lock);
 	if (!ok)
-		fault("(any)", "no host memory for a block");
+		fault("(any)", VGPU_FAULT_LAUNCH, "no host memory for a block");
 }
 
 static void look_for_dead(uint64_t now)
@@ -380,10 +379,10 @@ static void step(uint32_t seen)
 		i = cursor++;
 		r = vgpu_block_run(residents[i].block, STEPS, &done);
 		if (r == VGPU_FAULT) {
-			char text[512];
+			char text[1024];
 
 			snprintf(text, sizeof(text), "%s", vgpu_block_error(residents[i].block));
-			fault(residents[i].op->kernel.function->info->name, text);
+			fault(residents[i].op->kernel.function->info->name, vgpu_block_fault(residents[i].block), text);
 			return;
 		}
 		if (r == VGPU_DONE) {

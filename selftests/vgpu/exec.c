@@ -51,23 +51,41 @@ char *exec_insn_text(const struct gsr_insn *in, char *buf, size_t size)
 	return buf;
 }
 
-enum xresult exec_fault(struct xctx *x, const struct xinsn *in, const char *fmt, ...)
+static enum xresult fault(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind, const char *fmt, va_list ap)
 {
 	struct vgpu_block *b = x->b;
 	char text[256];
-	va_list ap;
 	int n;
 
 	if (b->failed)
 		return X_FAULT;
 	b->failed = true;
+	b->fault = kind;
 	n = snprintf(b->error, sizeof(b->error), "vgpu: %s: line %u: %s: ", b->k->info.name, in->line,
 		     exec_insn_text(in->src, text, sizeof(text)));
-	va_start(ap, fmt);
 	n += vsnprintf(b->error + n, sizeof(b->error) - (size_t)n, fmt, ap);
-	va_end(ap);
 	if (n < (int)sizeof(b->error))
 		snprintf(b->error + n, sizeof(b->error) - (size_t)n, ", block (%u,%u,%u)", b->ctaid[0], b->ctaid[1], b->ctaid[2]);
+	return X_FAULT;
+}
+
+enum xresult exec_fault(struct xctx *x, const struct xinsn *in, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fault(x, in, VGPU_FAULT_LAUNCH, fmt, ap);
+	va_end(ap);
+	return X_FAULT;
+}
+
+enum xresult exec_fault_as(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fault(x, in, kind, fmt, ap);
+	va_end(ap);
 	return X_FAULT;
 }
 
@@ -118,7 +136,7 @@ static enum xresult x_exit(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 static enum xresult x_trap(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
-	return exec_fault(x, in, "trap, thread %u", x->w->id * LANES + (unsigned int)__builtin_ctz(m));
+	return exec_fault_as(x, in, VGPU_FAULT_TRAP, "trap, thread %u", x->w->id * LANES + (unsigned int)__builtin_ctz(m));
 }
 
 static enum xresult x_nanosleep(struct xctx *x, const struct xinsn *in, uint32_t m)
@@ -216,21 +234,28 @@ static bool new_warp(struct vgpu_block *b, unsigned int id)
 	struct xwarp *w = &b->warps[id];
 	unsigned int n = b->n_threads - id * LANES, i;
 
+	w->b = b;
 	w->id = id;
 	w->rows_room = f->rows;
-	w->rows = calloc(f->rows, sizeof(*w->rows));
-	w->preds = calloc(f->rows, sizeof(*w->preds));
+	w->rows = malloc(f->rows * sizeof(*w->rows));
+	w->preds = malloc(f->rows * sizeof(*w->preds));
 	w->local_room = f->local;
-	w->local = f->local ? calloc(LANES, f->local) : NULL;
+	w->local = f->local ? malloc((size_t)LANES * f->local) : NULL;
+	if (!w->rows || !w->preds || (f->local && !w->local))
+		return false;
+	poison_fill(b, w->rows, f->rows * sizeof(*w->rows), id + 1);
+	poison_fill(b, w->preds, f->rows * sizeof(*w->preds), id + 0x10001);
+	poison_fill(b, w->local, (size_t)LANES * f->local, id + 0x20001);
 	w->all = w->live = n >= LANES ? FULL : (1u << n) - 1;
 	for (i = 0; i < LANES; i++)
 		w->pc[i] = f->pc;
-	return w->rows && w->preds && (w->local || !f->local);
+	return true;
 }
 
 static bool new_failed(struct vgpu_block *b, const char *what)
 {
 	b->failed = true;
+	b->fault = VGPU_FAULT_LAUNCH;
 	snprintf(b->error, sizeof(b->error), "vgpu: %s: %s", b->k->info.name, what);
 	return true;
 }
@@ -244,6 +269,7 @@ static bool new_block(struct vgpu_block *b)
 
 	if (b->k->error) {
 		b->failed = true;
+		b->fault = VGPU_FAULT_INSTRUCTION;
 		snprintf(b->error, sizeof(b->error), "%s", b->k->error);
 		return true;
 	}
@@ -261,7 +287,7 @@ static bool new_block(struct vgpu_block *b)
 	b->shared = aligned_alloc(4096, (shared + 4096) & ~(size_t)4095);
 	if (!b->warps || !b->shared)
 		return false;
-	memset(b->shared, 0xab, shared);
+	poison_fill(b, b->shared, shared, 0);
 	for (k = 0; k < b->n_warps; k++)
 		if (!new_warp(b, k))
 			return false;
@@ -279,6 +305,8 @@ struct vgpu_block *vgpu_block_new(const struct vgpu_launch *launch, const unsign
 	memcpy(b->ctaid, ctaid, sizeof(b->ctaid));
 	b->smid = smid;
 	b->rng = launch->seed ? (launch->seed ^ (ctaid[0] * 0x9e3779b97f4a7c15ull) ^ ctaid[1] ^ (uint64_t)ctaid[2] << 32) | 1 : 0;
+	b->poison = launch->seed ^ launch->grid_id << 48 ^ ctaid[0] ^ (uint64_t)ctaid[1] << 24 ^ (uint64_t)ctaid[2] << 40;
+	b->checks = vgpu_checks;
 	if (!new_block(b)) {
 		vgpu_block_free(b);
 		return NULL;
@@ -299,6 +327,11 @@ void vgpu_block_free(struct vgpu_block *b)
 const char *vgpu_block_error(const struct vgpu_block *b)
 {
 	return b->error;
+}
+
+enum vgpu_fault vgpu_block_fault(const struct vgpu_block *b)
+{
+	return b->fault;
 }
 
 uint32_t exec_roll(struct vgpu_block *b)
@@ -377,6 +410,11 @@ static uint64_t run_warp(struct xctx *x, int64_t budget)
 		if (!can)
 			break;
 		several = pick(x, can, &stop);
+		if (((w->at_barrier & ~w->arrived) | w->parked) && x->b->checks & VGPU_CHECK_LETTER) {
+			if (sync_passed(x, &stop) == X_FAULT)
+				break;
+			several = true;
+		}
 		weight = (unsigned int)__builtin_popcount(x->mask);
 		for (;;) {
 			const struct xinsn *in = &code[x->pc];
@@ -425,6 +463,7 @@ static enum vgpu_result deadlock(struct vgpu_block *b)
 
 	sync_describe(b, who, sizeof(who));
 	b->failed = true;
+	b->fault = VGPU_FAULT_DEADLOCK;
 	snprintf(b->error, sizeof(b->error), "vgpu: %s: deadlock in block (%u,%u,%u): %s", b->k->info.name, b->ctaid[0],
 		 b->ctaid[1], b->ctaid[2], who);
 	return VGPU_FAULT;

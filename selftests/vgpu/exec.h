@@ -55,6 +55,12 @@ enum vgpu_result { VGPU_RUNNING, VGPU_DONE, VGPU_FAULT };
  */
 enum vgpu_result vgpu_block_run(struct vgpu_block *b, uint64_t steps, uint64_t *done);
 const char *vgpu_block_error(const struct vgpu_block *b);
+/* Of what kind it is */
+enum vgpu_fault {
+	VGPU_FAULT_NONE, VGPU_FAULT_LAUNCH, VGPU_FAULT_ADDRESS, VGPU_FAULT_MISALIGNED, VGPU_FAULT_INSTRUCTION, VGPU_FAULT_TRAP,
+	VGPU_FAULT_ASSERT, VGPU_FAULT_DEADLOCK, VGPU_FAULT_SYNC, VGPU_FAULT_RACE,
+};
+enum vgpu_fault vgpu_block_fault(const struct vgpu_block *b);
 
 /* %globaltimer: given by the scheduler so that tests can drive it */
 extern uint64_t (*vgpu_globaltimer)(void);
@@ -62,9 +68,21 @@ extern uint64_t (*vgpu_globaltimer)(void);
 extern bool (*vgpu_access_ok)(uint64_t addr, size_t size, bool write);
 
 /*
- * Hold programs to the letter of PTX: threads of one warp that meet at different .aligned barrier instructions are a fault.
- * Hardware since sm_70 lets them pass. Off by default.
+ * What is checked beyond the faults that hardware has too (addresses, traps, deadlocks). Programs get it by the environment
+ * variable VGPU_CHECK: "all", "none" or names with commas. A report is a fault: it ends the launch, and names the kernel, the
+ * lines of the PTX, the threads and the block.
+ *   sync    lanes of one warp wait for one barrier at different instructions, .aligned or not, which hangs on hardware; or
+ *           the guard of an .aligned one differs among them.
+ *   letter  (not in "all") what PTX forbids and hardware bears: threads went past an .aligned barrier, or an instruction whose
+ *           mask names them, while lanes of their warp wait there, in code that these will come to as well. Compilers make
+ *           such code of early returns that share the end of the function with the others.
+ * Registers, local and shared memory hold garbage at first, always, which follows from the launch's seed.
  */
-extern bool vgpu_strict;
+enum {
+	VGPU_CHECK_SYNC = 1 << 0, VGPU_CHECK_LETTER = 1 << 1,
+	VGPU_CHECK_ALL = VGPU_CHECK_SYNC,
+};
+extern unsigned int vgpu_checks;	/* of blocks made from now on */
+bool vgpu_checks_parse(const char *text, unsigned int *checks);	/* false: an unknown name */
 
 #endif /* VGPU_EXEC_H */

@@ -5,7 +5,7 @@ VGPU_EXEC_SRCS := $(sort $(wildcard $(addprefix selftests/vgpu/,alu_*.c decode*.
 VGPU_TWINS_SRCS := $(addprefix selftests/vgpu/,twins.c test-rewrite-launch.c)
 VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
-VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-fuzz rewrite)
+VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-check exec-fuzz rewrite)
 TESTS += $(VGPU_EXEC_TESTS)
 FAST_TESTS += $(VGPU_EXEC_TESTS)
 VGPU_EXEC_LINK = $(call Q,LD)mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
@@ -19,13 +19,16 @@ $(B)/test/vgpu-exec-alu: $(call objs,selftests/vgpu/test-exec-alu.c $(VGPU_EXEC_
 $(B)/test/vgpu-exec-async: $(call objs,selftests/vgpu/test-exec-async.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 
+$(B)/test/vgpu-exec-check: $(call objs,selftests/vgpu/test-check.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
+	$(VGPU_EXEC_LINK)
+
 # Mangled PTX; what it is worth it shows with SAN=address,undefined
 $(B)/test/vgpu-exec-fuzz: $(call objs,selftests/vgpu/test-exec-fuzz.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 
-$(B)/bench/vgpu-exec: $(call objs,selftests/vgpu/test-exec-bench.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
+$(B)/bench/vgpu-bench: $(call objs,selftests/vgpu/bench.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
-BENCH += $(B)/bench/vgpu-exec
+BENCH += $(B)/bench/vgpu-bench
 
 # Originals against their rewritten twins; --seeds 1000 for the long run
 $(B)/test/vgpu-rewrite: $(call objs,selftests/vgpu/test-rewrite.c $(VGPU_TWINS_SRCS) $(VGPU_EXEC_SRCS)) \

@@ -15,7 +15,7 @@ int call_builtin(const char *name)
 
 static bool grow_rows(struct xwarp *w, uint32_t rows)
 {
-	uint32_t room = w->rows_room;
+	uint32_t had = w->rows_room, room = w->rows_room;
 	uint64_t (*r)[LANES];
 	uint32_t *p;
 
@@ -31,8 +31,8 @@ static bool grow_rows(struct xwarp *w, uint32_t rows)
 	if (!p)
 		return false;
 	w->preds = p;
-	memset(r + w->rows_room, 0, (room - w->rows_room) * sizeof(*r));
-	memset(p + w->rows_room, 0, (room - w->rows_room) * sizeof(*p));
+	poison_fill(w->b, r + had, (room - had) * sizeof(*r), had);
+	poison_fill(w->b, p + had, (room - had) * sizeof(*p), had + 1);
 	w->rows_room = room;
 	return true;
 }
@@ -47,9 +47,10 @@ static bool grow_local(struct xwarp *w, uint32_t bytes)
 		return true;
 	while (room < bytes)
 		room *= 2;
-	l = calloc(LANES, room);
+	l = malloc((size_t)LANES * room);
 	if (!l)
 		return false;
+	poison_fill(w->b, l, (size_t)LANES * room, room);
 	for (i = 0; i < LANES; i++)
 		if (w->local_room)
 			memcpy(l + (size_t)i * room, w->local + (size_t)i * w->local_room, w->local_room);
@@ -313,7 +314,7 @@ static enum xresult builtin(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 			if (!text(x, in, i, v[0], what, sizeof(what)) || !text(x, in, i, v[1], file, sizeof(file)))
 				return X_FAULT;
-			return exec_fault(x, in, "%s:%u: thread %u: assertion `%s' failed", file, (unsigned int)v[2],
+			return exec_fault_as(x, in, VGPU_FAULT_ASSERT, "%s:%u: thread %u: assertion `%s' failed", file, (unsigned int)v[2],
 					  w->id * LANES + i, what);
 		}
 		if (c->n_args != 2)

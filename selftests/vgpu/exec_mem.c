@@ -8,7 +8,7 @@
 static void *out_of(struct xctx *x, const struct xinsn *in, const char *space, unsigned int lane, uint64_t addr, size_t size,
 		    uint64_t limit)
 {
-	exec_fault(x, in, "%s address 0x%llx of %zu bytes is outside of %llu, thread %u", space, (unsigned long long)addr, size,
+	exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "%s address 0x%llx of %zu bytes is outside of %llu, thread %u", space, (unsigned long long)addr, size,
 		   (unsigned long long)limit, x->w->id * LANES + lane);
 	return NULL;
 }
@@ -20,7 +20,7 @@ void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigne
 	uint64_t off;
 
 	if (addr & (align - 1)) {
-		exec_fault(x, in, "misaligned address 0x%llx, needs %zu, thread %u", (unsigned long long)addr, align,
+		exec_fault_as(x, in, VGPU_FAULT_MISALIGNED, "misaligned address 0x%llx, needs %zu, thread %u", (unsigned long long)addr, align,
 			   x->w->id * LANES + lane);
 		return NULL;
 	}
@@ -50,7 +50,7 @@ void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigne
 		return x->w->local + (size_t)lane * x->w->local_room + off;
 	default:
 		if (!exec_global_ok(b, addr, size, write)) {
-			exec_fault(x, in, "illegal %s of %zu bytes at 0x%llx, thread %u", write ? "store" : "load", size,
+			exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "illegal %s of %zu bytes at 0x%llx, thread %u", write ? "store" : "load", size,
 				   (unsigned long long)addr, x->w->id * LANES + lane);
 			return NULL;
 		}
@@ -177,7 +177,7 @@ static enum xresult x_st(struct xctx *x, const struct xinsn *in, uint32_t m)
 	uint8_t *p;
 
 	if (in->space == S_CONST)
-		return exec_fault(x, in, "store to constant memory");
+		return exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "store to constant memory");
 	if (in->sem & 1)
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 	if (together(x, in, row, m, bytes, true, &base)) {

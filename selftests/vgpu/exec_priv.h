@@ -110,6 +110,7 @@ struct xinsn {
 	uint32_t target;		/* pc */
 	int64_t imm;			/* address offset */
 	void *ext;			/* struct xcall, struct xtable */
+	const struct xwait *wait;	/* lanes wait here for others of their warp; NULL also: nothing is known */
 	const struct gsr_insn *src;
 };
 
@@ -138,6 +139,19 @@ struct xcall {
 	struct xarg *args, *rets;
 	unsigned int n_args, n_rets;
 };
+
+/* decode_flow.c: lanes of the function that have gone past this instruction, which is not reached again from where they are */
+struct xwait {
+	uint32_t from, n;		/* pcs of the function */
+	uint32_t stop;			/* where they all come, NO_PC nowhere */
+	uint64_t past[];		/* bit pc - from */
+};
+
+static inline bool wait_past(const struct xwait *w, uint32_t pc)
+{
+	pc -= w->from;
+	return pc < w->n && w->past[pc / 64] >> pc % 64 & 1;
+}
 
 struct xtable {
 	unsigned int n;
@@ -229,8 +243,11 @@ struct vgpu_block {
 	struct xbarrier barriers[BARRIERS];
 	struct xqueue *async;		/* copies on their way */
 	uint64_t rng;
+	uint64_t poison;		/* what memory holds before it is written follows from this */
 	uint64_t clock;
+	unsigned int checks;		/* VGPU_CHECK_* */
 	bool failed;
+	enum vgpu_fault fault;
 	char error[1024];
 };
 
@@ -314,7 +331,9 @@ static inline uint64_t f64_bits(double d)
 	return u;
 }
 
-/* exec.c */
+/* exec.c: exec_fault_as() for faults of a kind that callers tell apart, exec_fault() for all others */
+enum xresult exec_fault_as(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 enum xresult exec_fault(struct xctx *x, const struct xinsn *in, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool exec_global_ok(struct vgpu_block *b, uint64_t addr, size_t size, bool write);
 void exec_lane_pcs(struct xctx *x, uint32_t m, uint32_t pc);
@@ -378,6 +397,12 @@ xfn x_bar_sync, x_bar_arrive, x_bar_red, x_shfl, x_vote, x_match, x_redux, x_war
 bool sync_gather(struct xctx *x, const struct xinsn *in, uint32_t m);
 enum xresult sync_exited(struct xctx *x);	/* lanes of x->w have exited: whom does that release? */
 void sync_describe(struct vgpu_block *b, char *buf, size_t size);
+/* Lanes of the warp wait for others of it: have these gone past them? Else *stop is where the picked group would. */
+enum xresult sync_passed(struct xctx *x, uint32_t *stop);
+bool sync_waits(xfn *fn);		/* do lanes wait there for others of their warp? */
+
+/* exec_check.c: garbage, which @salt tells from other garbage of the block */
+void poison_fill(const struct vgpu_block *b, void *p, size_t size, uint64_t salt);
 
 /* exec_call.c */
 xfn x_call, x_ret;

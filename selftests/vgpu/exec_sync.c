@@ -9,7 +9,24 @@
 #include <stdio.h>
 #include "exec_priv.h"
 
-bool vgpu_strict;
+/* The threads of a mask, as text */
+static int runs(char *buf, size_t size, const struct xwarp *w, uint32_t m)
+{
+	int n = 0;
+	unsigned int i, j;
+
+	for (i = 0; i < LANES; i = j + 1) {
+		for (j = i; j < LANES && m >> j & 1; j++)
+			;
+		if (j == i)
+			continue;
+		if (n + 24 > (int)size)
+			break;
+		n += snprintf(buf + n, size - (size_t)n, j - i > 1 ? "%s%u-%u" : "%s%u", n ? "," : "", w->id * LANES + i,
+			      w->id * LANES + j - 1);
+	}
+	return n;
+}
 
 static const struct xinsn *at(const struct vgpu_block *b, const struct xwarp *w, unsigned int lane)
 {
@@ -105,12 +122,19 @@ static enum xresult try_arrive(struct xctx *x, struct xwarp *w)
 
 		if (w->barrier[i] != id)
 			return X_NEXT;
-		if (other->fn != in->fn || other->op != in->op || w->bar_count[i] != w->bar_count[first])
-			return exec_fault(x, other, "threads of warp %u meet at barrier %u with different instructions, other at line %u",
-					  w->id, id, in->line);
-		if (vgpu_strict && other != in && ((other->flags | in->flags) & F_ALIGNED))
-			return exec_fault(x, other, "threads of warp %u meet at different aligned barriers, other at line %u",
-					  w->id, in->line);
+		if (other->fn != in->fn || other->op != in->op || w->bar_count[i] != w->bar_count[first] ||
+		    (other != in && b->checks & VGPU_CHECK_SYNC)) {
+			char here[64], there[64];
+			uint32_t others = 0, j;
+
+			for (j = m; j; j &= j - 1)
+				others |= (uint32_t)(at(b, w, (unsigned int)__builtin_ctz(j)) != in) << __builtin_ctz(j);
+			runs(here, sizeof(here), w, others);
+			runs(there, sizeof(there), w, m & ~others);
+			return exec_fault_as(x, other, VGPU_FAULT_SYNC,
+					     "threads %s wait for barrier %u here, threads %s of the same warp at line %u (%s): hardware hangs",
+					     here, id, there, in->line, in->src->name);
+		}
 	}
 	bar = &b->barriers[id];
 	if (!bar->active) {
@@ -118,7 +142,7 @@ static enum xresult try_arrive(struct xctx *x, struct xwarp *w)
 		bar->and = true;
 		bar->expected = w->bar_count[first] / LANES;
 	} else if (bar->expected != w->bar_count[first] / LANES) {
-		return exec_fault(x, in, "barrier %u waits for %u threads, warp %u asks for %u", id,
+		return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier %u waits for %u threads, warp %u asks for %u", id,
 				  bar->expected ? bar->expected * LANES : b->n_warps * LANES, w->id,
 				  w->bar_count[first] ? w->bar_count[first] : b->n_warps * LANES);
 	}
@@ -140,19 +164,27 @@ static enum xresult try_arrive(struct xctx *x, struct xwarp *w)
 static enum xresult barrier(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
 	struct xwarp *w = x->w;
-	uint32_t k;
+	uint32_t k, stop = NO_PC;
 
+	if (m != x->mask && in->flags & F_ALIGNED && x->b->checks & VGPU_CHECK_SYNC) {
+		char here[64], there[64];
+
+		runs(here, sizeof(here), w, m);
+		runs(there, sizeof(there), w, x->mask & ~m);
+		return exec_fault_as(x, in, VGPU_FAULT_SYNC, "an aligned barrier that threads %s of warp %u execute, threads %s not",
+				     here, w->id, there);
+	}
 	exec_lane_pcs(x, x->mask & ~m, x->pc + 1);
 	for (k = m; k; k &= k - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(k);
 		uint32_t id = (uint32_t)src(x, in->o[1])[i], count = in->o[2] == NO_OPND ? 0 : (uint32_t)src(x, in->o[2])[i];
 
 		if (id >= BARRIERS)
-			return exec_fault(x, in, "barrier %u, there are %d", id, BARRIERS);
+			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier %u, there are %d", id, BARRIERS);
 		if (in->o[2] != NO_OPND && (!count || count % LANES))
-			return exec_fault(x, in, "barrier for %u threads: not a multiple of %d", count, LANES);
+			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier for %u threads: not a multiple of %d", count, LANES);
 		if (count > x->b->n_warps * LANES)
-			return exec_fault(x, in, "barrier for %u threads of %u", count, x->b->n_threads);
+			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier for %u threads of %u", count, x->b->n_threads);
 		w->barrier[i] = (uint8_t)id;
 		w->bar_count[i] = count;
 		w->pc[i] = x->pc;
@@ -160,6 +192,8 @@ static enum xresult barrier(struct xctx *x, const struct xinsn *in, uint32_t m)
 	if (in->fn == x_bar_red)
 		w->bar_pred = (w->bar_pred & ~m) | (pred(x, in->p[1]) & m);
 	w->at_barrier |= m;
+	if (m != w->live && x->b->checks & VGPU_CHECK_LETTER && sync_passed(x, &stop) == X_FAULT)
+		return X_FAULT;
 	return try_arrive(x, w) == X_FAULT ? X_FAULT : X_RESCHED;
 }
 
@@ -369,7 +403,7 @@ static enum xresult together(struct xctx *x, const struct xinsn *in, uint32_t m,
 {
 	struct xwarp *w = x->w;
 	const uint64_t *masks = src(x, mask_opnd);
-	uint32_t k, same = (uint32_t)masks[__builtin_ctz(m)];
+	uint32_t k, same = (uint32_t)masks[__builtin_ctz(m)], stop = NO_PC;
 	bool uniform = true;
 
 	for (k = m; k; k &= k - 1) {
@@ -377,7 +411,8 @@ static enum xresult together(struct xctx *x, const struct xinsn *in, uint32_t m,
 		uint32_t mask = (uint32_t)masks[i];
 
 		if (!(mask >> i & 1))
-			return exec_fault(x, in, "thread %u is not in its own member mask 0x%x", w->id * LANES + i, mask);
+			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "thread %u is not in its own member mask 0x%x",
+					     w->id * LANES + i, mask);
 		uniform &= mask == same;
 		w->pc[i] = x->pc;
 		w->park_mask[i] = mask;
@@ -388,6 +423,8 @@ static enum xresult together(struct xctx *x, const struct xinsn *in, uint32_t m,
 	}
 	exec_lane_pcs(x, x->mask & ~m, x->pc + 1);
 	w->parked |= m;
+	if (x->b->checks & VGPU_CHECK_LETTER && sync_passed(x, &stop) == X_FAULT)
+		return X_FAULT;
 	try_unpark(x->b, w);
 	return X_RESCHED;
 }
@@ -439,31 +476,78 @@ enum xresult sync_exited(struct xctx *x)
 	return X_NEXT;
 }
 
-static int runs(char *buf, size_t size, const struct xwarp *w, uint32_t m)
+bool sync_waits(xfn *fn)
 {
-	int n = 0;
-	unsigned int i, j;
-
-	for (i = 0; i < LANES; i = j + 1) {
-		for (j = i; j < LANES && m >> j & 1; j++)
-			;
-		if (j == i)
-			continue;
-		if (n + 24 > (int)size)
-			break;
-		n += snprintf(buf + n, size - (size_t)n, j - i > 1 ? "%s%u-%u" : "%s%u", n ? "," : "", w->id * LANES + i,
-			      w->id * LANES + j - 1);
-	}
-	return n;
+	return fn == x_bar_sync || fn == x_bar_arrive || fn == x_bar_red || fn == x_shfl || fn == x_vote || fn == x_match ||
+		fn == x_redux || fn == x_elect || fn == x_warp_sync;
 }
 
-/* Who waits where: one clause for each group of threads at one instruction */
+/* The place at which lane @i waits, in its own frame (0) or in that of its caller (1), ...; NO_PC there is no such frame */
+static uint32_t place(const struct xwarp *w, unsigned int i, uint32_t level, uint32_t *row)
+{
+	const struct xframe *s;
+
+	*row = w->row[i];
+	if (!level)
+		return w->pc[i];
+	if (level > w->depth[i])
+		return NO_PC;
+	s = &w->stack[i][w->depth[i] - level];
+	*row = s->row;
+	return s->ret_pc - 1;
+}
+
+enum xresult sync_passed(struct xctx *x, uint32_t *stop)
+{
+	struct xwarp *w = x->w;
+	uint32_t held = (w->at_barrier & ~w->arrived) | w->parked, k, n, level, pc, row;
+
+	for (k = held; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		const struct xinsn *in = at(x->b, w, i);
+		uint32_t need = w->parked >> i & 1 ? w->park_mask[i] & w->live : in->flags & F_ALIGNED ? w->live : 0, missed = 0;
+		char here[64], there[64];
+
+		for (level = 0; need && (pc = place(w, i, level, &row)) != NO_PC; level++) {
+			const struct xwait *wait = x->k->code[pc].wait;
+
+			if (!wait)
+				continue;
+			for (n = need; n; n &= n - 1) {
+				unsigned int j = (unsigned int)__builtin_ctz(n);
+
+				missed |= (uint32_t)(w->row[j] == row && wait_past(wait, w->pc[j])) << j;
+			}
+			if (row == x->row && wait->stop > x->pc && wait->stop < *stop)
+				*stop = wait->stop;
+		}
+		if (!missed)
+			continue;
+		for (n = held, need = 0; n; n &= n - 1)
+			need |= (uint32_t)(w->pc[__builtin_ctz(n)] == w->pc[i]) << __builtin_ctz(n);
+		runs(here, sizeof(here), w, need);
+		runs(there, sizeof(there), w, missed);
+		return exec_fault_as(x, in, VGPU_FAULT_SYNC, "threads %s wait for their warp, of which threads %s went past to line %u",
+				     here, there, at(x->b, w, (unsigned int)__builtin_ctz(missed))->line);
+	}
+	return X_NEXT;
+}
+
+/* Barriers that threads wait for, and who waits where: one clause for each group of threads at one instruction */
 void sync_describe(struct vgpu_block *b, char *buf, size_t size)
 {
 	unsigned int k;
 	size_t n = 0;
 
 	buf[0] = 0;
+	for (k = 0; k < BARRIERS; k++) {
+		const struct xbarrier *bar = &b->barriers[k];
+
+		if (bar->active && n + 64 < size)
+			n += (size_t)snprintf(buf + n, size - n, "%sbarrier %u: %u of %u warps arrived", n ? "; " : "", k,
+					      bar->arrived + (bar->expected ? 0 : b->n_warps - b->live_warps),
+					      bar->expected ? bar->expected : b->n_warps);
+	}
 	for (k = 0; k < b->n_warps; k++) {
 		const struct xwarp *w = &b->warps[k];
 		uint32_t left = w->live;

@@ -442,7 +442,7 @@ void twins_init(void)
 {
 	vgpu_globaltimer = simulated_time;
 	vgpu_access_ok = may_access;
-	vgpu_strict = true;
+	vgpu_checks = VGPU_CHECK_ALL;
 }
 
 bool twins_load(struct twins *f, const char *text, size_t size, char *why, size_t why_size)

@@ -178,6 +178,10 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
 	vg.config = vg.device->config;
+	if (!vgpu_checks_parse(getenv("VGPU_CHECK") ?: "none", &vgpu_checks)) {
+		vg_say("VGPU_CHECK=%s: not the names of checks", getenv("VGPU_CHECK"));
+		return vg_leave(CUDA_ERROR_NO_DEVICE);
+	}
 	vgpu_globaltimer = vg_now;
 	vgpu_access_ok = vg_access_ok;
 	if (!registered)

@@ -22,7 +22,7 @@ static const struct {
 	  "$A: add.s32 %r4, %r4, 3;\n$B: xor.b32 %r4, %r4, %r3;") },
 };
 
-int main(void)
+static int measure(const char *what, unsigned int loops)
 {
 	static uint32_t buf[1024];
 	unsigned int i;
@@ -30,7 +30,7 @@ int main(void)
 	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		char err[256];
 		struct vgpu_module *m = vgpu_module_load(kinds[i].ptx, strlen(kinds[i].ptx), err, sizeof(err));
-		struct { uint64_t b; uint32_t n; } params = { (uintptr_t)buf, 20000 };
+		struct { uint64_t b; uint32_t n; } params = { (uintptr_t)buf, loops };
 		struct timespec a, b;
 		struct vgpu_block *blk;
 		struct vgpu_launch l = { .grid = { 1, 1, 1 }, .block = { 256, 1, 1 }, .params = &params, .nsmid = 1 };
@@ -46,9 +46,17 @@ int main(void)
 			return fprintf(stderr, "%s\n", blk ? vgpu_block_error(blk) : "out of memory"), 1;
 		clock_gettime(CLOCK_MONOTONIC, &b);
 		s = (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
-		printf("vgpu: %-28s %7.0f million thread-instructions/s\n", kinds[i].name, (double)done / s / 1e6);
+		printf("vgpu%s: %-28s %7.0f million thread-instructions/s\n", what, kinds[i].name, (double)done / s / 1e6);
 		vgpu_block_free(blk);
 		vgpu_module_free(m);
 	}
 	return 0;
+}
+
+int main(void)
+{
+	if (measure("", 20000))
+		return 1;
+	vgpu_checks = VGPU_CHECK_ALL;
+	return measure(", all checks", 5000);
 }
