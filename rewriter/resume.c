@@ -434,6 +434,11 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		pt->warp = pl->warp_sync;
 		memcpy(live, &pl->live.in[(size_t)loop[i].head * pl->live.words], pl->live.words * sizeof(*live));
 		note_registers(pl, pt, live);
+		/* not around other loops, which have points of their own */
+		for (k = 0; k < n_loops && (k == i || !loop[i].in[loop[k].head]); k++)
+			;
+		pt->head = head->first;
+		pt->insns = k < n_loops ? 0 : gsr_loop_text(cfg, loop[i].in, loop[i].head, &pt->last);
 		r->n_points++;
 	}
 	return r->n_points ? NULL : *note ? *note : "no loops and no barriers";
@@ -469,6 +474,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 		*note = reason;
 		return NULL;
 	}
+	r->in_place = !early && r->n_points == r->n_sites;
 	/* behind where a thread stands and its registers */
 	for (i = 0; i < r->n_local; i++)
 		r->local[i].offset += 1 + most;

@@ -14,6 +14,8 @@ struct gsr_point {
 	const char **regs;		/* that hold a value there */
 	const struct gsr_var **vars;	/* their declarations */
 	unsigned int n_regs, words;	/* 32-bit words of them */
+	struct gsr_stmt *head, *last;	/* a loop that can be written several times over: its label and its branch back */
+	unsigned int insns;		/* in it; 0 not such a loop */
 };
 
 /* A variable whose contents go along: shared (the whole block's) or local (each thread's) */
@@ -33,6 +35,7 @@ struct gsr_resume {
 	unsigned int words;		/* 32-bit words a thread, the first says where it stands */
 	int id;				/* our barrier */
 	bool early, cp_async;
+	bool in_place;			/* barriers are the only points: each is voted at where it stands */
 };
 
 /*
@@ -42,8 +45,13 @@ struct gsr_resume {
 struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c, bool early, int id,
 				   bool *rows, const char **note);
 
+/* unroll.c */
+unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned char *in, unsigned int head, struct gsr_stmt **last);
+unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number);
+
 /* suspend.c: each returns the number of instructions inserted */
-unsigned int gsr_resume_heads(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r);
+/* What loops look at, and what barriers become if they are voted at where they stand */
+unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r);
 unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
 unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
 unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r);

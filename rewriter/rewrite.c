@@ -133,9 +133,9 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		k->resume_points = resume->n_points;
 		k->save_fixed = resume->fixed;
 		k->save_thread = 4 * resume->words;
-		k->inserted += gsr_resume_heads(p, fn->f, resume);
+		k->inserted += gsr_resume_points(p, fn->f, resume);
 	}
-	if (k->early_return || resume)
+	if (k->early_return || (resume && !resume->in_place))
 		k->inserted += gsr_convert_barriers(p, fn->f, &sites, resume);
 	/* functions are shared between kernels: each is changed once */
 	for (i = 0; i < c->n; i++) {

@@ -45,10 +45,36 @@ static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char 
 	return n + gsr_insert(p, f, NULL, flag);
 }
 
-unsigned int gsr_resume_heads(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r)
+/* All threads come to the barrier and to no other place meanwhile: the vote can be the barrier itself */
+static unsigned int sites_in_place(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
 {
 	unsigned int n = 0, i;
 
+	for (i = 0; i < r->n_sites; i++) {
+		n += gsr_insert(p, f, r->points[i].at, gsr_sprintf(p->arena,
+			"$#again_%u:\n"
+			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
+			"setp.eq.u32 %%#q, %%#c, 2;\n"
+			"@%%#q bra $#look_%u;\n"
+			"$#looked_%u:\n"
+			"setp.eq.u32 %%#q, %%#c, 1;\n"
+			"bar.warp.sync -1;\n"
+			"bar.red.or.pred %%#q, %d, %%#q;\n"
+			"@%%#q bra.uni $#save_%u;\n", i, i, i, r->id, i));
+		gsr_remove(f, r->points[i].at);
+		n--;
+	}
+	return n;
+}
+
+unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r)
+{
+	unsigned int n = 0, i;
+
+	if (r->in_place)
+		return sites_in_place(p, f, r);
+	for (i = r->n_sites; i < r->n_points; i++)
+		n += gsr_unroll(p, f, &r->points[i], i);
 	for (i = r->n_sites; i < r->n_points; i++) {
 		const char *text = r->points[i].warp ?
 			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
@@ -370,25 +396,25 @@ static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const 
 	return n;
 }
 
-/* The way out of a loop: thread 0 looks at the window, all save and go to the meeting */
-static unsigned int head_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
+/* The way out of a loop, or of a barrier in its place: thread 0 looks at the window; who leaves saves and meets the others */
+static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
 	unsigned int n;
 
 	n = gsr_insert(p, f, NULL, gsr_sprintf(a, "$#look_%u:\n", i));
-	if (r->points[i].warp) {
+	if (r->points[i].warp || r->in_place) {
 		n += gsr_insert(p, f, NULL, "mov.u32 %#c, 0;\n");
-		n += look(p, f, gsr_sprintf(a, "head_%u", i), gsr_sprintf(a, "looked_%u", i));
+		n += look(p, f, gsr_sprintf(a, "point_%u", i), gsr_sprintf(a, "looked_%u", i));
 		n += gsr_insert(p, f, NULL, gsr_sprintf(a, "mov.u32 %%#c, 1;\nbra $#looked_%u;\n", i));
 	} else {
 		n += gsr_insert(p, f, NULL, gsr_sprintf(a, "setp.eq.u32 %%#p1, %%#c, 1;\n@%%#p1 bra $#save_%u;\n", i));
-		n += look(p, f, gsr_sprintf(a, "head_%u", i), gsr_sprintf(a, "go_%u", i));
+		n += look(p, f, gsr_sprintf(a, "point_%u", i), gsr_sprintf(a, "go_%u", i));
 	}
 	n += save_stub(p, f, r, i);
 	if (r->cp_async)
 		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
-	return n + gsr_insert(p, f, NULL, gsr_sprintf(a, "mov.u32 %%#s, %u;\nbra $#meet;\n", i));
+	return n + gsr_insert(p, f, NULL, gsr_sprintf(a, "mov.u32 %%#s, %u;\nbra $#%s;\n", i, r->in_place ? "suspend" : "meet"));
 }
 
 /* To the label of kind @to of the point that %#s says, among the first @n; they are never none */
@@ -451,11 +477,11 @@ static unsigned int suspend(struct gsr_pass *p, struct gsr_function *f, const st
 	n += insert_locate(p, f, r);
 	n += gsr_insert(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
 	n += copy_memory(p, f, r, true, label);
-	if (r->n_sites) {
+	if (r->n_sites && !r->in_place) {
 		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#saved;\n", r->n_sites));
 		n += dispatch(p, f, "save", r->n_sites);
 	}
-	for (i = 0; i < r->n_sites; i++) {
+	for (i = 0; i < r->n_sites && !r->in_place; i++) {
 		n += save_stub(p, f, r, i);
 		n += gsr_insert(p, f, NULL, "bra $#saved;\n");
 	}
@@ -518,9 +544,10 @@ unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const s
 {
 	unsigned int n, i, label = 0;
 
-	n = meeting(p, f, r);
-	for (i = r->n_sites; i < r->n_points; i++)
-		n += head_stub(p, f, r, i);
+	n = r->in_place ? gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.warp.sync -1;\nbar.sync %d;\nbra.uni $#next;\n", r->id)) :
+	    meeting(p, f, r);
+	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++)
+		n += point_stub(p, f, r, i);
 	n += suspend(p, f, r, &label);
 	return n + restore(p, f, r, &label);
 }
