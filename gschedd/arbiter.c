@@ -392,6 +392,7 @@ int device_add(const struct device_decl *decl)
 	dev->root.core = &dev->core.root;
 	dev->root.dev = dev;
 	dev->root.path = (char *)"";
+	dev->core.seed = opt.seed;
 	gsc_device_set_policy(&dev->core, opt.policy, now_ns());
 	if (opt.mode >= 0)
 		gsc_device_set_mode(&dev->core, opt.mode, now_ns());
@@ -455,6 +456,9 @@ int device_set(struct device *dev, const char *file, const char *value)
 	memcpy(text, value, len);
 	text[len] = '\0';
 	if (!strcmp(file, "policy")) {
+		/* nobody gets chaos who did not start the daemon with it */
+		if (!strcmp(text, "chaos") && strcmp(opt.policy, "chaos"))
+			return -EINVAL;
 		err = gsc_device_set_policy(&dev->core, text, now_ns());
 	} else if (!strcmp(file, "mode")) {
 		if (!strcmp(text, "auto"))

@@ -36,6 +36,7 @@ struct options {
 	uint64_t image_max;		/* largest image the rewrite service takes */
 	const char *driver;
 	const char *policy;
+	uint64_t seed;			/* for policy chaos */
 	int mode;			/* GSCHED_MODE_* or -1 */
 	const char *trace;
 	enum arbiter_kind arbiter;

@@ -25,6 +25,7 @@ struct options opt = {
 	.image_max = IMAGE_MAX,
 	.driver = "libcuda.so.1",
 	.policy = "hpf",
+	.seed = 1,
 	.mode = -1,
 	.log_level = LOG_INFO,
 };
@@ -36,7 +37,7 @@ const char *argp_program_version = "gschedd 0.1";
 
 enum {
 	KEY_CACHE_SIZE = 256, KEY_DRIVER, KEY_EMBEDDED, KEY_MODULE, KEY_AUTO, KEY_POLL, KEY_FOREGROUND, KEY_LOG, KEY_POLICY,
-	KEY_MODE, KEY_TRACE, KEY_WORKER, KEY_IMAGE_MAX,
+	KEY_MODE, KEY_TRACE, KEY_WORKER, KEY_IMAGE_MAX, KEY_SEED,
 };
 
 static const struct argp_option options[] = {
@@ -51,6 +52,7 @@ static const struct argp_option options[] = {
 	{ "module", KEY_MODULE, NULL, 0, "The kernel module arbitrates: tell it the devices, serve rewriting", 2 },
 	{ "auto", KEY_AUTO, NULL, 0, "--module if " GSCHED_DEVICE_NODE " exists, else --embedded (default)", 2 },
 	{ "policy", KEY_POLICY, "NAME", 0, "Policy of the devices (default hpf)", 3 },
+	{ "seed", KEY_SEED, "N", 0, "What policy chaos draws from (default 1)", 3 },
 	{ "mode", KEY_MODE, "MODE", 0, "auto, spatial or temporal (default auto)", 3 },
 	{ "poll-us", KEY_POLL, "N", 0, "Stay awake N us after a message while clients compete (default 50000 on 8 CPUs or "
 	  "more, else 0)", 3 },
@@ -191,6 +193,10 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		if (!gsc_policy_find(arg))
 			argp_error(state, "--policy %s: there is no such policy; hpf is the one there always is", arg);
 		opt.policy = arg;
+		break;
+	case KEY_SEED:
+		if (parse_size(arg, &opt.seed))
+			argp_error(state, "--seed %s: not a number", arg);
 		break;
 	case KEY_MODE:
 		opt.mode = word(arg, modes);
@@ -374,6 +380,10 @@ int main(int argc, char **argv)
 	}
 	if (opt.trace && (err = trace_open(opt.trace))) {
 		say(LOG_ERROR, "--trace %s: %s", opt.trace, strerror(-err));
+		return 1;
+	}
+	if (opt.arbiter == ARBITER_MODULE && !strcmp(opt.policy, "chaos")) {
+		say(LOG_ERROR, "--policy chaos: the module has no such policy; use --embedded");
 		return 1;
 	}
 	if (opt.arbiter == ARBITER_MODULE && access(GSCHED_DEVICE_NODE, R_OK | W_OK)) {

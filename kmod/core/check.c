@@ -13,7 +13,7 @@ static int check_clients(const struct gsc_device *dev)
 {
 	u32 clients = 0, holds = 0, tasks, slot;
 	const struct gsc_client *client;
-	u64 timer = 0;
+	u64 timer = dev->again;
 
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->dev != dev || client->group->dev != dev)
@@ -165,7 +165,7 @@ static int check_waiting(const struct gsc_device *dev)
 	const struct gsc_task *task;
 	u64 out = 0;
 
-	if (dev->mode != GSCHED_MODE_SPATIAL || dev->fractional)
+	if (dev->mode != GSCHED_MODE_SPATIAL || dev->fractional || dev->policy->idles)
 		return 0;
 	list_for_each_entry(client, &dev->clients, node)
 		out += gsc_sms(client->current_units) + gsc_sms(client->hold_got);

@@ -57,9 +57,17 @@ struct gsc_policy {
 	 * A task ended: how long its capacity should stay free for its client's next one (ns, 0 no). Default 0.
 	 */
 	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
+	/*
+	 * Where the window of @client, client->sms SMs, begins: at any SM from @lo to @hi. Default: as near as possible to
+	 * where it was, for a window that moves drives workers out.
+	 */
+	u32 (*place)(struct gsc_device *dev, const struct gsc_client *client, u32 lo, u32 hi);
+	bool idles;		/* may leave capacity unused while tasks wait */
+	bool no_leases;		/* every launch is submitted first */
 };
 
 extern const struct gsc_policy gsc_policy_hpf;
+extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
 struct gsc_stats {
@@ -151,6 +159,7 @@ struct gsc_client {
 	u32 need, use, fixed, fair;
 	u32 alloc;			/* units */
 	u32 sms, base;			/* footprint and place of the window, in SMs */
+	u64 whim;			/* scratch of policy chaos */
 	bool closed;			/* a task that can have nothing came by */
 };
 
@@ -165,6 +174,8 @@ struct gsc_device {
 	u32 n_clients;
 	u64 now;			/* time of the last event: never goes back */
 	u64 timer;
+	u64 again;		/* when the policy wants to decide anew, 0 never; its order() sets it */
+	u64 seed;		/* what policy chaos draws from; the caller may set it before the policy */
 	u32 next_id;
 	u64 decisions;			/* runs of the allocator */
 	struct list_head placed;	/* clients with a window, by base */

@@ -15,6 +15,9 @@ void gsc_client_charge(struct gsc_client *client);
 void gsc_task_end(struct gsc_task *task);
 void gsc_tasks_apply(struct gsc_device *dev);
 
+/* policy.c: dev->tasks by falling rank, first come first among equals */
+void gsc_sort(struct gsc_device *dev);
+
 /* alloc.c: task->want of every task to client->alloc and task->alloc, client->hold_units to client->hold_got */
 void gsc_allocate(struct gsc_device *dev);
 

@@ -112,7 +112,9 @@ static void update_leases(struct gsc_device *dev)
 		priority = client->group->priority;
 		contended = active - (client->n_tasks != 0);
 		lease = GSCHED_LEASE_NONE;
-		if (dev->n_clients > 1 && n_top == 1 && priority == top)
+		if (dev->policy->no_leases)
+			lease = GSCHED_LEASE_NONE;
+		else if (dev->n_clients > 1 && n_top == 1 && priority == top)
 			lease = GSCHED_LEASE_NOTIFY;
 		else if (dev->n_clients == 1 && whole_device(client->group))
 			lease = GSCHED_LEASE_FREE;
@@ -132,7 +134,7 @@ static void update_leases(struct gsc_device *dev)
 static void update_timer(struct gsc_device *dev)
 {
 	const struct gsc_client *client;
-	u64 when = 0;
+	u64 when = dev->again;
 
 	if (dev->n_holds) {
 		list_for_each_entry(client, &dev->clients, node)
@@ -269,6 +271,7 @@ int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now)
 		return -EINVAL;
 	gsc_advance(dev, now);
 	dev->policy = policy;
+	dev->again = 0;
 	gsc_decide(dev);
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Highest priority first (FLEP 5.2.1, figure 6). Everyone more important takes all it can use before anyone less
- * important gets something; equals share. FLEP orders equals by shortest remaining time, T_r: the place is compare().
+ * important gets something; equals share. FLEP orders equals by shortest remaining time, T_r: the place is compare() in
+ * policy.c.
  */
 #include "decide.h"
 
@@ -9,32 +10,15 @@
 #define EVICT_NS	20000ULL	/* from the store of a window until workers act on it, measured */
 #define HOLD_FRACTION	4
 
-static int compare(void *priv, const struct list_head *a, const struct list_head *b)
-{
-	const struct gsc_task *x = list_entry(a, struct gsc_task, node);
-	const struct gsc_task *y = list_entry(b, struct gsc_task, node);
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? 1 : -1;
-	/* among equals by arrival; the number wraps around */
-	return (s32)(x->id - y->id) > 0 ? 1 : -1;
-}
-
 static void order(struct gsc_device *dev, u64 now)
 {
-	const struct gsc_task *last = NULL;
 	struct gsc_task *task;
-	bool sorted = true;
 
 	list_for_each_entry(task, &dev->tasks, node) {
 		task->rank = task->client->group->priority;
 		task->want = task->demand;
-		if (last && compare(NULL, &last->node, &task->node) > 0)
-			sorted = false;
-		last = task;
 	}
-	if (!sorted)
-		list_sort(NULL, &dev->tasks, compare);
+	gsc_sort(dev);
 }
 
 /*
@@ -66,14 +50,3 @@ const struct gsc_policy gsc_policy_hpf = {
 	.order = order,
 	.hold = hold,
 };
-
-const struct gsc_policy *gsc_policy_find(const char *name)
-{
-	static const struct gsc_policy *const known[] = { &gsc_policy_hpf, NULL };
-	const struct gsc_policy *const *policy;
-
-	for (policy = known; *policy; policy++)
-		if (!strcmp((*policy)->name, name))
-			break;
-	return *policy;
-}

@@ -21,6 +21,8 @@
 
 #else /* !__KERNEL__ */
 
+#define GSC_CHAOS	1	/* policy chaos is there */
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -79,6 +79,20 @@ static bool has_window(const struct gsc_client *client)
 	return false;
 }
 
+/* The policy's own idea of where, in the same order */
+static void choose(struct gsc_device *dev)
+{
+	struct gsc_client *client, *next;
+	u32 lo = 0, hi;
+
+	list_for_each_entry(client, &dev->placed, place) {
+		next = list_next_entry(client, place);
+		hi = list_entry_is_head(next, &dev->placed, place) ? dev->sms : next->base;
+		client->base = dev->policy->place(dev, client, lo, hi - client->sms);
+		lo = client->base + client->sms;
+	}
+}
+
 void gsc_place(struct gsc_device *dev)
 {
 	struct gsc_client *client;
@@ -96,4 +110,6 @@ void gsc_place(struct gsc_device *dev)
 	list_for_each_entry(task, &dev->tasks, node)
 		if (task->client->sms && list_empty(&task->client->place))
 			insert(dev, task->client);
+	if (dev->policy->place)
+		choose(dev);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Random events from a seed. After each one every invariant must hold, and what the actions told must be what the core
- * believes. At the end all is given back. `core-property SEED STEPS` replays one run.
+ * believes. At the end all is given back. `core-property SEED STEPS [POLICY]` replays one run.
  */
 #include "world.h"
 
@@ -410,7 +410,7 @@ static void give_back(void)
 }
 
 /* Returns the hash of all actions */
-static u64 run(u64 seed, u64 steps)
+static u64 run(u64 seed, u64 steps, const char *policy)
 {
 	static const u32 sizes[] = { 132, 8, 1, 3, 16, 1024 };
 
@@ -430,6 +430,9 @@ static u64 run(u64 seed, u64 steps)
 	n_grant = n_evict = n_grow = n_done = n_hold = n_wait = 0;
 	failure = NULL;
 	gsc_device_init(dev, &ops, sizes[seed % 6]);
+	dev->seed = seed;
+	if (gsc_device_set_policy(dev, policy, clock_ns))
+		fail("no such policy");
 	for (steps_done = 0; steps_done < steps && !failure; steps_done++) {
 		step(seed % 4 != 3);
 		after();
@@ -437,50 +440,61 @@ static u64 run(u64 seed, u64 steps)
 	if (!failure)
 		give_back();
 	if (failure)
-		printf("# %s at step %llu; again: core-property %llu %llu\n", failure, steps_done, seed, steps);
+		printf("# %s at step %llu; again: core-property %llu %llu %s\n", failure, steps_done, seed, steps, policy);
 	return trace;
+}
+
+/* Many seeds under one policy */
+static void test_policy(const char *policy, u64 seeds, u64 steps)
+{
+	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed, hash, last = 0;
+	bool fine = true, same = true, differ = true;
+	char name[128];
+
+	for (seed = 1; seed <= seeds; seed++) {
+		hash = run(seed, steps, policy);
+		fine &= !failure;
+		grants += n_grant;
+		evicts += n_evict;
+		grows += n_grow;
+		holds += n_hold;
+		waits += n_wait;
+		shared += n_shared;
+		if (seed <= 6)
+			same &= hash == run(seed, steps, policy);
+		differ &= hash != last;
+		last = hash;
+	}
+	printf("# %s: %llu grants, %llu evictions, %llu growths, %llu holds, %llu windows shared\n", policy, grants, evicts, grows, holds,
+	       shared);
+	snprintf(name, sizeof(name), "%s: every invariant after every event, all given back at the end", policy);
+	tap(fine, name);
+	snprintf(name, sizeof(name), "%s: same seed, same actions", policy);
+	tap(same, name);
+	snprintf(name, sizeof(name), "%s: other seed, other actions", policy);
+	tap(differ, name);
+	snprintf(name, sizeof(name), "%s: the events reach grants, evictions, growths, holds, waiting and shared windows", policy);
+	tap(grants && evicts && grows && holds && waits && shared, name);
 }
 
 int main(int argc, char **argv)
 {
-	const u64 seeds = 48, steps = 4000;
-	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed, hash;
-	bool fine = true, same = true, differ = true;
-	u64 last = 0;
+	u64 seed, hash;
 
 	dev = calloc(1, sizeof(*dev));
 	group = calloc(GROUPS, sizeof(*group));
 	client = calloc(CLIENTS, sizeof(*client));
 	if (!dev || !group || !client)
 		return 1;
-	if (argc == 3) {
+	if (argc >= 3) {
 		seed = strtoull(argv[1], NULL, 0);
-		hash = run(seed, strtoull(argv[2], NULL, 0));
+		hash = run(seed, strtoull(argv[2], NULL, 0), argc > 3 ? argv[3] : "hpf");
 		printf("# seed %llu: hash %016llx, %u grants, %u evictions, %u growths, %u holds\n", seed, hash,
 		       n_grant, n_evict, n_grow, n_hold);
 		tap(!failure, "replay");
 	} else {
-		for (seed = 1; seed <= seeds; seed++) {
-			hash = run(seed, steps);
-			fine &= !failure;
-			grants += n_grant;
-			evicts += n_evict;
-			grows += n_grow;
-			holds += n_hold;
-			waits += n_wait;
-			shared += n_shared;
-			if (seed <= 6)
-				same &= hash == run(seed, steps);
-			differ &= hash != last;
-			last = hash;
-		}
-		printf("# %llu grants, %llu evictions, %llu growths, %llu holds, %llu windows shared\n", grants, evicts,
-		       grows, holds, shared);
-		tap(fine, "every invariant after every event, all given back at the end");
-		tap(same, "same seed, same actions");
-		tap(differ, "other seed, other actions");
-		tap(grants && evicts && grows && holds && waits && shared,
-		    "the events reach grants, evictions, growths, holds, waiting and shared windows");
+		test_policy("hpf", 48, 4000);
+		test_policy("chaos", 24, 4000);
 	}
 	free(dev);
 	free(group);

@@ -45,7 +45,7 @@ static void bad_options(void)
 		{ "--device", "gpu0" }, { "--device", "gpu0:00:16" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0f" },
 		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f:0" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0f:1025" },
 		{ "--device", ":000102030405060708090a0b0c0d0e0f:16" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0g:16" },
-		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f10:16" }, { "--mode", "x" }, { "--policy", "x" },
+		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f10:16" }, { "--mode", "x" }, { "--policy", "x" }, { "--seed", "x" },
 		{ "--cache-size", "x" }, { "--cache-size", "1T" }, { "--cache-size", "99999999999G" }, { "--image-max", "0" },
 		{ "--poll-us", "-1" }, { "--log-level", "loud" }, { "--colour", NULL }, { "file", NULL },
 	};
@@ -56,6 +56,7 @@ static void bad_options(void)
 	   "a device name with capitals: status 1");
 	is(daemon_spawn("--device", DEVICE, "--device", DEVICE, "--log-level", "error", NULL), 1, "a device twice: status 1");
 	is(daemon_spawn("--trace", "/nowhere/at/all", "--log-level", "error", NULL), 1, "a trace that cannot be written: status 1");
+	is(daemon_spawn("--module", "--policy", "chaos", "--log-level", "error", NULL), 1, "--policy chaos with the module: status 1");
 	if (access("/dev/gsched", F_OK))
 		is(daemon_spawn("--module", "--log-level", "error", NULL), 1, "--module without the module: status 1");
 }

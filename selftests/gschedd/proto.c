@@ -235,6 +235,8 @@ static void administration(void)
 	strcpy(group.file, "policy");
 	strcpy(group.value, "chance");
 	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET: unknown policy: EINVAL");
+	strcpy(group.value, "chaos");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET: policy chaos is only for a daemon started with it: EINVAL");
 	strcpy(group.value, "hpf");
 	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "DEVICE_SET policy");
 	strcpy(group.file, "colour");

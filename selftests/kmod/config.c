@@ -467,6 +467,7 @@ TEST_F(config, sysfs_device)
 	EXPECT_NE(NULL, strstr(self->text, "[hpf]"));
 	EXPECT_EQ(0, put("hpf\n", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("none", SYSFS "/" DEV_NAME "/policy"));
+	EXPECT_EQ(-EINVAL, put("chaos", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("a-name-much-longer-than-any-policy-has", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(0, stat_of(self->text, "clients"));
