@@ -11,6 +11,11 @@ $(PROGRAMS_DRV): $(P)/%-drv: $(call objs,selftests/programs/%.c selftests/progra
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
 
+PROGS += $(P)/launches-drv
+$(P)/launches-drv: $(call objs,selftests/programs/launches.c selftests/vgpu/test-rewrite-launch.c) $(B)/vgpu/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
+
 $(P)/kernels.ptx: selftests/programs/kernels.ptx
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@

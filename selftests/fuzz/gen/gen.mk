@@ -17,3 +17,10 @@ $(B)/test/fuzz-twins-share: $(B)/test/fuzz-twins
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 1000001 --count 4000\n' $< >$@
 	@chmod +x $@
+
+# Whole programs under gschedd --policy chaos
+TESTS += $(B)/test/chaos
+$(B)/test/chaos: selftests/fuzz/gen/chaos $(B)/bench/gsr-gen $(B)/programs/launches-drv
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s "$$@"\n' $(B) $< >$@
+	@chmod +x $@
