@@ -58,9 +58,9 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;	/* the first object is this program */
 }
 
-void cache_key(const void *image, size_t size, uint32_t arch, uint8_t key[CACHE_KEY])
+void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags, uint8_t key[CACHE_KEY])
 {
-	uint64_t words[3] = { GSR_ABI_VERSION, arch, size };
+	uint64_t words[4] = { GSR_ABI_VERSION, arch, flags, size };
 	SHA2_CTX ctx;
 
 	SHA256Init(&ctx);

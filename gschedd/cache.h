@@ -23,7 +23,7 @@ bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e);	/* caller f
 void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e);
 void cache_close(void);
 
-/* Of an image for an architecture, by this build of the rewriter. */
-void cache_key(const void *image, size_t size, uint32_t arch, uint8_t key[CACHE_KEY]);
+/* Of an image for an architecture with options (GSP_REWRITE_*), by this build of the rewriter. */
+void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags, uint8_t key[CACHE_KEY]);
 
 #endif /* GSCHEDD_CACHE_H */

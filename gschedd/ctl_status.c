@@ -87,14 +87,14 @@ static void print_clients(const cJSON *clients)
 		puts("  no clients");
 		return;
 	}
-	printf("  %7s %-16s %-24s %-6s %8s %8s %8s %9s %6s  %s\n", "PID", "COMMAND", "GROUP", "LEASE", "BLOCK", "SLICE", "LAUNCH",
-	       "UNMANAGED", "WINGS", "WHY");
+	printf("  %7s %-16s %-24s %-6s %8s %9s %8s %8s %9s %6s  %s\n", "PID", "COMMAND", "GROUP", "LEASE", "BLOCK", "RESUMABLE",
+	       "SLICE", "LAUNCH", "UNMANAGED", "WINGS", "WHY");
 	cJSON_ArrayForEach(c, clients) {
 		const cJSON *m = cJSON_GetObjectItemCaseSensitive(c, "managed");
 
-		printf("  %7s %-16s %-24s %-6s %8s %8s %8s %9s %6s  %s\n", text(c, "pid"), text(c, "comm"),
-		       group_name(text(c, "group")), text(c, "lease"), text(m, "block"), text(m, "slice"), text(m, "launch"),
-		       text(c, "unmanaged"), text(c, "wings"), text(c, "why"));
+		printf("  %7s %-16s %-24s %-6s %8s %9s %8s %8s %9s %6s  %s\n", text(c, "pid"), text(c, "comm"),
+		       group_name(text(c, "group")), text(c, "lease"), text(m, "block"), text(c, "resumable"), text(m, "slice"),
+		       text(m, "launch"), text(c, "unmanaged"), text(c, "wings"), text(c, "why"));
 		print_slots(c);
 	}
 }
@@ -120,6 +120,12 @@ static void print_status(const cJSON *root, const char *only)
 	       text(rewrites, "failed"));
 	cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(rewrites, "refused"))
 		printf("  not preemptible: %s: %s\n", text(r, "kernel"), text(r, "reason"));
+	cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(rewrites, "resumable")) {
+		const char *reason = text(r, "reason");
+
+		printf("  %s: %s: %s points%s%s\n", number(r, "points") ? "resumable" : "not resumable", text(r, "kernel"),
+		       text(r, "points"), strcmp(reason, "-") ? ", " : "", strcmp(reason, "-") ? reason : "");
+	}
 }
 
 /* The arbiter's JSON, parsed; NULL after saying why not. */

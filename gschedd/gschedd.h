@@ -224,15 +224,18 @@ int driver_enumerate(const char *path, struct device_decl *out, unsigned int max
 int module_add(const struct device_decl *decl);						/* -errno */
 
 /* ---- rewrite.c: the service's side in the daemon ---- */
-#define REFUSALS_MAX	64
-struct refusal {
+#define NOTES_MAX	64
+enum note_kind { NOTE_REFUSED, NOTE_RESUMABLE, NOTE_KINDS };
+struct note {
+	uint32_t kind;			/* enum note_kind */
+	uint32_t points;		/* RESUMABLE: places where a block-task can be left; 0: none, reason says why */
 	char kernel[128];
 	char reason[120];
 };
 struct rewrite_stats {
 	uint64_t served, hits, failed;
-	struct refusal refused[REFUSALS_MAX];	/* a ring */
-	uint64_t n_refused;
+	struct note note[NOTE_KINDS][NOTES_MAX];	/* rings, a kernel once */
+	uint64_t n_notes[NOTE_KINDS];
 };
 extern struct rewrite_stats rewrite_stats;
 
@@ -243,16 +246,16 @@ void rewrite_conn_gone(struct conn *conn);
 void rewrite_exit(void);
 
 /* ---- worker.c: the process that rewrites ---- */
-#define WORKER_REFUSALS	16
+#define WORKER_NOTES	16
 struct worker_request {
 	uint64_t id, size;
-	uint32_t arch, pid;
+	uint32_t arch, flags;		/* flags: GSP_REWRITE_* */
 };
 struct worker_reply {
 	uint64_t id;
 	uint32_t err, hit;		/* err: positive errno, 0 or ENOEXEC with both descriptors */
-	uint32_t n_refused, pad;
-	struct refusal refused[WORKER_REFUSALS];
+	uint32_t n_notes, pad;
+	struct note note[WORKER_NOTES];
 };
 int worker_main(int fd);		/* exit status */
 

@@ -103,6 +103,22 @@ static void deadline_ready(struct source *src, uint32_t events)
 	worker_lost();
 }
 
+/* A program that starts again says nothing new. */
+static void keep_note(const struct note *note)
+{
+	struct note *ring;
+	uint64_t *n;
+
+	if (note->kind >= NOTE_KINDS)
+		return;
+	ring = rewrite_stats.note[note->kind];
+	n = &rewrite_stats.n_notes[note->kind];
+	for (uint64_t i = 0; i < *n && i < NOTES_MAX; i++)
+		if (!memcmp(&ring[i], note, sizeof(*note)))
+			return;
+	ring[(*n)++ % NOTES_MAX] = *note;
+}
+
 static void worker_ready(struct source *src, uint32_t events)
 {
 	union {
@@ -125,7 +141,7 @@ static void worker_ready(struct source *src, uint32_t events)
 		n_fds = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(fds, CMSG_DATA(cm), n_fds * sizeof(int));
 	}
-	if (n != sizeof(reply) || !busy || reply.id != first_job()->id || reply.n_refused > WORKER_REFUSALS ||
+	if (n != sizeof(reply) || !busy || reply.id != first_job()->id || reply.n_notes > WORKER_NOTES ||
 	    n_fds != (!reply.err ? 2 : reply.err == ENOEXEC ? 1 : 0)) {
 		close_all(fds, n_fds);
 		worker_lost();
@@ -138,8 +154,8 @@ static void worker_ready(struct source *src, uint32_t events)
 	else
 		rewrite_stats.served++;
 	rewrite_stats.hits += reply.hit;
-	for (unsigned int i = 0; i < reply.n_refused; i++)
-		rewrite_stats.refused[rewrite_stats.n_refused++ % REFUSALS_MAX] = reply.refused[i];
+	for (unsigned int i = 0; i < reply.n_notes; i++)
+		keep_note(&reply.note[i]);
 	job_end(first_job(), reply.err, fds, n_fds);
 	start_next();
 }
@@ -207,7 +223,8 @@ static int hand_over(struct job *job)
 		struct cmsghdr align;
 		char buf[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
-	struct worker_request req = { .id = job->id, .size = job->req.image_size, .arch = job->req.arch };
+	struct worker_request req = { .id = job->id, .size = job->req.image_size, .arch = job->req.arch,
+				      .flags = job->req.flags };
 	struct iovec iov = { .iov_base = &req, .iov_len = sizeof(req) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
 			      .msg_controllen = sizeof(control.buf) };

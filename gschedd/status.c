@@ -134,6 +134,7 @@ static void add_client(cJSON *list, const struct client *c)
 	for (int i = 0; i < 3; i++)
 		cJSON_AddNumberToObject(managed, tier[i], load(&h->managed[i]));
 	cJSON_AddNumberToObject(o, "unmanaged", load(&h->unmanaged));
+	cJSON_AddNumberToObject(o, "resumable", load(&h->resumable));
 	cJSON_AddNumberToObject(o, "wings", load(&h->wings));
 	add_foreign(o, "why", h->why, sizeof(h->why));
 	slots = cJSON_AddArrayToObject(o, "slots");
@@ -169,11 +170,27 @@ static void add_device(cJSON *list, struct device *dev)
 		add_client(clients, container_of(core, struct client, core));
 }
 
+/* What the rewriter said of kernels, oldest first. */
+static void add_notes(cJSON *list, enum note_kind kind)
+{
+	uint64_t n = rewrite_stats.n_notes[kind];
+
+	for (uint64_t i = n > NOTES_MAX ? n - NOTES_MAX : 0; i < n; i++) {
+		const struct note *note = &rewrite_stats.note[kind][i % NOTES_MAX];
+		cJSON *o = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, o);
+		add_foreign(o, "kernel", note->kernel, sizeof(note->kernel));
+		if (kind == NOTE_RESUMABLE)
+			cJSON_AddNumberToObject(o, "points", note->points);
+		add_foreign(o, "reason", note->reason, sizeof(note->reason));
+	}
+}
+
 char *status_json(void)
 {
 	cJSON *root = cJSON_CreateObject(), *list;
 	struct device *dev;
-	uint64_t n;
 	char *text;
 
 	cJSON_AddStringToObject(root, "backend", opt.arbiter == ARBITER_MODULE ? "module" : "daemon");
@@ -184,16 +201,8 @@ char *status_json(void)
 	cJSON_AddNumberToObject(list, "served", rewrite_stats.served);
 	cJSON_AddNumberToObject(list, "hits", rewrite_stats.hits);
 	cJSON_AddNumberToObject(list, "failed", rewrite_stats.failed);
-	list = cJSON_AddArrayToObject(list, "refused");
-	n = rewrite_stats.n_refused;
-	for (uint64_t i = n > REFUSALS_MAX ? n - REFUSALS_MAX : 0; i < n; i++) {
-		const struct refusal *r = &rewrite_stats.refused[i % REFUSALS_MAX];
-		cJSON *o = cJSON_CreateObject();
-
-		cJSON_AddItemToArray(list, o);
-		add_foreign(o, "kernel", r->kernel, sizeof(r->kernel));
-		add_foreign(o, "reason", r->reason, sizeof(r->reason));
-	}
+	add_notes(cJSON_AddArrayToObject(list, "refused"), NOTE_REFUSED);
+	add_notes(cJSON_AddArrayToObject(list, "resumable"), NOTE_RESUMABLE);
 	/* cJSON takes NULL for any object, so memory that ran out shows here */
 	text = root ? cJSON_PrintUnformatted(root) : NULL;
 	cJSON_Delete(root);

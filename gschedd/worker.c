@@ -91,15 +91,43 @@ static void copy_text(char *to, size_t size, const char *from)
 	to[len] = '\0';
 }
 
-static void refuse(struct worker_reply *reply, const char *kernel, const char *reason)
+static void add_note(struct worker_reply *reply, enum note_kind kind, const char *kernel, unsigned int points,
+		     const char *reason)
 {
-	struct refusal *r;
+	struct note *n;
 
-	if (reply->n_refused >= WORKER_REFUSALS)
+	if (reply->n_notes >= WORKER_NOTES)
 		return;
-	r = &reply->refused[reply->n_refused++];
-	copy_text(r->kernel, sizeof(r->kernel), kernel);
-	copy_text(r->reason, sizeof(r->reason), reason);
+	n = &reply->note[reply->n_notes++];
+	n->kind = kind;
+	n->points = points;
+	copy_text(n->kernel, sizeof(n->kernel), kernel);
+	copy_text(n->reason, sizeof(n->reason), reason ? reason : "");
+}
+
+/* For gschedctl status: what is not preemptible and why; of resumable twins, how often. */
+static void add_notes(struct worker_reply *reply, const struct gsr_rewrite *rw, bool resumable)
+{
+	for (unsigned int i = 0; i < rw->n_kernels; i++) {
+		const struct gsr_kernel *k = &rw->kernels[i];
+
+		if (k->tier != GSR_TIER_BLOCK)
+			add_note(reply, NOTE_REFUSED, k->name, 0, k->reason);
+		else if (resumable)
+			add_note(reply, NOTE_RESUMABLE, k->name, k->resume_points, k->resume_reason);
+	}
+}
+
+/* The same of what came from the cache. */
+static void add_cached_notes(struct worker_reply *reply, const struct cache_entry *e, bool resumable)
+{
+	struct gsr_rewrite rw;
+	struct gsr_error err;
+
+	if (gsr_rewrite_from_json(e->json, e->json_size, &rw, &err))
+		return;
+	add_notes(reply, &rw, resumable);
+	gsr_rewrite_free(&rw);
 }
 
 /* The description of an image of which nothing could be rewritten. */
@@ -117,17 +145,19 @@ static char *refusal_json(const struct gsr_error *err)
 }
 
 /* 0, ENOEXEC with @json filled, or another errno; @lasting: the same image will always give the same. */
-static int rewrite(const char *image, size_t size, unsigned int arch, struct worker_reply *reply, char **ptx,
+static int rewrite(const char *image, const struct worker_request *req, struct worker_reply *reply, char **ptx,
 		   size_t *ptx_size, char **json, bool *lasting)
 {
-	struct gsr_options opts = { .size = sizeof(opts), .max_input = PTX_MAX };
+	struct gsr_options opts = {
+		.size = sizeof(opts), .max_input = PTX_MAX, .resumable = req->flags & GSP_REWRITE_RESUMABLE,
+	};
 	struct gsr_error err = { 0 };
 	struct gsr_rewrite rw = { 0 };
 	char *source = NULL;
 	size_t source_size;
 	enum gsr_status st;
 
-	st = gsr_image_ptx(image, size, arch, &source, &source_size, &err);
+	st = gsr_image_ptx(image, req->size, req->arch, &source, &source_size, &err);
 	if (st == GSR_OK)
 		st = gsr_rewrite_ptx(source, source_size, &opts, &rw, &err);
 	free(source);
@@ -136,13 +166,11 @@ static int rewrite(const char *image, size_t size, unsigned int arch, struct wor
 		if (st == GSR_ERR_NOMEM)
 			return ENOMEM;
 		err.status = st;
-		refuse(reply, "*", err.message);
+		add_note(reply, NOTE_REFUSED, "*", 0, err.message);
 		*json = refusal_json(&err);
 		return *json ? ENOEXEC : ENOMEM;
 	}
-	for (unsigned int i = 0; i < rw.n_kernels; i++)
-		if (rw.kernels[i].tier != GSR_TIER_BLOCK)
-			refuse(reply, rw.kernels[i].name, rw.kernels[i].reason);
+	add_notes(reply, &rw, opts.resumable);
 	*json = gsr_rewrite_to_json(&rw);
 	if (*json && rw.ptx) {
 		*ptx = malloc(rw.ptx_size + 1);
@@ -173,12 +201,13 @@ static void serve(int sock, const struct worker_request *req, int image_fd)
 		send_fds(sock, &reply, sizeof(reply), NULL, 0, 0);
 		return;
 	}
-	cache_key(image, req->size, req->arch, key);
+	cache_key(image, req->size, req->arch, req->flags, key);
 	if (cache_get(key, &e)) {
 		reply.hit = 1;
 		reply.err = e.err;
+		add_cached_notes(&reply, &e, req->flags & GSP_REWRITE_RESUMABLE);
 	} else {
-		reply.err = rewrite(image, req->size, req->arch, &reply, &ptx, &e.ptx_size, &json, &lasting);
+		reply.err = rewrite(image, req, &reply, &ptx, &e.ptx_size, &json, &lasting);
 		e.err = reply.err;
 		e.ptx = ptx;
 		e.json = json;

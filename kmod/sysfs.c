@@ -264,6 +264,11 @@ static ssize_t unmanaged_show(struct gsched_client *client, char *page)
 	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.unmanaged));
 }
 
+static ssize_t resumable_show(struct gsched_client *client, char *page)
+{
+	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.resumable));
+}
+
 static ssize_t wings_show(struct gsched_client *client, char *page)
 {
 	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.wings));
@@ -299,6 +304,7 @@ CLIENT_ATTR(usage);
 CLIENT_ATTR(slots);
 CLIENT_ATTR(managed);
 CLIENT_ATTR(unmanaged);
+CLIENT_ATTR(resumable);
 CLIENT_ATTR(wings);
 CLIENT_ATTR(why);
 
@@ -310,6 +316,7 @@ static struct attribute *client_attrs[] = {
 	&client_slots.attr,
 	&client_managed.attr,
 	&client_unmanaged.attr,
+	&client_resumable.attr,
 	&client_wings.attr,
 	&client_why.attr,
 	NULL

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The client library: libgsched.so.0, and its objects for the interposer, which takes them in whole.
-LIBGSCHED_VERSION := 0.1
+LIBGSCHED_VERSION := 0.2
 LIBGSCHED_SRCS := $(addprefix libgsched/,gsched.c module.c socket.c packet.c rewrite.c admin.c status.c)
 LIBGSCHED_OBJS := $(call objs,$(LIBGSCHED_SRCS))
 $(LIBGSCHED_OBJS): CPPFLAGS += -Ilibgsched
@@ -21,6 +21,7 @@ $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$
 
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
 CUDA_SRCS := $(addprefix libgsched/cuda/,driver.c trampoline.S procaddr.c client.c context.c image.c func.c twin.c \
+	save.c \
 	launch.c calls.c agent.c)
 CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/cuda/noadmin.o
 $(CUDA_OBJS): CPPFLAGS += -Ilibgsched/cuda

@@ -42,9 +42,12 @@ struct gsp_header {
 	uint32_t flags;		/* GSP_FLAG_*; unknown: EOPNOTSUPP */
 };
 
+#define GSP_REWRITE_RESUMABLE	1u	/* twins that can leave a block-task in its middle */
+#define GSP_REWRITE__ALL	GSP_REWRITE_RESUMABLE
+
 struct gsp_rewrite {
 	uint32_t size;
-	uint32_t flags;		/* must be 0 */
+	uint32_t flags;		/* GSP_REWRITE_*; unknown: EOPNOTSUPP */
 	uint32_t arch;		/* 90 for sm_90 */
 	uint32_t __reserved;
 	uint64_t image_size;

@@ -36,13 +36,21 @@ static int image_fd(const void *image, size_t size)
 
 int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size, char **json)
 {
+	struct gsched_rewrite_opts opts = { .size = sizeof(opts), .arch = arch };
+
+	return gsched_rewrite_with(image, size, &opts, ptx, ptx_size, json);
+}
+
+int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts, char **ptx,
+			size_t *ptx_size, char **json)
+{
 	const char *path = secure_getenv("GSCHED_SOCKET");
 	struct {
 		struct gsp_header head;
 		struct gsp_rewrite body;
 	} req = {
 		.head = { .type = GSP_REWRITE, .cookie = 1 },
-		.body = { .size = sizeof(req.body), .arch = arch, .image_size = size },
+		.body = { .size = sizeof(req.body), .image_size = size },
 	}, reply;
 	_Alignas(8) char buf[sizeof(struct gsp_header) + GSP_BODY_MAX];
 	unsigned int n_fds = GSP_MAX_FDS;
@@ -50,6 +58,12 @@ int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx
 	long n;
 
 	*ptx = *json = NULL;
+	if (opts->size < sizeof(*opts)) {
+		errno = EINVAL;
+		return -1;
+	}
+	req.body.arch = opts->arch;
+	req.body.flags = opts->resumable ? GSP_REWRITE_RESUMABLE : 0;
 	fd = gsched_socket_connect(path && *path ? path : GSP_SOCKET_DEFAULT);
 	if (fd < 0) {
 		errno = ENOTCONN;

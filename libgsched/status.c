@@ -3,7 +3,7 @@
  * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
  * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy",
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}}],
- *   "clients": [{"pid", "comm", "group", "lease", "managed": {"block", "slice", "launch"}, "unmanaged", "wings", "why",
+ *   "clients": [{"pid", "comm", "group", "lease", "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns"}]}]}]}
  * A file that is not there leaves its key out: older modules have fewer.
  */
@@ -248,6 +248,7 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 	if (managed && read_text(dir, "managed", buf, sizeof(buf)))
 		add_flat(managed, buf);
 	add_number(client, "unmanaged", dir, "unmanaged");
+	add_number(client, "resumable", dir, "resumable");
 	add_number(client, "wings", dir, "wings");
 	add_text(client, "why", dir, "why");
 	add_slots(client, dir);

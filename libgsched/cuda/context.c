@@ -65,6 +65,7 @@ static void release(struct gi_ctx *cx)
 		gi_real.cuStreamDestroy_v2(cx->clean_stream);
 	if (cx->control)
 		gi_real.cuMemFree_v2(cx->control);
+	gi_save_release(cx);
 	if (cx->blank)
 		gi_real.cuMemFreeHost(cx->blank);
 	if (cx->words)
@@ -87,11 +88,11 @@ static bool set_up(struct gi_ctx *cx, struct gi_client *c)
 	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->arb, (void *)c->arb, 0);
 	rc = rc ? rc : gi_real.cuMemHostGetDevicePointer_v2(&cx->cl, c->cl, 0);
 	rc = rc ? rc : gi_real.cuMemAlloc_v2(&cx->control, bytes);
-	rc = rc ? rc : gi_real.cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_PORTABLE);
+	rc = rc ? rc : gi_real.cuMemHostAlloc(&host, bytes + sizeof(struct gsr_save), CU_MEMHOSTALLOC_PORTABLE);
 	if (rc)
 		goto fail;
 	cx->blank = host;
-	memset(cx->blank, 0, bytes);
+	memset(cx->blank, 0, bytes + sizeof(struct gsr_save));
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		cx->blank[i].relay = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
 	rc = gi_real.cuMemHostAlloc(&host, sizeof(*cx->words), CU_MEMHOSTALLOC_DEVICEMAP);
@@ -154,6 +155,7 @@ static struct gi_ctx *add(CUcontext handle)
 		return NULL;
 	cx->handle = handle;
 	cx->dev = dev;
+	pthread_mutex_init(&cx->save_lock, NULL);
 	/* a capture may be going on: allocations of ours have no part in it */
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	c = gi_client_get(dev);

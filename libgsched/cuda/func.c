@@ -102,6 +102,7 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx)
 {
 	struct gi_func *fn = calloc(1, sizeof(*fn));
 	struct gi_name *named = gi_name_find(handle);
+	unsigned int i;
 
 	if (!fn)
 		return NULL;
@@ -114,8 +115,8 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx)
 		fn->original = handle;
 	fn->opaque = named && named->opaque;
 	/* loading a twin compiles it, and launches wait for that: only for kernels that want one */
-	if (named && !fn->opaque)
-		atomic_store(&fn->twin_state, GI_TWIN_UNASKED);
+	for (i = 0; i < GI_FORMS; i++)
+		atomic_store(&fn->form[i].state, named && !fn->opaque ? GI_TWIN_UNASKED : GI_TWIN_NONE);
 	fn->next = funcs[hash(handle) % BUCKETS];
 	funcs[hash(handle) % BUCKETS] = fn;
 	return fn;
@@ -182,19 +183,20 @@ struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t thre
 	return shape;
 }
 
-/* 0: the twin cannot be launched with this shape. */
-unsigned int gi_twin_m(struct gi_func *fn, struct gi_shape *shape)
+/* 0: the form cannot be launched with this shape. */
+unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id)
 {
-	unsigned int m = atomic_load_explicit(&shape->twin_m, memory_order_relaxed);
+	unsigned int m = atomic_load_explicit(&shape->m[id], memory_order_relaxed);
 	int got = 0;
 
 	if (m)
 		return m - 1;
-	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&got, fn->twin, shape->threads, shape->shared) || got < 0)
+	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&got, fn->form[id].function, shape->threads,
+								shape->shared) || got < 0)
 		got = 0;
 	if (got > 32)
 		got = 32;
-	atomic_store_explicit(&shape->twin_m, got + 1, memory_order_relaxed);
+	atomic_store_explicit(&shape->m[id], got + 1, memory_order_relaxed);
 	return got;
 }
 

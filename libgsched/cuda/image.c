@@ -33,6 +33,17 @@ struct gi_image *gi_image_next(struct gi_image *image)
 	return image ? image->next : images;
 }
 
+/* There is nothing to rewrite. */
+static void give_up(struct gi_image *image, const char *why)
+{
+	unsigned int i;
+
+	for (i = 0; i < GI_FORMS; i++) {
+		image->form[i].state = GI_IMAGE_NONE;
+		snprintf(image->form[i].why, sizeof(image->form[i].why), "%s", why);
+	}
+}
+
 /* @max: bytes at @data, SIZE_MAX if only the image itself says. */
 static void track(void *handle, bool library, const void *data, size_t max, bool preserved)
 {
@@ -53,9 +64,8 @@ static void track(void *handle, bool library, const void *data, size_t max, bool
 	err.message[0] = 0;
 	if (cx) {
 		if (gsr_image_ptx(data, max, cx->client->arch, &image->ptx, &image->ptx_size, &err)) {
-			image->state = GI_IMAGE_NONE;
-			snprintf(image->why, sizeof(image->why), "%s", err.message[0] ? err.message : "no PTX in the image");
-			gi_debug("image: %s", image->why);
+			give_up(image, err.message[0] ? err.message : "no PTX in the image");
+			gi_debug("image: %s", image->form[GI_TWIN].why);
 		}
 	} else if (preserved) {
 		image->raw = data;
@@ -66,15 +76,13 @@ static void track(void *handle, bool library, const void *data, size_t max, bool
 		if (image->raw_copy)
 			memcpy(image->raw_copy, data, size);
 		image->raw = image->raw_copy;
-		if (!image->raw) {
-			image->state = GI_IMAGE_NONE;
-			strcpy(image->why, "loaded before there was a context");
-		}
+		if (!image->raw)
+			give_up(image, "loaded before there was a context");
 	}
 	pthread_mutex_lock(&gi_lock);
 	image->next = images;
 	images = image;
-	if (cx && image->state == GI_IMAGE_NEW)
+	if (cx && image->form[GI_TWIN].state == GI_IMAGE_NEW)
 		gi_twin_image(image, cx->client->arch);
 	pthread_mutex_unlock(&gi_lock);
 }
@@ -101,6 +109,7 @@ static void track_file(void *handle, bool library, const char *path)
 static void drop(struct gi_image *image)
 {
 	struct gi_image **p;
+	unsigned int i;
 
 	for (p = &images; *p; p = &(*p)->next) {
 		if (*p != image)
@@ -109,8 +118,10 @@ static void drop(struct gi_image *image)
 		break;
 	}
 	gi_funcs_drop(image, NULL);
-	gsr_rewrite_free(&image->desc);
-	free(image->twins);
+	for (i = 0; i < GI_FORMS; i++) {
+		gsr_rewrite_free(&image->form[i].desc);
+		free(image->form[i].twins);
+	}
 	free(image->ptx);
 	free(image->raw_copy);
 	free(image);
@@ -351,7 +362,7 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	return CUDA_SUCCESS;
 }
 
-/* ---- attributes: what is set on a kernel is set on its twin ---- */
+/* ---- attributes: what is set on a kernel is set on its twins ---- */
 
 struct setting {
 	CUfunction_attribute attribute;
@@ -363,15 +374,18 @@ struct setting {
 static void apply(struct gi_func *fn, void *arg)
 {
 	const struct setting *set = arg;
+	unsigned int i;
 
 	if (!set->is_cache && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET && set->value)
 		fn->opaque = true;
-	if (atomic_load(&fn->twin_state) != GI_TWIN_READY)
-		return;
-	if (set->is_cache)
-		gi_real.cuFuncSetCacheConfig(fn->twin, set->cache);
-	else
-		gi_real.cuFuncSetAttribute(fn->twin, set->attribute, set->value);
+	for (i = 0; i < GI_FORMS; i++) {
+		if (atomic_load(&fn->form[i].state) != GI_TWIN_READY)
+			continue;
+		if (set->is_cache)
+			gi_real.cuFuncSetCacheConfig(fn->form[i].function, set->cache);
+		else
+			gi_real.cuFuncSetAttribute(fn->form[i].function, set->attribute, set->value);
+	}
 }
 
 static void apply_to(void *handle, struct setting *set)

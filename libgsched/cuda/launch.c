@@ -62,8 +62,9 @@ static int claim_wait(struct gi_client *c, uint64_t preferred)
 	return -1;
 }
 
-static void unclaim(struct gi_client *c, unsigned int slot, uint32_t seq)
+static void unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool lost)
 {
+	gi_save_put(&c->slot[slot], lost);
 	gi_store(&c->cl->slot[slot].retired, seq);
 	atomic_fetch_or(&c->free_mask, 1ull << slot);
 }
@@ -73,7 +74,7 @@ static void unclaim(struct gi_client *c, unsigned int slot, uint32_t seq)
 /* The packed buffer of the app's parameters with ours behind them. false: not as the kernel declares them. */
 static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
 {
-	size_t need = fn->launch_offset + sizeof(struct gsr_launch), size = 0;
+	size_t need = s->form->launch_offset + sizeof(struct gsr_launch), size = 0;
 	const void *buffer = NULL;
 	unsigned int i;
 
@@ -104,7 +105,7 @@ static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, voi
 	} else if (fn->n_params) {
 		return false;
 	}
-	memcpy(s->params + fn->launch_offset, &s->arg, sizeof(s->arg));
+	memcpy(s->params + s->form->launch_offset, &s->arg, sizeof(s->arg));
 	return true;
 }
 
@@ -114,7 +115,7 @@ static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, voi
 static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool clean, bool *launched)
 {
 	const uint64_t whole = GSCHED_WINDOW(0, s->cx->client->sms * GSCHED_CAPSM);
-	size_t size = s->fn->launch_offset + sizeof(struct gsr_launch);
+	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
 	};
@@ -131,6 +132,9 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 		op[0].writeValue.value64 = s->window;
 		rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 1, op, 0);
 	}
+	if (!rc && s->save && !s->save->zeroed)
+		rc = gi_real.cuMemcpyHtoDAsync_v2(s->save->memory, s->cx->blank + GSCHED_SLOTS, sizeof(struct gsr_save),
+						  l->stream);
 	if (rc)
 		return rc;
 	if (l->config) {
@@ -139,14 +143,16 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 		config.gridDimX = s->launched;
 		config.gridDimY = config.gridDimZ = 1;
 		config.hStream = l->stream;
-		rc = gi_real.cuLaunchKernelEx(&config, s->fn->twin, NULL, extra);
+		rc = gi_real.cuLaunchKernelEx(&config, s->form->function, NULL, extra);
 	} else {
-		rc = gi_real.cuLaunchKernel(s->fn->twin, s->launched, 1, 1, l->block[0], l->block[1], l->block[2],
+		rc = gi_real.cuLaunchKernel(s->form->function, s->launched, 1, 1, l->block[0], l->block[1], l->block[2],
 					    l->shared, l->stream, NULL, extra);
 	}
 	if (rc)
 		return rc;
 	*launched = true;
+	if (s->save)
+		s->save->zeroed = true;
 	memset(op, 0, sizeof(op));
 	op[0].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
 	op[0].waitValue.address = control + offsetof(struct gsr_control, gate);
@@ -206,6 +212,9 @@ void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int 
 		.predicted_ns = s->predicted_ns,
 		.block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0,
 	};
+	/* how long others wait at most for this one to give way */
+	if (s->save && s->form->everywhere)
+		task->block_ns = GI_LEAVE_NS;
 }
 
 /* Wait for the grant. false: there is no arbiter any more. */
@@ -248,25 +257,46 @@ static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 	return want ? want : 1;
 }
 
-/* Which tier: the twin has to be there, fit, be long enough, and have more blocks than run at once. */
-static bool wants_twin(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape,
-		       uint64_t leased, unsigned int *m)
+/*
+ * The resumable form costs a little more and is another module to load: only for block-tasks that somebody may wait for,
+ * while there is somebody.
+ */
+static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape,
+			    unsigned int *m)
+{
+	if (atomic_load_explicit(&shape->block_ns, memory_order_relaxed) < GI_RESUME_NS ||
+	    gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE)
+		return false;
+	if (!gi_form_ask(fn, GI_RESUMABLE) || (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
+		return false;
+	*m = gi_form_m(fn, shape, GI_RESUMABLE);
+	return *m > 0;
+}
+
+/*
+ * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
+ * how many of its blocks an SM hosts.
+ */
+static const struct gi_form *choose(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
+				    struct gi_shape *shape, uint64_t leased, unsigned int *m)
 {
 	uint64_t predicted;
 
 	if (!fn || !shape || l->opaque || fn->opaque || atomic_load_explicit(&gi_green, memory_order_relaxed))
-		return false;
-	if (atomic_load_explicit(&fn->twin_state, memory_order_acquire) == GI_TWIN_NONE)
-		return false;
+		return NULL;
+	if (atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) == GI_TWIN_NONE)
+		return NULL;
 	if (shape->blocks <= gi_places(leased, c->sms, shape->original_m))
-		return false;
+		return NULL;
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
-		return false;
-	if (!gi_twin_wait(fn) || (fn->warp_rows && l->block[0] % 32))
-		return false;
-	*m = gi_twin_m(fn, shape);
-	return *m > 0;
+		return NULL;
+	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
+		return NULL;
+	if (wants_resumable(c, l, fn, shape, m))
+		return &fn->form[GI_RESUMABLE];
+	*m = gi_form_m(fn, shape, GI_TWIN);
+	return *m ? &fn->form[GI_TWIN] : NULL;
 }
 
 /*
@@ -307,11 +337,25 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	};
 	memcpy(s->block, l->block, sizeof(s->block));
 	s->shared = l->shared;
+	if (s->form && s->form == &s->fn->form[GI_RESUMABLE]) {
+		size_t stride = gi_save_stride(s->form, s);
+
+		/* a suspended block-task keeps the others of its fetch waiting with it */
+		s->arg.fetch_max = 1;
+		gi_save_take(s, sizeof(struct gsr_save) + stride * c->sms * s->m);
+		if (s->save) {
+			s->arg.save = s->save->memory;
+			s->arg.save_stride = stride;
+			s->arg.save_per_sm = s->m;
+		}
+	}
 	s->submitted = s->completed = s->timed = false;
 	s->integral = 0;
 	s->wings = 0;
 	s->wing_gap = 0;
 	s->next_wing = 0;
+	s->next_probe = 0;
+	s->probe_gap = 0;
 	memset(s->wing_ticket, 0, sizeof(s->wing_ticket));
 	memset(s->wing_count, 0, sizeof(s->wing_count));
 }
@@ -343,7 +387,8 @@ CUresult gi_launch(const struct gi_launch *l)
 	struct gi_slot *s;
 	uint64_t blocks, clean = 0, leased;
 	unsigned int m = 0;
-	bool twin, launched = false;
+	const struct gi_form *form;
+	bool launched = false;
 	uint32_t lease;
 	CUresult rc;
 	int slot;
@@ -369,15 +414,15 @@ CUresult gi_launch(const struct gi_launch *l)
 	leased = gi_load(&c->arb->slot[slot].window);
 	if (!GSCHED_WINDOW_LIMIT(leased))
 		leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
-	twin = wants_twin(c, l, fn, shape, leased, &m);
-	if (!twin && passes(c, shape)) {
+	form = choose(c, l, fn, shape, leased, &m);
+	if (!form && passes(c, shape)) {
 		__atomic_fetch_add(&c->cl->header.managed[GSCHED_TIER_LAUNCH], 1, __ATOMIC_RELAXED);
 		return l->forward(l);
 	}
 	clean = atomic_load_explicit(&cx->clean, memory_order_acquire);
-	slot = claim(c, twin ? clean : ~clean);
+	slot = claim(c, form ? clean : ~clean);
 	if (slot < 0)
-		slot = claim_wait(c, twin ? clean : ~clean);
+		slot = claim_wait(c, form ? clean : ~clean);
 	if (slot < 0)
 		return unmanaged(l, cx);
 
@@ -386,14 +431,15 @@ CUresult gi_launch(const struct gi_launch *l)
 		s->seq = 1;
 	s->cx = cx;
 	s->fn = fn;
+	s->form = form;
 	s->shape = shape;
 	s->blocks = blocks;
-	s->tier = twin ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
-	s->m = twin ? m : shape ? shape->original_m : 1;
+	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
+	s->m = form ? m : shape ? shape->original_m : 1;
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
 	describe(c, cx, s, slot, l);
-	if (twin && !pack(s, fn, l->params, l->extra)) {
-		unclaim(c, slot, s->seq);
+	if (form && !pack(s, fn, l->params, l->extra)) {
+		unclaim(c, slot, s->seq, false);
 		return unmanaged(l, cx);
 	}
 	window = &c->arb->slot[slot];
@@ -401,7 +447,7 @@ CUresult gi_launch(const struct gi_launch *l)
 	s->window = gi_load(&window->window);
 	if (!GSCHED_WINDOW_LIMIT(s->window))
 		s->window = leased;
-	s->launched = twin ? workers_for(c, s) : 0;
+	s->launched = form ? workers_for(c, s) : 0;
 	announce(&c->cl->slot[slot], s);
 	lease = gi_load(&c->arb->header.lease);
 	if (lease == GSCHED_LEASE_NOTIFY) {
@@ -415,15 +461,15 @@ CUresult gi_launch(const struct gi_launch *l)
 			s->submitted = true;
 	} else if (lease != GSCHED_LEASE_FREE) {
 		if (!submit(c, s, slot)) {
-			unclaim(c, slot, s->seq);
+			unclaim(c, slot, s->seq, false);
 			return unmanaged(l, cx);
 		}
 		s->submitted = true;
-		s->launched = twin ? workers_for(c, s) : 0;
+		s->launched = form ? workers_for(c, s) : 0;
 		gi_store(&c->cl->slot[slot].launched, s->launched);
 	}
 	s->launch_ns = s->window_since = gi_now();
-	if (twin) {
+	if (form) {
 		bool is_clean = atomic_fetch_and(&cx->clean, ~(1ull << slot)) & (1ull << slot);
 
 		rc = launch_twin(l, s, slot, is_clean, &launched);
@@ -436,11 +482,14 @@ CUresult gi_launch(const struct gi_launch *l)
 		/* launched without its gate: the context is beyond use, and so is the slot */
 		if (launched)
 			return rc;
-		unclaim(c, slot, s->seq);
+		/* if it was to be zeroed, the stream does so some time */
+		unclaim(c, slot, s->seq, s->save && !s->save->zeroed);
 		/* the program gets the driver's own word on its own launch */
-		return twin ? unmanaged(l, cx) : rc;
+		return form ? unmanaged(l, cx) : rc;
 	}
 	__atomic_fetch_add(&c->cl->header.managed[s->tier], 1, __ATOMIC_RELAXED);
+	if (s->arg.save)
+		__atomic_fetch_add(&c->cl->header.resumable, 1, __ATOMIC_RELAXED);
 	if (shape)
 		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
 	atomic_fetch_or(&c->running, 1ull << slot);

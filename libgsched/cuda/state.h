@@ -25,10 +25,33 @@
 #define GI_POLL_NS		2000
 #define GI_FETCH_NS		10000
 #define GI_FETCH_MAX		256
+/*
+ * Kernels whose block-tasks take longer are worth the resumable form: eviction waits for a block-task's end, and beyond
+ * this it costs more than saving and loading a block's state, tens of microseconds each. Shorter ones end as soon.
+ */
+#define GI_RESUME_NS		100000
+/*
+ * What a worker of the resumable form needs to leave: GI_POLL_NS until one sees the window, as long until the others see it
+ * in the relay, and the registers and shared memory of a full SM written to memory, 300 KB at an SM's share of the
+ * bandwidth: about 10 us, doubled for luck.
+ */
+#define GI_LEAVE_NS		20000
 
 struct gi_client;
 struct gi_ctx;
 struct gi_func;
+
+/* What a kernel can be launched as beside the original. Each is a module of its own. */
+enum gi_form_id { GI_TWIN, GI_RESUMABLE, GI_FORMS };
+
+/* The rewriter's answer to an image. */
+struct gi_rewritten {
+	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
+	struct gsr_rewrite desc;	/* READY: the kernels' descriptions */
+	char *twins;			/* READY: their PTX */
+	char why[288];			/* NONE */
+	struct gi_loaded *loaded;	/* the twins' modules */
+};
 
 /* A module or library that the program loaded. gi_lock. */
 struct gi_image {
@@ -39,18 +62,14 @@ struct gi_image {
 	CUcontext context;		/* a module's; NULL a library's */
 	const void *raw;		/* library loaded before there was a context: its image */
 	void *raw_copy;			/* ... if we had to copy it */
-	char *ptx;			/* what to rewrite; freed once it was */
+	char *ptx;			/* what to rewrite; kept while a form may yet be asked for */
 	size_t ptx_size;
-	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
-	struct gsr_rewrite desc;	/* READY: the kernels' descriptions */
-	char *twins;			/* READY: their PTX */
-	char why[288];			/* NONE */
-	struct gi_loaded *loaded;	/* the twins' modules */
+	struct gi_rewritten form[GI_FORMS];
 	unsigned int arch;		/* to rewrite for */
 	struct gi_image *next_job;
 };
 
-/* The twins of an image in one context; max_regs 0: as the compiler likes. Worker only, freed by unload. */
+/* One form of an image in one context; max_regs 0: as the compiler likes. Worker only, freed by unload. */
 struct gi_loaded {
 	struct gi_loaded *next;
 	struct gi_ctx *cx;
@@ -79,12 +98,22 @@ struct gi_shape {
 	uint64_t blocks;
 	uint32_t threads, shared;
 	unsigned int original_m;		/* blocks per SM of the original */
-	_Atomic unsigned int twin_m;		/* of the twin, 0 not asked yet */
+	_Atomic unsigned int m[GI_FORMS];	/* of the forms plus 1, 0 not asked yet */
 	_Atomic uint64_t predicted_ns, block_ns;	/* alone on the whole device; 0 unknown */
 	_Atomic uint32_t launches, samples;
 };
 
 enum gi_twin { GI_TWIN_NONE, GI_TWIN_UNASKED, GI_TWIN_QUEUED, GI_TWIN_READY };
+
+/* One form of a kernel in one context. */
+struct gi_form {
+	_Atomic int state;		/* enum gi_twin; READY publishes what follows */
+	CUfunction function;
+	size_t launch_offset;
+	bool warp_rows;			/* needs a block whose x is a multiple of 32 */
+	struct gsr_kernel kernel;	/* numbers only: its strings are the image's */
+	bool everywhere;		/* RESUMABLE: no loop is without a point where it can be left */
+};
 
 /* A kernel in one context. */
 struct gi_func {
@@ -93,16 +122,23 @@ struct gi_func {
 	struct gi_ctx *cx;
 	struct gi_name *named;		/* NULL: its image is unknown */
 	CUfunction original;		/* for questions about the original */
-	_Atomic int twin_state;		/* enum gi_twin; READY publishes what follows */
-	CUfunction twin;
-	const struct gi_param *params;
+	struct gi_form form[GI_FORMS];
+	const struct gi_param *params;	/* the same in all forms; published by the twin's state */
 	unsigned int n_params;
-	size_t param_size, launch_offset;
-	bool warp_rows;			/* the twin needs a block whose x is a multiple of 32 */
+	size_t param_size;
 	_Atomic bool waited;		/* a launch has waited for the twin once */
 	bool opaque;
 	_Atomic(struct gi_shape *) shapes;
+	enum gi_form_id job;		/* gi_lock: the form that is asked for */
 	struct gi_func *next_job;	/* gi_lock */
+};
+
+/* Device memory for the suspended block-tasks of one task: save.c. */
+struct gi_save {
+	CUdeviceptr memory;
+	size_t size;
+	enum { GI_SAVE_FREE, GI_SAVE_TAKEN, GI_SAVE_LOST } state;
+	bool zeroed;			/* the header is, or will be by its stream's order */
 };
 
 /* A task in flight: written by the launch, then by the agent. */
@@ -110,7 +146,9 @@ struct gi_slot {
 	uint32_t seq;
 	struct gi_ctx *cx;
 	struct gi_func *fn;
+	const struct gi_form *form;	/* what was launched; NULL: the original */
 	struct gi_shape *shape;
+	struct gi_save *save;		/* NULL: block-tasks are not suspended */
 	unsigned int tier, m, weight;
 	unsigned int block[3], shared;
 	uint64_t blocks;
@@ -127,6 +165,7 @@ struct gi_slot {
 	uint32_t wings, wing_ticket[GI_WING_STREAMS];
 	uint32_t wing_count[GI_WING_STREAMS];
 	uint64_t next_wing, wing_gap;
+	uint64_t next_probe, probe_gap;
 	CUevent begin, end;		/* of begin_cx */
 	struct gi_ctx *event_cx;
 };
@@ -134,7 +173,10 @@ struct gi_slot {
 /* Words that streams write and the agent reads: pinned memory. */
 struct gi_words {
 	uint32_t begun[GI_WING_STREAMS], done[GI_WING_STREAMS];
-	uint32_t cleaned;
+	uint32_t cleaned, probed;
+	/* what a probe brought of a task: agent.c */
+	uint64_t probe_next;
+	uint32_t probe_waiting, probe_sm_slots[GSR_SMS_MAX];
 };
 
 struct gi_ctx {
@@ -144,7 +186,7 @@ struct gi_ctx {
 	struct gi_client *client;	/* NULL: nothing here is managed */
 	bool owns_pages;		/* the pages are registered through it */
 	CUdeviceptr arb, cl, control;
-	struct gsr_control *blank;	/* pinned: GSCHED_SLOTS clean control blocks */
+	struct gsr_control *blank;	/* pinned: GSCHED_SLOTS clean control blocks, and a struct gsr_save */
 	struct gi_words *words;		/* pinned */
 	CUdeviceptr words_dev;
 	bool broken;			/* client lock: the driver calls it dead */
@@ -154,6 +196,12 @@ struct gi_ctx {
 	uint64_t dirty, cleaning;	/* client lock */
 	uint32_t clean_ticket;
 	int greatest;			/* stream priority */
+	pthread_mutex_t save_lock;	/* innermost */
+	struct gi_save save[GSCHED_SLOTS];	/* save_lock */
+	size_t saved, save_max;		/* save_lock: bytes in them, and at most */
+	uint32_t probe_ticket;		/* client lock */
+	struct gi_slot *probe_of;	/* client lock: whose probe is under way or has come */
+	uint32_t probe_seq;
 };
 
 struct gi_client {
@@ -219,18 +267,24 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 struct gi_name *gi_name_find(const void *handle);	/* gi_lock held */
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx);
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
-unsigned int gi_twin_m(struct gi_func *fn, struct gi_shape *shape);
+unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id);
 void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx);	/* gi_lock held; of either */
 void gi_func_each(const void *handle, void (*call)(struct gi_func *, void *), void *arg);
 void gi_func_reset(void);				/* after fork */
 
 /* twin.c */
 void gi_twin_image(struct gi_image *image, unsigned int arch);	/* gi_lock held: rewrite it in the background */
-void gi_twin_queue(struct gi_func *fn);			/* gi_lock held */
 bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is there */
+bool gi_form_ask(struct gi_func *fn, enum gi_form_id id);	/* true: it is there; else it was asked for now or before */
 /* gi_lock held: no job for either is left, their modules are unloaded unless the context is gone. */
 void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
 void gi_twin_reset(void);				/* after fork */
+
+/* save.c */
+size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s);
+void gi_save_take(struct gi_slot *s, size_t size);	/* sets s->save; the context is current */
+void gi_save_put(struct gi_slot *s, bool lost);		/* @lost: workers may still touch it */
+void gi_save_release(struct gi_ctx *cx);		/* before the context goes */
 
 /* launch.c: how a task is told to the arbiter */
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot);

@@ -65,7 +65,7 @@ static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param
 }
 
 /* Parameters of @k, from the twins' PTX. */
-static struct gi_param *params_of(const struct gi_image *image, const struct gsr_kernel *k)
+static struct gi_param *params_of(const struct gi_rewritten *form, const struct gsr_kernel *k)
 {
 	struct gsr_module *m = NULL;
 	struct gi_param *params = NULL;
@@ -76,7 +76,7 @@ static struct gi_param *params_of(const struct gi_image *image, const struct gsr
 
 	if (snprintf(name, sizeof(name), "%s" GSR_SUFFIX, k->name) >= (int)sizeof(name))
 		return NULL;
-	if (gsr_parse(image->twins, strlen(image->twins), k->name, &m, &err))
+	if (gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
 		return NULL;
 	f = gsr_module_function(m, name);
 	if (f && f->n_params == k->params + 1)
@@ -89,10 +89,12 @@ static struct gi_param *params_of(const struct gi_image *image, const struct gsr
 	return params;
 }
 
-/* Rewrite: no lock held, @image is busy_image. */
-static void rewrite(struct gi_image *image, unsigned int arch)
+/* Rewrite into one form: no lock held, @image is busy_image. */
+static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id id)
 {
-	char *ptx = image->ptx, *twins = NULL, *json = NULL, why[sizeof(image->why)] = "";
+	struct gsched_rewrite_opts ask = { .size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE };
+	struct gi_rewritten *form = &image->form[id];
+	char *ptx = image->ptx, *twins = NULL, *json = NULL, why[sizeof(form->why)] = "";
 	struct gsr_rewrite desc = { 0 };
 	size_t size = image->ptx_size, twins_size = 0;
 	struct gsr_error err = { 0 };
@@ -100,14 +102,14 @@ static void rewrite(struct gi_image *image, unsigned int arch)
 
 	if (!ptx && image->raw && gsr_image_ptx(image->raw, SIZE_MAX, arch, &ptx, &size, &err))
 		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message : "no PTX in the image");
-	if (ptx && !gsched_rewrite(ptx, size, arch, &twins, &twins_size, &json)) {
+	if (ptx && !gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &json)) {
 		ok = !gsr_rewrite_from_json(json, strlen(json), &desc, &err);
 		if (!ok)
 			snprintf(why, sizeof(why), "gschedd's answer: %s", err.message);
 	} else if (ptx && errno == ENOEXEC) {
 		snprintf(why, sizeof(why), "%s", json ? json : "refused");
 	} else if (ptx) {
-		struct gsr_options opts = { .size = sizeof(opts) };
+		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable };
 
 		gi_debug("no rewrite service (%s): rewriting in the program", strerror(errno));
 		if (!gsr_rewrite_ptx(ptx, size, &opts, &desc, &err)) {
@@ -119,30 +121,35 @@ static void rewrite(struct gi_image *image, unsigned int arch)
 		}
 	}
 	free(json);
-	if (ptx != image->ptx)
-		free(ptx);
 	if (ok && !twins && !desc.n_kernels)
 		ok = false;
 	pthread_mutex_lock(&gi_lock);
-	free(image->ptx);
+	/* the resumable form is the last that can be asked for, and only of what has a twin */
+	if (!ok || id == GI_RESUMABLE) {
+		if (ptx != image->ptx)
+			free(ptx);
+		free(image->ptx);
+		ptx = NULL;
+	}
+	image->ptx = ptx;
+	image->ptx_size = size;
 	free(image->raw_copy);
-	image->ptx = NULL;
 	image->raw = image->raw_copy = NULL;
 	if (ok) {
-		image->desc = desc;
-		image->twins = twins;
-		image->state = GI_IMAGE_READY;
+		form->desc = desc;
+		form->twins = twins;
+		form->state = GI_IMAGE_READY;
 	} else {
 		free(twins);
 		gsr_rewrite_free(&desc);
-		snprintf(image->why, sizeof(image->why), "%s", why[0] ? why : "no kernels");
-		image->state = GI_IMAGE_NONE;
+		snprintf(form->why, sizeof(form->why), "%s", why[0] ? why : "no kernels");
+		form->state = GI_IMAGE_NONE;
 	}
 	pthread_mutex_unlock(&gi_lock);
 }
 
-/* The twins as a module of @cx, which is current. Loaded once for each register cap. NULL: does not load. */
-static CUmodule load(struct gi_image *image, struct gi_ctx *cx, unsigned int max_regs)
+/* One form as a module of @cx, which is current. Loaded once for each register cap. NULL: does not load. */
+static CUmodule load(struct gi_rewritten *form, struct gi_ctx *cx, unsigned int max_regs)
 {
 	CUjit_option option = CU_JIT_MAX_REGISTERS;
 	struct gi_loaded *l;
@@ -150,7 +157,7 @@ static CUmodule load(struct gi_image *image, struct gi_ctx *cx, unsigned int max
 	CUresult rc;
 	void *value;
 
-	for (l = image->loaded; l; l = l->next) {
+	for (l = form->loaded; l; l = l->next) {
 		if (l->cx == cx && l->max_regs == max_regs)
 			return l->module;
 		capped += l->cx == cx && l->max_regs;
@@ -163,14 +170,14 @@ static CUmodule load(struct gi_image *image, struct gi_ctx *cx, unsigned int max
 	l->cx = cx;
 	l->max_regs = max_regs;
 	value = (void *)(uintptr_t)max_regs;
-	rc = gi_real.cuModuleLoadDataEx(&l->module, image->twins, max_regs ? 1 : 0, &option, &value);
+	rc = gi_real.cuModuleLoadDataEx(&l->module, form->twins, max_regs ? 1 : 0, &option, &value);
 	if (rc) {
 		l->module = NULL;
 		gi_why(cx->client, "the driver does not load the twins (error %d): tier launch", rc);
 	}
 	pthread_mutex_lock(&gi_lock);
-	l->next = image->loaded;
-	image->loaded = l;
+	l->next = form->loaded;
+	form->loaded = l;
 	pthread_mutex_unlock(&gi_lock);
 	return l->module;
 }
@@ -201,7 +208,7 @@ static bool loses(CUfunction original, CUfunction twin)
 	return false;
 }
 
-static CUfunction twin_of(struct gi_func *fn, struct gi_image *image, const char *name)
+static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const char *name)
 {
 	CUfunction twin = NULL, capped = NULL;
 	char symbol[1024];
@@ -210,26 +217,26 @@ static CUfunction twin_of(struct gi_func *fn, struct gi_image *image, const char
 
 	if (snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, name) >= (int)sizeof(symbol))
 		return NULL;
-	module = load(image, fn->cx, 0);
+	module = load(form, fn->cx, 0);
 	if (!module || gi_real.cuModuleGetFunction(&twin, module, symbol))
 		return NULL;
 	if (!loses(fn->original, twin))
 		return twin;
 	regs = attribute(fn->original, CU_FUNC_ATTRIBUTE_NUM_REGS);
 	regs = regs < 24 ? 24 : (regs + 7) / 8 * 8;
-	module = load(image, fn->cx, regs);
+	module = load(form, fn->cx, regs);
 	if (module && !gi_real.cuModuleGetFunction(&capped, module, symbol) && !loses(fn->original, capped))
 		return capped;
 	return twin;
 }
 
-static const struct gsr_kernel *kernel_of(const struct gi_image *image, const char *name)
+static const struct gsr_kernel *kernel_of(const struct gi_rewritten *form, const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; i < image->desc.n_kernels; i++)
-		if (!strcmp(image->desc.kernels[i].name, name))
-			return &image->desc.kernels[i];
+	for (i = 0; i < form->desc.n_kernels; i++)
+		if (!strcmp(form->desc.kernels[i].name, name))
+			return &form->desc.kernels[i];
 	return NULL;
 }
 
@@ -253,9 +260,11 @@ static void copy_attributes(struct gi_func *fn, CUfunction twin)
 }
 
 /* No lock held; the image and the context are marked busy, so both stay. */
-static void resolve(struct gi_func *fn)
+static void resolve(struct gi_func *fn, enum gi_form_id id)
 {
 	struct gi_image *image = fn->named->image;
+	struct gi_rewritten *from = &image->form[id];
+	struct gi_form *form = &fn->form[id];
 	const char *name = fn->named->name;
 	const struct gsr_kernel *k = NULL;
 	struct gi_client *c = fn->cx->client;
@@ -263,38 +272,44 @@ static void resolve(struct gi_func *fn)
 	CUfunction twin = NULL;
 	char why[288] = "";
 
-	if (image->state == GI_IMAGE_NEW)
-		rewrite(image, c->arch);
-	if (image->state == GI_IMAGE_READY)
-		k = kernel_of(image, name);
-	if (image->state == GI_IMAGE_NONE)
-		snprintf(why, sizeof(why), "%s", image->why);
+	if (from->state == GI_IMAGE_NEW)
+		rewrite(image, c->arch, id);
+	if (from->state == GI_IMAGE_READY)
+		k = kernel_of(from, name);
+	if (from->state == GI_IMAGE_NONE)
+		snprintf(why, sizeof(why), "%s", from->why);
 	else if (!k)
 		snprintf(why, sizeof(why), "not in the module's PTX");
 	else if (k->tier != GSR_TIER_BLOCK)
 		snprintf(why, sizeof(why), "%s", k->reason ? k->reason : "not rewritten");
+	else if (id == GI_RESUMABLE && !k->resume_points)
+		snprintf(why, sizeof(why), "%s", k->resume_reason ? k->resume_reason : "nowhere to leave it");
 	else if (gi_real.cuCtxSetCurrent(fn->cx->handle))
 		snprintf(why, sizeof(why), "its context cannot be entered");
-	else if (!(params = params_of(image, k)))
+	else if (!fn->params && !(params = params_of(from, k)))
 		snprintf(why, sizeof(why), "its parameters have no layout we know");
-	else if (!(twin = twin_of(fn, image, name)))
+	else if (!(twin = twin_of(fn, from, name)))
 		snprintf(why, sizeof(why), "its twin does not load");
 	if (!twin) {
-		gi_why(c, "%s: tier launch: %s", name, why);
+		gi_why(c, "%s: %s: %s", name, id == GI_RESUMABLE ? "preemptible at block-task ends only" : "tier launch", why);
 		free(params);
 	}
 	pthread_mutex_lock(&gi_lock);
 	if (twin) {
 		copy_attributes(fn, twin);
-		fn->twin = twin;
-		fn->params = params;
-		fn->n_params = k->params;
-		fn->param_size = k->param_size;
-		fn->launch_offset = k->launch_offset;
-		fn->warp_rows = k->warp_rows;
-		gi_debug("%s: twin loaded", name);
+		if (params) {
+			fn->params = params;
+			fn->n_params = k->params;
+			fn->param_size = k->param_size;
+		}
+		form->function = twin;
+		form->launch_offset = k->launch_offset;
+		form->warp_rows = k->warp_rows;
+		form->kernel = *k;
+		form->everywhere = !k->resume_reason;
+		gi_debug("%s: %s loaded", name, id == GI_RESUMABLE ? "resumable twin" : "twin");
 	}
-	atomic_store(&fn->twin_state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
+	atomic_store(&form->state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
 	pthread_mutex_unlock(&gi_lock);
 	gi_real.cuCtxSetCurrent(NULL);
 }
@@ -317,7 +332,7 @@ static void *worker(void *arg)
 			busy_image = fn->named->image;
 			busy_cx = fn->cx;
 			pthread_mutex_unlock(&gi_lock);
-			resolve(fn);
+			resolve(fn, fn->job);
 			pthread_mutex_lock(&gi_lock);
 		} else if (image) {
 			first_image = image->next_job;
@@ -325,8 +340,8 @@ static void *worker(void *arg)
 				last_image = &first_image;
 			busy_image = image;
 			pthread_mutex_unlock(&gi_lock);
-			if (image->state == GI_IMAGE_NEW)
-				rewrite(image, image->arch);
+			if (image->form[GI_TWIN].state == GI_IMAGE_NEW)
+				rewrite(image, image->arch, GI_TWIN);
 			pthread_mutex_lock(&gi_lock);
 		} else {
 			pthread_cond_wait(&work, &gi_lock);
@@ -377,14 +392,28 @@ void gi_twin_image(struct gi_image *image, unsigned int arch)
 	start();
 }
 
-void gi_twin_queue(struct gi_func *fn)
+/*
+ * Once only, and in the background: whoever loads a module holds the driver's lock, and launches wait for that. The resumable
+ * form is asked for after the twin is there, so a function is in the queue once at most.
+ */
+bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 {
-	atomic_store(&fn->twin_state, GI_TWIN_QUEUED);
-	fn->next_job = NULL;
-	*last_job = fn;
-	last_job = &fn->next_job;
-	if (!start())
-		atomic_store(&fn->twin_state, GI_TWIN_NONE);
+	_Atomic int *state = &fn->form[id].state;
+
+	if (atomic_load_explicit(state, memory_order_acquire) != GI_TWIN_UNASKED)
+		return atomic_load_explicit(state, memory_order_acquire) == GI_TWIN_READY;
+	pthread_mutex_lock(&gi_lock);
+	if (atomic_load(state) == GI_TWIN_UNASKED) {
+		atomic_store(state, GI_TWIN_QUEUED);
+		fn->job = id;
+		fn->next_job = NULL;
+		*last_job = fn;
+		last_job = &fn->next_job;
+		if (!start())
+			atomic_store(state, GI_TWIN_NONE);
+	}
+	pthread_mutex_unlock(&gi_lock);
+	return false;
 }
 
 /* The first launch that wants it asks for it and waits a while, later ones look only. */
@@ -392,26 +421,23 @@ bool gi_twin_wait(struct gi_func *fn)
 {
 	uint64_t until = gi_now() + gi_env("GSCHED_TWIN_WAIT_MS", 2000) * 1000000;
 	struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
+	_Atomic int *state = &fn->form[GI_TWIN].state;
 
-	if (atomic_load(&fn->twin_state) == GI_TWIN_UNASKED) {
+	if (gi_form_ask(fn, GI_TWIN))
+		return true;
+	if (atomic_load(state) == GI_TWIN_QUEUED && !atomic_exchange(&fn->waited, true)) {
 		pthread_mutex_lock(&gi_lock);
-		if (atomic_load(&fn->twin_state) == GI_TWIN_UNASKED)
-			gi_twin_queue(fn);
-		pthread_mutex_unlock(&gi_lock);
-	}
-	if (atomic_load(&fn->twin_state) == GI_TWIN_QUEUED && !atomic_exchange(&fn->waited, true)) {
-		pthread_mutex_lock(&gi_lock);
-		while (atomic_load(&fn->twin_state) == GI_TWIN_QUEUED)
+		while (atomic_load(state) == GI_TWIN_QUEUED)
 			if (pthread_cond_timedwait(&done, &gi_lock, &ts) == ETIMEDOUT)
 				break;
 		pthread_mutex_unlock(&gi_lock);
 	}
-	return atomic_load(&fn->twin_state) == GI_TWIN_READY;
+	return atomic_load(state) == GI_TWIN_READY;
 }
 
-static void unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+static void unload(struct gi_rewritten *form, struct gi_ctx *cx, bool destroyed)
 {
-	struct gi_loaded **p = &image->loaded;
+	struct gi_loaded **p = &form->loaded;
 	CUcontext before = NULL;
 
 	if (!*p)
@@ -438,6 +464,7 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 {
 	struct gi_func **p = &first_job;
 	struct gi_image **q = &first_image, *i;
+	unsigned int id;
 
 	pthread_once(&once, init);
 	while (*p) {
@@ -445,7 +472,7 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 
 		if ((image && fn->named->image == image) || (cx && fn->cx == cx)) {
 			*p = fn->next_job;
-			atomic_store(&fn->twin_state, GI_TWIN_NONE);
+			atomic_store(&fn->form[fn->job].state, GI_TWIN_NONE);
 		} else {
 			p = &fn->next_job;
 		}
@@ -460,11 +487,13 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 	last_image = q;
 	while ((image && busy_image == image) || (cx && busy_cx == cx))
 		pthread_cond_wait(&done, &gi_lock);
-	if (image)
-		unload(image, NULL, destroyed);
-	else
-		for (i = gi_image_next(NULL); i; i = gi_image_next(i))
-			unload(i, cx, destroyed);
+	for (id = 0; id < GI_FORMS; id++) {
+		if (image)
+			unload(&image->form[id], NULL, destroyed);
+		else
+			for (i = gi_image_next(NULL); i; i = gi_image_next(i))
+				unload(&i->form[id], cx, destroyed);
+	}
 }
 
 void gi_twin_reset(void)

@@ -82,6 +82,16 @@ GSCHED_API int gsched_event_read(struct gsched *g, struct gsched_event_info *eve
  */
 GSCHED_API int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size, char **json);
 
+struct gsched_rewrite_opts {
+	size_t size;		/* sizeof(struct gsched_rewrite_opts) */
+	unsigned int arch;	/* 90 for sm_90 */
+	bool resumable;		/* twins that can also leave a block-task in its middle */
+};
+
+/* The same with options. EOPNOTSUPP: the daemon is older than an option. */
+GSCHED_API int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts, char **ptx,
+				   size_t *ptx_size, char **json);
+
 /* Administration, on either backend. @device NULL: the first. @group: "a/b", "" the root. Files: capsm.max … */
 GSCHED_API int gsched_group_create(struct gsched *g, const char *device, const char *group);
 GSCHED_API int gsched_group_delete(struct gsched *g, const char *device, const char *group);

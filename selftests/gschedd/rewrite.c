@@ -112,7 +112,7 @@ static void bad_requests(void)
 #define IMAGE	memfd(kernel, sizeof(kernel) - 1)
 	request(-1, good, EINVAL, "no descriptor: EINVAL");
 	req = good;
-	req.flags = 1;
+	req.flags = GSP_REWRITE__ALL + 1;
 	request(IMAGE, req, EOPNOTSUPP, "unknown flag: EOPNOTSUPP");
 	req = good;
 	req.__reserved = 1;

@@ -305,13 +305,15 @@ struct gsched_cl_slot {
  * @unmanaged: launches forwarded without management
  * @wings: wings launched
  * @why: NUL-terminated: why this client, or its last kernel, is not managed as well as it could be
+ * @resumable: of @managed[GSCHED_TIER_BLOCK], launches whose block-tasks can be left in their middle
  */
 struct gsched_cl_header {
 	__aligned_u64 managed[3];
 	__aligned_u64 unmanaged;
 	__aligned_u64 wings;
 	char why[256];
-	__u32 __reserved[950];
+	__aligned_u64 resumable;
+	__u32 __reserved[948];
 };
 
 struct gsched_cl_page {
