@@ -61,8 +61,6 @@ static void follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i
 	s->window_since = now;
 	s->wing_gap = 0;
 	s->next_wing = 0;
-	s->probe_gap = 0;
-	s->next_probe = 0;
 }
 
 static bool stream_idle(const struct gi_ctx *cx, unsigned int k)
@@ -128,53 +126,9 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 }
 
 /*
- * Of resumable tasks launched - left says too much once all block-tasks are begun: workers that find none any more end without
- * counting, and another may be suspended after they have. Then the device knows who is there: %smid's places in the control
- * block, and how many block-tasks wait. Returns how many do, 0 also until the answer is there; *@present: the workers.
+ * Workers that found nothing to do are not in @left, except those of a resumable task with block-tasks that wait: then all are
+ * counted, so that launched - left is who can take them up.
  */
-static uint32_t probe(struct gi_slot *s, unsigned int i, uint64_t now, uint32_t *present)
-{
-	struct gi_ctx *cx = s->cx;
-	struct gi_words *w = cx->words;
-	CUdeviceptr control = cx->control + i * sizeof(struct gsr_control);
-	CUstreamBatchMemOpParams op = { 0 };
-	uint32_t sm;
-	CUresult rc;
-
-	if (cx->probe_of && gi_load(&w->probed) != cx->probe_ticket)
-		return 0;
-	if (cx->probe_of == s && cx->probe_seq == s->seq) {
-		cx->probe_of = NULL;
-		if (w->probe_next < s->blocks)
-			return 0;
-		for (*present = sm = 0; sm < cx->client->sms; sm++)
-			*present += __builtin_popcount(w->probe_sm_slots[sm]);
-		return w->probe_waiting;
-	}
-	if (now < s->next_probe)
-		return 0;
-	rc = gi_real.cuMemcpyDtoHAsync_v2(&w->probe_sm_slots, control + offsetof(struct gsr_control, sm_slots),
-					  cx->client->sms * sizeof(uint32_t), cx->clean_stream);
-	rc = rc ? rc : gi_real.cuMemcpyDtoHAsync_v2(&w->probe_next, control + offsetof(struct gsr_control, next),
-						    sizeof(w->probe_next), cx->clean_stream);
-	rc = rc ? rc : gi_real.cuMemcpyDtoHAsync_v2(&w->probe_waiting, s->save->memory, sizeof(w->probe_waiting),
-						    cx->clean_stream);
-	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-	op.writeValue.address = cx->words_dev + offsetof(struct gi_words, probed);
-	op.writeValue.value = cx->probe_ticket + 1;
-	rc = rc ? rc : gi_real.cuStreamBatchMemOp_v2(cx->clean_stream, 1, &op, 0);
-	s->probe_gap = s->probe_gap ? s->probe_gap * 2 : WING_GAP_MIN;
-	if (s->probe_gap > WING_GAP_MAX)
-		s->probe_gap = WING_GAP_MAX;
-	s->next_probe = now + s->probe_gap;
-	if (!rc) {
-		cx->probe_ticket++;
-		cx->probe_of = s;
-		cx->probe_seq = s->seq;
-	}
-	return 0;
-}
-
 static void wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
 	struct gsched_cl_slot *line = &c->cl->slot[i];
@@ -191,14 +145,10 @@ static void wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 	stalled = workers_stalled(s, now);
 	present = s->launched - stalled;
 	present = left > present ? 0 : present - left;
-	workers = want;
-	if (present >= want && s->save && left && want)
-		workers = probe(s, i, now, &present);
-	if (present >= want || !workers)
+	if (present >= want)
 		return;
-	if (workers > want - present)
-		workers = want - present;
 	/* those that land outside the window leave at once: ask for more each time, up to all the places there are */
+	workers = want - present;
 	if (s->wing_gap) {
 		uint64_t more = (uint64_t)workers * (s->wing_gap / WING_GAP_MIN + 1);
 

@@ -354,8 +354,6 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	s->wings = 0;
 	s->wing_gap = 0;
 	s->next_wing = 0;
-	s->next_probe = 0;
-	s->probe_gap = 0;
 	memset(s->wing_ticket, 0, sizeof(s->wing_ticket));
 	memset(s->wing_count, 0, sizeof(s->wing_count));
 }

@@ -165,7 +165,6 @@ struct gi_slot {
 	uint32_t wings, wing_ticket[GI_WING_STREAMS];
 	uint32_t wing_count[GI_WING_STREAMS];
 	uint64_t next_wing, wing_gap;
-	uint64_t next_probe, probe_gap;
 	CUevent begin, end;		/* of begin_cx */
 	struct gi_ctx *event_cx;
 };
@@ -173,10 +172,7 @@ struct gi_slot {
 /* Words that streams write and the agent reads: pinned memory. */
 struct gi_words {
 	uint32_t begun[GI_WING_STREAMS], done[GI_WING_STREAMS];
-	uint32_t cleaned, probed;
-	/* what a probe brought of a task: agent.c */
-	uint64_t probe_next;
-	uint32_t probe_waiting, probe_sm_slots[GSR_SMS_MAX];
+	uint32_t cleaned;
 };
 
 struct gi_ctx {
@@ -199,9 +195,6 @@ struct gi_ctx {
 	pthread_mutex_t save_lock;	/* innermost */
 	struct gi_save save[GSCHED_SLOTS];	/* save_lock */
 	size_t saved, save_max;		/* save_lock: bytes in them, and at most */
-	uint32_t probe_ticket;		/* client lock */
-	struct gi_slot *probe_of;	/* client lock: whose probe is under way or has come */
-	uint32_t probe_seq;
 };
 
 struct gi_client {

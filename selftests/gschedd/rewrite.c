@@ -283,6 +283,32 @@ static void caching(void)
 	is(number("hits"), hits + 1, "is still in it");
 }
 
+/* The options are part of the key, and reach the rewriter. */
+static void options(void)
+{
+	char image[sizeof(kernel) + 64], *text;
+	int len = snprintf(image, sizeof(image), "%s// %s\n", kernel, "options"), fd, s;
+	struct gsp_rewrite req = { .size = sizeof(req), .arch = 90, .image_size = len, .flags = GSP_REWRITE_RESUMABLE };
+	long hits = number("hits");
+
+	is(rewrite_err(image, len), 0, "an image without options");
+	for (int i = 0; i < 2; i++) {
+		struct reply r;
+
+		s = peer();
+		fd = memfd(image, len);
+		is(call_fds(s, GSP_REWRITE, &req, sizeof(req), fd, &r), 0, "the same image, resumable (%d)", i);
+		is(r.n_fds, 2, "twins and their description");
+		is(number("hits"), hits + i, i ? "now from the cache" : "not what the cache has without the option");
+		reply_free(&r);
+		close(fd);
+		close(s);
+	}
+	text = status_text();
+	ok(strstr(text, "\"resumable\":[{\"kernel\":\"fill\",\"points\":"), "the status says of its kernel how often it can be left");
+	free(text);
+}
+
 static pid_t worker(void)
 {
 	DIR *d = opendir("/proc");
@@ -355,6 +381,7 @@ int main(void)
 	bad_requests();
 	refusals();
 	caching();
+	options();
 	robustness();
 	return done_testing();
 }

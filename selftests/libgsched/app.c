@@ -3,6 +3,7 @@
  * A program of the driver API that knows nothing of gsched: app PTX-FILE STEP... Each step launches in one way and
  * prints its name and a hash of the device's memory; the same hashes are expected however it is run.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #define BLOCKS	192
 #define THREADS	64
 #define N	60
+#define HELD	8
 
 static CUdevice dev;
 static CUcontext ctx;
@@ -90,6 +92,21 @@ static void plain(CUmodule m, uint32_t rounds)
 	DO(cuStreamSynchronize(s));
 	show("plain", hash_of(p, BLOCKS * THREADS));
 	DO(cuStreamDestroy(s));
+}
+
+/* Blocks that take long. */
+static void slow(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUfunction f;
+	uint32_t i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	for (i = 0; i < 8; i++) {
+		launch_work(f, NULL, p, 20 * N, i);
+		DO(cuCtxSynchronize());
+	}
+	show("slow", hash_of(p, BLOCKS * THREADS));
 }
 
 /* Grids that fit the device at once. */
@@ -295,6 +312,57 @@ static void wrong(CUmodule m)
 	show("wrong", h);
 }
 
+static void launch_held(CUfunction f, CUdeviceptr p, CUdeviceptr host, uint32_t free)
+{
+	uint32_t n = 10 * N;
+	CUdeviceptr done = host + 4;
+	void *params[] = { &p, &host, &done, &free, &n };
+
+	DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+}
+
+/*
+ * Launches until a byte comes on standard input; then one whose last blocks wait until another byte comes. So block-tasks
+ * are in their middle for as long as a test wants them to be.
+ */
+static void held(CUmodule m)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	CUdeviceptr p = buffer(BLOCKS * THREADS), host;
+	volatile uint32_t *words;
+	void *mem;
+	CUfunction f;
+	unsigned int i;
+	char c;
+
+	DO(cuModuleGetFunction(&f, m, "held"));
+	DO(cuMemHostAlloc(&mem, 4 * (BLOCKS + 1), CU_MEMHOSTALLOC_DEVICEMAP));
+	DO(cuMemHostGetDevicePointer(&host, mem, 0));
+	words = mem;
+	words[0] = 1;
+	do {
+		launch_held(f, p, host, BLOCKS);
+		DO(cuCtxSynchronize());
+	} while (!poll(&in, 1, 0));
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	DO(cuMemsetD32(p, 12345, BLOCKS * THREADS));
+	DO(cuCtxSynchronize());
+	memset(mem, 0, 4 * (BLOCKS + 1));
+	launch_held(f, p, host, BLOCKS - HELD);
+	for (i = 0; i < BLOCKS - HELD; i++)
+		while (!words[1 + i])
+			usleep(100);
+	printf("held\n");
+	fflush(stdout);
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	words[0] = 1;
+	DO(cuCtxSynchronize());
+	show("held", hash_of(p, BLOCKS * THREADS));
+	DO(cuMemFreeHost(mem));
+}
+
 int main(int argc, char **argv)
 {
 	CUmodule m;
@@ -331,6 +399,10 @@ int main(int argc, char **argv)
 			burst(m);
 		else if (!strcmp(argv[i], "forked"))
 			forked(m);
+		else if (!strcmp(argv[i], "held"))
+			held(m);
+		else if (!strcmp(argv[i], "slow"))
+			slow(m);
 		else if (!strcmp(argv[i], "wrong"))
 			wrong(m);
 		else

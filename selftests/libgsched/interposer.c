@@ -23,7 +23,7 @@ static char *const steps[] = { "plain", "small", "chain", "packed", "extended", 
 
 struct run {
 	pid_t pid;
-	int out;
+	int out, in;
 	char text[8192];
 	size_t len;
 	int status;
@@ -33,19 +33,18 @@ struct run {
 static void start(struct run *r, bool preload, char *const *what)
 {
 	char *argv[32] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx" }, path[512], cwd[400];
-	int pipes[2], n = strchr(*what, '/') ? 0 : 2;
+	int pipes[2], in[2], n = strchr(*what, '/') ? 0 : 2;
 
 	while (*what)
 		argv[n++] = *what++;
 	argv[n] = NULL;
-	if (pipe(pipes) || !getcwd(cwd, sizeof(cwd)))
+	if (pipe2(pipes, O_CLOEXEC) || pipe2(in, O_CLOEXEC) || !getcwd(cwd, sizeof(cwd)))
 		abort();
-	*r = (struct run){ .out = pipes[0] };
+	*r = (struct run){ .out = pipes[0], .in = in[1] };
 	r->pid = fork();
 	if (!r->pid) {
 		dup2(pipes[1], 1);
-		close(pipes[0]);
-		close(pipes[1]);
+		dup2(in[0], 0);
 		setenv("LD_LIBRARY_PATH", BUILD "/vgpu", 1);
 		/* behind it, what the test itself runs under: a sanitizer */
 		snprintf(path, sizeof(path), "%s/" BUILD "/lib/gsched/libcuda.so.1:%s", cwd, getenv("LD_PRELOAD") ? : "");
@@ -56,6 +55,7 @@ static void start(struct run *r, bool preload, char *const *what)
 		_exit(127);
 	}
 	close(pipes[1]);
+	close(in[0]);
 }
 
 static void finish(struct run *r)
@@ -66,6 +66,7 @@ static void finish(struct run *r)
 	       ((n = read(r->out, r->text + r->len, sizeof(r->text) - 1 - r->len)) > 0 || (n < 0 && errno == EINTR)))
 		r->len += n > 0 ? n : 0;
 	close(r->out);
+	close(r->in);
 	waitpid(r->pid, &r->status, 0);
 }
 
@@ -204,6 +205,123 @@ static void evicted(void)
 	fake_stop(&f);
 }
 
+/* What the program has said so far. */
+static bool says(struct run *r, const char *text)
+{
+	ssize_t n;
+
+	while (!strstr(r->text, text) && r->len < sizeof(r->text) - 1 &&
+	       (n = read(r->out, r->text + r->len, sizeof(r->text) - 1 - r->len)) > 0)
+		r->len += n;
+	return strstr(r->text, text);
+}
+
+/* Ten seconds for a word of a page to become what it should. */
+static bool becomes(const uint32_t *word, uint32_t least)
+{
+	unsigned int i;
+
+	for (i = 0; i < 10000 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < least; i++)
+		usleep(1000);
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= least;
+}
+
+static bool resumable_launched(unsigned int least)
+{
+	unsigned int i;
+
+	for (i = 0; i < 10000; i++, usleep(1000))
+		if (f.cl && __atomic_load_n(&f.cl->header.resumable, __ATOMIC_ACQUIRE) >= least)
+			return true;
+	return false;
+}
+
+static struct gsched_cl_slot *running_slot(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < GSCHED_SLOTS; i++)
+		if (f.cl->slot[i].seq && f.cl->slot[i].retired != f.cl->slot[i].seq)
+			return &f.cl->slot[i];
+	return NULL;
+}
+
+/*
+ * Block-tasks that cannot end are left in their middle, and found again when all others are done and their workers gone.
+ */
+static void suspended(void)
+{
+	static char *const what[] = { "held", NULL };
+	struct gsched_cl_slot *line;
+	struct run alone, r;
+	unsigned int slot;
+
+	start(&alone, false, what);
+	if (write(alone.in, "12", 2) != 2)
+		abort();
+	finish(&alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, what);
+	ok(resumable_launched(1), "long block-tasks, somebody else there: the resumable form is launched");
+	if (write(r.in, "1", 1) != 1)
+		abort();
+	ok(says(&r, "held\n"), "eight block-tasks are in their middle, the others done");
+	line = running_slot();
+	if (!ok(line != NULL, "their task runs")) {
+		kill(r.pid, SIGKILL);
+		finish(&r);
+		return;
+	}
+	slot = line - f.cl->slot;
+	ok(f.last_submit.block_ns && f.last_submit.block_ns < 100000, "the arbiter is told how soon it gives way: %llu ns",
+	   (unsigned long long)f.last_submit.block_ns);
+	fake_window(&f, slot, 0);
+	ok(becomes(&line->left, 8), "evicted, their workers leave");
+	if (write(r.in, "2", 1) != 1)
+		abort();
+	ok(line->finished != line->seq, "nothing of it runs");
+	/* two SMs' worth: less than the workers that have ended for want of work */
+	fake_window(&f, slot, GSCHED_WINDOW(3 * GSCHED_CAPSM, 2 * GSCHED_CAPSM));
+	fake_event(&f, GSCHED_EVENT_GROW, slot, line->seq, f.arb->slot[slot].window);
+	finish(&r);
+	same(&r, &alone, "resumed");
+	ok(f.cl->header.wings > 0, "by wings: %llu", (unsigned long long)f.cl->header.wings);
+	fake_stop(&f);
+}
+
+/* The same memory whatever happens to long blocks. */
+static void resumed(void)
+{
+	static char *const what[] = { "slow", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stirring = true;
+	pthread_create(&thread, NULL, stir, NULL);
+	run(true, what, &r);
+	stirring = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "long blocks under random windows");
+	ok(f.cl && f.cl->header.resumable > 0, "in the resumable form: %llu launches",
+	   (unsigned long long)(f.cl ? f.cl->header.resumable : 0));
+	fake_stop(&f);
+}
+
+/* Nobody else there: what costs more is not for a program that is alone. */
+static void alone_is_plain(void)
+{
+	static char *const what[] = { "slow", NULL };
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_FREE);
+	run(true, what, &r);
+	ok(!r.status && f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] && !f.cl->header.resumable,
+	   "lease free: the plain twin, however long the blocks");
+	fake_stop(&f);
+}
+
 static void death(void)
 {
 	static char *const what[] = { "long", NULL };
@@ -332,6 +450,9 @@ int main(void)
 	leases();
 	windows();
 	evicted();
+	suspended();
+	resumed();
+	alone_is_plain();
 	death();
 	refused();
 	runtime();

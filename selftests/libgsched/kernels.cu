@@ -45,3 +45,18 @@ extern "C" __global__ void tile(u32 *out, u32 width, u32 n, unsigned char small,
 	__syncthreads();
 	out[(y * gridDim.x + x) * blockDim.x + t] = shared[(t + 1) % (blockDim.x - 3)] ^ (u32)(big >> (x & 31)) ^ width;
 }
+
+// the blocks from the one numbered `free` on wait for the flag in their middle; each says when it is done. A load that is
+// volatile or atomic would tell the rewriter that the block may wait for another one
+extern "C" __global__ void held(u32 *out, u32 *flag, volatile u32 *done, u32 free, u32 n)
+{
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+	u32 x = mix(out[i] ^ i, n);
+
+	for (u32 set = blockIdx.x < free; !set;)
+		asm volatile("ld.u32 %0, [%1];" : "=r"(set) : "l"(flag));
+	out[i] = mix(x, n);
+	__syncthreads();
+	if (!threadIdx.x)
+		done[blockIdx.x] = 1;
+}
