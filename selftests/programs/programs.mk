@@ -4,7 +4,7 @@
 P := $(B)/programs
 NVCC := $(shell command -v nvcc 2>/dev/null)
 PROGRAMS_DRV := $(P)/batch-drv $(P)/latency-drv
-PROGS += $(PROGRAMS_DRV) $(P)/kernels.ptx $(B)/bench/latstat
+PROGS += $(PROGRAMS_DRV) $(P)/kernels.ptx $(B)/bench/latstat $(P)/switch
 PROGRAMS_HDRS := selftests/programs/common.h selftests/programs/dev.h selftests/programs/kernels.cuh
 
 $(PROGRAMS_DRV): $(P)/%-drv: $(call objs,selftests/programs/%.c selftests/programs/dev_drv.c) $(B)/vgpu/libcuda.so.1
@@ -13,6 +13,10 @@ $(PROGRAMS_DRV): $(P)/%-drv: $(call objs,selftests/programs/%.c selftests/progra
 
 PROGS += $(P)/launches-drv
 $(P)/launches-drv: $(call objs,selftests/programs/launches.c selftests/vgpu/test-rewrite-launch.c) $(B)/vgpu/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
+
+$(P)/switch: $(call objs,selftests/bench/switch.c selftests/programs/dev_drv.c) $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
 
