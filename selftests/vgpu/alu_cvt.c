@@ -181,6 +181,11 @@ static uint64_t float_store(const struct xinsn *in, double v, enum xtype to)
 		v = v > 0 ? (v < 1 ? v : 1) : 0;
 	if ((in->flags & F_RELU) && v < 0)
 		v = 0;
+	if (in->flags & F_SATFINITE) {
+		double max = to == T_TF32 ? 0x1.ffcp127 : to == T_F16 || to == T_F16X2 ? 65504 : 0x1.fep127;
+
+		v = v > max ? max : v < -max ? -max : v;
+	}
 	switch (to) {
 	case T_F64:
 		return f64_bits(v);
@@ -251,6 +256,10 @@ xfn *alu_cvt_select(const struct xmods *md)
 	bool tf = to == T_F16 || to == T_BF16 || to == T_F32 || to == T_F64;
 
 	if (md->n_types != 2)
+		return NULL;
+	/* only where f32 becomes narrower */
+	if (md->flags & (F_RELU | F_SATFINITE) &&
+	    (from != T_F32 || !(to == T_F16 || to == T_BF16 || to == T_F16X2 || to == T_BF16X2 || to == T_TF32) || md->flags & (F_SAT | F_FTZ)))
 		return NULL;
 	if (to == T_F16X2 || to == T_BF16X2)
 		return from == T_F32 && (md->rnd == R_RN || md->rnd == R_RZ) ? float_to_pair : NULL;

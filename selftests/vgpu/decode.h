@@ -74,13 +74,18 @@ bool dec_shared(struct dec *d, const struct gsr_var *v, uint64_t *offset);
 bool dec_insn(struct dec *d);
 void dec_fill(struct xinsn *in, const struct xmods *md);	/* what the modifiers say */
 
-/* decode_async.c, decode_atom.c: whole instructions */
+/* decode_async.c, decode_atom.c, decode_cvt.c, decode_mma.c: whole instructions */
 bool dec_cp(struct dec *d);
 bool dec_mbarrier(struct dec *d);
 bool dec_fence(struct dec *d);
 bool dec_hint(struct dec *d);
 bool dec_policy(struct dec *d);
 bool dec_atom(struct dec *d);
+bool dec_cvt(struct dec *d);
+bool dec_mma(struct dec *d);
+bool dec_wmma(struct dec *d);
+bool dec_ldmatrix(struct dec *d);
+bool dec_movmatrix(struct dec *d);
 bool dec_xaddr(struct dec *d, const struct gsr_operand *o, struct xaddr *a);
 
 /* decode_opnd.c */

@@ -90,7 +90,7 @@ static const struct alu alus[] = {
 	{ GSR_OP_ADD, alu_half_select, C_TYPE | C_RND | C_FTZ | C_SAT, 2, 0, 0, 4 },
 	{ GSR_OP_SUB, alu_half_select, C_TYPE | C_RND | C_FTZ | C_SAT, 2, 0, 0, 4 },
 	{ GSR_OP_MUL, alu_half_select, C_TYPE | C_RND | C_FTZ | C_SAT, 2, 0, 0, 4 },
-	{ GSR_OP_FMA, alu_half_select, C_TYPE | C_RND | C_FTZ | C_SAT, 3, 0, 0, 4 },
+	{ GSR_OP_FMA, alu_half_select, C_TYPE | C_RND | C_FTZ | C_SAT | C_RELU, 3, 0, 0, 4 },
 	{ GSR_OP_ABS, alu_half_select, C_TYPE | C_FTZ, 1, 0, 0, 4 },
 	{ GSR_OP_NEG, alu_half_select, C_TYPE | C_FTZ, 1, 0, 0, 4 },
 	{ GSR_OP_MIN, alu_half_select, C_TYPE | C_FTZ | C_NAN, 2, 0, 0, 4 },
@@ -410,29 +410,6 @@ static bool ld_st(struct dec *d, const struct xmods *md, bool store)
 	return true;
 }
 
-static bool cvt(struct dec *d, const struct xmods *md)
-{
-	const struct gsr_insn *i = d->insn;
-	xfn *fn = alu_cvt_select(md);
-	int32_t o[9] = { 0 };
-	unsigned int k, n = i->n_opnds;
-	struct xinsn *in;
-
-	if (!fn || n < 2 || n > 3 || (n == 3) != (xtype_size(md->t[0]) == 4 && (md->t[0] == T_F16X2 || md->t[0] == T_BF16X2)))
-		return dec_unknown(d);
-	if (!opnd_dst(d, &i->opnds[0], &o[0]))
-		return false;
-	for (k = 1; k < n; k++)
-		if (!opnd_src(d, &i->opnds[k], md->t[1], &o[k]))
-			return false;
-	in = dec_emit(d, fn);
-	if (!in)
-		return false;
-	dec_fill(in, md);
-	memcpy(in->o, o, sizeof(o));
-	return true;
-}
-
 static bool unary(struct dec *d, xfn *fn, const struct xmods *md)
 {
 	const struct gsr_insn *i = d->insn;
@@ -702,11 +679,20 @@ bool dec_insn(struct dec *d)
 	case GSR_OP_CVTA:
 		return PARSE(C_TYPE | C_SPACE | C_TO) && md.n_types && unary(d, mem_cvta_select(&md), &md);
 	case GSR_OP_CVT:
-		return PARSE(C_TYPE | C_RND | C_FTZ | C_SAT) && cvt(d, &md);
+		return dec_cvt(d);
 	case GSR_OP_ISSPACEP:
 		return PARSE(C_SPACE) && isspacep(d, &md);
 	case GSR_OP_CP:
 		return dec_cp(d);
+	case GSR_OP_MMA:
+		return dec_mma(d);
+	case GSR_OP_WMMA:
+		return dec_wmma(d);
+	case GSR_OP_LDMATRIX:
+	case GSR_OP_STMATRIX:
+		return dec_ldmatrix(d);
+	case GSR_OP_MOVMATRIX:
+		return dec_movmatrix(d);
 	case GSR_OP_MBARRIER:
 		return dec_mbarrier(d);
 	case GSR_OP_SETP:

@@ -8,7 +8,8 @@ unsigned int xtype_size(enum xtype t)
 		[T_U8] = 1, [T_S8] = 1, [T_B8] = 1, [T_U16] = 2, [T_S16] = 2, [T_B16] = 2, [T_F16] = 2, [T_BF16] = 2,
 		[T_U32] = 4, [T_S32] = 4, [T_B32] = 4, [T_F32] = 4, [T_F16X2] = 4, [T_BF16X2] = 4, [T_TF32] = 4,
 		[T_U64] = 8, [T_S64] = 8, [T_B64] = 8, [T_F64] = 8, [T_B128] = 16, [T_PRED] = 0,
-		[T_U16X2] = 4, [T_S16X2] = 4,
+		[T_U16X2] = 4, [T_S16X2] = 4, [T_E4M3X2] = 2, [T_E5M2X2] = 2, [T_E2M1X2] = 1, [T_E2M3X2] = 2,
+		[T_E3M2X2] = 2, [T_UE8M0X2] = 2,
 	};
 
 	return size[t];
@@ -24,6 +25,8 @@ static const struct word {
 	{ "b128", C_TYPE, T_B128 }, { "f16", C_TYPE, T_F16 }, { "bf16", C_TYPE, T_BF16 }, { "f16x2", C_TYPE, T_F16X2 },
 	{ "bf16x2", C_TYPE, T_BF16X2 }, { "tf32", C_TYPE, T_TF32 }, { "f32", C_TYPE, T_F32 }, { "f64", C_TYPE, T_F64 },
 	{ "pred", C_TYPE, T_PRED }, { "u16x2", C_TYPE, T_U16X2 }, { "s16x2", C_TYPE, T_S16X2 },
+	{ "e4m3x2", C_TYPE, T_E4M3X2 }, { "e5m2x2", C_TYPE, T_E5M2X2 }, { "e2m1x2", C_TYPE, T_E2M1X2 },
+	{ "e2m3x2", C_TYPE, T_E2M3X2 }, { "e3m2x2", C_TYPE, T_E3M2X2 }, { "ue8m0x2", C_TYPE, T_UE8M0X2 },
 	{ "rn", C_RND, R_RN }, { "rz", C_RND, R_RZ }, { "rm", C_RND, R_RM }, { "rp", C_RND, R_RP }, { "rna", C_RND, R_RNA },
 	{ "rni", C_RND, R_RNI }, { "rzi", C_RND, R_RZI }, { "rmi", C_RND, R_RMI }, { "rpi", C_RND, R_RPI },
 	{ "global", C_SPACE, S_GLOBAL }, { "shared", C_SPACE, S_SHARED }, { "shared::cta", C_SPACE, S_SHARED },
@@ -47,7 +50,7 @@ static const struct word {
 	{ "proxy", C_SEM, 0 }, { "alias", C_SEM, 0 }, { "noftz", C_SEM, 0 }, { "unified", C_SEM, 0 },
 	{ "ca", C_CACHE, 0 }, { "cg", C_CACHE, 0 }, { "cs", C_CACHE, 0 }, { "lu", C_CACHE, 0 }, { "cv", C_CACHE, 0 },
 	{ "wb", C_CACHE, 0 }, { "wt", C_CACHE, 0 },
-	{ "ftz", C_FTZ, F_FTZ }, { "sat", C_SAT, F_SAT }, { "relu", C_SAT, F_RELU }, { "cc", C_CC, F_CC },
+	{ "ftz", C_FTZ, F_FTZ }, { "sat", C_SAT, F_SAT }, { "relu", C_RELU, F_RELU }, { "satfinite", C_RELU, F_SATFINITE }, { "cc", C_CC, F_CC },
 	{ "lo", C_MUL, F_LO }, { "hi", C_MUL, F_HI }, { "wide", C_MUL, F_WIDE },
 	{ "approx", C_APPROX, F_APPROX }, { "full", C_APPROX, F_FULL }, { "uni", C_UNI, F_UNI },
 	{ "sync", C_SYNC, F_SYNC }, { "aligned", C_SYNC, F_ALIGNED },

@@ -34,6 +34,7 @@
 enum xtype {
 	T_NONE, T_U8, T_U16, T_U32, T_U64, T_S8, T_S16, T_S32, T_S64, T_B8, T_B16, T_B32, T_B64, T_B128,
 	T_F16, T_BF16, T_F16X2, T_BF16X2, T_TF32, T_F32, T_F64, T_PRED, T_U16X2, T_S16X2,
+	T_E4M3X2, T_E5M2X2, T_E2M1X2, T_E2M3X2, T_E3M2X2, T_UE8M0X2,
 };
 unsigned int xtype_size(enum xtype t);	/* bytes; 0 of a predicate */
 
@@ -67,6 +68,7 @@ enum {
 	F_NAN = 1 << 13, F_XORSIGN = 1 << 14, F_ABS = 1 << 15, F_WARP = 1 << 16, F_TO = 1 << 17, F_SHIFTAMT = 1 << 18,
 	F_LEFT = 1 << 19, F_RIGHT = 1 << 20, F_CLAMP = 1 << 21, F_WRAP = 1 << 22, F_HINT = 1 << 23, F_ASYNC = 1 << 24,
 	F_RELU = 1 << 25, F_GATHER = 1 << 26, F_EXPECT_TX = 1 << 27, F_NOCOMPLETE = 1 << 28, F_PARITY = 1 << 29,
+	F_SATFINITE = 1 << 30,
 };
 
 struct xmods {
@@ -421,6 +423,16 @@ xfn x_mov, x_mov_pred, x_mov_pack, x_mov_unpack;
 uint16_t half_from_f64(double v, bool bf, enum xrnd rnd);
 double half_to_f64(uint16_t h, bool bf);
 
+/* alu_mini.c: formats of 8 bits and less */
+struct mini {
+	uint8_t mant, bias;		/* bits of the mantissa */
+	uint8_t max, nan, inf, sign;	/* 0: there is none */
+};
+extern const struct mini mini_e4m3, mini_e5m2;
+double mini_to_f64(uint8_t v, const struct mini *f);
+xfn *alu_mini_select(const struct xmods *md);
+xfn x_cvt_pack;
+
 /* decode_mods.c */
 #define C_TYPE (1u << 0)
 #define C_RND (1u << 1)
@@ -444,6 +456,7 @@ double half_to_f64(uint16_t h, bool bf);
 #define C_TO (1u << 19)
 #define C_SYNC (1u << 20)
 #define C_ASYNC (1u << 21)
+#define C_RELU (1u << 22)	/* relu satfinite */
 bool mods_parse(const struct gsr_insn *in, unsigned int allow, struct xmods *md);
 enum xtype xtype_parse(const char *name);
 
