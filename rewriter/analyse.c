@@ -20,6 +20,8 @@ struct scan {
 	struct gsr_fn *fn;
 	struct gsr_var **vars;
 	unsigned int n_vars;
+	const struct gsr_insn *insn;	/* NULL: raw text */
+	const struct gsr_operand *top;	/* its operand that is looked at */
 	bool callee;		/* the operand is the target of a call */
 };
 
@@ -41,17 +43,6 @@ unsigned int gsr_type_size(const char *type)
 	if (strstr(type, "x2"))
 		bits *= 2;
 	return (unsigned int)(bits / 8);
-}
-
-static uint64_t var_size(const struct gsr_var *v)
-{
-	uint64_t n = gsr_type_size(v->type) * (uint64_t)(v->vec ? v->vec : 1);
-	unsigned int i;
-
-	for (i = 0; i < v->n_dims; i++)
-		if (__builtin_mul_overflow(n, v->dims[i], &n))
-			return UINT64_MAX / 2;
-	return n;
 }
 
 static unsigned int var_align(const struct gsr_var *v)
@@ -89,22 +80,33 @@ static void reference_fn(struct scan *s, struct gsr_fn *to)
 	s->fn->refs[s->fn->n_refs++] = to;
 }
 
-static void reference_var(struct scan *s, struct gsr_var *v)
+static void reference_var(struct scan *s, struct gsr_var *v, const struct gsr_operand *o)
 {
+	struct gsr_fn *fn = s->fn;
+	const char *why;
 	unsigned int i;
 
-	if (strcmp(v->space, "shared")) {
-		refuse(s, "module-scope variable %s", v->name);
+	if (!s->insn)
+		return;
+	if (gsr_is_global(v) || strcmp(v->space, "shared")) {
+		why = gsr_global_use(s->p, s->insn, s->top, o, v);
+		if (why)
+			refuse(s, "%s", why);
+		for (i = 0; i < fn->n_globals; i++)
+			if (fn->globals[i] == v)
+				return;
+		GROW(s, fn->globals, fn->n_globals, fn->room_globals);
+		fn->globals[fn->n_globals++] = v;
 		return;
 	}
-	for (i = 0; i < s->fn->n_vars; i++)
-		if (s->fn->vars[i] == v)
+	for (i = 0; i < fn->n_vars; i++)
+		if (fn->vars[i] == v)
 			return;
-	GROW(s, s->fn->vars, s->fn->n_vars, s->fn->room_vars);
-	s->fn->vars[s->fn->n_vars++] = v;
+	GROW(s, fn->vars, fn->n_vars, fn->room_vars);
+	fn->vars[fn->n_vars++] = v;
 }
 
-static void reference(struct scan *s, const char *name)
+static void reference(struct scan *s, const char *name, const struct gsr_operand *o)
 {
 	unsigned long m = *gsr_intern_mark(name);
 
@@ -114,10 +116,10 @@ static void reference(struct scan *s, const char *name)
 		if (to->f->entry && !s->callee)
 			refuse(s, "address of the kernel %s", name);
 		reference_fn(s, to);
-		if (!s->callee)
-			to->taken = true;
+		if (!s->callee && s->insn)
+			to->taken = s->fn->takes = true;
 	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name) {
-		reference_var(s, s->vars[m & MARK_INDEX]);
+		reference_var(s, s->vars[m & MARK_INDEX], o);
 	}
 }
 
@@ -125,8 +127,9 @@ static void operand(struct scan *s, const struct gsr_operand *o)
 {
 	unsigned int i;
 
-	if (o->kind == GSR_OPND_SYM)
-		reference(s, o->name);
+	/* what a call takes is read as registers */
+	if (o->kind == GSR_OPND_SYM || (o->kind == GSR_OPND_REG && o->name[0] != '%' && s->insn->op == GSR_OP_CALL))
+		reference(s, o->name, o);
 	if (o->kind == GSR_OPND_REG && o->name[0] == '%') {
 		if (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid"))
 			s->fn->reads_ids = true;
@@ -199,6 +202,11 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	why = gsr_warp_sync(s->fn->f, insn);
 	if (why && !s->fn->warp_sync)
 		s->fn->warp_sync = why;
+	why = gsr_constant_use(s->p, insn);
+	if (why)
+		refuse(s, "%s", why);
+	s->fn->constants |= gsr_insn_has(insn, "const");
+	s->insn = insn;
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
 
@@ -206,12 +214,14 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 		s->callee = insn->op == GSR_OP_CALL && o->kind == GSR_OPND_SYM;
 		if (insn->op == GSR_OP_CALL && o->kind == GSR_OPND_REG)
 			s->fn->indirect = true;
+		s->top = o;
 		operand(s, o);
 		s->callee = false;
 	}
+	s->insn = NULL;
 }
 
-/* Identifiers in raw text: .calltargets, initializers */
+/* Identifiers in raw text: .calltargets */
 static void raw(struct scan *s, const char *text)
 {
 	struct gsr_lexer lx;
@@ -220,7 +230,7 @@ static void raw(struct scan *s, const char *text)
 	gsr_lex_init(&lx, text, strlen(text));
 	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD)
 		if (t.kind == GSR_TOK_IDENT)
-			reference(s, gsr_intern(s->p->arena, t.text, t.len));
+			reference(s, gsr_intern(s->p->arena, t.text, t.len), NULL);
 }
 
 /* Names that a function declares itself hide those of the module */
@@ -268,7 +278,7 @@ static void scan_function(struct scan *s)
 		else if (st->kind == GSR_STMT_DIRECTIVE && strstr(st->text, ".calltargets"))
 			raw(s, st->text);
 		else if (st->kind == GSR_STMT_VAR && (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
-			refuse(s, "module-scope variable %s", st->var->name);
+			refuse(s, "variable %s declared in a function", st->var->name);
 	}
 	/* backwards, because a name may stand twice */
 	while (n--)
@@ -290,6 +300,21 @@ static void external(struct gsr_pass *p, struct gsr_fn *fn)
 		fn->refusal = gsr_sprintf(p->arena, "dynamic parallelism (%s)", name);
 	else
 		fn->refusal = gsr_sprintf(p->arena, "external function %s", name);
+}
+
+static void initializer(struct gsr_pass *p, const char *text)
+{
+	struct gsr_lexer lx;
+	struct gsr_token t;
+	struct scan s = { .p = p };
+
+	gsr_lex_init(&lx, text, strlen(text));
+	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD) {
+		if (t.kind != GSR_TOK_IDENT)
+			continue;
+		GROW(&s, p->named, p->n_named, p->room_named);
+		p->named[p->n_named++] = gsr_intern(p->arena, t.text, t.len);
+	}
 }
 
 void gsr_analyse(struct gsr_pass *p)
@@ -324,6 +349,7 @@ void gsr_analyse(struct gsr_pass *p)
 		} else if (i->kind == GSR_ITEM_VAR) {
 			*gsr_intern_mark(i->var->name) = MARK_VAR | s.n_vars;
 			s.vars[s.n_vars++] = i->var;
+			p->constants |= !strcmp(i->var->space, "const");
 		}
 	}
 	for (k = 0; k < p->n_fns; k++) {
@@ -334,14 +360,9 @@ void gsr_analyse(struct gsr_pass *p)
 			external(p, s.fn);
 	}
 	/* addresses in tables */
-	for (i = p->m->first; i; i = i->next) {
-		struct gsr_fn dummy = { .refusal = "" };
-
-		if (i->kind != GSR_ITEM_VAR || !i->var->init)
-			continue;
-		s.fn = &dummy;
-		raw(&s, i->var->init);
-	}
+	for (i = p->m->first; i; i = i->next)
+		if (i->kind == GSR_ITEM_VAR && i->var->init)
+			initializer(p, i->var->init);
 	for (k = 0; k < p->n_fns; k++) {
 		struct gsr_fn *fn = &p->fns[k];
 
@@ -350,6 +371,8 @@ void gsr_analyse(struct gsr_pass *p)
 		gsr_cfg_build(p->arena, fn->f, &fn->cfg);
 		if (fn->cfg.error && !fn->refusal)
 			fn->refusal = fn->cfg.error;
+		if ((fn->indirect || fn->takes) && !fn->refusal)
+			fn->refusal = gsr_function_pointers(p, fn);
 		if (!fn->cfg.error) {
 			gsr_uniform(p->arena, fn->f, &fn->cfg, false);
 			if (fn->warp_sync || fn->n_refs)
@@ -362,7 +385,6 @@ struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
 {
 	struct gsr_closure c = { .fns = p->walk };
 	unsigned int i, k;
-	bool tables = false;
 
 	p->mark++;
 	entry->mark = p->mark;
@@ -374,16 +396,6 @@ struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
 			if (to->mark != p->mark) {
 				to->mark = p->mark;
 				c.fns[c.n++] = to;
-			}
-		}
-		if (!c.fns[i]->indirect || tables)
-			continue;
-		/* whatever has its address taken may be called */
-		tables = true;
-		for (k = 0; k < p->n_fns; k++) {
-			if (p->fns[k].taken && p->fns[k].mark != p->mark && !p->fns[k].f->entry) {
-				p->fns[k].mark = p->mark;
-				c.fns[c.n++] = &p->fns[k];
 			}
 		}
 	}
@@ -408,7 +420,7 @@ static uint64_t param_buffer(const struct gsr_function *f)
 	for (i = 0; i < f->n_params; i++) {
 		unsigned int align = var_align(&f->params[i]);
 
-		size = (size + align - 1) / align * align + var_size(&f->params[i]);
+		size = (size + align - 1) / align * align + gsr_var_size(&f->params[i]);
 	}
 	return size;
 }
@@ -423,43 +435,36 @@ static uint64_t static_shared(const struct gsr_closure *c)
 		for (s = c->fns[i]->f->first; s; s = s->next)
 			if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") &&
 			    !(s->var->linkage && !strcmp(s->var->linkage, "extern")))
-				size = (size + var_align(s->var) - 1) / var_align(s->var) * var_align(s->var) + var_size(s->var);
+				size = (size + var_align(s->var) - 1) / var_align(s->var) * var_align(s->var) + gsr_var_size(s->var);
 		for (k = 0; k < c->fns[i]->n_vars; k++) {
 			const struct gsr_var *v = c->fns[i]->vars[k];
 
 			if (!(v->linkage && !strcmp(v->linkage, "extern")))
-				size = (size + var_align(v) - 1) / var_align(v) * var_align(v) + var_size(v);
+				size = (size + var_align(v) - 1) / var_align(v) * var_align(v) + gsr_var_size(v);
 		}
 	}
 	return size;
 }
 
+/* Functions called through pointers are among those that the kernel names: see pointers.c */
 static const char *indirect_refusal(struct gsr_pass *p, const struct gsr_closure *c)
 {
-	bool indirect = false, known = false;
-	unsigned int i;
+	bool indirect = false;
+	unsigned int i, k;
 
 	for (i = 0; i < c->n; i++)
 		indirect |= c->fns[i]->indirect;
-	if (!indirect)
-		return NULL;
-	for (i = 0; i < p->n_fns; i++) {
-		const struct gsr_fn *fn = &p->fns[i];
+	for (i = 0; indirect && i < c->n; i++) {
 		struct gsr_closure of;
-		unsigned int k;
 
-		if (!fn->taken || fn->f->entry)
+		if (!c->fns[i]->taken)
 			continue;
-		known = true;
-		of = gsr_closure(p, &p->fns[i]);
-		for (k = 0; k < of.n; k++) {
-			if (of.fns[k]->reads_ids)
-				return gsr_sprintf(p->arena, "indirect call of %s, which reads block ids", fn->f->name);
+		of = gsr_closure(p, c->fns[i]);
+		for (k = 0; k < of.n; k++)
 			if (of.fns[k]->barriers)
-				return gsr_sprintf(p->arena, "indirect call of %s, which uses barriers", fn->f->name);
-		}
+				return gsr_sprintf(p->arena, "indirect call of %s, which uses barriers", c->fns[i]->f->name);
 	}
-	return known ? NULL : "indirect call of unknown functions";
+	return NULL;
 }
 
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
@@ -485,10 +490,15 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 		if (i && c->fns[i]->f->entry)
 			return gsr_sprintf(p->arena, "refers to the kernel %s", c->fns[i]->f->name);
 	}
+	for (i = 0; i < f->n_params; i++)
+		if (f->params[i].attrs && strstr(f->params[i].attrs, ".const"))
+			return gsr_sprintf(p->arena, "parameter %s points to constant memory", f->params[i].name);
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->refusal)
 			return c->fns[i]->refusal;
 	why = indirect_refusal(p, c);
+	if (!why)
+		why = gsr_globals_room(p, c);
 	if (why)
 		return why;
 	limit = v >= 81 ? PARAM_MAX_81 : PARAM_MAX;

@@ -50,6 +50,20 @@ struct gsr_kernel {
 	const char *resume_reason;	/* why there are none, or which loops have none; NULL: nothing to say */
 	unsigned int save_fixed;	/* bytes of a record without dynamic shared memory and threads */
 	unsigned int save_thread;	/* bytes a thread */
+	const unsigned int *variables;	/* of the rewrite's, those that the twin uses, each once */
+	unsigned int n_variables;
+};
+
+#define GSR_VARIABLES_MAX	4096u
+
+/* A variable of the original module that twins use */
+enum gsr_space { GSR_SPACE_GLOBAL, GSR_SPACE_CONST };
+
+struct gsr_variable {
+	const char *name;
+	enum gsr_space space;
+	uint64_t size;			/* bytes; 0 not known here */
+	bool copied;			/* nobody writes it, and the twins have a copy for when the original is not found */
 };
 
 struct gsr_rewrite {
@@ -57,6 +71,9 @@ struct gsr_rewrite {
 	size_t ptx_size;		/* without the NUL */
 	struct gsr_kernel *kernels;	/* every entry of the input, in its order */
 	unsigned int n_kernels;
+	const char *addresses;		/* the twins' table: an array of u64 in constant memory; NULL if there are no variables */
+	struct gsr_variable *variables;	/* by their place in the table */
+	unsigned int n_variables;
 	void *arena;			/* private */
 };
 
@@ -80,6 +97,17 @@ static inline size_t gsr_save_stride(const struct gsr_kernel *k, size_t threads,
 enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_options *opts,
 				struct gsr_rewrite *out, struct gsr_error *err);
 void gsr_rewrite_free(struct gsr_rewrite *rw);
+
+/*
+ * Who loads the twins beside the original's module fills their table before the first launch: it reads the n_variables words
+ * at rw->addresses in the twins' module, has the addresses entered, and writes the words back. @find gives a variable's address
+ * and size in the original's module, by name. @missing[i] is set where there is neither an original nor a copy: twins that need
+ * it must not run.
+ */
+typedef bool gsr_find_fn(void *arg, const char *name, uint64_t *address, uint64_t *size);
+void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, void *arg, uint64_t *table, bool *missing);
+/* The first variable that is missing to @k; NULL none */
+const char *gsr_missing_variable(const struct gsr_rewrite *rw, const struct gsr_kernel *k, const bool *missing);
 
 /* The description as JSON text (malloc'd, caller frees) and back: what the cache and the daemon's protocol carry. */
 char *gsr_rewrite_to_json(const struct gsr_rewrite *rw);

@@ -126,7 +126,7 @@ static int write_out(const char *path, const char *text, size_t size)
 static void explain(const struct gsr_rewrite *rw)
 {
 	static const char *const tiers[] = { "block", "slice", "launch" };
-	unsigned int i;
+	unsigned int i, v;
 
 	for (i = 0; i < rw->n_kernels; i++) {
 		const struct gsr_kernel *k = &rw->kernels[i];
@@ -137,6 +137,10 @@ static void explain(const struct gsr_rewrite *rw)
 			       k->static_shared, k->returns, k->barriers, k->early_return ? ", early return" : "",
 			       k->warp_rows ? ", needs a block whose x is a multiple of 32" : "");
 		printf("\n");
+		for (v = 0; v < k->n_variables; v++)
+			printf("%s%s", v ? ", " : "  shares ", rw->variables[k->variables[v]].name);
+		if (v)
+			printf("\n");
 		if (k->resume_points)
 			printf("  resumable at %u points, saves %u bytes a block and %u a thread\n", k->resume_points, k->save_fixed,
 			       k->save_thread);

@@ -10,8 +10,37 @@
 #include "gsr.h"
 
 #define KERNELS_MAX	(1 << 20)
+#define VARIABLE_MAX	(1ULL << 48)
 
 static const char *const tiers[] = { "block", "slice", "launch" };
+static const char *const spaces[] = { "global", "const" };
+
+static bool add_list(cJSON *o, const struct gsr_kernel *k)
+{
+	cJSON *list = cJSON_AddArrayToObject(o, "variables"), *n;
+	unsigned int i;
+
+	for (i = 0; list && i < k->n_variables; i++) {
+		n = cJSON_CreateNumber(k->variables[i]);
+		if (!n || !cJSON_AddItemToArray(list, n)) {
+			cJSON_Delete(n);
+			return false;
+		}
+	}
+	return list;
+}
+
+static bool add_variable(cJSON *list, const struct gsr_variable *v)
+{
+	cJSON *o = cJSON_CreateObject();
+
+	if (!o || !cJSON_AddItemToArray(list, o)) {
+		cJSON_Delete(o);
+		return false;
+	}
+	return cJSON_AddStringToObject(o, "name", v->name) && cJSON_AddStringToObject(o, "space", spaces[v->space]) &&
+	       cJSON_AddNumberToObject(o, "size", (double)v->size) && cJSON_AddBoolToObject(o, "copied", v->copied);
+}
 
 static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 {
@@ -35,7 +64,7 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
 	       (!k->resume_reason || cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
 	       cJSON_AddNumberToObject(o, "save_fixed", k->save_fixed) &&
-	       cJSON_AddNumberToObject(o, "save_thread", k->save_thread);
+	       cJSON_AddNumberToObject(o, "save_thread", k->save_thread) && add_list(o, k);
 }
 
 char *gsr_rewrite_to_json(const struct gsr_rewrite *rw)
@@ -50,6 +79,14 @@ char *gsr_rewrite_to_json(const struct gsr_rewrite *rw)
 		goto out;
 	if (rw->ptx && !cJSON_AddStringToObject(root, "ptx", rw->ptx))
 		goto out;
+	if (rw->addresses && !cJSON_AddStringToObject(root, "addresses", rw->addresses))
+		goto out;
+	list = cJSON_AddArrayToObject(root, "variables");
+	if (!list)
+		goto out;
+	for (i = 0; i < rw->n_variables; i++)
+		if (!add_variable(list, &rw->variables[i]))
+			goto out;
 	list = cJSON_AddArrayToObject(root, "kernels");
 	for (i = 0; list && i < rw->n_kernels; i++)
 		if (!add_kernel(list, &rw->kernels[i]))
@@ -106,7 +143,38 @@ static const char *string_of(struct gsr_arena *a, const cJSON *o, const char *na
 	return cJSON_IsString(s) ? gsr_strndup(a, s->valuestring, strlen(s->valuestring)) : NULL;
 }
 
-static bool kernel(struct gsr_arena *a, const cJSON *o, struct gsr_kernel *k)
+static bool variable(struct gsr_arena *a, const cJSON *o, struct gsr_variable *v)
+{
+	const char *space = string_of(a, o, "space");
+	double size;
+
+	v->name = string_of(a, o, "name");
+	if (!v->name || !*v->name || !space || !number(o, "size", VARIABLE_MAX, &size) || !bool_of(o, "copied", &v->copied))
+		return false;
+	v->size = (uint64_t)size;
+	v->space = strcmp(space, spaces[GSR_SPACE_CONST]) ? GSR_SPACE_GLOBAL : GSR_SPACE_CONST;
+	return !strcmp(space, spaces[v->space]);
+}
+
+/* Indices into the @n variables */
+static bool list_of(struct gsr_arena *a, const cJSON *o, unsigned int n, struct gsr_kernel *k)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "variables"), *i;
+	unsigned int *out;
+
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > (int)n)
+		return false;
+	k->variables = out = gsr_alloc_array(a, n + 1, sizeof(*out));
+	cJSON_ArrayForEach(i, list) {
+		if (!cJSON_IsNumber(i) || !(i->valuedouble >= 0 && i->valuedouble < n) ||
+		    (unsigned int)i->valuedouble != i->valuedouble)
+			return false;
+		out[k->n_variables++] = (unsigned int)i->valuedouble;
+	}
+	return true;
+}
+
+static bool kernel(struct gsr_arena *a, const cJSON *o, unsigned int n_variables, struct gsr_kernel *k)
 {
 	const char *tier = string_of(a, o, "tier");
 	unsigned int t;
@@ -123,13 +191,14 @@ static bool kernel(struct gsr_arena *a, const cJSON *o, struct gsr_kernel *k)
 	       bool_of(o, "early_return", &k->early_return) && bool_of(o, "warp_rows", &k->warp_rows) &&
 	       uint_of(o, "static_shared", &k->static_shared) && uint_of(o, "inserted", &k->inserted) &&
 	       uint_of(o, "resume_points", &k->resume_points) && uint_of(o, "save_fixed", &k->save_fixed) &&
-	       uint_of(o, "save_thread", &k->save_thread) && k->save_fixed < 1 << 20 && k->save_thread < 1 << 16 &&
+	       uint_of(o, "save_thread", &k->save_thread) && list_of(a, o, n_variables, k) && k->save_fixed < 1 << 20 && k->save_thread < 1 << 16 &&
 	       (k->tier != GSR_TIER_BLOCK || (k->launch_offset % 16 == 0 && k->launch_offset >= k->param_size));
 }
 
 static enum gsr_status fill(const cJSON *root, struct gsr_arena *a, struct gsr_rewrite *out)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "kernels"), *o;
+	const cJSON *variables = cJSON_GetObjectItemCaseSensitive(root, "variables");
 	const cJSON *ptx = cJSON_GetObjectItemCaseSensitive(root, "ptx");
 	jmp_buf nomem;
 	double abi;
@@ -140,11 +209,18 @@ static enum gsr_status fill(const cJSON *root, struct gsr_arena *a, struct gsr_r
 	gsr_arena_escape(a, &nomem);
 	n = cJSON_GetArraySize(list);
 	if (!number(root, "abi", GSR_ABI_VERSION, &abi) || abi != GSR_ABI_VERSION || !cJSON_IsArray(list) || n > KERNELS_MAX ||
-	    (ptx && !cJSON_IsString(ptx)))
+	    (ptx && !cJSON_IsString(ptx)) || !cJSON_IsArray(variables) || cJSON_GetArraySize(variables) > (int)GSR_VARIABLES_MAX)
+		return GSR_ERR_FORMAT;
+	out->variables = gsr_alloc_array(a, (size_t)cJSON_GetArraySize(variables) + 1, sizeof(*out->variables));
+	cJSON_ArrayForEach(o, variables)
+		if (!variable(a, o, &out->variables[out->n_variables++]))
+			return GSR_ERR_FORMAT;
+	out->addresses = string_of(a, root, "addresses");
+	if (out->n_variables && (!out->addresses || !*out->addresses))
 		return GSR_ERR_FORMAT;
 	out->kernels = gsr_alloc_array(a, (size_t)n + 1, sizeof(*out->kernels));
 	cJSON_ArrayForEach(o, list)
-		if (!kernel(a, o, &out->kernels[out->n_kernels++]))
+		if (!kernel(a, o, out->n_variables, &out->kernels[out->n_kernels++]))
 			return GSR_ERR_FORMAT;
 	gsr_arena_escape(a, NULL);
 	if (ptx) {

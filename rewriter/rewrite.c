@@ -8,6 +8,14 @@
 
 #define INPUT_MAX	(256u << 20)
 
+struct job {
+	struct gsr_pass p;
+	struct gsr_rewrite *out;
+	unsigned int n;
+	bool resumable;
+	struct gsr_module printed;
+};
+
 /* A prefix that no name of the input contains */
 static const char *choose_prefix(struct gsr_arena *a, const char *text, size_t size)
 {
@@ -68,10 +76,26 @@ static void add_task(struct gsr_pass *p, struct gsr_module *out, bool resumable)
 	append(p, out, GSR_ITEM_VAR)->var = v;
 }
 
-/* What the twins need, in the input's order, which declares before use; names that carry the mark are needed */
-static void assemble(struct gsr_pass *p, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all,
-		     bool resumable)
+static void add_globals(struct job *j, struct gsr_module *out)
 {
+	struct gsr_pass *p = &j->p;
+	struct gsr_var *table = gsr_alloc(p->arena, sizeof(*table));
+	struct gsr_var **copies = gsr_alloc_array(p->arena, p->n_globals + 1, sizeof(struct gsr_var *));
+	unsigned int i;
+
+	if (!p->n_globals)
+		return;
+	gsr_globals_finish(p, j->out, copies, table);
+	for (i = 0; i < p->n_globals; i++)
+		if (copies[i])
+			append(p, out, GSR_ITEM_VAR)->var = copies[i];
+	append(p, out, GSR_ITEM_VAR)->var = table;
+}
+
+/* What the twins need, in the input's order, which declares before use; names that carry the mark are needed */
+static void assemble(struct job *j, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all)
+{
+	struct gsr_pass *p = &j->p;
 	unsigned int k, c, v;
 	struct gsr_item *i;
 
@@ -87,7 +111,8 @@ static void assemble(struct gsr_pass *p, struct gsr_module *out, const struct gs
 			for (v = 0; v < all[c].fns[k]->n_vars; v++)
 				*gsr_intern_mark(all[c].fns[k]->vars[v]->name) = 1;
 		}
-	add_task(p, out, resumable);
+	add_task(p, out, j->resumable);
+	add_globals(j, out);
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".pragma", 7))
 			append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
@@ -99,14 +124,6 @@ static void assemble(struct gsr_pass *p, struct gsr_module *out, const struct gs
 			append(p, out, GSR_ITEM_FUNCTION)->function = i->function;
 	}
 }
-
-struct job {
-	struct gsr_pass p;
-	struct gsr_rewrite *out;
-	unsigned int n;
-	bool resumable;
-	struct gsr_module printed;
-};
 
 static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
 {
@@ -148,6 +165,12 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 			return;
 		}
 	}
+	for (i = 0; i < c->n; i++)
+		if (!c->fns[i]->shares && (c->fns[i]->n_globals || c->fns[i]->constants)) {
+			k->inserted += gsr_globals(p, c->fns[i]);
+			c->fns[i]->shares = true;
+		}
+	gsr_globals_list(p, c, k);
 	k->inserted += gsr_returns(p, fn->f, &k->returns);
 	k->inserted += gsr_loop(p, fn->f, sites, cp_async, id, resume);
 	add_parameter(p, fn->f);
@@ -190,7 +213,7 @@ static void run(struct job *j)
 		}
 	j->printed = *p->m;
 	j->printed.first = j->printed.last = NULL;
-	assemble(p, &j->printed, closures, n, j->resumable);
+	assemble(j, &j->printed, closures, n);
 	for (i = 0; i < n; i++) {
 		struct gsr_function *f = closures[i].fns[0]->f;
 

@@ -5,7 +5,9 @@
  *   uniform.c    which registers hold the same value in all threads of a block, which branches may split a block
  *   analyse.c    what each function uses and references; why a kernel cannot be rewritten
  *   barriers.c   barriers, early returns and warp-synchronous instructions: which form the kernel's end takes
+ *   pointers.c   where addresses of functions and of literals go
  *   blockids.c   %ctaid and %nctaid become loads
+ *   globals.c    variables of the module are reached through a table of addresses
  *   returns.c    returns become jumps; barriers of kernels with early returns become reductions
  *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
  *   loop.c       the worker's life around the body
@@ -67,10 +69,15 @@ struct gsr_fn {
 	unsigned int n_refs, room_refs;
 	struct gsr_var **vars;		/* module-scope .shared variables named */
 	unsigned int n_vars, room_vars;
+	struct gsr_var **globals;	/* module-scope .global and .const variables named */
+	unsigned int n_globals, room_globals;
 	unsigned int barriers;		/* of the block of threads, any kind */
 	bool reads_ids;
 	bool indirect;			/* has indirect calls */
-	bool taken;			/* its address is taken somewhere in the module */
+	bool taken;			/* code takes its address */
+	bool takes;			/* takes the address of a function */
+	bool constants;			/* has instructions of constant memory */
+	bool shares;			/* its variables are reached through the table now */
 	bool cp_async;
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
@@ -82,6 +89,11 @@ struct gsr_fn {
 	unsigned long mark;
 };
 
+struct gsr_shared_var {
+	struct gsr_var *var;
+	bool copied;			/* the twins have a copy of their own */
+};
+
 struct gsr_pass {
 	struct gsr_arena *arena;
 	struct gsr_module *m;
@@ -90,6 +102,11 @@ struct gsr_pass {
 	struct gsr_fn **walk;		/* room for all of them */
 	const char *prefix;		/* of all names we make: occurs nowhere in the input */
 	unsigned long mark;		/* last number given to a walk over fns */
+	bool constants;			/* the module has .const variables */
+	struct gsr_shared_var *globals;	/* the table of addresses */
+	unsigned int n_globals, room_globals;
+	const char **named;		/* variables that other variables' initializers name */
+	unsigned int n_named, room_named;
 };
 
 /* A walk over all that an entry needs: itself first. In the arena. */
@@ -130,6 +147,23 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
  */
 const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id, bool *rows);
 void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
+
+/* pointers.c */
+const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);	/* a refusal or NULL */
+bool gsr_never_written(struct gsr_pass *p, const struct gsr_var *v);
+
+/* globals.c */
+bool gsr_is_global(const struct gsr_var *v);		/* .global or .const */
+uint64_t gsr_var_size(const struct gsr_var *v);
+/* What is wrong with @o, of @insn's operand @top, naming @v; NULL: nothing */
+const char *gsr_global_use(struct gsr_pass *p, const struct gsr_insn *insn, const struct gsr_operand *top,
+			   const struct gsr_operand *o, const struct gsr_var *v);
+const char *gsr_constant_use(struct gsr_pass *p, const struct gsr_insn *insn);
+const char *gsr_globals_room(struct gsr_pass *p, const struct gsr_closure *c);
+unsigned int gsr_globals(struct gsr_pass *p, struct gsr_fn *fn);	/* returns the instructions inserted */
+void gsr_globals_list(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
+/* The description, the table and, by its index, the copy of each variable (NULL none) */
+void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies, struct gsr_var *table);
 
 /*
  * blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted.

@@ -75,6 +75,7 @@ struct gi_loaded {
 	struct gi_ctx *cx;
 	unsigned int max_regs;
 	CUmodule module;		/* NULL: did not load */
+	bool *missing;			/* by variable of the image's desc: it was not found; NULL there are none */
 };
 
 /* A kernel's handle as the program got it, in any context. gi_lock. */
@@ -278,6 +279,9 @@ size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s);
 void gi_save_take(struct gi_slot *s, size_t size);	/* sets s->save; the context is current */
 void gi_save_put(struct gi_slot *s, bool lost);		/* @lost: workers may still touch it */
 void gi_save_release(struct gi_ctx *cx);		/* before the context goes */
+
+/* share.c: fill the table of @twins, loaded into the current context. @missing is malloc'd, NULL without variables */
+bool gi_share(struct gi_image *image, const struct gsr_rewrite *desc, CUmodule twins, bool **missing);
 
 /* launch.c: how a task is told to the arbiter */
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot);

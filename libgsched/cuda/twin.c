@@ -149,7 +149,7 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 }
 
 /* One form as a module of @cx, which is current. Loaded once for each register cap. NULL: does not load. */
-static CUmodule load(struct gi_rewritten *form, struct gi_ctx *cx, unsigned int max_regs)
+static struct gi_loaded *load(struct gi_image *image, struct gi_rewritten *form, struct gi_ctx *cx, unsigned int max_regs)
 {
 	CUjit_option option = CU_JIT_MAX_REGISTERS;
 	struct gi_loaded *l;
@@ -159,7 +159,7 @@ static CUmodule load(struct gi_rewritten *form, struct gi_ctx *cx, unsigned int 
 
 	for (l = form->loaded; l; l = l->next) {
 		if (l->cx == cx && l->max_regs == max_regs)
-			return l->module;
+			return l->module ? l : NULL;
 		capped += l->cx == cx && l->max_regs;
 	}
 	if (max_regs && capped >= CAPPED_MAX)
@@ -174,12 +174,16 @@ static CUmodule load(struct gi_rewritten *form, struct gi_ctx *cx, unsigned int 
 	if (rc) {
 		l->module = NULL;
 		gi_why(cx->client, "the driver does not load the twins (error %d): tier launch", rc);
+	} else if (!gi_share(image, &form->desc, l->module, &l->missing)) {
+		gi_real.cuModuleUnload(l->module);
+		l->module = NULL;
+		gi_why(cx->client, "the twins' table of addresses cannot be filled: tier launch");
 	}
 	pthread_mutex_lock(&gi_lock);
 	l->next = form->loaded;
 	form->loaded = l;
 	pthread_mutex_unlock(&gi_lock);
-	return l->module;
+	return l->module ? l : NULL;
 }
 
 static int attribute(CUfunction f, CUfunction_attribute what)
@@ -208,24 +212,28 @@ static bool loses(CUfunction original, CUfunction twin)
 	return false;
 }
 
-static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const char *name)
+static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const struct gsr_kernel *k, char *why, size_t size)
 {
 	CUfunction twin = NULL, capped = NULL;
+	struct gi_loaded *l;
+	const char *variable;
 	char symbol[1024];
-	CUmodule module;
 	int regs;
 
-	if (snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, name) >= (int)sizeof(symbol))
+	if (snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, k->name) >= (int)sizeof(symbol))
 		return NULL;
-	module = load(form, fn->cx, 0);
-	if (!module || gi_real.cuModuleGetFunction(&twin, module, symbol))
+	l = load(fn->named->image, form, fn->cx, 0);
+	variable = l && l->missing ? gsr_missing_variable(&form->desc, k, l->missing) : NULL;
+	if (variable)
+		snprintf(why, size, "the driver does not find its variable %.200s", variable);
+	if (!l || variable || gi_real.cuModuleGetFunction(&twin, l->module, symbol))
 		return NULL;
 	if (!loses(fn->original, twin))
 		return twin;
 	regs = attribute(fn->original, CU_FUNC_ATTRIBUTE_NUM_REGS);
 	regs = regs < 24 ? 24 : (regs + 7) / 8 * 8;
-	module = load(form, fn->cx, regs);
-	if (module && !gi_real.cuModuleGetFunction(&capped, module, symbol) && !loses(fn->original, capped))
+	l = load(fn->named->image, form, fn->cx, regs);
+	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) && !loses(fn->original, capped))
 		return capped;
 	return twin;
 }
@@ -288,7 +296,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		snprintf(why, sizeof(why), "its context cannot be entered");
 	else if (!fn->params && !(params = params_of(from, k)))
 		snprintf(why, sizeof(why), "its parameters have no layout we know");
-	else if (!(twin = twin_of(fn, from, name)))
+	else if (!(twin = twin_of(fn, from, k, why, sizeof(why))) && !why[0])
 		snprintf(why, sizeof(why), "its twin does not load");
 	if (!twin) {
 		gi_why(c, "%s: %s: %s", name, id == GI_RESUMABLE ? "preemptible at block-task ends only" : "tier launch", why);
@@ -454,6 +462,7 @@ static void unload(struct gi_rewritten *form, struct gi_ctx *cx, bool destroyed)
 		*p = l->next;
 		if (l->module && !destroyed && !gi_real.cuCtxSetCurrent(l->cx->handle))
 			gi_real.cuModuleUnload(l->module);
+		free(l->missing);
 		free(l);
 	}
 	if (!destroyed)

@@ -229,11 +229,52 @@ static bool load_original(const char *text, size_t size, const char *path, const
 	}
 	if (!rc)
 		rc = cuModuleGetFunction(&out->original, module, t->kernel);
+	out->module = module;
 	free(alone);
 	if (rc)
 		snprintf(r->why, sizeof(r->why), "the original does not load: %s %s", gpu_error(rc), log);
 	r->skip = rc == CUDA_ERROR_INVALID_PTX;
 	return !rc;
+}
+
+static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
+{
+	CUdeviceptr at = 0;
+	size_t bytes = 0;
+	CUresult rc = cuModuleGetGlobal(&at, &bytes, arg, name);
+
+	*address = at;
+	*size = bytes;
+	return !rc;
+}
+
+/* The twins' table of addresses */
+static bool share(CUmodule twins, struct gpu_pair *out, struct gpu_report *r)
+{
+	size_t size = out->rw->n_variables * sizeof(uint64_t), room = 0;
+	bool *missing = calloc(out->rw->n_variables + 1, sizeof(*missing));
+	uint64_t *table = malloc(size + 1);
+	const char *variable;
+	CUdeviceptr at = 0;
+	CUresult rc = CUDA_SUCCESS;
+
+	if (size && missing && table) {
+		rc = cuModuleGetGlobal(&at, &room, twins, out->rw->addresses);
+		if (!rc && room == size)
+			rc = cuMemcpyDtoH(table, at, size);
+		if (!rc && room == size) {
+			gsr_fill_addresses(out->rw, find, out->module, table, missing);
+			rc = cuMemcpyHtoD(at, table, size);
+		}
+	}
+	variable = missing ? gsr_missing_variable(out->rw, out->desc, missing) : "?";
+	if (rc || room != size)
+		snprintf(r->why, sizeof(r->why), "table of addresses: %s, %zu bytes instead of %zu", gpu_error(rc), room, size);
+	else if (variable)
+		snprintf(r->why, sizeof(r->why), "the driver does not find the variable %s", variable);
+	free(table);
+	free(missing);
+	return !rc && room == size && !variable;
 }
 
 static bool load_twin(const char *twins, const struct test_launch *t, struct gpu_pair *out, struct gpu_report *r)
@@ -251,8 +292,10 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 		snprintf(r->why, sizeof(r->why), "the twin does not load: %s %s", gpu_error(rc), log);
 		return false;
 	}
+	if (!share(module, out, r))
+		return false;
 	measure(out->twin, 1, t, r);
-	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &module, log, sizeof(log)) &&
+	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &module, log, sizeof(log)) && share(module, out, r) &&
 	    !cuModuleGetFunction(&capped, module, symbol) && per_sm(capped, t) >= r->per_sm[0]) {
 		snprintf(r->note, sizeof(r->note), "without a cap the twin has %d registers and %d blocks per SM", r->regs[1], r->per_sm[1]);
 		r->cap = cap;
@@ -278,6 +321,7 @@ bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_op
 		free(text);
 		return false;
 	}
+	out->rw = &rw;
 	for (i = 0; i < rw.n_kernels; i++)
 		if (!strcmp(rw.kernels[i].name, t->kernel))
 			out->desc = &rw.kernels[i];

@@ -15,6 +15,7 @@
 #include <time.h>
 #include "gpu.h"
 
+#define BUFFERS_MAX	(LAUNCH_PARAMS_MAX + 64)
 #define GUARD		256	/* bytes before and behind each buffer that nobody may touch */
 #define GUARD_BYTE	0xa5
 #define NOT_SEEN	0xdeadbeef
@@ -26,6 +27,7 @@
 struct buffer {
 	CUdeviceptr at;		/* of the first guard */
 	size_t size;		/* with the guards */
+	size_t guard;		/* 0: a variable of the module */
 	uint8_t *first, *result, *now;
 };
 
@@ -34,7 +36,7 @@ struct gpu {
 	const struct test_launch *t;
 	const struct gpu_options *o;
 	struct gpu_pair pair;
-	struct buffer buffer[LAUNCH_PARAMS_MAX];
+	struct buffer buffer[BUFFERS_MAX];	/* of the parameters, then the module's variables */
 	unsigned int buffers, sms;
 	CUstream stream, wings, aside;
 	CUdeviceptr control, page_dev, stat_dev;
@@ -122,6 +124,35 @@ static bool settle(struct gpu *g, CUstream stream, const char *what, uint64_t de
 
 /* ---- memory ---- */
 
+static bool buffer_room(struct gpu *g, struct buffer *b, size_t size)
+{
+	b->size = size;
+	b->first = malloc(size);
+	b->result = malloc(size);
+	b->now = malloc(size);
+	g->buffers++;
+	return b->first && b->result && b->now;
+}
+
+/* Those that the driver finds: original and twin must leave them alike */
+static bool variables_new(struct gpu *g)
+{
+	const struct gsr_rewrite *rw = g->pair.rw;
+	unsigned int i;
+
+	for (i = 0; i < rw->n_variables && g->buffers < BUFFERS_MAX; i++) {
+		struct buffer *b = &g->buffer[g->buffers];
+		size_t size;
+
+		if (cuModuleGetGlobal(&b->at, &size, g->pair.module, rw->variables[i].name))
+			continue;
+		if (!buffer_room(g, b, size))
+			return false;
+		TRY(cuMemcpyDtoH(b->first, b->at, size));
+	}
+	return true;
+}
+
 static bool buffers_new(struct gpu *g)
 {
 	unsigned int i;
@@ -132,18 +163,14 @@ static bool buffers_new(struct gpu *g)
 
 		if (p->kind != PARAM_BUFFER)
 			continue;
-		b->size = p->size + 2 * GUARD;
-		b->first = malloc(b->size);
-		b->result = malloc(b->size);
-		b->now = malloc(b->size);
-		g->buffers++;
-		if (!b->first || !b->result || !b->now)
+		b->guard = GUARD;
+		if (!buffer_room(g, b, p->size + 2 * GUARD))
 			return false;
 		memset(b->first, GUARD_BYTE, b->size);
 		launch_fill(p, b->first + GUARD);
 		TRY(cuMemAlloc(&b->at, b->size));
 	}
-	return true;
+	return variables_new(g);
 }
 
 static bool buffers_reset(struct gpu *g)
@@ -179,7 +206,7 @@ static bool buffers_same(struct gpu *g)
 				first = k;
 		if (bad)
 			snprintf(g->r->why, sizeof(g->r->why), "buffer %u of %zu bytes differs in %u bytes, first at %lld: 0x%02x, original 0x%02x",
-				 i, b->size - 2 * GUARD, bad, (long long)first - GUARD, b->now[first], b->result[first]);
+				 i, b->size - 2 * b->guard, bad, (long long)(first - b->guard), b->now[first], b->result[first]);
 	}
 	return !bad;
 }
@@ -208,6 +235,9 @@ static bool buffers_inout(const struct gpu *g)
 			return true;
 		b++;
 	}
+	for (; b < g->buffers; b++)
+		if (memcmp(g->buffer[b].first, g->buffer[b].result, g->buffer[b].size))
+			return true;
 	return false;
 }
 

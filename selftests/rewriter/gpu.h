@@ -36,7 +36,9 @@ struct gpu_report {
 /* gpu-module.c */
 struct gpu_pair {
 	CUfunction original, twin;
+	CUmodule module;		/* the original's */
 	const struct gsr_kernel *desc;
+	const struct gsr_rewrite *rw;
 	bool scalable;			/* more of the same blocks in z leave the same memory */
 };
 

@@ -2,7 +2,7 @@
 /* The corpus: each kernel's tier and exact reason, what its twin keeps, and the description's way through JSON. */
 #include "test.h"
 
-static const struct gsr_kernel *find(const struct gsr_rewrite *rw, const char *name)
+static const struct gsr_kernel *find_kernel(const struct gsr_rewrite *rw, const char *name)
 {
 	unsigned int i;
 
@@ -62,7 +62,7 @@ static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr
 {
 	unsigned int arch = strstr(line, " arch=") ? (unsigned int)atoi(strstr(line, " arch=") + 6) : 0;
 	char *name = strtok(line, " "), *tier = strtok(NULL, " "), *rest = strtok(NULL, ""), *reason;
-	const struct gsr_kernel *k = find(rw, name);
+	const struct gsr_kernel *k = find_kernel(rw, name);
 
 	if (in->arch < arch)
 		return;
@@ -102,29 +102,124 @@ static void json(const char *path, const struct gsr_rewrite *rw)
 	free(text);
 }
 
+static const struct gsr_variable *variable(const struct gsr_rewrite *rw, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < rw->n_variables; i++)
+		if (!strcmp(rw->variables[i].name, name))
+			return &rw->variables[i];
+	return NULL;
+}
+
+static bool copies(const struct gsr_rewrite *rw, const char *name)
+{
+	const struct gsr_variable *v = variable(rw, name);
+
+	return v && v->copied;
+}
+
+/* What a driver may answer: hist alone, nothing, or another size */
+static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
+{
+	*address = 0x7000;
+	*size = 256 + (strcmp(arg, "larger") == 0);
+	return strcmp(arg, "none") != 0 && !strcmp(name, "hist");
+}
+
+/* @from, where it first stands, becomes @to, of the same length */
+static enum gsr_status altered(const char *json, const char *from, const char *to)
+{
+	char *copy = strdup(json), *at = strstr(copy, from);
+	enum gsr_status status = GSR_OK;
+	struct gsr_rewrite rw;
+	struct gsr_error err;
+
+	if (at) {
+		memcpy(at, to, strlen(to));
+		status = gsr_rewrite_from_json(copy, strlen(copy), &rw, &err);
+		if (status == GSR_OK)
+			gsr_rewrite_free(&rw);
+	}
+	free(copy);
+	return status;
+}
+
+/* The table of addresses: its description, and how it is filled */
+static void variables(const struct gsr_rewrite *rw)
+{
+	static const struct { const char *from, *to, *what; } bad[] = {
+		{ "\"global\"", "\"globes\"", "a space that is none" }, { "\"variables\":\t[0", "\"variables\":\t[9e9", "an index too large" },
+		{ "\"variables\":\t[0", "\"variables\":\t[-", "a negative index" }, { "\"size\":\t256", "\"size\":\t-56", "a negative size" },
+		{ "\"name\":\t\"hist\"", "\"name\":\t\"\"    ", "no name" }, { "\"__gsr_addresses\"", "false            ", "no table" },
+		{ "\"copied\":\tfalse", "\"copied\":\t00000", "a flag that is none" },
+	};
+	const struct gsr_variable *hist = variable(rw, "hist"), *table = variable(rw, "table");
+	const struct gsr_kernel *k = find_kernel(rw, "histogram"), *c = find_kernel(rw, "constants");
+	uint64_t words[64] = { 0 };
+	bool missing[64];
+	unsigned int i, at;
+	char *json;
+
+	if (!ok(hist && table && k && c && rw->n_variables < 64 && rw->addresses && !strcmp(rw->addresses, "__gsr_addresses"),
+		"globals: a table of addresses"))
+		return;
+	ok(hist->space == GSR_SPACE_GLOBAL && hist->size == 256 && !hist->copied && table->space == GSR_SPACE_CONST &&
+	   table->size == 64 && table->copied, "globals: spaces, sizes, copies");
+	ok(k->n_variables == 1 && &rw->variables[k->variables[0]] == hist && c->n_variables == 3, "globals: which kernel needs which");
+	at = (unsigned int)(hist - rw->variables);
+	memset(missing, 1, sizeof(missing));
+	gsr_fill_addresses(rw, find, "hist", words, missing);
+	ok(words[at] == 0x7000 && !words[at ? 0 : 1] && !gsr_missing_variable(rw, k, missing) && !gsr_missing_variable(rw, c, missing),
+	   "globals: found, or copied");
+	k = find_kernel(rw, "statics");
+	ok(k && gsr_missing_variable(rw, k, missing) && !strcmp(gsr_missing_variable(rw, k, missing), "marks"), "globals: neither");
+	k = find_kernel(rw, "histogram");
+	words[at] = 5;
+	gsr_fill_addresses(rw, find, "larger", words, missing);
+	ok(words[at] == 5 && gsr_missing_variable(rw, k, missing), "globals: another variable of that name");
+	gsr_fill_addresses(rw, find, "none", words, missing);
+	ok(words[at] == 5 && gsr_missing_variable(rw, k, missing), "globals: not found");
+	json = gsr_rewrite_to_json(rw);
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		ok(altered(json, bad[i].from, bad[i].to) == GSR_ERR_FORMAT, "globals: JSON with %s is an error", bad[i].what);
+	free(json);
+}
+
 /* Details that no kernel's tier shows */
 static void details(const struct gsr_rewrite *rw, const char *path)
 {
 	const struct gsr_kernel *k;
 
 	if (strstr(path, "returns.sm_90")) {
-		ok((k = find(rw, "early")) && k->early_return && k->barriers == 1, "early: early return before a barrier");
-		ok((k = find(rw, "whole")) && !k->early_return, "whole: a block that returns as one is no early return");
-		ok((k = find(rw, "exits")) && k->returns == 3, "exits: three returns");
+		ok((k = find_kernel(rw, "early")) && k->early_return && k->barriers == 1, "early: early return before a barrier");
+		ok((k = find_kernel(rw, "whole")) && !k->early_return, "whole: a block that returns as one is no early return");
+		ok((k = find_kernel(rw, "exits")) && k->returns == 3, "exits: three returns");
 		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar.warp") || strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 %__gsr_s, -1;"),
 		   "async_copy: waits for its copies at the end of the body");
 	} else if (strstr(path, "shared.sm_90")) {
-		ok((k = find(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
-		ok((k = find(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");
+		ok((k = find_kernel(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
+		ok((k = find_kernel(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");
 		ok(strstr(rw->ptx, "bar.sync 1;") != NULL, "counted0: a barrier of our own");
 	} else if (strstr(path, "warps.sm_90")) {
-		ok((k = find(rw, "block_sum")) && k->warp_rows, "block_sum: whole warps only");
-		ok((k = find(rw, "ballot")) && !k->warp_rows, "ballot: any block");
+		ok((k = find_kernel(rw, "block_sum")) && k->warp_rows, "block_sum: whole warps only");
+		ok((k = find_kernel(rw, "ballot")) && !k->warp_rows, "ballot: any block");
 	} else if (strstr(path, "params.sm_90")) {
-		ok((k = find(rw, "odd_param")) && k->params == 3 && k->param_size == 24 && k->launch_offset == 32, "odd_param: offsets");
-		ok((k = find(rw, "none")) && k->params == 0 && k->launch_offset == 0, "none: offsets");
+		ok((k = find_kernel(rw, "odd_param")) && k->params == 3 && k->param_size == 24 && k->launch_offset == 32, "odd_param: offsets");
+		ok((k = find_kernel(rw, "none")) && k->params == 0 && k->launch_offset == 0, "none: offsets");
 		ok(strstr(rw->ptx, ".minnctapersm 8") && strstr(rw->ptx, ".maxntid 128"), "bounds: launch bounds stay");
-	} else if (strstr(path, "hand")) {
+	} else if (strstr(path, "globals.sm_90")) {
+		variables(rw);
+	} else if (strstr(path, "hand-variables")) {
+		ok(strstr(rw->ptx, "ld.const.u64 a, [__gsr_addresses+") && strstr(rw->ptx, "add.s64 a, a, 8;"), "element: its index counts elements");
+		ok(strstr(rw->ptx, "[%__gsr_g1+12]"), "forms: so it does in an address");
+		ok(strstr(rw->ptx, "@p ld.const.u64 c, [__gsr_addresses+") && strstr(rw->ptx, "@p add.s64 c, c, 8;"), "forms: a predicate stays");
+		ok(copies(rw, "quiet") && copies(rw, "text") && copies(rw, "fixed"), "forms: what nobody writes is copied");
+		ok(!copies(rw, "words") && !copies(rw, "bytes") && !copies(rw, "places"),
+		   "forms: what is visible, without a value or holds addresses is not");
+		ok(!strstr(rw->ptx, "ld.const.u32") && !strstr(rw->ptx, "cvta.const") && strstr(rw->ptx, "ld.global.nc.v4.b32"),
+		   "forms: constants are read in global memory");
+	} else if (strstr(path, "hand.")) {
 		ok(strstr(rw->ptx, "__gsr0_task") != NULL, "a prefix that the input does not use");
 	}
 }

@@ -277,6 +277,7 @@ bool opnd_guard(struct dec *d, const char *name, int32_t *out)
 bool opnd_addr(struct dec *d, const struct gsr_operand *o, int32_t *row, int64_t *imm, bool *a32)
 {
 	const struct gsr_operand *base;
+	const struct xsym *var;
 	unsigned int size = 8;
 
 	*a32 = false;
@@ -294,7 +295,9 @@ bool opnd_addr(struct dec *d, const struct gsr_operand *o, int32_t *row, int64_t
 	if (o->indexed) {
 		if (o->items[1].kind != GSR_OPND_INT)
 			return dec_unknown(d);
-		*imm += o->items[1].ival;
+		var = dec_name(d, base->name, d->scope) ? NULL : vars_find(d->k->module, base->name);
+		/* the index of a module's array counts elements */
+		*imm += o->items[1].ival * (int64_t)(var && var->var ? xtype_size(xtype_parse(var->var->type)) : 1);
 	}
 	if (!named(d, base, 0, row, &size))
 		return false;

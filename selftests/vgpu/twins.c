@@ -42,14 +42,36 @@ static uint64_t simulated_time(void)
 	return now;
 }
 
-/* The buffers of a launch: what they hold at first, and where they are */
+#define MEMORY_MAX	(LAUNCH_PARAMS_MAX + 64)
+
+/* The buffers of a launch, and behind them the module's variables: what they hold at first, and where they are */
 struct memory {
-	unsigned int n;
-	uint8_t *at[LAUNCH_PARAMS_MAX], *first[LAUNCH_PARAMS_MAX], *result[LAUNCH_PARAMS_MAX];
-	size_t size[LAUNCH_PARAMS_MAX];
+	unsigned int n, own;		/* own: buffers */
+	uint8_t *at[MEMORY_MAX], *first[MEMORY_MAX], *result[MEMORY_MAX];
+	size_t size[MEMORY_MAX];
 };
 
-static bool memory_new(struct memory *m, const struct test_launch *l)
+static bool memory_variables(struct memory *m, const struct twins *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->rw.n_variables && m->n < MEMORY_MAX; i++) {
+		unsigned int b = m->n;
+
+		m->at[b] = vgpu_module_global(f->orig, f->rw.variables[i].name, &m->size[b]);
+		if (!m->at[b])
+			continue;
+		m->n++;
+		m->first[b] = malloc(m->size[b] + 1);
+		m->result[b] = malloc(m->size[b] + 1);
+		if (!m->first[b] || !m->result[b])
+			return false;
+		memcpy(m->first[b], m->at[b], m->size[b]);
+	}
+	return true;
+}
+
+static bool memory_new(struct memory *m, const struct twins *f, const struct test_launch *l)
 {
 	unsigned int i, b;
 
@@ -68,7 +90,8 @@ static bool memory_new(struct memory *m, const struct test_launch *l)
 			return false;
 		launch_fill(p, m->first[b]);
 	}
-	return true;
+	m->own = m->n;
+	return memory_variables(m, f);
 }
 
 static void memory_free(struct memory *m)
@@ -76,7 +99,10 @@ static void memory_free(struct memory *m)
 	unsigned int i;
 
 	for (i = 0; i < m->n; i++) {
-		free(m->at[i]);
+		if (i < m->own)
+			free(m->at[i]);
+		else if (m->first[i])
+			memcpy(m->at[i], m->first[i], m->size[i]);
 		free(m->first[i]);
 		free(m->result[i]);
 	}
@@ -452,11 +478,39 @@ bool twins_load(struct twins *f, const char *text, size_t size, char *why, size_
 	return f->orig;
 }
 
+static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
+{
+	size_t bytes = 0;
+
+	*address = (uintptr_t)vgpu_module_global(arg, name, &bytes);
+	*size = bytes;
+	return *address;
+}
+
+/* The twins' table of addresses */
+static bool share(struct twins *f, char *why, size_t size)
+{
+	bool *missing = calloc(f->rw.n_variables + 1, sizeof(*missing));
+	size_t bytes = 0;
+	uint64_t *table = f->rw.n_variables ? vgpu_module_global(f->twin, f->rw.addresses, &bytes) : NULL;
+	bool good = missing && bytes == f->rw.n_variables * sizeof(*table);
+	unsigned int i;
+
+	if (good)
+		gsr_fill_addresses(&f->rw, find, f->orig, table, missing);
+	for (i = 0; good && i < f->rw.n_variables; i++)
+		good = !missing[i];
+	if (!good)
+		snprintf(why, size, "table of addresses of %zu bytes for %u variables", bytes, f->rw.n_variables);
+	free(missing);
+	return good;
+}
+
 bool twins_reload(struct twins *f, char *why, size_t size)
 {
 	vgpu_module_free(f->twin);
 	f->twin = f->rw.ptx ? vgpu_module_load(f->rw.ptx, strlen(f->rw.ptx), why, size) : NULL;
-	return f->twin || !f->rw.ptx;
+	return f->twin ? share(f, why, size) : !f->rw.ptx;
 }
 
 bool twins_rewrite(struct twins *f, const char *text, size_t size, const struct gsr_options *o, char *why, size_t why_size)
@@ -509,7 +563,7 @@ bool twins_fair(const struct twins *f, const struct test_launch *t, uint64_t see
 	}
 	reseed(seed);
 	mem_now = &m;
-	good = memory_new(&m, t);
+	good = memory_new(&m, f, t);
 	for (i = 0; good && i < n; i++) {
 		good = run_original(k, t, &m, i > 0, i ? NULL : done, why, size) && (!i || same_memory(&m, why, size));
 		if (!i)
@@ -536,7 +590,7 @@ bool twins_compare(const struct twins *f, const struct test_launch *t, uint64_t 
 	}
 	reseed(seed);
 	mem_now = &m;
-	good = memory_new(&m, t) && run_original(orig, t, &m, true, NULL, why, size);
+	good = memory_new(&m, f, t) && run_original(orig, t, &m, true, NULL, why, size);
 	if (good) {
 		keep_result(&m);
 		good = run_twin(twin, g, t, &m, why, size) && same_memory(&m, why, size);

@@ -64,3 +64,10 @@ extern "C" __global__ void pointer(unsigned int *out, int which)
 
 	out[blockIdx.x * blockDim.x + threadIdx.x] = f(blockIdx.x);
 }
+
+extern "C" __global__ void pointer_to_id(unsigned int *out, int which)
+{
+	unsigned int (*f)(unsigned int) = which + threadIdx.x > 20 ? where : twice;
+
+	out[blockIdx.x * blockDim.x + threadIdx.x] = f(threadIdx.x);
+}

@@ -6,11 +6,10 @@
 namespace cg = cooperative_groups;
 
 __device__ unsigned int counter;
-__constant__ unsigned int table[4] = { 1, 2, 3, 4 };
 
-__device__ __noinline__ unsigned int reads_id(unsigned int x)
+__device__ __noinline__ unsigned int waits(unsigned int x)
 {
-	return x + blockIdx.x;
+	return __syncthreads_count(x & 1);
 }
 
 __device__ __noinline__ unsigned int plain(unsigned int x)
@@ -25,19 +24,13 @@ __device__ __noinline__ void leaves(unsigned int x)
 	counter = 0;
 }
 
-extern "C" __global__ void uses_global(unsigned int *out)
-{
-	out[blockIdx.x] = atomicAdd(&counter, 1);
-}
+struct shape {
+	__device__ virtual unsigned int area() = 0;
+};
 
-extern "C" __global__ void uses_constant(unsigned int *out)
+extern "C" __global__ void virtual_call(shape **in, unsigned int *out)
 {
-	out[blockIdx.x] = table[threadIdx.x & 3];
-}
-
-extern "C" __global__ void uses_string(unsigned int *out)
-{
-	printf("%u\n", out[0]);
+	out[blockIdx.x] = in[0]->area();
 }
 
 extern "C" __global__ void grid_sync(unsigned int *out)
@@ -47,9 +40,9 @@ extern "C" __global__ void grid_sync(unsigned int *out)
 	out[blockIdx.x] += out[(blockIdx.x + 1) % gridDim.x];
 }
 
-extern "C" __global__ void pointer_to_id(unsigned int *out, int which)
+extern "C" __global__ void pointer_to_barrier(unsigned int *out, int which)
 {
-	unsigned int (*f)(unsigned int) = which + threadIdx.x > 20 ? reads_id : plain;
+	unsigned int (*f)(unsigned int) = which + blockIdx.x > 20 ? waits : plain;
 
 	out[blockIdx.x] = f(threadIdx.x);
 }
