@@ -317,6 +317,18 @@ static void initializer(struct gsr_pass *p, const char *text)
 	}
 }
 
+void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	gsr_cfg_build(p->arena, fn->f, &fn->cfg);
+	if (fn->cfg.error) {
+		fn->refusal = fn->refusal ? fn->refusal : fn->cfg.error;
+		return;
+	}
+	gsr_uniform(p->arena, fn->f, &fn->cfg, false);
+	if (fn->warp_sync || fn->n_refs)
+		gsr_uniform(p->arena, fn->f, &fn->cfg, true);
+}
+
 void gsr_analyse(struct gsr_pass *p)
 {
 	struct scan s = { .p = p };
@@ -368,16 +380,9 @@ void gsr_analyse(struct gsr_pass *p)
 
 		if (!fn->f->body)
 			continue;
-		gsr_cfg_build(p->arena, fn->f, &fn->cfg);
-		if (fn->cfg.error && !fn->refusal)
-			fn->refusal = fn->cfg.error;
+		gsr_graph(p, fn);
 		if ((fn->indirect || fn->takes) && !fn->refusal)
 			fn->refusal = gsr_function_pointers(p, fn);
-		if (!fn->cfg.error) {
-			gsr_uniform(p->arena, fn->f, &fn->cfg, false);
-			if (fn->warp_sync || fn->n_refs)
-				gsr_uniform(p->arena, fn->f, &fn->cfg, true);
-		}
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Barriers and early returns. In the twin no thread ends with its block-task, so where the original's hardware leaves
- * finished threads out, the twin's must take part (DESIGN: barrier 0) or must not be waited for.
+ * finished threads out, the twin's must take part or must not be waited for.
  */
 #include <string.h>
 #include "rewrite.h"
@@ -255,8 +255,8 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 
 const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id, bool *rows)
 {
-	bool counted0 = false, register_counted = false, divergent = false;
-	unsigned int used = 0, i;
+	unsigned int counted = 0, i;
+	bool divergent = false;
 	const char *name;
 
 	for (i = 0; i < c->n; i++)
@@ -265,49 +265,26 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *
 	for (i = 0; i < c->n; i++) {
 		const struct gsr_function *f = c->fns[i]->f;
 		const struct gsr_stmt *s;
-		unsigned int scope = 0;
 		struct gsr_barrier b;
 
 		for (s = f->first; s; s = s->next) {
-			if (s->kind == GSR_STMT_OPEN || s->kind == GSR_STMT_CLOSE)
-				scope += s->kind == GSR_STMT_OPEN ? 1 : -1;
 			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster)
 				continue;
-			if (b.id >= 0)
-				used |= 1u << b.id;
 			if (b.counted && b.id < 0)
-				register_counted = true;
-			if (b.counted && b.id == 0)
-				counted0 = true;
-			if (!divergent)
-				continue;
-			if (b.id < 0)
-				return "barrier id in a register and early returns";
-			if (!b.counted && b.id != 0)
-				return gsr_sprintf(p->arena, "barrier %d without a thread count and early returns", b.id);
-			if (b.counted && b.id == 0)
-				return "barrier 0 with a thread count and early returns";
+				return divergent ? "barrier id in a register with a thread count and early returns" :
+						   "barrier id in a register with a thread count";
 			if (b.counted)
-				continue;
+				counted |= 1u << b.id;
 			/* what follows is entered by a jump from where all threads of a warp meet */
-			if (b.red)
-				return "bar.red and early returns";
-			if (f != c->fns[0]->f)
+			if (divergent && !b.counted && f != c->fns[0]->f)
 				return "barrier in a device function and early returns";
-			if (scope)
-				return "barrier in an inner scope and early returns";
 		}
 	}
-	if (register_counted)
-		return "barrier id in a register with a thread count";
-	*id = 0;
-	/* threads of a counted barrier 0 must not meet ours */
-	if (counted0) {
-		for (*id = 1; *id < 16 && used & 1u << *id; ++*id)
-			;
-		if (*id == 16)
-			return "no free barrier";
-	}
+	/* threads of a counted barrier must not meet ours; those without a count are met by all, or converted */
+	for (*id = 0; *id < 16 && counted & 1u << *id; ++*id)
+		;
+	if (*id == 16)
+		return "no free barrier";
 	for (i = 0; i < c->n; i++) {
 		name = warp_hazard(p, c->fns[i], rows);
 		if (name)

@@ -244,24 +244,6 @@ static const char end_barrier[] =
 	"bar.warp.sync -1;\n"
 	"bar.sync %d;\n";
 
-/* Where threads may have finished early: everybody votes; who came from a barrier goes back to its site */
-static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, unsigned int sites)
-{
-	unsigned int n, i;
-
-	n = gsr_insert(p, f, NULL,
-		       "mov.u32 %#s, -1;\n"
-		       "$#meet:\n"
-		       "setp.ne.s32 %#p0, %#s, -1;\n"
-		       "bar.warp.sync -1;\n"
-		       "bar.red.or.pred %#p1, 0, %#p0;\n"
-		       "@!%#p1 bra.uni $#next;\n"
-		       "@!%#p0 bra $#meet;\n");
-	for (i = 0; i + 1 < sites; i++)
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.eq.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#site_%u;\n", i, i));
-	return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bra $#site_%u;\n", i));
-}
-
 static const char again[] = "bra.uni $#next;\n";
 
 static const char next[] =
@@ -381,7 +363,7 @@ static const char wait_resumable[] =
 	"setp.ne.u32 %#p0, %#r0, 0;\n"
 	"@%#p0 bra $#restore;\n";
 
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int sites, bool cp_async, int id,
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, bool cp_async, int id,
 		      const struct gsr_resume *r)
 {
 	struct gsr_stmt *body = f->first;
@@ -416,8 +398,8 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int s
 		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
 	if (r) {
 		n += gsr_resume_tail(p, f, r);
-	} else if (sites) {
-		n += meeting(p, f, sites);
+	} else if (sites->n) {
+		n += gsr_meeting(p, f, sites, id);
 	} else {
 		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, end_barrier, id));
 		n += gsr_insert(p, f, NULL, again);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Returns of the kernel become jumps to the end of its body. Where threads may return while others still use barrier 0,
- * that barrier becomes a vote "somebody is still in the body", at one place for all: threads in the body vote true and go
- * back to where they came from, those at the end vote false and come again until nobody voted true. So the finished keep
- * taking part, and the last round is the end's barrier.
+ * Returns of the kernel become jumps to the end of its body. Where threads may return while others still use barriers
+ * without a thread count, each such barrier becomes a site: the thread notes which, and goes to the meeting, the one place
+ * where all threads vote "somebody is still in the body": threads from sites vote true and go back behind their sites,
+ * those at the end vote false and come again until nobody voted true. So the finished keep taking part, and the last round
+ * is the end's barrier.
  */
 #include <string.h>
 #include "rewrite.h"
@@ -31,39 +32,138 @@ unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned in
 	return 0;
 }
 
+/* A site's way to the meeting and back, before @s; a guarded one is jumped over */
+static unsigned int set_out(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int i, bool resumable,
+			    const char *before)
+{
+	unsigned int n = 0;
+
+	if (s->insn->guard) {
+		n += gsr_insert(p, f, s, gsr_sprintf(p->arena, "bra $#past_%u;", i));
+		s->prev->insn->guard = s->insn->guard;
+		s->prev->insn->guard_negated = !s->insn->guard_negated;
+	}
+	if (resumable)
+		gsr_insert(p, f, s, gsr_sprintf(p->arena, "$#again_%u:", i));
+	n += gsr_insert(p, f, s, before);
+	return n;
+}
+
+static unsigned int came_back(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int i)
+{
+	return gsr_insert(p, f, s, gsr_sprintf(p->arena, "mov.u32 %%#s, %u; bra $#meet; $#site_%u:", i, i));
+}
+
+static bool is_and(const struct gsr_insn *insn)
+{
+	return gsr_insn_has(insn, "and");
+}
+
 /*
- * A site: note where to go on, meet the others at the end, come back. Each lane of a warp comes to the meeting, from a
- * site or from its return, so the warp is whole there: barriers count warps, and lanes of one that wait at different
- * instructions hang on real devices.
+ * The meeting adds up %#v over the threads that are in the body. For an "and" that is the number of those whose predicate
+ * is false: so the finished, who add nothing, change no result.
  */
-unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, unsigned int *sites, bool resumable)
+static unsigned int reduction(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int i, bool resumable)
+{
+	const struct gsr_insn *insn = s->insn;
+	const struct gsr_operand *pred = &insn->opnds[insn->n_opnds - 1], *to = &insn->opnds[0];
+	unsigned int n;
+	struct gsr_operand *o;
+
+	n = set_out(p, f, s, i, resumable, is_and(insn) != pred->negated ? "selp.u32 %#v, 0, 1, %#p0;" : "selp.u32 %#v, 1, 0, %#p0;");
+	if (pred->kind == GSR_OPND_INT) {
+		s->prev->insn->op = GSR_OP_MOV;
+		s->prev->insn->name = gsr_intern_str(p->arena, "mov");
+		s->prev->insn->n_opnds = 2;
+		s->prev->insn->opnds[1].ival = (pred->ival != 0) != is_and(insn);
+		s->prev->insn->opnds[1].text = NULL;
+	} else {
+		s->prev->insn->opnds[3] = *pred;
+		s->prev->insn->opnds[3].negated = false;
+	}
+	n += came_back(p, f, s, i);
+	if (to->kind != GSR_OPND_REG)
+		return n;
+	n += gsr_insert(p, f, s, gsr_insn_has(insn, "popc") ? "mov.u32 %#v, %#v;" :
+			is_and(insn) ? "setp.eq.u32 %#p0, %#v, 0;" : "setp.ne.u32 %#p0, %#v, 0;");
+	o = s->prev->insn->opnds;
+	o[0] = *to;
+	return n;
+}
+
+unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites, bool resumable)
 {
 	struct gsr_stmt *s, *next;
 	struct gsr_barrier b;
 	unsigned int n = 0;
 
-	*sites = 0;
+	memset(sites, 0, sizeof(*sites));
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted)
+			sites->red |= b.red;
 	for (s = f->first; s; s = next) {
-		unsigned int i = *sites;
+		unsigned int i = sites->n;
 
 		next = s->next;
 		if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster || b.counted)
 			continue;
-		if (s->insn->guard) {
-			n += gsr_insert(p, f, s, gsr_sprintf(p->arena, "bra $#past_%u;", i));
-			s->prev->insn->guard = s->insn->guard;
-			s->prev->insn->guard_negated = !s->insn->guard_negated;
+		if (b.red) {
+			n += reduction(p, f, s, i, resumable);
+		} else {
+			n += set_out(p, f, s, i, resumable, sites->red ? "mov.u32 %#v, 0;" : "");
+			n += came_back(p, f, s, i);
 		}
-		if (resumable)
-			gsr_insert(p, f, s, gsr_sprintf(p->arena, "$#again_%u:", i));
-		n += gsr_insert(p, f, s, gsr_sprintf(p->arena, "mov.u32 %%#s, %u; bra $#meet; $#site_%u:", i, i));
 		if (s->insn->guard)
 			gsr_insert(p, f, s, gsr_sprintf(p->arena, "$#past_%u:", i));
 		gsr_remove(f, s);
 		n--;
-		++*sites;
+		sites->n++;
 	}
-	if (*sites && !resumable)
+	if (sites->red)
+		gsr_insert(p, f, f->first, ".reg .b32 %#v;");
+	if (sites->n && !resumable)
 		gsr_insert(p, f, f->first, ".reg .b32 %#s;");
 	return n;
+}
+
+/* Back behind the sites from @first up to, not with, @end: by halves */
+static unsigned int dispatch(struct gsr_pass *p, struct gsr_function *f, unsigned int first, unsigned int end)
+{
+	unsigned int mid = first + (end - first) / 2, n;
+
+	if (end - first == 1)
+		return gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bra $#site_%u;\n", first));
+	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s_%u;\n", mid,
+					       end - mid == 1 ? "site" : "from", mid));
+	n += dispatch(p, f, first, mid);
+	if (end - mid > 1) {
+		gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "$#from_%u:\n", mid));
+		n += dispatch(p, f, mid, end);
+	}
+	return n;
+}
+
+/*
+ * Each lane of a warp comes to the meeting, from a site or from its return, so the warp is whole there: barriers count
+ * warps, and lanes of one that wait at different instructions hang on real devices.
+ */
+unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id)
+{
+	unsigned int n;
+
+	n = gsr_insert(p, f, NULL, sites->red ? "mov.u32 %#v, 0;\n" : "");
+	n += gsr_insert(p, f, NULL,
+		       gsr_sprintf(p->arena, "mov.u32 %%#s, -1;\n"
+					      "$#meet:\n"
+					     "setp.ne.s32 %%#p0, %%#s, -1;\n"
+					     "bar.warp.sync -1;\n"
+					     "bar.red.or.pred %%#p1, %d, %%#p0;\n"
+					     "@!%%#p1 bra.uni $#next;\n", id));
+	if (sites->red)
+		n += gsr_insert(p, f, NULL,
+				gsr_sprintf(p->arena, "setp.ne.u32 %%#p2, %%#v, 0;\n"
+						      "and.pred %%#p2, %%#p2, %%#p0;\n"
+						      "bar.red.popc.u32 %%#v, %d, %%#p2;\n", id));
+	n += gsr_insert(p, f, NULL, "@!%#p0 bra $#meet;\n");
+	return n + dispatch(p, f, 0, sites->n);
 }

@@ -125,13 +125,30 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 	}
 }
 
+/* Barriers in inner scopes: labels there cannot be jumped to */
+static bool in_scopes(const struct gsr_function *f)
+{
+	const struct gsr_stmt *s;
+	unsigned int scope = 0;
+	struct gsr_barrier b;
+
+	for (s = f->first; s; s = s->next) {
+		scope += s->kind == GSR_STMT_OPEN;
+		scope -= s->kind == GSR_STMT_CLOSE;
+		if (scope && s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.counted)
+			return true;
+	}
+	return false;
+}
+
 static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
 {
 	struct gsr_pass *p = &j->p;
 	bool cp_async = false;
-	unsigned int i, sites = 0;
 	struct gsr_resume *resume = NULL;
+	struct gsr_sites sites = { 0 };
 	const char *refusal;
+	unsigned int i;
 	int id;
 
 	refusal = gsr_refusal(p, c, k);
@@ -144,6 +161,10 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	}
 	for (i = 0; i < c->n; i++)
 		cp_async |= c->fns[i]->cp_async;
+	if ((k->early_return || j->resumable) && in_scopes(fn->f)) {
+		gsr_flatten(p, fn->f, false);
+		gsr_graph(p, fn);
+	}
 	if (j->resumable)
 		resume = gsr_resume_plan(p, fn, c, k->early_return, id, &k->warp_rows, &k->resume_reason);
 	if (resume) {
@@ -172,7 +193,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		}
 	gsr_globals_list(p, c, k);
 	k->inserted += gsr_returns(p, fn->f, &k->returns);
-	k->inserted += gsr_loop(p, fn->f, sites, cp_async, id, resume);
+	k->inserted += gsr_loop(p, fn->f, &sites, cp_async, id, resume);
 	add_parameter(p, fn->f);
 	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
 	k->tier = GSR_TIER_BLOCK;

@@ -8,7 +8,8 @@
  *   pointers.c   where addresses of functions and of literals go
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
- *   returns.c    returns become jumps; barriers of kernels with early returns become reductions
+ *   scopes.c     inner scopes, and names that are unique
+ *   returns.c    returns become jumps; barriers of kernels with early returns meet at one place
  *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
  *   loop.c       the worker's life around the body
  */
@@ -107,6 +108,7 @@ struct gsr_pass {
 	unsigned int n_globals, room_globals;
 	const char **named;		/* variables that other variables' initializers name */
 	unsigned int n_named, room_named;
+	unsigned int unique;		/* last number given to a name */
 };
 
 /* A walk over all that an entry needs: itself first. In the arena. */
@@ -127,6 +129,7 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 
 /* analyse.c */
 void gsr_analyse(struct gsr_pass *p);
+void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);	/* its blocks, edges and branches, again if it has changed */
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
@@ -141,7 +144,7 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 /* Its name if it waits for lanes that need not come; else NULL */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
 /*
- * How the kernel ends. *@early: threads may be finished while others use barrier 0. *@id: the barrier of our own.
+ * How the kernel ends. *@early: threads may be finished while others use barriers. *@id: the barrier of our own.
  * *@rows: right only if each row of a block is made of whole warps.
  * Returns a refusal or NULL.
  */
@@ -165,18 +168,27 @@ void gsr_globals_list(struct gsr_pass *p, const struct gsr_closure *c, struct gs
 /* The description, the table and, by its index, the copy of each variable (NULL none) */
 void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies, struct gsr_var *table);
 
+/* Barriers that were converted: site i is where $#site_i stands, a thread that goes to the meeting has i in %#s */
+struct gsr_sites {
+	unsigned int n;
+	bool red;			/* some are reductions: %#v goes in and out */
+};
+
+/* scopes.c: inner scopes go, what they declare gets names that occur nowhere else; with @all, so do the function's own */
+void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
+
 /*
  * blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted.
  * @resumable: the sites can be entered again from where a block-task is restored.
  */
 unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, const char **refusal);
-unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, unsigned int *sites,
+unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites,
 				  bool resumable);
+unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id);
 unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
-/* @sites: barriers that were converted, 0 none */
 /* @resume: of a resumable twin, else NULL */
 struct gsr_resume;
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, unsigned int sites, bool cp_async, int id,
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, bool cp_async, int id,
 		      const struct gsr_resume *resume);
 /* Polls the window (loop.c); goes on behind the text if it excludes this worker, else at label @inside. @tag makes names */
 const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside);
