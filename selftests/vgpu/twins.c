@@ -319,7 +319,7 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 
 static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, char *why, size_t size)
 {
-	unsigned int seen = 0, quiet = roll(3) ? 400 + roll(4000) : 0;
+	unsigned int seen = 0, waiting = 0, quiet = roll(3) ? 400 + roll(4000) : 0;
 	uint64_t slices;
 	bool good = true;
 
@@ -358,6 +358,10 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 			continue;
 		i = roll(s->n);
 		r = vgpu_block_run(s->worker[i], 1 + roll(roll(4) ? 300 : 20000), NULL);
+		if (s->save) {
+			twins_stats.suspended += s->save->waiting_count > waiting;
+			waiting = s->save->waiting_count;
+		}
 		if (r == VGPU_RUNNING)
 			continue;
 		if (r == VGPU_FAULT) {
@@ -395,7 +399,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		good = false;
 	}
 	s.control = aligned_alloc(128, (sizeof(*s.control) + 127) & ~(size_t)127);
-	if (!good || !s.control)
+	good = good && s.control;
+	if (!good)
 		goto out;
 	if (g->resume_points && roll(8)) {
 		stride = gsr_save_stride(g, (size_t)t->block_dim[0] * t->block_dim[1] * t->block_dim[2], t->dynamic);
@@ -403,7 +408,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		per_sm = roll(4) ? s.per_sm : 1 + roll(s.per_sm);
 		s.save_size = sizeof(*s.save) + s.sms * per_sm * stride;
 		s.save = aligned_alloc(128, (s.save_size + 127) & ~(size_t)127);
-		if (!s.save)
+		good = s.save;
+		if (!good)
 			goto out;
 		/* what lies in a record is nobody's before it is saved */
 		memset(s.save, 0xa5, s.save_size);

@@ -20,7 +20,7 @@ struct twins {
 };
 
 struct twins_stats {
-	unsigned long long runs, workers, left, wings, changes, late, resumable;
+	unsigned long long runs, workers, left, wings, changes, late, resumable, suspended;
 };
 extern struct twins_stats twins_stats;
 

@@ -183,13 +183,15 @@ static void report(const struct options *o, unsigned int failed)
 		never += o->gen.weight[i] && !total.features[i];
 	}
 	printf("\n# %llu kernels, %llu refused, %llu million thread-instructions of originals; %llu runs of twins, %llu with records, %llu workers, "
-	       "%llu left early, %llu wings, %llu changes of the window\n", total.kernels, total.refused, total.steps / 1000000, twins_stats.runs,
-	       twins_stats.resumable, twins_stats.workers, twins_stats.left, twins_stats.wings, twins_stats.changes);
+	       "%llu block-tasks left in their middle, %llu workers left early, %llu wings, %llu changes of the window\n", total.kernels, total.refused, total.steps / 1000000, twins_stats.runs,
+	       twins_stats.resumable, twins_stats.workers, twins_stats.suspended, twins_stats.left, twins_stats.wings, twins_stats.changes);
 	ok(!failed, "%llu random kernels from seed %llu: originals and twins leave the same memory", total.kernels, o->seed);
 	if (o->count >= 100) {
 		ok(!never, "every feature was generated");
 		ok(total.refused * 3 < total.kernels, "most of them are rewritten");
 		ok(twins_stats.left > twins_stats.runs && twins_stats.wings > twins_stats.runs, "runs are evicted and grow");
+		if (o->resumable)
+			ok(twins_stats.suspended > twins_stats.resumable, "block-tasks are left in their middle and resumed");
 	}
 }
 
