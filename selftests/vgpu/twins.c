@@ -319,7 +319,7 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 
 static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, char *why, size_t size)
 {
-	unsigned int seen = 0, waiting = 0, quiet = roll(3) ? 400 + roll(4000) : 0;
+	unsigned int seen = 0, waiting = 0, quiet = roll(3) ? 400 + roll(4000) : 0, pace = 3 + roll(40);
 	uint64_t slices;
 	bool good = true;
 
@@ -332,7 +332,7 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 			return finish(s, total, why, size);
 		now += roll(400);
 		/* the arbiter changes its mind, until it has done so often enough */
-		if (s->changes < quiet && roll(25) == 0) {
+		if (s->changes < quiet && roll(pace) == 0) {
 			s->window = any_window(s);
 			s->changes++;
 		} else if ((s->changes >= quiet || s->wings > 150) && s->window != GSCHED_WINDOW(0, s->sms * GSCHED_CAPSM)) {
@@ -424,7 +424,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	workers = roll(3) ? workers : 1 + roll(workers);
 	a = (struct gsr_launch){
 		.control = (uintptr_t)s.control, .window = (uintptr_t)&s.window, .stat = (uintptr_t)&s.stat,
-		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight, .poll_ns = 1 + roll(5000),
+		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight, .poll_ns = 1 + roll(roll(2) ? 300 : 5000),
 		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
 		.flags = roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW,
 		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm,

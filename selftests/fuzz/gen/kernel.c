@@ -59,16 +59,19 @@ static void init(struct place *p, const char *name, const char *text)
 /* %lin, %n, %cta: thread in the block, threads of the block, block in the grid, for any number of dimensions */
 static void ids(struct place *p)
 {
+	struct gen *g = p->g;
 	struct gen_node *n = gen_node(p, -1);
-	const unsigned int *b = p->g->k->launch.block_dim, *d = p->g->k->launch.grid;
+	const unsigned int *b = g->k->launch.block_dim, *d = g->k->launch.grid;
 
 	n->fixed = true;
-	if (b[1] == 1 && b[2] == 1 && !gen_once_in(p->g, 4))
+	if (b[1] == 1 && b[2] == 1 && !gen_once_in(g, 4)) {
 		L(n, "mov.u32 %%lin, %%tid.x;\nmov.u32 %%n, %%ntid.x;");
-	else
+		g->linear = !p->func;
+	} else {
 		L(n, "mov.u32 %%t0, %%tid.z;\nmov.u32 %%t1, %%ntid.y;\nmov.u32 %%t2, %%tid.y;\nmad.lo.u32 %%t0, %%t0, %%t1, %%t2;\n"
 		  "mov.u32 %%t2, %%ntid.x;\nmov.u32 %%t3, %%tid.x;\nmad.lo.u32 %%lin, %%t0, %%t2, %%t3;\nmul.lo.u32 %%n, %%t1, %%t2;\n"
 		  "mov.u32 %%t3, %%ntid.z;\nmul.lo.u32 %%n, %%n, %%t3;");
+	}
 	n = gen_node(p, -1);
 	n->fixed = true;
 	if (p->func && !p->func->ids)
@@ -89,6 +92,7 @@ void gen_registers(struct place *p, bool kernel)
 	n->fixed = true;
 	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%inp, %%own, %%accp;", N_R, N_U,
 	  N_W, N_D);
+	L(n, ".reg .b32 %%c<%d>, %%b<%d>;", COUNTERS, COUNTERS);
 	L(n, ".reg .f32 %%f<%d>, %%e<2>;\n.reg .f64 %%g<%d>, %%x<2>;\n.reg .pred %%p<%d>, %%q<4>;\n.reg .b16 %%h<3>;", N_F, N_G, N_P);
 	if (g->local)
 		L(n, ".local .align 16 .b8 loc[%d];", 4 * LOCAL_WORDS);
@@ -368,7 +372,7 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	target = gen_roll(&g, 4);
 	g.arch = targets[target].arch;
 	choose_shape(&g);
-	g.exits = gen_once_in(&g, 2);
+	g.exits = gen_once_in(&g, g.full_warps ? 3 : 2);
 	g.exit_barriers = gen_once_in(&g, 6);
 	g.shared = !gen_once_in(&g, 4);
 	g.dynamic = gen_once_in(&g, 3);

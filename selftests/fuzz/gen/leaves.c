@@ -272,10 +272,32 @@ static void special(struct place *p, struct gen_node *n)
 	static const char *const own[] = { "%tid.x", "%tid.y", "%ntid.x", "%ntid.z", "%lin" };
 	const char *from = (!p->func || p->func->ids) && !gen_once_in(p->g, 3) ? PICK(ids) : PICK(own);
 
-	if (gen_once_in(p->g, 3))
-		L(n, "add.u32 %s, %s, %s;", gen_r(p), gen_r(p), from);
-	else
+	if (from[1] == 'l') {
 		L(n, "mov.u32 %s, %s;", gen_r(p), from);
+		return;
+	}
+	switch (gen_roll(p->g, 8)) {
+	case 0:
+		L(n, "add.u32 %s, %s, %s;", gen_r(p), gen_r(p), from);
+		break;
+	case 1:
+		L(n, "mad.lo.u32 %s, %s, %s, %s;", gen_r(p), from, from, gen_r(p));
+		break;
+	case 2:
+		L(n, "setp.lt.u32 %s, %s, %s;", gen_p(p), gen_r(p), from);
+		break;
+	case 3:
+		L(n, "cvt.u64.u32 %s, %s;", gen_d(p), from);
+		break;
+	case 4:
+		L(n, "@%s mov.u32 %s, %s;", gen_p(p), gen_r(p), from);
+		break;
+	case 5:
+		L(n, "mov.u16 %%h1, %s;\ncvt.u32.u16 %s, %%h1;", from, gen_r(p));
+		break;
+	default:
+		L(n, "mov.u32 %s, %s;", gen_r(p), from);
+	}
 }
 
 void gen_leaf(struct place *p, enum gen_feature what)

@@ -82,7 +82,8 @@ static void branch(struct place *p, enum gen_feature what, enum level level)
 static void loop(struct place *p, enum gen_feature what, enum level level)
 {
 	struct gen *g = p->g;
-	bool first = gen_once_in(g, 2);
+	bool first = gen_once_in(g, 2), scope = gen_once_in(g, 4) || g->counters == COUNTERS;
+	const char *count = "count", *bound = "bound", *go = "%q2";
 	struct gen_node *n;
 	struct place in;
 	unsigned int label, most = 2 + gen_roll(g, 4);
@@ -91,15 +92,22 @@ static void loop(struct place *p, enum gen_feature what, enum level level)
 		gen_clean(p);
 	n = gen_node(p, what);
 	label = g->labels++;
-	L(n, "{\n.reg .b32 count, bound;\n.reg .pred go;\nmov.u32 count, 0;");
+	if (scope) {
+		L(n, "{\n.reg .b32 count, bound;\n.reg .pred go;");
+		go = "go";
+	} else {
+		count = gen_text(g, "%%c%u", g->counters);
+		bound = gen_text(g, "%%b%u", g->counters++);
+	}
+	L(n, "mov.u32 %s, 0;", count);
 	if (level == LEVEL_BLOCK && gen_once_in(g, 2))
-		L(n, "mov.u32 bound, %u;", most);
+		L(n, "mov.u32 %s, %u;", bound, most);
 	else
-		L(n, "rem.u32 bound, %s, %u;\nadd.u32 bound, bound, 1;", level == LEVEL_BLOCK ? gen_u(p) : level == LEVEL_WARP ? gen_w(p) : gen_r(p),
-		  most);
+		L(n, "rem.u32 %s, %s, %u;\nadd.u32 %s, %s, 1;", bound, level == LEVEL_BLOCK ? gen_u(p) : level == LEVEL_WARP ? gen_w(p) : gen_r(p),
+		  most, bound, bound);
 	L(n, "L%u:", label);
 	if (first)
-		L(n, "setp.ge.u32 go, count, bound;\n@go bra L%u_end;", label);
+		L(n, "setp.ge.u32 %s, %s, %s;\n@%s bra L%u_end;", go, count, bound, go, label);
 	in = gen_inside(p, n, 0, level);
 	in.times = p->times * most;
 	if (level == LEVEL_THREAD && in.n_out < NEST_MAX)
@@ -108,12 +116,12 @@ static void loop(struct place *p, enum gen_feature what, enum level level)
 		in.n_out = 0;
 	gen_statements(&in, body_size(p) + 1);
 	gen_clean(&in);
-	gen_line(g, n, 2, "L%u_next:\nadd.u32 count, count, 1;", label);
+	gen_line(g, n, 2, "L%u_next:\nadd.u32 %s, %s, 1;", label, count, count);
 	if (first)
 		gen_line(g, n, 2, "bra L%u;", label);
 	else
-		gen_line(g, n, 2, "setp.lt.u32 go, count, bound;\n@go bra L%u;", label);
-	gen_line(g, n, 2, "L%u_end:\n}", label);
+		gen_line(g, n, 2, "setp.lt.u32 %s, %s, %s;\n@%s bra L%u;", go, count, bound, go, label);
+	gen_line(g, n, 2, "L%u_end:%s", label, scope ? "\n}" : "");
 }
 
 /* break and continue, of this loop or one around it */
@@ -191,7 +199,7 @@ static bool allowed(const struct place *p, enum gen_feature what)
 	const struct gen *g = p->g;
 	bool nest = p->depth < 5 && *p->left > 1, sync = p->level == LEVEL_BLOCK && (!p->func || p->func->block);
 	bool lanes = p->level >= LEVEL_WARP && !p->func && g->full_warps && !g->exits;
-	bool counts = sync && !p->func && p->depth == 0 && g->threads % 32 == 0 && !g->exits;
+	bool counts = sync && !p->func && p->depth == 0 && g->threads % 32 == 0 && !g->exits && (g->linear || gen_once_in(p->g, 8));
 
 	switch (what) {
 	case GEN_if_thread:

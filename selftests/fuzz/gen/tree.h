@@ -15,6 +15,7 @@ enum level { LEVEL_THREAD, LEVEL_WARP, LEVEL_BLOCK };
 #define SHARED_CELLS	16
 #define FUNCS_MAX	6
 #define NEST_MAX	8
+#define COUNTERS	64	/* registers for loops, beyond those in scopes of their own */
 
 struct func {
 	char name[24];
@@ -34,6 +35,7 @@ struct gen {
 	bool exits;		/* threads may leave early */
 	bool exit_barriers;	/* with other barriers than 0 beside */
 	bool shared, dynamic, cells, local, async, indirect;	/* wanted in this kernel */
+	bool linear;		/* %lin is %tid.x */
 	unsigned int labels, counters;
 	struct func func[FUNCS_MAX];
 	unsigned int n_funcs;
