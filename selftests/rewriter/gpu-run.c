@@ -6,51 +6,15 @@
  *
  * Nothing here waits inside the driver for a kernel: it looks again and again until the time is over.
  */
-#include <linux/gsched.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
-#include "gpu.h"
+#include "libgsched/cuda/tuning.h"
+#include "gpu-run.h"
 
-#define BUFFERS_MAX	(LAUNCH_PARAMS_MAX + 64)
-#define GUARD		256	/* bytes before and behind each buffer that nobody may touch */
-#define GUARD_BYTE	0xa5
 #define NOT_SEEN	0xdeadbeef
 #define WINGS_MAX	300	/* of one run: then the window is given whole */
-#define POLL_NS		2000	/* the interposer's */
-#define FETCH_NS	10000
-#define FETCH_MAX	256
-
-struct buffer {
-	CUdeviceptr at;		/* of the first guard */
-	size_t size;		/* with the guards */
-	size_t guard;		/* 0: a variable of the module */
-	uint8_t *first, *result, *now;
-};
-
-struct gpu {
-	struct gpu_report *r;
-	const struct test_launch *t;
-	const struct gpu_options *o;
-	struct gpu_pair pair;
-	struct buffer buffer[BUFFERS_MAX];	/* of the parameters, then the module's variables */
-	unsigned int buffers, sms;
-	CUstream stream, wings, aside;
-	CUdeviceptr control, page_dev, stat_dev;
-	struct {
-		uint64_t window;
-		uint8_t pad[120];
-		struct gsched_cl_slot stat;
-		uint32_t go;	/* the stream waits for it: launch and gate are queued before the twin starts */
-	} *page;
-	struct gsr_control *control_copy;	/* pinned */
-	struct gsr_launch arg;
-	uint8_t *params;
-	uint32_t seq;
-};
 
 /* One run of the twin */
 struct run {
@@ -70,247 +34,21 @@ static unsigned int roll(unsigned int n)
 	return n ? (unsigned int)(((rng * 0x2545f4914f6cdd1dull) >> 33) % n) : 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-/* A little rest, if there is nothing to do for some time: the simulated device runs on the same processors */
-static void rest(uint64_t ns)
-{
-	struct timespec ts = { .tv_nsec = 2000 };
-
-	if (ns > 30000)
-		nanosleep(&ts, NULL);
-	else
-		sched_yield();
-}
-
-static uint32_t load(const uint32_t *p)
-{
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
-}
-
-static bool fails(struct gpu *g, const char *what, CUresult rc)
-{
-	if (rc)
-		snprintf(g->r->why, sizeof(g->r->why), "%s: %s", what, gpu_error(rc));
-	return rc != CUDA_SUCCESS;
-}
-
-#define TRY(call) \
-	do { \
-		if (fails(g, #call, call)) \
-			return false; \
-	} while (0)
-
-/* false: it failed, or @deadline passed */
-static bool settle(struct gpu *g, CUstream stream, const char *what, uint64_t deadline)
-{
-	CUresult rc;
-
-	while ((rc = cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
-		if (now_ns() > deadline) {
-			snprintf(g->r->why, sizeof(g->r->why), "%s hangs: not over after %u s", what, g->o->timeout_s);
-			return false;
-		}
-		rest(100000);
-	}
-	return !fails(g, what, rc);
-}
-
-/* ---- memory ---- */
-
-static bool buffer_room(struct gpu *g, struct buffer *b, size_t size)
-{
-	b->size = size;
-	b->first = malloc(size);
-	b->result = malloc(size);
-	b->now = malloc(size);
-	g->buffers++;
-	return b->first && b->result && b->now;
-}
-
-/* Those that the driver finds: original and twin must leave them alike */
-static bool variables_new(struct gpu *g)
-{
-	const struct gsr_rewrite *rw = g->pair.rw;
-	unsigned int i;
-
-	for (i = 0; i < rw->n_variables && g->buffers < BUFFERS_MAX; i++) {
-		struct buffer *b = &g->buffer[g->buffers];
-		size_t size;
-
-		if (cuModuleGetGlobal(&b->at, &size, g->pair.module, rw->variables[i].name))
-			continue;
-		if (!buffer_room(g, b, size))
-			return false;
-		TRY(cuMemcpyDtoH(b->first, b->at, size));
-	}
-	return true;
-}
-
-static bool buffers_new(struct gpu *g)
-{
-	unsigned int i;
-
-	for (i = 0; i < g->t->n_params; i++) {
-		const struct test_param *p = &g->t->params[i];
-		struct buffer *b = &g->buffer[g->buffers];
-
-		if (p->kind != PARAM_BUFFER)
-			continue;
-		b->guard = GUARD;
-		if (!buffer_room(g, b, p->size + 2 * GUARD))
-			return false;
-		memset(b->first, GUARD_BYTE, b->size);
-		launch_fill(p, b->first + GUARD);
-		TRY(cuMemAlloc(&b->at, b->size));
-	}
-	return variables_new(g);
-}
-
-static bool buffers_reset(struct gpu *g)
-{
-	unsigned int i;
-
-	for (i = 0; i < g->buffers; i++)
-		TRY(cuMemcpyHtoD(g->buffer[i].at, g->buffer[i].first, g->buffer[i].size));
-	return true;
-}
-
-static bool buffers_read(struct gpu *g, bool reference)
-{
-	unsigned int i;
-
-	for (i = 0; i < g->buffers; i++)
-		TRY(cuMemcpyDtoH(reference ? g->buffer[i].result : g->buffer[i].now, g->buffer[i].at, g->buffer[i].size));
-	return true;
-}
-
-static bool buffers_same(struct gpu *g)
-{
-	unsigned int i, bad = 0;
-	size_t k, first = 0;
-
-	if (!buffers_read(g, false))
-		return false;
-	for (i = 0; i < g->buffers && !bad; i++) {
-		const struct buffer *b = &g->buffer[i];
-
-		for (k = 0; k < b->size; k++)
-			if (b->now[k] != b->result[k] && !bad++)
-				first = k;
-		if (bad)
-			snprintf(g->r->why, sizeof(g->r->why), "buffer %u of %zu bytes differs in %u bytes, first at %lld: 0x%02x, original 0x%02x",
-				 i, b->size - 2 * b->guard, bad, (long long)(first - b->guard), b->now[first], b->result[first]);
-	}
-	return !bad;
-}
-
-/* Nothing is proved by a kernel that leaves all as it was */
-static bool buffers_changed(struct gpu *g)
-{
-	unsigned int i;
-
-	for (i = 0; i < g->buffers; i++)
-		if (memcmp(g->buffer[i].first, g->buffer[i].result, g->buffer[i].size))
-			return true;
-	snprintf(g->r->why, sizeof(g->r->why), "the original changes nothing");
-	return !g->buffers;
-}
-
-/* Does the kernel read what it writes? Seen by what it leaves: a filled buffer changed. */
-static bool buffers_inout(const struct gpu *g)
-{
-	unsigned int i, b = 0;
-
-	for (i = 0; i < g->t->n_params; i++) {
-		if (g->t->params[i].kind != PARAM_BUFFER)
-			continue;
-		if (g->t->params[i].fill != FILL_ZERO && memcmp(g->buffer[b].first, g->buffer[b].result, g->buffer[b].size))
-			return true;
-		b++;
-	}
-	for (; b < g->buffers; b++)
-		if (memcmp(g->buffer[b].first, g->buffer[b].result, g->buffer[b].size))
-			return true;
-	return false;
-}
-
-/* ---- parameters ---- */
-
-/* The driver's own word on where they lie; the twin's must agree with its description */
-static bool pack(struct gpu *g, CUfunction f, size_t *size)
-{
-	unsigned int i, b = 0;
-	size_t offset, room, k;
-
-	*size = 0;
-	for (i = 0; i < g->t->n_params; i++) {
-		const struct test_param *p = &g->t->params[i];
-		CUdeviceptr at;
-
-		TRY(cuFuncGetParamInfo(f, i, &offset, &room));
-		if (offset + room > 4096) {
-			snprintf(g->r->why, sizeof(g->r->why), "parameter %u of %zu bytes at %zu", i, room, offset);
-			return false;
-		}
-		if (p->kind == PARAM_BUFFER) {
-			at = g->buffer[b++].at + GUARD;
-			memcpy(g->params + offset, &at, room < 8 ? room : 8);
-		} else if (p->kind == PARAM_VALUE) {
-			memcpy(g->params + offset, &p->value, room < 8 ? room : 8);
-		}
-		for (k = 0; p->kind == PARAM_BYTES && k < room; k++)
-			g->params[offset + k] = (uint8_t)(k * 7 + 1);
-		*size = offset + room;
-	}
-	if (f == g->pair.twin) {
-		TRY(cuFuncGetParamInfo(f, i, &offset, &room));
-		if (offset != g->pair.desc->launch_offset || room != sizeof(g->arg)) {
-			snprintf(g->r->why, sizeof(g->r->why), "launch_offset %zu, the driver has %zu bytes at %zu",
-				 g->pair.desc->launch_offset, room, offset);
-			return false;
-		}
-		memcpy(g->params + offset, &g->arg, sizeof(g->arg));
-		*size = offset + room;
-	}
-	return true;
-}
-
-static CUresult launch(struct gpu *g, CUfunction f, const unsigned int grid[3], CUstream stream)
-{
-	const unsigned int *b = g->t->block_dim;
-	size_t size;
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, g->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
-	};
-
-	if (!pack(g, f, &size))
-		return CUDA_ERROR_INVALID_VALUE;
-	return cuLaunchKernel(f, grid[0], grid[1], grid[2], b[0], b[1], b[2], (unsigned int)g->t->dynamic, stream, NULL,
-			      size ? extra : NULL);
-}
-
 /* ---- the original ---- */
 
 static bool run_original(struct gpu *g, const unsigned int grid[3])
 {
 	CUresult rc;
 
-	if (!buffers_reset(g))
+	if (!gpu_buffers_reset(g))
 		return false;
-	rc = launch(g, g->pair.original, grid, g->stream);
+	rc = gpu_launch(g, g->pair.original, grid, g->stream);
 	if (rc) {
 		if (!g->r->why[0])
-			fails(g, "launch of the original", rc);
+			gpu_fails(g, "launch of the original", rc);
 		return false;
 	}
-	return settle(g, g->stream, "the original", now_ns() + g->o->timeout_s * 1000000000ull);
+	return gpu_settle(g, g->stream, "the original", gpu_deadline(g));
 }
 
 /* ---- the twin ---- */
@@ -334,45 +72,40 @@ static uint64_t any_window(const struct gpu *g)
 	}
 }
 
-static void set_window(struct gpu *g, uint64_t window)
-{
-	__atomic_store_n(&g->page->window, window, __ATOMIC_RELEASE);
-}
-
 static bool start(struct gpu *g, struct run *run, uint64_t window)
 {
-	const uint64_t whole = GSCHED_WINDOW(0, g->sms * GSCHED_CAPSM);
+	const uint64_t whole = gpu_whole(g);
 	const uint64_t relay = run->relay ? window : whole;
 	unsigned int grid[3] = { run->workers, 1, 1 };
 	CUresult rc;
 
-	if (!buffers_reset(g))
+	if (!gpu_buffers_reset(g))
 		return false;
-	TRY(cuMemsetD8(g->control, 0, sizeof(struct gsr_control)));
-	TRY(cuMemcpyHtoD(g->control + offsetof(struct gsr_control, relay), &relay, sizeof(relay)));
-	TRY(cuCtxSynchronize());
+	GPU_TRY(cuMemsetD8(g->control, 0, sizeof(struct gsr_control)));
+	GPU_TRY(cuMemcpyHtoD(g->control + offsetof(struct gsr_control, relay), &relay, sizeof(relay)));
+	GPU_TRY(cuCtxSynchronize());
 	memset(&g->page->stat, 0, sizeof(g->page->stat));
 	g->page->stat.launched = run->workers;
 	g->page->stat.blocks = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
 	g->page->stat.seen_limit = NOT_SEEN;
 	g->page->go = run->first ? g->seq + 1 : 0;
-	set_window(g, window);
+	gpu_set_window(g, window);
 	g->page->stat.seq = ++g->seq;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	g->arg.seq = g->seq;
 	memcpy(g->arg.grid, run->grid, sizeof(g->arg.grid));
-	TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
-	rc = launch(g, g->pair.twin, grid, g->stream);
+	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
+	rc = gpu_launch(g, g->pair.twin, grid, g->stream);
 	if (rc) {
 		__atomic_store_n(&g->page->go, g->seq, __ATOMIC_RELEASE);
 		if (!g->r->why[0])
-			fails(g, "launch of the twin", rc);
+			gpu_fails(g, "launch of the twin", rc);
 		return false;
 	}
 	g->r->launched += run->workers;
 	/* the done gate */
-	TRY(cuStreamWaitValue32(g->stream, g->control + offsetof(struct gsr_control, gate), g->seq, CU_STREAM_WAIT_VALUE_EQ));
-	TRY(cuStreamWriteValue32(g->stream, g->stat_dev + offsetof(struct gsched_cl_slot, retired), g->seq, 0));
+	GPU_TRY(cuStreamWaitValue32(g->stream, g->control + offsetof(struct gsr_control, gate), g->seq, CU_STREAM_WAIT_VALUE_EQ));
+	GPU_TRY(cuStreamWriteValue32(g->stream, g->stat_dev + offsetof(struct gsched_cl_slot, retired), g->seq, 0));
 	return true;
 }
 
@@ -381,8 +114,8 @@ static bool wing(struct gpu *g, const struct run *run, unsigned int workers)
 	unsigned int grid[3] = { workers, 1, 1 };
 
 	if (run->relay)
-		TRY(cuStreamWriteValue64(g->wings, g->control + offsetof(struct gsr_control, relay), g->page->window, 0));
-	TRY(launch(g, g->pair.twin, grid, g->wings));
+		GPU_TRY(cuStreamWriteValue64(g->wings, g->control + offsetof(struct gsr_control, relay), g->page->window, 0));
+	GPU_TRY(gpu_launch(g, g->pair.twin, grid, g->wings));
 	g->page->stat.launched += workers;
 	g->r->launched += workers;
 	g->r->wings++;
@@ -393,7 +126,7 @@ static bool wing(struct gpu *g, const struct run *run, unsigned int workers)
 static void tell(struct gpu *g, const struct run *run)
 {
 	const struct gsched_cl_slot *s = &g->page->stat;
-	uint64_t until = now_ns() + 1000000000;
+	uint64_t until = gpu_now() + 1000000000;
 	size_t n = strlen(g->r->why);
 	CUresult rc;
 
@@ -402,17 +135,36 @@ static void tell(struct gpu *g, const struct run *run)
 			      (unsigned long long)g->page->window, s->seq, s->launched, s->left, s->seen_limit,
 			      (unsigned long long)s->start_ns, (unsigned long long)s->end_ns, s->finished, s->retired);
 	rc = cuMemcpyDtoHAsync(g->control_copy, g->control, sizeof(*g->control_copy), g->aside);
-	while (!rc && (rc = cuStreamQuery(g->aside)) == CUDA_ERROR_NOT_READY && now_ns() < until)
+	while (!rc && (rc = cuStreamQuery(g->aside)) == CUDA_ERROR_NOT_READY && gpu_now() < until)
 		rc = CUDA_SUCCESS;
 	if (n >= sizeof(g->r->why))
 		return;
-	if (rc || now_ns() >= until)
+	if (rc || gpu_now() >= until)
 		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; control block: %s", rc ? gpu_error(rc) : "not to be read");
 	else
 		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; relay 0x%llx, next %llu, done %llu of %u, gate %u, left %u",
 			 (unsigned long long)g->control_copy->relay, (unsigned long long)g->control_copy->next,
 			 (unsigned long long)g->control_copy->done, run->grid[0] * run->grid[1] * run->grid[2],
 			 g->control_copy->gate, g->control_copy->left);
+}
+
+/* Nothing waits and nothing is taken */
+static bool saves_taken_back(struct gpu *g)
+{
+	static const struct gsr_save none;
+	struct gsr_save *s = g->save_copy;
+	unsigned int i;
+
+	if (!g->save_size)
+		return true;
+	GPU_TRY(cuMemcpyDtoH(s, g->save, sizeof(*s)));
+	if (!memcmp(s, &none, sizeof(none)))
+		return true;
+	for (i = 0; i < GSR_SMS_MAX && !s->taken[i] && !s->waiting[i]; i++)
+		;
+	snprintf(g->r->why, sizeof(g->r->why), "at the end %u block-tasks wait; SM %u: records taken 0x%x, waiting 0x%x",
+		 s->waiting_count, i, i < GSR_SMS_MAX ? s->taken[i] : 0, i < GSR_SMS_MAX ? s->waiting[i] : 0);
+	return false;
 }
 
 /* The device's words once all is over */
@@ -423,7 +175,7 @@ static bool finish(struct gpu *g, const struct run *run)
 	struct gsr_control *c = g->control_copy;
 	unsigned int i;
 
-	TRY(cuMemcpyDtoH(c, g->control, sizeof(*c)));
+	GPU_TRY(cuMemcpyDtoH(c, g->control, sizeof(*c)));
 	if (c->done != total || c->gate != g->seq || s->finished != g->seq || s->retired != g->seq || c->next < total) {
 		snprintf(g->r->why, sizeof(g->r->why), "next %llu, done %llu of %llu, gate %u, finished %u, retired %u, seq %u",
 			 (unsigned long long)c->next, (unsigned long long)c->done, (unsigned long long)total, c->gate, s->finished,
@@ -444,7 +196,7 @@ static bool finish(struct gpu *g, const struct run *run)
 	}
 	g->r->left += s->left;
 	g->r->evicted += s->left > 0;
-	return true;
+	return saves_taken_back(g);
 }
 
 /* A time before the next change: now and then at once, else some part of the twin's own time */
@@ -459,16 +211,16 @@ static uint64_t delay(const struct gpu *g)
 
 static bool arbitrate(struct gpu *g, struct run *run)
 {
-	const uint64_t whole = GSCHED_WINDOW(0, g->sms * GSCHED_CAPSM), begin = now_ns();
+	const uint64_t whole = gpu_whole(g), begin = gpu_now();
 	uint64_t deadline = begin + g->o->timeout_s * 1000000000ull, next = begin + delay(g), t, seen_at = begin;
 	unsigned int answered = 0, wings = 0, changes = 0, seen = 0;
 
 	__atomic_store_n(&g->page->go, g->seq, __ATOMIC_RELEASE);
-	while (load(&g->page->stat.finished) != g->seq) {
-		unsigned int left = load(&g->page->stat.left);
+	while (gpu_load32(&g->page->stat.finished) != g->seq) {
+		unsigned int left = gpu_load32(&g->page->stat.left);
 		CUresult rc;
 
-		t = now_ns();
+		t = gpu_now();
 		if (t > deadline) {
 			snprintf(g->r->why, sizeof(g->r->why), "the twin hangs: not finished after %u s, %u changes of the window, %u wings",
 				 g->o->timeout_s, changes, wings);
@@ -476,13 +228,13 @@ static bool arbitrate(struct gpu *g, struct run *run)
 		}
 		if (changes < run->changes && wings < WINGS_MAX) {
 			if (t >= next) {
-				set_window(g, any_window(g));
+				gpu_set_window(g, any_window(g));
 				g->r->changes++;
 				changes++;
 				next = t + delay(g);
 			}
 		} else if (t >= next && g->page->window != whole) {
-			set_window(g, whole);
+			gpu_set_window(g, whole);
 			g->r->changes++;
 		}
 		if (left != seen) {
@@ -503,14 +255,14 @@ static bool arbitrate(struct gpu *g, struct run *run)
 		if (!rc || rc == CUDA_ERROR_NOT_READY)
 			rc = cuStreamQuery(g->wings);
 		if (rc && rc != CUDA_ERROR_NOT_READY) {
-			fails(g, "the twin", rc);
+			gpu_fails(g, "the twin", rc);
 			return false;
 		}
-		rest(next > t ? next - t : run->changes ? 0 : 100000);
+		gpu_rest(next > t ? next - t : run->changes ? 0 : 100000);
 	}
 	if (!g->r->twin_ns)
-		g->r->twin_ns = now_ns() - begin;
-	return settle(g, g->stream, "the done gate", deadline) && settle(g, g->wings, "a wing", deadline);
+		g->r->twin_ns = gpu_now() - begin;
+	return gpu_settle(g, g->stream, "the done gate", deadline) && gpu_settle(g, g->wings, "a wing", deadline);
 }
 
 static bool run_twin(struct gpu *g, struct run *run, uint64_t window)
@@ -522,14 +274,24 @@ static bool run_twin(struct gpu *g, struct run *run, uint64_t window)
 		return false;
 	}
 	g->r->runs++;
-	return finish(g, run) && buffers_same(g);
+	return finish(g, run) && gpu_buffers_same(g);
 }
 
 /* ---- all of one kernel ---- */
 
+void gpu_defaults(struct gpu *g)
+{
+	g->arg.poll_ns = GI_POLL_NS;
+	g->arg.fetch_ns = GI_FETCH_NS;
+	g->arg.fetch_max = GI_FETCH_MAX;
+	g->arg.workers = g->sms * (unsigned int)g->r->per_sm[1];
+	g->arg.flags = 0;
+	g->arg.save = g->save;
+}
+
 static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 {
-	const uint64_t whole = GSCHED_WINDOW(0, g->sms * GSCHED_CAPSM), total = (uint64_t)grid[0] * grid[1] * grid[2];
+	const uint64_t whole = gpu_whole(g), total = (uint64_t)grid[0] * grid[1] * grid[2];
 	struct run run = { .grid = { grid[0], grid[1], grid[2] } };
 	unsigned int most = g->sms * (unsigned int)g->r->per_sm[1], i;
 
@@ -543,11 +305,7 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		run.workers = run.full;
 		run.changes = 0;
 		run.relay = true;
-		g->arg.poll_ns = POLL_NS;
-		g->arg.fetch_ns = FETCH_NS;
-		g->arg.fetch_max = FETCH_MAX;
-		g->arg.workers = most;
-		g->arg.flags = 0;
+		gpu_defaults(g);
 		if (i && roll(12) == 0) {
 			g->arg.flags = GSR_LAUNCH_NO_WINDOW;
 			run.changes = roll(4);
@@ -557,6 +315,7 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 			run.changes = 1 + roll(12);
 			run.relay = roll(2);
 			window = roll(3) ? whole : any_window(g);
+			g->arg.save = roll(8) ? g->save : 0;
 			if (roll(2)) {
 				g->arg.poll_ns = 1 + roll(5000);
 				g->arg.fetch_ns = 500 + roll(20000);
@@ -587,7 +346,7 @@ static bool scaled(struct gpu *g)
 		grid[2] = 65535;
 	snprintf(g->r->stage, sizeof(g->r->stage), "original %u times as large", grid[2]);
 	g->r->beats++;
-	if (!run_original(g, grid) || !buffers_same(g))
+	if (!run_original(g, grid) || !gpu_buffers_same(g))
 		return false;
 	g->r->scale = grid[2];
 	return rounds(g, grid, "scaled twin");
@@ -634,13 +393,13 @@ static bool words_new(struct gpu *g)
 {
 	CUdeviceptr page;
 
-	TRY(cuStreamCreate(&g->stream, CU_STREAM_NON_BLOCKING));
-	TRY(cuStreamCreate(&g->wings, CU_STREAM_NON_BLOCKING));
-	TRY(cuStreamCreate(&g->aside, CU_STREAM_NON_BLOCKING));
-	TRY(cuMemAlloc(&g->control, sizeof(struct gsr_control)));
-	TRY(cuMemHostAlloc((void **)&g->page, sizeof(*g->page), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
-	TRY(cuMemHostAlloc((void **)&g->control_copy, sizeof(*g->control_copy), CU_MEMHOSTALLOC_PORTABLE));
-	TRY(cuMemHostGetDevicePointer(&page, g->page, 0));
+	GPU_TRY(cuStreamCreate(&g->stream, CU_STREAM_NON_BLOCKING));
+	GPU_TRY(cuStreamCreate(&g->wings, CU_STREAM_NON_BLOCKING));
+	GPU_TRY(cuStreamCreate(&g->aside, CU_STREAM_NON_BLOCKING));
+	GPU_TRY(cuMemAlloc(&g->control, sizeof(struct gsr_control)));
+	GPU_TRY(cuMemHostAlloc((void **)&g->page, sizeof(*g->page), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+	GPU_TRY(cuMemHostAlloc((void **)&g->control_copy, sizeof(*g->control_copy), CU_MEMHOSTALLOC_PORTABLE));
+	GPU_TRY(cuMemHostGetDevicePointer(&page, g->page, 0));
 	g->page_dev = page;
 	g->stat_dev = page + offsetof(__typeof__(*g->page), stat);
 	g->arg.control = g->control;
@@ -650,9 +409,33 @@ static bool words_new(struct gpu *g)
 	return true;
 }
 
+/*
+ * Records for as many workers as fit. What lies in one is nobody's before it is saved; the head is zero, and is so again at
+ * each task's end by itself.
+ */
+static bool save_new(struct gpu *g)
+{
+	const unsigned int *b = g->t->block_dim;
+	size_t stride = gsr_save_stride(g->pair.desc, (size_t)b[0] * b[1] * b[2], g->t->dynamic);
+	unsigned int per_sm = g->r->per_sm[1] < 32 ? (unsigned int)g->r->per_sm[1] : 32;
+
+	g->r->resume_points = g->pair.desc->resume_points;
+	if (!g->pair.desc->resume_points)
+		return true;
+	g->save_size = sizeof(struct gsr_save) + g->sms * per_sm * stride;
+	GPU_TRY(cuMemAlloc(&g->save, g->save_size));
+	GPU_TRY(cuMemsetD8(g->save, 0xa5, g->save_size));
+	GPU_TRY(cuMemsetD8(g->save, 0, sizeof(struct gsr_save)));
+	GPU_TRY(cuMemHostAlloc((void **)&g->save_copy, sizeof(*g->save_copy), CU_MEMHOSTALLOC_PORTABLE));
+	g->arg.save = g->save;
+	g->arg.save_stride = (uint32_t)stride;
+	g->arg.save_per_sm = per_sm;
+	return true;
+}
+
 static bool all(struct gpu *g, const char *path)
 {
-	if (fails(g, "context", context(g->r)))
+	if (gpu_fails(g, "context", context(g->r)))
 		return false;
 	g->sms = g->r->sms;
 	snprintf(g->r->stage, sizeof(g->r->stage), "loading");
@@ -663,30 +446,26 @@ static bool all(struct gpu *g, const char *path)
 			 g->pair.desc->warp_rows);
 		return false;
 	}
-	if (!words_new(g) || !buffers_new(g))
+	if (!words_new(g) || !save_new(g) || !gpu_buffers_new(g))
 		return false;
 	snprintf(g->r->stage, sizeof(g->r->stage), "original");
 	g->r->beats++;
-	if (!run_original(g, g->t->grid) || !buffers_read(g, true) || !buffers_changed(g) || !rounds(g, g->t->grid, "twin"))
+	if (!run_original(g, g->t->grid) || !gpu_buffers_read(g, true) || !gpu_buffers_changed(g) || !rounds(g, g->t->grid, "twin"))
 		return false;
-	return g->o->scale < 2 || !g->pair.scalable || buffers_inout(g) || scaled(g);
+	if (g->o->overhead)
+		return gpu_time(g);
+	return g->o->scale < 2 || !g->pair.scalable || gpu_buffers_inout(g) || scaled(g);
 }
 
 void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_report *r)
 {
-	struct gpu g = { .r = r, .t = t, .o = o, .params = calloc(1, 8192) };
-	unsigned int i;
+	struct gpu g = { .r = r, .t = t, .o = o, .params = calloc(1, PARAMS_MAX) };
 
 	prctl(PR_SET_TIMERSLACK, 1);
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	r->scale = 1;
 	r->good = g.params && all(&g, path);
 	r->done = true;
-	for (i = 0; i < g.buffers; i++) {
-		free(g.buffer[i].first);
-		free(g.buffer[i].result);
-		free(g.buffer[i].now);
-	}
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): all below g.buffers are freed, which it loses count of */
+	gpu_buffers_free(&g);
 	free(g.params);
 }

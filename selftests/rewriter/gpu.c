@@ -21,13 +21,23 @@
 #define START_S		60	/* to start the driver, compile and load */
 
 static const char usage[] =
-	"usage: corpus-gpu [--rounds N] [--seed S] [--kernel NAME] [--scale N] [--arch N] [--timeout SECONDS]\n"
+	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--sanitizer] [--rounds N] [--seed S] [--kernel NAME] [--scale N]\n"
+	"                  [--arch N] [--pairs N] [--target-ms N] [--table FILE] [--json FILE] [--timeout SECONDS]\n"
 	"                  [--corpus DIR] [--dump DIR] [--list]\n"
+	"  --overhead   then time original and twin in turns, full size, and how soon an evicted twin is gone; print a table\n"
+	"  --resumable  twins that can also leave a block-task in its middle\n"
+	"  --full       sizes for a real device\n"
+	"  --small      sizes for a simulated one, with --overhead too\n"
+	"  --sanitizer  small sizes, few rounds, long patience: for runs under compute-sanitizer\n"
 	"  --rounds N   runs of each twin while the window changes (20)\n"
 	"  --seed S     where chance begins; round I of seed S is round 1 of seed S + I - 1\n"
 	"  --kernel K   this kernel only\n"
 	"  --scale N    once more with N times as many blocks, where they leave the same memory, so that evictions hit the middle\n"
 	"  --arch N     PTX for sm_N at most, though the device takes better\n"
+	"  --pairs N    of timings (40)\n"
+	"  --target-ms N  at least so long a kernel, where more of the same blocks may run (10)\n"
+	"  --table F    write the table there, - for the standard output (-)\n"
+	"  --json F     write all numbers there as JSON\n"
 	"  --timeout S  of one run (10)\n"
 	"  --corpus D   where NAME.ptx and NAME.launch are (corpus beside the program)\n"
 	"  --dump D     write the PTX of each kernel, original and twin, there\n"
@@ -129,11 +139,34 @@ static struct gpu_report *apart(const char *path, const struct test_launch *t, c
 	return r;
 }
 
+static struct gpu_row *rows;
+static unsigned int n_rows;
+
+static void keep(const char *base, const struct test_launch *t, const struct gpu_report *r)
+{
+	struct gpu_row *more = realloc(rows, (n_rows + 1) * sizeof(*rows)), *row;
+
+	if (!more)
+		return;
+	rows = more;
+	row = &rows[n_rows++];
+	memset(row, 0, sizeof(*row));
+	snprintf(row->file, sizeof(row->file), "%.*s", (int)strcspn(base, "."), base);
+	snprintf(row->kernel, sizeof(row->kernel), "%s", t->kernel);
+	row->threads = t->block_dim[0] * t->block_dim[1] * t->block_dim[2];
+	row->scale = t->scale;
+	row->r = *r;
+}
+
 static void one(const char *path, const struct test_launch *t, const struct gpu_options *o)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	const struct gpu_report *r = apart(path, t, o);
+	const struct gpu_timing *m = &r->timing;
 	char name[512], cap[48] = "";
+
+	if (o->overhead)
+		keep(base, t, r);
 
 	if (r->cap)
 		snprintf(cap, sizeof(cap), " (capped at %u)", r->cap);
@@ -154,6 +187,12 @@ static void one(const char *path, const struct test_launch *t, const struct gpu_
 	printf("# %u runs, scale %u: %llu workers, %llu left early in %u of the runs, %u wings, %u changes of the window, %.1f us alone\n",
 	       r->runs, r->scale, (unsigned long long)r->launched, (unsigned long long)r->left, r->evicted, r->wings, r->changes,
 	       (double)r->twin_ns / 1000);
+	if (m->pairs)
+		printf("# %.3f ms, twin %.3f ms: %+.2f %% (%+.2f..%+.2f, drift %+.2f), block-tasks of %.2f us, evicted after %.0f us, at most %.0f\n",
+		       (double)m->median_ms[0], (double)m->median_ms[1], 100 * (double)m->overhead, 100 * (double)m->low,
+		       100 * (double)m->high, 100 * (double)m->drift, (double)m->block_us, (double)m->evict_us, (double)m->evict_max_us);
+	if (o->resumable)
+		printf("# %u resume points\n", r->resume_points);
 	fflush(stdout);
 }
 
@@ -192,7 +231,7 @@ static void file(const char *path, const struct gpu_options *o, unsigned int arc
 	char why[2048] = "";
 	unsigned int i;
 
-	if (!launches_read(path, &all, why, sizeof(why))) {
+	if (!(o->full ? launches_read_full : launches_read)(path, &all, why, sizeof(why))) {
 		ok(false, path);
 		printf("# %s\n", why);
 	}
@@ -225,7 +264,10 @@ static unsigned long long number(const char *what, const char *text, unsigned lo
 
 int main(int argc, char **argv)
 {
-	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1, .arch = UINT_MAX };
+	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1, .arch = UINT_MAX, .pairs = 40, .target_ms = 10 };
+	const char *table = "-", *json = NULL;
+	struct gpu_report device = { 0 };
+	bool rounds_given = false, small = false;
 	char self[PATH_MAX] = "", corpus[PATH_MAX + 16], pattern[PATH_MAX + 32];
 	unsigned int arch;
 	bool list = false;
@@ -240,8 +282,30 @@ int main(int argc, char **argv)
 			list = true;
 			continue;
 		}
-		if (!strcmp(a, "--rounds"))
+		if (!strcmp(a, "--overhead") || !strcmp(a, "--resumable") || !strcmp(a, "--full") || !strcmp(a, "--small")) {
+			o.overhead |= a[2] == 'o';
+			o.resumable |= a[2] == 'r';
+			o.full |= a[2] == 'f';
+			small |= a[2] == 's';
+			continue;
+		}
+		if (!strcmp(a, "--sanitizer")) {
+			o.rounds = rounds_given ? o.rounds : 3;
+			rounds_given = small = true;
+			o.timeout_s = 300;
+			continue;
+		}
+		if (!strcmp(a, "--rounds")) {
 			o.rounds = (unsigned int)number(a, v, 0, 1000000);
+			rounds_given = true;
+		} else if (!strcmp(a, "--pairs"))
+			o.pairs = (unsigned int)number(a, v, 1, 100000);
+		else if (!strcmp(a, "--target-ms"))
+			o.target_ms = (unsigned int)number(a, v, 1, 10000);
+		else if (!strcmp(a, "--table") && v)
+			table = v;
+		else if (!strcmp(a, "--json") && v)
+			json = v;
 		else if (!strcmp(a, "--seed"))
 			o.seed = number(a, v, 0, 1ull << 62);
 		else if (!strcmp(a, "--scale"))
@@ -262,6 +326,10 @@ int main(int argc, char **argv)
 		}
 		i++;
 	}
+	/* what timing takes is not for the rounds before it */
+	if (o.overhead && !rounds_given)
+		o.rounds = 5;
+	o.full = (o.full || o.overhead) && !small;
 	if (!o.corpus) {
 		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 			return perror("/proc/self/exe"), 1;
@@ -281,6 +349,7 @@ int main(int argc, char **argv)
 			printf("Bail out! %s: %s\n", r->stage, r->why);
 			return 1;
 		}
+		device = *r;
 		arch = r->arch < arch ? r->arch : arch;
 		printf("# %s, sm_%u, %u SMs, driver's CUDA %u.%u; seed %llu\n", r->device, r->arch, r->sms, r->driver / 1000,
 		       r->driver % 1000 / 10, (unsigned long long)o.seed);
@@ -296,5 +365,11 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	printf("1..%u\n# %u ok, %u FAIL, %u skipped\n", tap_n, tap_n - tap_bad - tap_skipped, tap_bad, tap_skipped);
+	fflush(stdout);
+	if (o.overhead && !gpu_table(table, rows, n_rows, &device, &o))
+		return 1;
+	if (json && !gpu_json(json, rows, n_rows, &device, &o))
+		return 1;
+	free(rows);
 	return tap_bad != 0;
 }

@@ -15,6 +15,22 @@ struct gpu_options {
 	const char *corpus, *kernel, *dump;
 	unsigned int rounds, scale, timeout_s, arch;
 	uint64_t seed;
+	bool full;			/* sizes for a real device */
+	bool resumable;
+	bool overhead;
+	unsigned int pairs, target_ms;	/* of overhead */
+};
+
+/* What the twin costs: original and twin side by side */
+struct gpu_timing {
+	unsigned int pairs;
+	uint64_t blocks;
+	float median_ms[2], p99_ms[2];	/* original, twin */
+	float overhead, low, high;	/* of the pairs' ratios: median and quartiles, less 1 */
+	float drift;			/* second half of the originals against the first */
+	float block_us;			/* of a block-task, as the original runs it */
+	unsigned int evictions;
+	float evict_us, evict_max_us;	/* median and most */
 };
 
 /* In memory that both processes map; written by the one that runs, read by the other when that has ended */
@@ -31,6 +47,11 @@ struct gpu_report {
 	unsigned int cap;		/* the twin was compiled again for so many registers, 0 not */
 	unsigned int scale, runs, wings, changes, evicted;
 	uint64_t launched, left, twin_ns;
+	uint64_t load_ns[2];		/* the driver's, compilation included; the twins are all of a file's */
+	uint64_t rewrite_ns;		/* of the file */
+	unsigned int lines;		/* of the file */
+	unsigned int resume_points;
+	struct gpu_timing timing;
 };
 
 /* gpu-module.c */
@@ -49,6 +70,17 @@ struct gpu_pair {
 bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r);
 unsigned int gpu_arch_of(const char *path);	/* of a file's .target; 0: cannot be read */
 const char *gpu_error(CUresult rc);
+
+/* gpu-table.c: a line a kernel, and what they make together. false: @path cannot be written (- is the standard output) */
+struct gpu_row {
+	char file[64], kernel[128];
+	unsigned int threads, scale;
+	struct gpu_report r;
+};
+bool gpu_table(const char *path, const struct gpu_row *rows, unsigned int n, const struct gpu_report *device,
+	       const struct gpu_options *o);
+bool gpu_json(const char *path, const struct gpu_row *rows, unsigned int n, const struct gpu_report *device,
+	      const struct gpu_options *o);
 
 /* gpu-run.c: in a process of its own */
 void gpu_probe(struct gpu_report *r);

@@ -26,7 +26,7 @@ $(B)/bench/corpus/.copied: $(CORPUS)
 	$(call Q,COPY)cp $^ $(@D)
 	@touch $@
 
-$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-run.c) selftests/vgpu/test-rewrite-launch.c) \
+$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-memory.c gpu-run.c gpu-time.c gpu-table.c) selftests/vgpu/test-rewrite-launch.c) \
 		$(B)/lib/libgsr.a $(B)/vgpu/libcuda.so.1 $(B)/bench/corpus/.copied
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lm
@@ -36,6 +36,13 @@ $(B)/test/corpus-vgpu: $(B)/bench/corpus-gpu
 	$(call Q,GEN)printf '#!/bin/sh\nexport VGPU_NAME=corpus-$$$$\ntrap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >$@
 	@printf 'LD_LIBRARY_PATH=%s %s --rounds 6 --scale 8\n' $(B)/vgpu $< >>$@
 	@chmod +x $@
+
+$(B)/test/corpus-modes: selftests/rewriter/corpus-modes.sh $(B)/bench/corpus-gpu
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s\n' $< $(B) >$@
+	@chmod +x $@
+TESTS += $(B)/test/corpus-modes
+FAST_TESTS += $(B)/test/corpus-modes
 
 # The corpus' PTX again, where nvcc is
 .PHONY: rewriter-corpus

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the interposer chooses for each launch of a twin. Benchmarks measure twins with the same. */
+#ifndef GI_TUNING_H
+#define GI_TUNING_H
+
+#define GI_LONG_NS		200000	/* shorter kernels are not worth preempting */
+#define GI_POLL_NS		2000
+#define GI_FETCH_NS		10000
+#define GI_FETCH_MAX		256
+/*
+ * Kernels whose block-tasks take longer are worth the resumable form: eviction waits for a block-task's end, and beyond
+ * this it costs more than saving and loading a block's state, tens of microseconds each. Shorter ones end as soon.
+ */
+#define GI_RESUME_NS		100000
+/*
+ * What a worker of the resumable form needs to leave: GI_POLL_NS until one sees the window, as long until the others see it
+ * in the relay, and the registers and shared memory of a full SM written to memory, 300 KB at an SM's share of the
+ * bandwidth: about 10 us, doubled for luck.
+ */
+#define GI_LEAVE_NS		20000
+
+#endif /* GI_TUNING_H */

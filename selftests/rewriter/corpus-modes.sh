@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The modes of corpus-gpu, on the simulated device: that they work and what they print, not how long anything takes.
+set -u
+export VGPU_NAME=corpus-modes-$$ LD_LIBRARY_PATH=$1/vgpu
+run=$1/bench/corpus-gpu
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp" "/dev/shm/$VGPU_NAME"' EXIT
+n=0 failed=0
+ok() { # status, what
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; sed 's/^/# /' "$tmp/out"; fi
+}
+timing=(--overhead --small --rounds 0 --pairs 2 --target-ms 1)
+"$run" "${timing[@]}" --kernel nn --table "$tmp/table" --json "$tmp/json" >"$tmp/out" 2>&1
+ok $? "--overhead: status 0"
+grep -q '^| flep | nn | [0-9]* x 64 | ' "$tmp/table" && grep -q '^Kernels of real size (1): geometric mean ' "$tmp/table" &&
+	grep -q '^Rewriting: .* ms for 1000.$' "$tmp/table"
+ok $? "--table: a line a kernel, the mean, the time of rewriting"
+if command -v python3 >/dev/null; then
+	python3 -c 'import json, sys; k = json.load(open(sys.argv[1]))["kernels"][0]
+assert k["kernel"] == "nn" and k["good"] and k["pairs"] == 2 and min(k["median_ms"]) > 0' "$tmp/json" >"$tmp/out" 2>&1
+	ok $? "--json is JSON"
+else
+	n=$((n + 1))
+	echo "ok $n - --json is JSON # SKIP no python3"
+fi
+"$run" "${timing[@]}" --kernel sort_buckets >"$tmp/out" 2>&1
+ok $? "--overhead prints the table on the standard output"
+grep -q '^| gloop | sort_buckets | ' "$tmp/out"
+ok $? "... with the kernel in it"
+"$run" "${timing[@]}" --kernel tiny >"$tmp/out" 2>&1
+ok $? "--overhead of a kernel that changes its input"
+"$run" --resumable --rounds 3 --kernel lavamd >"$tmp/out" 2>&1 && grep -q 'resume points$' "$tmp/out"
+ok $? "--resumable"
+"$run" --sanitizer --kernel tr >"$tmp/out" 2>&1 && grep -q '^# 5 runs' "$tmp/out"
+ok $? "--sanitizer: few rounds"
+"$run" --full --rounds 0 --kernel gs_factors >"$tmp/out" 2>&1
+ok $? "--full"
+"$run" "${timing[@]}" --kernel nn --table "$tmp/none/table" >"$tmp/out" 2>&1
+[ $? = 1 ] && grep -q 'table: No such file' "$tmp/out"
+ok $? "a table that cannot be written: status 1, message"
+"$run" --pairs 0 >"$tmp/out" 2>&1
+[ $? = 2 ] && grep -q -- '--pairs: a number from 1' "$tmp/out"
+ok $? "no pairs: status 2"
+echo "1..$n"
+exit $failed
