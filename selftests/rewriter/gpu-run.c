@@ -187,8 +187,9 @@ static bool finish(struct gpu *g, const struct run *run)
 			snprintf(g->r->why, sizeof(g->r->why), "SM %u: places 0x%x are still taken", i, c->sm_slots[i]);
 			return false;
 		}
-	if (s->left != c->left || s->left > s->launched || s->seen_limit == NOT_SEEN || !s->start_ns || !s->end_ns ||
-	    (s->left && (g->arg.flags & GSR_LAUNCH_NO_WINDOW))) {
+	/* resumable twins count everyone who leaves, and tell while block-tasks wait */
+	if (s->left > c->left || (s->left != c->left && !g->save_size) || c->left > s->launched || s->seen_limit == NOT_SEEN ||
+	    !s->start_ns || !s->end_ns || (s->left && (g->arg.flags & GSR_LAUNCH_NO_WINDOW))) {
 		snprintf(g->r->why, sizeof(g->r->why), "left %u (counted %u) of %u workers, seen limit 0x%x, started %llu, ended %llu, flags %u",
 			 s->left, c->left, s->launched, s->seen_limit, (unsigned long long)s->start_ns,
 			 (unsigned long long)s->end_ns, g->arg.flags);
