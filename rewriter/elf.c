@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The fat binaries of an executable: section .nv_fatbin, one after another, each aligned to 8 bytes. */
+/* Where an executable or object keeps its fat binaries: sections of fat binaries one after another, each aligned to 8 bytes. */
 #include <elf.h>
 #include <string.h>
 #include "gsrewrite.h"
@@ -10,8 +10,9 @@ static bool inside(uint64_t off, uint64_t n, size_t size)
 	return off <= size && n <= size - off;
 }
 
-bool gsr_elf_fatbin(const unsigned char *p, size_t size, size_t *off, size_t *len)
+bool gsr_elf_section(const unsigned char *p, size_t size, const char *want, size_t *off, size_t *len)
 {
+	size_t n = strlen(want) + 1;
 	Elf64_Ehdr eh;
 	Elf64_Shdr sh, names;
 	unsigned int i;
@@ -26,15 +27,30 @@ bool gsr_elf_fatbin(const unsigned char *p, size_t size, size_t *off, size_t *le
 	if (!inside(names.sh_offset, names.sh_size, size))
 		return false;
 	for (i = 0; i < eh.e_shnum; i++) {
-		static const char want[] = ".nv_fatbin";
-
 		memcpy(&sh, p + eh.e_shoff + i * sizeof(sh), sizeof(sh));
-		if (sh.sh_type == SHT_NOBITS || !inside(sh.sh_name, sizeof(want), names.sh_size) ||
-		    memcmp(p + names.sh_offset + sh.sh_name, want, sizeof(want)) || !inside(sh.sh_offset, sh.sh_size, size))
+		if (sh.sh_type == SHT_NOBITS || !inside(sh.sh_name, n, names.sh_size) ||
+		    memcmp(p + names.sh_offset + sh.sh_name, want, n) || !inside(sh.sh_offset, sh.sh_size, size))
 			continue;
 		*off = sh.sh_offset;
 		*len = sh.sh_size;
 		return true;
 	}
 	return false;
+}
+
+bool gsr_next_fatbin(const unsigned char *section, size_t len, size_t *pos, struct gsr_unit *out)
+{
+	size_t n;
+
+	/* between those of several objects lies padding */
+	while (*pos < len && !section[*pos])
+		++*pos;
+	if (*pos >= len)
+		return false;
+	n = gsr_image_size(section + *pos, len - *pos);
+	if (!n)
+		n = len - *pos;		/* the reader says what is wrong with it */
+	*out = (struct gsr_unit){ section + *pos, n };
+	*pos += n;
+	return true;
 }

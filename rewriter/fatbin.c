@@ -2,58 +2,46 @@
 /*
  * Module images. A fat binary is a header of 16 bytes and entries without gaps: header, payload padded to 8 bytes. Each
  * entry is PTX or machine code for one architecture, as it is or compressed (learnt from what nvcc 12 and 13 write):
- *   0 u16 kind (1 PTX, 2 ELF)   4 u32 bytes of the header    8 u64 bytes of the payload, padded
- *  16 u32 compressed bytes     24 u16 minor, 26 u16 major   28 u32 architecture
- *  40 u64 flags                56 u64 bytes when uncompressed
+ *   0 u16 kind                   4 u32 bytes of the header    8 u64 bytes of the payload, padded
+ *  16 u32 compressed bytes      24 u16 minor, 26 u16 major   28 u32 architecture
+ *  40 u64 flags                 56 u64 bytes when uncompressed
+ *  20 u32 if not 0, where in the header options stand (u32 offset, u32 bytes of text), such as --compile-only
  * Nothing in it is believed: every size is checked against what surrounds it.
  */
 #include <elf.h>
 #include <lz4.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
-#include "gsr.h"
+#include "fatbin.h"
 
 #define WRAPPER_MAGIC	0x466243b1u
 #define FATBIN_MAGIC	0xba55ed50u
-#define FLAG_OLD	(1ULL << 12)	/* a compression of its own that nvcc no longer writes */
-#define FLAG_LZ4	(1ULL << 13)
-#define FLAG_ZSTD	(1ULL << 15)
-#define KIND_PTX	1
+#define WRAPPER_SIZE	24
+#define HEADER_SIZE	16
 #define ENTRY_MIN	64
-#define TEXT_MAX	(256u << 20)
 #define LZ4_RATIO	256		/* no byte of lz4 makes more */
+#define OFFSET_MAX	(1ULL << 32)	/* of what machine code's tables name */
 
-struct wrapper {
-	uint32_t magic, version;
-	const void *data;
-	const void *files;
-};
-
-struct fat_header {
-	uint32_t magic;
-	uint16_t version, header_size;
-	uint64_t size;
-};
-
-struct entry {
-	const unsigned char *payload;
-	uint64_t size, compressed, uncompressed, flags;
-	unsigned int kind, arch;
-};
-
-static enum gsr_status fail(struct gsr_error *err, enum gsr_status status, const char *what)
+enum gsr_status gsr_image_fail(struct gsr_error *err, enum gsr_status status, const char *fmt, ...)
 {
+	static const char where[] = "<image>: ";
+	va_list ap;
+
 	if (err) {
 		memset(err, 0, sizeof(*err));
 		err->status = status;
-		snprintf(err->message, sizeof(err->message), "<image>: %s", what);
+		strcpy(err->message, where);
+		va_start(ap, fmt);
+		vsnprintf(err->message + sizeof(where) - 1, sizeof(err->message) - sizeof(where) + 1, fmt, ap);
+		va_end(ap);
 	}
 	return status;
 }
 
-static uint64_t get(const unsigned char *p, unsigned int bytes)
+uint64_t gsr_get(const unsigned char *p, unsigned int bytes)
 {
 	uint64_t v = 0;
 
@@ -63,7 +51,7 @@ static uint64_t get(const unsigned char *p, unsigned int bytes)
 }
 
 /* PTX: ".version" behind white space and comments. Stops at the first byte that cannot be either. */
-static bool is_ptx(const char *s, size_t max)
+bool gsr_is_ptx(const char *s, size_t max)
 {
 	static const char word[] = ".version";
 	size_t i = 0, k;
@@ -103,13 +91,13 @@ enum gsr_image_kind gsr_image_kind(const void *image, size_t max)
 	/* byte by byte, so that a short text is not read past its NUL */
 	for (i = 0; i < 4 && i < max && (i == 0 || p[i - 1]); i++)
 		magic |= (uint32_t)p[i] << 8 * i;
-	if (magic == FATBIN_MAGIC && max >= sizeof(struct fat_header))
+	if (magic == FATBIN_MAGIC && max >= HEADER_SIZE)
 		return GSR_IMAGE_FATBIN;
-	if (magic == WRAPPER_MAGIC && max >= sizeof(struct wrapper))
+	if (magic == WRAPPER_MAGIC && max >= WRAPPER_SIZE)
 		return GSR_IMAGE_WRAPPER;
 	if (magic == 0x464c457fu && max >= sizeof(Elf64_Ehdr))
 		return GSR_IMAGE_ELF;
-	return is_ptx(image, max) ? GSR_IMAGE_PTX : GSR_IMAGE_UNKNOWN;
+	return gsr_is_ptx(image, max) ? GSR_IMAGE_PTX : GSR_IMAGE_UNKNOWN;
 }
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -130,7 +118,7 @@ static size_t elf_size(const unsigned char *p, size_t max)
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || (eh.e_shnum && eh.e_shentsize != sizeof(sh)) ||
 	    (eh.e_phnum && eh.e_phentsize != sizeof(ph)))
 		return 0;
-	if (eh.e_shoff > TEXT_MAX * 16ULL || eh.e_phoff > TEXT_MAX * 16ULL)
+	if (eh.e_shoff > OFFSET_MAX || eh.e_phoff > OFFSET_MAX)
 		return 0;
 	table = eh.e_shoff + (uint64_t)eh.e_shnum * sizeof(sh);
 	end = max_u64(end, max_u64(table, eh.e_phoff + (uint64_t)eh.e_phnum * sizeof(ph)));
@@ -140,29 +128,28 @@ static size_t elf_size(const unsigned char *p, size_t max)
 		memcpy(&sh, p + eh.e_shoff + i * sizeof(sh), sizeof(sh));
 		if (sh.sh_type == SHT_NOBITS || sh.sh_type == SHT_NULL)
 			continue;
-		if (sh.sh_offset > TEXT_MAX * 16ULL || sh.sh_size > TEXT_MAX * 16ULL)
+		if (sh.sh_offset > OFFSET_MAX || sh.sh_size > OFFSET_MAX)
 			return 0;
 		end = max_u64(end, sh.sh_offset + sh.sh_size);
 	}
 	for (i = 0; i < eh.e_phnum; i++) {
 		memcpy(&ph, p + eh.e_phoff + i * sizeof(ph), sizeof(ph));
-		if (ph.p_offset > TEXT_MAX * 16ULL || ph.p_filesz > TEXT_MAX * 16ULL)
+		if (ph.p_offset > OFFSET_MAX || ph.p_filesz > OFFSET_MAX)
 			return 0;
 		end = max_u64(end, ph.p_offset + ph.p_filesz);
 	}
 	return end > max ? 0 : end;
 }
 
-/* Bytes of a fat binary with its header, 0 if it is none or does not fit @max */
-static size_t fatbin_size(const unsigned char *p, size_t max)
+size_t gsr_fatbin_size(const unsigned char *p, size_t max)
 {
 	uint64_t head, size;
 
-	if (max < sizeof(struct fat_header) || get(p, 4) != FATBIN_MAGIC || get(p + 4, 2) != 1)
+	if (max < HEADER_SIZE || gsr_get(p, 4) != FATBIN_MAGIC || gsr_get(p + 4, 2) != 1)
 		return 0;
-	head = get(p + 6, 2);
-	size = get(p + 8, 8);
-	if (head < sizeof(struct fat_header) || size > max || head > max - size)
+	head = gsr_get(p + 6, 2);
+	size = gsr_get(p + 8, 8);
+	if (head < HEADER_SIZE || size > max || head > max - size)
 		return 0;
 	return head + size;
 }
@@ -173,9 +160,9 @@ size_t gsr_image_size(const void *image, size_t max)
 	case GSR_IMAGE_PTX:
 		return strnlen(image, max);
 	case GSR_IMAGE_FATBIN:
-		return fatbin_size(image, max);
+		return gsr_fatbin_size(image, max);
 	case GSR_IMAGE_WRAPPER:
-		return sizeof(struct wrapper);
+		return WRAPPER_SIZE;
 	case GSR_IMAGE_ELF:
 		return elf_size(image, max);
 	default:
@@ -184,22 +171,22 @@ size_t gsr_image_size(const void *image, size_t max)
 }
 
 /* The entry at *@pos of @end bytes; moves *@pos. NULL: fine, else what is wrong */
-static const char *next_entry(const unsigned char *base, size_t *pos, size_t end, struct entry *e)
+static const char *next_entry(const unsigned char *base, size_t *pos, size_t end, struct gsr_entry *e)
 {
 	const unsigned char *p = base + *pos;
 	uint64_t head;
 
 	if (end - *pos < ENTRY_MIN)
 		return "truncated entry in a fat binary";
-	head = get(p + 4, 4);
+	head = gsr_get(p + 4, 4);
 	if (head < ENTRY_MIN || head > end - *pos)
 		return "entry of a fat binary with a header larger than the binary";
-	e->kind = (unsigned int)get(p, 2);
-	e->size = get(p + 8, 8);
-	e->compressed = get(p + 16, 4);
-	e->arch = (unsigned int)get(p + 28, 4);
-	e->flags = get(p + 40, 8);
-	e->uncompressed = get(p + 56, 8);
+	e->kind = (unsigned int)gsr_get(p, 2);
+	e->size = gsr_get(p + 8, 8);
+	e->compressed = gsr_get(p + 16, 4);
+	e->arch = (unsigned int)gsr_get(p + 28, 4);
+	e->flags = gsr_get(p + 40, 8);
+	e->uncompressed = gsr_get(p + 56, 8);
 	e->payload = p + head;
 	if (e->size > end - *pos - head)
 		return "entry of a fat binary larger than the binary";
@@ -207,31 +194,75 @@ static const char *next_entry(const unsigned char *base, size_t *pos, size_t end
 	return NULL;
 }
 
-static enum gsr_status unpack(const struct entry *e, char **ptx, size_t *size, struct gsr_error *err)
+enum gsr_status gsr_fatbin_entries(const unsigned char *p, size_t max, struct gsr_entry **out, unsigned int *n,
+				   struct gsr_error *err)
 {
-	bool packed = e->flags & (FLAG_LZ4 | FLAG_ZSTD | FLAG_OLD);
+	size_t end = gsr_fatbin_size(p, max), pos, room = 0;
+	struct gsr_entry *list = NULL, *grown;
+	enum gsr_status status = GSR_OK;
+	const char *wrong;
+
+	*out = NULL;
+	*n = 0;
+	if (!end)
+		return gsr_image_fail(err, GSR_ERR_FORMAT, "fat binary with an impossible size, or truncated");
+	for (pos = gsr_get(p + 6, 2); pos < end && status == GSR_OK; ++*n) {
+		if (*n == GSR_ENTRIES_MAX) {
+			status = gsr_image_fail(err, GSR_ERR_LIMIT, "fat binary of more than %d entries", GSR_ENTRIES_MAX);
+			break;
+		}
+		if (*n == room) {
+			room = room ? room * 2 : 16;
+			grown = realloc(list, room * sizeof(*list));
+			if (!grown) {
+				status = gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+				break;
+			}
+			list = grown;
+		}
+		wrong = next_entry(p, &pos, end, &list[*n]);
+		if (wrong)
+			status = gsr_image_fail(err, GSR_ERR_FORMAT, "%s", wrong);
+	}
+	if (status == GSR_OK) {
+		*out = list;
+		return GSR_OK;
+	}
+	free(list);
+	*n = 0;
+	return status;
+}
+
+enum gsr_status gsr_fatbin_unpack(const struct gsr_entry *e, uint64_t *budget, char **data, size_t *size,
+				  struct gsr_error *err)
+{
+	bool packed = e->flags & (GSR_FLAG_LZ4 | GSR_FLAG_ZSTD | GSR_FLAG_OLD);
 	uint64_t in = packed ? e->compressed : e->size, out = packed ? e->uncompressed : e->size;
 	char *text;
 
-	if (e->flags & FLAG_OLD)
-		return fail(err, GSR_ERR_FORMAT, "PTX compressed in a way nvcc no longer uses; compile it again");
+	if (e->flags & GSR_FLAG_OLD)
+		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry compressed in a way nvcc no longer uses; compile it again");
 	if (!in || in > e->size)
-		return fail(err, GSR_ERR_FORMAT, "PTX of a fat binary: compressed size larger than the entry");
-	if (out > TEXT_MAX)
-		return fail(err, GSR_ERR_LIMIT, "PTX of a fat binary larger than 256 MiB");
-	if ((e->flags & FLAG_LZ4 && out / LZ4_RATIO > in) ||
-	    (e->flags & FLAG_ZSTD && ZSTD_getFrameContentSize(e->payload, in) != ZSTD_CONTENTSIZE_UNKNOWN &&
+		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary: compressed size larger than the entry");
+	if (out > GSR_TEXT_MAX)
+		return gsr_image_fail(err, GSR_ERR_LIMIT, "entry of a fat binary larger than %u MiB", GSR_TEXT_MAX >> 20);
+	if (out > *budget)
+		return gsr_image_fail(err, GSR_ERR_LIMIT, "fat binary of which more than %u MiB would have to be uncompressed",
+				      GSR_UNPACK_MAX >> 20);
+	if ((e->flags & GSR_FLAG_LZ4 && out / LZ4_RATIO > in) ||
+	    (e->flags & GSR_FLAG_ZSTD && ZSTD_getFrameContentSize(e->payload, in) != ZSTD_CONTENTSIZE_UNKNOWN &&
 	     ZSTD_getFrameContentSize(e->payload, in) != out))
-		return fail(err, GSR_ERR_FORMAT, "PTX of a fat binary: the header lies about its size");
+		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary: the header lies about its size");
 	text = malloc(out + 1);
 	if (!text)
-		return fail(err, GSR_ERR_NOMEM, "out of memory");
-	if (e->flags & FLAG_LZ4) {
+		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	*budget -= out;
+	if (e->flags & GSR_FLAG_LZ4) {
 		int n = LZ4_decompress_safe((const char *)e->payload, text, (int)in, (int)out);
 
 		if (n < 0 || (uint64_t)n != out)
 			goto corrupt;
-	} else if (e->flags & FLAG_ZSTD) {
+	} else if (e->flags & GSR_FLAG_ZSTD) {
 		size_t n = ZSTD_decompress(text, out, e->payload, in);
 
 		if (ZSTD_isError(n) || n != out)
@@ -240,114 +271,10 @@ static enum gsr_status unpack(const struct entry *e, char **ptx, size_t *size, s
 		memcpy(text, e->payload, out);
 	}
 	text[out] = 0;
-	*size = strnlen(text, out);
-	if (!is_ptx(text, *size)) {
-		free(text);
-		return fail(err, GSR_ERR_FORMAT, "entry of a fat binary is marked as PTX and is not");
-	}
-	*ptx = text;
+	*data = text;
+	*size = out;
 	return GSR_OK;
 corrupt:
 	free(text);
-	return fail(err, GSR_ERR_FORMAT, "PTX of a fat binary: corrupt compressed data");
-}
-
-/* .target sm_90a runs on 9.0 only, sm_100f on 10.x only; others on whatever is newer */
-static bool target_runs_on(const char *ptx, unsigned int arch)
-{
-	const char *t = strstr(ptx, ".target");
-	unsigned long n;
-	char *end;
-
-	t = t ? strstr(t, "sm_") : NULL;
-	if (!t)
-		return true;
-	n = strtoul(t + 3, &end, 10);
-	if (*end == 'a')
-		return n == arch;
-	if (*end == 'f')
-		return n / 10 == arch / 10 && n <= arch;
-	return n <= arch;
-}
-
-static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned int arch, char **ptx, size_t *size,
-				  struct gsr_error *err)
-{
-	size_t end = fatbin_size(p, max), start, pos;
-	uint64_t below = ((uint64_t)arch + 1) << 32, key, best_key;
-	struct entry e, best = { 0 };
-	uint32_t index;
-	enum gsr_status status;
-	bool any = false, found;
-	const char *wrong;
-
-	if (!end)
-		return fail(err, GSR_ERR_FORMAT, "fat binary with an impossible size, or truncated");
-	start = get(p + 6, 2);
-	/* the highest target first, then the next lower one if that one is for another machine only */
-	for (;;) {
-		found = false;
-		best_key = 0;
-		for (pos = start, index = 0; pos < end; index++) {
-			wrong = next_entry(p, &pos, end, &e);
-			if (wrong)
-				return fail(err, GSR_ERR_FORMAT, wrong);
-			if (e.kind != KIND_PTX)
-				continue;
-			any = true;
-			key = (uint64_t)e.arch << 32 | index;
-			if (key < below && (!found || key > best_key)) {
-				best = e;
-				best_key = key;
-				found = true;
-			}
-		}
-		if (!found)
-			return fail(err, GSR_ERR_NO_PTX, any ? "PTX for newer architectures only" : "machine code only, no PTX");
-		status = unpack(&best, ptx, size, err);
-		if (status != GSR_OK)
-			return status;
-		if (target_runs_on(*ptx, arch))
-			return GSR_OK;
-		free(*ptx);
-		*ptx = NULL;
-		below = best_key;
-	}
-}
-
-enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx, size_t *size,
-			      struct gsr_error *err)
-{
-	struct wrapper w;
-	size_t n;
-
-	*ptx = NULL;
-	*size = 0;
-	if (err)
-		memset(err, 0, sizeof(*err));
-	switch (gsr_image_kind(image, max)) {
-	case GSR_IMAGE_PTX:
-		n = strnlen(image, max);
-		if (n > TEXT_MAX)
-			return fail(err, GSR_ERR_LIMIT, "PTX larger than 256 MiB");
-		*ptx = malloc(n + 1);
-		if (!*ptx)
-			return fail(err, GSR_ERR_NOMEM, "out of memory");
-		memcpy(*ptx, image, n);
-		(*ptx)[n] = 0;
-		*size = n;
-		return GSR_OK;
-	case GSR_IMAGE_FATBIN:
-		return fatbin_ptx(image, max, arch, ptx, size, err);
-	case GSR_IMAGE_WRAPPER:
-		/* it points into the program that registers it: as trusted as that program's own code */
-		memcpy(&w, image, sizeof(w));
-		if (gsr_image_kind(w.data, SIZE_MAX) != GSR_IMAGE_FATBIN)
-			return fail(err, GSR_ERR_FORMAT, "wrapper that does not point to a fat binary");
-		return fatbin_ptx(w.data, SIZE_MAX, arch, ptx, size, err);
-	case GSR_IMAGE_ELF:
-		return fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
-	default:
-		return fail(err, GSR_ERR_FORMAT, "neither PTX, nor a fat binary, nor machine code");
-	}
+	return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary: corrupt compressed data");
 }

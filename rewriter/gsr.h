@@ -120,17 +120,32 @@ enum gsr_status gsr_rewrite_from_json(const char *json, size_t size, struct gsr_
 enum gsr_image_kind { GSR_IMAGE_UNKNOWN, GSR_IMAGE_PTX, GSR_IMAGE_FATBIN, GSR_IMAGE_WRAPPER, GSR_IMAGE_ELF };
 
 /*
- * @max bounds every read. For images whose length the caller does not know (cuModuleLoadData passes none) give SIZE_MAX
- * for PTX and fat binaries: the length is then taken from the NUL or the header.
+ * @max bounds every read. For images whose length the caller does not know (cuModuleLoadData passes none) give SIZE_MAX:
+ * the length is then taken from the NUL or the header. Only then a wrapper is followed: its pointers mean something in the
+ * process alone that has it.
  */
 enum gsr_image_kind gsr_image_kind(const void *image, size_t max);
 size_t gsr_image_size(const void *image, size_t max);	/* 0 unknown */
 
 /*
- * The best PTX of an image for @arch (90 for sm_90): the highest target not above it. malloc'd and NUL-terminated, caller
- * frees. Reads uncompressed, lz4 and zstd entries. GSR_ERR_NO_PTX if there is machine code only.
+ * The PTX of an image that says what @arch (90 for sm_90) would run: that of which the machine code for it was made, or, if
+ * there is none, what the driver would compile: the highest target not above it, sm_90a and sm_100f only where they fit.
+ * malloc'd and NUL-terminated, caller frees. Reads uncompressed, lz4 and zstd entries. The units of a relocatable program
+ * (-rdc=true: wrapper version 2) come joined into one. GSR_ERR_NO_PTX with the reason if there is none.
  */
 enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx, size_t *size,
 			      struct gsr_error *err);
+
+/* A relocatable program: the fat binary with the linked machine code (NULL: none), and fat binaries or PTX of its units. */
+struct gsr_unit {
+	const void *data;
+	size_t size;
+};
+
+enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units, unsigned int n_units,
+				unsigned int arch, char **ptx, size_t *size, struct gsr_error *err);
+
+/* PTX modules joined into one, as a linker does it: link.c. Line information is dropped. */
+enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size, struct gsr_error *err);
 
 #endif /* GSR_H */

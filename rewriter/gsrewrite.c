@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N] [--resumable]: rewrite the kernels of PTX, a fat binary or an executable.
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N] [--image N] [--resumable]: rewrite the kernels of PTX, a fat binary or an executable.
  * Exit status: 0 at least one kernel was rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
  */
 #include <argp.h>
@@ -15,7 +15,20 @@ enum { EXIT_NONE = 1, EXIT_BAD = 2 };
 struct args {
 	const char *in, *out;
 	bool explain, json, resumable;
-	unsigned int arch;
+	unsigned int arch, image;
+};
+
+/* PTX out of the input: an executable may hold that of several modules */
+struct text {
+	char *ptx;
+	size_t size;
+};
+
+struct texts {
+	struct text *list;
+	unsigned int n;
+	char why[sizeof(((struct gsr_error *)NULL)->message)];	/* of what is not PTX, or has none */
+	bool bad;		/* it is worse than that it has none */
 };
 
 const char *argp_program_version = "gsrewrite (gsched)";
@@ -25,6 +38,7 @@ static const struct argp_option options[] = {
 	{ "explain", 'e', NULL, 0, "print each kernel's tier and the reason", 0 },
 	{ "json", 'j', NULL, 0, "print the description as JSON", 0 },
 	{ "arch", 'a', "N", 0, "choose PTX for sm_N from a fat binary (default 90)", 0 },
+	{ "image", 'i', "N", 0, "of several modules in an executable, the Nth only", 0 },
 	{ "resumable", 'r', NULL, 0, "twins that can also leave a block in its middle", 0 },
 	{ 0 }
 };
@@ -53,6 +67,12 @@ static error_t parse_arg(int key, char *arg, struct argp_state *state)
 		if (*end || end == arg || n < 10 || n > 999)
 			argp_error(state, "--arch %s: a number such as 90 expected", arg);
 		a->arch = (unsigned int)n;
+		return 0;
+	case 'i':
+		n = strtoul(arg, &end, 10);
+		if (*end || end == arg || !n || n > 1000000)
+			argp_error(state, "--image %s: a number from 1 on expected", arg);
+		a->image = (unsigned int)n;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->in)
@@ -181,14 +201,96 @@ static int rewrite(const struct args *a, const char *ptx, size_t size)
 	return status;
 }
 
+static void add(struct texts *t, enum gsr_status status, char *ptx, size_t size, const struct gsr_error *err)
+{
+	struct text *grown;
+
+	if (status != GSR_OK) {
+		snprintf(t->why, sizeof(t->why), "%s", err->message[0] == '<' && strstr(err->message, ": ") ?
+			 strstr(err->message, ": ") + 2 : err->message);
+		t->bad |= status != GSR_ERR_NO_PTX;
+		return;
+	}
+	grown = realloc(t->list, (t->n + 1) * sizeof(*grown));
+	if (!grown) {
+		free(ptx);
+		snprintf(t->why, sizeof(t->why), "out of memory");
+		t->bad = true;
+		return;
+	}
+	t->list = grown;
+	t->list[t->n++] = (struct text){ ptx, size };
+}
+
+/* The fat binaries of a program: each a module, but the units of a relocatable program, which are one together */
+static void add_program(struct texts *t, const unsigned char *image, size_t size, unsigned int arch)
+{
+	struct gsr_unit *units = NULL, *grown, one;
+	size_t off, len, pos = 0, n;
+	unsigned int n_units = 0;
+	enum gsr_status status;
+	struct gsr_error err;
+	char *ptx;
+
+	if (gsr_elf_section(image, size, GSR_SECTION_WHOLE, &off, &len))
+		while (gsr_next_fatbin(image + off, len, &pos, &one)) {
+			status = gsr_image_ptx(one.data, one.size, arch, &ptx, &n, &err);
+			add(t, status, ptx, n, &err);
+		}
+	if (!gsr_elf_section(image, size, GSR_SECTION_UNITS, &off, &len))
+		return;
+	for (pos = 0; gsr_next_fatbin(image + off, len, &pos, &one); units[n_units++] = one) {
+		grown = realloc(units, (n_units + 1) * sizeof(*units));
+		if (!grown) {
+			free(units);
+			snprintf(t->why, sizeof(t->why), "out of memory");
+			t->bad = true;
+			return;
+		}
+		units = grown;
+	}
+	if (n_units) {
+		status = gsr_program_ptx(NULL, 0, units, n_units, arch, &ptx, &n, &err);
+		add(t, status, ptx, n, &err);
+	}
+	free(units);
+}
+
+static int rewrite_all(const struct args *a, const struct texts *t)
+{
+	int rc = EXIT_NONE, one;
+	unsigned int i;
+
+	if (!t->n || t->bad) {
+		fprintf(stderr, "gsrewrite: %s: %s\n", a->in, t->why);
+		return EXIT_BAD;
+	}
+	if (a->image > t->n) {
+		fprintf(stderr, "gsrewrite: %s: --image %u of %u\n", a->in, a->image, t->n);
+		return EXIT_BAD;
+	}
+	if (a->out && t->n > 1 && !a->image) {
+		fprintf(stderr, "gsrewrite: %s: PTX of %u modules; choose one with --image 1 to %u\n", a->in, t->n, t->n);
+		return EXIT_BAD;
+	}
+	for (i = 0; i < t->n; i++) {
+		if (a->image && i != a->image - 1)
+			continue;
+		one = rewrite(a, t->list[i].ptx, t->list[i].size);
+		rc = one == EXIT_BAD || rc == EXIT_BAD ? EXIT_BAD : one == 0 ? 0 : rc;
+	}
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct args a = { .arch = 90 };
-	size_t size, off = 0, len, n;
+	struct texts t = { .why = "machine code only, no PTX" };
 	enum gsr_status status;
 	struct gsr_error err;
 	unsigned char *image;
-	char *ptx = NULL;
+	size_t size, n;
+	char *ptx;
 	int rc;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
@@ -197,27 +299,16 @@ int main(int argc, char **argv)
 		fprintf(stderr, "gsrewrite: %s: %s\n", a.in, strerror(errno));
 		return EXIT_BAD;
 	}
-	len = size;
-	if (gsr_image_kind(image, size) == GSR_IMAGE_ELF && gsr_elf_fatbin(image, size, &off, &len)) {
-		/* the first fat binary that has PTX */
-		do {
-			status = gsr_image_ptx(image + off, len, a.arch, &ptx, &n, &err);
-			size = gsr_image_size(image + off, len);
-			size = (size + 7) & ~(size_t)7;
-			off += size;
-			len -= size < len ? size : len;
-		} while (status == GSR_ERR_NO_PTX && size && len);
+	if (gsr_image_kind(image, size) == GSR_IMAGE_ELF) {
+		add_program(&t, image, size, a.arch);
 	} else {
 		status = gsr_image_ptx(image, size, a.arch, &ptx, &n, &err);
+		add(&t, status, ptx, n, &err);
 	}
-	if (status != GSR_OK) {
-		fprintf(stderr, "gsrewrite: %s: %s\n", a.in, err.message[0] == '<' && strstr(err.message, ": ") ?
-			strstr(err.message, ": ") + 2 : err.message);
-		rc = EXIT_BAD;
-	} else {
-		rc = rewrite(&a, ptx, n);
-	}
-	free(ptx);
+	rc = rewrite_all(&a, &t);
+	while (t.n--)
+		free(t.list[t.n].ptx);
+	free(t.list);
 	free(image);
 	return rc;
 }

@@ -11,6 +11,7 @@
 
 #define KERNELS_MAX	(1 << 20)
 #define VARIABLE_MAX	(1ULL << 48)
+#define SIZE_MOST	(1 << 20)	/* of parameters; a kernel that claims more is not rewritten */
 
 static const char *const tiers[] = { "block", "slice", "launch" };
 static const char *const spaces[] = { "global", "const" };
@@ -42,6 +43,11 @@ static bool add_variable(cJSON *list, const struct gsr_variable *v)
 	       cJSON_AddNumberToObject(o, "size", (double)v->size) && cJSON_AddBoolToObject(o, "copied", v->copied);
 }
 
+static double size_number(size_t n)
+{
+	return (double)(n < SIZE_MOST ? n : SIZE_MOST);
+}
+
 static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 {
 	cJSON *o = cJSON_CreateObject();
@@ -54,8 +60,8 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	}
 	return cJSON_AddStringToObject(o, "name", k->name) && cJSON_AddStringToObject(o, "tier", tiers[k->tier]) &&
 	       cJSON_AddStringToObject(o, "reason", k->reason) && cJSON_AddNumberToObject(o, "params", k->params) &&
-	       cJSON_AddNumberToObject(o, "param_size", (double)k->param_size) &&
-	       cJSON_AddNumberToObject(o, "launch_offset", (double)k->launch_offset) &&
+	       cJSON_AddNumberToObject(o, "param_size", size_number(k->param_size)) &&
+	       cJSON_AddNumberToObject(o, "launch_offset", size_number(k->launch_offset)) &&
 	       cJSON_AddNumberToObject(o, "barriers", k->barriers) && cJSON_AddNumberToObject(o, "returns", k->returns) &&
 	       cJSON_AddBoolToObject(o, "early_return", k->early_return) &&
 	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) &&
@@ -122,7 +128,7 @@ static bool size_of(const cJSON *o, const char *name, size_t *out)
 {
 	double v;
 
-	if (!number(o, name, 1 << 20, &v))
+	if (!number(o, name, SIZE_MOST, &v))
 		return false;
 	*out = (size_t)v;
 	return true;

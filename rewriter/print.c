@@ -177,7 +177,8 @@ static void put_insn(struct text *t, const struct gsr_insn *insn)
 
 static void put_var(struct text *t, const struct gsr_var *v)
 {
-	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10);
+	/* what else stands there begins with .ptr, or, where the parser lets it pass, with any word */
+	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10) && strchr("( \t\r\n\f\v/", v->attrs[10]);
 	char buf[48];
 	unsigned int i;
 

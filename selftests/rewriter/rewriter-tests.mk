@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-RW_TESTS := $(addprefix $(B)/test/rewriter-,syntax image kernels cli)
+RW_TESTS := $(addprefix $(B)/test/rewriter-,syntax image program kernels cli)
 TESTS += $(RW_TESTS)
 FAST_TESTS += $(RW_TESTS)
 
@@ -49,3 +49,10 @@ FAST_TESTS += $(B)/test/corpus-modes
 rewriter-corpus:
 	set -e; cd selftests/rewriter/corpus; for f in *.cu; do for a in 75 90 120; do \
 		nvcc -arch=sm_$$a -ptx $$f -o $${f%.cu}.sm_$$a.ptx; done; done
+
+# Images as nvcc makes them
+TESTS += $(B)/test/rewriter-toolchain
+$(B)/test/rewriter-toolchain: selftests/rewriter/toolchain.sh $(B)/bin/gsrewrite $(B)/vgpu/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s %s\n' $< $(B)/bin/gsrewrite $(B)/vgpu >$@
+	@chmod +x $@

@@ -22,24 +22,43 @@ static void one(const uint8_t *image, size_t size, unsigned int arch)
 	free(ptx);
 }
 
+/* All fat binaries of a section, alone and as the units of one program */
+static void section(const uint8_t *data, size_t size, const char *name, unsigned int arch)
+{
+	struct gsr_unit units[64];
+	size_t off, len, pos = 0, n;
+	struct gsr_error err;
+	unsigned int k = 0;
+	uint8_t *copy;
+	char *ptx;
+
+	if (!gsr_elf_section(data, size, name, &off, &len))
+		return;
+	MUST(off <= size && len <= size - off, "[%zu, +%zu)", off, len);
+	/* in a buffer of its own size, so that reading behind it shows */
+	copy = malloc(len ? len : 1);
+	if (!copy)
+		abort();
+	memcpy(copy, data + off, len);
+	while (k < 64 && gsr_next_fatbin(copy, len, &pos, &units[k])) {
+		MUST(pos <= len, "%zu of %zu", pos, len);
+		one(units[k].data, units[k].size, arch);
+		k++;
+	}
+	if (gsr_program_ptx(k ? units[0].data : NULL, k ? units[0].size : 0, units, k, arch, &ptx, &n, &err) == GSR_OK)
+		MUST(ptx && strlen(ptx) == n, "%zu bytes", n);
+	else
+		MUST(!ptx && !n && !strncmp(err.message, "<image>: ", 9), "%s", err.message);
+	free(ptx);
+	free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	size_t off, len, n;
-
 	if (!size)
 		return 0;
 	one(data + 1, size - 1, data[0] + 1u);
-	if (gsr_elf_fatbin(data + 1, size - 1, &off, &len)) {
-		MUST(off <= size - 1 && len <= size - 1 - off, "[%zu, +%zu)", off, len);
-		/* a section of its own size, so that reading behind it shows */
-		n = len ? len : 1;
-		uint8_t *copy = malloc(n);
-
-		if (!copy)
-			abort();
-		memcpy(copy, data + 1 + off, len);
-		one(copy, len, data[0] + 1u);
-		free(copy);
-	}
+	section(data + 1, size - 1, GSR_SECTION_WHOLE, data[0] + 1u);
+	section(data + 1, size - 1, GSR_SECTION_UNITS, data[0] + 1u);
 	return 0;
 }
