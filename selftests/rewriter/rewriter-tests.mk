@@ -34,7 +34,7 @@ $(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-mod
 $(B)/test/corpus-vgpu: $(B)/bench/corpus-gpu
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nexport VGPU_NAME=corpus-$$$$\ntrap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >$@
-	@printf 'LD_LIBRARY_PATH=%s %s --rounds 6 --scale 8\n' $(B)/vgpu $< >>$@
+	@printf 'LD_LIBRARY_PATH=%s %s --rounds 6 --scale 8 "$$@"\n' $(B)/vgpu $< >>$@
 	@chmod +x $@
 
 $(B)/test/corpus-modes: selftests/rewriter/corpus-modes.sh $(B)/bench/corpus-gpu

@@ -175,6 +175,12 @@ void *vgpu_module_global(struct vgpu_module *m, const char *name, size_t *size)
 	return (void *)(uintptr_t)s->value;
 }
 
+void *vgpu_module_globals(struct vgpu_module *m, size_t *size)
+{
+	*size = m->globals_size;
+	return m->globals;
+}
+
 const struct vgpu_kernel_info *vgpu_kernel_info(const struct vgpu_kernel *k)
 {
 	return &k->info;

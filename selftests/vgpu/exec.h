@@ -21,6 +21,7 @@ void vgpu_module_free(struct vgpu_module *m);
 struct vgpu_kernel *vgpu_module_kernel(struct vgpu_module *m, const char *name);	/* NULL none */
 unsigned int vgpu_module_kernels(struct vgpu_module *m, struct vgpu_kernel **list, unsigned int max);
 void *vgpu_module_global(struct vgpu_module *m, const char *name, size_t *size);	/* .global and .const variables */
+void *vgpu_module_globals(struct vgpu_module *m, size_t *size);	/* all of them, in one piece */
 
 /* What occupancy and launches need to know of a kernel */
 struct vgpu_kernel_info {

@@ -29,27 +29,6 @@ static char *read_file(const char *path, size_t *size)
 	return text;
 }
 
-/* Blank out the @n-th barrier, reduction or relaxed store of a PTX text; the line comes back. False: it has fewer. */
-static bool drop_line(char *ptx, unsigned int n, char *what, size_t size)
-{
-	static const char *const kinds[] = { "bar.sync", "barrier.sync", "red.", "st.relaxed" };
-	char *line, *end;
-	unsigned int k;
-
-	for (line = ptx; *line; line = *end ? end + 1 : end) {
-		end = line + strcspn(line, "\n");
-		line += strspn(line, " \t");
-		for (k = 0; k < 4 && strncmp(line, kinds[k], strlen(kinds[k])); k++)
-			;
-		if (k == 4 || n--)
-			continue;
-		snprintf(what, size, "%.*s", (int)(end - line), line);
-		memset(line, ' ', (size_t)(end - line));
-		return true;
-	}
-	return false;
-}
-
 struct options {
 	unsigned int seeds;
 	uint64_t seed;		/* the first; 0: another for each target */
@@ -86,7 +65,7 @@ static bool file_open(struct file *f, const char *path, const struct options *op
 		return false;
 	if (opt->drop < 0 || !f->twins.rw.ptx)
 		return true;
-	if (!drop_line(f->twins.rw.ptx, (unsigned int)opt->drop, f->dropped, sizeof(f->dropped))) {
+	if (!twins_drop(&f->twins, (unsigned int)opt->drop, f->dropped, sizeof(f->dropped))) {
 		snprintf(why, size, "no line %d to drop", opt->drop);
 		return false;
 	}

@@ -42,9 +42,9 @@ static uint64_t simulated_time(void)
 	return now;
 }
 
-#define MEMORY_MAX	(LAUNCH_PARAMS_MAX + 64)
+#define MEMORY_MAX	(LAUNCH_PARAMS_MAX + 1)
 
-/* The buffers of a launch, and behind them the module's variables: what they hold at first, and where they are */
+/* The buffers of a launch, and behind them all variables of the module: what they hold at first, and where they are */
 struct memory {
 	unsigned int n, own;		/* own: buffers */
 	uint8_t *at[MEMORY_MAX], *first[MEMORY_MAX], *result[MEMORY_MAX];
@@ -53,21 +53,17 @@ struct memory {
 
 static bool memory_variables(struct memory *m, const struct twins *f)
 {
-	unsigned int i;
+	unsigned int b = m->n;
 
-	for (i = 0; i < f->rw.n_variables && m->n < MEMORY_MAX; i++) {
-		unsigned int b = m->n;
-
-		m->at[b] = vgpu_module_global(f->orig, f->rw.variables[i].name, &m->size[b]);
-		if (!m->at[b])
-			continue;
-		m->n++;
-		m->first[b] = malloc(m->size[b] + 1);
-		m->result[b] = malloc(m->size[b] + 1);
-		if (!m->first[b] || !m->result[b])
-			return false;
-		memcpy(m->first[b], m->at[b], m->size[b]);
-	}
+	m->at[b] = vgpu_module_globals(f->orig, &m->size[b]);
+	if (!m->size[b])
+		return true;
+	m->n++;
+	m->first[b] = malloc(m->size[b]);
+	m->result[b] = malloc(m->size[b]);
+	if (!m->first[b] || !m->result[b])
+		return false;
+	memcpy(m->first[b], m->at[b], m->size[b]);
 	return true;
 }
 
@@ -464,8 +460,8 @@ static bool same_memory(const struct memory *m, char *why, size_t size)
 	for (i = 0; i < m->n; i++)
 		for (k = 0; k < m->size[i]; k++)
 			if (m->at[i][k] != m->result[i][k]) {
-				snprintf(why, size, "buffer %u differs at byte %zu: 0x%02x, original 0x%02x", i, k, m->at[i][k],
-					 m->result[i][k]);
+				snprintf(why, size, "%s %u differs at byte %zu: 0x%02x, original 0x%02x", i < m->own ? "buffer" : "variables, memory",
+					 i, k, m->at[i][k], m->result[i][k]);
 				return false;
 			}
 	return true;
@@ -529,6 +525,26 @@ bool twins_rewrite(struct twins *f, const char *text, size_t size, const struct 
 		return false;
 	}
 	return twins_reload(f, why, why_size);
+}
+
+bool twins_drop(struct twins *f, unsigned int n, char *what, size_t size)
+{
+	static const char *const kinds[] = { "bar.sync", "barrier.sync", "red.", "st.relaxed" };
+	char *line, *end;
+	unsigned int k;
+
+	for (line = f->rw.ptx; line && *line; line = *end ? end + 1 : end) {
+		end = line + strcspn(line, "\n");
+		line += strspn(line, " \t");
+		for (k = 0; k < 4 && strncmp(line, kinds[k], strlen(kinds[k])); k++)
+			;
+		if (k == 4 || n--)
+			continue;
+		snprintf(what, size, "%.*s", (int)(end - line), line);
+		memset(line, ' ', (size_t)(end - line));
+		return true;
+	}
+	return false;
 }
 
 void twins_close(struct twins *f)

@@ -32,6 +32,11 @@ void twins_init(void);
 /* Only the originals; twins_rewrite() adds the twins. False: @why says what is wrong. twins_close() in any case. */
 bool twins_load(struct twins *f, const char *text, size_t size, char *why, size_t why_size);
 bool twins_rewrite(struct twins *f, const char *text, size_t size, const struct gsr_options *o, char *why, size_t why_size);
+/*
+ * To see that broken twins are caught: blank out the @n-th barrier, reduction or relaxed store of f->rw.ptx; the line comes
+ * back. False: it has fewer.
+ */
+bool twins_drop(struct twins *f, unsigned int n, char *what, size_t size);
 /* Again from f->rw.ptx, after it was changed */
 bool twins_reload(struct twins *f, char *why, size_t size);
 void twins_close(struct twins *f);

@@ -107,8 +107,8 @@ void gen_call(struct place *p, enum gen_feature what)
 		L(n, "mov.u32 %%t0, %s;", gen_rv(p));
 	if (what == GEN_indirect) {
 		j = pick(p, false, false);
-		L(n, "mov.u64 %%s0, %s;\nmov.u64 %%s1, %s;\nselp.b64 %%s2, %%s0, %%s1, %s;", target, g->func[j < 0 ? i : j].name, gen_p(p));
-		target = "%s2";
+		L(n, "mov.u64 %%fp0, %s;\nmov.u64 %%fp1, %s;\nselp.b64 %%fp2, %%fp0, %%fp1, %s;", target, g->func[j < 0 ? i : j].name, gen_p(p));
+		target = "%fp2";
 	}
 	L(n, "st.param.b32 [px], %s;\nst.param.b32 [py], %%t0;\nst.param.b64 [po], %%own;\ncall%s (pr), %s, (px, py, po)%s;\nld.param.b32 %s, [pr];\n}",
 	  gen_rv(p), what == GEN_call_block && gen_once_in(g, 2) ? ".uni" : "", target, what == GEN_indirect ? ", proto" : "", gen_r(p));

@@ -24,3 +24,11 @@ $(B)/test/chaos: selftests/fuzz/gen/chaos $(B)/bench/gsr-gen $(B)/programs/launc
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s "$$@"\n' $(B) $< >$@
 	@chmod +x $@
+
+# All that is random, at length: about half an hour on one core
+.PHONY: check-long
+check-long: all $(B)/test/vgpu-rewrite $(B)/test/corpus-vgpu $(B)/test/fuzz-twins $(B)/test/chaos
+	$(B)/test/vgpu-rewrite --seeds 200
+	$(B)/test/corpus-vgpu --rounds 200
+	$(B)/test/fuzz-twins --count 10000 --seed $${SEED:-5000000}
+	$(B)/test/chaos $$(seq 1 20)

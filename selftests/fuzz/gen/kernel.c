@@ -90,7 +90,7 @@ void gen_registers(struct place *p, bool kernel)
 	unsigned int i;
 
 	n->fixed = true;
-	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%inp, %%own, %%accp;", N_R, N_U,
+	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%inp, %%own, %%accp, %%fp<3>;", N_R, N_U,
 	  N_W, N_D);
 	L(n, ".reg .b32 %%c<%d>, %%b<%d>;", COUNTERS, COUNTERS);
 	L(n, ".reg .f32 %%f<%d>, %%e<2>;\n.reg .f64 %%g<%d>, %%x<2>;\n.reg .pred %%p<%d>, %%q<4>;\n.reg .b16 %%h<3>;", N_F, N_G, N_P);
@@ -298,6 +298,18 @@ static void epilogue(struct place *p)
 	L(e, "%s", gen_once_in(p->g, 3) ? "exit;" : "ret;");
 }
 
+static void variable(struct place *p, const char *name, const char *declared)
+{
+	struct gen_node *n;
+
+	if (!p->g->variables)
+		return;
+	n = gen_node(p, -1);
+	n->fixed = true;
+	n->only_with = name;
+	L(n, "%s", declared);
+}
+
 static void module_vars(struct place *p)
 {
 	struct gen *g = p->g;
@@ -325,18 +337,10 @@ static void module_vars(struct place *p)
 		n->only_with = "async_room";
 		L(n, ".shared .align 16 .b8 async_room[%u];", 16 * g->threads);
 	}
-	if (g->o->weight[GEN_const_var]) {
-		n = gen_node(p, -1);
-		n->fixed = true;
-		n->only_with = "consts";
-		L(n, ".const .align 4 .u32 consts[8] = {3, 1, 4, 1, 5, 9, 2, 6};");
-	}
-	if (g->o->weight[GEN_global_var]) {
-		n = gen_node(p, -1);
-		n->fixed = true;
-		n->only_with = "globals";
-		L(n, ".global .align 8 .u32 globals[%d];", CELLS);
-	}
+	variable(p, "consts", ".const .align 4 .u32 consts[8] = {3, 1, 4, 1, 5, 9, 2, 6};");
+	variable(p, "globals", gen_text(g, "%s.global .align 8 .u32 globals[%d]%s;", gen_once_in(g, 2) ? ".visible " : "", CELLS,
+					gen_once_in(g, 2) ? "" : " = {1, 2, 3, 4, 5, 6, 7, 8, 9}"));
+	variable(p, "table", ".global .align 4 .b8 table[64] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};");
 	for (i = 0; i < g->n_funcs; i++) {
 		n = gen_node(p, -1);
 		n->fixed = true;
@@ -378,6 +382,7 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	g.dynamic = gen_once_in(&g, 3);
 	g.cells = gen_once_in(&g, 3);
 	g.local = gen_once_in(&g, 3);
+	g.variables = gen_once_in(&g, 4);
 	g.indirect = gen_once_in(&g, 4);
 	g.async = g.arch >= 80 && o->weight[GEN_async] && gen_once_in(&g, 6);
 	g.n_funcs = gen_once_in(&g, 2) ? 0 : 1 + gen_roll(&g, FUNCS_MAX - 1);

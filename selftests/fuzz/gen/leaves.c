@@ -300,10 +300,24 @@ static void special(struct place *p, struct gen_node *n)
 	}
 }
 
+/* A cell of a variable of the module, as of acc: one operation each */
+static void variable(struct place *p, struct gen_node *n)
+{
+	static const char *const ops[] = { "add.u32", "xor.b32", "max.u32", "or.b32" };
+	unsigned int cell = gen_roll(p->g, CELLS);
+
+	if (gen_once_in(p->g, 2))
+		L(n, "red.global.%s [globals+%u], %s;", ops[cell % 4], 4 * cell, gen_r(p));
+	else
+		L(n, "mov.u64 %%s0, globals;\n%satom%s.%s %%t0, [%%s0+%u], %s;", cell & 4 ? "cvta.global.u64 %s0, %s0;\n" : "", cell & 4 ? "" : ".global",
+		  ops[cell % 4], 4 * cell, gen_r(p));
+}
+
 void gen_leaf(struct place *p, enum gen_feature what)
 {
 	struct gen_node *n = gen_node(p, what);
 	struct gen *g = p->g;
+	bool generic = gen_once_in(g, 3);
 
 	switch (what) {
 	case GEN_alu:
@@ -359,10 +373,21 @@ void gen_leaf(struct place *p, enum gen_feature what)
 		  "cp.async.ca.shared.global [%%t0], [%%inp+%u], 4;\ncp.async.commit_group;", 4 * gen_roll(g, IN_WORDS));
 		break;
 	case GEN_global_var:
-		L(n, "red.global.add.u32 [globals+%u], %s;", 4 * gen_roll(g, CELLS), gen_r(p));
+		variable(p, n);
 		break;
 	case GEN_const_var:
-		L(n, "ld.const.u32 %s, [consts+%u];", gen_r(p), 4 * gen_roll(g, 8));
+		if (gen_once_in(g, 2))
+			L(n, "ld.const.u32 %s, [consts+%u];", gen_r(p), 4 * gen_roll(g, 8));
+		else
+			L(n, "and.b32 %%t0, %s, 7;\nmul.wide.u32 %%s0, %%t0, 4;\nmov.u64 %%s1, consts;\nadd.u64 %%s0, %%s0, %%s1;\nld.const.u32 %s, [%%s0];",
+			  gen_r(p), gen_r(p));
+		break;
+	case GEN_global_load:
+		if (gen_once_in(g, 2))
+			L(n, "ld.global.u32 %s, [table+%u];", gen_r(p), 4 * gen_roll(g, 16));
+		else
+			L(n, "and.b32 %%t0, %s, 15;\nmul.wide.u32 %%s0, %%t0, 4;\nmov.u64 %%s1, table;\n%s\nadd.u64 %%s0, %%s0, %%s1;\nld%s.u32 %s, [%%s0];",
+			  gen_r(p), generic ? "cvta.global.u64 %s1, %s1;" : "", generic ? "" : ".global", gen_r(p));
 		break;
 	default:
 		store(p, n);

@@ -260,6 +260,10 @@ static bool allowed(const struct place *p, enum gen_feature what)
 		return lanes && g->arch >= 80;
 	case GEN_match:
 		return lanes;
+	case GEN_global_var:
+	case GEN_const_var:
+	case GEN_global_load:
+		return g->variables;
 	case GEN_async:
 		return !p->func && g->async;
 	default:
