@@ -537,27 +537,3 @@ bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, ui
 		usleep(50);
 	}
 }
-
-#define QUIESCE_NS	10000000000ull
-
-void gi_quiesce(struct gi_client *c)
-{
-	uint64_t until = gi_now() + QUIESCE_NS, mask;
-	unsigned int round;
-
-	for (round = 0;; round++) {
-		bool busy = false;
-
-		/* read without the lock: at worst a slot that was just finished is looked at once more */
-		for (mask = atomic_load(&c->running); mask; mask &= mask - 1) {
-			unsigned int i = __builtin_ctzll(mask);
-
-			busy |= gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&
-				gi_load(&c->cl->slot[i].retired) != gi_load(&c->cl->slot[i].seq);
-		}
-		if (!busy || gi_now() > until)
-			return;
-		if (round > 50)
-			usleep(20);
-	}
-}

@@ -257,38 +257,45 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 	return ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
 }
 
-/*
- * ---- memory: these calls wait for the device, and may do so with the context's lock held, which would keep the agent
- * from launching the wing that a running task needs to end. So its end is waited for out here.
- */
-
-static void settle(void)
-{
-	struct gi_ctx *cx = gi_current();
-
-	if (cx && cx->client)
-		gi_quiesce(cx->client);
-}
+/* ---- memory: these calls wait for the device (gate.c) ---- */
 
 CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
+	struct gi_client *c;
+	CUresult rc;
+
 	GI_ENTER();
-	settle();
-	return gi_real.cuMemFree_v2(ptr);
+	c = gi_gate_close_current();
+	rc = gi_real.cuMemFree_v2(ptr);
+	if (c)
+		gi_gate_open(c);
+	return rc;
 }
 
 CUresult cuMemFreeHost(void *ptr)
 {
+	struct gi_client *c;
+	CUresult rc;
+
 	GI_ENTER();
-	settle();
-	return gi_real.cuMemFreeHost(ptr);
+	c = gi_gate_close_current();
+	rc = gi_real.cuMemFreeHost(ptr);
+	if (c)
+		gi_gate_open(c);
+	return rc;
 }
 
 CUresult cuMemHostUnregister(void *ptr)
 {
+	struct gi_client *c;
+	CUresult rc;
+
 	GI_ENTER();
-	settle();
-	return gi_real.cuMemHostUnregister(ptr);
+	c = gi_gate_close_current();
+	rc = gi_real.cuMemHostUnregister(ptr);
+	if (c)
+		gi_gate_open(c);
+	return rc;
 }
 
 /* ---- contexts ---- */

@@ -178,10 +178,14 @@ void gi_image_reset(void)
 
 CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
+	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
+	c = gi_gate_close_current();
 	rc = gi_real.cuModuleLoad(module, path);
+	if (c)
+		gi_gate_open(c);
 	if (!rc)
 		track_file(*module, false, path);
 	return rc;
@@ -189,10 +193,14 @@ CUresult cuModuleLoad(CUmodule *module, const char *path)
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
+	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
+	c = gi_gate_close_current();
 	rc = gi_real.cuModuleLoadData(module, image);
+	if (c)
+		gi_gate_open(c);
 	if (!rc)
 		track(*module, false, image, SIZE_MAX, false);
 	return rc;
@@ -200,10 +208,14 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
 {
+	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
+	c = gi_gate_close_current();
 	rc = gi_real.cuModuleLoadDataEx(module, image, n, options, values);
+	if (c)
+		gi_gate_open(c);
 	if (!rc)
 		track(*module, false, image, SIZE_MAX, false);
 	return rc;
@@ -211,10 +223,14 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
+	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
+	c = gi_gate_close_current();
 	rc = gi_real.cuModuleLoadFatBinary(module, image);
+	if (c)
+		gi_gate_open(c);
 	if (!rc)
 		track(*module, false, image, SIZE_MAX, false);
 	return rc;
@@ -222,9 +238,16 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 
 CUresult cuModuleUnload(CUmodule module)
 {
+	struct gi_client *c;
+	CUresult rc;
+
 	GI_ENTER();
+	c = gi_gate_close_current();
 	untrack(module);
-	return gi_real.cuModuleUnload(module);
+	rc = gi_real.cuModuleUnload(module);
+	if (c)
+		gi_gate_open(c);
+	return rc;
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *text)
@@ -273,10 +296,14 @@ static bool preserved(CUlibraryOption *options, void **values, unsigned int n)
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned int n_jit,
 			   CUlibraryOption *options, void **values, unsigned int n)
 {
+	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
+	c = gi_gate_close_current();
 	rc = gi_real.cuLibraryLoadData(library, code, jit, jit_values, n_jit, options, values, n);
+	if (c)
+		gi_gate_open(c);
 	if (!rc)
 		track(*library, true, code, SIZE_MAX, preserved(options, values, n));
 	return rc;
@@ -285,10 +312,14 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit, void **jit_values,
 			       unsigned int n_jit, CUlibraryOption *options, void **values, unsigned int n)
 {
+	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
+	c = gi_gate_close_current();
 	rc = gi_real.cuLibraryLoadFromFile(library, path, jit, jit_values, n_jit, options, values, n);
+	if (c)
+		gi_gate_open(c);
 	if (!rc)
 		track_file(*library, true, path);
 	return rc;
@@ -296,9 +327,16 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_optio
 
 CUresult cuLibraryUnload(CUlibrary library)
 {
+	struct gi_client *c;
+	CUresult rc;
+
 	GI_ENTER();
+	c = gi_gate_close_current();
 	untrack(library);
-	return gi_real.cuLibraryUnload(library);
+	rc = gi_real.cuLibraryUnload(library);
+	if (c)
+		gi_gate_open(c);
+	return rc;
 }
 
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *text)

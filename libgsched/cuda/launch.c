@@ -374,6 +374,16 @@ static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* The first launch of a function loads its code, if that is put off until then: not while a task may need a wing */
+static void load_code(struct gi_client *c, struct gi_func *fn)
+{
+	if (atomic_exchange(&fn->code_loaded, true) || !gi_real.cuFuncLoad)
+		return;
+	gi_gate_close(c);
+	gi_real.cuFuncLoad(fn->original);
+	gi_gate_open(c);
+}
+
 CUresult gi_launch(const struct gi_launch *l)
 {
 	struct gi_ctx *cx = gi_current();
@@ -404,6 +414,8 @@ CUresult gi_launch(const struct gi_launch *l)
 		return l->forward(l);
 	if (l->fn) {
 		fn = gi_func_get(l->fn, cx);
+		if (fn && !atomic_load_explicit(&fn->code_loaded, memory_order_relaxed))
+			load_code(c, fn);
 		if (fn)
 			shape = gi_shape_get(fn, blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
@@ -468,9 +480,14 @@ CUresult gi_launch(const struct gi_launch *l)
 	}
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
-		bool is_clean = atomic_fetch_and(&cx->clean, ~(1ull << slot)) & (1ull << slot);
+		bool is_clean;
+
+		gi_gate_enter(c);
+		is_clean = atomic_fetch_and(&cx->clean, ~(1ull << slot)) & (1ull << slot);
 
 		rc = launch_twin(l, s, slot, is_clean, &launched);
+		if (rc)
+			gi_gate_leave(c);
 	} else {
 		rc = launch_original(l, s);
 	}
@@ -491,6 +508,8 @@ CUresult gi_launch(const struct gi_launch *l)
 	if (shape)
 		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
 	atomic_fetch_or(&c->running, 1ull << slot);
+	if (form)
+		gi_gate_leave(c);
 	if (atomic_load(&c->idle))
 		gi_agent_wake(c);
 	return CUDA_SUCCESS;

@@ -114,6 +114,7 @@ struct gi_func {
 	unsigned int n_params;
 	size_t param_size;
 	_Atomic bool waited;		/* a launch has waited for the twin once */
+	_Atomic bool code_loaded;	/* the original's */
 	bool opaque;
 	_Atomic(struct gi_shape *) shapes;
 	enum gi_form_id job;		/* gi_lock: the form that is asked for */
@@ -199,6 +200,7 @@ struct gi_client {
 	int wake;			/* eventfd */
 	_Atomic bool idle;		/* the agent sleeps until woken */
 	_Atomic uint64_t free_mask, running;
+	_Atomic int launching, closed;	/* gate.c */
 	_Atomic uint64_t finished;	/* tasks finished: progress */
 	_Atomic uint64_t stuck_at;	/* finished when a launch waited in vain for a slot; +1 */
 	struct gi_slot slot[GSCHED_SLOTS];
@@ -220,6 +222,15 @@ static inline uint64_t gi_now(void)
 
 #define gi_load(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define gi_store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+/* gate.c */
+#define GI_QUIET_NS		10000000000ull
+void gi_gate_enter(struct gi_client *c);	/* around a managed launch; waits while the gate is closed */
+void gi_gate_leave(struct gi_client *c);
+/* Until it is opened no launch is under way and no task may need a wing. false: that did not come to pass in GI_QUIET_NS */
+bool gi_gate_close(struct gi_client *c);
+void gi_gate_open(struct gi_client *c);
+struct gi_client *gi_gate_close_current(void);	/* the current context's, if it has one; else NULL */
 
 /* client.c */
 struct gi_client *gi_client_get(CUdevice dev);		/* gi_lock held; never NULL unless out of memory */
@@ -277,7 +288,6 @@ int gi_agent_start(struct gi_client *c);
 void gi_agent_wake(struct gi_client *c);
 bool gi_agent_reap(struct gi_client *c);		/* finish what is over; false: another thread is at it */
 bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns);
-void gi_quiesce(struct gi_client *c);			/* no preemptible task is in flight, if that can be had */
 unsigned int gi_places(uint64_t window, unsigned int sms, unsigned int m);
 
 #endif /* GI_STATE_H */

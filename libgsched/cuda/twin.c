@@ -278,6 +278,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	struct gi_client *c = fn->cx->client;
 	struct gi_param *params = NULL;
 	CUfunction twin = NULL;
+	bool gated = false;
 	char why[288] = "";
 
 	if (from->state == GI_IMAGE_NEW)
@@ -296,6 +297,8 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		snprintf(why, sizeof(why), "its context cannot be entered");
 	else if (!fn->params && !(params = params_of(from, k)))
 		snprintf(why, sizeof(why), "its parameters have no layout we know");
+	else if ((gated = true) && !gi_gate_close(c))
+		snprintf(why, sizeof(why), "its twin was not loaded: no pause between kernels within %llu s", GI_QUIET_NS / 1000000000);
 	else if (!(twin = twin_of(fn, from, k, why, sizeof(why))) && !why[0])
 		snprintf(why, sizeof(why), "its twin does not load");
 	if (!twin) {
@@ -319,6 +322,8 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	}
 	atomic_store(&form->state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
 	pthread_mutex_unlock(&gi_lock);
+	if (gated)
+		gi_gate_open(c);
 	gi_real.cuCtxSetCurrent(NULL);
 }
 
