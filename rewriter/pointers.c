@@ -155,7 +155,7 @@ static const char *leaves(const struct flow *w, const struct gsr_insn *insn)
 		if (passes_on(insn) && (insn->opnds[0].kind == GSR_OPND_REG))
 			continue;
 		/* compared with each other, or with null */
-		if (insn->op == GSR_OP_SETP && i <= 2 && insn->n_opnds >= 3 &&
+		if (insn->op == GSR_OP_SETP && i >= 1 && i <= 2 && insn->n_opnds >= 3 &&
 		    (insn->opnds[3 - i].kind == GSR_OPND_INT || function_only(w, &insn->opnds[3 - i])))
 			continue;
 		return f;
@@ -240,19 +240,20 @@ static bool holds(const struct trace *t, const struct gsr_operand *o)
 /* st.param of an address: the call that follows must be one that only reads */
 static bool printed(const struct gsr_stmt *s)
 {
-	const struct gsr_operand *to = s->insn->opnds[0].items, *o;
+	const struct gsr_operand *to = &s->insn->opnds[0], *o;
 	bool known = false, given = false;
+	const struct gsr_stmt *call;
 	unsigned int i, k;
 
-	if (!gsr_insn_has(s->insn, "param"))
+	if (!gsr_insn_has(s->insn, "param") || to->kind != GSR_OPND_ADDR || !to->n_items || !to->items[0].name)
 		return false;
-	for (s = s->next; s && (s->kind != GSR_STMT_INSN || s->insn->op != GSR_OP_CALL); s = s->next)
+	for (call = s->next; call && (call->kind != GSR_STMT_INSN || call->insn->op != GSR_OP_CALL); call = call->next)
 		;
-	for (i = 0; s && i < s->insn->n_opnds; i++) {
-		o = &s->insn->opnds[i];
+	for (i = 0; call && i < call->insn->n_opnds; i++) {
+		o = &call->insn->opnds[i];
 		known |= o->kind == GSR_OPND_SYM && (!strcmp(o->name, "vprintf") || !strcmp(o->name, "__assertfail"));
 		for (k = 0; o->kind == GSR_OPND_LIST && k < o->n_items; k++)
-			given |= o->items[k].name == to->name;
+			given |= o->items[k].name == to->items[0].name;
 	}
 	return known && given;
 }

@@ -392,6 +392,46 @@ static const char *checksum(const struct run *r)
 	return !r->status && at ? at : NULL;
 }
 
+/*
+ * Twins share the original's variables with it and with the host. What the driver does not find by name is copied where
+ * nobody can change it; otherwise the kernel has no twin.
+ */
+static void variables(void)
+{
+	static char *const what[] = { BUILD "/test/libgsched/variables", "selftests/libgsched/variables.ptx", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stirring = true;
+	pthread_create(&thread, NULL, stir, NULL);
+	run(true, what, &r);
+	stirring = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "variables of a module");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20 && f.cl->header.managed[GSCHED_TIER_LAUNCH] >= 10,
+	   "original and twin take turns");
+	fake_stop(&f);
+
+	setenv("VGPU_HIDE", "$str,$str$1,$str$2", 1);
+	fake_begin(GSCHED_LEASE_NONE);
+	run(true, what, &r);
+	same(&r, &alone, "literals that the driver does not find");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20, "have a copy: %s", f.cl ? f.cl->header.why : "");
+	fake_stop(&f);
+
+	setenv("VGPU_HIDE", "quiet", 1);
+	fake_begin(GSCHED_LEASE_NONE);
+	run(true, what, &r);
+	same(&r, &alone, "a variable that the driver does not find");
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+	   !strcmp(f.cl->header.why, "step: tier launch: the driver does not find its variable quiet"), "has none: %s",
+	   f.cl ? f.cl->header.why : "");
+	fake_stop(&f);
+	unsetenv("VGPU_HIDE");
+}
+
 /* A program of the runtime API. */
 static void runtime(void)
 {
@@ -455,6 +495,7 @@ int main(void)
 	alone_is_plain();
 	death();
 	refused();
+	variables();
 	runtime();
 	drivers();
 	return done();

@@ -13,13 +13,17 @@ $(B)/test/libgsched/app: $(call objs,selftests/libgsched/app.c) $(B)/vgpu/libcud
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
+$(B)/test/libgsched/variables: $(call objs,selftests/libgsched/variables.c) $(B)/vgpu/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
+
 $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
 $(call objs,selftests/libgsched/interposer.c): CPPFLAGS += -DBUILD='"$(B)"'
 $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LIBGSCHED_OBJS) \
-		$(B)/test/libgsched/app $(B)/test/libgsched/libbare.so $(B)/lib/gsched/libcuda.so.1
+		$(B)/test/libgsched/app $(B)/test/libgsched/variables $(B)/test/libgsched/libbare.so $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 

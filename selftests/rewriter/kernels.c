@@ -161,9 +161,11 @@ static void variables(const struct gsr_rewrite *rw)
 	unsigned int i, at;
 	char *json;
 
-	if (!ok(hist && table && k && c && rw->n_variables < 64 && rw->addresses && !strcmp(rw->addresses, "__gsr_addresses"),
-		"globals: a table of addresses"))
+	if (!hist || !table || !k || !c || rw->n_variables > 64) {
+		ok(false, "globals: variables and kernels");
 		return;
+	}
+	ok(rw->addresses && !strcmp(rw->addresses, "__gsr_addresses"), "globals: a table of addresses");
 	ok(hist->space == GSR_SPACE_GLOBAL && hist->size == 256 && !hist->copied && table->space == GSR_SPACE_CONST &&
 	   table->size == 64 && table->copied, "globals: spaces, sizes, copies");
 	ok(k->n_variables == 1 && &rw->variables[k->variables[0]] == hist && c->n_variables == 3, "globals: which kernel needs which");

@@ -254,12 +254,28 @@ CUDADRV_API CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const c
 	return vg_leave(*f ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
 }
 
+/* Is @name in $VGPU_HIDE? There the assembler left it out, as if no code needed it. */
+static bool left_out(const char *name)
+{
+	const char *at = getenv("VGPU_HIDE");
+	size_t n = strlen(name);
+
+	while (at && *at) {
+		if (!strncmp(at, name, n) && (at[n] == ',' || !at[n]))
+			return true;
+		at = strchr(at, ',');
+		at += at ? 1 : 0;
+	}
+	return false;
+}
+
+/* Any variable of the module, whether .visible or not: so does NVIDIA's driver */
 static CUresult global(struct CUmod_st *m, CUdeviceptr *ptr, size_t *bytes, const char *name)
 {
 	size_t size;
 	void *p = vgpu_module_global(m->image, name, &size);
 
-	if (!p)
+	if (!p || left_out(name))
 		return CUDA_ERROR_NOT_FOUND;
 	/* kernels reach it without this; copies look here */
 	if (size && !vg_region_find((uintptr_t)p)) {

@@ -78,6 +78,7 @@ static bool memory_new(struct memory *m, const struct twins *f, const struct tes
 		if (p->kind != PARAM_BUFFER)
 			continue;
 		b = m->n++;
+		m->own = m->n;
 		m->size[b] = p->size;
 		m->at[b] = aligned_alloc(256, (p->size + 511) & ~(size_t)255);
 		m->first[b] = malloc(p->size + 1);
@@ -87,7 +88,6 @@ static bool memory_new(struct memory *m, const struct twins *f, const struct tes
 			return false;
 		launch_fill(p, m->first[b]);
 	}
-	m->own = m->n;
 	return memory_variables(m, f);
 }
 
