@@ -219,6 +219,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok(copies(rw, "quiet") && copies(rw, "text") && copies(rw, "fixed"), "forms: what nobody writes is copied");
 		ok(!copies(rw, "words") && !copies(rw, "bytes") && !copies(rw, "places"),
 		   "forms: what is visible, without a value or holds addresses is not");
+		ok((k = find_kernel(rw, "bindless")) && k->tier == GSR_TIER_BLOCK && !k->n_variables, "bindless: textures and surfaces by handle");
 		ok(!strstr(rw->ptx, "ld.const.u32") && !strstr(rw->ptx, "cvta.const") && strstr(rw->ptx, "ld.global.nc.v4.b32"),
 		   "forms: constants are read in global memory");
 	} else if (strstr(path, "hand.")) {
