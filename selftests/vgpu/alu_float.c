@@ -100,6 +100,12 @@ ALL(sub, p - q, p - q)
 ALL(mul, p * q, p * q)
 ALL(fma, fmaf(p, q, r), fma(p, q, r))
 ALL(div, p / q, p / q)
+/* div.approx.f32 multiplies with the reciprocal, which is 0 above 2^126 */
+static inline float div_approx(float p, float q)
+{
+	return fabsf(q) > 0x1p126f && isfinite(q) ? p * copysignf(0, q) : p / q;
+}
+SLOW32(div_approx32, div_approx(p, q))
 ALL(rcp, 1 / p, 1 / p)
 ALL(sqrt, sqrtf(p), sqrt(p))
 
@@ -202,8 +208,9 @@ MINMAX(min32, float, fabsf, 0)
 MINMAX(max32, float, fabsf, 1)
 MINMAX(min64, double, fabs, 0)
 MINMAX(max64, double, fabs, 1)
-SLOW32(min_32, min32(p, q, in->flags))
-SLOW32(max_32, max32(p, q, in->flags))
+/* of two or three */
+SLOW32(min_32, in->n == 3 ? min32(min32(p, q, in->flags), r, in->flags) : min32(p, q, in->flags))
+SLOW32(max_32, in->n == 3 ? max32(max32(p, q, in->flags), r, in->flags) : max32(p, q, in->flags))
 FAST64(min_64, min64(p, q, in->flags))
 FAST64(max_64, max64(p, q, in->flags))
 
@@ -244,6 +251,8 @@ static xfn *arith(enum gsr_opcode op, const struct xmods *md, bool f64)
 		return NULL;
 	if (k < 4 && approx)
 		return NULL;
+	if (k == 4 && md->flags & F_APPROX)
+		return f64 ? NULL : div_approx32;
 	return fns[k][2 * f64 + slow];
 }
 

@@ -87,8 +87,10 @@ static uint16_t one(const struct xinsn *in, uint16_t a, uint16_t b, uint16_t c, 
 	case 1: v = fma_odd(p, 1, -q); break;
 	case 2: v = p * q; break;
 	case 3: v = fma_odd(p, q, r); break;
-	case 4: return a & 0x7fff;
-	case 5: return a ^ 0x8000;
+	case 4:
+	case 5:
+		a = in->op == 4 ? a & 0x7fff : a ^ 0x8000;
+		return ftz && !(a & (bf ? 0x7f80 : 0x7c00)) ? a & 0x8000 : a;
 	case 6:
 	case 7:
 		if (in->flags & F_ABS) {

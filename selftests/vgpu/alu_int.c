@@ -121,6 +121,16 @@ H2(max_u16x2, X2(uint16_t, p > q ? p : q))
 H2(min_s16x2, X2(int16_t, p < q ? p : q))
 H2(max_s16x2, X2(int16_t, p > q ? p : q))
 
+H2(minr_s16x2, X2(int16_t, (p = p < q ? p : q) < 0 ? 0 : p))
+H2(maxr_s16x2, X2(int16_t, (p = p > q ? p : q) < 0 ? 0 : p))
+
+static inline int32_t relu(int32_t v)
+{
+	return v < 0 ? 0 : v;
+}
+H2(minr_s32, relu((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b))
+H2(maxr_s32, relu((int32_t)a > (int32_t)b ? (int32_t)a : (int32_t)b))
+
 /* The carry flag: addc, subc, madc read it, .cc writes it. Subtraction keeps the borrow in it. */
 static enum xresult carry_op(struct xctx *x, const struct xinsn *in, uint32_t m, bool mul, bool sub, bool read)
 {
@@ -230,6 +240,13 @@ xfn *alu_int_select(enum gsr_opcode op, const struct xmods *md)
 	int s = shape(md->t[0]);
 	bool long_enough = s % 3 > 0;
 
+	if (md->flags & F_RELU) {
+		if (md->flags != F_RELU || md->n_types != 1)
+			return NULL;
+		if (md->t[0] == T_S32)
+			return op == GSR_OP_MIN ? minr_s32 : maxr_s32;
+		return md->t[0] != T_S16X2 ? NULL : op == GSR_OP_MIN ? minr_s16x2 : maxr_s16x2;
+	}
 	if (md->t[0] == T_U16X2 || md->t[0] == T_S16X2)
 		return md->flags ? NULL : x2_select(op, md->t[0] == T_S16X2);
 	if (s < 0 || md->n_types != 1)

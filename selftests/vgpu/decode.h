@@ -86,6 +86,9 @@ bool dec_mma(struct dec *d);
 bool dec_wmma(struct dec *d);
 bool dec_ldmatrix(struct dec *d);
 bool dec_movmatrix(struct dec *d);
+bool dec_video(struct dec *d);
+bool dec_set_half(struct dec *d);
+bool dec_lop3_bool(struct dec *d);
 bool dec_xaddr(struct dec *d, const struct gsr_operand *o, struct xaddr *a);
 
 /* decode_opnd.c */

@@ -24,7 +24,7 @@ struct alu {
 	unsigned int allow;
 	uint8_t srcs, type;		/* @type: of the sources */
 	uint8_t last_type;		/* of the last source */
-	uint8_t kinds;			/* K_INT, K_FLOAT, K_HALF */
+	uint8_t kinds;			/* 1 integers, 2 f32 and f64, 4 halves, 8 mixed and packed f32 */
 };
 
 #define FLOATS	(C_TYPE | C_RND | C_FTZ | C_SAT)
@@ -87,6 +87,14 @@ static const struct alu alus[] = {
 	{ GSR_OP_LG2, alu_float_select, C_TYPE | C_FTZ | C_APPROX, 1, 0, 0, 2 },
 	{ GSR_OP_EX2, alu_float_select, C_TYPE | C_FTZ | C_APPROX, 1, 0, 0, 2 },
 	{ GSR_OP_TANH, alu_float_select, C_TYPE | C_APPROX, 1, 0, 0, 2 },
+	{ GSR_OP_ADD, alu_mixed_select, FLOATS, 2, 0, 0, 8 },
+	{ GSR_OP_SUB, alu_mixed_select, FLOATS, 2, 0, 0, 8 },
+	{ GSR_OP_MUL, alu_mixed_select, FLOATS, 2, 0, 0, 8 },
+	{ GSR_OP_FMA, alu_mixed_select, FLOATS, 3, 0, 0, 8 },
+	{ GSR_OP_MIN, alu_int_select, C_TYPE | C_RELU, 2, 0, 0, 1 },
+	{ GSR_OP_MAX, alu_int_select, C_TYPE | C_RELU, 2, 0, 0, 1 },
+	{ GSR_OP_MIN, alu_float_select, C_TYPE | C_FTZ | C_NAN, 3, 0, 0, 2 },
+	{ GSR_OP_MAX, alu_float_select, C_TYPE | C_FTZ | C_NAN, 3, 0, 0, 2 },
 	{ GSR_OP_ADD, alu_half_select, C_TYPE | C_RND | C_FTZ | C_SAT, 2, 0, 0, 4 },
 	{ GSR_OP_SUB, alu_half_select, C_TYPE | C_RND | C_FTZ | C_SAT, 2, 0, 0, 4 },
 	{ GSR_OP_MUL, alu_half_select, C_TYPE | C_RND | C_FTZ | C_SAT, 2, 0, 0, 4 },
@@ -162,7 +170,10 @@ static bool alu(struct dec *d)
 			continue;
 		if (md.t[0] == T_PRED && a->select == alu_bits_select)
 			return pred_logic(d);
-		if (!(a->kinds & kind_of(md.t[a->type < md.n_types ? a->type : 0])))
+		if (!(a->kinds & (kind_of(md.t[a->type < md.n_types ? a->type : 0]) | 8)))
+			continue;
+		/* three to choose from there are of f32 only */
+		if ((i->op == GSR_OP_MIN || i->op == GSR_OP_MAX) && a->srcs == 3 && md.t[0] != T_F32)
 			continue;
 		/* cppcheck-suppress AssignmentIntegerToAddress ; a pointer, which a macro makes it miss */
 		fn = a->select(i->op, &md);
@@ -175,20 +186,25 @@ static bool alu(struct dec *d)
 			return false;
 		dec_fill(in, &md);
 		memcpy(in->o, o, sizeof(o));
+		in->n = a->srcs;
+		if (a->kinds == 8)
+			in->mode = (uint8_t)i->op;
 		return true;
 	}
-	return dec_unknown(d);
+	if (i->op == GSR_OP_SET)
+		return dec_set_half(d);
+	return i->op == GSR_OP_LOP3 ? dec_lop3_bool(d) : dec_unknown(d);
 }
 
 static bool setp(struct dec *d, const struct xmods *md)
 {
 	const struct gsr_insn *i = d->insn;
 	int32_t o[9] = { 0 }, p[4] = { NO_OPND, NO_OPND, NO_OPND, NO_OPND };
-	xfn *fn = alu_cmp_select(GSR_OP_SETP, md);
+	xfn *fn = md->t[0] == T_F16X2 || md->t[0] == T_BF16X2 ? x_setp_x2 : alu_cmp_select(GSR_OP_SETP, md);
 	unsigned int n = md->op ? 4 : 3;
 	struct xinsn *in;
 
-	if (!fn || i->n_opnds != n || (md->op && md->op != A_AND && md->op != A_OR && md->op != A_XOR))
+	if (!fn || md->n_types != 1 || !md->cmp || i->n_opnds != n || (md->op && md->op != A_AND && md->op != A_OR && md->op != A_XOR))
 		return dec_unknown(d);
 	if (i->opnds[0].kind == GSR_OPND_PAIR) {
 		if (!opnd_pred_dst(d, &i->opnds[0].items[0], &p[0]) || !opnd_pred_dst(d, &i->opnds[0].items[1], &p[1]))
@@ -508,7 +524,7 @@ static bool warp_op(struct dec *d)
 	bool ok;
 	xfn *fn;
 
-	if (!mods_parse(i, C_SYNC | C_TYPE | C_MODE | C_OP, &md) || !(md.flags & F_SYNC) || md.n_types != 1)
+	if (!mods_parse(i, C_SYNC | C_TYPE | C_MODE | C_OP | (i->op == GSR_OP_REDUX ? C_NAN : 0), &md) || !(md.flags & F_SYNC) || md.n_types != 1)
 		return dec_unknown(d);
 	switch (i->op) {
 	case GSR_OP_SHFL:
@@ -525,7 +541,8 @@ static bool warp_op(struct dec *d)
 		break;
 	default:
 		fn = x_redux, n = 2;
-		ok = (md.t[0] == T_U32 || md.t[0] == T_S32) ? md.op == A_ADD || md.op == A_MIN || md.op == A_MAX :
+		ok = md.t[0] == T_F32 ? (md.op == A_MIN || md.op == A_MAX) && !(md.flags & F_XORSIGN) :
+			md.flags & (F_NAN | F_ABS) ? false : (md.t[0] == T_U32 || md.t[0] == T_S32) ? md.op == A_ADD || md.op == A_MIN || md.op == A_MAX :
 			md.t[0] == T_B32 && (md.op == A_AND || md.op == A_OR || md.op == A_XOR);
 	}
 	if (!ok || i->n_opnds != n + 1)
@@ -742,7 +759,7 @@ bool dec_insn(struct dec *d)
 	case GSR_OP_UNKNOWN:
 		return dec_unknown(d);
 	default:
-		return alu(d);
+		return i->op >= GSR_OP_VADD && i->op <= GSR_OP_VSET4 ? dec_video(d) : alu(d);
 	}
 #undef PARSE
 }

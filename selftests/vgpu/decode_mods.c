@@ -9,7 +9,7 @@ unsigned int xtype_size(enum xtype t)
 		[T_U32] = 4, [T_S32] = 4, [T_B32] = 4, [T_F32] = 4, [T_F16X2] = 4, [T_BF16X2] = 4, [T_TF32] = 4,
 		[T_U64] = 8, [T_S64] = 8, [T_B64] = 8, [T_F64] = 8, [T_B128] = 16, [T_PRED] = 0,
 		[T_U16X2] = 4, [T_S16X2] = 4, [T_E4M3X2] = 2, [T_E5M2X2] = 2, [T_E2M1X2] = 1, [T_E2M3X2] = 2,
-		[T_E3M2X2] = 2, [T_UE8M0X2] = 2,
+		[T_E3M2X2] = 2, [T_UE8M0X2] = 2, [T_F32X2] = 8,
 	};
 
 	return size[t];
@@ -27,6 +27,7 @@ static const struct word {
 	{ "pred", C_TYPE, T_PRED }, { "u16x2", C_TYPE, T_U16X2 }, { "s16x2", C_TYPE, T_S16X2 },
 	{ "e4m3x2", C_TYPE, T_E4M3X2 }, { "e5m2x2", C_TYPE, T_E5M2X2 }, { "e2m1x2", C_TYPE, T_E2M1X2 },
 	{ "e2m3x2", C_TYPE, T_E2M3X2 }, { "e3m2x2", C_TYPE, T_E3M2X2 }, { "ue8m0x2", C_TYPE, T_UE8M0X2 },
+	{ "f32x2", C_TYPE, T_F32X2 },
 	{ "rn", C_RND, R_RN }, { "rz", C_RND, R_RZ }, { "rm", C_RND, R_RM }, { "rp", C_RND, R_RP }, { "rna", C_RND, R_RNA },
 	{ "rni", C_RND, R_RNI }, { "rzi", C_RND, R_RZI }, { "rmi", C_RND, R_RMI }, { "rpi", C_RND, R_RPI },
 	{ "global", C_SPACE, S_GLOBAL }, { "shared", C_SPACE, S_SHARED }, { "shared::cta", C_SPACE, S_SHARED },

@@ -34,7 +34,7 @@
 enum xtype {
 	T_NONE, T_U8, T_U16, T_U32, T_U64, T_S8, T_S16, T_S32, T_S64, T_B8, T_B16, T_B32, T_B64, T_B128,
 	T_F16, T_BF16, T_F16X2, T_BF16X2, T_TF32, T_F32, T_F64, T_PRED, T_U16X2, T_S16X2,
-	T_E4M3X2, T_E5M2X2, T_E2M1X2, T_E2M3X2, T_E3M2X2, T_UE8M0X2,
+	T_E4M3X2, T_E5M2X2, T_E2M1X2, T_E2M3X2, T_E3M2X2, T_UE8M0X2, T_F32X2,
 };
 unsigned int xtype_size(enum xtype t);	/* bytes; 0 of a predicate */
 
@@ -431,6 +431,11 @@ struct mini {
 extern const struct mini mini_e4m3, mini_e5m2;
 double mini_to_f64(uint8_t v, const struct mini *f);
 xfn *alu_mini_select(const struct xmods *md);
+
+/* alu_mixed.c: the operation in mode */
+xfn *alu_mixed_select(enum gsr_opcode op, const struct xmods *md);
+xfn x_setp_x2, x_set_half;
+
 xfn x_cvt_pack;
 
 /* decode_mods.c */

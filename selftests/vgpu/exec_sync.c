@@ -310,10 +310,44 @@ static void do_match(struct vgpu_block *b, struct xwarp *w, uint32_t m)
 	}
 }
 
+/* NaNs are left out, unless .NaN wants them; -0 is below +0 */
+static void do_redux_f32(struct vgpu_block *b, struct xwarp *w, uint32_t m)
+{
+	const struct xinsn *in = at(b, w, (unsigned int)__builtin_ctz(m));
+	bool nan = false, first = true;
+	float r = 0;
+	uint32_t k;
+
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+		float v = as_f32(lane_src(b, w, i, at(b, w, i)->o[1]));
+
+		if (in->flags & F_ABS)
+			v = as_f32(f32_bits(v) & 0x7fffffff);
+		if (v != v) {
+			nan = true;
+			continue;
+		}
+		if (first || (v == r ? f32_bits(v) >> 31 == (in->op == A_MIN) : (v < r) == (in->op == A_MIN)))
+			r = v;
+		first = false;
+	}
+	for (k = m; k; k &= k - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(k);
+
+		lane_dst(w, i, at(b, w, i)->o[0], first || (nan && in->flags & F_NAN) ? 0x7fffffff : f32_bits(r));
+	}
+}
+
 static void do_redux(struct vgpu_block *b, struct xwarp *w, uint32_t m)
 {
 	uint32_t k, r = 0;
 	bool first = true;
+
+	if (at(b, w, (unsigned int)__builtin_ctz(m))->type == T_F32) {
+		do_redux_f32(b, w, m);
+		return;
+	}
 
 	for (k = m; k; k &= k - 1, first = false) {
 		unsigned int i = (unsigned int)__builtin_ctz(k);
