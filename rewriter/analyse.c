@@ -191,8 +191,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 		refuse(s, "%s", why);
 	if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
 		s->fn->cp_async = true;
-	if (insn->op == GSR_OP_EXIT && !s->fn->f->entry)
-		refuse(s, "exit in the device function %s", s->fn->f->name);
+	s->fn->exits |= insn->op == GSR_OP_EXIT;
 	if (gsr_barrier_of(s->fn->f, insn, &b)) {
 		if (b.cluster)
 			refuse(s, "%s", "clusters (barrier.cluster)");
@@ -479,6 +478,7 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	uint64_t params = param_buffer(f), shared;
 	const char *why;
 
+	k->barriers = 0;
 	k->params = f->n_params;
 	k->param_size = params;
 	k->launch_offset = (params + 15) / 16 * 16;

@@ -60,6 +60,50 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 	return true;
 }
 
+/* The operand that says which lanes are meant; NULL none */
+static const struct gsr_operand *mask_of(const struct gsr_insn *insn)
+{
+	switch (insn->op) {
+	case GSR_OP_SHFL:
+	case GSR_OP_VOTE:
+	case GSR_OP_MATCH:
+	case GSR_OP_REDUX:
+	case GSR_OP_ELECT:
+		return insn->n_opnds > 1 ? &insn->opnds[insn->n_opnds - 1] : NULL;
+	case GSR_OP_BAR:
+	case GSR_OP_BARRIER:
+		return gsr_insn_has(insn, "warp") && insn->n_opnds ? &insn->opnds[0] : NULL;
+	default:
+		return NULL;
+	}
+}
+
+bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	const struct gsr_operand *mask = mask_of(insn);
+	const struct gsr_insn *found = NULL;
+	const struct gsr_stmt *s;
+
+	if (!mask || mask->kind != GSR_OPND_REG)
+		return mask && mask->kind == GSR_OPND_INT && (uint32_t)mask->ival == ~0u;
+	for (s = f->first; s; s = s->next) {
+		const struct gsr_insn *i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
+		unsigned int k;
+
+		if (!i || !i->n_opnds || i->opnds[0].kind == GSR_OPND_ADDR)
+			continue;
+		for (k = 0; k < i->opnds[0].n_items; k++)
+			if (i->opnds[0].items[k].name == mask->name)
+				return false;
+		if (i->opnds[0].name != mask->name)
+			continue;
+		if (found || i->guard || i->op != GSR_OP_MOV || i->opnds[1].kind != GSR_OPND_INT || (uint32_t)i->opnds[1].ival != ~0u)
+			return false;
+		found = i;
+	}
+	return found;
+}
+
 /* Is the mask made of the lanes that are there? */
 static bool mask_of_active(const struct gsr_function *f, const struct gsr_operand *mask)
 {
@@ -127,94 +171,53 @@ static struct gsr_fn *callee_of(const struct gsr_fn *fn, const struct gsr_insn *
 	return NULL;
 }
 
-/* Does a block hold, itself or in what it calls, a barrier without a count (1), a warp-synchronous instruction (2)? */
-static unsigned int block_holds(const struct gsr_fn *fn, const struct gsr_block *b, const char **name, bool *guarded)
-{
-	unsigned int what = 0, now;
-	const struct gsr_stmt *s;
-
-	for (s = b->first; s; s = s->next) {
-		if (s->kind == GSR_STMT_INSN) {
-			const struct gsr_fn *to = callee_of(fn, s->insn);
-			const char *w = gsr_warp_sync(fn->f, s->insn);
-
-			now = is_plain(fn->f, s->insn) || (to && to->any_plain) ? 1 : 0;
-			if (!w && to)
-				w = to->any_warp_sync;
-			if (w) {
-				now |= 2;
-				*name = *name ? *name : w;
-			}
-			if (now & 1 && s->insn->guard)
-				*guarded = true;
-			what |= now;
-		}
-		if (s == b->last)
-			break;
-	}
-	return what;
-}
-
 /* Plain barriers where only part of the threads may come by: then threads may be finished, or elsewhere, at a barrier */
-static void divergence(struct gsr_pass *p, struct gsr_fn *fn)
+static bool divergent(const struct gsr_fn *fn)
 {
-	unsigned int n = fn->cfg.n_blocks, i, k;
-	unsigned char *in = gsr_alloc(p->arena, n + 1), *plain = gsr_alloc(p->arena, n + 1);
-	unsigned int *stack = gsr_alloc_array(p->arena, n + 1, sizeof(*stack));
-	const char *name = NULL;
-	bool guarded = false;
+	const struct gsr_stmt *s;
+	unsigned int i;
 
-	for (i = 0; i < n; i++)
-		plain[i] = block_holds(fn, &fn->cfg.blocks[i], &name, &guarded) & 1;
-	if (guarded)
-		fn->plain_divergent = true;
-	for (i = 0; i < n && !fn->plain_divergent; i++) {
-		const struct gsr_block *b = &fn->cfg.blocks[i];
+	for (i = 0; i < fn->cfg.n_blocks; i++)
+		for (s = fn->cfg.blocks[i].first; s; s = s->next) {
+			const struct gsr_fn *to = s->kind == GSR_STMT_INSN ? callee_of(fn, s->insn) : NULL;
 
-		if (!b->varying || !b->reachable)
-			continue;
-		memset(in, 0, n + 1);
-		for (k = 0; k < b->n_succ; k++)
-			gsr_cfg_region(&fn->cfg, b->succ[k], b->ipdom, in, stack);
-		for (k = 0; k < n; k++)
-			if (in[k] && plain[k])
-				fn->plain_divergent = true;
-	}
+			if (s->kind == GSR_STMT_INSN && (fn->cfg.blocks[i].split || s->insn->guard) &&
+			    (is_plain(fn->f, s->insn) || (to && to->any_plain)))
+				return true;
+			if (s == fn->cfg.blocks[i].last)
+				break;
+		}
+	return false;
 }
 
 /*
- * The name of a warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the original
- * the others end and are not waited for, in the twin they would be. *@rows: none, because warps stay whole in rows of
- * whole warps.
+ * A warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the original the others end
+ * and are not waited for, in the twin they would be. Those that wait for all lanes meet them (@end->warps). Where warps stay
+ * whole in rows of whole warps, @end->rows.
  */
-static const char *warp_hazard(struct gsr_pass *p, struct gsr_fn *fn, bool *rows)
+static const char *warp_hazard(const struct gsr_fn *fn, struct gsr_end *end, enum gsr_inline *wants)
 {
-	unsigned int n = fn->cfg.n_blocks, i, k;
-	unsigned char *in = gsr_alloc(p->arena, n + 1);
-	unsigned int *stack = gsr_alloc_array(p->arena, n + 1, sizeof(*stack));
-	const char **held;
-	bool guarded;
+	const struct gsr_stmt *s;
+	unsigned int i;
 
-	if (!fn->any_warp_sync)
-		return NULL;
-	held = gsr_alloc_array(p->arena, n + 1, sizeof(*held));
-	for (i = 0; i < n; i++)
-		block_holds(fn, &fn->cfg.blocks[i], &held[i], &guarded);
-	for (i = 0; i < n; i++) {
+	for (i = 0; fn->any_warp_sync && i < fn->cfg.n_blocks; i++) {
 		const struct gsr_block *b = &fn->cfg.blocks[i];
-		const char *name = NULL;
 
-		if (!b->varying || !b->reachable)
-			continue;
-		memset(in, 0, n + 1);
-		for (k = 0; k < b->n_succ; k++)
-			gsr_cfg_region(&fn->cfg, b->succ[k], b->ipdom, in, stack);
-		for (k = 0; k < n && !name; k++)
-			name = in[k] ? held[k] : NULL;
-		if (name && b->splits_warp)
-			return name;
-		if (name)
-			*rows = true;
+		for (s = b->first; (b->split || b->split_warp) && s; s = s->next) {
+			const struct gsr_fn *to = s->kind == GSR_STMT_INSN ? callee_of(fn, s->insn) : NULL;
+			const char *name = s->kind == GSR_STMT_INSN ? gsr_warp_sync(fn->f, s->insn) : NULL;
+
+			if (name && b->split_warp && !gsr_full_mask(fn->f, s->insn))
+				return name;
+			if (name && b->split_warp)
+				end->warps = true;
+			if (to && to->any_warp_sync && b->split_warp)
+				*wants = GSR_INLINE_WARPS;
+			if (name || (to && to->any_warp_sync))
+				end->rows |= b->split && !b->split_warp;
+			if (s == b->last)
+				break;
+		}
 	}
 	return NULL;
 }
@@ -229,6 +232,7 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 		const struct gsr_stmt *s;
 
 		fn->any_warp_sync = fn->warp_sync;
+		fn->any_exit = fn->exits;
 		for (s = fn->f->first; s; s = s->next)
 			if (s->kind == GSR_STMT_INSN && is_plain(fn->f, s->insn))
 				fn->any_plain = true;
@@ -241,6 +245,8 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 			for (k = 0; k < fn->n_refs; k++) {
 				if (fn->refs[k]->any_plain && !fn->any_plain)
 					changed = fn->any_plain = true;
+				if (fn->refs[k]->any_exit && !fn->any_exit)
+					changed = fn->any_exit = true;
 				if (fn->refs[k]->any_warp_sync && !fn->any_warp_sync) {
 					fn->any_warp_sync = fn->refs[k]->any_warp_sync;
 					changed = true;
@@ -250,18 +256,25 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 	}
 	for (i = 0; i < p->n_fns; i++)
 		if (p->fns[i].f->body && !p->fns[i].cfg.error)
-			divergence(p, &p->fns[i]);
+			p->fns[i].plain_divergent = divergent(&p->fns[i]);
 }
 
-const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id, bool *rows)
+void gsr_barriers_again(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	gsr_graph(p, fn);
+	if (!fn->cfg.error)
+		fn->plain_divergent = divergent(fn);
+}
+
+const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants)
 {
 	unsigned int counted = 0, i;
-	bool divergent = false;
 	const char *name;
 
+	memset(end, 0, sizeof(*end));
+	*wants = GSR_INLINE_NONE;
 	for (i = 0; i < c->n; i++)
-		divergent |= c->fns[i]->plain_divergent;
-	*early = divergent;
+		end->early |= c->fns[i]->plain_divergent;
 	for (i = 0; i < c->n; i++) {
 		const struct gsr_function *f = c->fns[i]->f;
 		const struct gsr_stmt *s;
@@ -271,24 +284,27 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *
 			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster)
 				continue;
 			if (b.counted && b.id < 0)
-				return divergent ? "barrier id in a register with a thread count and early returns" :
-						   "barrier id in a register with a thread count";
+				return end->early ? "barrier id in a register with a thread count and early returns" :
+						    "barrier id in a register with a thread count";
 			if (b.counted)
 				counted |= 1u << b.id;
 			/* what follows is entered by a jump from where all threads of a warp meet */
-			if (divergent && !b.counted && f != c->fns[0]->f)
-				return "barrier in a device function and early returns";
+			if (end->early && !b.counted && i)
+				*wants = GSR_INLINE_BARRIERS;
 		}
 	}
 	/* threads of a counted barrier must not meet ours; those without a count are met by all, or converted */
-	for (*id = 0; *id < 16 && counted & 1u << *id; ++*id)
+	for (end->id = 0; end->id < 16 && counted & 1u << end->id; ++end->id)
 		;
-	if (*id == 16)
+	if (end->id == 16)
 		return "no free barrier";
-	for (i = 0; i < c->n; i++) {
-		name = warp_hazard(p, c->fns[i], rows);
+	for (i = 0; i < c->n && *wants == GSR_INLINE_NONE; i++) {
+		name = warp_hazard(c->fns[i], end, wants);
 		if (name)
 			return gsr_sprintf(p->arena, "warp-synchronous %s where only part of a warp may come by", name);
+		/* only the kernel's own can meet */
+		if (i && end->warps)
+			*wants = GSR_INLINE_WARPS;
 	}
 	return NULL;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The control-flow graph of one function: blocks, edges, post-dominators (iterated over the reversed graph). */
+/*
+ * The control-flow graph of one function: blocks, edges, post-dominators (Lengauer and Tarjan 1979, over the reversed graph), and
+ * what lies between branches and their post-dominators. All of it takes about as long as the function is.
+ */
 #include <string.h>
 #include "lex.h"
 #include "rewrite.h"
-
-#define BLOCKS_MAX	20000	/* the analyses look at pairs of them */
 
 struct label {
 	struct label *next;		/* another of the same name */
@@ -153,90 +154,138 @@ static void reach(struct gsr_cfg *cfg, unsigned int *stack)
 	}
 }
 
-/* Order in which the reversed graph is left, exit last; blocks that do not reach the exit get none */
-static unsigned int number(struct builder *b, unsigned int *order, unsigned int *post)
-{
-	unsigned int n = b->cfg->n_blocks, i, k, count = 0, depth = 0, total = 0;
-	unsigned int *start = gsr_alloc_array(b->a, n + 2, sizeof(*start)), *pred, *at, *stack;
+/* The reversed graph; its root is the exit, n. A node's number is the order in which it is found, from 1 */
+struct tree {
+	struct gsr_cfg *cfg;
+	unsigned int *start, *pred;	/* edges back: pred[start[i] .. start[i + 1]] */
+	unsigned int *number, *node;	/* 0: the exit cannot be reached; node[number] */
+	unsigned int *parent, *semi, *label, *ancestor, *bucket, *next, *idom, *stack;
+	unsigned int count;
+};
 
+static void edges_back(struct builder *b, struct tree *t)
+{
+	unsigned int n = b->cfg->n_blocks, i, k, total = 0, *at;
+
+	t->start = gsr_alloc_array(b->a, n + 2, sizeof(*t->start));
 	for (i = 0; i < n; i++)
 		for (k = 0; k < b->cfg->blocks[i].n_succ; k++, total++)
-			start[b->cfg->blocks[i].succ[k] + 1]++;
+			t->start[b->cfg->blocks[i].succ[k] + 1]++;
 	for (i = 0; i <= n; i++)
-		start[i + 1] += start[i];
-	pred = gsr_alloc_array(b->a, total + 1, sizeof(*pred));
+		t->start[i + 1] += t->start[i];
+	t->pred = gsr_alloc_array(b->a, total + 1, sizeof(*t->pred));
 	at = gsr_alloc_array(b->a, n + 1, sizeof(*at));
 	for (i = 0; i < n; i++)
 		for (k = 0; k < b->cfg->blocks[i].n_succ; k++) {
 			unsigned int to = b->cfg->blocks[i].succ[k];
 
-			pred[start[to] + at[to]++] = i;
+			t->pred[t->start[to] + at[to]++] = i;
 		}
-	memset(at, 0, (n + 1) * sizeof(*at));
-	memset(post, 0xff, (n + 1) * sizeof(*post));
-	stack = gsr_alloc_array(b->a, n + 2, sizeof(*stack));
-	stack[depth++] = n;
-	post[n] = GSR_NO_BLOCK - 1;	/* seen */
+}
+
+static void find_nodes(struct builder *b, struct tree *t)
+{
+	unsigned int n = b->cfg->n_blocks, depth = 0, i, k;
+	unsigned int *at = gsr_alloc_array(b->a, n + 1, sizeof(*at));
+
+	t->stack[depth++] = n;
+	t->number[n] = ++t->count;
+	t->node[t->count] = n;
 	while (depth) {
-		i = stack[depth - 1];
-		if (start[i] + at[i] < start[i + 1]) {
-			k = pred[start[i] + at[i]++];
-			if (post[k] == GSR_NO_BLOCK) {
-				post[k] = GSR_NO_BLOCK - 1;
-				stack[depth++] = k;
-			}
-		} else {
-			post[i] = count;
-			order[count++] = i;
+		i = t->stack[depth - 1];
+		if (t->start[i] + at[i] == t->start[i + 1]) {
 			depth--;
+			continue;
 		}
+		k = t->pred[t->start[i] + at[i]++];
+		if (t->number[k])
+			continue;
+		t->number[k] = ++t->count;
+		t->node[t->count] = k;
+		t->parent[k] = i;
+		t->stack[depth++] = k;
 	}
-	return count;
+}
+
+/* The node of the least semidominator on the way up through the forest, which is made shorter */
+static unsigned int eval(struct tree *t, unsigned int v)
+{
+	unsigned int depth = 0, x = v;
+
+	if (t->ancestor[v] == GSR_NO_BLOCK)
+		return v;
+	for (; t->ancestor[t->ancestor[x]] != GSR_NO_BLOCK; x = t->ancestor[x])
+		t->stack[depth++] = x;
+	while (depth) {
+		unsigned int y = t->stack[--depth], up = t->ancestor[y];
+
+		if (t->semi[t->label[up]] < t->semi[t->label[y]])
+			t->label[y] = t->label[up];
+		t->ancestor[y] = t->ancestor[up];
+	}
+	return t->label[v];
+}
+
+static void dominators(struct tree *t)
+{
+	const struct gsr_cfg *cfg = t->cfg;
+	unsigned int i, k, w, v, u;
+
+	for (i = t->count; i > 1; i--) {
+		w = t->node[i];
+		for (k = 0; k < cfg->blocks[w].n_succ; k++) {
+			v = cfg->blocks[w].succ[k];
+			if (!t->number[v])
+				continue;
+			u = eval(t, v);
+			if (t->semi[u] < t->semi[w])
+				t->semi[w] = t->semi[u];
+		}
+		v = t->node[t->semi[w]];
+		t->next[w] = t->bucket[v];
+		t->bucket[v] = w;
+		v = t->ancestor[w] = t->parent[w];
+		for (w = t->bucket[v]; w != GSR_NO_BLOCK; w = t->next[w]) {
+			u = eval(t, w);
+			t->idom[w] = t->semi[u] < t->semi[w] ? u : v;
+		}
+		t->bucket[v] = GSR_NO_BLOCK;
+	}
+	for (i = 2; i <= t->count; i++) {
+		w = t->node[i];
+		if (t->idom[w] != t->node[t->semi[w]])
+			t->idom[w] = t->idom[t->idom[w]];
+	}
 }
 
 static void postdominators(struct builder *b)
 {
 	struct gsr_cfg *cfg = b->cfg;
-	unsigned int n = cfg->n_blocks, i, k, count;
-	unsigned int *order = gsr_alloc_array(b->a, n + 1, sizeof(*order));
-	unsigned int *post = gsr_alloc_array(b->a, n + 1, sizeof(*post));
-	unsigned int *idom = gsr_alloc_array(b->a, n + 1, sizeof(*idom));
-	bool changed = true;
+	unsigned int n = cfg->n_blocks, i, *room = gsr_alloc_array(b->a, 10 * ((size_t)n + 2), sizeof(*room)), **field;
+	struct tree t = { .cfg = cfg };
+	unsigned int **const fields[] = { &t.number, &t.node, &t.parent, &t.semi, &t.label, &t.ancestor, &t.bucket, &t.next, &t.idom,
+					  &t.stack };
 
-	count = number(b, order, post);
-	for (i = 0; i <= n; i++)
-		idom[i] = GSR_NO_BLOCK;
-	idom[n] = n;
-	while (changed) {
-		changed = false;
-		for (k = count - 1; k-- > 0;) {
-			unsigned int now = GSR_NO_BLOCK, s;
-
-			i = order[k];
-			for (s = 0; s < cfg->blocks[i].n_succ; s++) {
-				unsigned int x = cfg->blocks[i].succ[s];
-
-				if (idom[x] == GSR_NO_BLOCK)
-					continue;
-				if (now == GSR_NO_BLOCK) {
-					now = x;
-					continue;
-				}
-				while (x != now) {
-					while (post[x] < post[now])
-						x = idom[x];
-					while (post[now] < post[x])
-						now = idom[now];
-				}
-			}
-			if (idom[i] != now) {
-				idom[i] = now;
-				changed = true;
-			}
-		}
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		field = fields[i];
+		*field = room + i * ((size_t)n + 2);
 	}
+	edges_back(b, &t);
+	find_nodes(b, &t);
+	for (i = 0; i <= n; i++) {
+		t.semi[i] = t.number[i];
+		t.label[i] = i;
+		t.ancestor[i] = t.bucket[i] = t.idom[i] = GSR_NO_BLOCK;
+	}
+	dominators(&t);
 	for (i = 0; i < n; i++)
-		cfg->blocks[i].ipdom = idom[i];
+		cfg->blocks[i].ipdom = cfg->blocks[i].depth = GSR_NO_BLOCK;
+	for (i = 2; i <= t.count; i++) {
+		struct gsr_block *blk = &cfg->blocks[t.node[i]];
+
+		blk->ipdom = t.idom[t.node[i]];
+		blk->depth = blk->ipdom == n ? 1 : cfg->blocks[blk->ipdom].depth + 1;
+	}
 }
 
 void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg)
@@ -251,10 +300,6 @@ void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *
 		scopes += s->kind == GSR_STMT_OPEN;
 		b.n_labels += s->kind == GSR_STMT_LABEL;
 		blocks += s->kind == GSR_STMT_LABEL || ends_block(s);
-	}
-	if (blocks > BLOCKS_MAX) {
-		cfg->error = "function of more than 20000 basic blocks";
-		return;
 	}
 	cfg->blocks = gsr_alloc_array(a, blocks + 1, sizeof(*cfg->blocks));
 	b.labels = gsr_alloc_array(a, b.n_labels + 1, sizeof(*b.labels));
@@ -304,25 +349,58 @@ void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *
 		postdominators(&b);
 }
 
-void gsr_cfg_region(const struct gsr_cfg *cfg, unsigned int from, unsigned int stop, unsigned char *in,
-		    unsigned int *stack)
+void gsr_region_init(struct gsr_arena *a, const struct gsr_cfg *cfg, struct gsr_region *r)
 {
-	unsigned int n = 0, k;
+	unsigned int i;
 
-	if (from == stop || from >= cfg->n_blocks || in[from])
-		return;
-	in[from] = 1;
-	stack[n++] = from;
-	while (n) {
-		const struct gsr_block *blk = &cfg->blocks[stack[--n]];
+	r->cfg = cfg;
+	r->up = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*r->up));
+	r->found = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*r->found));
+	for (i = 0; i <= cfg->n_blocks; i++)
+		r->up[i] = i;
+}
 
-		for (k = 0; k < blk->n_succ; k++) {
-			unsigned int to = blk->succ[k];
+/* The first post-dominator of @x, itself included, that is not in the region yet */
+static unsigned int outside(struct gsr_region *r, unsigned int x)
+{
+	unsigned int top = x, next;
 
-			if (to != stop && to < cfg->n_blocks && !in[to]) {
-				in[to] = 1;
-				stack[n++] = to;
-			}
-		}
+	while (top != GSR_NO_BLOCK && r->up[top] != top)
+		top = r->up[top];
+	for (; x != GSR_NO_BLOCK && x != top; x = next) {
+		next = r->up[x];
+		r->up[x] = top;
 	}
+	return top;
+}
+
+/*
+ * If a block is in the region, so is all that can be reached from it without its post-dominator: then the search goes on
+ * there, unless the branch's post-dominator comes first, so each block is entered once.
+ */
+static void enter(struct gsr_region *r, unsigned int x, unsigned int depth)
+{
+	const struct gsr_block *b;
+
+	x = outside(r, x);
+	if (x == GSR_NO_BLOCK || x == r->cfg->n_blocks)
+		return;
+	b = &r->cfg->blocks[x];
+	if (b->depth <= depth)
+		return;
+	r->up[x] = b->ipdom;
+	r->found[r->n++] = x;
+}
+
+void gsr_region_add(struct gsr_region *r, unsigned int branch)
+{
+	const struct gsr_block *b = &r->cfg->blocks[branch];
+	unsigned int depth = b->ipdom == GSR_NO_BLOCK || b->ipdom == r->cfg->n_blocks ? 0 : r->cfg->blocks[b->ipdom].depth, k, i;
+
+	i = r->n;
+	for (k = 0; k < b->n_succ; k++)
+		enter(r, b->succ[k], depth);
+	for (; i < r->n; i++)
+		for (b = &r->cfg->blocks[r->found[i]], k = 0; k < b->n_succ; k++)
+			enter(r, b->succ[k], depth);
 }

@@ -398,7 +398,7 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
 	if (r) {
 		n += gsr_resume_tail(p, f, r);
-	} else if (sites->n) {
+	} else if (sites->n || sites->warps) {
 		n += gsr_meeting(p, f, sites, id);
 	} else {
 		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, end_barrier, id));

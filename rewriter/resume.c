@@ -424,7 +424,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		if (covered)
 			continue;
 		if (r->n_points - r->n_sites == HEADS_MAX || pl->scope[loop[i].head] || head->first->kind != GSR_STMT_LABEL ||
-		    (pl->warp_sync && head->split)) {
+		    (pl->warp_sync && head->split_warp)) {
 			*note = "a loop has no point: its lanes may be apart while others of the warp are waited for";
 			continue;
 		}

@@ -97,7 +97,6 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, st
 	struct gsr_barrier b;
 	unsigned int n = 0;
 
-	memset(sites, 0, sizeof(*sites));
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted)
 			sites->red |= b.red;
@@ -121,8 +120,42 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, st
 	}
 	if (sites->red)
 		gsr_insert(p, f, f->first, ".reg .b32 %#v;");
-	if (sites->n && !resumable)
-		gsr_insert(p, f, f->first, ".reg .b32 %#s;");
+	return n;
+}
+
+/*
+ * Instructions that wait for all lanes of a warp, where lanes may be finished: each goes to the meeting as well, and on with the
+ * lanes that came from such sites. In the original all lanes that are not finished wait at one of them, too.
+ */
+unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites)
+{
+	struct gsr_function *f = fn->f;
+	unsigned int n = 0, i;
+	struct gsr_stmt *s;
+
+	for (i = 0; i < fn->cfg.n_blocks; i++)
+		for (s = fn->cfg.blocks[i].first; fn->cfg.blocks[i].split_warp && s; s = s->next) {
+			unsigned int at = GSR_SITE_WARP + sites->warps;
+			struct gsr_insn *insn = s->kind == GSR_STMT_INSN ? s->insn : NULL;
+
+			if (insn && gsr_warp_sync(f, insn) && gsr_full_mask(f, insn)) {
+				struct gsr_operand *mask = &insn->opnds[insn->n_opnds - 1];
+
+				n += set_out(p, f, s, at, false, "");
+				n += came_back(p, f, s, at);
+				if (insn->guard)
+					gsr_insert(p, f, s->next, gsr_sprintf(p->arena, "$#past_%u:", at));
+				insn->guard = NULL;
+				*mask = (struct gsr_operand){
+					.kind = GSR_OPND_REG, .name = gsr_intern_str(p->arena, gsr_expand(p, "%#w")),
+				};
+				sites->warps++;
+			}
+			if (s == fn->cfg.blocks[i].last)
+				break;
+		}
+	if (sites->warps)
+		gsr_insert(p, f, f->first, ".reg .b32 %#w;");
 	return n;
 }
 
@@ -151,14 +184,20 @@ unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struc
 {
 	unsigned int n;
 
+	gsr_insert(p, f, f->first, ".reg .b32 %#s;");
 	n = gsr_insert(p, f, NULL, sites->red ? "mov.u32 %#v, 0;\n" : "");
-	n += gsr_insert(p, f, NULL,
-		       gsr_sprintf(p->arena, "mov.u32 %%#s, -1;\n"
-					      "$#meet:\n"
-					     "setp.ne.s32 %%#p0, %%#s, -1;\n"
-					     "bar.warp.sync -1;\n"
-					     "bar.red.or.pred %%#p1, %d, %%#p0;\n"
-					     "@!%%#p1 bra.uni $#next;\n", id));
+	n += gsr_insert(p, f, NULL, "mov.u32 %#s, -1;\n$#meet:\nsetp.ne.s32 %#p0, %#s, -1;\nbar.warp.sync -1;\n");
+	if (sites->warps)
+		n += gsr_insert(p, f, NULL,
+				gsr_sprintf(p->arena, "setp.ge.s32 %%#p2, %%#s, %u;\n"
+						      "vote.sync.ballot.b32 %%#w, %%#p2, -1;\n"
+						      "setp.eq.u32 %%#p1, %%#w, 0;\n"
+						      "@%%#p1 bra.uni $#block;\n"
+						      "@!%%#p2 bra $#meet;\n", GSR_SITE_WARP));
+	n += sites->warps ? dispatch(p, f, GSR_SITE_WARP, GSR_SITE_WARP + sites->warps) + gsr_insert(p, f, NULL, "$#block:\n") : 0;
+	if (!sites->n)
+		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.sync %d;\nbra.uni $#next;\n", id));
+	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.red.or.pred %%#p1, %d, %%#p0;\n@!%%#p1 bra.uni $#next;\n", id));
 	if (sites->red)
 		n += gsr_insert(p, f, NULL,
 				gsr_sprintf(p->arena, "setp.ne.u32 %%#p2, %%#v, 0;\n"

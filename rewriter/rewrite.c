@@ -135,10 +135,33 @@ static bool in_scopes(const struct gsr_function *f)
 	for (s = f->first; s; s = s->next) {
 		scope += s->kind == GSR_STMT_OPEN;
 		scope -= s->kind == GSR_STMT_CLOSE;
-		if (scope && s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.counted)
+		if (scope && s->kind == GSR_STMT_INSN && (gsr_warp_sync(f, s->insn) || gsr_barrier_of(f, s->insn, &b)))
 			return true;
 	}
 	return false;
+}
+
+/* What can be asked before anything is changed, but for functions that become part of the kernel. A refusal or NULL. */
+static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k, struct gsr_end *end)
+{
+	enum gsr_inline wants = GSR_INLINE_NONE;
+	const char *why = NULL;
+	unsigned int i;
+
+	for (i = 1; i < c->n; i++)
+		if (c->fns[i]->any_exit)
+			wants = GSR_INLINE_EXITS;
+	do {
+		if (wants != GSR_INLINE_NONE) {
+			why = gsr_inline(p, fn, wants);
+			*c = gsr_closure(p, fn);
+		}
+		if (!why)
+			why = gsr_refusal(p, c, k);
+		if (!why)
+			why = gsr_barriers(p, c, end, &wants);
+	} while (!why && wants != GSR_INLINE_NONE);
+	return why;
 }
 
 static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
@@ -148,32 +171,35 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	struct gsr_resume *resume = NULL;
 	struct gsr_sites sites = { 0 };
 	const char *refusal;
+	struct gsr_end end;
 	unsigned int i;
-	int id;
 
-	refusal = gsr_refusal(p, c, k);
-	if (!refusal)
-		refusal = gsr_barriers(p, c, &k->early_return, &id, &k->warp_rows);
+	refusal = prepare(p, fn, c, k, &end);
 	if (refusal) {
 		k->reason = refusal;
-		k->early_return = k->warp_rows = false;
 		return;
 	}
+	k->early_return = end.early || end.warps;
+	k->warp_rows = end.rows;
 	for (i = 0; i < c->n; i++)
 		cp_async |= c->fns[i]->cp_async;
 	if ((k->early_return || j->resumable) && in_scopes(fn->f)) {
 		gsr_flatten(p, fn->f, false);
 		gsr_graph(p, fn);
 	}
-	if (j->resumable)
-		resume = gsr_resume_plan(p, fn, c, k->early_return, id, &k->warp_rows, &k->resume_reason);
+	if (j->resumable && end.warps)
+		k->resume_reason = "lanes may be finished while others of the warp wait for it";
+	else if (j->resumable)
+		resume = gsr_resume_plan(p, fn, c, end.early, end.id, &k->warp_rows, &k->resume_reason);
 	if (resume) {
 		k->resume_points = resume->n_points;
 		k->save_fixed = resume->fixed;
 		k->save_thread = 4 * resume->words;
 		k->inserted += gsr_resume_points(p, fn->f, resume);
 	}
-	if (k->early_return || (resume && !resume->in_place))
+	if (end.warps)
+		k->inserted += gsr_convert_warps(p, fn, &sites);
+	if (end.early || (resume && !resume->in_place))
 		k->inserted += gsr_convert_barriers(p, fn->f, &sites, resume);
 	/* functions are shared between kernels: each is changed once */
 	for (i = 0; i < c->n; i++) {
@@ -193,7 +219,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		}
 	gsr_globals_list(p, c, k);
 	k->inserted += gsr_returns(p, fn->f, &k->returns);
-	k->inserted += gsr_loop(p, fn->f, &sites, cp_async, id, resume);
+	k->inserted += gsr_loop(p, fn->f, &sites, cp_async, end.id, resume);
 	add_parameter(p, fn->f);
 	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
 	k->tier = GSR_TIER_BLOCK;

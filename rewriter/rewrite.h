@@ -8,6 +8,7 @@
  *   pointers.c   where addresses of functions and of literals go
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
+ *   inline.c     device functions that cannot stay what they are
  *   scopes.c     inner scopes, and names that are unique
  *   returns.c    returns become jumps; barriers of kernels with early returns meet at one place
  *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
@@ -47,10 +48,12 @@ struct gsr_block {
 	struct gsr_stmt *first, *last;
 	unsigned int *succ, n_succ;	/* block numbers; n_blocks is the exit */
 	unsigned int ipdom;		/* immediate post-dominator; GSR_NO_BLOCK if the exit cannot be reached */
+	unsigned int depth;		/* of ipdoms up to the exit; GSR_NO_BLOCK likewise */
 	bool reachable;
 	bool varying;			/* its branch may split a block of threads */
 	bool splits_warp;		/* it may split a warp */
-	bool split;			/* uniform.c: part of the threads may come by */
+	bool split;			/* part of the threads may come by while others pass it */
+	bool split_warp;		/* part of a warp */
 };
 
 #define GSR_NO_BLOCK	(~0u)
@@ -80,11 +83,13 @@ struct gsr_fn {
 	bool constants;			/* has instructions of constant memory */
 	bool shares;			/* its variables are reached through the table now */
 	bool cp_async;
+	bool exits;			/* has an exit instruction */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
 	/* with all that it calls */
 	bool any_plain;			/* barriers without a thread count */
 	const char *any_warp_sync;
+	bool any_exit;
 	bool plain_divergent;		/* such a barrier where not all threads need to come by */
 	bool clean;			/* line information is gone */
 	unsigned long mark;
@@ -119,12 +124,16 @@ struct gsr_closure {
 
 /* cfg.c */
 void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg);
-/* Blocks that can be reached from @from without entering @stop, @from included: bytes 0 or 1 by block */
-void gsr_cfg_region(const struct gsr_cfg *cfg, unsigned int from, unsigned int stop, unsigned char *in,
-		    unsigned int *stack);
+/* What lies between branches and their post-dominators: grows by gsr_region_add(); found[] lists the blocks */
+struct gsr_region {
+	const struct gsr_cfg *cfg;
+	unsigned int *up, *found, n;
+};
+void gsr_region_init(struct gsr_arena *a, const struct gsr_cfg *cfg, struct gsr_region *r);
+void gsr_region_add(struct gsr_region *r, unsigned int branch);
 bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
 
-/* uniform.c: sets gsr_block.varying or, for warps, splits_warp */
+/* uniform.c: sets gsr_block.varying and split or, for warps, splits_warp and split_warp */
 void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp);
 
 /* analyse.c */
@@ -144,12 +153,23 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 /* Its name if it waits for lanes that need not come; else NULL */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
 /*
- * How the kernel ends. *@early: threads may be finished while others use barriers. *@id: the barrier of our own.
- * *@rows: right only if each row of a block is made of whole warps.
- * Returns a refusal or NULL.
+ * How the kernel ends.
+ * Returns a refusal or NULL. *@wants: functions that must become part of the kernel first, then ask again.
  */
-const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, bool *early, int *id, bool *rows);
+struct gsr_end {
+	bool early;			/* threads may be finished while others use barriers */
+	bool warps;			/* lanes may be finished while others of the warp wait for it */
+	bool rows;			/* right only if each row of a block is made of whole warps */
+	int id;				/* the barrier of our own */
+};
+enum gsr_inline { GSR_INLINE_NONE, GSR_INLINE_EXITS, GSR_INLINE_BARRIERS, GSR_INLINE_WARPS };
+const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants);
 void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
+void gsr_barriers_again(struct gsr_pass *p, struct gsr_fn *fn);	/* after gsr_inline() */
+bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);	/* is it for all lanes? */
+
+/* inline.c: calls of such functions give way to their bodies; a refusal or NULL */
+const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which);
 
 /* pointers.c */
 const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);	/* a refusal or NULL */
@@ -172,7 +192,9 @@ void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_
 struct gsr_sites {
 	unsigned int n;
 	bool red;			/* some are reductions: %#v goes in and out */
+	unsigned int warps;		/* of the warp: site GSR_SITE_WARP + i; %#w is the mask of those that wait there */
 };
+#define GSR_SITE_WARP	0x10000u
 
 /* scopes.c: inner scopes go, what they declare gets names that occur nowhere else; with @all, so do the function's own */
 void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
@@ -184,6 +206,7 @@ void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
 unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, const char **refusal);
 unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites,
 				  bool resumable);
+unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites);
 unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id);
 unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
 /* @resume: of a resumable twin, else NULL */

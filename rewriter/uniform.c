@@ -2,7 +2,7 @@
 /*
  * Which branches may split a block of threads. A register is uniform if every instruction that writes it computes the
  * same for all threads, and none of them stands where only part of the threads may come by. Begins with all uniform and
- * takes away until nothing changes: a branch that varies makes all that is written between it and its post-dominator
+ * takes away, looking again at what uses a register that was taken away, until nothing changes: a branch that varies makes all that is written between it and its post-dominator
  * vary. That is more than necessary, never less.
  *
  * Asked for warps, "uniform" means the same in all lanes of a warp, for blocks whose x is a multiple of 32 (the kernel's
@@ -16,6 +16,14 @@ struct reg {
 	bool varying, defined;
 	const struct gsr_insn *def;	/* the only instruction that writes it */
 	unsigned int n_defs;
+	unsigned int uses, n_uses;	/* instructions that name it: state.uses[uses .. uses + n_uses] */
+};
+
+struct use {
+	const struct gsr_insn *insn;
+	unsigned int block;
+	bool waits;			/* to be looked at */
+	bool again;			/* what it computes depends on more than its operands */
 };
 
 struct state {
@@ -23,9 +31,14 @@ struct state {
 	struct gsr_cfg *cfg;
 	struct reg *regs;
 	unsigned int n;
-	bool changed;
+	struct use *insns;
+	unsigned int n_insns;
+	unsigned int *uses;
+	unsigned int *queue, n_queue;
+	struct gsr_region region;
 	bool warp;
-	const struct gsr_insn *now;	/* whose results are entered */
+	bool strict;			/* do not look back any more */
+	unsigned int now;		/* instruction whose operands are entered */
 };
 
 static const char *const uniform_specials[] = {
@@ -78,17 +91,38 @@ static void define(struct state *st, const struct gsr_operand *o)
 	struct reg *r = reg_of(st, o->name);
 
 	r->defined = true;
-	r->def = r->n_defs++ ? NULL : st->now;
+	r->def = r->n_defs++ ? NULL : st->insns[st->now].insn;
+}
+
+static void count_use(struct state *st, const struct gsr_operand *o)
+{
+	reg_of(st, o->name)->n_uses++;
+}
+
+static void use(struct state *st, const struct gsr_operand *o)
+{
+	struct reg *r = reg_of(st, o->name);
+
+	st->uses[r->uses + r->n_uses++] = st->now;
+}
+
+static void look_at(struct state *st, unsigned int i)
+{
+	if (!st->insns[i].waits)
+		st->queue[st->n_queue++] = i;
+	st->insns[i].waits = true;
 }
 
 static void vary(struct state *st, const struct gsr_operand *o)
 {
 	struct reg *r = reg_of(st, o->name);
+	unsigned int i;
 
-	if (!r->varying) {
-		r->varying = true;
-		st->changed = true;
-	}
+	if (r->varying)
+		return;
+	r->varying = true;
+	for (i = 0; i < r->n_uses; i++)
+		look_at(st, st->uses[r->uses + i]);
 }
 
 static bool name_varies(struct state *st, const char *name)
@@ -125,7 +159,7 @@ static bool entry_param(const struct gsr_function *f, const struct gsr_operand *
 }
 
 #define LOOK_BACK	8
-#define ROUNDS_MAX	200
+#define ROUNDS_MAX	50	/* of second looks, at instructions that look back */
 
 static const struct gsr_insn *definition(struct state *st, const struct gsr_operand *o)
 {
@@ -175,11 +209,11 @@ static bool linear(struct state *st, const struct gsr_operand *o, unsigned int d
 	if (i->op == GSR_OP_MOV)
 		return linear(st, &i->opnds[1], depth + 1);
 	if (i->op == GSR_OP_ADD)
-		return (linear(st, &i->opnds[1], depth + 1) && times32(st, &i->opnds[2], depth + 1)) ||
-		       (linear(st, &i->opnds[2], depth + 1) && times32(st, &i->opnds[1], depth + 1));
+		return (times32(st, &i->opnds[2], depth + 1) && linear(st, &i->opnds[1], depth + 1)) ||
+		       (times32(st, &i->opnds[1], depth + 1) && linear(st, &i->opnds[2], depth + 1));
 	if (i->op == GSR_OP_MAD && gsr_insn_has(i, "lo"))
-		return linear(st, &i->opnds[3], depth + 1) && !operand_varies(st, &i->opnds[1]) &&
-		       !operand_varies(st, &i->opnds[2]) &&
+		return !operand_varies(st, &i->opnds[1]) && !operand_varies(st, &i->opnds[2]) &&
+		       linear(st, &i->opnds[3], depth + 1) &&
 		       (times32(st, &i->opnds[1], depth + 1) || times32(st, &i->opnds[2], depth + 1));
 	return false;
 }
@@ -238,13 +272,18 @@ static bool pure(const struct gsr_function *f, const struct gsr_insn *insn)
 	}
 }
 
+static bool looks_back(const struct gsr_insn *insn)
+{
+	return insn->op == GSR_OP_SHR || insn->op == GSR_OP_AND || insn->op == GSR_OP_SETP;
+}
+
 static bool result_varies(struct state *st, const struct gsr_insn *insn)
 {
 	unsigned int i;
 
 	if (insn->guard && name_varies(st, insn->guard))
 		return true;
-	if (st->warp && same_in_warp(st, insn))
+	if (st->warp && !(st->strict && looks_back(insn)) && same_in_warp(st, insn))
 		return false;
 	if (!pure(st->f, insn))
 		return true;
@@ -273,10 +312,14 @@ static bool branch_varies(struct state *st, const struct gsr_block *b)
 	return insn->op == GSR_OP_BRX && (insn->n_opnds < 1 || operand_varies(st, &insn->opnds[0]));
 }
 
-static void vary_block(struct state *st, const struct gsr_block *b)
+static void split_block(struct state *st, struct gsr_block *b)
 {
 	const struct gsr_stmt *s;
 
+	if (st->warp)
+		b->split_warp = true;
+	else
+		b->split = true;
 	for (s = b->first; s; s = s->next) {
 		if (s->kind == GSR_STMT_INSN)
 			visit_result(st, s->insn, vary);
@@ -285,78 +328,112 @@ static void vary_block(struct state *st, const struct gsr_block *b)
 	}
 }
 
-static void for_all(struct state *st, visit_fn fn)
+static void for_operands(struct state *st, const struct gsr_insn *insn, visit_fn fn)
 {
-	const struct gsr_stmt *s;
+	struct gsr_operand guard = { .kind = GSR_OPND_REG, .name = insn->guard };
 	unsigned int i;
 
-	for (s = st->f->first; s; s = s->next) {
-		struct gsr_operand guard = { .kind = GSR_OPND_REG };
+	for (i = 0; i < insn->n_opnds; i++)
+		visit(st, &insn->opnds[i], fn);
+	if (guard.name)
+		visit(st, &guard, fn);
+}
 
-		if (s->kind != GSR_STMT_INSN)
-			continue;
-		for (i = 0; i < s->insn->n_opnds; i++)
-			visit(st, &s->insn->opnds[i], fn);
-		guard.name = s->insn->guard;
-		if (guard.name)
-			visit(st, &guard, fn);
+static void for_all(struct state *st, visit_fn fn)
+{
+	for (st->now = 0; st->now < st->n_insns; st->now++)
+		for_operands(st, st->insns[st->now].insn, fn);
+}
+
+static void collect(struct gsr_arena *a, struct state *st)
+{
+	struct gsr_cfg *cfg = st->cfg;
+	const struct gsr_stmt *s;
+	unsigned int i, n = 0;
+
+	for (s = st->f->first; s; s = s->next)
+		n += s->kind == GSR_STMT_INSN;
+	st->insns = gsr_alloc_array(a, n + 1, sizeof(*st->insns));
+	st->queue = gsr_alloc_array(a, n + 1, sizeof(*st->queue));
+	for (i = 0; i < cfg->n_blocks; i++)
+		for (s = cfg->blocks[i].first; s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN)
+				st->insns[st->n_insns++] = (struct use){ .insn = s->insn, .block = i };
+			if (s == cfg->blocks[i].last)
+				break;
+		}
+}
+
+static void enter_registers(struct gsr_arena *a, struct state *st)
+{
+	unsigned int i, k, total = 0;
+
+	for_all(st, forget);
+	st->regs = gsr_alloc_array(a, st->n + 1, sizeof(*st->regs));
+	st->n = 0;
+	for_all(st, enter);
+	for_all(st, count_use);
+	for (i = 0; i < st->n; i++) {
+		st->regs[i].uses = total;
+		total += st->regs[i].n_uses;
+		st->regs[i].n_uses = 0;
 	}
+	st->uses = gsr_alloc_array(a, total + 1, sizeof(*st->uses));
+	for_all(st, use);
+	for (st->now = 0; st->now < st->n_insns; st->now++)
+		visit_result(st, st->insns[st->now].insn, define);
+	/* what nothing writes is a special register, or a parameter in a register */
+	for (i = 0; i < st->n; i++) {
+		for (k = 0; uniform_specials[k] && strcmp(uniform_specials[k], st->regs[i].name); k++)
+			;
+		st->regs[i].varying = !st->regs[i].defined && !uniform_specials[k] &&
+				      !(st->warp && !strcmp(st->regs[i].name, "%warpid"));
+	}
+}
+
+static void look(struct state *st, unsigned int i)
+{
+	struct use *u = &st->insns[i];
+	struct gsr_block *b = &st->cfg->blocks[u->block];
+	unsigned int n = st->region.n;
+
+	u->waits = false;
+	if (result_varies(st, u->insn))
+		visit_result(st, u->insn, vary);
+	else
+		u->again = st->warp && looks_back(u->insn);
+	if (!b->last || b->last->kind != GSR_STMT_INSN || b->last->insn != u->insn || *flag_of(st, b) || !b->reachable ||
+	    !branch_varies(st, b))
+		return;
+	*flag_of(st, b) = true;
+	gsr_region_add(&st->region, u->block);
+	for (; n < st->region.n; n++)
+		split_block(st, &st->cfg->blocks[st->region.found[n]]);
 }
 
 void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp)
 {
 	struct state st = { .f = f, .cfg = cfg, .warp = warp };
-	unsigned char *in = gsr_alloc(a, cfg->n_blocks + 1);
-	unsigned int *stack = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*stack));
-	unsigned int i, k, rounds = 0;
-	struct gsr_stmt *s;
+	unsigned int i, rounds = 0;
 
 	for (i = 0; i < cfg->n_blocks; i++) {
-		cfg->blocks[i].split = false;
 		*flag_of(&st, &cfg->blocks[i]) = false;
+		*(warp ? &cfg->blocks[i].split_warp : &cfg->blocks[i].split) = false;
 	}
-	for_all(&st, forget);
-	st.regs = gsr_alloc_array(a, st.n + 1, sizeof(*st.regs));
-	st.n = 0;
-	for_all(&st, enter);
-	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN) {
-			st.now = s->insn;
-			visit_result(&st, s->insn, define);
-		}
-	/* what nothing writes is a special register, or a parameter in a register */
-	for (i = 0; i < st.n; i++) {
-		for (k = 0; uniform_specials[k] && strcmp(uniform_specials[k], st.regs[i].name); k++)
-			;
-		st.regs[i].varying = !st.regs[i].defined && !uniform_specials[k] &&
-				     !(warp && !strcmp(st.regs[i].name, "%warpid"));
-	}
+	collect(a, &st);
+	enter_registers(a, &st);
+	gsr_region_init(a, cfg, &st.region);
+	for (i = st.n_insns; i-- > 0;)
+		look_at(&st, i);
 	do {
-		st.changed = false;
-		if (++rounds > ROUNDS_MAX) {
-			/* long chains of dependences: no use to go on, all may vary */
-			for (i = 0; i < cfg->n_blocks; i++)
-				*flag_of(&st, &cfg->blocks[i]) = cfg->blocks[i].n_succ > 1;
-			break;
-		}
-		for (s = f->first; s; s = s->next)
-			if (s->kind == GSR_STMT_INSN && result_varies(&st, s->insn))
-				visit_result(&st, s->insn, vary);
-		for (i = 0; i < cfg->n_blocks; i++) {
-			struct gsr_block *b = &cfg->blocks[i];
-
-			if (*flag_of(&st, b) || !branch_varies(&st, b))
-				continue;
-			*flag_of(&st, b) = true;
-			st.changed = true;
-			memset(in, 0, cfg->n_blocks + 1);
-			for (k = 0; k < b->n_succ; k++)
-				gsr_cfg_region(cfg, b->succ[k], b->ipdom, in, stack);
-			for (k = 0; k < cfg->n_blocks; k++)
-				if (in[k] && !cfg->blocks[k].split) {
-					cfg->blocks[k].split = true;
-					vary_block(&st, &cfg->blocks[k]);
-				}
-		}
-	} while (st.changed);
+		while (st.n_queue)
+			look(&st, st.queue[--st.n_queue]);
+		/* long chains of such instructions: no use to go on, they may vary */
+		st.strict = rounds++ >= ROUNDS_MAX;
+		for (i = 0; i < st.n_insns; i++)
+			if (st.insns[i].again) {
+				st.insns[i].again = false;
+				look(&st, i);
+			}
+	} while (st.n_queue);
 }
