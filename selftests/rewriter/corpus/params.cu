@@ -31,3 +31,48 @@ extern "C" __global__ void __launch_bounds__(128, 8) bounds(unsigned int *out)
 {
 	out[blockIdx.x * blockDim.x + threadIdx.x] = blockIdx.x ^ threadIdx.x;
 }
+
+struct page {
+	unsigned int v[1000];
+};
+
+/* 4096 bytes, what every driver takes; index known only when it runs */
+extern "C" __global__ void page_param(unsigned int *out, struct page p)
+{
+	out[blockIdx.x * blockDim.x + threadIdx.x] = p.v[(threadIdx.x * 31 + blockIdx.x) % 1000] + blockIdx.x;
+}
+
+struct large {
+	unsigned int v[8100];
+};
+
+/* 32 KB with ours behind: PTX 8.1 */
+extern "C" __global__ void large_param(unsigned int *out, const __grid_constant__ struct large p)
+{
+	out[blockIdx.x * blockDim.x + threadIdx.x] = p.v[(threadIdx.x * 253 + blockIdx.x) % 8100] + blockIdx.x;
+}
+
+/* Arrays in structures, alignment */
+struct __align__(16) mixed {
+	char c;
+	short s[3];
+	double d[2];
+	float4 f;
+};
+
+extern "C" __global__ void mixed_param(char first, struct mixed m, unsigned int *out, short last)
+{
+	out[blockIdx.x * blockDim.x + threadIdx.x] = first + m.c + m.s[threadIdx.x % 3] + (unsigned int)(m.d[threadIdx.x & 1] != 0) +
+						     __float_as_uint(m.f.z) + last + blockIdx.x;
+}
+
+extern "C" __global__ void __maxnreg__(40) few_registers(unsigned int *out)
+{
+	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, a[8];
+
+	for (unsigned int k = 0; k < 8; k++)
+		a[k] = i * (k + 3);
+	for (unsigned int k = 0; k < 64; k++)
+		a[k & 7] = a[(k + 1) & 7] * 5 + a[(k + 3) & 7];
+	out[i] = a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
+}
