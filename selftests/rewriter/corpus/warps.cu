@@ -96,7 +96,7 @@ extern "C" __global__ void active(const unsigned int *in, unsigned int *out)
 	}
 }
 
-/* Lanes that the others name in their masks: nobody waits in vain as long as each comes or has ended */
+/* Votes of half a warp each */
 extern "C" __global__ void half_votes(const unsigned int *in, unsigned int *out)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, v = in[i];
