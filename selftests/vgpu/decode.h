@@ -87,6 +87,7 @@ bool dec_wmma(struct dec *d);
 bool dec_ldmatrix(struct dec *d);
 bool dec_movmatrix(struct dec *d);
 bool dec_video(struct dec *d);
+bool dec_tex(struct dec *d);
 bool dec_set_half(struct dec *d);
 bool dec_lop3_bool(struct dec *d);
 bool dec_xaddr(struct dec *d, const struct gsr_operand *o, struct xaddr *a);

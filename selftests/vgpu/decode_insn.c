@@ -701,6 +701,14 @@ bool dec_insn(struct dec *d)
 		return PARSE(C_SPACE) && isspacep(d, &md);
 	case GSR_OP_CP:
 		return dec_cp(d);
+	case GSR_OP_TEX:
+	case GSR_OP_TLD4:
+	case GSR_OP_TXQ:
+	case GSR_OP_SULD:
+	case GSR_OP_SUST:
+	case GSR_OP_SURED:
+	case GSR_OP_SUQ:
+		return dec_tex(d);
 	case GSR_OP_MMA:
 		return dec_mma(d);
 	case GSR_OP_WMMA:
