@@ -47,19 +47,6 @@ static bool wanted(const struct gsr_fn *fn, enum gsr_inline which)
 	}
 }
 
-static struct gsr_operand *copy_operands(struct gsr_arena *a, const struct gsr_operand *from, unsigned int n)
-{
-	struct gsr_operand *to = gsr_alloc_array(a, n + 1, sizeof(*to));
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		to[i] = from[i];
-		if (from[i].n_items)
-			to[i].items = copy_operands(a, from[i].items, from[i].n_items);
-	}
-	return to;
-}
-
 static void append(struct gsr_function *f, struct gsr_stmt *s)
 {
 	s->next = NULL;
@@ -103,11 +90,8 @@ static void copy_body(struct calls *w, const struct gsr_function *from, struct g
 			*copy = *s;
 		}
 		copy->line = s->line;
-		if (s->kind == GSR_STMT_INSN) {
-			copy->insn = gsr_alloc(a, sizeof(*copy->insn));
-			*copy->insn = *s->insn;
-			copy->insn->opnds = copy_operands(a, s->insn->opnds, s->insn->n_opnds);
-		}
+		if (s->kind == GSR_STMT_INSN)
+			copy->insn = gsr_insn_copy(a, s->insn);
 		append(to, copy);
 	}
 	gsr_flatten(w->p, to, true);

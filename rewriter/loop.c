@@ -369,51 +369,51 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	struct gsr_stmt *body = f->first;
 	unsigned int n = 0;
 
-	gsr_insert(p, f, body, declarations);
-	n += gsr_insert(p, f, body, gsr_not_first);
+	gsr_insert_text(p, f, body, declarations);
+	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
-		n += gsr_insert(p, f, body, resumable);
-	n += gsr_insert(p, f, body, start);
-	n += gsr_insert(p, f, body, "$#next:\n");
-	n += gsr_insert(p, f, body, gsr_not_first);
-	n += gsr_insert(p, f, body, "@%#p0 bra $#wait;\n");
+		n += gsr_insert_text(p, f, body, resumable);
+	n += gsr_insert_text(p, f, body, start);
+	n += gsr_insert_text(p, f, body, "$#next:\n");
+	n += gsr_insert_text(p, f, body, gsr_not_first);
+	n += gsr_insert_text(p, f, body, "@%#p0 bra $#wait;\n");
 	if (!r)
-		n += gsr_insert(p, f, body, next);
-	n += gsr_insert(p, f, body, schedule);
-	n += gsr_insert(p, f, body, gsr_window_text(p, "schedule", "fetch"));
-	n += gsr_insert(p, f, body, excluded);
-	n += gsr_insert(p, f, body, "$#fetch:\n");
-	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert(p, f, body, count);
-	n += gsr_insert(p, f, body, take);
-	n += gsr_insert(p, f, body, ids);
+		n += gsr_insert_text(p, f, body, next);
+	n += gsr_insert_text(p, f, body, schedule);
+	n += gsr_insert_text(p, f, body, gsr_window_text(p, "schedule", "fetch"));
+	n += gsr_insert_text(p, f, body, excluded);
+	n += gsr_insert_text(p, f, body, "$#fetch:\n");
+	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert_text(p, f, body, count);
+	n += gsr_insert_text(p, f, body, take);
+	n += gsr_insert_text(p, f, body, ids);
 	if (r)
 		n += gsr_resume_arm(p, f, body);
-	n += gsr_insert(p, f, body, stop);
-	n += gsr_insert(p, f, body, gsr_sprintf(p->arena, wait, id));
+	n += gsr_insert_text(p, f, body, stop);
+	n += gsr_insert_text(p, f, body, gsr_sprintf(p->arena, wait, id));
 	if (r)
-		n += gsr_insert(p, f, body, wait_resumable);
+		n += gsr_insert_text(p, f, body, wait_resumable);
 
-	n += gsr_insert(p, f, NULL, "$#end:\n");
+	n += gsr_insert_text(p, f, NULL, "$#end:\n");
 	if (cp_async)
-		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
+		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
 	if (r) {
 		n += gsr_resume_tail(p, f, r);
 	} else if (sites->n || sites->warps) {
 		n += gsr_meeting(p, f, sites, id);
 	} else {
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, end_barrier, id));
-		n += gsr_insert(p, f, NULL, again);
+		n += gsr_insert_text(p, f, NULL, gsr_sprintf(p->arena, end_barrier, id));
+		n += gsr_insert_text(p, f, NULL, again);
 	}
-	n += gsr_insert(p, f, NULL, "$#leave:\n");
-	n += gsr_insert(p, f, NULL, gsr_not_first);
-	n += gsr_insert(p, f, NULL, leave);
+	n += gsr_insert_text(p, f, NULL, "$#leave:\n");
+	n += gsr_insert_text(p, f, NULL, gsr_not_first);
+	n += gsr_insert_text(p, f, NULL, leave);
 	if (r)
-		n += gsr_insert(p, f, NULL, give_back);
-	n += gsr_insert(p, f, NULL, finish);
+		n += gsr_insert_text(p, f, NULL, give_back);
+	n += gsr_insert_text(p, f, NULL, finish);
 	if (!r)
-		n += gsr_insert(p, f, NULL, not_early);
-	n += gsr_insert(p, f, NULL, counted);
+		n += gsr_insert_text(p, f, NULL, not_early);
+	n += gsr_insert_text(p, f, NULL, counted);
 	if (r)
-		n += gsr_insert(p, f, NULL, some_wait);
-	return n + gsr_insert(p, f, NULL, tell);
+		n += gsr_insert_text(p, f, NULL, some_wait);
+	return n + gsr_insert_text(p, f, NULL, tell);
 }

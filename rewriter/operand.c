@@ -9,26 +9,42 @@
 #define DEPTH_MAX	32
 #define ITEMS_MAX	65536
 
-/* A list of operands that grows in the arena */
+/* A list of operands that grows in the arena, once it is long; what remains of it is as long as it must be */
+#define FEW	6
 struct list {
 	struct gsr_operand *items;
 	unsigned int n, room;
+	struct gsr_operand few[FEW];
 };
 
 static struct gsr_operand *push(struct gsr_parser *p, struct list *l)
 {
 	struct gsr_operand *grown;
 
-	if (l->n == l->room) {
+	if (l->n < FEW) {
+		memset(&l->few[l->n], 0, sizeof(l->few[0]));
+		return &l->few[l->n++];
+	}
+	if (l->n >= l->room) {
 		if (l->room >= ITEMS_MAX)
 			gsr_parse_fail(p, &p->tok, "more than %d operands", ITEMS_MAX);
-		l->room = l->room ? l->room * 2 : 4;
+		l->room = l->room ? l->room * 2 : 4 * FEW;
 		grown = gsr_alloc_array(p->arena, l->room, sizeof(*grown));
-		if (l->n)
-			memcpy(grown, l->items, l->n * sizeof(*grown));
+		memcpy(grown, l->items ? l->items : l->few, l->n * sizeof(*grown));
 		l->items = grown;
 	}
 	return &l->items[l->n++];
+}
+
+static struct gsr_operand *finish(struct gsr_parser *p, const struct list *l)
+{
+	struct gsr_operand *items = l->items;
+
+	if (!items && l->n) {
+		items = gsr_alloc_array(p->arena, l->n, sizeof(*items));
+		memcpy(items, l->few, l->n * sizeof(*items));
+	}
+	return items;
 }
 
 static void operand(struct gsr_parser *p, struct gsr_operand *o, bool call, unsigned int depth);
@@ -184,16 +200,18 @@ static void number(struct gsr_parser *p, struct gsr_operand *o)
 /* Items up to @close, which is taken */
 static void items(struct gsr_parser *p, struct gsr_operand *o, char close, bool call, unsigned int depth)
 {
-	struct list l = { 0 };
+	struct list l;
 	static const char *const where[] = { "after a call's list", "after a vector", "after an address" };
 
+	l.items = NULL;
+	l.n = l.room = 0;
 	if (!gsr_parse_is(p, close)) {
 		do
 			operand(p, push(p, &l), call, depth + 1);
 		while (gsr_parse_accept(p, ','));
 	}
 	gsr_parse_expect(p, close, where[close == ')' ? 0 : close == '}' ? 1 : 2]);
-	o->items = l.items;
+	o->items = finish(p, &l);
 	o->n_items = l.n;
 }
 
@@ -298,13 +316,15 @@ static void operand(struct gsr_parser *p, struct gsr_operand *o, bool call, unsi
 
 void gsr_parse_operands(struct gsr_parser *p, struct gsr_insn *insn)
 {
-	struct list l = { 0 };
+	struct list l;
 
+	l.items = NULL;
+	l.n = l.room = 0;
 	if (!gsr_parse_is(p, ';')) {
 		do
 			operand(p, push(p, &l), insn->op == GSR_OP_CALL, 0);
 		while (gsr_parse_accept(p, ','));
 	}
-	insn->opnds = l.items;
+	insn->opnds = finish(p, &l);
 	insn->n_opnds = l.n;
 }

@@ -410,6 +410,7 @@ static enum gsr_opcode lookup_opcode(const char *name)
 static void instruction(struct gsr_parser *p, struct gsr_function *f)
 {
 	struct gsr_insn *insn = gsr_alloc(p->arena, sizeof(*insn));
+	const char *mods[GSR_MODS_MAX];
 
 	new_stmt(p, f, GSR_STMT_INSN)->insn = insn;
 	if (gsr_parse_accept(p, '@')) {
@@ -421,8 +422,11 @@ static void instruction(struct gsr_parser *p, struct gsr_function *f)
 	while (p->tok.kind == GSR_TOK_DOT) {
 		if (insn->n_mods == GSR_MODS_MAX)
 			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers", GSR_MODS_MAX);
-		insn->mods[insn->n_mods++] = take(p);
+		mods[insn->n_mods++] = take(p);
 	}
+	insn->mods = gsr_alloc_array(p->arena, insn->n_mods + 1, sizeof(*insn->mods));
+	if (insn->n_mods)
+		memcpy(insn->mods, mods, insn->n_mods * sizeof(*mods));
 	gsr_parse_operands(p, insn);
 	gsr_parse_expect(p, ';', "after an instruction");
 }
@@ -776,6 +780,31 @@ void gsr_module_free(struct gsr_module *m)
 {
 	if (m)
 		gsr_arena_free(m->arena);
+}
+
+static struct gsr_operand *copy_operands(struct gsr_arena *a, const struct gsr_operand *from, unsigned int n)
+{
+	struct gsr_operand *to = gsr_alloc_array(a, n + 1, sizeof(*to));
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		to[i] = from[i];
+		if (from[i].n_items)
+			to[i].items = copy_operands(a, from[i].items, from[i].n_items);
+	}
+	return to;
+}
+
+struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn)
+{
+	struct gsr_insn *copy = gsr_alloc(a, sizeof(*copy));
+
+	*copy = *insn;
+	copy->opnds = copy_operands(a, insn->opnds, insn->n_opnds);
+	copy->mods = gsr_alloc_array(a, insn->n_mods + 1, sizeof(*copy->mods));
+	if (insn->n_mods)
+		memcpy(copy->mods, insn->mods, insn->n_mods * sizeof(*copy->mods));
+	return copy;
 }
 
 bool gsr_insn_has(const struct gsr_insn *insn, const char *mod)

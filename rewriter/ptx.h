@@ -53,7 +53,7 @@ struct gsr_operand {
 struct gsr_insn {
 	enum gsr_opcode op;
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
-	const char *mods[GSR_MODS_MAX];	/* modifiers in order, without the dot: "global", "u32" */
+	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */
 	unsigned int n_mods;
 	const char *guard;		/* @%p1; NULL none */
 	bool guard_negated;		/* @!%p1 */
@@ -138,6 +138,7 @@ void gsr_module_free(struct gsr_module *m);
 char *gsr_print(const struct gsr_module *m, size_t *size);
 
 /* Helpers */
+struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn);
 bool gsr_insn_has(const struct gsr_insn *insn, const char *mod);
 struct gsr_function *gsr_module_function(const struct gsr_module *m, const char *name);
 struct gsr_var *gsr_module_var(const struct gsr_module *m, const char *name);

@@ -114,6 +114,8 @@ struct gsr_pass {
 	const char **named;		/* variables that other variables' initializers name */
 	unsigned int n_named, room_named;
 	unsigned int unique;		/* last number given to a name */
+	struct gsr_text *texts;		/* fragment.c: inserted as text before */
+	unsigned int n_texts, room_texts;
 };
 
 /* A walk over all that an entry needs: itself first. In the arena. */
@@ -219,6 +221,8 @@ extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
 /* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */
 unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
+/* The same as one statement, for what no pass looks at */
+unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
 void gsr_remove(struct gsr_function *f, struct gsr_stmt *s);
 const char *gsr_expand(struct gsr_pass *p, const char *text);
 

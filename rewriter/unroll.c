@@ -50,28 +50,13 @@ static const char *renamed(struct gsr_pass *p, const char *name, unsigned int n_
 	return gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#round_%u_%u_%lu", point, copy, m)));
 }
 
-static struct gsr_operand *copy_operands(struct gsr_arena *a, const struct gsr_operand *o, unsigned int n)
-{
-	struct gsr_operand *out = gsr_alloc_array(a, n + 1, sizeof(*out));
-	unsigned int i;
-
-	if (n)
-		memcpy(out, o, n * sizeof(*out));
-	for (i = 0; i < n; i++)
-		out[i].items = copy_operands(a, o[i].items, o[i].n_items);
-	return out;
-}
-
 static struct gsr_stmt *copy_stmt(struct gsr_arena *a, const struct gsr_stmt *s)
 {
 	struct gsr_stmt *out = gsr_alloc(a, sizeof(*out));
 
 	*out = *s;
-	if (s->kind == GSR_STMT_INSN) {
-		out->insn = gsr_alloc(a, sizeof(*out->insn));
-		*out->insn = *s->insn;
-		out->insn->opnds = copy_operands(a, s->insn->opnds, s->insn->n_opnds);
-	}
+	if (s->kind == GSR_STMT_INSN)
+		out->insn = gsr_insn_copy(a, s->insn);
 	return out;
 }
 
