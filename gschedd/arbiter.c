@@ -18,6 +18,7 @@
 #include "gschedd.h"
 
 #define WATCH_NS	1000000
+#define CLIENTS_MAX	256	/* as the module's: each is looked at in every decision */
 #define load(p)		__atomic_load_n((p), __ATOMIC_RELAXED)
 #define store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
@@ -91,7 +92,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 	if (task == submitting)
 		return;
 	if (why == GSC_GRANT && c->conn->waiting & 1ull << task->slot)
-		conn_answer(c->conn, task->slot, 0);
+		conn_answer(c->conn, task->slot, c->conn->gone ? ENODEV : 0);
 	else
 		conn_event(c->conn, task->slot, &ev);
 }
@@ -140,7 +141,7 @@ static void op_done(struct gsc_task *task)
 	page_window(c, task->slot, leased_window(c));
 	c->conn->events &= ~(1ull << task->slot);
 	if (c->conn->waiting & 1ull << task->slot)
-		conn_answer(c->conn, task->slot, EINTR);
+		conn_answer(c->conn, task->slot, c->conn->gone ? ENODEV : EINTR);
 }
 
 static const struct gsc_ops ops = {
@@ -219,6 +220,24 @@ static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
 	gsc_complete(&c->core, &req, now);
 }
 
+void client_leased_count(struct client *c)
+{
+	const struct gsched_cl_header *h = &c->cl->header;
+	const struct gsc_leased says = {
+		.tasks = load(&h->leased_tasks), .ns = load(&h->leased_ns), .usage = load(&h->leased_usage),
+	};
+
+	gsc_client_leased(&c->core, &says, now_ns());
+}
+
+void leased_count(struct device *dev)
+{
+	struct gsc_client *core;
+
+	list_for_each_entry(core, &dev->core.clients, node)
+		client_leased_count(client_of(core));
+}
+
 /*
  * After every event of the core: look for launches of the clients whose lease was taken away, which may take away more
  * leases; after a change of quotas, bring the windows of empty slots up to date.
@@ -238,6 +257,7 @@ void device_settle(struct device *dev)
 			c->scan = false;
 			again = true;
 			atomic_thread_fence(memory_order_seq_cst);
+			client_leased_count(c);
 			for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
 				submit_leased(c, slot, now_ns());
 			page_leased(c);
@@ -329,12 +349,12 @@ int client_complete(struct client *c, const struct gsched_complete *req)
 	return gsc_complete(&c->core, req, now_ns());
 }
 
-/* A GPU that still reads the pages of a client that is gone stops. */
-void client_pages_end(struct client *c)
+/* What a GPU that still reads the pages of a client that is gone finds. */
+void client_pages_end(struct client *c, uint64_t window)
 {
 	store(&c->arb->header.lease, GSCHED_LEASE_NONE);
 	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
-		page_window(c, slot, 0);
+		page_window(c, slot, window);
 }
 
 /* ---- devices ---- */
@@ -378,6 +398,7 @@ int device_add(const struct device_decl *decl)
 	if (!dev)
 		return -ENOMEM;
 	dev->decl = *decl;
+	dev->clients_max = CLIENTS_MAX;
 	err = timer_open(&dev->timer, timer_ready);
 	if (err)
 		goto free_dev;
@@ -418,15 +439,35 @@ static void device_free(struct device *dev)
 	loop_free(&dev->watch, dev);
 }
 
-int device_del(const uint8_t *uuid)
+/* Its clients are sent away, all at once: what one gives back is for none of the others. */
+static void device_gone(struct device *dev)
+{
+	struct gsc_client *core;
+
+	list_for_each_entry(core, &dev->core.clients, node)
+		conn_gone(client_of(core)->conn);
+	while (!list_empty(&dev->core.clients))
+		client_detach(client_of(list_first_entry(&dev->core.clients, struct gsc_client, node)));
+}
+
+void devices_gone(void)
+{
+	struct device *dev;
+
+	list_for_each_entry(dev, &devices, node)
+		device_gone(dev);
+}
+
+int device_del(const uint8_t *uuid, bool force)
 {
 	struct device *dev;
 
 	list_for_each_entry(dev, &devices, node) {
 		if (memcmp(dev->decl.uuid, uuid, GSCHED_UUID_SIZE))
 			continue;
-		if (dev->core.n_clients || dev->n_groups)
+		if ((dev->core.n_clients && !force) || dev->n_groups)
 			return -EBUSY;
+		device_gone(dev);
 		device_free(dev);
 		return 0;
 	}
@@ -441,6 +482,19 @@ struct device *device_find(const char *name)
 		if (!*name || !strcmp(dev->decl.name, name))
 			return dev;
 	return NULL;
+}
+
+static int number_of(const char *text, unsigned int *to)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n > UINT32_MAX)
+		return -EINVAL;
+	*to = n;
+	return 0;
 }
 
 int device_set(struct device *dev, const char *file, const char *value)
@@ -470,6 +524,8 @@ int device_set(struct device *dev, const char *file, const char *value)
 		else
 			return -EINVAL;
 		err = gsc_device_set_mode(&dev->core, mode, now_ns());
+	} else if (!strcmp(file, "clients_max")) {
+		return number_of(text, &dev->clients_max);
 	} else {
 		return -ENOENT;
 	}

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/sockios.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -27,6 +28,7 @@ struct call {
 	int (*fn)(struct call_ctx *ctx);
 	uint16_t size;			/* of the structure, 0 none */
 	uint8_t in_fds, out_fds;
+	uint16_t min_size;		/* of its first version, 0 the same */
 };
 
 static bool is_admin(const struct conn *conn)
@@ -40,7 +42,8 @@ static int call_info(struct call_ctx *ctx)
 
 	if (info->flags || info->__reserved)
 		return -EOPNOTSUPP;
-	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF;
+	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
+			 GSCHED_FEATURE_LEASED;
 	info->devices = n_devices;
 	return 0;
 }
@@ -63,11 +66,11 @@ static int call_device_del(struct call_ctx *ctx)
 {
 	const struct gsched_device_del *req = ctx->body;
 
-	if (req->flags)
+	if (req->flags & ~GSCHED_DEVICE_DEL__ALL)
 		return -EOPNOTSUPP;
 	if (!is_admin(ctx->conn))
 		return -EPERM;
-	return device_del(req->uuid);
+	return device_del(req->uuid, req->flags & GSCHED_DEVICE_DEL_FORCE);
 }
 
 static int call_attach(struct call_ctx *ctx)
@@ -95,7 +98,7 @@ static int call_submit(struct call_ctx *ctx)
 	if (ctx->h->flags & GSP_FLAG_ASYNC && !nowait)
 		return -EINVAL;
 	if (!conn->client)
-		return -ENOTCONN;
+		return conn->gone ? -ENODEV : -ENOTCONN;
 	err = client_submit(conn->client, req, ctx->h->flags & GSP_FLAG_ASYNC);
 	if (err == -EAGAIN && !nowait) {
 		conn->wait[req->slot].cookie = ctx->h->cookie;
@@ -113,7 +116,7 @@ static int call_complete(struct call_ctx *ctx)
 	if (req->flags & ~GSCHED_COMPLETE__ALL)
 		return -EOPNOTSUPP;
 	if (!ctx->conn->client)
-		return -ENOTCONN;
+		return ctx->conn->gone ? -ENODEV : -ENOTCONN;
 	return client_complete(ctx->conn->client, req);
 }
 
@@ -266,7 +269,7 @@ static const struct call calls[] = {
 	[0x01]			= { call_device_add, sizeof(struct gsched_device_add) },
 	[0x02]			= { call_device_del, sizeof(struct gsched_device_del) },
 	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2 },
-	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit) },
+	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit), 0, 0, offsetof(struct gsched_submit, stream) },
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
 	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
 	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group) },
@@ -278,8 +281,8 @@ static const struct call calls[] = {
 	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group) },
 };
 
-/* The caller's structure of `size` bytes: a longer one must end in zeroes. */
-static int check_size(const struct packet *p, size_t len, const struct call *call, uint32_t *size)
+/* The caller's structure of `size` bytes: a shorter one is completed with zeroes, a longer one must end in them. */
+static int check_size(struct packet *p, size_t len, const struct call *call, uint32_t *size)
 {
 	if (!call->size) {
 		*size = 0;
@@ -288,8 +291,10 @@ static int check_size(const struct packet *p, size_t len, const struct call *cal
 	if (len < sizeof(*size))
 		return -EINVAL;
 	memcpy(size, p->body, sizeof(*size));
-	if (*size < call->size || *size != len)
+	if (*size < (call->min_size ? call->min_size : call->size) || *size != len)
 		return -EINVAL;
+	if (len < call->size)
+		memset(p->body + len, 0, call->size - len);
 	for (size_t i = call->size; i < len; i++)
 		if (p->body[i])
 			return -E2BIG;

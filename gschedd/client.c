@@ -70,6 +70,8 @@ int client_attach(struct conn *conn, struct gsched_attach *req, int *fds)
 			goto found;
 	return -ENOENT;
 found:
+	if (dev->core.n_clients >= dev->clients_max)
+		return -ENOSPC;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
@@ -135,11 +137,13 @@ void client_detach(struct client *c)
 	struct device *dev = c->dev;
 
 	say(LOG_DEBUG, "client %llu: pid %d left %s", (unsigned long long)c->id, (int)c->conn->pid, dev->decl.name);
+	client_leased_count(c);
 	gsc_client_detach(&c->core, now_ns());
 	/* what was found under a lease and is still in the books went with it */
 	for (; c->leased; c->leased &= c->leased - 1)
 		leased_forget(dev);
-	client_pages_end(c);
+	/* sent away, with nobody to decide for it, it may use what there is; a process that died uses nothing */
+	client_pages_end(c, c->conn->gone ? GSCHED_WINDOW(0, dev->core.sms * GSCHED_CAPSM) : 0);
 	c->conn->client = NULL;
 	client_free(c);
 	device_settle(dev);
@@ -151,6 +155,7 @@ void client_regroup(struct client *c)
 
 	if (group == c->group)
 		return;
+	client_leased_count(c);
 	c->group = group;
 	gsc_client_move(&c->core, group->core, now_ns());
 	c->dev->quotas_changed = true;

@@ -143,6 +143,13 @@ void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event 
 	conn_dirty(conn);
 }
 
+/* The last event. What was due before is of a task that is nobody's business any more. */
+void conn_gone(struct conn *conn)
+{
+	conn->gone = conn->gone_due = true;
+	conn_dirty(conn);
+}
+
 void conn_answer(struct conn *conn, unsigned int slot, int err)
 {
 	conn->waiting &= ~(1ull << slot);
@@ -163,12 +170,12 @@ static int send_answer(struct conn *conn, unsigned int slot)
 	return send_packet(conn, &p, sizeof(p.h) + len, NULL, 0);
 }
 
-static int send_event(struct conn *conn, unsigned int slot)
+static int send_event(struct conn *conn, const struct gsched_event *event)
 {
 	struct {
 		struct gsp_header h;
 		struct gsched_event ev;
-	} p = { .h = { .type = GSP_EVENT }, .ev = conn->event[slot] };
+	} p = { .h = { .type = GSP_EVENT }, .ev = *event };
 
 	return send_packet(conn, &p, sizeof(p), NULL, 0);
 }
@@ -203,11 +210,17 @@ static int conn_flush(struct conn *conn)
 	while (conn->events) {
 		unsigned int slot = __builtin_ctzll(conn->events);
 
-		err = send_event(conn, slot);
+		err = send_event(conn, &conn->event[slot]);
 		if (err)
 			return err;
 		conn_told(conn, slot, conn->event[slot].window);
 		conn->events &= conn->events - 1;
+	}
+	if (conn->gone_due) {
+		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_GONE, .time_ns = now_ns() });
+		if (err)
+			return err;
+		conn->gone_due = false;
 	}
 	if (conn->blocked) {
 		conn->blocked = false;

@@ -70,12 +70,14 @@ static void print_slots(const cJSON *client)
 
 	cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(client, "slots")) {
 		double t = number(s, "tier"), base = number(s, "base") / 1024, limit = number(s, "limit") / 1024;
-		const char *state = text(s, "state");
+		const char *state = text(s, "state"), *stream = text(s, "stream");
 
-		printf("          slot %s seq %s: %s%s%s, %s block-tasks, %g SMs from %g, acts on %g, %s workers launched, %s left\n",
+		printf("          slot %s seq %s: %s%s%s, %s block-tasks, %g SMs from %g, acts on %g, %s workers launched, %s left%s%s\n",
 		       text(s, "slot"), text(s, "seq"), strcmp(state, "-") ? state : "", strcmp(state, "-") ? ", " : "",
 		       t == 0 || t == 1 || t == 2 ? tier[(int)t] : "?", text(s, "blocks"), limit, base,
-		       number(s, "seen") / 1024, text(s, "launched"), text(s, "left"));
+		       number(s, "seen") / 1024, text(s, "launched"), text(s, "left"),
+		       strcmp(stream, "-") && strcmp(stream, "0") ? ", stream " : "",
+		       strcmp(stream, "-") && strcmp(stream, "0") ? stream : "");
 	}
 }
 

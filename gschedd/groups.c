@@ -396,6 +396,7 @@ int group_get(struct group *group, const char *file, char *buf, size_t size)
 	if (f < 0)
 		return f;
 	gsc_tick(&group->dev->core, now_ns());	/* statistics up to now */
+	leased_count(group->dev);
 	device_settle(group->dev);
 	return gsc_group_show(group->core, f, buf, size) < 0 ? -EIO : 0;
 }

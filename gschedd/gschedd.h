@@ -124,6 +124,7 @@ struct device {
 	struct list_head groups;	/* all but the root */
 	unsigned int n_groups;
 	struct source timer;		/* the core's arm_timer */
+	unsigned int clients_max;
 	struct source watch;		/* looks at pages while launches made under a lease are in the core */
 	unsigned int n_leased;
 	bool quotas_changed;		/* so did what a launch under a lease may use */
@@ -146,15 +147,18 @@ extern struct list_head devices;
 extern unsigned int n_devices;
 
 int device_add(const struct device_decl *decl);		/* -EEXIST, -EINVAL, -ENOSPC */
-int device_del(const uint8_t *uuid);
+int device_del(const uint8_t *uuid, bool force);
 struct device *device_find(const char *name);		/* "" the first; NULL none */
 int device_set(struct device *dev, const char *file, const char *value);
+void devices_gone(void);				/* all clients are told and detached: before the end */
 void devices_free(void);
 
 int client_submit(struct client *c, struct gsched_submit *req, bool launched);	/* 0, -EAGAIN it waits, -errno */
 int client_complete(struct client *c, const struct gsched_complete *req);
 void leased_forget(struct device *dev);
-void client_pages_end(struct client *c);
+void leased_count(struct device *dev);			/* launches that nobody was told of: before statistics are read */
+void client_leased_count(struct client *c);
+void client_pages_end(struct client *c, uint64_t window);
 void device_settle(struct device *dev);			/* after a core event: leases withdrawn, headers */
 bool arbiter_contended(void);
 
@@ -176,6 +180,8 @@ struct conn {
 	pid_t pid;
 	uid_t uid;
 	struct client *client;
+	bool gone;			/* the device was taken from its client */
+	bool gone_due;			/* ... which is to be told */
 	bool dead, blocked;		/* blocked: the peer does not read, nothing is taken from it */
 	struct reply *out, **out_end;	/* replies that the socket had no room for: 1 and those of rewrite jobs */
 	/* SUBMITs that wait, and those whose answer is to be sent, by slot */
@@ -198,6 +204,7 @@ int conn_open(int fd);			/* takes fd over; -errno */
 void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
 		unsigned int n_fds);	/* takes the descriptors over */
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);
+void conn_gone(struct conn *conn);	/* before its client is detached */
 void conn_told(struct conn *conn, unsigned int slot, uint64_t window);
 void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a SUBMIT that waits */
 void conn_dirty(struct conn *conn);

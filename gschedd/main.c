@@ -401,6 +401,8 @@ int main(int argc, char **argv)
 		notify("STOPPING=1");
 	}
 	listen_close();
+	devices_gone();
+	conns_flush();
 	conns_free();
 	rewrite_exit();
 	devices_free();

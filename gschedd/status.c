@@ -97,8 +97,11 @@ static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
 	bool known = task->state != GSC_TASK_NONE;
 	uint32_t seq = known ? task->seq : load(&s->seq);
 	uint64_t window = known ? task->window : c->arb->slot[slot].window;
+	char stream[24];
 	cJSON *o;
 
+	/* more digits than a double has */
+	snprintf(stream, sizeof(stream), "%llu", known ? (unsigned long long)task->stream : 0);
 	/* a launch under a lease is only on the page */
 	if (!known && (!seq || load(&s->retired) == seq || load(&s->finished) == seq))
 		return;
@@ -115,6 +118,7 @@ static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
 	cJSON_AddNumberToObject(o, "launched", load(&s->launched));
 	cJSON_AddNumberToObject(o, "left", load(&s->left));
 	cJSON_AddNumberToObject(o, "start_ns", load(&s->start_ns));
+	cJSON_AddStringToObject(o, "stream", stream);
 }
 
 static void add_client(cJSON *list, const struct client *c)
@@ -152,6 +156,7 @@ static void add_device(cJSON *list, struct device *dev)
 	int n = 0;
 
 	gsc_tick(&dev->core, now_ns());	/* statistics up to now */
+	leased_count(dev);
 	device_settle(dev);
 	for (int i = 0; i < GSCHED_UUID_SIZE; i++)
 		n += snprintf(uuid + n, sizeof(uuid) - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);

@@ -16,7 +16,7 @@ static_assert(sizeof(struct gsched_device_add) == 64);
 static_assert(sizeof(struct gsched_device_del) == 24);
 static_assert(sizeof(struct gsched_attach) == 80);
 static_assert(offsetof(struct gsched_attach, client_id) == 24);
-static_assert(sizeof(struct gsched_submit) == 56);
+static_assert(sizeof(struct gsched_submit) == 64);
 static_assert(offsetof(struct gsched_submit, window) == 48);
 static_assert(sizeof(struct gsched_complete) == 24);
 static_assert(sizeof(struct gsched_event) == 32);
@@ -53,7 +53,8 @@ static int call_info(struct gsched_client *client, struct gsched_cmd *cmd)
 
 	if (req->flags || req->__reserved)
 		return -EOPNOTSUPP;
-	req->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF;
+	req->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
+			GSCHED_FEATURE_LEASED;
 	req->devices = gsched_device_count();
 	return respond(cmd, sizeof(*req));
 }
@@ -174,13 +175,19 @@ static int gsched_mmap(struct file *file, struct vm_area_struct *vma)
 	struct gsched_client *client = file->private_data;
 
 	if (!gsched_client_live(client))
-		return -ENOTCONN;
+		return gsched_client_dead(client);
 	return gsched_pages_mmap(client, vma);
 }
 
 static bool has_event(const struct gsched_client *client)
 {
 	return !bitmap_empty(client->pending, GSCHED_SLOTS);
+}
+
+/* Once attached, and expelled since: there is one event left, or none any more */
+static bool is_gone(const struct gsched_client *client)
+{
+	return READ_ONCE(client->gone) && !gsched_client_live(client);
 }
 
 static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, loff_t *pos)
@@ -193,7 +200,7 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 	if (count < sizeof(event))
 		return -EINVAL;
 	while (count - done >= sizeof(event)) {
-		if (!gsched_client_live(client))
+		if (!gsched_client_live(client) && !is_gone(client))
 			return done ?: -ENOTCONN;
 		if (gsched_client_event(client, &event)) {
 			if (copy_to_user(buf + done, &event, sizeof(event))) {
@@ -205,6 +212,8 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 		}
 		if (done)
 			break;
+		if (is_gone(client))
+			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		ret = wait_event_interruptible(client->wait, has_event(client) || !gsched_client_live(client));
@@ -219,6 +228,8 @@ static __poll_t gsched_poll(struct file *file, poll_table *table)
 	struct gsched_client *client = file->private_data;
 
 	poll_wait(file, &client->wait, table);
+	if (is_gone(client))
+		return EPOLLHUP | (READ_ONCE(client->gone_told) ? EPOLLERR : EPOLLIN | EPOLLRDNORM);
 	if (!gsched_client_live(client))
 		return EPOLLERR;
 	return has_event(client) ? EPOLLIN | EPOLLRDNORM : 0;

@@ -6,6 +6,7 @@
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 
 #include "internal.h"
 
@@ -53,7 +54,9 @@ static int enter_core(struct gsched_client *client, u32 flags)
 	u64 now = gsched_lock(dev);
 	int ret = -ENOENT;
 
-	if (!dev->dying)
+	if (!dev->dying && dev->core.n_clients >= dev->clients_max)
+		ret = -ENOSPC;
+	else if (!dev->dying)
 		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), flags, now);
 	if (!ret) {
 		client->plain = !pid_is_taken(client);
@@ -67,16 +70,20 @@ static int enter_core(struct gsched_client *client, u32 flags)
 static void leave_core(struct gsched_client *client)
 {
 	struct gsched_device *dev = client->dev;
-	u64 now = gsched_lock(dev);
+	u64 now = gsched_lock(dev), last = 0;
 	u32 slot;
 
+	/* nobody decides for it any more: it may use what there is */
+	if (client->gone)
+		last = GSCHED_WINDOW(0, dev->core.sms * GSCHED_CAPSM);
 	client->attached = false;
+	gsched_lease_count(client, now);
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		gsched_lease_forget(client, slot);
 	gsc_client_detach(&client->core, now);
-	/* a GPU that still reads the page stops */
+	/* a GPU that still reads the page of a client that went stops */
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		gsched_store_window(client, slot, 0);
+		gsched_store_window(client, slot, last);
 	WRITE_ONCE(client->arb->header.lease, GSCHED_LEASE_NONE);
 	dev->refresh = true;
 	gsched_unlock(dev, now);
@@ -147,15 +154,33 @@ int gsched_client_attach(struct gsched_client *client, struct gsched_attach *req
 }
 
 /* Give everything back. The pages and the object stay until the last mapping and reference go. */
-void gsched_client_detach(struct gsched_client *client)
+static void detach(struct gsched_client *client, bool gone)
 {
 	mutex_lock(&client->mutex);
 	if (client->attached) {
 		kobject_del(&client->kobj);
+		WRITE_ONCE(client->gone, gone);
 		leave_core(client);
 		wake_up_all(&client->wait);
 	}
 	mutex_unlock(&client->mutex);
+}
+
+void gsched_client_detach(struct gsched_client *client)
+{
+	detach(client, false);
+}
+
+/* The same, by the operator's wish: the client is told, and can do nothing more with its file */
+void gsched_client_expel(struct gsched_client *client)
+{
+	detach(client, true);
+}
+
+/* Why calls of a client that is not attached fail */
+int gsched_client_dead(const struct gsched_client *client)
+{
+	return READ_ONCE(client->gone) ? -ENODEV : -ENOTCONN;
 }
 
 /* The first half of a submit, up to the core's answer. 0 granted, -EAGAIN waits, other errors leave no trace. */
@@ -166,7 +191,7 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 
 	lockdep_assert_held(&client->dev->lock);
 	if (!client->attached)
-		return -ENOTCONN;
+		return gsched_client_dead(client);
 	if (test_bit(slot, client->quiet))
 		return -EBUSY;
 	/* found in the page between the client's store and this call: the client knows more about it */
@@ -225,7 +250,10 @@ static int submit_end(struct gsched_client *client, struct gsched_submit *req, b
 	lockdep_assert_held(&client->dev->lock);
 	__clear_bit(req->slot, client->quiet);
 	if (!client->attached)
-		return -ENOTCONN;
+		return gsched_client_dead(client);
+	/* granted what others who were sent away before it gave back */
+	if (client->dev->dying)
+		return -ENODEV;
 	if (task->state == GSC_TASK_NONE || task->seq != req->seq)
 		return -ENOENT;		/* another thread withdrew it */
 	if (task->state == GSC_TASK_RUNNING) {
@@ -250,7 +278,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	if (req->flags & ~GSCHED_SUBMIT__ALL)
 		return -EOPNOTSUPP;
 	if (!gsched_client_live(client))
-		return -ENOTCONN;
+		return gsched_client_dead(client);
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
 	dev = client->dev;
@@ -269,19 +297,18 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req)
 {
 	struct gsched_device *dev;
-	int ret = -ENOTCONN;
+	int ret;
 	u64 now;
 
 	if (req->flags & ~GSCHED_COMPLETE__ALL)
 		return -EOPNOTSUPP;
 	if (!gsched_client_live(client))
-		return -ENOTCONN;
+		return gsched_client_dead(client);
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
 	dev = client->dev;
 	now = gsched_lock(dev);
-	if (client->attached)
-		ret = gsc_complete(&client->core, req, now);
+	ret = client->attached ? gsc_complete(&client->core, req, now) : gsched_client_dead(client);
 	if (!ret) {
 		__clear_bit(req->slot, client->pending);
 		gsched_lease_forget(client, req->slot);
@@ -294,12 +321,20 @@ int gsched_client_complete(struct gsched_client *client, const struct gsched_com
 	return ret;
 }
 
-/* Take the event of the lowest slot that has one */
+/* Take the event of the lowest slot that has one; the very last is that the device went */
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event)
 {
 	u32 slot;
 
 	spin_lock_bh(&client->dev->lock);
+	if (client->gone && !client->attached) {
+		bool told = client->gone_told;
+
+		client->gone_told = true;
+		spin_unlock_bh(&client->dev->lock);
+		*event = (struct gsched_event) { .type = GSCHED_EVENT_GONE, .time_ns = ktime_get_ns() };
+		return !told;
+	}
 	slot = find_first_bit(client->pending, GSCHED_SLOTS);
 	if (slot < GSCHED_SLOTS) {
 		*event = client->event[slot];
@@ -316,7 +351,9 @@ void gsched_client_event_back(struct gsched_client *client, const struct gsched_
 	const struct gsc_task *task = &client->core.task[event->slot];
 
 	spin_lock_bh(&client->dev->lock);
-	if (task->state != GSC_TASK_NONE && task->seq == event->seq)
+	if (event->type == GSCHED_EVENT_GONE)
+		client->gone_told = false;
+	else if (task->state != GSC_TASK_NONE && task->seq == event->seq)
 		__set_bit(event->slot, client->pending);
 	spin_unlock_bh(&client->dev->lock);
 }

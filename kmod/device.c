@@ -62,6 +62,7 @@ static struct gsched_device *device_new(const struct gsched_device_add *req)
 	hrtimer_init(&dev->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	dev->timer.function = gsched_device_expired;
 	memcpy(dev->uuid, req->uuid, sizeof(dev->uuid));
+	dev->clients_max = GSCHED_CLIENTS_MAX_DEFAULT;
 	ret = dev_set_name(&dev->dev, "%s", req->name);
 	if (!ret)
 		ret = gsc_device_init(&dev->core, &gsched_core_ops, req->sms);
@@ -149,6 +150,44 @@ static int withdraw(struct gsched_device *dev)
 	return 0;
 }
 
+static struct gsched_client *first_client(struct gsched_device *dev)
+{
+	struct gsched_client *client = NULL;
+
+	spin_lock_bh(&dev->lock);
+	if (!list_empty(&dev->core.clients)) {
+		client = gsched_client_of(list_first_entry(&dev->core.clients, struct gsc_client, node));
+		/* whoever is in the list has its file's reference */
+		kobject_get(&client->kobj);
+	}
+	spin_unlock_bh(&dev->lock);
+	return client;
+}
+
+/* Send all clients away, and let none come. A client's mutex is outside of the table's, so that is not held. */
+static int expel_all(const u8 *uuid)
+{
+	struct gsched_device *dev = gsched_device_get(uuid);
+	struct gsched_client *client;
+	int ret = 0;
+	u64 now;
+
+	if (!dev)
+		return -ENOENT;
+	now = gsched_lock(dev);
+	if (list_empty(&dev->core.root.children))
+		dev->dying = true;
+	else
+		ret = -EBUSY;
+	gsched_unlock(dev, now);
+	while (!ret && (client = first_client(dev))) {
+		gsched_client_expel(client);
+		kobject_put(&client->kobj);
+	}
+	gsched_device_put(dev);
+	return ret;
+}
+
 int gsched_device_del(const struct gsched_device_del *req)
 {
 	struct gsched_device *dev;
@@ -156,8 +195,13 @@ int gsched_device_del(const struct gsched_device_del *req)
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (req->flags)
+	if (req->flags & ~GSCHED_DEVICE_DEL__ALL)
 		return -EOPNOTSUPP;
+	if (req->flags & GSCHED_DEVICE_DEL_FORCE) {
+		ret = expel_all(req->uuid);
+		if (ret)
+			return ret;
+	}
 	mutex_lock(&gsched_devices_mutex);
 	dev = find(req->uuid);
 	ret = dev ? withdraw(dev) : -ENOENT;

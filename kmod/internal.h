@@ -59,6 +59,7 @@ struct gsched_group {
  * @armed: when @timer expires, 0 never (lock)
  * @poll_at: when to look at the adopted tasks again (lock)
  * @adopted: tasks that the arbiter found by itself, see lease.c (lock)
+ * @clients_max: most clients at once (lock)
  * @dying: no more attach and mkdir (lock)
  * @scan: a FREE lease was withdrawn: look for launches made under it (lock)
  * @refresh: activity changed: rewrite the headers (lock)
@@ -78,6 +79,7 @@ struct gsched_device {
 	u64 armed;
 	u64 poll_at;
 	u32 adopted;
+	u32 clients_max;
 	bool dying;
 	bool scan;
 	bool refresh;
@@ -96,6 +98,8 @@ struct gsched_device {
  * @mutex: attach against detach
  * @attached: set when all below is valid, cleared by detach; written under @mutex and the device's lock
  * @used: was attached once: a file attaches once (mutex)
+ * @gone: the device was taken away from it (mutex); set before @attached is cleared
+ * @gone_told: that was read (lock)
  * @dev: the device, on which the client holds a reference
  * @core: the core's object (lock)
  * @id: unique number
@@ -120,6 +124,8 @@ struct gsched_client {
 	struct mutex mutex;
 	bool attached;
 	bool used;
+	bool gone;
+	bool gone_told;
 	struct gsched_device *dev;
 	struct gsc_client core;
 	u64 id;
@@ -156,6 +162,9 @@ static inline bool gsched_client_live(const struct gsched_client *client)
 	return smp_load_acquire(&client->attached);
 }
 
+/* Each client is looked at with the device's lock held: this bounds for how long, whoever opens files */
+#define GSCHED_CLIENTS_MAX_DEFAULT	256
+
 /* device.c: the device table and the devices' lifetime */
 int gsched_device_add(const struct gsched_device_add *req);
 int gsched_device_del(const struct gsched_device_del *req);
@@ -182,12 +191,16 @@ void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now);
 void gsched_lease_reap(struct gsched_device *dev, u64 now);
 void gsched_lease_forget(struct gsched_client *client, u32 slot);
 u64 gsched_lease_window(const struct gsched_client *client);
+void gsched_lease_count(struct gsched_client *client, u64 now);
+void gsched_lease_count_all(struct gsched_device *dev, u64 now);
 
 /* client.c */
 struct gsched_client *gsched_client_new(void);
 void gsched_client_free(struct gsched_client *client);
 int gsched_client_attach(struct gsched_client *client, struct gsched_attach *req);
 void gsched_client_detach(struct gsched_client *client);
+void gsched_client_expel(struct gsched_client *client);
+int gsched_client_dead(const struct gsched_client *client);
 int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req);
 int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req);
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event);

@@ -34,6 +34,29 @@ void gsched_lease_forget(struct gsched_client *client, u32 slot)
 		client->dev->adopted--;
 }
 
+/* Launches that were over before anyone looked: the client counts them, the core believes as much as can be true */
+void gsched_lease_count(struct gsched_client *client, u64 now)
+{
+	const struct gsched_cl_header *header = &client->cl->header;
+	const struct gsc_leased says = {
+		.tasks = READ_ONCE(header->leased_tasks),
+		.ns = READ_ONCE(header->leased_ns),
+		.usage = READ_ONCE(header->leased_usage),
+	};
+
+	lockdep_assert_held(&client->dev->lock);
+	gsc_client_leased(&client->core, &says, now);
+}
+
+void gsched_lease_count_all(struct gsched_device *dev, u64 now)
+{
+	struct gsc_client *core;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(core, &dev->core.clients, node)
+		gsched_lease_count(gsched_client_of(core), now);
+}
+
 static void end(struct gsched_client *client, u32 slot, u64 now)
 {
 	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
@@ -113,6 +136,7 @@ void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now)
 		if (!all && core->lease == GSCHED_LEASE_FREE)
 			continue;
 		reap_client(gsched_client_of(core), now);
+		gsched_lease_count(gsched_client_of(core), now);
 		for (slot = 0; slot < GSCHED_SLOTS; slot++)
 			if (core->task[slot].state == GSC_TASK_NONE)
 				adopt(gsched_client_of(core), slot, now);

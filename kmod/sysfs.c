@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, stat, and tasks/<pid>/ for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, clients_max, stat, and tasks/<pid>/ for every client.
  *
  * mode reads as two words: the setting in brackets, then the mode in force: "[auto] spatial". Written: one of auto,
  * temporal, spatial. policy reads as the list of policies with the one in force in brackets.
@@ -115,6 +115,27 @@ static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RW(policy);
 
+/* Fewer than there are: nobody is sent away, nobody comes */
+static ssize_t clients_max_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	return sysfs_emit(page, "%u\n", READ_ONCE(to_device(kdev)->clients_max));
+}
+
+static ssize_t clients_max_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count)
+{
+	struct gsched_device *dev = to_device(kdev);
+	u32 value;
+	int ret = kstrtou32(page, 10, &value);
+
+	if (ret)
+		return ret;
+	spin_lock_bh(&dev->lock);
+	WRITE_ONCE(dev->clients_max, value);
+	spin_unlock_bh(&dev->lock);
+	return count;
+}
+static DEVICE_ATTR_RW(clients_max);
+
 static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
 	struct gsched_device *dev = to_device(kdev);
@@ -135,6 +156,7 @@ static struct attribute *device_attrs[] = {
 	&dev_attr_sms.attr,
 	&dev_attr_mode.attr,
 	&dev_attr_policy.attr,
+	&dev_attr_clients_max.attr,
 	&dev_attr_stat.attr,
 	NULL
 };
@@ -209,18 +231,19 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 			  client->id, running, waiting, limit, usage, ended);
 }
 
-#define SLOT_LINE_MAX	192
+#define SLOT_LINE_MAX	224
 
 /*
- * One line a used slot: "slot 3 seq 7 tier 0 blocks 1000 base 0 limit 4096 seen 4096 launched 4 left 0 start_ns 123". Up
- * to limit as the arbiter knows it, the rest as client and GPU report. A launch under a lease has the window of the
- * lease. Cut at a page, after a line.
+ * One line a used slot: "slot 3 seq 7 tier 0 blocks 1000 base 0 limit 4096 seen 4096 launched 4 left 0 start_ns 123
+ * stream 5". Up to limit, and the stream, as the arbiter knows it, the rest as client and GPU report. A launch under a
+ * lease has the window of the lease. Cut at a page, after a line.
  */
 static int slot_emit(const struct gsched_client *client, u32 slot, char *page, int len)
 {
 	const struct gsc_task *task = &client->core.task[slot];
 	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
 	u64 window = client->arb->slot[slot].window, blocks = task->blocks;
+	u64 stream = task->stream;
 	u32 seq = task->seq, tier = task->tier;
 
 	if (task->state == GSC_TASK_NONE) {
@@ -229,12 +252,13 @@ static int slot_emit(const struct gsched_client *client, u32 slot, char *page, i
 			return 0;
 		tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
 		blocks = READ_ONCE(hint->blocks);
+		stream = 0;
 	}
 	return sysfs_emit_at(page, len,
-			     "slot %u seq %u tier %u blocks %llu base %u limit %u seen %u launched %u left %u start_ns %llu\n",
+			     "slot %u seq %u tier %u blocks %llu base %u limit %u seen %u launched %u left %u start_ns %llu stream %llu\n",
 			     slot, seq, tier, blocks, GSCHED_WINDOW_BASE(window), GSCHED_WINDOW_LIMIT(window),
 			     READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left),
-			     READ_ONCE(hint->start_ns));
+			     READ_ONCE(hint->start_ns), stream);
 }
 
 static ssize_t slots_show(struct gsched_client *client, char *page)

@@ -145,12 +145,16 @@ int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_
 int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info)
 {
 	struct gsched_attach req = { .size = sizeof(req), .flags = mps ? GSCHED_ATTACH_MPS : 0 };
+	struct gsched_info what = { .size = sizeof(what) };
 
 	if (g->attach.size) {
 		errno = EBUSY;
 		return -1;
 	}
 	memcpy(req.uuid, uuid, sizeof(req.uuid));
+	/* an arbiter that does not say has none of them */
+	if (!g->ops->info(g, &what))
+		g->features = what.features;
 	if (g->ops->attach(g, &req))
 		return -1;
 	g->attach = req;
@@ -177,10 +181,13 @@ void *gsched_cl_page(const struct gsched *g, size_t *size)
 	return g->cl;
 }
 
-static void to_submit(struct gsched_submit *req, const struct gsched_task *task, unsigned int flags)
+static void to_submit(const struct gsched *g, struct gsched_submit *req, const struct gsched_task *task, uint64_t stream,
+		      unsigned int flags)
 {
+	bool knows = g->features & GSCHED_FEATURE_STREAM;
+
 	*req = (struct gsched_submit){
-		.size = sizeof(*req), .flags = flags, .slot = task->slot, .seq = task->seq, .tier = task->tier,
+		.size = knows ? sizeof(*req) : offsetof(struct gsched_submit, stream), .stream = knows ? stream : 0, .flags = flags, .slot = task->slot, .seq = task->seq, .tier = task->tier,
 		.blocks_per_sm = task->blocks_per_sm, .blocks = task->blocks, .predicted_ns = task->predicted_ns,
 		.block_ns = task->block_ns,
 	};
@@ -188,9 +195,14 @@ static void to_submit(struct gsched_submit *req, const struct gsched_task *task,
 
 int gsched_submit(struct gsched *g, struct gsched_task *task)
 {
+	return gsched_submit_stream(g, task, 0);
+}
+
+int gsched_submit_stream(struct gsched *g, struct gsched_task *task, uint64_t stream)
+{
 	struct gsched_submit req;
 
-	to_submit(&req, task, 0);
+	to_submit(g, &req, task, stream, 0);
 	if (g->ops->submit(g, &req, false))
 		return -1;
 	task->window = req.window;
@@ -199,9 +211,14 @@ int gsched_submit(struct gsched *g, struct gsched_task *task)
 
 int gsched_submit_async(struct gsched *g, const struct gsched_task *task)
 {
+	return gsched_submit_stream_async(g, task, 0);
+}
+
+int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task, uint64_t stream)
+{
 	struct gsched_submit req;
 
-	to_submit(&req, task, GSCHED_SUBMIT_NOWAIT);
+	to_submit(g, &req, task, stream, GSCHED_SUBMIT_NOWAIT);
 	return g->ops->submit(g, &req, true);
 }
 

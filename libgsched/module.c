@@ -7,6 +7,11 @@
 #include <unistd.h>
 #include "transport.h"
 
+static int module_info(struct gsched *g, struct gsched_info *req)
+{
+	return ioctl(g->fd, GSCHED_IOC_INFO, req) ? -1 : 0;
+}
+
 static int module_attach(struct gsched *g, struct gsched_attach *req)
 {
 	if (ioctl(g->fd, GSCHED_IOC_ATTACH, req))
@@ -61,6 +66,7 @@ static void module_close(struct gsched *g)
 
 static const struct gsched_transport module_transport = {
 	.backend = GSCHED_BACKEND_MODULE,
+	.info = module_info,
 	.attach = module_attach,
 	.submit = module_submit,
 	.complete = module_complete,

@@ -237,6 +237,20 @@ out:
 	return -1;
 }
 
+static int socket_info(struct gsched *g, struct gsched_info *req)
+{
+	struct waiter w;
+
+	if (call(g, GSP_INFO, req, sizeof(*req), sizeof(*req), &w, false))
+		return -1;
+	while (w.n_fds)
+		close(w.fds[--w.n_fds]);
+	if (w.size == sizeof(*req))
+		return 0;
+	errno = EPROTO;
+	return -1;
+}
+
 static int socket_attach(struct gsched *g, struct gsched_attach *req)
 {
 	struct waiter w;
@@ -405,6 +419,7 @@ void gsched_socket_abandon(struct gsched *g)
 
 static const struct gsched_transport socket_transport = {
 	.backend = GSCHED_BACKEND_DAEMON,
+	.info = socket_info,
 	.attach = socket_attach,
 	.submit = socket_submit,
 	.complete = socket_complete,

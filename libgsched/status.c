@@ -4,7 +4,7 @@
  * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy",
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}}],
  *   "clients": [{"pid", "comm", "group", "lease", "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
- *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns"}]}]}]}
+ *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns", "stream"}]}]}]}
  * A file that is not there leaves its key out: older modules have fewer.
  */
 #include <cjson/cJSON.h>
@@ -225,7 +225,11 @@ static void add_slots(cJSON *client, int dir)
 			value = strtok_r(NULL, " ", &word);
 			if (!value)
 				break;
-			cJSON_AddNumberToObject(slot, key, strtod(value, NULL));
+			/* more digits than a double has */
+			if (!strcmp(key, "stream"))
+				cJSON_AddStringToObject(slot, key, value);
+			else
+				cJSON_AddNumberToObject(slot, key, strtod(value, NULL));
 		}
 		cJSON_AddItemToArray(slots, slot);
 	}

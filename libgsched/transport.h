@@ -13,6 +13,7 @@ enum gsched_admin { GSCHED_ADMIN_CREATE, GSCHED_ADMIN_DELETE, GSCHED_ADMIN_SET, 
 
 struct gsched_transport {
 	enum gsched_backend backend;
+	int (*info)(struct gsched *g, struct gsched_info *req);
 	/* Fills @req and maps both pages into the connection. */
 	int (*attach)(struct gsched *g, struct gsched_attach *req);
 	/* @async: no answer wanted, EAGAIN is success. */
@@ -33,6 +34,7 @@ struct gsched {
 	int fd;				/* /dev/gsched, or the socket */
 	int poll_fd;			/* what gsched_fd() returns */
 	struct gsched_attach attach;	/* as the arbiter completed it; size 0: not attached */
+	uint64_t features;		/* GSCHED_FEATURE_*, once attached */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	char *socket;			/* the daemon's path, for the rewrite service too */

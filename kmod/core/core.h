@@ -122,6 +122,7 @@ struct gsc_task {
 	enum gsc_task_state state;
 	u32 slot, seq, tier, blocks_per_sm;
 	u64 blocks, predicted_ns, block_ns;
+	u64 stream;			/* tasks of a client with the same one run in order; 0 unknown */
 	u64 window;			/* GSCHED_WINDOW(base, limit) */
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
 	u64 usage;			/* unit-ns, of what its client was charged */
@@ -131,11 +132,18 @@ struct gsc_task {
 	u32 rank;			/* the policy's order */
 };
 
+/* What a client says of launches that nobody was told of: the words of its page (struct gsched_cl_header), read once */
+struct gsc_leased {
+	u64 tasks, ns, usage;
+};
+
 struct gsc_client {
 	struct gsc_device *dev;
 	struct gsc_group *group;
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */
+	struct gsc_leased leased;	/* as its page said when it was last counted */
+	u64 leased_at;			/* time of that */
 	u32 lease, contended;
 	struct gsc_task task[GSCHED_SLOTS];
 	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
@@ -207,6 +215,11 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
 /* -EINVAL slot out of range, -ENOENT the slot does not hold seq */
 int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u64 now);
+/*
+ * Count what @now_says grew by since the last call, as far as the time since then allows: one task a microsecond, and no longer
+ * than that on the whole device. Before statistics are read, and before the client is moved or detached.
+ */
+void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_says, u64 now);
 /* The timer came. Also charges every running task up to @now: call it before statistics are read. Any time is fine. */
 void gsc_tick(struct gsc_device *dev, u64 now);
 

@@ -186,6 +186,7 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	INIT_LIST_HEAD(&client->tasks);
 	INIT_LIST_HEAD(&client->place);
 	client->charged = dev->now;
+	client->leased_at = dev->now;
 	list_add_tail(&client->node, &dev->clients);
 	dev->n_clients++;
 	group->clients++;

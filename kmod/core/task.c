@@ -200,6 +200,7 @@ int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 n
 	task->blocks = req->blocks;
 	task->predicted_ns = req->predicted_ns;
 	task->block_ns = req->block_ns;
+	task->stream = req->stream;
 	task->window = 0;
 	task->submitted = dev->now;
 	task->granted = 0;
@@ -273,4 +274,33 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 		start_hold(client, task);
 	gsc_decide(dev);
 	return 0;
+}
+
+/* The words may go back or jump: they are written by a stranger */
+static u64 growth(u64 from, u64 to, u64 most)
+{
+	return to > from ? min(to - from, most) : 0;
+}
+
+void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_says, u64 now)
+{
+	struct gsc_device *dev = client->dev;
+	u64 wall, tasks, ns, usage;
+	struct gsc_group *group;
+
+	if (!dev)
+		return;
+	gsc_advance(dev, now);
+	wall = dev->now - client->leased_at;
+	tasks = growth(client->leased.tasks, now_says->tasks, div_u64(wall, 1000));
+	ns = growth(client->leased.ns, now_says->ns, wall);
+	usage = growth(client->leased.usage, now_says->usage, ns * dev->sms);
+	client->leased = *now_says;
+	client->leased_at = dev->now;
+	for (group = client->group; group; group = group->parent) {
+		group->stats.tasks += tasks;
+		group->stats.granted_ns += ns;
+		group->stats.ran_ns += ns;
+		group->stats.usage += usage;
+	}
 }

@@ -246,11 +246,13 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 		uint64_t ran = learn(c, s, line, now);
 
 		s->completed = true;
-		/* a launch under a lease that is still good is nobody's business */
+		/* a launch under a lease that is still good is counted, no more */
 		if (!atomic_load(&c->gone) &&
 		    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
 		     gi_load(&c->arb->slot[i].generation) != s->generation))
 			gsched_complete(c->g, i, s->seq, ran, false);
+		else
+			gi_leased(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
 	}
 	if (!wings_over(s, line))
 		return;
@@ -276,7 +278,7 @@ static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 		return;
 	gi_to_task(&task, s, i);
 	s->submitted = true;
-	gsched_submit_async(c->g, &task);
+	gsched_submit_stream_async(c->g, &task, s->stream);
 }
 
 /* The context is beyond use (an illegal access, say): its tasks will never retire. */
@@ -478,7 +480,10 @@ static void *agent(void *arg)
 			idle = !atomic_load(&c->running);
 		}
 		ts.tv_nsec = nap(c, now);
-		ppoll(fds, 2, idle ? NULL : &ts, NULL);
+		/* nobody will wake us when there is an arbiter again */
+		if (idle && atomic_load(&c->gone))
+			ts = (struct timespec){ .tv_sec = GI_RECONNECT_NS / 1000000000 };
+		ppoll(fds, 2, idle && !atomic_load(&c->gone) ? NULL : &ts, NULL);
 		atomic_store(&c->idle, false);
 		if (fds[0].revents && read(c->wake, &n, sizeof(n)) < 0 && errno != EAGAIN)
 			break;
@@ -491,6 +496,8 @@ static void *agent(void *arg)
 		}
 		pass(c);
 		pthread_mutex_unlock(&c->lock);
+		if (atomic_load(&c->gone))
+			gi_client_reconnect(c, gi_now());
 	}
 	return NULL;
 }

@@ -51,31 +51,100 @@ void gi_why(struct gi_client *c, const char *fmt, ...)
 	pthread_mutex_unlock(&lock);
 }
 
+/* The arbiter adds these up when it cares: launches that only the page tells of. */
+void gi_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
+{
+	struct gsched_cl_header *h = &c->cl->header;
+	uint64_t full = (uint64_t)c->sms * m;
+
+	__atomic_fetch_add(&h->leased_tasks, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->leased_ns, ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->leased_usage, ns * (blocks < full ? blocks : full) / m, __ATOMIC_RELAXED);
+}
+
 void gi_client_gone(struct gi_client *c, const char *why)
 {
 	if (!atomic_exchange(&c->gone, true))
 		gi_why(c, "%s: running unmanaged", why);
 }
 
-static bool connect_client(struct gi_client *c)
+/* A connection that is attached to the device; NULL there is none to be had. */
+static struct gsched *join(struct gi_client *c, unsigned int *sms)
 {
 	struct gsched_device_info info;
-	int mps = 0, err;
+	struct gsched *g = gsched_open(NULL);
+	int mps = 0;
 
-	c->g = gsched_open(NULL);
-	if (!c->g) {
+	if (!g) {
 		gi_debug("no arbiter: %s", strerror(errno));
-		return false;
+		return NULL;
 	}
 	gi_real.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, c->dev);
-	if (gsched_attach(c->g, (const unsigned char *)c->uuid.bytes, mps != 0, &info)) {
-		err = errno;
-		gi_debug("the arbiter does not take this device: %s", strerror(err));
-		goto close;
+	if (gsched_attach(g, (const unsigned char *)c->uuid.bytes, mps != 0, &info)) {
+		gi_debug("the arbiter does not take this device: %s", strerror(errno));
+		gsched_close(g);
+		return NULL;
 	}
-	c->arb = gsched_arb_page(c->g, NULL);
-	c->cl = gsched_cl_page(c->g, NULL);
-	c->sms = info.sms;
+	*sms = info.sms;
+	return g;
+}
+
+static void use(struct gi_client *c, struct gsched *g)
+{
+	c->g = g;
+	c->arb = gsched_arb_page(g, NULL);
+	c->cl = gsched_cl_page(g, NULL);
+}
+
+/*
+ * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever uses the old ones must
+ * be done: the launches that began before it went, and their tasks. The old pages stay mapped and pinned: others may still
+ * look at them, and unpinning waits for the device.
+ */
+void gi_client_reconnect(struct gi_client *c, uint64_t now)
+{
+	struct gsched *g, *old = c->g;
+	unsigned int sms;
+	bool good;
+
+	if (now < c->next_try)
+		return;
+	c->next_try = now + GI_RECONNECT_NS;
+	/* who comes in from here on finds us gone */
+	if (atomic_load(&c->inside) || atomic_load(&c->free_mask) != ~0ull)
+		return;
+	g = join(c, &sms);
+	if (!g)
+		return;
+	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&gi_lock);
+	good = sms == c->sms && !c->stop;
+	if (good) {
+		use(c, g);
+		good = gi_contexts_follow(c);
+		if (!good)
+			use(c, old);
+	}
+	if (good) {
+		old->arb = NULL;
+		old->cl = NULL;
+		atomic_store(&c->stuck_at, 0);
+		atomic_store(&c->gone, false);
+	}
+	pthread_mutex_unlock(&gi_lock);
+	pthread_mutex_unlock(&c->lock);
+	gsched_close(good ? old : g);
+	if (good)
+		gi_debug("managed again");
+}
+
+static bool connect_client(struct gi_client *c)
+{
+	struct gsched *g = join(c, &c->sms);
+
+	if (!g)
+		return false;
+	use(c, g);
 	if (!c->sms || c->sms > GSCHED_SMS_MAX)
 		goto close;
 	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -126,6 +126,48 @@ fail:
 	return false;
 }
 
+/*
+ * Contexts made while there was no arbiter are set up now. Those of before keep what they have but the addresses of the pages; the
+ * old ones' registration ends with its context.
+ */
+bool gi_contexts_follow(struct gi_client *c)
+{
+	struct gi_ctx *cx, *owned = NULL;
+	CUdeviceptr arb, cl;
+	CUcontext before = NULL;
+	bool good = true;
+
+	gi_real.cuCtxGetCurrent(&before);
+	for (cx = contexts; cx; cx = cx->next) {
+		if (cx->client == c && cx->owns_pages)
+			owned = cx;
+		if (cx->client == c)
+			cx->owns_pages = false;
+	}
+	for (cx = contexts; cx && good; cx = cx->next) {
+		if (cx->dev != c->dev || cx->broken || (cx->client && cx->client != c) ||
+		    gi_real.cuCtxSetCurrent(cx->handle))
+			continue;
+		if (!cx->client) {
+			set_up(cx, c);
+			continue;
+		}
+		good = register_pages(c, cx) && !gi_real.cuMemHostGetDevicePointer_v2(&arb, (void *)c->arb, 0) &&
+		       !gi_real.cuMemHostGetDevicePointer_v2(&cl, c->cl, 0);
+		if (good) {
+			cx->arb = arb;
+			cx->cl = cl;
+		}
+	}
+	for (cx = contexts; cx && !good; cx = cx->next)
+		if (cx->client == c && cx->owns_pages && !gi_real.cuCtxSetCurrent(cx->handle))
+			unregister_pages(c, cx);
+	if (!good && owned)
+		owned->owns_pages = true;
+	gi_real.cuCtxSetCurrent(before);
+	return good;
+}
+
 struct gi_ctx *gi_ctx_next(struct gi_ctx *cx)
 {
 	return cx ? cx->next : contexts;

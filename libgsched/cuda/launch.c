@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include "launch.h"
 
@@ -67,6 +68,32 @@ static void unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool l
 	gi_save_put(&c->slot[slot], lost);
 	gi_store(&c->cl->slot[slot].retired, seq);
 	atomic_fetch_or(&c->free_mask, 1ull << slot);
+}
+
+/* ---- streams ---- */
+
+/*
+ * A number for the arbiter: equal for launches that run in order, and no address of ours for others to read. Addresses of
+ * different things differ, and multiplying by an odd number keeps them so.
+ */
+static uint64_t stream_id(const struct gi_ctx *cx, CUstream stream)
+{
+	static __thread char mine;
+	static _Atomic uint64_t secret;
+	uint64_t id = (uintptr_t)stream, odd = atomic_load_explicit(&secret, memory_order_relaxed), none = 0;
+
+	if (!odd) {
+		if (getrandom(&odd, sizeof(odd), GRND_NONBLOCK) != sizeof(odd))
+			odd = gi_now() * 0x9e3779b97f4a7c15ull;
+		if (!atomic_compare_exchange_strong(&secret, &none, odd | 1))
+			odd = none;
+		odd |= 1;
+	}
+	if (!stream || stream == CU_STREAM_LEGACY)
+		id = (uintptr_t)cx;
+	else if (stream == CU_STREAM_PER_THREAD)
+		id = (uintptr_t)&mine + ((uint64_t)(uintptr_t)cx << 32);
+	return id * odd;
 }
 
 /* ---- parameters ---- */
@@ -225,7 +252,7 @@ static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 
 	for (;;) {
 		gi_to_task(&task, s, slot);
-		if (!gsched_submit(c->g, &task)) {
+		if (!gsched_submit_stream(c->g, &task, s->stream)) {
 			s->window = task.window;
 			return true;
 		}
@@ -313,6 +340,7 @@ static bool passes(struct gi_client *c, struct gi_shape *shape)
 	if (atomic_load_explicit(&shape->launches, memory_order_relaxed) % TIMED_EVERY == 0)
 		return false;
 	atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
+	gi_leased(c, atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed), shape->blocks, shape->original_m);
 	return true;
 }
 
@@ -384,14 +412,12 @@ static void load_code(struct gi_client *c, struct gi_func *fn)
 	gi_gate_open(c);
 }
 
-CUresult gi_launch(const struct gi_launch *l)
+static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
-	struct gi_ctx *cx = gi_current();
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct gi_shape *shape = NULL;
 	struct gi_func *fn = NULL;
 	const struct gsched_arb_slot *window;
-	struct gi_client *c;
 	struct gi_slot *s;
 	uint64_t blocks, clean = 0, leased;
 	unsigned int m = 0;
@@ -401,11 +427,6 @@ CUresult gi_launch(const struct gi_launch *l)
 	CUresult rc;
 	int slot;
 
-	if (!cx || !cx->client)
-		return l->forward(l);
-	c = cx->client;
-	if (atomic_load_explicit(&c->gone, memory_order_relaxed))
-		return unmanaged(l, cx);
 	if (atomic_load_explicit(&gi_captures, memory_order_relaxed) &&
 	    (gi_real.cuStreamIsCapturing(l->stream, &capture) || capture != CU_STREAM_CAPTURE_STATUS_NONE))
 		return l->forward(l);
@@ -442,6 +463,7 @@ CUresult gi_launch(const struct gi_launch *l)
 	s->cx = cx;
 	s->fn = fn;
 	s->form = form;
+	s->stream = stream_id(cx, l->stream);
 	s->shape = shape;
 	s->blocks = blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
@@ -465,7 +487,7 @@ CUresult gi_launch(const struct gi_launch *l)
 
 		/* told before the launch: the eviction goes on while the driver is at it */
 		gi_to_task(&task, s, slot);
-		if (gsched_submit_async(c->g, &task))
+		if (gsched_submit_stream_async(c->g, &task, s->stream))
 			gi_client_gone(c, "the arbiter is gone");
 		else
 			s->submitted = true;
@@ -513,4 +535,20 @@ CUresult gi_launch(const struct gi_launch *l)
 	if (atomic_load(&c->idle))
 		gi_agent_wake(c);
 	return CUDA_SUCCESS;
+}
+
+CUresult gi_launch(const struct gi_launch *l)
+{
+	struct gi_ctx *cx = gi_current();
+	struct gi_client *c;
+	CUresult rc;
+
+	if (!cx || !cx->client)
+		return l->forward(l);
+	c = cx->client;
+	/* while it counts us the client keeps its arbiter and its pages, alive or dead */
+	atomic_fetch_add(&c->inside, 1);
+	rc = atomic_load(&c->gone) ? unmanaged(l, cx) : manage(l, cx, c);
+	atomic_fetch_sub(&c->inside, 1);
+	return rc;
 }

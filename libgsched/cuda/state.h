@@ -22,6 +22,7 @@
 #include "tuning.h"
 
 #define GI_WING_STREAMS		16
+#define GI_RECONNECT_NS		1000000000	/* between two looks for an arbiter, when it went */
 
 struct gi_client;
 struct gi_ctx;
@@ -132,6 +133,7 @@ struct gi_save {
 /* A task in flight: written by the launch, then by the agent. */
 struct gi_slot {
 	uint32_t seq;
+	uint64_t stream;		/* for the arbiter: tasks of one run in order */
 	struct gi_ctx *cx;
 	struct gi_func *fn;
 	const struct gi_form *form;	/* what was launched; NULL: the original */
@@ -194,6 +196,8 @@ struct gi_client {
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	_Atomic bool gone;		/* the arbiter went away */
+	_Atomic uint32_t inside;	/* launches that may use the arbiter and its pages */
+	uint64_t next_try;		/* agent: to reach an arbiter again */
 	pthread_mutex_t lock;
 	pthread_t agent;
 	bool agent_runs, stop;
@@ -236,10 +240,13 @@ struct gi_client *gi_gate_close_current(void);	/* the current context's, if it h
 struct gi_client *gi_client_get(CUdevice dev);		/* gi_lock held; never NULL unless out of memory */
 void gi_why(struct gi_client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void gi_client_gone(struct gi_client *c, const char *why);
+void gi_client_reconnect(struct gi_client *c, uint64_t now);	/* agent, while it is gone */
 uint64_t gi_env(const char *name, uint64_t otherwise);
+void gi_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);	/* ended, and nobody was told */
 
 /* context.c */
 struct gi_ctx *gi_current(void);			/* of the calling thread; NULL none */
+bool gi_contexts_follow(struct gi_client *c);		/* both locks held: to the client's new pages */
 struct gi_ctx *gi_ctx_next(struct gi_ctx *cx);		/* gi_lock held; NULL: the first */
 void gi_ctx_ending(CUcontext handle);			/* before it is destroyed: tasks end, streams go */
 void gi_primary_retained(CUdevice dev);

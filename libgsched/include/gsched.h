@@ -65,6 +65,12 @@ struct gsched_task {
 GSCHED_API int gsched_submit(struct gsched *g, struct gsched_task *task);
 /* Tell of a launch without waiting (lease NOTIFY). */
 GSCHED_API int gsched_submit_async(struct gsched *g, const struct gsched_task *task);
+/*
+ * The same, saying which stream the task is in: a number that is the same for tasks which run one after another in the order
+ * of their submits, 0 unknown. Left out towards an arbiter that does not take it.
+ */
+GSCHED_API int gsched_submit_stream(struct gsched *g, struct gsched_task *task, uint64_t stream);
+GSCHED_API int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task, uint64_t stream);
 GSCHED_API int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns, bool cancel);
 
 struct gsched_event_info {

@@ -686,6 +686,31 @@ static void hold_lets_nobody_starve(void)
 	EXPECT(!dev.n_holds);
 }
 
+/* A page's word is believed as far as time and device allow, and counted in every group above */
+static void leased_is_bounded(void)
+{
+	struct gsc_leased says = { .tasks = 10, .ns = 5 * MS, .usage = 50 * MS };
+
+	attach(1);
+	clock_ns += 10 * MS;
+	gsc_client_leased(&client[0], &says, clock_ns);
+	EXPECT(group[0].stats.tasks == 10 && group[0].stats.ran_ns == 5 * MS && group[0].stats.usage == 50 * MS);
+	EXPECT(dev.root.stats.tasks == 10 && dev.root.stats.granted_ns == 5 * MS && !group[1].stats.tasks);
+	/* the same again says nothing new */
+	gsc_client_leased(&client[0], &says, clock_ns + MS);
+	EXPECT(group[0].stats.tasks == 10 && group[0].stats.ran_ns == 5 * MS);
+	says = (struct gsc_leased){ .tasks = ~0ull, .ns = ~0ull, .usage = ~0ull };
+	gsc_client_leased(&client[0], &says, clock_ns + 2 * MS);
+	EXPECT(group[0].stats.tasks == 1010 && group[0].stats.ran_ns == 6 * MS);
+	EXPECT(group[0].stats.usage == 50 * MS + SMS * MS);
+	says = (struct gsc_leased){ 0 };
+	gsc_client_leased(&client[0], &says, clock_ns + 3 * MS);
+	EXPECT(group[0].stats.tasks == 1010 && group[0].stats.ran_ns == 6 * MS);
+	says.tasks = 2;
+	gsc_client_leased(&client[0], &says, clock_ns + 4 * MS);
+	EXPECT(group[0].stats.tasks == 1012);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -705,7 +730,7 @@ static const struct {
 	TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies), TEST(hold_while_blocks_are_long),
 	TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels), TEST(hold_is_no_larger_than_the_kernel),
 	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short), TEST(no_hold_from_equals), TEST(no_hold_for_rare_kernels),
-	TEST(hold_lets_nobody_starve),
+	TEST(hold_lets_nobody_starve), TEST(leased_is_bounded),
 };
 
 int main(void)

@@ -39,6 +39,30 @@ static void sockets(void)
 	unlink(sock_path);
 }
 
+/* Whoever is there is told before the end, and what is on the page is in the statistics. */
+static void clients(void)
+{
+	struct gsched_submit req = task(0, 1, 4);
+	struct peer_client c;
+	struct gsched_event ev;
+
+	daemon_start("--device", DEVICE, NULL);
+	attach(&c, 0);
+	usleep(1000);
+	c.cl->header.leased_tasks = 7;
+	c.cl->header.leased_ns = 500000;
+	c.cl->header.leased_usage = 2000000;
+	ok(strstr(group_file("", "gpu.stat"), "tasks 7\n") && strstr(group_file("", "gpu.stat"), "ran_usec 500\n") &&
+	   strstr(group_file("", "gpu.stat"), "capsm_usec 2000\n"), "launches that only the page tells of are counted");
+	c.cl->header.leased_ns = UINT64_MAX;
+	ok(strtoull(strstr(group_file("", "gpu.stat"), "ran_usec") + 9, NULL, 10) < 100000000, "a lie is bounded by the time there was");
+	is(submit(&c, &req), 0, "a task");
+	is(daemon_stop(SIGTERM), 0, "SIGTERM with a client");
+	ok(next_event(&c, &ev, 10000) && ev.type == GSCHED_EVENT_GONE, "which is told");
+	is(page_limit(&c, 0), SMS * GSCHED_CAPSM, "and may use what there is");
+	close(c.s);
+}
+
 static void bad_options(void)
 {
 	static const char *const bad[][2] = {
@@ -86,6 +110,7 @@ static void drivers(void)
 int main(void)
 {
 	sockets();
+	clients();
 	bad_options();
 	drivers();
 	return done_testing();

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -256,6 +257,76 @@ static void administration(void)
 	close(s);
 }
 
+/* A device is taken away: from a client that runs a task, and from one that waits for its grant. */
+static void by_force(void)
+{
+	struct gsched_device_add add = { .size = sizeof(add), .name = "gpu0", .sms = SMS };
+	struct gsched_device_del del = { .size = sizeof(del), .flags = GSCHED_DEVICE_DEL__ALL + 1 };
+	struct gsp_group group = { .size = sizeof(group), .device = "gpu0", .path = "x" };
+	struct gsched_submit req = task(0, 1, 4), old = task(1, 2, 4);
+	struct peer_client c, d;
+	struct gsched_event ev;
+	struct reply r;
+	bool gone = false;
+	char *text;
+	int s = peer();
+
+	attach(&c, 0);
+	attach(&d, 0);
+	req.stream = 987654321987654321ull;
+	is(submit(&c, &req), 0, "SUBMIT with a stream");
+	old.size = offsetof(struct gsched_submit, stream);
+	is(call(c.s, GSP_SUBMIT, &old, old.size), 0, "SUBMIT of the first version");
+	text = status_text();
+	ok(strstr(text, "\"stream\":\"987654321987654321\"") && strstr(text, "\"stream\":\"0\""), "the status shows the streams");
+	free(text);
+	req = task(0, 1, 4);
+	send_req(d.s, GSP_SUBMIT, 0, 77, &req, sizeof(req), -1);
+
+	memcpy(del.uuid, uuid, sizeof(uuid));
+	is(call(s, 0x02, &del, sizeof(del)), EOPNOTSUPP, "DEVICE_DEL: unknown flag: EOPNOTSUPP");
+	del.flags = 0;
+	is(call(s, 0x02, &del, sizeof(del)), EBUSY, "DEVICE_DEL with clients: EBUSY");
+	del.flags = GSCHED_DEVICE_DEL_FORCE;
+	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), 0, "a group");
+	is(call(s, 0x02, &del, sizeof(del)), EBUSY, "DEVICE_DEL by force with a group: EBUSY");
+	while (next_event(&c, &ev, 0))
+		gone |= ev.type == GSCHED_EVENT_GONE;
+	ok(!gone, "nobody is sent away for that");
+	is(call(s, GSP_GROUP_DELETE, &group, sizeof(group)), 0, "the group goes");
+	is(call(s, 0x02, &del, sizeof(del)), 0, "DEVICE_DEL by force");
+	ok(receive(d.s, &r, 10000) && r.h.cookie == 77 && r.h.err == ENODEV, "who waits gets ENODEV");
+	ok(next_event(&d, &ev, 10000) && ev.type == GSCHED_EVENT_GONE, "and EVENT_GONE");
+	ok(next_event(&c, &ev, 10000) && ev.type == GSCHED_EVENT_GONE, "as who runs does");
+	ok(c.arb->header.lease == GSCHED_LEASE_NONE && page_limit(&c, 0) == SMS * GSCHED_CAPSM, "whose task may use what there is");
+	is(submit(&c, &req), ENODEV, "SUBMIT: ENODEV");
+	is(complete(&c, 0, 1, 0), ENODEV, "COMPLETE: ENODEV");
+	ok(!next_event(&c, &ev, 0), "and no event comes after it");
+	detach(&c);
+	detach(&d);
+	is(call(s, 0x02, &del, sizeof(del)), ENOENT, "DEVICE_DEL by force again: ENOENT");
+	memcpy(add.uuid, uuid, sizeof(uuid));
+	is(call(s, 0x01, &add, sizeof(add)), 0, "the device comes again");
+
+	group = (struct gsp_group){ .size = sizeof(group), .file = "clients_max", .value = "many" };
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "clients_max: not a number: EINVAL");
+	strcpy(group.value, "1");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "clients_max 1");
+	attach(&c, 0);
+	{
+		struct gsched_attach again = { .size = sizeof(again) };
+
+		memcpy(again.uuid, uuid, sizeof(uuid));
+		is(call(s, GSP_ATTACH, &again, sizeof(again)), ENOSPC, "ATTACH of one more: ENOSPC");
+		detach(&c);
+		while (call_fds(s, GSP_ATTACH, &again, sizeof(again), -1, &r))
+			;
+		reply_free(&r);
+		ok(true, "and when the other one is gone it succeeds");
+	}
+	close(s);
+}
+
 int main(void)
 {
 	daemon_start("--device", DEVICE, NULL);
@@ -263,5 +334,6 @@ int main(void)
 	attaching();
 	submitting();
 	administration();
+	by_force();
 	return done_testing();
 }

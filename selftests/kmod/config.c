@@ -491,10 +491,12 @@ TEST_F(config, sysfs_tasks)
 	cl->slot[9].start_ns = 44;
 	cl->header.managed[2] = 6;
 	cl->header.wings = 8;
+	cl->header.resumable = 4;
 	strcpy((char *)cl->header.why, "because\n");
 	ASSERT_EQ(0, submit(self->fd, 9, 5, 0));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
-	snprintf(line, sizeof(line), "slot 9 seq 5 tier 0 blocks 1000000 base 0 limit %u seen 111 launched 22 left 3 start_ns 44", WHOLE);
+	snprintf(line, sizeof(line), "slot 9 seq 5 tier 0 blocks 1000000 base 0 limit %u seen 111 launched 22 left 3 start_ns 44 stream 0",
+		 WHOLE);
 	EXPECT_STREQ(line, self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
 	EXPECT_EQ(1, stat_of(self->text, "running"));
@@ -506,6 +508,8 @@ TEST_F(config, sysfs_tasks)
 	EXPECT_EQ(6, stat_of(self->text, "launch"));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/wings", getpid());
 	EXPECT_STREQ("8", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/resumable", getpid());
+	EXPECT_STREQ("4", self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/unmanaged", getpid());
 	EXPECT_STREQ("0", self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/comm", getpid());
@@ -518,9 +522,52 @@ TEST_F(config, sysfs_tasks)
 	cl->slot[1].blocks = 77;
 	cl->slot[1].seq = 3;
 	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
-	snprintf(line, sizeof(line), "slot 1 seq 3 tier 0 blocks 77 base 0 limit %u seen 0 launched 0 left 0 start_ns 0", WHOLE);
+	snprintf(line, sizeof(line), "slot 1 seq 3 tier 0 blocks 77 base 0 limit %u seen 0 launched 0 left 0 start_ns 0 stream 0", WHOLE);
 	EXPECT_STREQ(line, self->text);
 	munmap((void *)cl, req.cl_size);
+}
+
+/* Launches that only the page tells of: counted when somebody looks, and no more of them than there was time for */
+TEST_F(config, leased_launches_are_counted)
+{
+	volatile struct gsched_cl_page *cl;
+	struct gsched_attach req;
+	unsigned long long ran;
+
+	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
+	ASSERT_EQ(0, attach_as(self->fd, 0, &req));
+	cl = map_cl(self->fd, &req);
+	ASSERT_NE(MAP_FAILED, cl);
+	usleep(1000);
+	cl->header.leased_tasks = 7;
+	cl->header.leased_ns = 500000;
+	cl->header.leased_usage = 2000000;
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/gpu.stat");
+	EXPECT_EQ(7, stat_of(self->text, "tasks"));
+	EXPECT_EQ(500, stat_of(self->text, "ran_usec"));
+	EXPECT_EQ(500, stat_of(self->text, "usage_usec"));
+	EXPECT_EQ(2000, stat_of(self->text, "capsm_usec"));
+	EXPECT_EQ(0, stat_of(self->text, "grants"));
+	/* a lie is bounded by the wall clock, on all levels alike */
+	cl->header.leased_tasks = ~0ULL;
+	cl->header.leased_ns = ~0ULL;
+	cl->header.leased_usage = ~0ULL;
+	slurp(self->text, sizeof(self->text), ROOT "/gpu.stat");
+	ran = stat_of(self->text, "ran_usec");
+	EXPECT_LT(ran, 100000000);
+	EXPECT_LE(stat_of(self->text, "capsm_usec"), (ran + 1) * DEV_SMS);
+	EXPECT_LE(stat_of(self->text, "tasks"), ran + 8);
+	/* going back counts nothing, and what is on the page when the client goes is in */
+	cl->header.leased_tasks = 100;
+	slurp(self->text, sizeof(self->text), ROOT "/gpu.stat");
+	ran = stat_of(self->text, "tasks");
+	usleep(1000);
+	cl->header.leased_tasks = 103;
+	munmap((void *)cl, req.cl_size);
+	close(self->fd);
+	self->fd = gopen();
+	slurp(self->text, sizeof(self->text), ROOT "/gpu.stat");
+	EXPECT_EQ(ran + 3, stat_of(self->text, "tasks"));
 }
 
 /* The counters of a group, with everything below it */

@@ -43,18 +43,18 @@ TEST_F(call, unknown_numbers)
 
 TEST_F(call, size_rules_of_every_call)
 {
-	static const struct { unsigned long nr; unsigned int size; } calls[] = {
-		{ GSCHED_IOC_INFO, sizeof(struct gsched_info) },
-		{ GSCHED_IOC_DEVICE_ADD, sizeof(struct gsched_device_add) },
-		{ GSCHED_IOC_DEVICE_DEL, sizeof(struct gsched_device_del) },
-		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach) },
-		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit) },
-		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete) },
+	static const struct { unsigned long nr; unsigned int size, first; } calls[] = {
+		{ GSCHED_IOC_INFO, sizeof(struct gsched_info), 0 },
+		{ GSCHED_IOC_DEVICE_ADD, sizeof(struct gsched_device_add), 0 },
+		{ GSCHED_IOC_DEVICE_DEL, sizeof(struct gsched_device_del), 0 },
+		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach), 0 },
+		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit), offsetof(struct gsched_submit, stream) },
+		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete), 0 },
 	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		union longer req = { .size = calls[i].size - 1 };
+		union longer req = { .size = (calls[i].first ?: calls[i].size) - 1 };
 
 		EXPECT_EQ(-EINVAL, xioctl(self->a, calls[i].nr, &req)) TH_LOG("call %u, short", i);
 		req.size = 0;
@@ -90,7 +90,8 @@ TEST_F(call, info)
 	ASSERT_NE(MAP_FAILED, fixed);
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	EXPECT_EQ(1, req.devices);
-	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF, req.features);
+	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
+		  GSCHED_FEATURE_LEASED, req.features);
 	req.flags = 1;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	req.flags = 0;
@@ -167,7 +168,7 @@ TEST_F(call, unprivileged)
 TEST_F(call, device_del_bad_input)
 {
 	static const unsigned char none[GSCHED_UUID_SIZE] = "no such device!";
-	struct gsched_device_del req = { .size = sizeof(req), .flags = 1 };
+	struct gsched_device_del req = { .size = sizeof(req), .flags = GSCHED_DEVICE_DEL__ALL + 1 };
 
 	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_DEVICE_DEL, &req));
@@ -182,6 +183,116 @@ TEST_F(call, device_del_while_used)
 	ASSERT_EQ(0, mkdir(CONFIG "/" DEV_NAME "/a", 0755));
 	EXPECT_EQ(-EBUSY, del_device(self->admin, dev_uuid));
 	EXPECT_EQ(0, rmdir(CONFIG "/" DEV_NAME "/a"));
+	self->a = gopen();
+}
+
+static int force_device(int fd)
+{
+	struct gsched_device_del req = { .size = sizeof(req), .flags = GSCHED_DEVICE_DEL_FORCE };
+
+	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
+	return xioctl(fd, GSCHED_IOC_DEVICE_DEL, &req);
+}
+
+static int nobody_force(void *arg)
+{
+	return force_device(gopen());
+}
+
+TEST_F(call, device_del_by_force_bad_input)
+{
+	ASSERT_EQ(0, attach(self->a, 0));
+	EXPECT_EQ(-EPERM, as_nobody(nobody_force, NULL));
+	ASSERT_EQ(0, mkdir(CONFIG "/" DEV_NAME "/a", 0755));
+	EXPECT_EQ(-EBUSY, force_device(self->admin));
+	/* and nobody was sent away for that */
+	EXPECT_EQ(0, submit(self->a, 0, 1, 0));
+	EXPECT_EQ(0, rmdir(CONFIG "/" DEV_NAME "/a"));
+	ASSERT_EQ(0, attach(self->b, 0));
+	close(self->a);
+	self->a = gopen();
+	close(self->b);
+	self->b = gopen();
+}
+
+/* One holds the device, one waits in SUBMIT: both are told, and nothing of theirs is left */
+TEST_F(call, device_del_by_force)
+{
+	struct gsched_attach req;
+	const volatile struct gsched_arb_page *arb;
+	struct gsched_event event[2];
+	struct pollfd p = { .fd = self->a, .events = POLLIN };
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, attach_as(self->a, 0, &req));
+	arb = map_arb(self->a, &req);
+	ASSERT_NE(MAP_FAILED, arb);
+	ASSERT_EQ(0, submit(self->a, 0, 1, 0));
+	pid = fork();
+	if (!pid) {
+		int fd = gopen();
+
+		_exit(attach(fd, 0) ? 1 : -submit(fd, 0, 1, 0));
+	}
+	while (!arb->header.contended)
+		usleep(1000);
+	EXPECT_EQ(0, force_device(self->admin));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(ENODEV, WEXITSTATUS(status));
+	EXPECT_NE(0, access(SYSFS "/" DEV_NAME, F_OK));
+	EXPECT_NE(0, access(CONFIG "/" DEV_NAME, F_OK));
+	EXPECT_EQ(GSCHED_LEASE_NONE, arb->header.lease);
+	EXPECT_EQ(GSCHED_WINDOW(0, WHOLE), arb->slot[0].window);
+	EXPECT_EQ(-ENODEV, submit(self->a, 1, 1, 0));
+	EXPECT_EQ(-ENODEV, complete(self->a, 0, 1));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 8192, PROT_READ, MAP_SHARED, self->a, 0));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(1, poll(&p, 1, 0));
+	EXPECT_EQ(POLLIN | POLLHUP, p.revents);
+	EXPECT_EQ(sizeof(event[0]), read(self->a, event, sizeof(event)));
+	EXPECT_EQ(GSCHED_EVENT_GONE, event[0].type);
+	EXPECT_NE(0, event[0].time_ns);
+	EXPECT_EQ(-1, read(self->a, event, sizeof(event)));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(1, poll(&p, 1, 0));
+	EXPECT_EQ(POLLERR | POLLHUP, p.revents);
+	EXPECT_EQ(-EBUSY, attach(self->a, 0));
+	EXPECT_EQ(-ENOENT, attach(self->b, 0));
+	EXPECT_EQ(-ENOENT, force_device(self->admin));
+	munmap((void *)arb, req.arb_size);
+	/* the device can come again while the old one's file is open */
+	ASSERT_EQ(0, add_device(self->admin, DEV_NAME, dev_uuid, DEV_SMS));
+	EXPECT_EQ(0, attach(self->b, 0));
+	EXPECT_EQ(0, submit(self->b, 0, 1, 0));
+	close(self->b);
+	self->b = gopen();
+}
+
+TEST_F(call, too_many_clients)
+{
+	int c = gopen();
+	char text[32];
+
+	ASSERT_EQ(0, slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/clients_max") < 0);
+	EXPECT_STREQ("256", text);
+	EXPECT_EQ(-EINVAL, put("many", SYSFS "/" DEV_NAME "/clients_max"));
+	EXPECT_EQ(-EINVAL, put("-1", SYSFS "/" DEV_NAME "/clients_max"));
+	EXPECT_EQ(-ERANGE, put("4294967296", SYSFS "/" DEV_NAME "/clients_max"));
+	ASSERT_EQ(0, put("2", SYSFS "/" DEV_NAME "/clients_max"));
+	ASSERT_EQ(0, attach(self->a, 0));
+	ASSERT_EQ(0, attach(self->b, 0));
+	EXPECT_EQ(-ENOSPC, attach(c, 0));
+	/* what is refused may be tried again */
+	close(self->b);
+	self->b = gopen();
+	EXPECT_EQ(0, attach(c, 0));
+	/* a lower bound sends nobody away */
+	ASSERT_EQ(0, put("0", SYSFS "/" DEV_NAME "/clients_max"));
+	EXPECT_EQ(0, submit(c, 0, 1, 0));
+	EXPECT_EQ(-ENOSPC, attach(self->b, 0));
+	close(c);
+	close(self->a);
 	self->a = gopen();
 }
 
@@ -240,6 +351,26 @@ TEST_F(call, submit_and_complete)
 	EXPECT_EQ(-ENOENT, complete(self->a, 1, 7));
 	EXPECT_EQ(0, complete(self->a, 0, 7));
 	EXPECT_EQ(-ENOENT, complete(self->a, 0, 7));
+}
+
+/* A caller of the first version has no stream */
+TEST_F(call, submit_stream)
+{
+	struct gsched_submit req = task(0, 7, 0);
+	char text[4096];
+
+	ASSERT_EQ(0, attach(self->a, 0));
+	req.stream = 987654321987654321ULL;
+	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
+	req = task(1, 8, 0);
+	req.size = offsetof(struct gsched_submit, stream);
+	req.stream = 5;
+	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
+	EXPECT_EQ(5, req.stream);
+	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
+	EXPECT_NE(NULL, strstr(text, " stream 987654321987654321\n"));
+	EXPECT_NE(NULL, strstr(text, "slot 1 seq 8 "));
+	EXPECT_NE(NULL, strstr(strstr(text, "slot 1 "), " stream 0"));
 }
 
 TEST_F(call, submit_bad_numbers)

@@ -109,6 +109,27 @@ static void slow(CUmodule m)
 	show("slow", hash_of(p, BLOCKS * THREADS));
 }
 
+/* Launches until a byte comes on standard input. */
+static void steady(CUmodule m)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUfunction f;
+	char c;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	do {
+		launch_work(f, NULL, p, N, 1);
+		DO(cuCtxSynchronize());
+	} while (!poll(&in, 1, 0));
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	DO(cuMemsetD32(p, 12345, BLOCKS * THREADS));
+	launch_work(f, NULL, p, N, 2);
+	DO(cuCtxSynchronize());
+	show("steady", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Grids that fit the device at once. */
 static void small(CUmodule m)
 {
@@ -401,6 +422,8 @@ int main(int argc, char **argv)
 			forked(m);
 		else if (!strcmp(argv[i], "held"))
 			held(m);
+		else if (!strcmp(argv[i], "steady"))
+			steady(m);
 		else if (!strcmp(argv[i], "slow"))
 			slow(m);
 		else if (!strcmp(argv[i], "wrong"))

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "libgsched/transport.h"
@@ -109,6 +110,10 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		return;
 	f->last_type = head->type;
 	switch (head->type) {
+	case GSP_INFO:
+		((struct gsched_info *)body)->features = f->features;
+		reply(fd, head, 0, body, sizeof(struct gsched_info), NULL, 0);
+		break;
 	case GSP_ATTACH:
 		attach(f, fd, head, body);
 		break;
@@ -213,22 +218,42 @@ static void *run(void *arg)
 	}
 }
 
-void fake_start(struct fake *f)
+static void serve_at(struct fake *f)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
-	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS };
+	strcpy(addr.sun_path, f->path);
+	f->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(f->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(f->listen_fd, 16) ||
+	    pthread_create(&f->thread, NULL, run, f))
+		abort();
+}
+
+void fake_restart(struct fake *f)
+{
+	struct fake old = *f;
+
+	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .features = old.features,
+			    .rewrite_err = old.rewrite_err };
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->changed, NULL);
+	strcpy(f->dir, old.dir);
+	strcpy(f->path, old.path);
+	if (mkdir(f->dir, 0700))
+		abort();
+	serve_at(f);
+}
+
+void fake_start(struct fake *f)
+{
+	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS, .features = GSCHED_FEATURE_STREAM };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, "/tmp/gsched-test-XXXXXX");
 	if (!mkdtemp(f->dir))
 		abort();
 	snprintf(f->path, sizeof(f->path), "%s/sock", f->dir);
-	strcpy(addr.sun_path, f->path);
-	f->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (bind(f->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(f->listen_fd, 16) ||
-	    pthread_create(&f->thread, NULL, run, f))
-		abort();
+	serve_at(f);
 	setenv("GSCHED_SOCKET", f->path, 1);
 	setenv("GSCHED_BACKEND", "daemon", 1);
 }

@@ -22,6 +22,7 @@ struct fake {
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	uint32_t sms, lease;
+	uint64_t features;
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	int attach_err, submit_err, rewrite_err;
@@ -43,6 +44,7 @@ struct fake {
 };
 
 void fake_start(struct fake *f);
+void fake_restart(struct fake *f);	/* another one where the one that was stopped had been */
 void fake_stop(struct fake *f);		/* all connections close: the arbiter died */
 void fake_grant(struct fake *f);	/* the held SUBMIT is granted */
 void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window);

@@ -226,6 +226,15 @@ static bool becomes(const uint32_t *word, uint32_t least)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= least;
 }
 
+static bool becomes_64(const __u64 *word, uint64_t least)
+{
+	unsigned int i;
+
+	for (i = 0; i < 10000 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < least; i++)
+		usleep(1000);
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= least;
+}
+
 static bool resumable_launched(unsigned int least)
 {
 	unsigned int i;
@@ -369,6 +378,57 @@ static void death(void)
 	fake_stop(&f);
 }
 
+/* The arbiter dies, and another one comes; then it takes the device away, and gives it back. */
+static void restarted(void)
+{
+	static char *const what[] = { "steady", NULL };
+	struct gsched_cl_page *before;
+	struct run alone, r;
+
+	start(&alone, false, what);
+	if (write(alone.in, "1", 1) != 1)
+		abort();
+	finish(&alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, what);
+	ok(fake_wait(&f, &f.submits, 3), "the arbiter is asked");
+	ok(f.last_submit.stream != 0, "and told the stream");
+	fake_stop(&f);
+	before = f.cl;
+	ok(becomes_64(&before->header.unmanaged, 3), "it dies: launches go on unmanaged");
+	fake_restart(&f);
+	ok(fake_wait(&f, &f.attached_count, 1) && fake_wait(&f, &f.submits, 3), "it comes back: it is asked again");
+	before = f.cl;
+	fake_event(&f, GSCHED_EVENT_GONE, 0, 0, 0);
+	ok(fake_wait(&f, &f.attached_count, 2), "told that the device is gone, the program looks for it again");
+	ok(becomes_64(&before->header.unmanaged, 1), "and meanwhile runs unmanaged");
+	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 2), "the twins serve the new connection");
+	if (write(r.in, "1", 1) != 1)
+		abort();
+	finish(&r);
+	same(&r, &alone, "connected again");
+	fake_stop(&f);
+}
+
+/* Nobody is told of launches under a lease; the page counts them. */
+static void counted(void)
+{
+	static char *const what[] = { "slow", "small", NULL };
+	struct gsched_cl_header *h;
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_FREE);
+	run(true, what, &r);
+	if (!ok(f.cl != NULL, "attached"))
+		return;
+	h = &f.cl->header;
+	ok(!r.status && h->leased_tasks && h->leased_tasks + f.completes == h->managed[0] + h->managed[2],
+	   "every launch is counted (%llu) or told of (%u)", (unsigned long long)h->leased_tasks, f.completes);
+	ok(h->leased_ns && h->leased_usage >= h->leased_ns / 32 && h->leased_usage <= h->leased_ns * f.sms,
+	   "with its time (%llu ns, %llu CapSM-ns)", (unsigned long long)h->leased_ns, (unsigned long long)h->leased_usage);
+	fake_stop(&f);
+}
+
 static void refused(void)
 {
 	static char *const what[] = { "long", NULL };
@@ -494,6 +554,8 @@ int main(void)
 	resumed();
 	alone_is_plain();
 	death();
+	restarted();
+	counted();
 	refused();
 	variables();
 	runtime();

@@ -12,7 +12,8 @@
  *  - Errors: ENOTTY no such call; EFAULT bad pointer; EINVAL size too small, or a number out of range; E2BIG the unknown
  *    tail is not zero; EOPNOTSUPP unknown flag or a reserved field not zero; ENOENT no such device; EBUSY already
  *    attached, or the slot is in use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first;
- *    EAGAIN would wait; ENODEV the device went away.
+ *    EAGAIN would wait; ENOSPC the device has as many clients as it takes; ENODEV the device went away: DEVICE_DEL with
+ *    GSCHED_DEVICE_DEL_FORCE, or the daemon ended.
  *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity of one SM.
  *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as an index.
  */
@@ -41,6 +42,9 @@
 /* struct gsched_info.features */
 #define GSCHED_FEATURE_LEASE	(1ULL << 0)	/* the lease word is used */
 #define GSCHED_FEATURE_HPF	(1ULL << 1)	/* policy HPF (FLEP 5.2.1) */
+#define GSCHED_FEATURE_STREAM	(1ULL << 2)	/* struct gsched_submit.stream */
+#define GSCHED_FEATURE_FORCE	(1ULL << 3)	/* GSCHED_DEVICE_DEL_FORCE */
+#define GSCHED_FEATURE_LEASED	(1ULL << 4)	/* launches under a lease are counted: struct gsched_cl_header.leased_* */
 
 /**
  * struct gsched_info - what this arbiter can do
@@ -77,11 +81,18 @@ struct gsched_device_add {
 	__u32 __reserved;
 };
 
+/* struct gsched_device_del.flags */
+#define GSCHED_DEVICE_DEL_FORCE	(1U << 0)	/* clients or not */
+#define GSCHED_DEVICE_DEL__ALL	(GSCHED_DEVICE_DEL_FORCE)
+
 /**
  * struct gsched_device_del - forget a GPU
  * @size: sizeof(struct gsched_device_del)
- * @flags: must be 0
+ * @flags: GSCHED_DEVICE_DEL_*
  * @uuid: which one. EBUSY while a client is attached or a group below it exists
+ *
+ * With GSCHED_DEVICE_DEL_FORCE clients are no obstacle: each is detached and gets EVENT_GONE, its windows are opened to the
+ * whole device, and its calls return ENODEV from then on. Groups are: their names are the operator's to remove.
  */
 struct gsched_device_del {
 	__u32 size;
@@ -101,7 +112,8 @@ struct gsched_device_del {
  * struct gsched_attach - become a client of a device
  * @size: sizeof(struct gsched_attach)
  * @flags: GSCHED_ATTACH_*
- * @uuid: in: the CUDA device's UUID. ENOENT if it was not added
+ * @uuid: in: the CUDA device's UUID. ENOENT if it was not added, ENOSPC if the device has as many clients as it takes
+ *	(sysfs clients_max)
  * @client_id: out: unique on this arbiter
  * @arb_offset: out: mmap offset of the arbiter's page, to be mapped PROT_READ, MAP_SHARED
  * @arb_size: out: its length in bytes (sizeof(struct gsched_arb_page))
@@ -151,6 +163,9 @@ struct gsched_attach {
  * @predicted_ns: predicted time alone on the device (T_e of FLEP 5.2.1), 0 unknown
  * @block_ns: predicted time of one block-task: bounds the eviction delay. 0 unknown
  * @window: out: base and limit granted, as in struct gsched_arb_slot
+ * @stream: any number that is the same for tasks that the client knows to run one after another, in the order of their
+ *	SUBMITs (a CUDA stream's), and different for others. 0 unknown. Not there in the first version: SUBMIT takes a
+ *	structure that ends before it
  *
  * Returns 0 once the task may launch. With GSCHED_SUBMIT_NOWAIT: 0 or EAGAIN. A signal: EINTR and the task is
  * withdrawn.
@@ -166,6 +181,7 @@ struct gsched_submit {
 	__aligned_u64 predicted_ns;
 	__aligned_u64 block_ns;
 	__aligned_u64 window;
+	__aligned_u64 stream;
 };
 
 /* struct gsched_complete.flags */
@@ -192,7 +208,7 @@ struct gsched_complete {
 #define GSCHED_EVENT_GRANT	1	/* a task that waited may launch */
 #define GSCHED_EVENT_EVICT	2	/* the limit of a running task went down, or its window moved */
 #define GSCHED_EVENT_GROW	3	/* the limit of a running task went up: launch a wing */
-#define GSCHED_EVENT_GONE	4	/* the device was removed: run unmanaged */
+#define GSCHED_EVENT_GONE	4	/* the device was removed, or the arbiter ends: run unmanaged. The last event */
 
 /**
  * struct gsched_event - one event; read(2) returns a whole number of them, poll(2) says POLLIN when there is one
@@ -306,6 +322,12 @@ struct gsched_cl_slot {
  * @wings: wings launched
  * @why: NUL-terminated: why this client, or its last kernel, is not managed as well as it could be
  * @resumable: of @managed[GSCHED_TIER_BLOCK], launches whose block-tasks can be left in their middle
+ * @leased_tasks: tasks that ended under LEASE_FREE and that the arbiter was never told of
+ * @leased_ns: the time they ran by the GPU's clock, or are predicted to have
+ * @leased_usage: the same, times the CapSM each would fill: CapSM-ns
+ *
+ * The leased_* words only grow. The arbiter adds what they grew by to gpu.stat when that is read, and before the client's lease
+ * or group changes; no more than the time since it last did allows.
  */
 struct gsched_cl_header {
 	__aligned_u64 managed[3];
@@ -313,7 +335,10 @@ struct gsched_cl_header {
 	__aligned_u64 wings;
 	char why[256];
 	__aligned_u64 resumable;
-	__u32 __reserved[948];
+	__aligned_u64 leased_tasks;
+	__aligned_u64 leased_ns;
+	__aligned_u64 leased_usage;
+	__u32 __reserved[942];
 };
 
 struct gsched_cl_page {
