@@ -109,6 +109,23 @@ static void slow(CUmodule m)
 	show("slow", hash_of(p, BLOCKS * THREADS));
 }
 
+/* Many launches that are over at once. */
+static void tiny(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = 1, seed = 8;
+	void *params[] = { &p, &n, &seed };
+	CUfunction f;
+	int i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	for (i = 0; i < 300; i++) {
+		DO(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+		DO(cuCtxSynchronize());
+	}
+	show("tiny", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Launches until a byte comes on standard input. */
 static void steady(CUmodule m)
 {
@@ -422,6 +439,8 @@ int main(int argc, char **argv)
 			forked(m);
 		else if (!strcmp(argv[i], "held"))
 			held(m);
+		else if (!strcmp(argv[i], "tiny"))
+			tiny(m);
 		else if (!strcmp(argv[i], "steady"))
 			steady(m);
 		else if (!strcmp(argv[i], "slow"))
