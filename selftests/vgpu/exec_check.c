@@ -32,12 +32,14 @@ bool vgpu_checks_parse(const char *text, unsigned int *checks)
 
 void poison_fill(const struct vgpu_block *b, void *p, size_t size, uint64_t salt)
 {
-	uint64_t v = (b->poison ^ salt) * 0x9e3779b97f4a7c15ull, *at = p;
+	uint64_t v = (b->poison ^ salt) * 0x9e3779b97f4a7c15ull, word;
 	size_t i;
 
 	/* odd: neither a small number, nor a pointer, nor the same twice */
-	for (i = 0; i < size / 8; i++)
-		at[i] = (v + i * 0xbf58476d1ce4e5b9ull) | 0x8000000180000001ull;
+	for (i = 0; i < size / 8; i++) {
+		word = (v + i * 0xbf58476d1ce4e5b9ull) | 0x8000000180000001ull;
+		memcpy((uint8_t *)p + 8 * i, &word, 8);
+	}
 	for (i = size & ~(size_t)7; i < size; i++)
 		((uint8_t *)p)[i] = (uint8_t)(v >> 32);
 }
