@@ -293,6 +293,7 @@ static void ctx_close(struct CUctx_st *ctx)
 		free(e);
 	}
 	vg_modules_drop(ctx);
+	vg_arrays_drop(ctx);
 	vg_regions_drop(ctx);
 }
 

@@ -152,7 +152,7 @@ static CUresult place(const struct side *p, size_t width, size_t rows, size_t pl
 	size_t extent, rows_of_plane = p->height ? p->height : rows;
 
 	if (p->type == CU_MEMORYTYPE_ARRAY)
-		return vg_unsimulated("a copy from or to a CUDA array");
+		return vg_array_place(p->array, (const size_t[]){ p->x, p->y, p->z }, width, rows, planes, at, pitch, plane);
 	if (p->type != CU_MEMORYTYPE_HOST && p->type != CU_MEMORYTYPE_DEVICE && p->type != CU_MEMORYTYPE_UNIFIED)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pitch = p->pitch ? p->pitch : width;

@@ -456,6 +456,7 @@ int main(int argc, char **argv)
 	tap_ok(registering(), "registering host memory, read-only too");
 	tap_ok(entry_points(), "cuGetProcAddress; what is not simulated says so");
 	tap_ok(error_texts(), "names and texts of errors");
+	textures_tests();
 	streams_tests();
 	process_tests("/proc/self/exe");
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-api-%d", (int)getpid());

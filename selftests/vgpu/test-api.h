@@ -72,6 +72,7 @@ static inline CUresult set(CUstream s, unsigned int word, uint32_t v)
 	return run(k_set, 1, 32, s, (void *[]){ &p, &v });
 }
 
+void textures_tests(void);
 void streams_tests(void);
 void process_tests(const char *self);
 int process_child(const char *role);

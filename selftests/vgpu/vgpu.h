@@ -188,6 +188,11 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write);
 CUresult vg_function_get(const void *handle, struct CUfunc_st **out);
 void vg_modules_drop(struct CUctx_st *ctx);
 
+/* texture.c */
+void vg_arrays_drop(struct CUctx_st *ctx);
+CUresult vg_array_place(CUarray array, const size_t at[3], size_t width, size_t rows, size_t planes, char **base, size_t *pitch,
+			size_t *plane);
+
 /* launch.c */
 struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads, size_t dynamic);
 

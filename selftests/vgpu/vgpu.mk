@@ -4,7 +4,7 @@
 
 VGPU := $(B)/vgpu
 VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c shm.c sched.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
-	module.c launch.c table.c unsimulated.c)
+	module.c launch.c texture.c table.c unsimulated.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
 
 $(VGPU)/libcuda.so.1: $(call objs,$(VGPU_SRCS) $(VGPU_EXEC_SRCS)) $(B)/lib/libgsr.a
@@ -35,7 +35,7 @@ $(B)/test/vgpu-sched: $(call objs,$(addprefix selftests/vgpu/,test-sched.c sched
 TESTS += $(B)/test/vgpu-sched
 FAST_TESTS += $(B)/test/vgpu-sched
 
-$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-streams.c test-api-process.c)) $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-streams.c test-api-textures.c test-api-process.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-api
