@@ -148,8 +148,6 @@ static void operand(struct scan *s, const struct gsr_operand *o)
 static const char *barred(const struct gsr_insn *insn)
 {
 	switch (insn->op) {
-	case GSR_OP_MBARRIER:
-		return "mbarrier";
 	case GSR_OP_GRIDDEPCONTROL:
 		return "programmatic dependent launch (griddepcontrol)";
 	case GSR_OP_SETMAXNREG:
@@ -161,17 +159,9 @@ static const char *barred(const struct gsr_insn *insn)
 	case GSR_OP_MAPA:
 	case GSR_OP_GETCTARANK:
 		return "clusters (distributed shared memory)";
-	case GSR_OP_ALLOCA:
-		return "dynamic stack allocation (alloca)";
 	case GSR_OP_CP:
-		if (gsr_insn_has(insn, "mbarrier"))
-			return "mbarrier";
-		return gsr_insn_has(insn, "bulk") ? "cp.async.bulk" : NULL;
-	case GSR_OP_ST:
-	case GSR_OP_RED:
-		if (gsr_insn_has(insn, "async"))
-			return "mbarrier";
-		break;
+		/* without a cluster the window shared::cluster is the block's own */
+		return gsr_insn_has(insn, "multicast::cluster") ? "clusters (multicast)" : NULL;
 	default:
 		break;
 	}
@@ -189,8 +179,12 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	why = barred(insn);
 	if (why)
 		refuse(s, "%s", why);
-	if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
+	if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "bulk"))
+		s->fn->bulk = true;
+	else if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
 		s->fn->cp_async = true;
+	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
+	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
 	s->fn->exits |= insn->op == GSR_OP_EXIT;
 	if (gsr_barrier_of(s->fn->f, insn, &b)) {
 		if (b.cluster)
@@ -509,7 +503,15 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	limit = v >= 81 ? PARAM_MAX_81 : PARAM_MAX;
 	if (k->launch_offset + sizeof(struct gsr_launch) > limit)
 		return gsr_sprintf(p->arena, "%llu bytes of parameters leave no room for ours", (unsigned long long)params);
+	why = gsr_mbarriers_refusal(p, c);
+	if (why)
+		return why;
 	shared = static_shared(c);
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->mbarriers || c->fns[i]->noted) {
+			shared += 4 * (GSR_MBARRIERS_MAX + 1);
+			break;
+		}
 	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
 		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);

@@ -470,6 +470,9 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	fn->takes |= callee->takes;
 	fn->constants |= callee->constants;
 	fn->cp_async |= callee->cp_async;
+	fn->bulk |= callee->bulk;
+	fn->mbarriers |= callee->mbarriers;
+	fn->noted |= callee->noted;
 	fn->warp_sync = fn->warp_sync ? fn->warp_sync : callee->warp_sync;
 	fn->refusal = fn->refusal ? fn->refusal : callee->refusal;
 }
@@ -494,6 +497,8 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 	for (i = 1; i < c.n; i++) {
 		if (!wanted(c.fns[i], which))
 			continue;
+		if (c.fns[i]->alloca)
+			return gsr_sprintf(p->arena, "%s in the function %s, which allocates on the stack", what(which), c.fns[i]->f->name);
 		if (c.fns[i]->taken)
 			return gsr_sprintf(p->arena, "%s in the function %s, whose address is taken", what(which), c.fns[i]->f->name);
 		if (reaches(p, c.fns[i], c.fns[i]))

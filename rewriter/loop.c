@@ -363,20 +363,27 @@ static const char wait_resumable[] =
 	"setp.ne.u32 %#p0, %#r0, 0;\n"
 	"@%#p0 bra $#restore;\n";
 
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, bool cp_async, int id,
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left, int id,
 		      const struct gsr_resume *r)
 {
 	struct gsr_stmt *body = f->first;
 	unsigned int n = 0;
 
+	if (left->alloca)
+		n += gsr_insert(p, f, body, ".reg .b64 %#sp; stacksave.u64 %#sp;");
+	body = f->first;
 	gsr_insert_text(p, f, body, declarations);
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
 		n += gsr_insert_text(p, f, body, resumable);
 	n += gsr_insert_text(p, f, body, start);
+	if (left->mbarriers)
+		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
 	n += gsr_insert_text(p, f, body, "$#next:\n");
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	n += gsr_insert_text(p, f, body, "@%#p0 bra $#wait;\n");
+	if (left->mbarriers)
+		n += gsr_insert_text(p, f, body, gsr_mbarriers_down);
 	if (!r)
 		n += gsr_insert_text(p, f, body, next);
 	n += gsr_insert_text(p, f, body, schedule);
@@ -394,8 +401,13 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 		n += gsr_insert_text(p, f, body, wait_resumable);
 
 	n += gsr_insert_text(p, f, NULL, "$#end:\n");
-	if (cp_async)
+	if (left->alloca)
+		n += gsr_insert_text(p, f, NULL, "stackrestore.u64 %#sp;\n");
+	if (left->cp_async)
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
+	/* what the other proxy has read, and what it is to see */
+	if (left->bulk)
+		n += gsr_insert_text(p, f, NULL, "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nfence.proxy.async;\n");
 	if (r) {
 		n += gsr_resume_tail(p, f, r);
 	} else if (sites->n || sites->warps) {

@@ -14,6 +14,7 @@ struct job {
 	unsigned int n;
 	bool resumable;
 	struct gsr_module printed;
+	bool mbarriers;			/* some twin has a list of them */
 };
 
 /* A prefix that no name of the input contains */
@@ -92,6 +93,17 @@ static void add_globals(struct job *j, struct gsr_module *out)
 	append(p, out, GSR_ITEM_VAR)->var = table;
 }
 
+static void add_list(struct gsr_pass *p, struct gsr_module *out)
+{
+	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
+
+	*v = (struct gsr_var){
+		.space = "shared", .align = 4, .type = "b32", .name = gsr_expand(p, "#mbarriers"),
+		.dims = { GSR_MBARRIERS_MAX + 1 }, .n_dims = 1,
+	};
+	append(p, out, GSR_ITEM_VAR)->var = v;
+}
+
 /* What the twins need, in the input's order, which declares before use; names that carry the mark are needed */
 static void assemble(struct job *j, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all)
 {
@@ -112,6 +124,8 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 				*gsr_intern_mark(all[c].fns[k]->vars[v]->name) = 1;
 		}
 	add_task(p, out, j->resumable);
+	if (j->mbarriers)
+		add_list(p, out);
 	add_globals(j, out);
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".pragma", 7))
@@ -167,7 +181,7 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
 {
 	struct gsr_pass *p = &j->p;
-	bool cp_async = false;
+	struct gsr_left left = { .alloca = fn->alloca };
 	struct gsr_resume *resume = NULL;
 	struct gsr_sites sites = { 0 };
 	const char *refusal;
@@ -181,8 +195,11 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	}
 	k->early_return = end.early || end.warps;
 	k->warp_rows = end.rows;
-	for (i = 0; i < c->n; i++)
-		cp_async |= c->fns[i]->cp_async;
+	for (i = 0; i < c->n; i++) {
+		left.cp_async |= c->fns[i]->cp_async;
+		left.bulk |= c->fns[i]->bulk;
+		left.mbarriers |= c->fns[i]->mbarriers || c->fns[i]->noted;
+	}
 	if ((k->early_return || j->resumable) && in_scopes(fn->f)) {
 		gsr_flatten(p, fn->f, false);
 		gsr_graph(p, fn);
@@ -218,10 +235,17 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 			c->fns[i]->shares = true;
 		}
 	gsr_globals_list(p, c, k);
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->mbarriers)
+			k->inserted += gsr_mbarriers(p, c->fns[i]);
 	k->inserted += gsr_returns(p, fn->f, &k->returns);
-	k->inserted += gsr_loop(p, fn->f, &sites, cp_async, end.id, resume);
+	k->inserted += gsr_loop(p, fn->f, &sites, &left, end.id, resume);
 	add_parameter(p, fn->f);
 	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
+	if (left.mbarriers) {
+		k->static_shared += 4 * (GSR_MBARRIERS_MAX + 1);
+		j->mbarriers = true;
+	}
 	k->tier = GSR_TIER_BLOCK;
 	k->reason = "rewritten";
 }

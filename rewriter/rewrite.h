@@ -9,6 +9,7 @@
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
  *   inline.c     device functions that cannot stay what they are
+ *   mbarriers.c  what a block leaves in shared memory
  *   scopes.c     inner scopes, and names that are unique
  *   returns.c    returns become jumps; barriers of kernels with early returns meet at one place
  *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
@@ -83,6 +84,10 @@ struct gsr_fn {
 	bool constants;			/* has instructions of constant memory */
 	bool shares;			/* its variables are reached through the table now */
 	bool cp_async;
+	bool bulk;			/* bulk copies, which another proxy makes */
+	bool mbarriers;			/* makes or unmakes some, not noted yet */
+	bool noted;			/* they are noted */
+	bool alloca;
 	bool exits;			/* has an exit instruction */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
@@ -211,10 +216,22 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, st
 unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites);
 unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id);
 unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
+/* What a block leaves behind that must be gone before the next block-task */
+struct gsr_left {
+	bool cp_async, bulk, mbarriers, alloca;
+};
 /* @resume: of a resumable twin, else NULL */
 struct gsr_resume;
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, bool cp_async, int id,
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left, int id,
 		      const struct gsr_resume *resume);
+/* mbarriers.c: between two block-tasks thread 0 makes invalid what the kernel made, of at most so many */
+#define GSR_MBARRIERS_MAX	120
+#define GSR_STR_(x)		#x
+#define GSR_STR(x)		GSR_STR_(x)
+const char *gsr_mbarriers_refusal(struct gsr_pass *p, const struct gsr_closure *c);
+unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn);
+extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
+
 /* Polls the window (loop.c); goes on behind the text if it excludes this worker, else at label @inside. @tag makes names */
 const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside);
 extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */

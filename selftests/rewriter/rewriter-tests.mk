@@ -14,6 +14,11 @@ $(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s\n' $< $(B)/bin/gsrewrite >$@
 	@chmod +x $@
 
+BENCH += $(B)/bench/rewrite-bench
+$(B)/bench/rewrite-bench: $(B)/obj/selftests/rewriter/bench.o $(B)/lib/libgsr.a
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
+
 # The corpus on a device, simulated or real; the program and the corpus beside it need nothing else
 CORPUS := $(wildcard selftests/rewriter/corpus/*.ptx selftests/rewriter/corpus/*.launch)
 PROGS += $(B)/bench/corpus-gpu

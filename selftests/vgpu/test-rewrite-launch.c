@@ -126,6 +126,9 @@ static bool line(char *text, bool full, struct test_launch *l)
 	if (!l->block && strcmp(tier, "launch"))
 		return false;
 	while ((word = strtok_r(NULL, " \t\n", &save))) {
+		/* not to be run */
+		if (!strcmp(word, "-"))
+			l->block = false;
 		if (!strcmp(word, "-") || !strncmp(word, "scale=", 6))
 			continue;
 		if (!strncmp(word, "params=", 7) ? !params(word + 7, scale, l) :
