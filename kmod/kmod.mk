@@ -4,7 +4,8 @@
 # links to them.
 KMOD_KDIRS := $(if $(KDIR),$(KDIR),$(foreach s,6.1 6.12,$(lastword $(shell \
 	ls -d /usr/src/linux-headers-$(s).*-amd64 2>/dev/null | grep -v -- -rt- | sort -V))))
-KMOD_RELEASES := $(if $(KDIR),$(shell $(MAKE) -s -C $(KDIR) kernelrelease),$(KMOD_KDIRS:/usr/src/linux-headers-%=%))
+# What `make kernelrelease` says in Debian's headers of 6.1 is not the release that modules are for
+KMOD_RELEASES := $(if $(KDIR),$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h),$(KMOD_KDIRS:/usr/src/linux-headers-%=%))
 KMOD_KDIR = $(if $(KDIR),$(KDIR),/usr/src/linux-headers-$(1))
 KMOD_SRCS := $(wildcard Kbuild kmod/*.[ch] kmod/compat/*.c kmod/core/*.[ch] uapi/linux/*.h)
 KMOD_PIN_SRCS := $(wildcard selftests/kmod/pin/*)
@@ -35,11 +36,12 @@ $(foreach r,$(KMOD_RELEASES),$(eval $(call kmod_rules,$(r))))
 modules-clean:
 	rm -rf build/kmod
 
+# `make dkms-install`: for the running kernel, or for that of KDIR=; with DESTDIR= the sources only
 DKMS_VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 dkms-install:
 	install -d $(DESTDIR)/usr/src/gsched-$(DKMS_VERSION)
-	cp -r --parents Kbuild dkms.conf $(KMOD_SRCS) $(DESTDIR)/usr/src/gsched-$(DKMS_VERSION)
-	$(if $(DESTDIR),,dkms install gsched/$(DKMS_VERSION))
+	cp -r --parents dkms.conf $(KMOD_SRCS) $(DESTDIR)/usr/src/gsched-$(DKMS_VERSION)
+	$(if $(DESTDIR),,dkms install gsched/$(DKMS_VERSION) $(if $(KDIR),-k $(KMOD_RELEASES)))
 
 # kselftests, static so that they run in any guest. The harness header comes from the kernel's source package.
 KMOD_LINUX_SRC := build/linux-source
@@ -72,6 +74,12 @@ $(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko
 		'exec selftests/qemu/run --kernel $* --timeout 600 --log build/qemu/kmod-$* -- selftests/kmod/guest $(KMOD_TESTS)' >$@
 	@chmod +x $@
 TESTS += $(KMOD_QEMU_TESTS)
+
+# dkms for real, on an overlay of this system, and the module it installs in a guest
+build/test/dkms: selftests/kmod/dkms-install
+	@mkdir -p $(@D)
+	$(call Q,GEN)cp $< $@
+TESTS += build/test/dkms
 
 # Lint: every message fails. The kernel's own headers are not our concern.
 .PHONY: lint-sparse lint-checkpatch
