@@ -189,6 +189,8 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	if (gsr_barrier_of(s->fn->f, insn, &b)) {
 		if (b.cluster)
 			refuse(s, "%s", "clusters (barrier.cluster)");
+		else if (!b.warp && insn->n_opnds < (b.red ? 3u : 1u))
+			refuse(s, "barrier without its operands (%s)", insn->name);
 		else if (!b.warp)
 			s->fn->barriers++;
 	}

@@ -210,6 +210,7 @@ static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const
 		if (status != GSR_OK) {
 			free(*ptx);
 			*ptx = NULL;
+			*size = 0;
 			return status;
 		}
 		if (text && (!*ptx || better(t, best))) {

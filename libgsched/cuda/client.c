@@ -179,6 +179,7 @@ static void after_fork(void)
 	atomic_store(&gi_captures, 0);
 	gi_context_reset();
 	gi_image_reset();
+	gi_link_reset();
 	gi_func_reset();
 	gi_twin_reset();
 }

@@ -62,7 +62,10 @@ static void track(void *handle, bool library, const void *data, size_t max, bool
 	if (!library)
 		gi_real.cuCtxGetCurrent(&image->context);
 	err.message[0] = 0;
-	if (cx) {
+	image->ptx = gi_linked_ptx(data, max, &image->ptx_size);
+	if (image->ptx) {
+		gi_debug("image: linked by the program from PTX");
+	} else if (cx) {
 		if (gsr_image_ptx(data, max, cx->client->arch, &image->ptx, &image->ptx_size, &err)) {
 			give_up(image, err.message[0] ? err.message : "no PTX in the image");
 			gi_debug("image: %s", image->form[GI_TWIN].why);
@@ -70,9 +73,10 @@ static void track(void *handle, bool library, const void *data, size_t max, bool
 	} else if (preserved) {
 		image->raw = data;
 	} else {
-		size = gsr_image_size(data, max);
+		/* what is read later has no length but its own; a file's wrapper would point anywhere */
+		size = max != SIZE_MAX && gsr_image_kind(data, max) == GSR_IMAGE_WRAPPER ? 0 : gsr_image_size(data, max);
 		if (size && size <= COPY_MAX)
-			image->raw_copy = malloc(size);
+			image->raw_copy = calloc(1, size + 1);
 		if (image->raw_copy)
 			memcpy(image->raw_copy, data, size);
 		image->raw = image->raw_copy;

@@ -260,6 +260,10 @@ void gi_image_reset(void);				/* after fork */
 void gi_context_reset(void);				/* after fork */
 void gi_images_drop(CUcontext context);			/* gi_lock held: they went with it */
 
+/* link.c: machine code that was linked at run time, its PTX (malloc'd); NULL: it was not */
+char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size);
+void gi_link_reset(void);				/* after fork */
+
 /* func.c */
 void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name);
 struct gi_name *gi_name_find(const void *handle);	/* gi_lock held */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(B)/test/libgsched/client $(B)/test/libgsched/interposer $(B)/test/libgsched/symbols
+LG_TESTS := $(B)/test/libgsched/client $(addprefix $(B)/test/libgsched/,interposer loads symbols)
 FAST_TESTS += $(LG_TESTS)
 TESTS += $(LG_TESTS)
 LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
@@ -8,8 +8,8 @@ $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBIT
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
 
-# app.c, a program that knows nothing of gsched
-$(B)/test/libgsched/app: $(call objs,selftests/libgsched/app.c) $(B)/vgpu/libcuda.so.1
+# app.c and load-app.c, programs that know nothing of gsched
+$(B)/test/libgsched/app $(B)/test/libgsched/load-app: $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
@@ -21,9 +21,14 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,selftests/libgsched/interposer.c): CPPFLAGS += -DBUILD='"$(B)"'
+$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c)): CPPFLAGS += -DBUILD='"$(B)"'
 $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LIBGSCHED_OBJS) \
 		$(B)/test/libgsched/app $(B)/test/libgsched/variables $(B)/test/libgsched/libbare.so $(B)/lib/gsched/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+
+$(B)/test/libgsched/loads: $(call objs,selftests/libgsched/loads.c) $(LG_ARBITER) $(LIBGSCHED_OBJS) \
+		$(B)/test/libgsched/load-app $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 

@@ -81,7 +81,7 @@ static bool add_functions(struct CUmod_st *m)
 	return ok;
 }
 
-/* PTX text, fat binary or its wrapper. @size SIZE_MAX: not known */
+/* PTX text, fat binary or its wrapper, or what cuLinkComplete gave. @size SIZE_MAX: not known */
 static CUresult load(const void *image, size_t size, unsigned int n, CUjit_option *options, void **values, struct CUmod_st **out)
 {
 	struct gsr_error e = { 0 };
@@ -91,7 +91,7 @@ static CUresult load(const void *image, size_t size, unsigned int n, CUjit_optio
 	size_t ptx_size;
 	char *ptx;
 
-	status = gsr_image_ptx(image, size, vg.config.cc, &ptx, &ptx_size, &e);
+	status = vg_linked_ptx(image, size, &ptx, &ptx_size) ? GSR_OK : gsr_image_ptx(image, size, vg.config.cc, &ptx, &ptx_size, &e);
 	if (status) {
 		vg_say("image refused: %s", e.message);
 		error_log(n, options, values, e.message);
@@ -117,7 +117,7 @@ static CUresult load(const void *image, size_t size, unsigned int n, CUjit_optio
 	return CUDA_SUCCESS;
 }
 
-static CUresult read_file(const char *name, char **data, size_t *size)
+CUresult vg_read_file(const char *name, char **data, size_t *size)
 {
 	FILE *f = fopen(name, "re");
 	char *p = NULL, *more;
@@ -186,7 +186,7 @@ CUDADRV_API CUresult cuModuleLoad(CUmodule *module, const char *name)
 {
 	char *data;
 	size_t size;
-	CUresult r = name ? read_file(name, &data, &size) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = name ? vg_read_file(name, &data, &size) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -379,7 +379,7 @@ CUDADRV_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *name,
 {
 	char *data;
 	size_t size;
-	CUresult r = name ? read_file(name, &data, &size) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = name ? vg_read_file(name, &data, &size) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;

@@ -9,9 +9,8 @@
 	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) X(cuDeviceSetMemPool) \
 	X(cuGraphDestroy) X(cuGraphExecDestroy) X(cuGraphLaunch) X(cuGraphLaunch_ptsz) X(cuLaunch) \
 	X(cuLaunchCooperativeKernel) X(cuLaunchCooperativeKernel_ptsz) X(cuLaunchGrid) X(cuLaunchGridAsync) \
-	X(cuLibraryGetUnifiedFunction) X(cuLinkAddData_v2) X(cuLinkAddFile_v2) X(cuLinkComplete) X(cuLinkCreate_v2) \
-	X(cuLinkDestroy) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) X(cuMemPoolGetAttribute) \
-	X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) X(cuOccupancyMaxActiveClusters) \
+	X(cuLibraryGetUnifiedFunction) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) \
+	X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) X(cuOccupancyMaxActiveClusters) \
 	X(cuOccupancyMaxPotentialClusterSize)
 
 #define VG_UNSIMULATED(X) \

@@ -20,7 +20,7 @@
 #define VG_GREATEST_PRIORITY	(-5)
 #define VG_STATIC_DYNAMIC_SHARED (48u << 10)	/* dynamic shared memory without the opt-in attribute */
 
-enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_STREAM, VG_EVENT };
+enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT };
 
 /* One point of a stream that others wait for: an event record. Counted: op, event and waiting ops hold it */
 struct vg_mark {
@@ -187,6 +187,11 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write);
 /* module.c */
 CUresult vg_function_get(const void *handle, struct CUfunc_st **out);
 void vg_modules_drop(struct CUctx_st *ctx);
+
+CUresult vg_read_file(const char *name, char **data, size_t *size);	/* malloc'd, a NUL behind it */
+
+/* link.c: the PTX in what cuLinkComplete gave, malloc'd; false: it is something else */
+bool vg_linked_ptx(const void *image, size_t max, char **ptx, size_t *size);
 
 /* texture.c */
 void vg_arrays_drop(struct CUctx_st *ctx);

@@ -65,7 +65,7 @@ $(B)/fuzz/ptx.dict: rewriter/ops.h
 $(FUZZ_ALL:%=fuzz-run-%): fuzz-run-%: $(B)/fuzz/% $(B)/fuzz/ptx.dict
 	@mkdir -p $(B)/fuzz/corpus/$* $(B)/fuzz/seeds/$*
 	$(if $(fuzz_seeds_$*),@awk -v dir=$(B)/fuzz/seeds/$* -f $(FUZZ_DIR)/split.awk $(fuzz_seeds_$*))
-	nice -n 10 $< -max_total_time=$(FUZZ_TIME) -max_len=$(fuzz_len_$*) -timeout=20 -print_final_stats=1 -verbosity=1 \
+	nice -n 10 $< -max_total_time=$(FUZZ_TIME) -max_len=$(fuzz_len_$*) -timeout=120 -print_final_stats=1 -verbosity=1 \
 		$(if $(fuzz_seeds_$*),-dict=$(B)/fuzz/ptx.dict) -artifact_prefix=$(B)/fuzz/crash-$*- \
 		$(B)/fuzz/corpus/$* $(FUZZ_DIR)/corpus/$* $(B)/fuzz/seeds/$* 2>&1 | tail -n 40
 
