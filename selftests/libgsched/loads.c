@@ -45,8 +45,10 @@ static void run(bool preload, const char *way, char *text, size_t size)
 	text[len] = 0;
 	close(pipes[0]);
 	waitpid(pid, &status, 0);
-	if (status)
+	if (status) {
+		printf("# %s%s: status %x\n", way, preload ? " under the interposer" : "", status);
 		text[0] = 0;
+	}
 }
 
 int main(void)
