@@ -628,6 +628,8 @@ CUDADRV_API CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	if (!limit_known(limit))
 		return vg_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
 	ctx->limit[limit] = value;
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+		vgpu_heap_limit = value;
 	return vg_leave(CUDA_SUCCESS);
 }
 

@@ -32,7 +32,7 @@ bool exec_global_ok(struct vgpu_block *b, uint64_t addr, size_t size, bool write
 	for (m = modules; m && !ok; m = m->next)
 		ok = inside(m, addr, size);
 	pthread_rwlock_unlock(&modules_lock);
-	return ok;
+	return ok || heap_covers(addr, size);
 }
 
 static void kernel_free(struct vgpu_kernel *k)

@@ -88,6 +88,8 @@ bool dec_ldmatrix(struct dec *d);
 bool dec_movmatrix(struct dec *d);
 bool dec_video(struct dec *d);
 bool dec_tex(struct dec *d);
+bool dec_stack(struct dec *d);
+bool dec_cluster(struct dec *d);
 bool dec_set_half(struct dec *d);
 bool dec_lop3_bool(struct dec *d);
 bool dec_xaddr(struct dec *d, const struct gsr_operand *o, struct xaddr *a);

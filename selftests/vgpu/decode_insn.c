@@ -701,6 +701,15 @@ bool dec_insn(struct dec *d)
 		return PARSE(C_SPACE) && isspacep(d, &md);
 	case GSR_OP_CP:
 		return dec_cp(d);
+	case GSR_OP_ALLOCA:
+	case GSR_OP_STACKSAVE:
+	case GSR_OP_STACKRESTORE:
+		return dec_stack(d);
+	case GSR_OP_MAPA:
+	case GSR_OP_GETCTARANK:
+	case GSR_OP_GRIDDEPCONTROL:
+	case GSR_OP_SETMAXNREG:
+		return dec_cluster(d);
 	case GSR_OP_TEX:
 	case GSR_OP_TLD4:
 	case GSR_OP_TXQ:

@@ -531,6 +531,24 @@ static unsigned int max_threads(const struct gsr_function *fn)
 	return n;
 }
 
+/* .reqnctapercluster 1, 1, 1 is no cluster; any other, and .explicitcluster, is */
+static bool clusters_ok(struct dec *d, const struct gsr_function *fn)
+{
+	unsigned int i, x, y, z;
+
+	d->line = fn->line;
+	for (i = 0; i < fn->n_perf; i++) {
+		const char *s = fn->perf[i];
+
+		x = y = z = 1;
+		if (!strncmp(s, ".reqnctapercluster", 18))
+			sscanf(s + 18, "%u , %u , %u", &x, &y, &z);
+		if (x != 1 || y != 1 || z != 1 || !strncmp(s, ".explicitcluster", 16))
+			return dec_fail(d, "%s: clusters are not simulated", s);
+	}
+	return true;
+}
+
 /* Shared variables of the module that the kernel or its functions name are laid out when first met: see opnd_src */
 bool kernel_decode(struct vgpu_kernel *k, const struct gsr_function *fn)
 {
@@ -553,7 +571,7 @@ bool kernel_decode(struct vgpu_kernel *k, const struct gsr_function *fn)
 		if (m->functions[i] == fn)
 			k->entry = &k->functions[i];
 	}
-	if (!decode_function(&d, k->entry))
+	if (!clusters_ok(&d, fn) || !decode_function(&d, k->entry))
 		goto out;
 	regs = kernel_regs(fn);
 	while (more) {

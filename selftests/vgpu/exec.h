@@ -63,6 +63,9 @@ enum vgpu_fault {
 };
 enum vgpu_fault vgpu_block_fault(const struct vgpu_block *b);
 
+/* Bytes that malloc in kernels may give out at once, of all kernels of the process */
+extern size_t vgpu_heap_limit;
+
 /* %globaltimer: given by the scheduler so that tests can drive it */
 extern uint64_t (*vgpu_globaltimer)(void);
 /* Bounds of what a kernel may touch; NULL: anything. Returns false for an illegal access. */

@@ -5,7 +5,7 @@ VGPU_EXEC_SRCS := $(sort $(wildcard $(addprefix selftests/vgpu/,alu_*.c decode*.
 VGPU_TWINS_SRCS := $(addprefix selftests/vgpu/,twins.c test-rewrite-launch.c)
 VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
-VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-check exec-float exec-mma exec-tex exec-fuzz rewrite)
+VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-check exec-float exec-mma exec-stack exec-tex exec-fuzz rewrite)
 TESTS += $(VGPU_EXEC_TESTS)
 FAST_TESTS += $(VGPU_EXEC_TESTS)
 VGPU_EXEC_LINK = $(call Q,LD)mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
@@ -29,6 +29,9 @@ $(B)/test/vgpu-exec-float: $(call objs,selftests/vgpu/test-exec-float.c $(VGPU_E
 	$(VGPU_EXEC_LINK)
 
 $(B)/test/vgpu-exec-tex: $(call objs,selftests/vgpu/test-exec-tex.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
+	$(VGPU_EXEC_LINK)
+
+$(B)/test/vgpu-exec-stack: $(call objs,selftests/vgpu/test-exec-stack.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 
 # Mangled PTX; what it is worth it shows with SAN=address,undefined

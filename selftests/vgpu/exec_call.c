@@ -4,13 +4,21 @@
 #include <stdlib.h>
 #include "exec_priv.h"
 
-enum { BUILTIN_NONE, BUILTIN_VPRINTF, BUILTIN_ASSERTFAIL };
+enum { BUILTIN_NONE, BUILTIN_VPRINTF, BUILTIN_ASSERTFAIL, BUILTIN_MALLOC, BUILTIN_FREE };
 
 int call_builtin(const char *name)
 {
-	if (!strcmp(name, "vprintf"))
-		return BUILTIN_VPRINTF;
-	return !strcmp(name, "__assertfail") ? BUILTIN_ASSERTFAIL : BUILTIN_NONE;
+	static const struct {
+		const char *name;
+		int builtin;
+	} builtins[] = { { "vprintf", BUILTIN_VPRINTF }, { "__assertfail", BUILTIN_ASSERTFAIL }, { "malloc", BUILTIN_MALLOC },
+			 { "free", BUILTIN_FREE } };
+	size_t i;
+
+	for (i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
+		if (!strcmp(builtins[i].name, name))
+			return builtins[i].builtin;
+	return BUILTIN_NONE;
 }
 
 static bool grow_rows(struct xwarp *w, uint32_t rows)
@@ -111,7 +119,7 @@ static enum xresult enter(struct xctx *x, const struct xinsn *in, unsigned int l
 	struct xwarp *w = x->w;
 	const struct xcall *c = in->ext;
 	const struct xfunction *f = c->callee ? c->callee : target(x, in, lane);
-	uint32_t row = w->row[lane] + c->caller->rows, frame = w->frame[lane] + c->caller->local, k;
+	uint32_t row = w->row[lane] + c->caller->rows, frame = w->frame[lane] + c->caller->local + w->extra[lane], k;
 
 	if (!f)
 		return X_FAULT;
@@ -128,11 +136,12 @@ static enum xresult enter(struct xctx *x, const struct xinsn *in, unsigned int l
 	}
 	if (!grow_rows(w, row + f->rows) || !grow_local(w, frame + f->local))
 		return exec_fault(x, in, "out of memory");
-	w->stack[lane][w->depth[lane]++] = (struct xframe){ x->pc + 1, w->row[lane], w->frame[lane], in, f };
+	w->stack[lane][w->depth[lane]++] = (struct xframe){ x->pc + 1, w->row[lane], w->frame[lane], w->extra[lane], in, f };
 	for (k = 0; k < c->n_args; k++)
 		move(x, lane, &c->args[k], w->row[lane], w->frame[lane], &f->args[k], row, frame);
 	w->row[lane] = row;
 	w->frame[lane] = frame;
+	w->extra[lane] = 0;
 	w->pc[lane] = f->pc;
 	return X_NEXT;
 }
@@ -158,6 +167,7 @@ enum xresult x_ret(struct xctx *x, const struct xinsn *in, uint32_t m)
 			move(x, i, &s->callee->rets[r], w->row[i], w->frame[i], &c->rets[r], s->row, s->local);
 		w->row[i] = s->row;
 		w->frame[i] = s->local;
+		w->extra[i] = s->extra;
 		w->pc[i] = s->ret_pc;
 	}
 	return out ? exec_exit_lanes(x, out) : X_RESCHED;
@@ -317,9 +327,14 @@ static enum xresult builtin(struct xctx *x, const struct xinsn *in, uint32_t m)
 			return exec_fault_as(x, in, VGPU_FAULT_ASSERT, "%s:%u: thread %u: assertion `%s' failed", file, (unsigned int)v[2],
 					  w->id * LANES + i, what);
 		}
-		if (c->n_args != 2)
-			return exec_fault(x, in, "vprintf with %u arguments", c->n_args);
-		if (print(x, in, i, v[0], v[1], &result) == X_FAULT)
+		if (c->n_args != (c->builtin == BUILTIN_VPRINTF ? 2 : 1))
+			return exec_fault(x, in, "called with %u arguments", c->n_args);
+		if (c->builtin == BUILTIN_MALLOC)
+			result = heap_alloc(x->b, v[0]);
+		else if (c->builtin == BUILTIN_FREE && !heap_free(v[0]))
+			return exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "0x%llx was not allocated by malloc, thread %u",
+					     (unsigned long long)v[0], w->id * LANES + i);
+		if (c->builtin == BUILTIN_VPRINTF && print(x, in, i, v[0], v[1], &result) == X_FAULT)
 			return X_FAULT;
 		if (c->n_rets == 1) {
 			if (c->rets[0].reg)
@@ -347,4 +362,54 @@ enum xresult x_call(struct xctx *x, const struct xinsn *in, uint32_t m)
 		x->p = x->w->preds + x->row;
 	}
 	return X_RESCHED;
+}
+
+/* What a frame takes beyond its variables ends where the next one begins. imm: the alignment */
+enum xresult x_alloca(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	const struct xfunction *f = in->ext;
+	const uint64_t *size = src(x, in->o[1]);
+	struct xwarp *w = x->w;
+
+	for (; m; m &= m - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(m);
+		uint64_t own = (uint64_t)w->frame[i] + f->local, align = (uint64_t)in->imm;
+		uint64_t at = (own + w->extra[i] + align - 1) & ~(align - 1);
+
+		if (size[i] > LOCAL_MAX || at + size[i] > LOCAL_MAX)
+			return exec_fault(x, in, "stack overflow by %llu bytes, thread %u", (unsigned long long)size[i],
+					  w->id * LANES + i);
+		if (!grow_local(w, (uint32_t)(at + size[i])))
+			return exec_fault(x, in, "out of memory");
+		w->extra[i] = (uint32_t)(((at + size[i] - own) + 15) & ~15ull);
+		dst(x, in->o[0])[i] = WIN_LOCAL + at;
+	}
+	return X_NEXT;
+}
+
+enum xresult x_stacksave(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	const struct xfunction *f = in->ext;
+	const struct xwarp *w = x->w;
+	uint64_t *d = dst(x, in->o[0]);
+
+	FOR_LANES(m, d[i] = WIN_LOCAL + w->frame[i] + f->local + w->extra[i]);
+	return X_NEXT;
+}
+
+enum xresult x_stackrestore(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	const struct xfunction *f = in->ext;
+	struct xwarp *w = x->w;
+
+	for (; m; m &= m - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(m);
+		uint64_t at = src(x, in->o[1])[i], own = WIN_LOCAL + w->frame[i] + f->local;
+
+		if (at < own || at - own > w->extra[i])
+			return exec_fault(x, in, "0x%llx is no place in the stack of this frame, thread %u", (unsigned long long)at,
+					  w->id * LANES + i);
+		w->extra[i] = (uint32_t)(at - own);
+	}
+	return X_NEXT;
 }

@@ -201,7 +201,7 @@ struct vgpu_kernel {
 };
 
 struct xframe {
-	uint32_t ret_pc, row, local;	/* of the caller */
+	uint32_t ret_pc, row, local, extra;	/* of the caller */
 	const struct xinsn *call;
 	const struct xfunction *callee;
 };
@@ -219,6 +219,7 @@ struct xwarp {
 	uint32_t arrived;		/* of at_barrier: counted at the barrier */
 	uint32_t carry;			/* CC.CF */
 	uint32_t pc[LANES], row[LANES], frame[LANES];	/* frame: local memory's */
+	uint32_t extra[LANES];		/* local memory that alloca gave the frame */
 	uint8_t barrier[LANES];		/* at_barrier: which */
 	uint32_t bar_count[LANES];	/* at_barrier: threads it waits for, 0 all */
 	uint32_t bar_pred;		/* at_barrier: what a reduction gets */
@@ -407,8 +408,13 @@ bool sync_waits(xfn *fn);		/* do lanes wait there for others of their warp? */
 void poison_fill(const struct vgpu_block *b, void *p, size_t size, uint64_t salt);
 
 /* exec_call.c */
-xfn x_call, x_ret;
+xfn x_call, x_ret, x_alloca, x_stacksave, x_stackrestore;
 int call_builtin(const char *name);	/* 0: none of that name */
+
+/* exec_heap.c */
+uint64_t heap_alloc(const struct vgpu_block *b, uint64_t size);
+bool heap_free(uint64_t addr);
+bool heap_covers(uint64_t addr, size_t size);
 
 /* alu*.c: NULL if there is no such instruction */
 xfn *alu_int_select(enum gsr_opcode op, const struct xmods *md);

@@ -414,7 +414,7 @@ static CUresult object_describe(uint64_t handle, bool surface, CUDA_RESOURCE_DES
 CUDADRV_API CUresult cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
 				       const CUDA_RESOURCE_VIEW_DESC *view)
 {
-	uint64_t handle;
+	uint64_t handle = 0;
 	CUresult r;
 
 	if (!object || !resource || !texture)
@@ -444,7 +444,7 @@ CUDADRV_API CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *desc, CUtexObj
 
 CUDADRV_API CUresult cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
 {
-	uint64_t handle;
+	uint64_t handle = 0;
 	CUresult r = object && resource ? object_new(&handle, resource, NULL) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
