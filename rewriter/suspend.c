@@ -2,8 +2,8 @@
 /*
  * The code that leaves a block-task in its middle and comes back to it (abi.h: struct gsr_save).
  *
- * Each thread reads a word of shared memory at the head of a loop: FLAG, which says "leave", or, thread 0, LOOK, which sends it
- * to see whether it is time to poll the window. Who finds "leave" saves its registers and goes to the meeting at the end of
+ * Each thread reads a word of shared memory at the head of a loop: FLAG, which says "leave", or, in the first warp, LOOK, which
+ * sends it to see whether it is time to poll the window. Who finds "leave" saves its registers and goes to the meeting at the end of
  * the body, where all threads of the block come: from there, from barriers, from returns. If the vote says that somebody has
  * left, all do: those at barriers save theirs too. Registers %#p, %#r, %#d are free here, no value of the body's is in them.
  */
@@ -19,29 +19,32 @@ _Static_assert(offsetof(struct gsr_launch, save) == 64 && offsetof(struct gsr_la
 _Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RECORD_MASK == 108 && GSR_TASK_FLAG == 112 &&
 	       GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120, "offsets below");
 
-/* Label %s: what follows this look; thread 0 goes on there unless the window excludes it now */
+/*
+ * Label %s: what follows this look; a thread goes on there unless the window excludes the worker. The first warp comes here
+ * as one, and stays so: only where thread 0 alone reads the page is it apart for a moment.
+ */
 static const char due[] =
 	"mov.u32 %%#r0, %%clock;\n"
-	"ld.shared.u32 %%#r1, [#task+120];\n"
+	"ld.volatile.shared.u32 %%#r1, [#task+120];\n"
 	"sub.u32 %%#r1, %%#r0, %%#r1;\n"
 	"setp.lt.s32 %%#p1, %%#r1, 0;\n"
 	"@%%#p1 bra $#%s;\n"
 	"ld.param.u32 %%#r1, [#launch+44];\n"
 	"add.u32 %%#r0, %%#r0, %%#r1;\n"
-	"st.shared.u32 [#task+120], %%#r0;\n"
+	"st.volatile.shared.u32 [#task+120], %%#r0;\n"
 	"ld.param.u64 %%#d0, [#launch];\n"
 	"mov.u64 %%#d5, %%globaltimer;\n";
 
 static const char flag[] =
 	"mov.u32 %#r0, 1;\n"
-	"st.volatile.shared.u32 [#task+112], %#r0;\n";
+	"st.volatile.shared.v2.u32 [#task+112], {%#r0, %#r0};\n";
 
 static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char *tag, const char *inside)
 {
 	unsigned int n;
 
 	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, due, inside));
-	n += gsr_insert(p, f, NULL, gsr_window_text(p, tag, inside));
+	n += gsr_insert(p, f, NULL, gsr_window_text(p, tag, inside, true));
 	return n + gsr_insert(p, f, NULL, flag);
 }
 
@@ -170,17 +173,30 @@ static const char resume[] =
 	"@%#p1 bra $#fresh;\n"
 	"mov.u32 %#r1, %smid;\n"
 	"and.b32 %#r1, %#r1, 1023;\n"
+	"mov.u32 %#r7, 0;\n"
+	/* those of this SM may lie with block-tasks that others went on with: then one of another SM's is free */
+	"$#here:\n"
 	"mul.wide.u32 %#d1, %#r1, 4;\n"
 	"add.u64 %#d1, %#d1, %#d6;\n"
-	"mov.u32 %#r2, 0;\n"
+	"ld.relaxed.gpu.global.u32 %#r2, [%#d1+128];\n"
 	"$#free:\n"
 	"not.b32 %#r3, %#r2;\n"
 	"neg.s32 %#r0, %#r3;\n"
 	"and.b32 %#r3, %#r3, %#r0;\n"
 	"bfind.u32 %#r0, %#r3;\n"
 	"ld.param.u32 %#r4, [#launch+76];\n"
-	"setp.ge.u32 %#p1, %#r0, %#r4;\n"
-	"@%#p1 bra $#fresh;\n"
+	"setp.lt.u32 %#p1, %#r0, %#r4;\n"
+	"@%#p1 bra $#claimed;\n"
+	"mov.u32 %#r4, %nsmid;\n"
+	"min.u32 %#r4, %#r4, 1024;\n"
+	"add.u32 %#r1, %#r1, 1;\n"
+	"setp.ge.u32 %#p1, %#r1, %#r4;\n"
+	"@%#p1 mov.u32 %#r1, 0;\n"
+	"add.u32 %#r7, %#r7, 1;\n"
+	"setp.lt.u32 %#p1, %#r7, %#r4;\n"
+	"@%#p1 bra $#here;\n"
+	"bra $#fresh;\n"
+	"$#claimed:\n"
 	"atom.relaxed.gpu.global.or.b32 %#r2, [%#d1+128], %#r3;\n"
 	"and.b32 %#r5, %#r2, %#r3;\n"
 	"setp.ne.u32 %#p1, %#r5, 0;\n"
