@@ -77,7 +77,8 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	if (r->in_place)
 		return sites_in_place(p, f, r);
 	for (i = r->n_sites; i < r->n_points; i++)
-		n += gsr_unroll(p, f, &r->points[i], i);
+		if (!gsr_strip(p, f, &r->points[i], i, &n))
+			n += gsr_unroll(p, f, &r->points[i], i);
 	for (i = r->n_sites; i < r->n_points; i++) {
 		const char *text = r->points[i].warp ?
 			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
