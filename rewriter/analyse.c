@@ -168,6 +168,38 @@ static const char *barred(const struct gsr_insn *insn)
 	return gsr_insn_has(insn, "shared::cluster") ? "clusters (distributed shared memory)" : NULL;
 }
 
+/* What an alias stands for */
+static void unalias(const struct gsr_pass *p, struct gsr_operand *o)
+{
+	unsigned int i;
+
+	for (i = 0; o->name && i < p->n_aliases; i++)
+		if (p->aliases[2 * i] == o->name)
+			o->name = p->aliases[2 * i + 1];
+}
+
+/* ".alias a, b;": calls of a are calls of b */
+static void alias(struct gsr_pass *p, const char *text)
+{
+	struct scan s = { .p = p };
+	const char *name[2];
+	unsigned int n = 0;
+	struct gsr_lexer lx;
+	struct gsr_token t;
+
+	gsr_lex_init(&lx, text, strlen(text));
+	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD)
+		if (t.kind == GSR_TOK_IDENT && n < 2)
+			name[n++] = gsr_intern(p->arena, t.text, t.len);
+	if (n < 2)
+		return;
+	for (n = 0; n < 2; n++) {
+		GROW(&s, p->aliases, p->n_alias_names, p->room_aliases);
+		p->aliases[p->n_alias_names++] = name[n];
+	}
+	p->n_aliases++;
+}
+
 static void instruction(struct scan *s, const struct gsr_insn *insn)
 {
 	struct gsr_barrier b;
@@ -205,6 +237,8 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
 
+		if (o->kind == GSR_OPND_SYM)
+			unalias(s->p, &insn->opnds[i]);
 		/* call (ret), f, (args), prototype */
 		s->callee = insn->op == GSR_OP_CALL && o->kind == GSR_OPND_SYM;
 		if (insn->op == GSR_OP_CALL && o->kind == GSR_OPND_REG)
@@ -359,6 +393,9 @@ void gsr_analyse(struct gsr_pass *p)
 			p->constants |= !strcmp(i->var->space, "const");
 		}
 	}
+	for (i = p->m->first; i; i = i->next)
+		if (i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".alias", 6))
+			alias(p, i->text);
 	for (k = 0; k < p->n_fns; k++) {
 		s.fn = &p->fns[k];
 		if (s.fn->f->body)

@@ -41,14 +41,27 @@ static struct gsr_item *append(struct gsr_pass *p, struct gsr_module *out, enum 
 	return i;
 }
 
-/* Line information refers to sections that the new module does not have */
-static void drop_lines(struct gsr_function *f)
+static bool is_file(const struct gsr_item *i)
+{
+	return i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".file", 5);
+}
+
+/* Names of inlined functions, which .loc refers to. The other debugging sections describe code that is not in the module */
+static bool is_names(const struct gsr_item *i)
+{
+	return i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".section", 8) && strstr(i->text, ".debug_str") &&
+	       strcspn(i->text, "{") > (size_t)(strstr(i->text, ".debug_str") - i->text);
+}
+
+/* Line information that refers to what the module does not have */
+static void drop_lines(struct gsr_function *f, bool files, bool names)
 {
 	struct gsr_stmt *s, *next;
 
 	for (s = f->first; s; s = next) {
 		next = s->next;
-		if (s->kind == GSR_STMT_DIRECTIVE && !strncmp(s->text, ".loc", 4))
+		if (s->kind == GSR_STMT_DIRECTIVE && !strncmp(s->text, ".loc", 4) &&
+		    (!files || (!names && strstr(s->text, "function_name"))))
 			gsr_remove(f, s);
 	}
 }
@@ -128,7 +141,7 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 		add_list(p, out);
 	add_globals(j, out);
 	for (i = p->m->first; i; i = i->next) {
-		if (i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".pragma", 7))
+		if (i->kind == GSR_ITEM_DIRECTIVE && (!strncmp(i->text, ".pragma", 7) || is_file(i) || is_names(i)))
 			append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
 		else if (i->kind == GSR_ITEM_VAR && *gsr_intern_mark(i->var->name))
 			append(p, out, GSR_ITEM_VAR)->var = i->var;
@@ -254,7 +267,9 @@ static void run(struct job *j)
 {
 	struct gsr_pass *p = &j->p;
 	struct gsr_closure *closures;
+	bool files = false, names = false;
 	unsigned int i, k, n = 0;
+	struct gsr_item *item;
 
 	gsr_analyse(p);
 	gsr_barriers_prepare(p);
@@ -276,10 +291,14 @@ static void run(struct job *j)
 	}
 	if (!n)
 		return;
+	for (item = p->m->first; item; item = item->next) {
+		files |= is_file(item);
+		names |= is_names(item);
+	}
 	for (i = 0; i < n; i++)
 		for (k = 0; k < closures[i].n; k++) {
 			if (!closures[i].fns[k]->clean)
-				drop_lines(closures[i].fns[k]->f);
+				drop_lines(closures[i].fns[k]->f, files, names);
 			closures[i].fns[k]->clean = true;
 		}
 	j->printed = *p->m;

@@ -118,6 +118,8 @@ struct gsr_pass {
 	unsigned int n_globals, room_globals;
 	const char **named;		/* variables that other variables' initializers name */
 	unsigned int n_named, room_named;
+	const char **aliases;		/* pairs: what stands for what */
+	unsigned int n_aliases, n_alias_names, room_aliases;
 	unsigned int unique;		/* last number given to a name */
 	struct gsr_text *texts;		/* fragment.c: inserted as text before */
 	unsigned int n_texts, room_texts;

@@ -55,6 +55,12 @@ rewriter-corpus:
 	set -e; cd selftests/rewriter/corpus; for f in *.cu; do for a in 75 90 120; do \
 		nvcc -arch=sm_$$a -ptx $$f -o $${f%.cu}.sm_$$a.ptx; done; done
 
+.PHONY: rewriter-corpus-clang
+rewriter-corpus-clang:
+	set -e; cd selftests/rewriter/corpus; for f in functions grids returns shared; do \
+		clang -x cuda --cuda-device-only --cuda-gpu-arch=sm_75 -nocudainc -nocudalib -fdeclspec -include clang.h \
+			-Xclang -target-feature -Xclang +ptx64 -O2 -S $$f.cu -o $$f.clang.ptx; done
+
 # Images as nvcc makes them
 TESTS += $(B)/test/rewriter-toolchain
 $(B)/test/rewriter-toolchain: selftests/rewriter/toolchain.sh $(B)/bin/gsrewrite $(B)/vgpu/libcuda.so.1

@@ -150,7 +150,7 @@ static bool read_all(const char *ptx_path, bool full, struct test_launches *all,
 	memset(all, 0, sizeof(*all));
 	snprintf(path, sizeof(path) - 8, "%s", ptx_path);
 	end = strrchr(path, '/') ? strrchr(path, '/') : path;
-	end = strstr(end, ".sm_") ? strstr(end, ".sm_") : strrchr(end, '.') ? strrchr(end, '.') : end + strlen(end);
+	end = strchr(end, '.') ? strchr(end, '.') : end + strlen(end);
 	strcpy(end, ".launch");
 	f = fopen(path, "r");
 	if (!f) {
