@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		3	/* part of every cache key */
+#define GSR_ABI_VERSION		4	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 
 /* struct gsr_launch: the extra parameter */

@@ -86,7 +86,6 @@ static bool becomes_load(struct ids *w)
 	w->s->prev->insn->guard = insn->guard;
 	w->s->prev->insn->guard_negated = insn->guard_negated;
 	gsr_remove(w->f, w->s);
-	w->inserted--;
 	return true;
 }
 

@@ -31,6 +31,18 @@ struct gsr_error {
 
 enum gsr_tier { GSR_TIER_BLOCK = 0, GSR_TIER_SLICE = 1, GSR_TIER_LAUNCH = 2 };	/* = GSCHED_TIER_* */
 
+/* What instructions were inserted for; those in functions that several kernels call are counted for the first of them */
+enum gsr_insertion {
+	GSR_INSERTED_IDS,		/* where block ids and the grid's size are read */
+	GSR_INSERTED_VARIABLES,		/* where variables of the module are named */
+	GSR_INSERTED_SITES,		/* at barriers and warp-wide instructions that finished threads must take part in */
+	GSR_INSERTED_MBARRIERS,		/* where mbarriers are made, to take them down again */
+	GSR_INSERTED_RESUME,		/* at the heads of loops where a block-task can be left */
+	GSR_INSERTED_LOOP,		/* around the body: the worker's life, the meeting at its end, saving and loading */
+	GSR_INSERTIONS
+};
+extern const char *const gsr_insertion_names[GSR_INSERTIONS];	/* as in JSON */
+
 /* One kernel of a module. Strings live as long as the gsr_rewrite. */
 struct gsr_kernel {
 	const char *name;		/* mangled, as in PTX */
@@ -44,7 +56,8 @@ struct gsr_kernel {
 	bool early_return;		/* threads may finish while others still use barriers */
 	bool warp_rows;			/* the twin may be launched only if the block's x is a multiple of 32 */
 	unsigned int static_shared;	/* bytes added */
-	unsigned int inserted;		/* instructions inserted */
+	unsigned int inserted[GSR_INSERTIONS];	/* instructions */
+	unsigned int sites;		/* barriers and warp-wide instructions that became meetings at the end of the body */
 	/* with gsr_options.resumable */
 	unsigned int resume_points;	/* 0: this twin can leave between block-tasks only */
 	const char *resume_reason;	/* why there are none, or which loops have none; NULL: nothing to say */

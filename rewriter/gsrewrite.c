@@ -143,32 +143,6 @@ static int write_out(const char *path, const char *text, size_t size)
 	return bad ? EXIT_BAD : 0;
 }
 
-static void explain(const struct gsr_rewrite *rw)
-{
-	static const char *const tiers[] = { "block", "slice", "launch" };
-	unsigned int i, v;
-
-	for (i = 0; i < rw->n_kernels; i++) {
-		const struct gsr_kernel *k = &rw->kernels[i];
-
-		printf("%s: tier %s, %s", k->name, tiers[k->tier], k->reason);
-		if (k->tier == GSR_TIER_BLOCK)
-			printf(" (%u instructions inserted, %u bytes of shared memory, %u returns, %u barriers%s%s)", k->inserted,
-			       k->static_shared, k->returns, k->barriers, k->early_return ? ", early return" : "",
-			       k->warp_rows ? ", needs a block whose x is a multiple of 32" : "");
-		printf("\n");
-		for (v = 0; v < k->n_variables; v++)
-			printf("%s%s", v ? ", " : "  shares ", rw->variables[k->variables[v]].name);
-		if (v)
-			printf("\n");
-		if (k->resume_points)
-			printf("  resumable at %u points, saves %u bytes a block and %u a thread\n", k->resume_points, k->save_fixed,
-			       k->save_thread);
-		if (k->resume_reason)
-			printf("  %s: %s\n", k->resume_points ? "not everywhere" : "not resumable", k->resume_reason);
-	}
-}
-
 static int rewrite(const struct args *a, const char *ptx, size_t size)
 {
 	struct gsr_options opts = { .size = sizeof(opts), .name = a->in, .resumable = a->resumable };
@@ -181,10 +155,10 @@ static int rewrite(const struct args *a, const char *ptx, size_t size)
 		return EXIT_BAD;
 	}
 	status = rw.ptx ? 0 : EXIT_NONE;
-	if (a->explain)
-		explain(&rw);
+	if (a->explain && !gsr_explain(ptx, &rw))
+		status = EXIT_BAD;
 	if (a->json) {
-		char *json = gsr_rewrite_to_json(&rw);
+		char *json = gsr_explain_json(ptx, &rw);
 
 		if (json)
 			puts(json);

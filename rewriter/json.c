@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The description of a rewrite as JSON: what the cache stores and the daemon sends. */
 #include <cjson/cJSON.h>
-#include <math.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,20 @@
 
 static const char *const tiers[] = { "block", "slice", "launch" };
 static const char *const spaces[] = { "global", "const" };
+
+const char *const gsr_insertion_names[GSR_INSERTIONS] = { "block_ids", "variables", "sites", "mbarriers", "resume_points",
+								 "loop" };
+
+static bool add_inserted(cJSON *o, const struct gsr_kernel *k)
+{
+	cJSON *counts = cJSON_AddObjectToObject(o, "inserted");
+	unsigned int i;
+
+	for (i = 0; counts && i < GSR_INSERTIONS; i++)
+		if (!cJSON_AddNumberToObject(counts, gsr_insertion_names[i], k->inserted[i]))
+			return false;
+	return counts;
+}
 
 static bool add_list(cJSON *o, const struct gsr_kernel *k)
 {
@@ -66,7 +79,7 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddBoolToObject(o, "early_return", k->early_return) &&
 	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) &&
 	       cJSON_AddNumberToObject(o, "static_shared", k->static_shared) &&
-	       cJSON_AddNumberToObject(o, "inserted", k->inserted) &&
+	       cJSON_AddNumberToObject(o, "sites", k->sites) && add_inserted(o, k) &&
 	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
 	       (!k->resume_reason || cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
 	       cJSON_AddNumberToObject(o, "save_fixed", k->save_fixed) &&
@@ -108,7 +121,7 @@ static bool number(const cJSON *o, const char *name, double max, double *out)
 {
 	const cJSON *n = cJSON_GetObjectItemCaseSensitive(o, name);
 
-	if (!cJSON_IsNumber(n) || !(n->valuedouble >= 0 && n->valuedouble <= max) || floor(n->valuedouble) != n->valuedouble)
+	if (!cJSON_IsNumber(n) || !(n->valuedouble >= 0 && n->valuedouble <= max) || (double)(uint64_t)n->valuedouble != n->valuedouble)
 		return false;
 	*out = n->valuedouble;
 	return true;
@@ -180,6 +193,17 @@ static bool list_of(struct gsr_arena *a, const cJSON *o, unsigned int n, struct 
 	return true;
 }
 
+static bool inserted_of(const cJSON *o, struct gsr_kernel *k)
+{
+	const cJSON *counts = cJSON_GetObjectItemCaseSensitive(o, "inserted");
+	unsigned int i;
+
+	for (i = 0; i < GSR_INSERTIONS; i++)
+		if (!uint_of(counts, gsr_insertion_names[i], &k->inserted[i]))
+			return false;
+	return true;
+}
+
 static bool kernel(struct gsr_arena *a, const cJSON *o, unsigned int n_variables, struct gsr_kernel *k)
 {
 	const char *tier = string_of(a, o, "tier");
@@ -195,7 +219,7 @@ static bool kernel(struct gsr_arena *a, const cJSON *o, unsigned int n_variables
 	       size_of(o, "param_size", &k->param_size) && size_of(o, "launch_offset", &k->launch_offset) &&
 	       uint_of(o, "barriers", &k->barriers) && uint_of(o, "returns", &k->returns) &&
 	       bool_of(o, "early_return", &k->early_return) && bool_of(o, "warp_rows", &k->warp_rows) &&
-	       uint_of(o, "static_shared", &k->static_shared) && uint_of(o, "inserted", &k->inserted) &&
+	       uint_of(o, "static_shared", &k->static_shared) && uint_of(o, "sites", &k->sites) && inserted_of(o, k) &&
 	       uint_of(o, "resume_points", &k->resume_points) && uint_of(o, "save_fixed", &k->save_fixed) &&
 	       uint_of(o, "save_thread", &k->save_thread) && list_of(a, o, n_variables, k) && k->save_fixed < 1 << 20 && k->save_thread < 1 << 16 &&
 	       (k->tier != GSR_TIER_BLOCK || (k->launch_offset % 16 == 0 && k->launch_offset >= k->param_size));

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "rewrite.h"
 
-unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns)
+void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns)
 {
 	struct gsr_stmt *s;
 
@@ -29,7 +29,6 @@ unsigned int gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned in
 		insn->n_opnds = 1;
 		++*returns;
 	}
-	return 0;
 }
 
 /* A site's way to the meeting and back, before @s; a guarded one is jumped over */

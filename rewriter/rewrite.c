@@ -225,16 +225,16 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		k->resume_points = resume->n_points;
 		k->save_fixed = resume->fixed;
 		k->save_thread = 4 * resume->words;
-		k->inserted += gsr_resume_points(p, fn->f, resume);
+		k->inserted[GSR_INSERTED_RESUME] += gsr_resume_points(p, fn->f, resume);
 	}
 	if (end.warps)
-		k->inserted += gsr_convert_warps(p, fn, &sites);
+		k->inserted[GSR_INSERTED_SITES] += gsr_convert_warps(p, fn, &sites);
 	if (end.early || (resume && !resume->in_place))
-		k->inserted += gsr_convert_barriers(p, fn->f, &sites, resume);
+		k->inserted[GSR_INSERTED_SITES] += gsr_convert_barriers(p, fn->f, &sites, resume);
 	/* functions are shared between kernels: each is changed once */
 	for (i = 0; i < c->n; i++) {
 		if (c->fns[i]->reads_ids) {
-			k->inserted += gsr_blockids(p, c->fns[i]->f, &refusal);
+			k->inserted[GSR_INSERTED_IDS] += gsr_blockids(p, c->fns[i]->f, &refusal);
 			c->fns[i]->reads_ids = false;
 		}
 		if (refusal) {
@@ -244,15 +244,16 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	}
 	for (i = 0; i < c->n; i++)
 		if (!c->fns[i]->shares && (c->fns[i]->n_globals || c->fns[i]->constants)) {
-			k->inserted += gsr_globals(p, c->fns[i]);
+			k->inserted[GSR_INSERTED_VARIABLES] += gsr_globals(p, c->fns[i]);
 			c->fns[i]->shares = true;
 		}
 	gsr_globals_list(p, c, k);
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->mbarriers)
-			k->inserted += gsr_mbarriers(p, c->fns[i]);
-	k->inserted += gsr_returns(p, fn->f, &k->returns);
-	k->inserted += gsr_loop(p, fn->f, &sites, &left, end.id, resume);
+			k->inserted[GSR_INSERTED_MBARRIERS] += gsr_mbarriers(p, c->fns[i]);
+	gsr_returns(p, fn->f, &k->returns);
+	k->sites = sites.n + sites.warps;
+	k->inserted[GSR_INSERTED_LOOP] += gsr_loop(p, fn->f, &sites, &left, end.id, resume);
 	add_parameter(p, fn->f);
 	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
 	if (left.mbarriers) {

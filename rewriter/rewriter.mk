@@ -12,7 +12,7 @@ $(B)/lib/libgsr.a: $(call objs,$(RW_SRCS))
 	@rm -f $@
 	$(call Q,AR)$(AR) rcs $@ $^
 
-$(B)/bin/gsrewrite: $(call objs,rewriter/gsrewrite.c rewriter/elf.c) $(B)/lib/libgsr.a
+$(B)/bin/gsrewrite: $(call objs,$(addprefix rewriter/,gsrewrite.c elf.c explain.c registers.c)) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
+	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -ldl -o $@
 include selftests/rewriter/rewriter-tests.mk

@@ -47,6 +47,29 @@ done
 ok $? "--explain: status 0"
 grep -q '^vecadd: tier block, rewritten' "$tmp/out"
 ok $? "--explain names the kernel, tier and reason"
+grep -q '^  inserted [0-9]* instructions: 1 for block ids, [0-9]* around the body; [0-9]* bytes of shared memory' "$tmp/out"
+ok $? "--explain says what was inserted"
+"$rewrite" "$corpus/returns.sm_90.ptx" --explain | grep -A4 '^divergent:' | grep -q 'threads may finish early: 8 places'
+ok $? "--explain tells of early returns"
+# a PATH without the assembler: the driver is asked, and if there is none that is said
+mkdir "$tmp/bin"
+plain() { LD_LIBRARY_PATH=$1 PATH=$tmp/bin VGPU_NAME=gsrewrite-$$ "$rewrite" "$corpus/grids.sm_90.ptx" --explain; }
+plain "$(dirname "$rewrite")/../vgpu" | grep -q '^  registers [0-9]* -> [0-9]* (by the driver)'
+ok $? "registers by the driver"
+rm -f "/dev/shm/gsrewrite-$$"
+if ldconfig -p | grep -q 'libcuda\.so\.1'; then
+	n=$((n + 1))
+	echo "ok $n - no way to know registers: said so # SKIP there is a driver"
+else
+	plain "" | grep -q '^registers of twins: neither ptxas in PATH nor a driver'
+	ok $? "no way to know registers: said so"
+fi
+if command -v ptxas >/dev/null; then
+	grep -q '^  registers [0-9]* -> [0-9]* (by ptxas)' "$tmp/out"
+	ok $? "registers by the assembler"
+	"$rewrite" --explain "$corpus/hand.ptx" | grep -q '^registers of originals: ptxas refuses the PTX: .*frobnicate'
+	ok $? "an original that the assembler refuses: said so"
+fi
 "$rewrite" "$corpus/refused.sm_90.ptx" -o "$tmp/none" 2>"$tmp/err"
 [ $? = 1 ] && [ ! -e "$tmp/none" ] && grep -q 'no kernel could be rewritten; --explain says why' "$tmp/err"
 ok $? "nothing rewritten: status 1, message, no file"
@@ -63,7 +86,8 @@ ok $? "no arguments: usage"
 "$rewrite" "$corpus/grids.sm_90.ptx" -o /dev/full 2>"$tmp/err"
 [ $? = 2 ] && grep -q 'No space left' "$tmp/err"
 ok $? "full disk: status 2"
-"$rewrite" --json "$corpus/grids.sm_90.ptx" | python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["kernels"][0]["tier"] == "block"'
-ok $? "--json is JSON"
+"$rewrite" --json "$corpus/grids.sm_90.ptx" | python3 -c 'import json, sys; d = json.load(sys.stdin); k = d["kernels"][0]
+assert k["tier"] == "block" and set(k["registers"]) == {"original", "twin"} and k["inserted"]["loop"] > 100'
+ok $? "--json is JSON, with registers and what was inserted"
 echo "1..$n"
 exit $failed
