@@ -24,7 +24,7 @@ static int constant_of(const struct gsr_function *f, const char *name)
 				return -1;
 		if (o->kind != GSR_OPND_REG || strcmp(o->name, name))
 			continue;
-		if (v >= 0 || i->op != GSR_OP_MOV || i->guard || i->opnds[1].kind != GSR_OPND_INT)
+		if (v >= 0 || i->op != GSR_OP_MOV || i->guard || i->n_opnds < 2 || i->opnds[1].kind != GSR_OPND_INT)
 			return -1;
 		v = i->opnds[1].ival;
 	}
@@ -97,7 +97,8 @@ bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn)
 				return false;
 		if (i->opnds[0].name != mask->name)
 			continue;
-		if (found || i->guard || i->op != GSR_OP_MOV || i->opnds[1].kind != GSR_OPND_INT || (uint32_t)i->opnds[1].ival != ~0u)
+		if (found || i->guard || i->op != GSR_OP_MOV || i->n_opnds < 2 || i->opnds[1].kind != GSR_OPND_INT ||
+		    (uint32_t)i->opnds[1].ival != ~0u)
 			return false;
 		found = i;
 	}

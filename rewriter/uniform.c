@@ -161,11 +161,13 @@ static bool entry_param(const struct gsr_function *f, const struct gsr_operand *
 #define LOOK_BACK	8
 #define ROUNDS_MAX	50	/* of second looks, at instructions that look back */
 
+/* Text that parses need not be right: an instruction may lack operands */
 static const struct gsr_insn *definition(struct state *st, const struct gsr_operand *o)
 {
 	const struct reg *r = o->kind == GSR_OPND_REG && !o->negated && !o->component ? reg_of(st, o->name) : NULL;
+	const struct gsr_insn *i = r && r->def && !r->def->guard ? r->def : NULL;
 
-	return r && r->def && !r->def->guard ? r->def : NULL;
+	return i && i->n_opnds >= (i->op == GSR_OP_MOV ? 2u : i->op == GSR_OP_MAD ? 4u : 3u) ? i : NULL;
 }
 
 static bool is_special(const struct gsr_operand *o, const char *name)

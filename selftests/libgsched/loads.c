@@ -57,10 +57,11 @@ int main(void)
 		"data", "data-ex", "fat", "fat-binary", "wrapper", "file", "fat-file", "library", "library-file", "units", "link",
 		"link-mixed", "link-file", "early-library", "early-library-file", "early-units",
 	};
-	char alone[64], text[64];
+	char alone[64], text[64], shm[64];
 
 	snprintf(file, sizeof(file), "/tmp/gsched-loads-%d", getpid());
-	setenv("VGPU_NAME", "gsched-test-loads", 1);
+	snprintf(shm, sizeof(shm), "/dev/shm/gsched-loads-%d", getpid());
+	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
 	setenv("VGPU_SMS", "4", 1);
 	run(false, "data", alone, sizeof(alone));
 	ok(alone[0], "the program alone: %.16s", alone);
@@ -79,5 +80,6 @@ int main(void)
 		fake_stop(&f);
 	}
 	unlink(file);
+	unlink(shm);
 	return done();
 }
