@@ -84,6 +84,7 @@ bool dec_atom(struct dec *d);
 bool dec_cvt(struct dec *d);
 bool dec_mma(struct dec *d);
 bool dec_wmma(struct dec *d);
+bool dec_wgmma(struct dec *d);
 bool dec_ldmatrix(struct dec *d);
 bool dec_movmatrix(struct dec *d);
 bool dec_video(struct dec *d);

@@ -720,6 +720,8 @@ bool dec_insn(struct dec *d)
 		return dec_tex(d);
 	case GSR_OP_MMA:
 		return dec_mma(d);
+	case GSR_OP_WGMMA:
+		return dec_wgmma(d);
 	case GSR_OP_WMMA:
 		return dec_wmma(d);
 	case GSR_OP_LDMATRIX:

@@ -31,7 +31,7 @@ unsigned int mtype_bits(enum mtype t)
 	return t ? bits[t] : 32;
 }
 
-static double to_f64(uint64_t v, enum mtype t)
+double mtype_to_f64(uint64_t v, enum mtype t)
 {
 	switch (t) {
 	case M_F64: return as_f64(v);
@@ -55,7 +55,7 @@ static int32_t to_int(uint64_t v, enum mtype t)
 	}
 }
 
-static uint64_t from_f64(double v, enum mtype t)
+uint64_t mtype_from_f64(double v, enum mtype t)
 {
 	float f;
 
@@ -167,7 +167,7 @@ static void collect(const struct xctx *x, const struct xmma *mm, enum mmatrix wh
 				if (is_int(t))
 					to->i[row * width + col] = to_int(v >> (j * bits), t);
 				else
-					to->f[row * width + col] = to_f64(v >> (j * bits), t);
+					to->f[row * width + col] = mtype_to_f64(v >> (j * bits), t);
 			}
 		}
 	}
@@ -187,7 +187,7 @@ static void hand_out(struct xctx *x, const struct xmma *mm, uint32_t lanes, cons
 			for (j = 0; j < per; j++) {
 				place(mm, MAT_D, lane, r * per + j, &row, &col);
 				v |= (is_int(t) ? (uint32_t)from->i[row * mm->n + col] :
-				      from_f64(from->f[row * mm->n + col], t)) << (j * bits);
+				      mtype_from_f64(from->f[row * mm->n + col], t)) << (j * bits);
 			}
 			dst(x, mm->row[mm->first[MAT_D] + r])[lane] = v;
 		}

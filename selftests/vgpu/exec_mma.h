@@ -11,6 +11,9 @@ enum mtype {
 };
 unsigned int mtype_bits(enum mtype t);
 
+double mtype_to_f64(uint64_t v, enum mtype t);
+uint64_t mtype_from_f64(double v, enum mtype t);
+
 enum mmatrix { MAT_A, MAT_B, MAT_C, MAT_D };
 
 /* mma, wmma.mma; wmma.load and wmma.store use the one matrix they are for */
@@ -26,9 +29,20 @@ struct xmma {
 	int32_t row[40];
 };
 
+/* wgmma.mma_async of 64 rows */
+struct xwgmma {
+	unsigned int n, k;
+	enum mtype at, bt, dt;
+	bool a_regs, a_trans, b_trans;
+	int scale_a, scale_b;		/* 1, -1 */
+	int32_t scale_d;		/* predicate: add to what d has */
+	int32_t a[4], b;		/* rows: fragments or a descriptor */
+	int32_t d[128];
+};
+
 enum xresult mma_ready(struct xctx *x, const struct xinsn *in, uint32_t m);	/* X_NEXT: all 32 lanes are here */
 void mma_place(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i, unsigned int *row, unsigned int *col);
 
-xfn x_mma, x_wmma_load, x_wmma_store, x_ldmatrix, x_stmatrix, x_movmatrix;
+xfn x_mma, x_wmma_load, x_wmma_store, x_ldmatrix, x_stmatrix, x_movmatrix, x_wgmma, x_wgmma_order;
 
 #endif /* VGPU_EXEC_MMA_H */

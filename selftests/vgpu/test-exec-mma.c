@@ -467,6 +467,72 @@ static void moves(void)
 	ok(strstr(e, "deadlock"), "two instructions for one warp are a deadlock");
 }
 
+/*
+ * 64 x 16 by 16 x 16 of f16, the four warps of a block. Element (r, k) of A and B as the canonical layouts have them: core
+ * matrices of 8 rows by 16 bytes, or rows of 128 bytes whose chunks are exchanged by the row.
+ */
+static unsigned int offset_of(unsigned int r, unsigned int k, bool swizzled)
+{
+	if (swizzled)
+		return r * 128 + ((k / 8 ^ r % 8) * 16 + k % 8 * 2);
+	return r / 8 * 256 + k / 8 * 128 + r % 8 * 16 + k % 8 * 2;
+}
+
+static void warpgroup(void)
+{
+	static int a[64][16], b[16][16];
+	static char ptx[8192];
+	unsigned int form, r, k, c, lane, warp, i;
+
+	for (form = 0; form < 4; form++) {
+		/* swizzled; A in registers */
+		bool sw = form & 1, in_regs = form & 2, good;
+		uint8_t *mem = (uint8_t *)buf;
+		const char *desc = sw ? "0x4000004000010000" : "0x0000001000080000";	/* stride 1024 >> 4 = 64; or leading 128, stride 256 */
+		char *p = ptx;
+
+		p = append(p, "%s.visible .entry k(.param .u64 b)\n{\n.reg .pred %%p<3>; .reg .b32 %%r<20>; .reg .b64 %%rd<20>; .reg .b32 %%a<4>; .reg .f32 %%d<8>; .shared .align 1024 .b8 s[16384];\n"
+			   "ld.param.u64 %%rd1, [b]; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, s; shl.b32 %%r3, %%r1, 7; add.s32 %%r3, %%r3, %%r2; mul.wide.u32 %%rd2, %%r1, 128; add.s64 %%rd2, %%rd2, %%rd1; mov.u32 %%r4, 0;\n"
+			   "$L: ld.global.u32 %%r5, [%%rd2]; st.shared.u32 [%%r3], %%r5; add.s64 %%rd2, %%rd2, 4; add.s32 %%r3, %%r3, 4; add.s32 %%r4, %%r4, 1; setp.lt.u32 %%p1, %%r4, 32;\n@%%p1 bra $L;\n"
+			   "fence.proxy.async; bar.sync 0; mul.wide.u32 %%rd3, %%r1, 32; add.s64 %%rd3, %%rd3, %%rd1; ld.global.v4.u32 {%%a0, %%a1, %%a2, %%a3}, [%%rd3+16384];\n"
+			   "mov.b64 %%rd4, %s; add.s64 %%rd5, %%rd4, 512; mov.f32 %%d0, 0f3F800000; mov.f32 %%d1, %%d0; mov.f32 %%d2, %%d0; mov.f32 %%d3, %%d0; mov.f32 %%d4, %%d0; mov.f32 %%d5, %%d0; mov.f32 %%d6, %%d0; mov.f32 %%d7, %%d0;\n"
+			   "setp.ne.u32 %%p2, %s, 0; wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%%d0, %%d1, %%d2, %%d3, %%d4, %%d5, %%d6, %%d7}, %s, %%rd5, %%p2, 1, -1, %s;\n"
+			   "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n"
+			   "st.global.v4.f32 [%%rd3+24576], {%%d0, %%d1, %%d2, %%d3}; st.global.v4.f32 [%%rd3+24592], {%%d4, %%d5, %%d6, %%d7}; ret;\n}\n",
+			   HEAD, desc, form == 3 ? "0" : "1", in_regs ? "{%a0, %a1, %a2, %a3}" : "%rd4", in_regs ? "0" : "0, 0");
+		memset(buf, 0, sizeof(buf));
+		for (r = 0; r < 64; r++)
+			for (k = 0; k < 16; k++) {
+				a[r][k] = rnd(-8, 8);
+				if (!in_regs)
+					memcpy(mem + offset_of(r, k, sw), &(uint16_t){ (uint16_t)encode(a[r][k], F16) }, 2);
+				else
+					memcpy(mem + 16384 + (r / 16 * 32 + r % 8 * 4 + k % 8 / 2) * 32 + (r % 16 / 8 + k / 8 * 2) * 4 + k % 2 * 2,
+					       &(uint16_t){ (uint16_t)encode(a[r][k], F16) }, 2);
+			}
+		for (k = 0; k < 16; k++)
+			for (c = 0; c < 16; c++) {
+				b[k][c] = rnd(-8, 8);
+				memcpy(mem + 8192 + offset_of(c, k, sw), &(uint16_t){ (uint16_t)encode(b[k][c], F16) }, 2);
+			}
+		good = clean(one(ptx, 128, form));
+		for (warp = 0; good && warp < 4; warp++)
+			for (lane = 0; lane < 32; lane++)
+				for (i = 0; i < 8; i++) {
+					int sum = form == 3 ? 0 : 1;
+					float got;
+
+					r = warp * 16 + lane / 4 + (i % 4 < 2 ? 0 : 8);
+					c = i / 4 * 8 + lane % 4 * 2 + i % 2;
+					for (k = 0; k < 16; k++)
+						sum -= a[r][k] * b[k][c];
+					memcpy(&got, mem + 24576 + (warp * 32 + lane) * 32 + i * 4, 4);
+					good &= got == (float)sum;
+				}
+		ok(good, "wgmma m64n16k16, %s, A in %s", sw ? "128-byte swizzle" : "no swizzle", in_regs ? "registers" : "shared memory");
+	}
+}
+
 static void refused(void)
 {
 	static const char *const bad[] = {
@@ -501,6 +567,7 @@ int main(void)
 	quads();
 	wmma();
 	moves();
+	warpgroup();
 	refused();
 	return tap_done();
 }

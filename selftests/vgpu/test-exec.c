@@ -469,7 +469,7 @@ static void unknown(void)
 {
 	static const char *const bad[] = {
 		"foo.bar %r1, %r2;", "add.s33 %r1, %r1, %r1;", "add.rn.s32 %r1, %r1, %r1;", "mul.s32 %r1, %r1, %r1;",
-		"ld.global.frob.u32 %r1, [%rd1];", "shfl.up.b32 %r1, %r1, 1, 0;", "wgmma.fence.sync.aligned;",
+		"ld.global.frob.u32 %r1, [%rd1];", "shfl.up.b32 %r1, %r1, 1, 0;", "wgmma.fence.aligned;",
 		"mbarrier.init.shared.b32 [%rd1], 1;", "tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2, %f3, %f4}];",
 		"div.f32 %f1, %f1, %f2;", "cvt.f32.f64 %f1, %fd1;", "atom.global.add.b32 %r1, [%rd1], 1;", "bar.wait 0;",
 		"setp.lt.b32 %p1, %r1, %r2;", "barrier.cluster.arrive;", "cp.async.bulk.commit;", "mov.b129 %rd1, 5;",
