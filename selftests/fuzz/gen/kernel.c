@@ -11,6 +11,7 @@
 #define N_F	4
 #define N_G	2
 #define N_P	4
+#define N_K	3
 
 static const char *reg(struct place *p, char kind, unsigned int n)
 {
@@ -23,6 +24,7 @@ const char *gen_w(struct place *p) { return reg(p, 'w', N_W); }
 const char *gen_d(struct place *p) { return reg(p, 'd', N_D); }
 const char *gen_f(struct place *p) { return reg(p, 'f', N_F); }
 const char *gen_g(struct place *p) { return reg(p, 'g', N_G); }
+const char *gen_k(struct place *p) { return reg(p, 'k', N_K); }
 const char *gen_p(struct place *p) { return reg(p, 'p', N_P); }
 
 const char *gen_rv(struct place *p)
@@ -90,10 +92,10 @@ void gen_registers(struct place *p, bool kernel)
 	unsigned int i;
 
 	n->fixed = true;
-	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%inp, %%own, %%accp, %%fp<3>;", N_R, N_U,
+	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%inp, %%own, %%accp, %%fp<3>, %%locp, %%shp;", N_R, N_U,
 	  N_W, N_D);
 	L(n, ".reg .b32 %%c<%d>, %%b<%d>;", COUNTERS, COUNTERS);
-	L(n, ".reg .f32 %%f<%d>, %%e<2>;\n.reg .f64 %%g<%d>, %%x<2>;\n.reg .pred %%p<%d>, %%q<4>;\n.reg .b16 %%h<3>;", N_F, N_G, N_P);
+	L(n, ".reg .f32 %%f<%d>, %%e<2>;\n.reg .f64 %%g<%d>, %%x<2>;\n.reg .pred %%p<%d>, %%q<4>;\n.reg .b16 %%h<3>, %%k<%d>;", N_F, N_G, N_P, N_K);
 	if (g->local)
 		L(n, ".local .align 16 .b8 loc[%d];", 4 * LOCAL_WORDS);
 	ids(p);
@@ -110,6 +112,8 @@ void gen_registers(struct place *p, bool kernel)
 		init(p, gen_text(g, "%%g%u", i), gen_text(g, "cvt.rn.f64.u32 %%g%u, %s;", i, i % 2 ? "%cta" : "%lin"));
 	for (i = 0; i < N_P; i++)
 		init(p, gen_text(g, "%%p%u", i), gen_text(g, "setp.gt.u32 %%p%u, %s, %u;", i, i % 2 ? "%cta" : "%lin", gen_roll(g, 40)));
+	for (i = 0; i < N_K; i++)
+		init(p, gen_text(g, "%%k%u", i), gen_text(g, "cvt.u16.u32 %%k%u, %s;", i, i % 2 ? "%cta" : "%lin"));
 	if (!g->local)
 		return;
 	n = gen_node(p, -1);
@@ -118,6 +122,7 @@ void gen_registers(struct place *p, bool kernel)
 	L(n, "mov.u64 %%s0, loc;");
 	for (i = 0; i < LOCAL_WORDS; i += 4)
 		L(n, "st.local.v4.u32 [%%s0+%u], {%%r0, %%lin, %%n, %%r1};", 4 * i);
+	init(p, "%locp", "cvta.local.u64 %locp, %s0;");
 }
 
 static void choose_shape(struct gen *g)
@@ -272,6 +277,8 @@ static void shared_init(struct place *p, bool some_left)
 	}
 	if (g->cells)
 		fill(p, "cells", gen_text(g, "%d", SHARED_CELLS), "%u0");
+	if (g->shared)
+		init(p, "%shp", "mov.u64 %s0, sh;\ncvta.shared.u64 %shp, %s0;");
 	if (g->shared || g->cells) {
 		n = gen_node(p, -1);
 		n->fixed = true;
@@ -284,6 +291,7 @@ static void epilogue(struct place *p)
 	static const char *const store[] = {
 		"st.global.u32 [%own+32], %r0;", "st.global.v2.u32 [%own+40], {%r2, %r3};", "st.global.u64 [%own+48], %d0;",
 		"st.global.f32 [%own+36], %f0;", "st.global.f64 [%own+56], %g0;", "selp.b32 %t0, %r1, %r4, %p0;\nst.global.u32 [%own+32], %t0;",
+		"st.global.u16 [%own+62], %k0;", "mov.b32 %t0, {%k1, %k2};\nst.global.u32 [%own+60], %t0;",
 		"xor.b64 %s0, %d1, %d2;\nst.global.u64 [%own+48], %s0;", "xor.b32 %t0, %r5, %r6;\nxor.b32 %t0, %t0, %u1;\nst.u32 [%own+56], %t0;",
 	};
 	unsigned int i, n = 2 + gen_roll(p->g, 5);
@@ -308,6 +316,22 @@ static void variable(struct place *p, const char *name, const char *declared)
 	n->fixed = true;
 	n->only_with = name;
 	L(n, "%s", declared);
+}
+
+/* Another kernel of the module, which nobody launches */
+static void another(struct place *p)
+{
+	struct gen *g = p->g;
+	struct gen_node *n = gen_node(p, -1);
+
+	L(n, ".visible .entry another (.param .u64 out)\n{\n.reg .b32 %%r<8>;\n.reg .b64 %%d<4>;\n.reg .pred %%p;\nld.param.u64 %%d0, [out];\n"
+	  "mov.u32 %%r0, %%ctaid.x;\nmov.u32 %%r1, %%tid.x;\nsetp.gt.u32 %%p, %%r1, 20;\n@%%p ret;\nbar.sync 0;");
+	if (g->shared)
+		L(n, "st.shared.u32 [sh], %%r0;\nbar.sync 0;\nld.shared.u32 %%r1, [sh];");
+	if (g->n_funcs)
+		L(n, "{\n.param .b32 px, py, pr;\n.param .b64 po;\nst.param.b32 [px], %%r0;\nst.param.b32 [py], %%r1;\nst.param.b64 [po], %%d0;\n"
+		  "call (pr), f0, (px, py, po);\nld.param.b32 %%r1, [pr];\n}");
+	L(n, "st.global.u32 [%%d0], %%r1;\n}");
 }
 
 static void module_vars(struct place *p)
@@ -409,6 +433,8 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	if (g.n_funcs && g.indirect)
 		gen_line(&g, n, 0, "proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _, .param .b64 _);");
 	gen_line(&g, n, 1, "}");
+	if (gen_once_in(&g, 5))
+		another(&p);
 	p.tail = &n->child[0];
 	p.n_funcs = g.n_funcs;
 	gen_registers(&p, true);

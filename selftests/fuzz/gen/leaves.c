@@ -119,6 +119,26 @@ static void alu_double(struct place *p, struct gen_node *n)
 	}
 }
 
+static void alu16(struct place *p, struct gen_node *n)
+{
+	static const char *const two[] = { "add.u16", "sub.s16", "mul.lo.u16", "and.b16", "xor.b16", "min.s16", "max.u16" };
+	struct gen *g = p->g;
+
+	switch (gen_roll(g, 6)) {
+	case 0:
+		L(n, "cvt.u16.u32 %s, %s;", gen_k(p), gen_r(p));
+		break;
+	case 1:
+		L(n, "mul.wide.%s %s, %s, %s;", gen_once_in(g, 2) ? "u16" : "s16", gen_r(p), gen_k(p), gen_k(p));
+		break;
+	case 2:
+		L(n, "mov.b32 {%s, %s}, %s;", "%k0", gen_once_in(g, 2) ? "%k1" : "%k2", gen_r(p));
+		break;
+	default:
+		L(n, "%s %s, %s, %s;", PICK(two), gen_k(p), gen_k(p), gen_k(p));
+	}
+}
+
 static void pred(struct place *p, struct gen_node *n)
 {
 	static const char *const cmp[] = { "eq", "ne", "lt", "le", "gt", "ge" };
@@ -256,9 +276,13 @@ static void cas(struct place *p, struct gen_node *n)
 static void local(struct place *p, struct gen_node *n)
 {
 	struct gen *g = p->g;
-	bool generic = gen_once_in(g, 4), load = gen_once_in(g, 2);
+	bool generic = gen_once_in(g, 3), load = gen_once_in(g, 2);
 
-	L(n, "and.b32 %%t0, %s, %d;\nmul.wide.u32 %%s0, %%t0, 4;\nmov.u64 %%s1, loc;%s\nadd.u64 %%s0, %%s0, %%s1;", gen_r(p), LOCAL_WORDS - 1,
+	/* by a pointer that was made long before */
+	if (generic && gen_once_in(g, 2))
+		L(n, "and.b32 %%t0, %s, %d;\nmul.wide.u32 %%s0, %%t0, 4;\nadd.u64 %%s0, %%s0, %%locp;", gen_r(p), LOCAL_WORDS - 1);
+	else
+		L(n, "and.b32 %%t0, %s, %d;\nmul.wide.u32 %%s0, %%t0, 4;\nmov.u64 %%s1, loc;%s\nadd.u64 %%s0, %%s0, %%s1;", gen_r(p), LOCAL_WORDS - 1,
 	  generic ? "\ncvta.local.u64 %s1, %s1;" : "");
 	if (load)
 		L(n, "ld%s.u32 %s, [%%s0];", generic ? "" : ".local", gen_r(p));
@@ -338,6 +362,9 @@ void gen_leaf(struct place *p, enum gen_feature what)
 		break;
 	case GEN_alu_double:
 		alu_double(p, n);
+		break;
+	case GEN_alu16:
+		alu16(p, n);
 		break;
 	case GEN_pred:
 		pred(p, n);

@@ -199,7 +199,7 @@ static bool allowed(const struct place *p, enum gen_feature what)
 	const struct gen *g = p->g;
 	bool nest = p->depth < 5 && *p->left > 1, sync = p->level == LEVEL_BLOCK && (!p->func || p->func->block);
 	bool lanes = p->level >= LEVEL_WARP && !p->func && g->full_warps && !g->exits;
-	bool counts = sync && !p->func && p->depth == 0 && g->threads % 32 == 0 && !g->exits && (g->linear || gen_once_in(p->g, 8));
+	bool counts = sync && !p->func && p->depth < 3 && g->threads % 32 == 0 && !g->exits && (g->linear || gen_once_in(p->g, 8));
 
 	switch (what) {
 	case GEN_if_thread:

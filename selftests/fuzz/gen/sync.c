@@ -50,7 +50,10 @@ static void phase(struct place *p)
 	do {
 		L(n, "rem.u32 %%t0, %s, %%n;", gen_rv(p));
 		address(p, n);
-		L(n, "ld.shared.u32 %s, [%%t1];", gen_r(p));
+		if (p->func || !gen_once_in(g, 4))
+			L(n, "ld.shared.u32 %s, [%%t1];", gen_r(p));
+		else
+			L(n, "cvt.u64.u32 %%s0, %%t0;\nadd.u64 %%s0, %%s0, %%shp;\nld.u32 %s, [%%s0];", gen_r(p));
 	} while (gen_once_in(g, 3));
 	*p->dirty = true;
 }

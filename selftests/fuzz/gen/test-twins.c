@@ -34,7 +34,7 @@ struct options {
 
 static struct {
 	unsigned long long kernels, refused, steps, features[GEN_FEATURE_COUNT];
-	struct { char text[128]; unsigned int n; } reason[REASONS_MAX];
+	struct reason { char text[128]; unsigned int n; } refusal[REASONS_MAX], unsplit[REASONS_MAX];
 } total;
 
 static char now_at[64];	/* for those that crash */
@@ -48,15 +48,15 @@ static void crashed(int sig)
 	raise(sig);
 }
 
-static void note_refusal(const char *reason)
+static void note_reason(struct reason *list, const char *reason)
 {
 	unsigned int i;
 
-	for (i = 0; i < REASONS_MAX - 1 && total.reason[i].n; i++)
-		if (!strcmp(total.reason[i].text, reason))
+	for (i = 0; i < REASONS_MAX - 1 && list[i].n; i++)
+		if (!strcmp(list[i].text, reason))
 			break;
-	snprintf(total.reason[i].text, sizeof(total.reason[i].text), "%s", reason);
-	total.reason[i].n++;
+	snprintf(list[i].text, sizeof(list[i].text), "%s", reason);
+	list[i].n++;
 }
 
 /* One form of the twin */
@@ -82,9 +82,11 @@ static enum outcome compare(const char *ptx, struct twins *f, const struct test_
 		return BAD_REWRITE;
 	if (g->tier != GSR_TIER_BLOCK || (g->warp_rows && t->block_dim[0] % 32)) {
 		if (note)
-			note_refusal(g->tier == GSR_TIER_BLOCK ? "needs rows of whole warps" : g->reason);
+			note_reason(total.refusal, g->tier == GSR_TIER_BLOCK ? "needs rows of whole warps" : g->reason);
 		return REFUSED;
 	}
+	if (resumable && !g->resume_points)
+		note_reason(total.unsplit, g->resume_reason ? g->resume_reason : "no reason");
 	for (i = 0; i < runs; i++)
 		if (!twins_compare(f, t, seed * 1000 + i, why, size))
 			return DIFFERS;
@@ -206,8 +208,10 @@ static void report(const struct options *o, unsigned int failed)
 {
 	unsigned int i, never = 0;
 
-	for (i = 0; i < REASONS_MAX && total.reason[i].n; i++)
-		printf("# refused %u: %s\n", total.reason[i].n, total.reason[i].text);
+	for (i = 0; i < REASONS_MAX && total.refusal[i].n; i++)
+		printf("# refused %u: %s\n", total.refusal[i].n, total.refusal[i].text);
+	for (i = 0; i < REASONS_MAX && total.unsplit[i].n; i++)
+		printf("# not resumable %u: %s\n", total.unsplit[i].n, total.unsplit[i].text);
 	for (i = 0; i < GEN_FEATURE_COUNT; i++) {
 		printf("%s%s %llu", i % 8 ? ", " : i ? "\n# " : "# kernels with ", gen_feature_name[i], total.features[i]);
 		never += o->gen.weight[i] && !total.features[i];

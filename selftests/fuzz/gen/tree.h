@@ -81,6 +81,7 @@ const char *gen_w(struct place *p);	/* b32, the same in the warp */
 const char *gen_d(struct place *p);	/* b64 */
 const char *gen_f(struct place *p);	/* f32 */
 const char *gen_g(struct place *p);	/* f64 */
+const char *gen_k(struct place *p);	/* b16 */
 const char *gen_p(struct place *p);	/* pred */
 const char *gen_rv(struct place *p);	/* a b32 register or a constant */
 
