@@ -300,12 +300,16 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct
 	if (end->id == 16)
 		return "no free barrier";
 	for (i = 0; i < c->n && *wants == GSR_INLINE_NONE; i++) {
+		bool before = end->warps;
+
+		end->warps = false;
 		name = warp_hazard(c->fns[i], end, wants);
 		if (name)
 			return gsr_sprintf(p->arena, "warp-synchronous %s where only part of a warp may come by", name);
 		/* only the kernel's own can meet */
 		if (i && end->warps)
 			*wants = GSR_INLINE_WARPS;
+		end->warps |= before;
 	}
 	return NULL;
 }

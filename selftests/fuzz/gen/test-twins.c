@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "gen.h"
 #include "selftests/vgpu/test-exec.h"
@@ -18,6 +19,7 @@
 #define FAILURES_MAX	10	/* then the rest is not worth the time */
 #define REASONS_MAX	64
 #define STEPS_MAX	(1ull << 28)
+#define MEMORY_MAX	(2ul << 30)
 
 enum outcome { FINE, REFUSED, BAD_LOAD, UNFAIR, BAD_REWRITE, DIFFERS };
 static const char *const outcome_name[] = { "fine", "refused", "vgpu does not load it", "the original is at fault", "the rewriter fails",
@@ -259,6 +261,10 @@ int main(int argc, char **argv)
 				       "[--resumable|--plain]\n", argv[0]), 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
+#ifndef __SANITIZE_ADDRESS__
+	/* whoever goes astray fails here, and does not take the machine's memory */
+	setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY_MAX, MEMORY_MAX });
+#endif
 	signal(SIGSEGV, crashed);
 	signal(SIGABRT, crashed);
 	twins_init();
