@@ -15,7 +15,7 @@ $(B)/test/fuzz-twins: $(call objs,$(addprefix selftests/fuzz/gen/,test-twins.c r
 
 $(B)/test/fuzz-twins-share: $(B)/test/fuzz-twins
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 1000001 --count 4000\n' $< >$@
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 1000001 --count 2000\n' $< >$@
 	@chmod +x $@
 
 # Whole programs under gschedd --policy chaos
