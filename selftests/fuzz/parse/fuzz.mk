@@ -24,10 +24,10 @@ endef
 
 # the daemon but its start, its socket and its rewrite worker
 FUZZ_GSCHEDD := $(filter-out $(addprefix gschedd/,main.c listen.c driver.c rewrite.c worker.c cache.c),$(GSCHEDD_SRCS))
-$(eval $(call fuzz_target,ptx,selftests/rewriter/same.c $(RW_SRCS),$(GSR_LIBS),8192,1024,selftests/rewriter/corpus/*.ptx))
-$(eval $(call fuzz_target,rewrite,$(RW_SRCS),$(GSR_LIBS),16384,2048,selftests/rewriter/corpus/*.ptx))
-$(eval $(call fuzz_target,image,rewriter/elf.c $(RW_SRCS),$(GSR_LIBS),8192,2048,))
-$(eval $(call fuzz_target,json,$(RW_SRCS),$(GSR_LIBS),4096,1024,))
+$(eval $(call fuzz_target,ptx,selftests/rewriter/same.c $(RW_SRCS),$(GSR_LIBS),8192,400,selftests/rewriter/corpus/*.ptx))
+$(eval $(call fuzz_target,rewrite,$(RW_SRCS),$(GSR_LIBS),16384,700,selftests/rewriter/corpus/*.ptx))
+$(eval $(call fuzz_target,image,rewriter/elf.c $(RW_SRCS),$(GSR_LIBS),8192,700,))
+$(eval $(call fuzz_target,json,$(RW_SRCS),$(GSR_LIBS),4096,512,))
 $(eval $(call fuzz_target,proto,$(FUZZ_GSCHEDD) $(CORE_SRCS),-lcjson,1024,512,))
 $(eval $(call fuzz_target,files,$(CORE_SRCS),,64,64,))
 $(call objs,$(FUZZ_DIR)/proto.c $(FUZZ_DIR)/files.c): CPPFLAGS += -Ikmod/core
@@ -70,4 +70,4 @@ $(FUZZ_ALL:%=fuzz-run-%): fuzz-run-%: $(B)/fuzz/% $(B)/fuzz/ptx.dict
 		$(B)/fuzz/corpus/$* $(FUZZ_DIR)/corpus/$* $(B)/fuzz/seeds/$* 2>&1 | tail -n 40
 
 $(FUZZ_ALL:%=fuzz-keep-%): fuzz-keep-%: $(B)/fuzz/%
-	nice -n 10 $< -merge=1 -max_len=$(fuzz_keep_$*) $(FUZZ_DIR)/corpus/$* $(B)/fuzz/corpus/$* 2>&1 | tail -n 3
+	nice -n 10 $< -merge=1 -use_counters=0 -max_len=$(fuzz_keep_$*) $(FUZZ_DIR)/corpus/$* $(B)/fuzz/corpus/$* 2>&1 | tail -n 3
