@@ -281,6 +281,7 @@ static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct g
 		call->prev->insn->guard_negated = !insn->guard_negated;
 	}
 	first = g.first;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the label at the end is always there */
 	first->prev = call->prev;
 	if (call->prev)
 		call->prev->next = first;

@@ -5,7 +5,7 @@ VGPU_EXEC_SRCS := $(sort $(wildcard $(addprefix selftests/vgpu/,alu_*.c decode*.
 VGPU_TWINS_SRCS := $(addprefix selftests/vgpu/,twins.c test-rewrite-launch.c)
 VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
-VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-check exec-float exec-mma exec-stack exec-tex exec-fuzz rewrite)
+VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-check exec-float exec-mma exec-stack exec-tex exec-fuzz rewrite rewrite-grid)
 TESTS += $(VGPU_EXEC_TESTS)
 FAST_TESTS += $(VGPU_EXEC_TESTS)
 VGPU_EXEC_LINK = $(call Q,LD)mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
@@ -41,6 +41,9 @@ $(B)/test/vgpu-exec-fuzz: $(call objs,selftests/vgpu/test-exec-fuzz.c $(VGPU_EXE
 $(B)/bench/vgpu-bench: $(call objs,selftests/vgpu/bench.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 BENCH += $(B)/bench/vgpu-bench
+
+$(B)/test/vgpu-rewrite-grid: $(call objs,selftests/vgpu/test-rewrite-grid.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
+	$(VGPU_EXEC_LINK)
 
 # Originals against their rewritten twins; --seeds 1000 for the long run
 $(B)/test/vgpu-rewrite: $(call objs,selftests/vgpu/test-rewrite.c $(VGPU_TWINS_SRCS) $(VGPU_EXEC_SRCS)) \
