@@ -233,7 +233,9 @@ static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const s
 	regs = attribute(fn->original, CU_FUNC_ATTRIBUTE_NUM_REGS);
 	regs = regs < 24 ? 24 : (regs + 7) / 8 * 8;
 	l = load(fn->named->image, form, fn->cx, regs);
-	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) && !loses(fn->original, capped))
+	/* a place on the SM is not worth registers that move to memory and back in every round */
+	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) && !loses(fn->original, capped) &&
+	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES))
 		return capped;
 	return twin;
 }

@@ -323,7 +323,8 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 		return false;
 	measure(out->twin, 1, t, r);
 	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &module, log, sizeof(log)) && share(module, out, r) &&
-	    !cuModuleGetFunction(&capped, module, symbol) && per_sm(capped, t) >= r->per_sm[0]) {
+	    !cuModuleGetFunction(&capped, module, symbol) && per_sm(capped, t) >= r->per_sm[0] &&
+	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(out->twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)) {
 		snprintf(r->note, sizeof(r->note), "without a cap the twin has %d registers and %d blocks per SM", r->regs[1], r->per_sm[1]);
 		r->cap = cap;
 		out->twin = capped;
