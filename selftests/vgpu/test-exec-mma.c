@@ -489,9 +489,8 @@ static void warpgroup(void)
 		bool sw = form & 1, in_regs = form & 2, good;
 		uint8_t *mem = (uint8_t *)buf;
 		const char *desc = sw ? "0x4000004000010000" : "0x0000001000080000";	/* stride 1024 >> 4 = 64; or leading 128, stride 256 */
-		char *p = ptx;
 
-		p = append(p, "%s.visible .entry k(.param .u64 b)\n{\n.reg .pred %%p<3>; .reg .b32 %%r<20>; .reg .b64 %%rd<20>; .reg .b32 %%a<4>; .reg .f32 %%d<8>; .shared .align 1024 .b8 s[16384];\n"
+		append(ptx, "%s.visible .entry k(.param .u64 b)\n{\n.reg .pred %%p<3>; .reg .b32 %%r<20>; .reg .b64 %%rd<20>; .reg .b32 %%a<4>; .reg .f32 %%d<8>; .shared .align 1024 .b8 s[16384];\n"
 			   "ld.param.u64 %%rd1, [b]; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, s; shl.b32 %%r3, %%r1, 7; add.s32 %%r3, %%r3, %%r2; mul.wide.u32 %%rd2, %%r1, 128; add.s64 %%rd2, %%rd2, %%rd1; mov.u32 %%r4, 0;\n"
 			   "$L: ld.global.u32 %%r5, [%%rd2]; st.shared.u32 [%%r3], %%r5; add.s64 %%rd2, %%rd2, 4; add.s32 %%r3, %%r3, 4; add.s32 %%r4, %%r4, 1; setp.lt.u32 %%p1, %%r4, 32;\n@%%p1 bra $L;\n"
 			   "fence.proxy.async; bar.sync 0; mul.wide.u32 %%rd3, %%r1, 32; add.s64 %%rd3, %%rd3, %%rd1; ld.global.v4.u32 {%%a0, %%a1, %%a2, %%a3}, [%%rd3+16384];\n"

@@ -44,11 +44,18 @@ FAST_TESTS += $(B)/test/vgpu-api
 $(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-TESTS += $(B)/test/vgpu-rt
-FAST_TESTS += $(B)/test/vgpu-rt
+$(B)/test/vgpu-rt-units: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,GEN)cp $< $@
+TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units
+FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units
 
 ifneq ($(shell command -v nvcc 2>/dev/null),)
 $(B)/test/vgpu-rt: $(B)/test/vgpu-rt-program
+$(B)/test/vgpu-rt-units: $(B)/test/vgpu-rt-units-program
+$(B)/test/vgpu-rt-units-program: selftests/vgpu/test-rt-units.cu
+	@mkdir -p $(@D)
+	$(call Q,NVCC)nvcc -std=c++17 -diag-suppress 20054 -cudart shared -arch=sm_90 -o $@ $<
 $(B)/test/vgpu-rt-program: selftests/vgpu/test-rt.cu
 	@mkdir -p $(@D)
 	$(call Q,NVCC)nvcc -cudart shared -arch=sm_90 -o $@ $<
