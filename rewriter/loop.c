@@ -283,7 +283,7 @@ static const char give_back[] =
 	"ld.param.u64 %#d2, [#launch+64];\n"
 	"mul.wide.u32 %#d3, %#r0, 4;\n"
 	"add.u64 %#d2, %#d2, %#d3;\n"
-	"red.relaxed.gpu.global.and.b32 [%#d2+128], %#r1;\n"
+	"red.release.gpu.global.and.b32 [%#d2+128], %#r1;\n"
 	"$#given:\n";
 
 static const char finish[] =

@@ -44,9 +44,9 @@ static const struct word {
 	{ "popc", C_OP, A_POPC },
 	{ "up", C_MODE, V_UP }, { "down", C_MODE, V_DOWN }, { "bfly", C_MODE, V_BFLY }, { "idx", C_MODE, V_IDX },
 	{ "all", C_MODE, V_ALL }, { "any", C_MODE, V_ANY }, { "uni", C_MODE, V_UNI }, { "ballot", C_MODE, V_BALLOT },
-	/* semantics: bit 0 fence before, bit 1 fence after, bit 2 sequentially consistent; on x86 only the last costs */
-	{ "weak", C_SEM, 0 }, { "volatile", C_SEM, 0 }, { "relaxed", C_SEM, 0 }, { "mmio", C_SEM, 0 }, { "nc", C_SEM, 0 },
-	{ "acquire", C_SEM, 2 }, { "release", C_SEM, 1 }, { "acq_rel", C_SEM, 3 }, { "sc", C_SEM, 4 },
+	/* semantics: struct xmods has the bits */
+	{ "weak", C_SEM, 0 }, { "volatile", C_SEM, 8 }, { "relaxed", C_SEM, 8 }, { "mmio", C_SEM, 8 }, { "nc", C_SEM, 0 },
+	{ "acquire", C_SEM, 10 }, { "release", C_SEM, 9 }, { "acq_rel", C_SEM, 11 }, { "sc", C_SEM, 12 },
 	{ "cta", C_SEM, 0 }, { "cluster", C_SEM, 0 }, { "gpu", C_SEM, 0 }, { "sys", C_SEM, 0 }, { "gl", C_SEM, 0 },
 	{ "proxy", C_SEM, 0 }, { "alias", C_SEM, 0 }, { "noftz", C_SEM, 0 }, { "unified", C_SEM, 0 },
 	{ "ca", C_CACHE, 0 }, { "cg", C_CACHE, 0 }, { "cs", C_CACHE, 0 }, { "lu", C_CACHE, 0 }, { "cv", C_CACHE, 0 },

@@ -288,6 +288,8 @@ static bool new_block(struct vgpu_block *b)
 	if (!b->warps || !b->shared)
 		return false;
 	poison_fill(b, b->shared, shared, 0);
+	if (!race_new(b))
+		return false;
 	for (k = 0; k < b->n_warps; k++)
 		if (!new_warp(b, k))
 			return false;
@@ -320,6 +322,7 @@ void vgpu_block_free(struct vgpu_block *b)
 		return;
 	free_warps(b);
 	async_free(b);
+	race_free(b);
 	free(b->shared);
 	free(b);
 }

@@ -42,7 +42,11 @@ struct vgpu_launch {
 	uint64_t grid_id;
 	unsigned int nsmid;
 	uint64_t seed;			/* not 0: warps and diverged threads take turns at random */
+	struct vgpu_watch *watch;	/* for VGPU_CHECK_GRID: of all blocks that run at once; NULL none. Outlives them */
 };
+
+struct vgpu_watch *vgpu_watch_new(void);	/* NULL: out of memory */
+void vgpu_watch_free(struct vgpu_watch *w);
 
 /* One resident block. @smid: what %smid reads. NULL: out of memory. Not thread-safe: one runner a block at a time. */
 struct vgpu_block *vgpu_block_new(const struct vgpu_launch *launch, const unsigned int ctaid[3], unsigned int smid);
@@ -77,14 +81,18 @@ extern bool (*vgpu_access_ok)(uint64_t addr, size_t size, bool write);
  * lines of the PTX, the threads and the block.
  *   sync    lanes of one warp wait for one barrier at different instructions, .aligned or not, which hangs on hardware; or
  *           the guard of an .aligned one differs among them.
+ *   race    two threads of a block touch a place in shared memory, at least one by a plain write, and no barrier (of all
+ *           threads, of some, of lanes), atomic after a fence, mbarrier or other release orders the two. Volatile, relaxed
+ *           and atomic accesses make no race among themselves. Two writes of the same value are borne with.
+ *   grid    the same in global memory, among all threads of the blocks that share a struct vgpu_watch.
  *   letter  (not in "all") what PTX forbids and hardware bears: threads went past an .aligned barrier, or an instruction whose
  *           mask names them, while lanes of their warp wait there, in code that these will come to as well. Compilers make
  *           such code of early returns that share the end of the function with the others.
  * Registers, local and shared memory hold garbage at first, always, which follows from the launch's seed.
  */
 enum {
-	VGPU_CHECK_SYNC = 1 << 0, VGPU_CHECK_LETTER = 1 << 1,
-	VGPU_CHECK_ALL = VGPU_CHECK_SYNC,
+	VGPU_CHECK_SYNC = 1 << 0, VGPU_CHECK_LETTER = 1 << 1, VGPU_CHECK_RACE = 1 << 2, VGPU_CHECK_GRID = 1 << 3,
+	VGPU_CHECK_ALL = VGPU_CHECK_SYNC | VGPU_CHECK_RACE | VGPU_CHECK_GRID,
 };
 extern unsigned int vgpu_checks;	/* of blocks made from now on */
 bool vgpu_checks_parse(const char *text, unsigned int *checks);	/* false: an unknown name */

@@ -8,7 +8,8 @@ static const struct {
 	const char *name;
 	unsigned int checks;
 } names[] = {
-	{ "all", VGPU_CHECK_ALL }, { "none", 0 }, { "sync", VGPU_CHECK_SYNC }, { "letter", VGPU_CHECK_LETTER },
+	{ "all", VGPU_CHECK_ALL }, { "none", 0 }, { "sync", VGPU_CHECK_SYNC }, { "race", VGPU_CHECK_RACE },
+	{ "grid", VGPU_CHECK_GRID }, { "letter", VGPU_CHECK_LETTER },
 };
 
 bool vgpu_checks_parse(const char *text, unsigned int *checks)

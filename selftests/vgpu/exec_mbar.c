@@ -36,7 +36,7 @@ static void *object(struct xctx *x, const struct xinsn *in, unsigned int lane, u
 		exec_fault(x, in, "mbarrier at 0x%llx, which is not in shared memory", (unsigned long long)addr);
 		return NULL;
 	}
-	return mem_ptr(x, in, space, lane, addr, 8, 8, true);
+	return mem_sync_ptr(x, in, space, lane, addr, 8, 8);
 }
 
 static bool load(struct xctx *x, const struct xinsn *in, const void *p, struct mbar *b)

@@ -13,9 +13,10 @@ static void *out_of(struct xctx *x, const struct xinsn *in, const char *space, u
 	return NULL;
 }
 
-void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
-	      size_t align, bool write)
+static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
+		     size_t align, unsigned int kind)
 {
+	bool write = kind & XA_WRITE;
 	struct vgpu_block *b = x->b;
 	uint64_t off;
 
@@ -42,6 +43,8 @@ void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigne
 	case S_SHARED:
 		if (addr > b->shared_size || addr + size > b->shared_size)
 			return out_of(x, in, "shared", lane, addr, size, b->shared_size);
+		if (b->cells && !race_access(x, in, lane, true, addr, size, kind))
+			return NULL;
 		return b->shared + addr;
 	case S_LOCAL:
 		off = WIN_OFFSET(addr);
@@ -54,9 +57,45 @@ void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigne
 				   (unsigned long long)addr, x->w->id * LANES + lane);
 			return NULL;
 		}
+		if (b->order && space != S_CONST && !race_access(x, in, lane, false, addr, size, kind))
+			return NULL;
 		return (void *)(uintptr_t)addr;
 	}
 }
+
+/* How the threads of a launch may rely on it */
+static unsigned int kind_of(const struct xinsn *in, bool write)
+{
+	enum gsr_opcode op = in->src ? in->src->op : GSR_OP_RET;
+	unsigned int release = in->sem & 5 ? XA_RELEASE : 0;
+
+	switch (op) {
+	case GSR_OP_ATOM:
+	case GSR_OP_RED:
+		return XA_READ | XA_WRITE | XA_STRONG | release;
+	case GSR_OP_LD:
+		return XA_READ | (in->sem & 8 ? XA_STRONG : 0);
+	case GSR_OP_ST:
+		return XA_WRITE | (in->sem & 8 ? XA_STRONG | release : XA_STORE);
+	case GSR_OP_CP:
+		return write ? XA_WRITE | (in->op ? XA_READ | XA_STRONG : 0) : XA_READ;
+	default:
+		return write ? XA_WRITE : XA_READ;
+	}
+}
+
+void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
+	      size_t align, bool write)
+{
+	return pointer(x, in, space, lane, addr, size, align, kind_of(in, write));
+}
+
+void *mem_sync_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
+		   size_t align)
+{
+	return pointer(x, in, space, lane, addr, size, align, XA_READ | XA_WRITE | XA_STRONG | XA_RELEASE);
+}
+
 
 static inline uint64_t address(const struct xinsn *in, const uint64_t *row, unsigned int lane)
 {
@@ -76,6 +115,8 @@ static bool together(struct xctx *x, const struct xinsn *in, const uint64_t *row
 	uint64_t lo = ~0ull, hi = 0, any = 0;
 
 	if (in->space != S_GLOBAL && in->space != S_SHARED && in->space != S_NONE && in->space != S_CONST)
+		return false;
+	if (x->b->order && in->space != S_CONST)
 		return false;
 	for (; m; m &= m - 1) {
 		uint64_t a = address(in, row, (unsigned int)__builtin_ctz(m));
@@ -128,11 +169,15 @@ static enum xresult x_ld(struct xctx *x, const struct xinsn *in, uint32_t m)
 	uint8_t *p;
 
 	if (in->o[0] < 0) {
+		uint32_t l = x->b->order ? m : m & -m;
+
 		/* one address for all */
-		p = mem_ptr(x, in, (enum xspace)in->space, (unsigned int)__builtin_ctz(m), address(in, row, 0), bytes, bytes,
-			    false);
-		if (!p)
-			return X_FAULT;
+		for (p = NULL; l; l &= l - 1) {
+			p = mem_ptr(x, in, (enum xspace)in->space, (unsigned int)__builtin_ctz(l), address(in, row, 0), bytes, bytes,
+				    false);
+			if (!p)
+				return X_FAULT;
+		}
 		for (k = 0; k < in->n; k++) {
 			uint64_t v = load(p + k * in->size, in->type), *d = dst(x, in->o[k + 1]);
 
@@ -196,11 +241,20 @@ static enum xresult x_st(struct xctx *x, const struct xinsn *in, uint32_t m)
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
 
+		uint8_t old[32];
+
 		p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes, bytes, true);
 		if (!p)
 			return X_FAULT;
+		if (x->suspect.line)
+			memcpy(old, p, bytes);
 		for (k = 0; k < in->n; k++)
 			store(p + k * in->size, in->size, src(x, in->o[k + 1])[i]);
+		if (x->suspect.line) {
+			if (memcmp(old, p, bytes) && !race_report(x, in))
+				return X_FAULT;
+			x->suspect.line = 0;
+		}
 	}
 	return X_NEXT;
 }
@@ -268,6 +322,8 @@ enum xresult x_isspacep(struct xctx *x, const struct xinsn *in, uint32_t m)
 enum xresult x_fence(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (; x->b->order && m; m &= m - 1)
+		order_fence(x->b->order, x->w->id * LANES + (unsigned int)__builtin_ctz(m));
 	return X_NEXT;
 }
 

@@ -79,7 +79,7 @@ struct xmods {
 	enum xcmp cmp;
 	enum xop op;
 	enum xmode mode;
-	unsigned int sem;	/* fence before (1), after (2), sequentially consistent (4) */
+	unsigned int sem;	/* fence before (1), after (2), sequentially consistent (4); not weak (8) */
 	const char *word;	/* the one modifier of class C_WORD */
 };
 
@@ -245,6 +245,10 @@ struct vgpu_block {
 	uint32_t shared_size;
 	struct xbarrier barriers[BARRIERS];
 	struct xqueue *async;		/* copies on their way */
+	struct xorder *order;		/* NULL: races are not looked for */
+	struct cell *cells;		/* of shared memory; NULL: not there */
+	size_t n_cells;
+	uint32_t serial;		/* of blocks with cells */
 	uint64_t rng;
 	uint64_t poison;		/* what memory holds before it is written follows from this */
 	uint64_t clock;
@@ -252,6 +256,14 @@ struct vgpu_block {
 	bool failed;
 	enum vgpu_fault fault;
 	char error[1024];
+};
+
+/* The last access that nothing orders with what a thread does now; line 0: none */
+struct xsuspect {
+	uint64_t addr;
+	uint32_t line, block, me, thread;
+	uint8_t kind, my_kind;
+	bool shared;
 };
 
 struct xctx {
@@ -263,6 +275,7 @@ struct xctx {
 	uint64_t (*pool)[LANES];
 	uint32_t mask, pc, row;		/* the group */
 	bool yield;			/* end the warp's turn */
+	struct xsuspect suspect;
 };
 
 static inline const uint64_t *src(const struct xctx *x, int32_t o)
@@ -357,6 +370,9 @@ enum {
 /* exec_mem.c: one thread's view. NULL: faulted */
 void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
 	      size_t align, bool write);
+/* The same for what threads meet at: an access that is never part of a race, and orders others */
+void *mem_sync_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
+		   size_t align);
 xfn *mem_ld_select(const struct xmods *md);
 xfn *mem_st_select(const struct xmods *md);
 xfn *mem_cvta_select(const struct xmods *md);
@@ -403,6 +419,21 @@ void sync_describe(struct vgpu_block *b, char *buf, size_t size);
 /* Lanes of the warp wait for others of it: have these gone past them? Else *stop is where the picked group would. */
 enum xresult sync_passed(struct xctx *x, uint32_t *stop);
 bool sync_waits(xfn *fn);		/* do lanes wait there for others of their warp? */
+
+uint32_t sync_here(const struct xwarp *w, unsigned int id);	/* lanes that have arrived at a barrier and wait */
+
+/* exec_race.c: one thread's access. False: faulted. XA_STORE: a plain write that reports itself, if it changes the value */
+enum { XA_READ = 1, XA_WRITE = 2, XA_STRONG = 4, XA_RELEASE = 8, XA_STORE = 16 };
+bool race_new(struct vgpu_block *b);
+void race_free(struct vgpu_block *b);
+bool race_access(struct xctx *x, const struct xinsn *in, unsigned int lane, bool shared, uint64_t addr, size_t size, unsigned int kind);
+bool race_report(struct xctx *x, const struct xinsn *in);
+
+/* exec_order.c: barriers, fences, bar.warp.sync. @all: of all threads, those that have exited too */
+void order_arrive(struct xorder *o, unsigned int id, unsigned int warp, uint32_t m);
+void order_barrier(struct vgpu_block *b, unsigned int id, bool all);
+void order_lanes(struct xorder *o, unsigned int warp, uint32_t m);
+void order_fence(struct xorder *o, unsigned int t);
 
 /* exec_check.c: garbage, which @salt tells from other garbage of the block */
 void poison_fill(const struct vgpu_block *b, void *p, size_t size, uint64_t salt);

@@ -63,21 +63,30 @@ static void lane_pred_dst(struct xwarp *w, unsigned int lane, int32_t p, bool v)
 	*to = (*to & ~(1u << lane)) | (uint32_t)v << lane;
 }
 
+uint32_t sync_here(const struct xwarp *w, unsigned int id)
+{
+	uint32_t m, here = 0;
+
+	for (m = w->at_barrier & w->arrived; m; m &= m - 1)
+		here |= (uint32_t)(w->barrier[__builtin_ctz(m)] == id) << __builtin_ctz(m);
+	return here;
+}
+
 static void release(struct vgpu_block *b, unsigned int id)
 {
 	struct xbarrier *bar = &b->barriers[id];
 	unsigned int k;
 
+	if (b->order)
+		order_barrier(b, id, !bar->expected);
 	for (k = 0; k < b->n_warps; k++) {
 		struct xwarp *w = &b->warps[k];
 		uint32_t m;
 
-		for (m = w->at_barrier & w->arrived; m; m &= m - 1) {
+		for (m = sync_here(w, id); m; m &= m - 1) {
 			unsigned int i = (unsigned int)__builtin_ctz(m);
 			const struct xinsn *in = at(b, w, i);
 
-			if (w->barrier[i] != id)
-				continue;
 			if (in->fn == x_bar_red) {
 				if (in->op == A_POPC)
 					lane_dst(w, i, in->o[0], bar->popc);
@@ -151,6 +160,8 @@ static enum xresult try_arrive(struct xctx *x, struct xwarp *w)
 	bar->and &= (w->bar_pred & m) == m;
 	bar->or |= (w->bar_pred & m) != 0;
 	if (in->fn == x_bar_arrive) {
+		if (b->order)
+			order_arrive(b->order, id, w->id, m);
 		for (k = m; k; k &= k - 1)
 			w->pc[__builtin_ctz(k)]++;
 		w->at_barrier &= ~m;
@@ -399,6 +410,8 @@ static void perform(struct vgpu_block *b, struct xwarp *w, xfn *fn, uint32_t m)
 		do_redux(b, w, m);
 	else if (fn == x_elect)
 		do_elect(b, w, m);
+	else if (fn == x_warp_sync && b->order)
+		order_lanes(b->order, w->id, m);
 }
 
 /* Lanes that wait for each other and are all there now go on; they may stand at different instructions of one kind */

@@ -77,6 +77,83 @@ static const struct check checks[] = {
 	  { "line 9", "not a multiple of 32" }, 48, 1, 0 },
 };
 
+#define RACES(body) BODY("shl.b32 %r2, %r1, 2; xor.b32 %r4, %r1, 33; shl.b32 %r4, %r4, 2; mov.u32 %r5, s; add.s32 %r4, %r4, %r5;\n" body)
+#define LAST(fence) HEAD ".global .u32 n;\n.visible .entry k(.param .u64 b) {\n.reg .pred %p<9>; .reg .b32 %r<30>; .reg .b64 %rd<9>;\n" \
+	"ld.param.u64 %rd1, [b]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2;\n" \
+	"st.global.u32 [%rd2+4], %r1;\n" fence "atom.global.inc.u32 %r2, [n], 3;\n" fence "setp.ne.u32 %p1, %r2, 3;\n@%p1 ret;\n" \
+	"ld.global.u32 %r3, [%rd1+4];\nld.global.u32 %r4, [%rd1+8];\nadd.u32 %r3, %r3, %r4; st.global.u32 [%rd1], %r3; ret;\n}\n"
+#define FLAG(fence) BODY(".shared .u32 flag; setp.eq.s32 %p1, %r1, 0;\n@%p1 st.shared.u32 [flag], 0;\nbar.sync 0;\n" \
+	"setp.lt.u32 %p2, %r1, 32;\n@%p2 bra $W;\nsetp.ne.u32 %p3, %r1, 40;\n@%p3 ret;\nst.shared.u32 [s], 7;\n" fence \
+	"st.volatile.shared.u32 [flag], 1;\nret;\n$W: ld.volatile.shared.u32 %r4, [flag]; setp.eq.u32 %p4, %r4, 0;\n@%p4 bra $W;\n" \
+	"membar.cta; ld.shared.u32 %r5, [s]; st.global.u32 [%rd2], %r5; ret;")
+#define MBAR(wait) BODY(".shared .align 8 .b64 mb; setp.eq.s32 %p1, %r1, 0;\n@%p1 mbarrier.init.shared.b64 [mb], 32;\nbar.sync 0;\n" \
+	"setp.lt.u32 %p2, %r1, 32;\n@%p2 bra $W;\nst.shared.u32 [%r3], %r1;\nmbarrier.arrive.shared.b64 %rd3, [mb]; ret;\n" \
+	"$W:\n" wait "\nld.shared.u32 %r5, [%r3+128];\nst.global.u32 [%rd2], %r5; ret;")
+
+/* Line 10 is the first of the body */
+static const struct check races[] = {
+	{ "no barrier between a write and the read of another thread",
+	  RACES("st.shared.u32 [%r3], %r1;\n\nld.shared.u32 %r6, [%r4];\nst.global.u32 [%rd2], %r6; ret;"),
+	  RACES("st.shared.u32 [%r3], %r1;\nbar.sync 0;\nld.shared.u32 %r6, [%r4];\nst.global.u32 [%rd2], %r6; ret;"),
+	  { "data race on shared 0x", "line 10", "line 12", "block (0,0,0)" }, 64, 1, 0 },
+	{ "no barrier before what was read is written again",
+	  RACES("mov.u32 %r7, 0;\n$L: st.shared.u32 [%r3], %r1;\nbar.sync 0;\nld.shared.u32 %r6, [%r4];\nadd.u32 %r7, %r7, 1; setp.lt.u32 %p1, %r7, 3;\n"
+		"@%p1 bra $L;\nret;"),
+	  RACES("mov.u32 %r7, 0;\n$L: st.shared.u32 [%r3], %r1;\nbar.sync 0;\nld.shared.u32 %r6, [%r4];\nadd.u32 %r7, %r7, 1; setp.lt.u32 %p1, %r7, 3;\n"
+		"bar.sync 0;\n@%p1 bra $L;\nret;"),
+	  { "data race on shared", "line 11", "line 13" }, 64, 1, 0 },
+	{ "lanes of a warp without bar.warp.sync",
+	  RACES("xor.b32 %r4, %r3, 4; st.shared.u32 [%r3], %r1;\n\nld.shared.u32 %r6, [%r4];\nst.global.u32 [%rd2], %r6; ret;"),
+	  RACES("xor.b32 %r4, %r3, 4; st.shared.u32 [%r3], %r1;\nbar.warp.sync -1;\nld.shared.u32 %r6, [%r4];\nst.global.u32 [%rd2], %r6; ret;"),
+	  { "line 12", "reads it here", "wrote it at line 10" }, 32, 1, 0 },
+	{ "a reduction in the last warp, plain instead of volatile",
+	  RACES("xor.b32 %r4, %r3, 4; st.shared.u32 [%r3], %r1;\nld.shared.u32 %r6, [%r4];\nret;"),
+	  RACES("xor.b32 %r4, %r3, 4; st.volatile.shared.u32 [%r3], %r1;\nld.volatile.shared.u32 %r6, [%r4];\nret;"),
+	  { "data race" }, 32, 1, 0 },
+	{ "lanes that store to one place what differs",
+	  RACES("st.shared.u32 [s+8], %r1;\nret;"), RACES("st.shared.u32 [s+8], 5;\nbar.sync 0; ld.shared.u32 %r6, [s+8]; ret;"),
+	  { "data race on shared 0x8", "line 10", "thread 1 writes it here, thread 0 wrote it at line 10" }, 32, 1, 0 },
+	{ "a plain write among atomics",
+	  RACES("setp.ne.u32 %p1, %r1, 40;\n@%p1 atom.shared.add.u32 %r6, [s], 1;\n@!%p1 st.shared.u32 [s], 77;\nret;"),
+	  RACES("setp.ne.u32 %p1, %r1, 40;\n@%p1 atom.shared.add.u32 %r6, [s], 1;\n@!%p1 atom.shared.exch.b32 %r6, [s], 77;\nbar.sync 0; ld.shared.u32 %r6, [s]; ret;"),
+	  { "data race on shared 0x0", "atomically" }, 64, 1, 0 },
+	{ "a flag without a fence before it", FLAG(""), FLAG("membar.cta;\n"),
+	  { "data race on shared 0x0", "thread 40 wrote it at line 16" }, 64, 1, 0 },
+	{ "a write behind bar.arrive",
+	  RACES("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra $W;\nbar.arrive 1, 64;\nst.shared.u32 [%r3], %r1;\nret;\n$W: bar.sync 1, 64; ld.shared.u32 %r6, [%r3+128]; ret;"),
+	  RACES("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra $W;\nst.shared.u32 [%r3], %r1;\nbar.arrive 1, 64;\nret;\n$W: bar.sync 1, 64; ld.shared.u32 %r6, [%r3+128]; ret;"),
+	  { "data race on shared", "line 13", "line 15" }, 64, 1, 0 },
+	{ "a barrier of too few warps",
+	  RACES("st.shared.u32 [%r3], %r1;\nsetp.lt.u32 %p1, %r1, 64;\n@%p1 bar.sync 1, 64;\n@!%p1 bar.sync 2, 32;\n@%p1 ld.shared.u32 %r6, [s+300]; ret;"),
+	  RACES("st.shared.u32 [%r3], %r1;\nsetp.lt.u32 %p1, %r1, 64;\n@%p1 bar.sync 1, 64;\n@!%p1 bar.sync 2, 32;\n@%p1 ld.shared.u32 %r6, [s+252]; ret;"),
+	  { "data race on shared 0x12c", "line 10", "thread 75 " }, 96, 1, 0 },
+	{ "neighbours' bytes that overlap",
+	  RACES("mov.u32 %r6, s; add.u32 %r6, %r6, %r1; st.shared.u8 [%r6], %r1;\nbar.sync 0; and.b32 %r7, %r1, 1; setp.eq.u32 %p1, %r7, 0;\n"
+		"@%p1 st.shared.u16 [%r6], %r1;\n@!%p1 st.shared.u8 [%r6], 200;\nret;"),
+	  RACES("mov.u32 %r6, s; add.u32 %r6, %r6, %r1; st.shared.u8 [%r6], %r1;\nbar.sync 0; and.b32 %r7, %r1, 1; setp.eq.u32 %p1, %r7, 0;\n"
+		"@%p1 st.shared.u8 [%r6], %r1;\n@!%p1 st.shared.u8 [%r6], 200;\nret;"),
+	  { "data race", "line 12", "line 13" }, 64, 1, 0 },
+	{ "cp.async that only its own thread waits for",
+	  RACES("cp.async.ca.shared.global [%r3], [%rd2], 4; cp.async.wait_all;\n\nld.shared.u32 %r6, [%r4]; ret;"),
+	  RACES("cp.async.ca.shared.global [%r3], [%rd2], 4; cp.async.wait_all;\nbar.sync 0;\nld.shared.u32 %r6, [%r4]; ret;"),
+	  { "data race on shared", "line 10", "line 12" }, 64, 1, 0 },
+	{ "no wait at an mbarrier", MBAR(""), MBAR("$T: mbarrier.test_wait.parity.shared.b64 %p3, [mb], 0;\n@!%p3 bra $T;"),
+	  { "data race on shared", "line 14", "line 18" }, 64, 1, 0 },
+	{ "threads that have exited are ordered by the barrier",
+	  RACES("setp.ge.u32 %p1, %r1, 32;\n@%p1 bra $A;\nst.shared.u32 [%r3], 1;\nret;\n$A: ld.shared.u32 %r6, [%r3+-128]; ret;"),
+	  RACES("setp.ge.u32 %p1, %r1, 32;\n@%p1 bra $A;\nst.shared.u32 [%r3], 1;\nret;\n$A: bar.sync 0; ld.shared.u32 %r6, [%r3+-128]; ret;"),
+	  { "line 12", "line 14" }, 64, 1, 0 },
+	{ "blocks that write to one place",
+	  BODY("mov.u32 %r4, %ctaid.x;\nst.global.u32 [%rd2], %r4; ret;"),
+	  BODY("mov.u32 %r4, %ctaid.x; mul.wide.u32 %rd3, %r4, 128; add.s64 %rd2, %rd2, %rd3;\nst.global.u32 [%rd2], %r4; ret;"),
+	  { "data race on global 0x", "line 10", "of block (0,0,0) wrote it at line 10", "block (1,0,0)" }, 32, 3, 0 },
+	{ "threads of a block in global memory",
+	  RACES("st.global.u32 [%rd2], %r1;\n\nld.global.u32 %r6, [%rd1+8]; ret;"), RACES("st.global.u32 [%rd2], %r1;\nbar.sync 0;\nld.global.u32 %r6, [%rd1+8]; ret;"),
+	  { "data race on global", "line 10" }, 64, 1, 0 },
+	{ "the last block reads what others wrote, without fences", LAST("\n"), LAST("membar.gl;\n"),
+	  { "data race on global", "wrote it at line 8" }, 1, 4, 0 },
+};
+
 static bool reported(const char *e, const struct check *c)
 {
 	unsigned int i;
@@ -147,7 +224,8 @@ static void names(void)
 	unsigned int c = 99;
 
 	ok(vgpu_checks_parse("all", &c) && c == VGPU_CHECK_ALL && vgpu_checks_parse("none", &c) && !c &&
-	   vgpu_checks_parse(" sync, sync", &c) && c == VGPU_CHECK_SYNC && vgpu_checks_parse("", &c) && !c, "names of checks");
+	   vgpu_checks_parse(" sync, sync", &c) && c == VGPU_CHECK_SYNC && vgpu_checks_parse("race,grid", &c) &&
+	   c == (VGPU_CHECK_RACE | VGPU_CHECK_GRID) && vgpu_checks_parse("", &c) && !c, "names of checks");
 	ok(!vgpu_checks_parse("syn", &c) && !vgpu_checks_parse("sync,everything", &c), "unknown names are refused");
 }
 
@@ -157,6 +235,8 @@ int main(void)
 
 	for (i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 		test(&checks[i]);
+	for (i = 0; i < sizeof(races) / sizeof(*races); i++)
+		test(&races[i]);
 	poison();
 	names();
 	return tap_done();

@@ -44,7 +44,8 @@ static inline const char *run_grid(struct vgpu_kernel *k, unsigned int grid, uns
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
 	uint8_t *params = calloc(1, info->param_size + 16);
 	struct vgpu_launch l = { .kernel = k, .grid = { grid, 1, 1 }, .block = { block, 1, 1 }, .dynamic_shared = dynamic,
-				 .params = params, .grid_id = 7, .nsmid = 4, .seed = seed };
+				 .params = params, .grid_id = 7, .nsmid = 4, .seed = seed,
+				 .watch = vgpu_checks & VGPU_CHECK_GRID ? vgpu_watch_new() : NULL };
 	unsigned int i;
 
 	for (i = 0; i < info->n_params && i < 16; i++)
@@ -58,6 +59,7 @@ static inline const char *run_grid(struct vgpu_kernel *k, unsigned int grid, uns
 			snprintf(error, sizeof(error), "%s", r == VGPU_FAULT ? vgpu_block_error(b) : "unfinished");
 		vgpu_block_free(b);
 	}
+	vgpu_watch_free(l.watch);
 	free(params);
 	return error;
 }

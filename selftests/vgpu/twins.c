@@ -161,8 +161,8 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 	unsigned int *order = calloc(total, sizeof(*order));
 	uint8_t *params = calloc(1, info->param_size + 16);
 	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .nsmid = SMS_MAX,
-				 .seed = shuffle ? roll64() : 0 };
-	bool good = order && params && params_fill(params, info, t, m, why, size);
+				 .seed = shuffle ? roll64() : 0, .watch = vgpu_watch_new() };
+	bool good = order && params && l.watch && params_fill(params, info, t, m, why, size);
 
 	memcpy(l.grid, t->grid, sizeof(l.grid));
 	memcpy(l.block, t->block_dim, sizeof(l.block));
@@ -205,6 +205,7 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 		vgpu_block_free(block[--n]);
 	if (done)
 		*done = steps;
+	vgpu_watch_free(l.watch);
 	free(order);
 	free(params);
 	return good;
@@ -384,9 +385,10 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
 	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], workers;
 	uint8_t *params = calloc(1, info->param_size + 16);
-	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .seed = roll64() | 1 };
+	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .seed = roll64() | 1,
+				 .watch = vgpu_watch_new() };
 	struct sim s = { .sms = 1 + roll(SMS_MAX), .per_sm = 1 + roll(4) };
-	bool good = params && params_fill(params, info, t, m, why, size);
+	bool good = params && l.watch && params_fill(params, info, t, m, why, size);
 	struct gsr_launch a;
 	unsigned int per_sm = 0;
 	size_t stride = 0;
@@ -446,6 +448,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	while (s.n)
 		vgpu_block_free(s.worker[--s.n]);
 out:
+	vgpu_watch_free(l.watch);
 	free(s.save);
 	free(s.control);
 	free(params);
