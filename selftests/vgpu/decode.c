@@ -5,32 +5,40 @@
 #include "exec_priv.h"
 
 bool (*vgpu_access_ok)(uint64_t addr, size_t size, bool write);
+void (*vgpu_access_why)(uint64_t addr, size_t size, char *buf, size_t n);
 
 /* All modules: a kernel may hold a pointer to a variable of another one */
 static struct vgpu_module *modules;
 static pthread_rwlock_t modules_lock = PTHREAD_RWLOCK_INITIALIZER;
 
-static bool inside(const struct vgpu_module *m, uint64_t addr, size_t size)
+static bool inside(const struct vgpu_module *m, uint64_t addr, size_t size, bool write)
 {
-	uint64_t off = addr - (uintptr_t)m->globals;
+	const struct xrange *r = vars_range(m, addr, size);
 
-	return m->globals && off < m->globals_size && size <= m->globals_size - off;
+	return r && !(write && r->constant);
+}
+
+bool exec_const_ok(const struct vgpu_block *b, uint64_t addr, size_t size)
+{
+	const struct xrange *r = vars_range(b->k->module, addr, size);
+
+	return r && r->constant;
 }
 
 bool exec_global_ok(struct vgpu_block *b, uint64_t addr, size_t size, bool write)
 {
-	const struct vgpu_module *m;
+	const struct vgpu_module *own = b->k->module, *m;
 	bool ok = false;
 
 	if (addr < 65536 || addr >> 47)
 		return false;
-	if (inside(b->k->module, addr, size))
-		return true;
+	if (addr - (uintptr_t)own->globals < own->globals_size)
+		return inside(own, addr, size, write);
 	if (!vgpu_access_ok || vgpu_access_ok(addr, size, write))
 		return true;
 	pthread_rwlock_rdlock(&modules_lock);
 	for (m = modules; m && !ok; m = m->next)
-		ok = inside(m, addr, size);
+		ok = inside(m, addr, size, write);
 	pthread_rwlock_unlock(&modules_lock);
 	return ok || heap_covers(addr, size);
 }

@@ -510,6 +510,7 @@ static bool decode_function(struct dec *d, struct xfunction *f)
 	f->rows = d->rows > d->preds ? d->rows : d->preds;
 	f->rows = f->rows ? f->rows : 1;
 	f->local = align_up(d->local, 16);
+	f->local_used = d->local;
 	return true;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include "exec_priv.h"
 
+#define GAP	64
+
 struct xsym_table {
 	struct xsym *syms;
 	size_t n, room;
@@ -339,7 +341,8 @@ static bool add_var(struct vgpu_module *m, const struct gsr_var *v, bool in_func
 		snprintf(err, err_size, "line %u: variable %s is larger than 4 GiB or oddly aligned", v->line, v->name);
 		return false;
 	}
-	*at = (*at + align - 1) & ~(align - 1);
+	/* apart, so that what is beyond one is not in the next */
+	*at = (*at + GAP + align - 1) & ~(align - 1);
 	s->value = *at;
 	*at += size;
 	if (in_function)
@@ -380,13 +383,16 @@ bool vars_load(struct vgpu_module *m, char *err, size_t err_size)
 			goto nomem;
 		memset(m->globals, 0, m->globals_size);
 	}
-	if (!hash_all(m->syms))
+	m->ranges = calloc(m->syms->n + 1, sizeof(*m->ranges));
+	if (!m->ranges || !hash_all(m->syms))
 		goto nomem;
 	for (i = 0; i < m->syms->n; i++) {
 		struct xsym *s = &m->syms->syms[i];
 
-		if (s->kind == SYM_GLOBAL || s->kind == SYM_CONST)
-			s->value += (uintptr_t)m->globals;
+		if (s->kind != SYM_GLOBAL && s->kind != SYM_CONST)
+			continue;
+		s->value += (uintptr_t)m->globals;
+		m->ranges[m->n_ranges++] = (struct xrange){ s->value, var_size(s->var), s->kind == SYM_CONST };
 	}
 	for (i = 0; i < m->syms->n; i++) {
 		const struct xsym *s = &m->syms->syms[i];
@@ -400,6 +406,24 @@ nomem:
 	return false;
 }
 
+const struct xrange *vars_range(const struct vgpu_module *m, uint64_t addr, size_t size)
+{
+	size_t low = 0, high = m->n_ranges;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (m->ranges[mid].at > addr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	if (!low || addr - m->ranges[low - 1].at >= m->ranges[low - 1].size ||
+	    size > m->ranges[low - 1].size - (addr - m->ranges[low - 1].at))
+		return NULL;
+	return &m->ranges[low - 1];
+}
+
 void vars_free(struct vgpu_module *m)
 {
 	if (m->syms) {
@@ -408,4 +432,5 @@ void vars_free(struct vgpu_module *m)
 		free(m->syms);
 	}
 	free(m->globals);
+	free(m->ranges);
 }

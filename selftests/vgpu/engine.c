@@ -272,10 +272,27 @@ static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
 	pthread_mutex_unlock(&vg.lock);
 }
 
+/* Which block starts as the @n-th. Hardware starts them in about the order of their numbers; programs may rely on it */
+static uint64_t block_at(const struct vgpu_launch *l, uint64_t n)
+{
+	uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], step, a, b, r;
+
+	if (!vg.shuffle || total < 2)
+		return n;
+	/* a step that has no divisor in common with their number goes through all of them */
+	for (step = 1 + l->seed % (total - 1);; step = step % total + 1) {
+		for (a = total, b = step; b; a = b, b = r)
+			r = a % b;
+		if (a == 1)
+			break;
+	}
+	return (n % total * (unsigned __int128)step + (l->seed >> 20) % total) % total;
+}
+
 static bool add_resident(struct vg_op *op, unsigned int sm)
 {
 	const struct vgpu_launch *l = &op->kernel.launch;
-	uint64_t i = op->kernel.taken++;
+	uint64_t i = block_at(l, op->kernel.taken++);
 	unsigned int ctaid[3] = { (unsigned int)(i % l->grid[0]), (unsigned int)(i / l->grid[0] % l->grid[1]),
 				  (unsigned int)(i / l->grid[0] / l->grid[1]) };
 	struct vgpu_block *b;

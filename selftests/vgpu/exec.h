@@ -74,6 +74,8 @@ extern size_t vgpu_heap_limit;
 extern uint64_t (*vgpu_globaltimer)(void);
 /* Bounds of what a kernel may touch; NULL: anything. Returns false for an illegal access. */
 extern bool (*vgpu_access_ok)(uint64_t addr, size_t size, bool write);
+/* What is to be said of an illegal one: ", behind the ..."; NULL nothing */
+extern void (*vgpu_access_why)(uint64_t addr, size_t size, char *buf, size_t n);
 
 /*
  * What is checked beyond the faults that hardware has too (addresses, traps, deadlocks). Programs get it by the environment
@@ -85,14 +87,18 @@ extern bool (*vgpu_access_ok)(uint64_t addr, size_t size, bool write);
  *           threads, of some, of lanes), atomic after a fence, mbarrier or other release orders the two. Volatile, relaxed
  *           and atomic accesses make no race among themselves. Two writes of the same value are borne with.
  *   grid    the same in global memory, among all threads of the blocks that share a struct vgpu_watch.
+ *   memory  allocations of the driver API lie apart, and freed ones are told for what they are.
  *   letter  (not in "all") what PTX forbids and hardware bears: threads went past an .aligned barrier, or an instruction whose
  *           mask names them, while lanes of their warp wait there, in code that these will come to as well. Compilers make
  *           such code of early returns that share the end of the function with the others.
+ * Beside it, $VGPU_SEED lets warps and lanes take turns at random, as launches with a seed do, and $VGPU_SHUFFLE=1 starts the
+ * blocks of a grid in an order by the seed, which programs that wait for lower blocks do not bear.
  * Registers, local and shared memory hold garbage at first, always, which follows from the launch's seed.
  */
 enum {
 	VGPU_CHECK_SYNC = 1 << 0, VGPU_CHECK_LETTER = 1 << 1, VGPU_CHECK_RACE = 1 << 2, VGPU_CHECK_GRID = 1 << 3,
-	VGPU_CHECK_ALL = VGPU_CHECK_SYNC | VGPU_CHECK_RACE | VGPU_CHECK_GRID,
+	VGPU_CHECK_MEMORY = 1 << 4,
+	VGPU_CHECK_ALL = VGPU_CHECK_SYNC | VGPU_CHECK_RACE | VGPU_CHECK_GRID | VGPU_CHECK_MEMORY,
 };
 extern unsigned int vgpu_checks;	/* of blocks made from now on */
 bool vgpu_checks_parse(const char *text, unsigned int *checks);	/* false: an unknown name */

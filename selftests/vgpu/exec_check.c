@@ -9,7 +9,7 @@ static const struct {
 	unsigned int checks;
 } names[] = {
 	{ "all", VGPU_CHECK_ALL }, { "none", 0 }, { "sync", VGPU_CHECK_SYNC }, { "race", VGPU_CHECK_RACE },
-	{ "grid", VGPU_CHECK_GRID }, { "letter", VGPU_CHECK_LETTER },
+	{ "grid", VGPU_CHECK_GRID }, { "memory", VGPU_CHECK_MEMORY }, { "letter", VGPU_CHECK_LETTER },
 };
 
 bool vgpu_checks_parse(const char *text, unsigned int *checks)

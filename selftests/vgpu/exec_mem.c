@@ -13,12 +13,32 @@ static void *out_of(struct xctx *x, const struct xinsn *in, const char *space, u
 	return NULL;
 }
 
+/* Up to the frame of the function that the thread is in: its callers' may be pointed to */
+static uint64_t local_top(const struct xctx *x, unsigned int lane)
+{
+	const struct xwarp *w = x->w;
+	const struct xfunction *f = w->depth[lane] ? w->stack[lane][w->depth[lane] - 1].callee : x->k->entry;
+
+	return w->frame[lane] + f->local_used;
+}
+
+static void *illegal(struct xctx *x, const struct xinsn *in, const char *what, unsigned int lane, uint64_t addr, size_t size)
+{
+	char where[160] = "";
+
+	if (vgpu_access_why)
+		vgpu_access_why(addr, size, where, sizeof(where));
+	exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "illegal %s of %zu bytes at 0x%llx%s, thread %u", what, size, (unsigned long long)addr,
+		      where, x->w->id * LANES + lane);
+	return NULL;
+}
+
 static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
 		     size_t align, unsigned int kind)
 {
 	bool write = kind & XA_WRITE;
 	struct vgpu_block *b = x->b;
-	uint64_t off;
+	uint64_t off, top;
 
 	if (addr & (align - 1)) {
 		exec_fault_as(x, in, VGPU_FAULT_MISALIGNED, "misaligned address 0x%llx, needs %zu, thread %u", (unsigned long long)addr, align,
@@ -48,15 +68,15 @@ static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, 
 		return b->shared + addr;
 	case S_LOCAL:
 		off = WIN_OFFSET(addr);
-		if (off + size > x->w->local_room)
-			return out_of(x, in, "local", lane, off, size, x->w->local_room);
+		top = local_top(x, lane);
+		if (off + size > top)
+			return out_of(x, in, "local", lane, off, size, top);
 		return x->w->local + (size_t)lane * x->w->local_room + off;
 	default:
-		if (!exec_global_ok(b, addr, size, write)) {
-			exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "illegal %s of %zu bytes at 0x%llx, thread %u", write ? "store" : "load", size,
-				   (unsigned long long)addr, x->w->id * LANES + lane);
-			return NULL;
-		}
+		if (space == S_CONST && !exec_const_ok(b, addr, size))
+			return illegal(x, in, "load from constant memory", lane, addr, size);
+		if (!exec_global_ok(b, addr, size, write))
+			return illegal(x, in, write ? "store" : "load", lane, addr, size);
 		if (b->order && space != S_CONST && !race_access(x, in, lane, false, addr, size, kind))
 			return NULL;
 		return (void *)(uintptr_t)addr;
@@ -132,6 +152,8 @@ static bool together(struct xctx *x, const struct xinsn *in, const uint64_t *row
 		return hi < x->b->shared_size && hi + bytes <= x->b->shared_size;
 	}
 	*base = 0;
+	if (in->space == S_CONST)
+		return exec_const_ok(x->b, lo, hi - lo + bytes);
 	if (hi - lo > 65536 || hi >> 47)
 		return false;
 	return exec_global_ok(x->b, lo, hi - lo + bytes, write);

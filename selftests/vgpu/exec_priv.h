@@ -128,7 +128,8 @@ struct xfunction {
 	unsigned int index;		/* in the module: WIN_CODE + index * 16 is its address */
 	uint32_t pc;			/* of the first instruction; NO_PC: no body */
 	uint32_t rows;			/* of its frame */
-	uint32_t local;			/* bytes of its local frame, parameters included */
+	uint32_t local;			/* bytes of its local frame, parameters included, rounded up */
+	uint32_t local_used;		/* the same, as it is */
 	struct xarg *args, *rets;
 	unsigned int n_args, n_rets;
 	bool used;			/* decoded in this kernel */
@@ -173,10 +174,18 @@ struct xaddr {
 	int64_t imm;
 };
 
+struct xrange {
+	uint64_t at;
+	size_t size;
+	bool constant;
+};
+
 struct vgpu_module {
 	struct gsr_module *ptx;
 	uint8_t *globals;		/* all .global and .const variables */
 	size_t globals_size;
+	struct xrange *ranges;		/* the variables in there, by address */
+	size_t n_ranges;
 	struct xsym_table *syms;
 	struct gsr_function **functions;	/* every function, by index */
 	unsigned int n_functions;
@@ -352,6 +361,7 @@ enum xresult exec_fault_as(struct xctx *x, const struct xinsn *in, enum vgpu_fau
 	__attribute__((format(printf, 4, 5)));
 enum xresult exec_fault(struct xctx *x, const struct xinsn *in, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool exec_global_ok(struct vgpu_block *b, uint64_t addr, size_t size, bool write);
+bool exec_const_ok(const struct vgpu_block *b, uint64_t addr, size_t size);
 void exec_lane_pcs(struct xctx *x, uint32_t m, uint32_t pc);
 uint32_t exec_roll(struct vgpu_block *b);
 enum xresult exec_exit_lanes(struct xctx *x, uint32_t m);	/* the caller has set the other lanes' pcs */
@@ -514,6 +524,7 @@ size_t var_size(const struct gsr_var *v);
 size_t var_align(const struct gsr_var *v);
 bool vars_load(struct vgpu_module *m, char *err, size_t err_size);
 void vars_free(struct vgpu_module *m);
+const struct xrange *vars_range(const struct vgpu_module *m, uint64_t addr, size_t size);	/* NULL: not within one */
 const struct xsym *vars_find(const struct vgpu_module *m, const char *name);
 const struct xsym *vars_find_var(const struct vgpu_module *m, const struct gsr_var *var);
 

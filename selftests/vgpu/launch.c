@@ -112,6 +112,15 @@ static CUresult launch(const void *handle, const struct shape *shape, CUstream s
 		.kernel = f->kernel, .dynamic_shared = shape->dynamic, .params = op->kernel.params, .grid_id = ++vg.ids,
 		.nsmid = vg.config.sms,
 	};
+	if (vg.seed)
+		op->kernel.launch.seed = vg.seed * 0x9e3779b97f4a7c15ull + op->kernel.launch.grid_id;
+	if (vgpu_checks & VGPU_CHECK_GRID) {
+		op->kernel.launch.watch = vgpu_watch_new();
+		if (!op->kernel.launch.watch) {
+			vg_op_free(op);
+			return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		}
+	}
 	memcpy(op->kernel.launch.grid, shape->grid, sizeof(shape->grid));
 	memcpy(op->kernel.launch.block, shape->block, sizeof(shape->block));
 	vg_push(s, op);

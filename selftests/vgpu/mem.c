@@ -5,6 +5,7 @@
  * old one goes when the engine is between two blocks. Writers hold vg.lock.
  */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -144,10 +145,78 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write)
 	return last.size - (addr - last.base) >= size && !(write && last.readonly);
 }
 
+/*
+ * With VGPU_CHECK_MEMORY an allocation has a mapping of its own between two parts that nobody may touch, and what is freed
+ * keeps its addresses until 1024 more have been.
+ */
+#define APART	(64u << 10)
+#define FREED	1024
+
+static struct {
+	uint64_t base, size;
+} freed[FREED];
+static unsigned int n_freed;
+
+static size_t pages(size_t size)
+{
+	return (size + 4095) & ~(size_t)4095;
+}
+
+static void *take_apart(size_t size)
+{
+	char *p = mmap(NULL, pages(size) + 2 * APART, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	if (mprotect(p + APART, pages(size), PROT_READ | PROT_WRITE)) {
+		munmap(p, pages(size) + 2 * APART);
+		return NULL;
+	}
+	return p + APART;
+}
+
+static void give_apart(void *p, size_t size)
+{
+	unsigned int at = n_freed++ % FREED;
+
+	if (freed[at].size)
+		munmap((char *)(uintptr_t)freed[at].base - APART, pages(freed[at].size) + 2 * APART);
+	freed[at].base = (uintptr_t)p;
+	freed[at].size = size;
+	/* the memory goes, its addresses stay */
+	if (mmap(p, pages(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		abort();
+}
+
+void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n)
+{
+	const struct list *l = atomic_load(&current);
+	const struct vg_region *r;
+	size_t i;
+
+	for (i = 0; i < FREED; i++)
+		if (freed[i].size && addr - freed[i].base < freed[i].size) {
+			snprintf(buf, n, ", in the %llu bytes at 0x%llx, which were freed", (unsigned long long)freed[i].size,
+				 (unsigned long long)freed[i].base);
+			return;
+		}
+	i = first_above(l, addr);
+	r = i ? &l->r[i - 1] : NULL;
+	if (r && addr - r->base < r->size + APART)
+		snprintf(buf, n, ", %s the %llu bytes at 0x%llx", addr - r->base >= r->size ? "behind" : size > r->size - (addr - r->base) ?
+			 "across the end of" : "in, which may not be written,", (unsigned long long)r->size, (unsigned long long)r->base);
+	else if (i < l->n && l->r[i].base - addr <= APART)
+		snprintf(buf, n, ", before the %llu bytes at 0x%llx", (unsigned long long)l->r[i].size, (unsigned long long)l->r[i].base);
+	else
+		snprintf(buf, n, ", where nothing is allocated");
+}
+
 static void *take_pages(size_t size)
 {
 	void *p;
 
+	if (vgpu_checks & VGPU_CHECK_MEMORY)
+		return take_apart(size);
 	if (size >= LARGE) {
 		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		return p == MAP_FAILED ? NULL : p;
@@ -161,7 +230,9 @@ static void *take_pages(size_t size)
 
 static void give_pages(void *p, size_t size)
 {
-	if (size >= LARGE)
+	if (vgpu_checks & VGPU_CHECK_MEMORY)
+		give_apart(p, size);
+	else if (size >= LARGE)
 		munmap(p, size);
 	else
 		free(p);

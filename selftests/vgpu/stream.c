@@ -23,6 +23,7 @@ void vg_op_free(struct vg_op *op)
 	switch (op->kind) {
 	case VG_OP_KERNEL:
 		free(op->kernel.params);
+		vgpu_watch_free(op->kernel.launch.watch);
 		break;
 	case VG_OP_COPY:
 		free(op->copy.staged);

@@ -88,6 +88,51 @@ static int write_readonly(void)
 	return 0;
 }
 
+/* With $VGPU_CHECK */
+static int use_freed(void)
+{
+	CUdeviceptr d, other;
+	uint32_t v = 1;
+
+	if (!prepare() || cuMemAlloc(&d, 400) || cuMemFree(d) || cuMemAlloc(&other, 400) || run(k_set, 1, 1, NULL, (void *[]){ &d, &v }))
+		return 1;
+	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" : "something else");
+	return 0;
+}
+
+static int use_beyond(void)
+{
+	CUdeviceptr d, other, at;
+	uint32_t v = 1;
+
+	if (!prepare() || cuMemAlloc(&d, 400) || cuMemAlloc(&other, 400))
+		return 1;
+	at = d + 396;
+	if (run(k_set, 1, 1, NULL, (void *[]){ &at, &v }) || cuCtxSynchronize())
+		return 1;
+	at = d + 512;
+	if (run(k_set, 1, 1, NULL, (void *[]){ &at, &v }))
+		return 1;
+	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" : "something else");
+	return 0;
+}
+
+static int race(void)
+{
+	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry racy(.param .u64 p)\n{\n"
+		".reg .b64 %rd1; .reg .b32 %r1; ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x;\nst.global.u32 [%rd1], %r1; ret;\n}\n";
+	CUmodule m;
+	CUfunction f;
+	CUdeviceptr d;
+
+	if (!prepare() || cuMemAlloc(&d, 400) || cuModuleLoadData(&m, ptx) || cuModuleGetFunction(&f, m, "racy"))
+		return 1;
+	if (run(f, 1, 32, NULL, (void *[]){ &d }) || cuCtxSynchronize() || run(f, 3, 32, NULL, (void *[]){ &d }))
+		return 1;
+	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED ? "as it should be" : "something else");
+	return 0;
+}
+
 static int sum(void)
 {
 	CUdeviceptr d;
@@ -118,6 +163,12 @@ int process_child(const char *role)
 		return hog();
 	if (!strcmp(role, "wild"))
 		return wild();
+	if (!strcmp(role, "freed"))
+		return use_freed();
+	if (!strcmp(role, "beyond"))
+		return use_beyond();
+	if (!strcmp(role, "race"))
+		return race();
 	if (!strcmp(role, "read-only"))
 		return write_readonly();
 	if (!strcmp(role, "sum"))
@@ -186,6 +237,31 @@ static bool faulting(void)
 	return true;
 }
 
+/* What $VGPU_CHECK=all finds comes as an error, and is told with its place */
+static bool checked(void)
+{
+	char text[1024];
+	bool good;
+
+	setenv("VGPU_CHECK", "all", 1);
+	good = child_says("freed", "as it should be", text, sizeof(text)) && strstr(text, "which were freed");
+	good = good && child_says("beyond", "as it should be", text, sizeof(text)) && strstr(text, "behind the 400 bytes at 0x");
+	good = good && child_says("race", "as it should be", text, sizeof(text)) && strstr(text, "data race on global") &&
+	       strstr(text, "kernel racy") && strstr(text, "line 7") && strstr(text, "CUDA_ERROR_LAUNCH_FAILED");
+	setenv("VGPU_CHECK", "al", 1);
+	good = good && !child_says("sum", "as it should be", text, sizeof(text)) && strstr(text, "$VGPU_CHECK is \"al\"");
+	unsetenv("VGPU_CHECK");
+	/* the same sums, whatever the order */
+	setenv("VGPU_SEED", "7", 1);
+	setenv("VGPU_SHUFFLE", "1", 1);
+	good = good && child_says("sum", "as it should be", text, sizeof(text));
+	unsetenv("VGPU_SEED");
+	unsetenv("VGPU_SHUFFLE");
+	if (!good)
+		printf("# %s\n", text);
+	return good;
+}
+
 static bool read_only(void)
 {
 	char text[1024];
@@ -233,6 +309,7 @@ void process_tests(const char *self)
 	tap_ok(side_by_side(), "two processes share the device");
 	tap_ok(killed(), "a killed process's places are given back");
 	tap_ok(faulting(), "a kernel's fault stays with its process, is told, and sticks");
+	tap_ok(checked(), "what $VGPU_CHECK finds is told, and the launch fails; $VGPU_SEED and $VGPU_SHUFFLE change no result");
 	tap_ok(read_only(), "a kernel cannot write to memory registered read-only");
 	tap_ok(leaving(), "a process can exit while its kernel runs");
 	tap_ok(time_slices(), "without MPS a process gets its turn while another fills the device");

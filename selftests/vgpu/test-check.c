@@ -154,6 +154,30 @@ static const struct check races[] = {
 	  { "data race on global", "wrote it at line 8" }, 1, 4, 0 },
 };
 
+/* Bounds: the harness has no allocations, the driver API's are in test-api-process.c */
+static const struct check bounds[] = {
+	{ "behind a shared array", BODY("setp.eq.u32 %p1, %r1, 3;\n@%p1 add.u32 %r3, %r3, 1012;\nst.shared.u32 [%r3], %r1; ret;"),
+	  BODY("setp.eq.u32 %p1, %r1, 3;\n@%p1 add.u32 %r3, %r3, 1008;\nst.shared.u32 [%r3], %r1; ret;"),
+	  { "line 11: st.shared.u32", "shared address 0x400 of 4 bytes is outside of 1024, thread 3" }, 32, 1, 0 },
+	{ "behind the frame of a function",
+	  BODY(".local .b32 l[4];\nst.local.u32 [l+16], %r1; ret;"), BODY(".local .b32 l[4];\nst.local.u32 [l+12], %r1; ret;"),
+	  { "line 10: st.local.u32", "local address 0x10 of 4 bytes is outside of 16, thread 0" }, 32, 1, 0 },
+	{ "behind a parameter", BODY("ld.param.u32 %r4, [b+8]; ret;"), BODY("ld.param.u32 %r4, [b+4]; ret;"),
+	  { "line 9: ld.param.u32", "parameter address 0x8 of 4 bytes is outside of 8" }, 32, 1, 0 },
+	{ "behind a variable of the module, short of the next",
+	  HEAD ".global .u32 v[4]; .global .u32 w[64]; .visible .entry k(.param .u64 b) { .reg .b32 %r1; ld.global.u32 %r1, [v+16]; ret; }\n",
+	  HEAD ".global .u32 v[4]; .global .u32 w[64]; .visible .entry k(.param .u64 b) { .reg .b32 %r1; ld.global.u32 %r1, [v+12]; ret; }\n",
+	  { "line 4: ld.global.u32", "illegal load of 4 bytes" }, 1, 1, 0 },
+	{ "behind a constant variable",
+	  HEAD ".const .u32 v[4]; .visible .entry k(.param .u64 b) { .reg .b32 %r1; ld.const.u32 %r1, [v+16]; ret; }\n",
+	  HEAD ".const .u32 v[4]; .visible .entry k(.param .u64 b) { .reg .b32 %r1; ld.const.u32 %r1, [v+12]; ret; }\n",
+	  { "line 4: ld.const.u32", "illegal load from constant memory" }, 1, 1, 0 },
+	{ "a write to a constant variable",
+	  HEAD ".const .u32 v[4]; .visible .entry k(.param .u64 b) {\n.reg .b64 %rd1; mov.u64 %rd1, v; cvta.const.u64 %rd1, %rd1;\nst.u32 [%rd1], 1; ret; }\n",
+	  HEAD ".global .u32 v[4]; .visible .entry k(.param .u64 b) {\n.reg .b64 %rd1; mov.u64 %rd1, v; cvta.global.u64 %rd1, %rd1;\nst.u32 [%rd1], 1; ret; }\n",
+	  { "line 6: st.u32", "illegal store of 4 bytes" }, 1, 1, 0 },
+};
+
 static bool reported(const char *e, const struct check *c)
 {
 	unsigned int i;
@@ -237,6 +261,8 @@ int main(void)
 		test(&checks[i]);
 	for (i = 0; i < sizeof(races) / sizeof(*races); i++)
 		test(&races[i]);
+	for (i = 0; i < sizeof(bounds) / sizeof(*bounds); i++)
+		test(&bounds[i]);
 	poison();
 	names();
 	return tap_done();

@@ -161,7 +161,7 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 {
 	static bool registered;
 	struct vg_config config;
-	char err[512];
+	char err[512], *end;
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -179,11 +179,18 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 	}
 	vg.config = vg.device->config;
 	if (!vgpu_checks_parse(getenv("VGPU_CHECK") ?: "none", &vgpu_checks)) {
-		vg_say("VGPU_CHECK=%s: not the names of checks", getenv("VGPU_CHECK"));
+		vg_say("$VGPU_CHECK is \"%s\": give all, none, or names of checks with commas", getenv("VGPU_CHECK"));
+		return vg_leave(CUDA_ERROR_NO_DEVICE);
+	}
+	vg.shuffle = getenv("VGPU_SHUFFLE") && strcmp(getenv("VGPU_SHUFFLE"), "0");
+	vg.seed = strtoull(getenv("VGPU_SEED") ?: vg.shuffle ? "1" : "0", &end, 0);
+	if (*end) {
+		vg_say("$VGPU_SEED is \"%s\": give a number", getenv("VGPU_SEED"));
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
 	vgpu_globaltimer = vg_now;
 	vgpu_access_ok = vg_access_ok;
+	vgpu_access_why = vg_access_why;
 	if (!registered)
 		pthread_atfork(NULL, NULL, in_child);
 	registered = true;

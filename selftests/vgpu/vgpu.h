@@ -123,6 +123,8 @@ struct vg_state {
 	struct vg_config config;
 	bool initialized;
 	CUresult sticky;		/* what a kernel's fault left: every later call returns it */
+	uint64_t seed;			/* $VGPU_SEED: the order of warps and lanes; 0: in turn */
+	bool shuffle;			/* $VGPU_SHUFFLE: blocks start in an order by the seed */
 	struct CUctx_st *contexts, *primary;
 	struct CUlib_st *libraries;
 	uint64_t seq, ids;
@@ -183,6 +185,7 @@ CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsig
 CUresult vg_mem_free(CUdeviceptr ptr, bool host);
 void vg_regions_drop(const void *owner);	/* it goes, with its memory */
 bool vg_access_ok(uint64_t addr, size_t size, bool write);
+void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n);
 
 /* module.c */
 CUresult vg_function_get(const void *handle, struct CUfunc_st **out);
