@@ -19,7 +19,7 @@ static uint64_t local_top(const struct xctx *x, unsigned int lane)
 	const struct xwarp *w = x->w;
 	const struct xfunction *f = w->depth[lane] ? w->stack[lane][w->depth[lane] - 1].callee : x->k->entry;
 
-	return w->frame[lane] + f->local_used;
+	return w->frame[lane] + (w->extra[lane] ? f->local + w->extra[lane] : f->local_used);
 }
 
 static void *illegal(struct xctx *x, const struct xinsn *in, const char *what, unsigned int lane, uint64_t addr, size_t size)
