@@ -291,8 +291,11 @@ static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape,
 			    unsigned int *m)
 {
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	/* someone more important may be idle now and come while the kernel runs */
 	if (atomic_load_explicit(&shape->block_ns, memory_order_relaxed) < GI_RESUME_NS ||
-	    gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE)
+	    (gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_load(&h->top_priority) <= gi_load(&h->priority)))
 		return false;
 	if (!gi_form_ask(fn, GI_RESUMABLE) || (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
 		return false;
