@@ -284,11 +284,8 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct
 		for (s = f->first; s; s = s->next) {
 			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster)
 				continue;
-			if (b.counted && b.id < 0)
-				return end->early ? "barrier id in a register with a thread count and early returns" :
-						    "barrier id in a register with a thread count";
 			if (b.counted)
-				counted |= 1u << b.id;
+				counted |= b.id < 0 ? gsr_barriers_used(c->fns[0]->f, f, s->insn) : 1u << b.id;
 			/* what follows is entered by a jump from where all threads of a warp meet */
 			if (end->early && !b.counted && i)
 				*wants = GSR_INLINE_BARRIERS;
@@ -298,7 +295,7 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct
 	for (end->id = 0; end->id < 16 && counted & 1u << end->id; ++end->id)
 		;
 	if (end->id == 16)
-		return "no free barrier";
+		return "no barrier is free of thread counts";
 	for (i = 0; i < c->n && *wants == GSR_INLINE_NONE; i++) {
 		bool before = end->warps;
 

@@ -9,6 +9,7 @@
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
  *   inline.c     device functions that cannot stay what they are
+ *   ranges.c     which barriers a register may mean
  *   mbarriers.c  what a block leaves in shared memory
  *   scopes.c     inner scopes, and names that are unique
  *   returns.c    returns become jumps; barriers of kernels with early returns meet at one place
@@ -159,6 +160,8 @@ struct gsr_barrier {
 	int id;				/* -1: in a register */
 };
 bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b);
+/* ranges.c: which barriers the instruction of @f, called by @entry, may be of: bit i for barrier i */
+unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f, const struct gsr_insn *insn);
 /* Its name if it waits for lanes that need not come; else NULL */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
 /*
