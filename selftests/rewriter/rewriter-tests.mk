@@ -63,7 +63,11 @@ rewriter-corpus-clang:
 
 # Images as nvcc makes them
 TESTS += $(B)/test/rewriter-toolchain
-$(B)/test/rewriter-toolchain: selftests/rewriter/toolchain.sh $(B)/bin/gsrewrite $(B)/vgpu/libcuda.so.1
+$(B)/test/rewriter-jit: $(call objs,selftests/rewriter/jit.c)
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s %s\n' $< $(B)/bin/gsrewrite $(B)/vgpu >$@
+	$(call Q,LD)$(CC) $(LDFLAGS) $^ -ldl -o $@
+
+$(B)/test/rewriter-toolchain: selftests/rewriter/toolchain.sh $(B)/bin/gsrewrite $(B)/vgpu/libcuda.so.1 $(B)/test/rewriter-jit
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s %s %s\n' $< $(B)/bin/gsrewrite $(B)/vgpu $(B)/test/rewriter-jit >$@
 	@chmod +x $@

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What nvcc makes of one program in each way it has: gsrewrite finds the PTX that says what the device runs, ptxas takes it, and
-# relocatable programs run on the simulated GPU. toolchain.sh GSREWRITE DIRECTORY-OF-VGPU
+# relocatable programs run on the simulated GPU. toolchain.sh GSREWRITE DIRECTORY-OF-VGPU JIT
 set -u
 expected=
-rewrite=$1 vgpu=$2
+rewrite=$1 vgpu=$2 jit=$3
 src=selftests/rewriter/program
 n=0 failed=0
 ok() { # status, what
@@ -86,6 +86,29 @@ family="-fatbin -gencode arch=compute_100f,code=[sm_100,compute_100f] -gencode a
 image "family of sm_100" "$family" 103 sm_100f
 image "family of sm_100" "$family" 120 sm_75
 image "-dlto" "-gencode arch=compute_90,code=lto_90 -dc" 90 "link-time optimisation code"
+
+# what NVRTC and nvJitLink give to programs
+mkdir "$tmp/jit"
+"$jit" "$tmp/jit" "$(dirname "$(readlink -f "$(command -v nvcc)")")/../lib64" >"$tmp/made"
+jitted() { # file, the target of the PTX or the reason why there is none
+	local out err
+	if ! grep -q "^$1$" "$tmp/made"; then
+		n=$((n + 1))
+		echo "ok $n - $1 # SKIP not made"
+		return
+	fi
+	out=$("$rewrite" "$tmp/jit/$1" --explain -o - 2>&1)
+	err=$?
+	case $2 in
+	sm_*) [ "$err" = 0 ] && grep -q "^\.target $2$" <<<"$out" ;;
+	*) [ "$err" = 2 ] && [[ $out == *"$2"* ]] ;;
+	esac
+	ok $? "$1: $2"
+}
+jitted nvrtc.ptx sm_80
+jitted nvrtc.cubin "machine code only, no PTX"
+jitted jitlink.cubin "machine code only, no PTX"
+jitted jitlink.ptx sm_90
 
 # what, nvcc's arguments: the units are found and joined, the twins assemble, the program gives the sum of the whole one
 program() {
