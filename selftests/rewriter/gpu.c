@@ -21,12 +21,13 @@
 #define START_S		60	/* to start the driver, compile and load */
 
 static const char usage[] =
-	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--sanitizer] [--rounds N] [--seed S] [--kernel NAME] [--scale N]\n"
-	"                  [--arch N] [--pairs N] [--target-ms N] [--table FILE] [--json FILE] [--timeout SECONDS]\n"
-	"                  [--corpus DIR] [--dump DIR] [--list]\n"
+	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--small] [--real] [--sanitizer] [--rounds N]\n"
+	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] [--target-ms N]\n"
+	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump DIR] [--list]\n"
 	"  --overhead   then time original and twin in turns, full size, and how soon an evicted twin is gone; print a table\n"
 	"  --resumable  twins that can also leave a block-task in its middle\n"
 	"  --full       sizes for a real device\n"
+	"  --real       only kernels that have such sizes: what programs do, not one thing that rewriting could break\n"
 	"  --small      sizes for a simulated one, with --overhead too\n"
 	"  --sanitizer  small sizes, few rounds, long patience: for runs under compute-sanitizer\n"
 	"  --rounds N   runs of each twin while the window changes (20)\n"
@@ -238,7 +239,7 @@ static void file(const char *path, const struct gpu_options *o, unsigned int arc
 	for (i = 0; i < all.n; i++) {
 		const struct test_launch *t = &all.launch[i];
 
-		if ((o->kernel && strcmp(o->kernel, t->kernel)) || !t->block || t->arch > arch)
+		if ((o->kernel && strcmp(o->kernel, t->kernel)) || !t->block || t->arch > arch || (o->real && t->scale < 2))
 			continue;
 		if (list)
 			printf("%s %s\n", path, t->kernel);
@@ -280,6 +281,10 @@ int main(int argc, char **argv)
 
 		if (!strcmp(a, "--list")) {
 			list = true;
+			continue;
+		}
+		if (!strcmp(a, "--real")) {
+			o.real = true;
 			continue;
 		}
 		if (!strcmp(a, "--overhead") || !strcmp(a, "--resumable") || !strcmp(a, "--full") || !strcmp(a, "--small")) {

@@ -16,6 +16,7 @@ struct gpu_options {
 	unsigned int rounds, scale, timeout_s, arch;
 	uint64_t seed;
 	bool full;			/* sizes for a real device */
+	bool real;			/* only kernels that have such sizes */
 	bool resumable;
 	bool overhead;
 	unsigned int pairs, target_ms;	/* of overhead */
