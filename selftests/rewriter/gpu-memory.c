@@ -7,7 +7,7 @@
 #include <time.h>
 #include "gpu-run.h"
 
-#define GUARD		256	/* bytes before and behind each buffer that nobody may touch */
+#define GUARD		512	/* bytes before and behind each buffer that nobody may touch; textures want the alignment */
 #define GUARD_BYTE	0xa5
 
 uint64_t gpu_now(void)
@@ -86,6 +86,20 @@ static bool variables_new(struct gpu *g)
 	return true;
 }
 
+/* A buffer as a run of floats */
+static bool texture_new(struct gpu *g, struct gpu_buffer *b, size_t size)
+{
+	CUDA_RESOURCE_DESC from = { .resType = CU_RESOURCE_TYPE_LINEAR };
+	CUDA_TEXTURE_DESC how = { 0 };
+
+	from.res.linear.devPtr = b->at + b->guard;
+	from.res.linear.format = CU_AD_FORMAT_FLOAT;
+	from.res.linear.numChannels = 1;
+	from.res.linear.sizeInBytes = size;
+	GPU_TRY(cuTexObjectCreate(&b->texture, &from, &how, NULL));
+	return true;
+}
+
 bool gpu_buffers_new(struct gpu *g)
 {
 	unsigned int i;
@@ -94,6 +108,8 @@ bool gpu_buffers_new(struct gpu *g)
 		const struct test_param *p = &g->t->params[i];
 		struct gpu_buffer *b = &g->buffer[g->buffers];
 
+		if (p->kind == PARAM_TEXTURE && g->buffers && !texture_new(g, b - 1, g->t->params[i - 1].size))
+			return false;
 		if (p->kind != PARAM_BUFFER)
 			continue;
 		b->guard = GUARD;
@@ -197,6 +213,8 @@ static bool pack(struct gpu *g, CUfunction f, size_t *size)
 		if (p->kind == PARAM_BUFFER) {
 			at = g->buffer[b++].at + GUARD;
 			memcpy(g->params + offset, &at, room < 8 ? room : 8);
+		} else if (p->kind == PARAM_TEXTURE && b) {
+			memcpy(g->params + offset, &g->buffer[b - 1].texture, room < 8 ? room : 8);
 		} else if (p->kind == PARAM_VALUE) {
 			memcpy(g->params + offset, &p->value, room < 8 ? room : 8);
 		}

@@ -11,6 +11,7 @@
 
 struct gpu_buffer {
 	CUdeviceptr at;		/* of the first guard */
+	CUtexObject texture;	/* of it, or 0 */
 	CUdeviceptr first_dev;	/* a copy of what it held at first, or 0 */
 	size_t size;		/* with the guards */
 	size_t guard;		/* 0: a variable of the module */

@@ -80,6 +80,8 @@ static bool param(char *text, unsigned int scale, struct test_param *p)
 	p->value = n;
 	if (!strcmp(text, "bytes")) {
 		p->kind = PARAM_BYTES;
+	} else if (!strcmp(text, "tex")) {
+		p->kind = PARAM_TEXTURE;
 	} else if (!strcmp(text, "f32")) {
 		f = strtof(colon, NULL);
 		memcpy(&p->value, &f, sizeof(f));

@@ -9,7 +9,7 @@
 
 #define LAUNCH_PARAMS_MAX 16
 
-enum test_kind { PARAM_BUFFER, PARAM_VALUE, PARAM_BYTES };
+enum test_kind { PARAM_BUFFER, PARAM_VALUE, PARAM_BYTES, PARAM_TEXTURE };
 enum test_fill { FILL_ZERO, FILL_WORDS, FILL_FLOATS, FILL_INDEX, FILL_ROWS, FILL_TEXT };
 
 struct test_param {

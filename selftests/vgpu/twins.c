@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "exec_tex.h"
 #include "twins.h"
 
 #define SMS_MAX		6
@@ -49,6 +50,7 @@ struct memory {
 	unsigned int n, own;		/* own: buffers */
 	uint8_t *at[MEMORY_MAX], *first[MEMORY_MAX], *result[MEMORY_MAX];
 	size_t size[MEMORY_MAX];
+	uint64_t texture[LAUNCH_PARAMS_MAX];	/* by parameter */
 };
 
 static bool memory_variables(struct memory *m, const struct twins *f)
@@ -67,6 +69,14 @@ static bool memory_variables(struct memory *m, const struct twins *f)
 	return true;
 }
 
+/* A buffer as a run of floats */
+static uint64_t texture_of(uint8_t *at, size_t size)
+{
+	return vgpu_texture_new(&(struct vgpu_texture){
+		.image = { .data = at, .width = (unsigned int)(size / 4), .channels = 1, .format = VGPU_FORMAT_F32, .linear = true },
+	}, false);
+}
+
 static bool memory_new(struct memory *m, const struct twins *f, const struct test_launch *l)
 {
 	unsigned int i, b;
@@ -75,6 +85,8 @@ static bool memory_new(struct memory *m, const struct twins *f, const struct tes
 	for (i = 0; i < l->n_params; i++) {
 		const struct test_param *p = &l->params[i];
 
+		if (p->kind == PARAM_TEXTURE && m->n)
+			m->texture[i] = texture_of(m->at[m->n - 1], m->size[m->n - 1]);
 		if (p->kind != PARAM_BUFFER)
 			continue;
 		b = m->n++;
@@ -94,6 +106,10 @@ static bool memory_new(struct memory *m, const struct twins *f, const struct tes
 static void memory_free(struct memory *m)
 {
 	unsigned int i;
+
+	for (i = 0; i < LAUNCH_PARAMS_MAX; i++)
+		if (m->texture[i])
+			vgpu_texture_free(m->texture[i], false);
 
 	for (i = 0; i < m->n; i++) {
 		if (i < m->own)
@@ -139,6 +155,9 @@ static bool params_fill(uint8_t *buf, const struct vgpu_kernel_info *info, const
 			memcpy(to, &a, room < 8 ? room : 8);
 			break;
 		}
+		case PARAM_TEXTURE:
+			memcpy(to, &m->texture[i], room < 8 ? room : 8);
+			break;
 		case PARAM_VALUE:
 			memcpy(to, &p->value, room < 8 ? room : 8);
 			break;
