@@ -16,6 +16,11 @@
 #include "selftests/vgpu/test-exec.h"
 #include "selftests/vgpu/twins.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define COUNT		40
+#else
+#define COUNT		300
+#endif
 #define FAILURES_MAX	10	/* then the rest is not worth the time */
 #define REASONS_MAX	64
 #define STEPS_MAX	(1ull << 28)
@@ -233,7 +238,7 @@ static void report(const struct options *o, unsigned int failed)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .count = 300, .seed = 1, .runs = 3, .reduce = true, .plain = true, .resumable = true };
+	struct options o = { .count = COUNT, .seed = 1, .runs = 3, .reduce = true, .plain = true, .resumable = true };
 	unsigned int failed = 0;
 	unsigned long long i;
 	int a;
