@@ -33,7 +33,8 @@ static int measure(const char *what, unsigned int loops)
 		struct { uint64_t b; uint32_t n; } params = { (uintptr_t)buf, loops };
 		struct timespec a, b;
 		struct vgpu_block *blk;
-		struct vgpu_launch l = { .grid = { 1, 1, 1 }, .block = { 256, 1, 1 }, .params = &params, .nsmid = 1 };
+		struct vgpu_launch l = { .grid = { 1, 1, 1 }, .block = { 256, 1, 1 }, .params = &params, .nsmid = 1,
+					 .watch = vgpu_checks & VGPU_CHECK_GRID ? vgpu_watch_new() : NULL };
 		uint64_t done = 0;
 		double s;
 
@@ -48,6 +49,7 @@ static int measure(const char *what, unsigned int loops)
 		s = (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
 		printf("vgpu%s: %-28s %7.0f million thread-instructions/s\n", what, kinds[i].name, (double)done / s / 1e6);
 		vgpu_block_free(blk);
+		vgpu_watch_free(l.watch);
 		vgpu_module_free(m);
 	}
 	return 0;
