@@ -266,8 +266,8 @@ static int call_device_set(struct call_ctx *ctx)
 
 static const struct call calls[] = {
 	[GSP_INFO]		= { call_info, sizeof(struct gsched_info) },
-	[0x01]			= { call_device_add, sizeof(struct gsched_device_add) },
-	[0x02]			= { call_device_del, sizeof(struct gsched_device_del) },
+	[GSP_DEVICE_ADD]	= { call_device_add, sizeof(struct gsched_device_add) },
+	[GSP_DEVICE_DEL]	= { call_device_del, sizeof(struct gsched_device_del) },
 	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2 },
 	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit), 0, 0, offsetof(struct gsched_submit, stream) },
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* gschedctl group, gschedctl device */
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,11 +205,55 @@ int ctl_group(struct ctl *ctl, int argc, char **argv)
 	return rc;
 }
 
+/* The UUID that the status gives for the device. */
+static bool device_uuid(struct gsched *g, const char *name, unsigned char *uuid)
+{
+	char *raw = gsched_status(g);
+	cJSON *root = raw ? cJSON_Parse(raw) : NULL;
+	const cJSON *d, *key, *text;
+	unsigned int n = 0;
+
+	cJSON_ArrayForEach(d, cJSON_GetObjectItemCaseSensitive(root, "devices")) {
+		key = cJSON_GetObjectItemCaseSensitive(d, "name");
+		text = cJSON_GetObjectItemCaseSensitive(d, "uuid");
+		if (!cJSON_IsString(key) || strcmp(key->valuestring, name) || !cJSON_IsString(text))
+			continue;
+		for (const char *p = text->valuestring; *p && n < 16; p += *p == '-' ? 1 : 2)
+			if (*p != '-' && sscanf(p, "%2hhx", &uuid[n++]) != 1)
+				break;
+	}
+	cJSON_Delete(root);
+	free(raw);
+	return n == 16;
+}
+
+static int delete_device(struct ctl *ctl, const char *name, bool force)
+{
+	struct gsched *g = ctl_open(ctl);
+	unsigned char uuid[16];
+	int rc = 0;
+
+	if (!g)
+		return CTL_FAIL;
+	if (!device_uuid(g, name, uuid)) {
+		ctl_error("device %s: there is none; see gschedctl status", name);
+		rc = CTL_FAIL;
+	} else if (gsched_device_delete(g, uuid, force)) {
+		ctl_error("device %s: %s; %s", name, strerror(errno), errno == EPERM ? "run gschedctl as root or as gschedd's user" :
+			  force ? "delete its groups first" : "delete its groups first, and end its programs or use --force");
+		rc = CTL_FAIL;
+	}
+	gsched_close(g);
+	return rc;
+}
+
 int ctl_device(struct ctl *ctl, int argc, char **argv)
 {
 	struct gsched *g;
 	int first = 2, rc = 0;
 
+	if (argc >= 3 && argc <= 4 && !strcmp(argv[1], "delete") && (argc == 3 || !strcmp(argv[3], "--force")))
+		return delete_device(ctl, argv[2], argc == 4);
 	if (argc < 3 || strcmp(argv[1], "set"))
 		return CTL_USAGE;
 	if (!strchr(argv[2], '=')) {
@@ -234,8 +279,9 @@ int ctl_device(struct ctl *ctl, int argc, char **argv)
 			continue;
 		remedy = errno == EPERM || errno == EACCES ? "run gschedctl as root or as gschedd's user" :
 			 errno == ENODEV ? "see gschedctl status for the devices" :
-			 errno == ENOENT ? "the files are mode and policy" :
-			 !strcmp(argv[i], "mode") ? "mode is auto, spatial or temporal" : "policy is hpf";
+			 errno == ENOENT ? "the files are mode, policy and clients_max" :
+			 !strcmp(argv[i], "mode") ? "mode is auto, spatial or temporal" :
+			 !strcmp(argv[i], "policy") ? "policy is hpf" : "clients_max is a number";
 		ctl_error("device %s: %s: \"%s\": %s; %s", ctl->device ? ctl->device : "(first)", argv[i], value,
 			  strerror(errno), remedy);
 		rc = CTL_FAIL;

@@ -305,6 +305,14 @@ int gsched_device_set(struct gsched *g, const char *device, const char *file, co
 	return admin(g, GSCHED_ADMIN_DEVICE, device, "", file, value, NULL, 0);
 }
 
+int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool force)
+{
+	struct gsched_device_del req = { .size = sizeof(req), .flags = force ? GSCHED_DEVICE_DEL_FORCE : 0 };
+
+	memcpy(req.uuid, uuid, sizeof(req.uuid));
+	return g->ops->device_del(g, &req);
+}
+
 char *gsched_status(struct gsched *g)
 {
 	return g->ops->status(g);

@@ -54,6 +54,11 @@ static int module_admin(struct gsched *g, enum gsched_admin what, const char *de
 	return gsched_files_admin(GSCHED_CONFIGFS, GSCHED_SYSFS, what, device, group, file, value, buf, size);
 }
 
+static int module_device_del(struct gsched *g, struct gsched_device_del *req)
+{
+	return ioctl(g->fd, GSCHED_IOC_DEVICE_DEL, req) ? -1 : 0;
+}
+
 static char *module_status(struct gsched *g)
 {
 	return gsched_files_status(GSCHED_CONFIGFS, GSCHED_SYSFS);
@@ -72,6 +77,7 @@ static const struct gsched_transport module_transport = {
 	.complete = module_complete,
 	.event = module_event,
 	.admin = module_admin,
+	.device_del = module_device_del,
 	.status = module_status,
 	.close = module_close,
 };

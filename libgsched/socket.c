@@ -377,6 +377,17 @@ static int socket_admin(struct gsched *g, enum gsched_admin what, const char *de
 	return 0;
 }
 
+static int socket_device_del(struct gsched *g, struct gsched_device_del *req)
+{
+	struct waiter w;
+
+	if (call(g, GSP_DEVICE_DEL, req, sizeof(*req), sizeof(*req), &w, false))
+		return -1;
+	while (w.n_fds)
+		close(w.fds[--w.n_fds]);
+	return 0;
+}
+
 static char *socket_status(struct gsched *g)
 {
 	struct waiter w;
@@ -425,6 +436,7 @@ static const struct gsched_transport socket_transport = {
 	.complete = socket_complete,
 	.event = socket_event,
 	.admin = socket_admin,
+	.device_del = socket_device_del,
 	.status = socket_status,
 	.close = socket_close,
 };

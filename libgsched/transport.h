@@ -23,6 +23,7 @@ struct gsched_transport {
 	/* @value is read by SET and DEVICE; @buf is filled by GET. */
 	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,
 		     const char *value, char *buf, size_t size);
+	int (*device_del)(struct gsched *g, struct gsched_device_del *req);
 	char *(*status)(struct gsched *g);
 	void (*close)(struct gsched *g);
 };

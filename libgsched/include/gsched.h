@@ -104,6 +104,10 @@ GSCHED_API int gsched_group_delete(struct gsched *g, const char *device, const c
 GSCHED_API int gsched_group_set(struct gsched *g, const char *device, const char *group, const char *file, const char *value);
 GSCHED_API int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file, char *buf, size_t size);
 GSCHED_API int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value);
+/*
+ * Forget a device. ENOENT; EBUSY: it has groups, or clients. @force: clients are sent away (event type 4) and run unmanaged. EPERM.
+ */
+GSCHED_API int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool force);
 /* Everything as JSON text: devices, groups, clients, tasks. malloc'd, caller frees. */
 GSCHED_API char *gsched_status(struct gsched *g);
 

@@ -88,7 +88,7 @@ expect 0 "" "device set" "$ctl" device set mode=spatial policy=hpf
 expect 0 "" "device set NAME" "$ctl" device set gpu1 mode=temporal
 expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
 expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" "$ctl" device set mode=sideways
-expect 1 "the files are mode and policy" "device set, an unknown file" "$ctl" device set colour=red
+expect 1 "the files are mode, policy and clients_max" "device set, an unknown file" "$ctl" device set colour=red
 
 cp /bin/true "$dir/interposer.so"
 # shellcheck disable=SC2016
@@ -126,6 +126,14 @@ else
 	n=$((n + 1))
 	echo "ok $n - another user # SKIP needs root, setpriv and a tree that others may read"
 fi
+expect 2 "Usage" "device delete needs a name" "$ctl" device delete
+expect 2 "Usage" "and knows one option" "$ctl" device delete gpu1 --gently
+expect 1 "there is none" "a device that is not there" "$ctl" device delete gpu9
+expect 1 "delete its groups first, and end its programs or use --force" "a device with a group" "$ctl" device delete gpu1
+expect 1 "busy; delete its groups first" "by force, too" "$ctl" device delete gpu1 --force
+expect 0 "" "its group goes" "$ctl" -d gpu1 group delete other
+expect 0 "" "device delete --force" "$ctl" device delete gpu1 --force
+expect 1 "there is none" "it is gone" "$ctl" device delete gpu1
 kill "$daemon"
 wait "$daemon"
 ok $? "gschedd ends cleanly"
