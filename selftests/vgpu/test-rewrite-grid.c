@@ -86,7 +86,7 @@ static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_
 		good = id[0] == (uint32_t)(at % grid[0]) && id[1] == (uint32_t)(at / grid[0] % grid[1]) &&
 		       id[2] == (uint32_t)(at / grid[0] / grid[1]) && id[3] == grid[0] && id[4] == grid[1] && id[5] == grid[2];
 		if (!good)
-			printf("# block-task %llu: %u %u %u of %u %u %u\n", (unsigned long long)(first + i), id[0], id[1], id[2], id[3], id[4],
+			printf("# block-task %llu: %u %u %u of %u %u %u\n", (unsigned long long)first + i, id[0], id[1], id[2], id[3], id[4],
 			       id[5]);
 	}
 	if (first + n == total)
