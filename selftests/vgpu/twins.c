@@ -26,7 +26,7 @@ static uint64_t roll64(void)
 
 static unsigned int roll(unsigned int n)
 {
-	return (unsigned int)((roll64() >> 33) % n);
+	return n ? (unsigned int)((roll64() >> 33) % n) : 0;
 }
 
 static void reseed(uint64_t seed)
