@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		4	/* part of every cache key */
+#define GSR_ABI_VERSION		5	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 
 /* struct gsr_launch: the extra parameter */
@@ -55,6 +55,8 @@ struct gsr_launch {
 	uint64_t save;		/* device address of struct gsr_save, one a task; 0: block-tasks are not suspended */
 	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */
 	uint32_t save_per_sm;	/* records an SM: blocks per SM, at most 32 */
+	uint32_t save_sms;	/* SMs that have records: above every %smid */
+	uint32_t pad[3];
 };
 
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
@@ -95,7 +97,7 @@ struct gsr_control {
 #else
 #define GSR_ASSERT(c) _Static_assert(c, #c)
 #endif
-GSR_ASSERT(sizeof(struct gsr_launch) == 80);
+GSR_ASSERT(sizeof(struct gsr_launch) == 96);
 GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
 GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
 GSR_ASSERT(offsetof(struct gsr_launch, save) == 64);

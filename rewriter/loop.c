@@ -120,7 +120,13 @@ static const char window[] =
 
 const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many)
 {
-	const char *others = many ? gsr_sprintf(p->arena, "%s@%%#p0 bra $#%s_window;\n", gsr_not_first, tag) : "";
+	/* one lane of those that are here */
+	const char *others = many ? gsr_sprintf(p->arena,
+		"activemask.b32 %%#r0;\n"
+		"mov.u32 %%#r1, %%lanemask_lt;\n"
+		"and.b32 %%#r0, %%#r0, %%#r1;\n"
+		"setp.ne.u32 %%#p1, %%#r0, 0;\n"
+		"@%%#p1 bra $#%s_window;\n", tag) : "";
 
 	return gsr_sprintf(p->arena, window, tag, others, tag, tag, tag, inside);
 }
@@ -349,20 +355,9 @@ static const char tell[] =
 	"$#out:\n"
 	"ret;\n";
 
-/* Registers and state of a resumable twin; the word that each thread looks at: its first warp another than the others */
+/* Registers and state of a resumable twin */
 static const char resumable[] =
-	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c; .reg .b32 %#flag;\n"
-	"mov.u32 %#r0, %tid.z;\n"
-	"mov.u32 %#r1, %ntid.y;\n"
-	"mov.u32 %#r2, %tid.y;\n"
-	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
-	"mov.u32 %#r1, %ntid.x;\n"
-	"mov.u32 %#r2, %tid.x;\n"
-	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
-	"setp.lt.u32 %#p1, %#r0, 32;\n"
-	"mov.u32 %#flag, #task;\n"
-	"selp.u32 %#c, 116, 112, %#p1;\n"
-	"add.u32 %#flag, %#flag, %#c;\n"
+	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c;\n"
 	"@%#p0 bra $#next;\n"
 	"mov.u32 %#r0, 0;\n"
 	"st.shared.v4.u32 [#task+96], {%#r0, %#r0, %#r0, %#r0};\n"

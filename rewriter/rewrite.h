@@ -41,8 +41,7 @@
 #define GSR_TASK_RECORD		96	/* u64: address of the record of what runs */
 #define GSR_TASK_RECORD_SM	104	/* u32 */
 #define GSR_TASK_RECORD_MASK	108	/* u32: its bit there; 0 none */
-#define GSR_TASK_FLAG		112	/* u32: 1: all threads are to leave */
-#define GSR_TASK_LOOK		116	/* u32: 2: the first warp is to look whether it is time to poll; 1 as in FLAG */
+#define GSR_TASK_FLAG		112	/* u32: 1: all threads are to leave; 2: to see whether it is time to poll; 0: neither */
 #define GSR_TASK_DEADLINE	120	/* u32: %clock when it is */
 #define GSR_TASK_SIZE_RESUMABLE	128
 

@@ -13,7 +13,8 @@
 #include <string.h>
 #include "resume.h"
 
-#define INSNS	768	/* of a thread, between two looks */
+#define INSNS	1536	/* of a thread, between two looks */
+#define UNROLLED 16	/* rounds that the assembler may make one */
 
 struct counted {
 	struct gsr_insn *add, *cmp;
@@ -156,6 +157,9 @@ bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
 	rounds = INSNS / pt->insns;
 	if (rounds < 2)
 		return false;
+	/* no round is left over */
+	if (rounds > UNROLLED)
+		rounds -= rounds % UNROLLED;
 	distance = (c.step < 0 ? -c.step : c.step) * rounds;
 	bound = c.cmp->opnds[2].kind == GSR_OPND_INT ? gsr_sprintf(p->arena, "%lld", (long long)c.cmp->opnds[2].ival) :
 		c.cmp->opnds[2].name;

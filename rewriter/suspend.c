@@ -2,8 +2,8 @@
 /*
  * The code that leaves a block-task in its middle and comes back to it (abi.h: struct gsr_save).
  *
- * Each thread reads a word of shared memory at the head of a loop: FLAG, which says "leave", or, in the first warp, LOOK, which
- * sends it to see whether it is time to poll the window. Who finds "leave" saves its registers and goes to the meeting at the end of
+ * Each thread reads a word of shared memory at the head of a loop: FLAG, which says "leave", or "see whether it is time to
+ * poll the window": whichever warp is the first to find that it is does so, for warps run ahead of each other. Who finds "leave" saves its registers and goes to the meeting at the end of
  * the body, where all threads of the block come: from there, from barriers, from returns. If the vote says that somebody has
  * left, all do: those at barriers save theirs too. Registers %#p, %#r, %#d are free here, no value of the body's is in them.
  */
@@ -13,15 +13,15 @@
 #include "resume.h"
 
 _Static_assert(offsetof(struct gsr_launch, save) == 64 && offsetof(struct gsr_launch, save_stride) == 72 &&
-	       offsetof(struct gsr_launch, save_per_sm) == 76 && sizeof(struct gsr_save) == 8320 &&
+	       offsetof(struct gsr_launch, save_per_sm) == 76 && offsetof(struct gsr_launch, save_sms) == 80 && sizeof(struct gsr_save) == 8320 &&
 	       offsetof(struct gsr_save, taken) == 128 && offsetof(struct gsr_save, waiting) == 4224 &&
 	       sizeof(struct gsr_record) == 16, "offsets below");
 _Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RECORD_MASK == 108 && GSR_TASK_FLAG == 112 &&
-	       GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120, "offsets below");
+	       GSR_TASK_DEADLINE == 120, "offsets below");
 
 /*
- * Label %s: what follows this look; a thread goes on there unless the window excludes the worker. The first warp comes here
- * as one, and stays so: only where thread 0 alone reads the page is it apart for a moment.
+ * Label %s: what follows this look; a thread goes on there unless the window excludes the worker. A warp comes here
+ * as one, and stays so: only where one of its lanes alone reads the page is it apart for a moment.
  */
 static const char due[] =
 	"mov.u32 %%#r0, %%clock;\n"
@@ -37,7 +37,7 @@ static const char due[] =
 
 static const char flag[] =
 	"mov.u32 %#r0, 1;\n"
-	"st.volatile.shared.v2.u32 [#task+112], {%#r0, %#r0};\n";
+	"st.volatile.shared.u32 [#task+112], %#r0;\n";
 
 static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char *tag, const char *inside)
 {
@@ -56,7 +56,7 @@ static unsigned int sites_in_place(struct gsr_pass *p, struct gsr_function *f, c
 	for (i = 0; i < r->n_sites; i++) {
 		n += gsr_insert(p, f, r->points[i].at, gsr_sprintf(p->arena,
 			"$#again_%u:\n"
-			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
+			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
 			"setp.eq.u32 %%#q, %%#c, 2;\n"
 			"@%%#q bra $#look_%u;\n"
 			"$#looked_%u:\n"
@@ -81,7 +81,7 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 			n += gsr_unroll(p, f, &r->points[i], i);
 	for (i = r->n_sites; i < r->n_points; i++) {
 		const char *text = r->points[i].warp ?
-			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
+			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
 			"setp.eq.u32 %%#q, %%#c, 2;\n"
 			"@%%#q bra $#look_%u;\n"
 			"$#looked_%u:\n"
@@ -89,7 +89,7 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 			"vote.sync.any.pred %%#q, %%#q, -1;\n"
 			"@%%#q bra $#save_%u;\n"
 			"$#go_%u:\n" :
-			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
+			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
 			"setp.ne.u32 %%#q, %%#c, 0;\n"
 			"@%%#q bra $#look_%u;\n"
 			"$#go_%u:\n";
@@ -117,7 +117,9 @@ static const char resume[] =
 	/* one of those that wait is ours: take the first we come by */
 	"$#find:\n"
 	"mov.u32 %#r1, %smid;\n"
-	"and.b32 %#r1, %#r1, 1023;\n"
+	"ld.param.u32 %#r4, [#launch+80];\n"
+	"setp.ge.u32 %#p1, %#r1, %#r4;\n"
+	"@%#p1 mov.u32 %#r1, 0;\n"
 	"$#word:\n"
 	"mul.wide.u32 %#d1, %#r1, 4;\n"
 	"add.u64 %#d1, %#d1, %#d6;\n"
@@ -126,8 +128,7 @@ static const char resume[] =
 	"setp.ne.u32 %#p1, %#r2, 0;\n"
 	"@%#p1 bra $#try;\n"
 	"add.u32 %#r1, %#r1, 1;\n"
-	"mov.u32 %#r4, %nsmid;\n"
-	"min.u32 %#r4, %#r4, 1024;\n"
+	"ld.param.u32 %#r4, [#launch+80];\n"
 	"setp.ge.u32 %#p1, %#r1, %#r4;\n"
 	"@%#p1 mov.u32 %#r1, 0;\n"
 	"bra $#word;\n"
@@ -173,7 +174,9 @@ static const char resume[] =
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
 	"@%#p1 bra $#fresh;\n"
 	"mov.u32 %#r1, %smid;\n"
-	"and.b32 %#r1, %#r1, 1023;\n"
+	"ld.param.u32 %#r4, [#launch+80];\n"
+	"setp.ge.u32 %#p1, %#r1, %#r4;\n"
+	"@%#p1 mov.u32 %#r1, 0;\n"
 	"mov.u32 %#r7, 0;\n"
 	/* those of this SM may lie with block-tasks that others went on with: then one of another SM's is free */
 	"$#here:\n"
@@ -188,8 +191,7 @@ static const char resume[] =
 	"ld.param.u32 %#r4, [#launch+76];\n"
 	"setp.lt.u32 %#p1, %#r0, %#r4;\n"
 	"@%#p1 bra $#claimed;\n"
-	"mov.u32 %#r4, %nsmid;\n"
-	"min.u32 %#r4, %#r4, 1024;\n"
+	"ld.param.u32 %#r4, [#launch+80];\n"
 	"add.u32 %#r1, %#r1, 1;\n"
 	"setp.ge.u32 %#p1, %#r1, %#r4;\n"
 	"@%#p1 mov.u32 %#r1, 0;\n"
@@ -227,8 +229,7 @@ static const char arm[] =
 	"setp.eq.u32 %#p1, %#r1, 0;\n"
 	"setp.ne.and.u32 %#p1, %#r0, 0, %#p1;\n"
 	"selp.u32 %#r1, 2, 0, %#p1;\n"
-	"mov.u32 %#r0, 0;\n"
-	"st.shared.v2.u32 [#task+112], {%#r0, %#r1};\n"
+	"st.shared.u32 [#task+112], %#r1;\n"
 	"mov.u32 %#r0, %clock;\n"
 	"st.shared.u32 [#task+120], %#r0;\n";
 
@@ -413,7 +414,7 @@ static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const 
 	return n;
 }
 
-/* The way out of a loop, or of a barrier in its place: thread 0 looks at the window; who leaves saves and meets the others */
+/* The way out of a loop, or of a barrier in its place: look at the window; who leaves saves and meets the others */
 static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
@@ -455,7 +456,7 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const st
 	n = gsr_insert(p, f, NULL,
 		       "mov.u32 %#s, -1;\n"
 		       "$#meet:\n"
-		       "ld.volatile.shared.u32 %#c, [%#flag];\n"
+		       "ld.volatile.shared.u32 %#c, [#task+112];\n"
 		       "setp.ne.u32 %#p1, %#c, 2;\n"
 		       "@%#p1 bra $#met;\n"
 		       "mov.u32 %#c, 0;\n");

@@ -378,6 +378,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 			s->arg.save = s->save->memory;
 			s->arg.save_stride = stride;
 			s->arg.save_per_sm = s->m;
+			s->arg.save_sms = c->sms;
 		}
 	}
 	s->submitted = s->completed = s->timed = false;

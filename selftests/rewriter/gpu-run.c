@@ -431,6 +431,7 @@ static bool save_new(struct gpu *g)
 	g->arg.save = g->save;
 	g->arg.save_stride = (uint32_t)stride;
 	g->arg.save_per_sm = per_sm;
+	g->arg.save_sms = g->sms;
 	return true;
 }
 

@@ -445,7 +445,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight, .poll_ns = 1 + roll(roll(2) ? 300 : 5000),
 		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
 		.flags = roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW,
-		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm,
+		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm, .save_sms = s.sms,
 	};
 	memcpy(params + g->launch_offset, &a, sizeof(a));
 	memcpy(l.block, t->block_dim, sizeof(l.block));
