@@ -91,7 +91,6 @@ static const char window[] =
 	"ld.relaxed.gpu.global.v2.u64 {%%#d1, %%#d2}, [%%#d0];\n"
 	"setp.lt.u64 %%#p1, %%#d5, %%#d2;\n"
 	"@%%#p1 bra $#%s_window;\n"
-	"%s"
 	"ld.param.u32 %%#r0, [#launch+44];\n"
 	"cvt.u64.u32 %%#d3, %%#r0;\n"
 	"add.u64 %%#d3, %%#d5, %%#d3;\n"
@@ -118,17 +117,9 @@ static const char window[] =
 	"or.pred %%#p1, %%#p1, %%#p2;\n"
 	"@!%%#p1 bra $#%s;\n";
 
-const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many)
+const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside)
 {
-	/* one lane of those that are here */
-	const char *others = many ? gsr_sprintf(p->arena,
-		"activemask.b32 %%#r0;\n"
-		"mov.u32 %%#r1, %%lanemask_lt;\n"
-		"and.b32 %%#r0, %%#r0, %%#r1;\n"
-		"setp.ne.u32 %%#p1, %%#r0, 0;\n"
-		"@%%#p1 bra $#%s_window;\n", tag) : "";
-
-	return gsr_sprintf(p->arena, window, tag, others, tag, tag, tag, inside);
+	return gsr_sprintf(p->arena, window, tag, tag, tag, tag, inside);
 }
 
 static const char schedule[] =
@@ -393,7 +384,7 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	if (!r)
 		n += gsr_insert_text(p, f, body, next);
 	n += gsr_insert_text(p, f, body, schedule);
-	n += gsr_insert_text(p, f, body, gsr_window_text(p, "schedule", "fetch", false));
+	n += gsr_insert_text(p, f, body, gsr_window_text(p, "schedule", "fetch"));
 	n += gsr_insert_text(p, f, body, excluded);
 	n += gsr_insert_text(p, f, body, "$#fetch:\n");
 	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert_text(p, f, body, count);

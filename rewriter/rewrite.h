@@ -236,11 +236,8 @@ const char *gsr_mbarriers_refusal(struct gsr_pass *p, const struct gsr_closure *
 unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn);
 extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
 
-/*
- * Polls the window (loop.c); goes on behind the text if it excludes this worker, else at label @inside. @tag makes names,
- * @many: other threads than thread 0 may come by.
- */
-const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many);
+/* Polls the window (loop.c); goes on behind the text if it excludes this worker, else at label @inside. @tag makes names */
+const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside);
 extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
 /* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */

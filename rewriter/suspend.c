@@ -20,32 +20,45 @@ _Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RE
 	       GSR_TASK_DEADLINE == 120, "offsets below");
 
 /*
- * Label %s: what follows this look; a thread goes on there unless the window excludes the worker. A warp comes here
- * as one, and stays so: only where one of its lanes alone reads the page is it apart for a moment.
+ * A look, to go on at @inside unless all are to leave. Once it is time, one lane of one warp polls the window: more would be
+ * in each other's way, all workers read the same word. The warp stays whole: the lane comes back to the others before they
+ * see what it found.
  */
 static const char due[] =
 	"mov.u32 %%#r0, %%clock;\n"
-	"ld.volatile.shared.u32 %%#r1, [#task+120];\n"
-	"sub.u32 %%#r1, %%#r0, %%#r1;\n"
+	"ld.volatile.shared.u32 %%#r4, [#task+120];\n"
+	"sub.u32 %%#r1, %%#r0, %%#r4;\n"
 	"setp.lt.s32 %%#p1, %%#r1, 0;\n"
 	"@%%#p1 bra $#%s;\n"
+	"activemask.b32 %%#r1;\n"
+	"mov.u32 %%#r2, %%lanemask_lt;\n"
+	"and.b32 %%#r1, %%#r1, %%#r2;\n"
+	"setp.ne.u32 %%#p1, %%#r1, 0;\n"
+	"@%%#p1 bra $#%s_polled;\n"
+	/* the next in eight polling times: block-tasks are many, and the word is one */
 	"ld.param.u32 %%#r1, [#launch+44];\n"
-	"add.u32 %%#r0, %%#r0, %%#r1;\n"
-	"st.volatile.shared.u32 [#task+120], %%#r0;\n"
+	"mad.lo.u32 %%#r0, %%#r1, 8, %%#r0;\n"
+	"atom.relaxed.cta.shared.cas.b32 %%#r1, [#task+120], %%#r4, %%#r0;\n"
+	"setp.ne.u32 %%#p1, %%#r1, %%#r4;\n"
+	"@%%#p1 bra $#%s_polled;\n"
 	"ld.param.u64 %%#d0, [#launch];\n"
 	"mov.u64 %%#d5, %%globaltimer;\n";
 
-static const char flag[] =
-	"mov.u32 %#r0, 1;\n"
-	"st.volatile.shared.u32 [#task+112], %#r0;\n";
+static const char polled[] =
+	"mov.u32 %%#r0, 1;\n"
+	"st.volatile.shared.u32 [#task+112], %%#r0;\n"
+	"$#%s_polled:\n"
+	"ld.volatile.shared.u32 %%#r0, [#task+112];\n"
+	"setp.ne.u32 %%#p1, %%#r0, 1;\n"
+	"@%%#p1 bra $#%s;\n";
 
 static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char *tag, const char *inside)
 {
 	unsigned int n;
 
-	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, due, inside));
-	n += gsr_insert(p, f, NULL, gsr_window_text(p, tag, inside, true));
-	return n + gsr_insert(p, f, NULL, flag);
+	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, due, inside, tag, tag));
+	n += gsr_insert(p, f, NULL, gsr_window_text(p, tag, gsr_sprintf(p->arena, "%s_polled", tag)));
+	return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, polled, tag, inside));
 }
 
 /* All threads come to the barrier and to no other place meanwhile: the vote can be the barrier itself */
