@@ -348,7 +348,8 @@ static const char tell[] =
 
 /* Registers and state of a resumable twin */
 static const char resumable[] =
-	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c;\n"
+	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c; .reg .b32 %#n;\n"
+	"mov.u32 %#n, 0;\n"
 	"@%#p0 bra $#next;\n"
 	"mov.u32 %#r0, 0;\n"
 	"st.shared.v4.u32 [#task+96], {%#r0, %#r0, %#r0, %#r0};\n"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include "resume.h"
 
-#define INSNS	1536	/* of a thread, between two looks */
+#define INSNS	6144	/* of a thread, between two looks: some 50 us where an SM is full of threads */
 #define UNROLLED 16	/* rounds that the assembler may make one */
 
 struct counted {

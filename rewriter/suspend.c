@@ -89,9 +89,13 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 
 	if (r->in_place)
 		return sites_in_place(p, f, r);
-	for (i = r->n_sites; i < r->n_points; i++)
-		if (!gsr_strip(p, f, &r->points[i], i, &n))
-			n += gsr_unroll(p, f, &r->points[i], i);
+	for (i = r->n_sites; i < r->n_points; i++) {
+		if (gsr_strip(p, f, &r->points[i], i, &n))
+			continue;
+		n += gsr_unroll(p, f, &r->points[i], i);
+		/* lanes count for themselves, so not where they must agree */
+		r->points[i].counts = r->points[i].insns && !r->points[i].warp;
+	}
 	for (i = r->n_sites; i < r->n_points; i++) {
 		const char *text = r->points[i].warp ?
 			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
@@ -101,6 +105,14 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 			"setp.eq.u32 %%#q, %%#c, 1;\n"
 			"vote.sync.any.pred %%#q, %%#q, -1;\n"
 			"@%%#q bra $#save_%u;\n"
+			"$#go_%u:\n" : r->points[i].counts ?
+			"add.u32 %%#n, %%#n, 1;\n"
+			"and.b32 %%#c, %%#n, 15;\n"
+			"setp.ne.u32 %%#q, %%#c, 0;\n"
+			"@%%#q bra $#go_%u;\n"
+			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
+			"setp.ne.u32 %%#q, %%#c, 0;\n"
+			"@%%#q bra $#look_%u;\n"
 			"$#go_%u:\n" :
 			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
 			"setp.ne.u32 %%#q, %%#c, 0;\n"

@@ -300,7 +300,8 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	if (!gi_form_ask(fn, GI_RESUMABLE) || (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
 		return false;
 	*m = gi_form_m(fn, shape, GI_RESUMABLE);
-	return *m > 0;
+	/* fewer of its blocks at a time cost more than it is worth */
+	return *m && *m >= gi_form_m(fn, shape, GI_TWIN);
 }
 
 /*
