@@ -127,7 +127,8 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 
 /*
  * Workers that found nothing to do are not in @left, except those of a resumable task with block-tasks that wait: then all are
- * counted, so that launched - left is who can take them up.
+ * counted, so that launched - left is who can take them up. A wing is on a stream of its own: it may come only when the
+ * task's launch has begun, or it would run what the program's stream has yet to come to.
  */
 static void wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
@@ -137,7 +138,7 @@ static void wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 	unsigned int k;
 	CUresult rc;
 
-	if (gi_load(&line->finished) == s->seq || now < s->next_wing)
+	if (!gi_load(&line->start_ns) || gi_load(&line->finished) == s->seq || now < s->next_wing)
 		return;
 	want = gone ? full : gi_places(s->window, c->sms, s->m);
 	if (want > s->blocks)

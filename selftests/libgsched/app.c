@@ -5,6 +5,7 @@
  */
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,25 +362,28 @@ static void launch_held(CUfunction f, CUdeviceptr p, CUdeviceptr host, uint32_t 
 
 /*
  * Launches until a byte comes on standard input; then one whose last blocks wait until another byte comes. So block-tasks
- * are in their middle for as long as a test wants them to be.
+ * are in their middle for as long as a test wants them to be. @behind: each has another launch behind it on the same memory.
  */
-static void held(CUmodule m)
+static void held(CUmodule m, bool behind)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
 	CUdeviceptr p = buffer(BLOCKS * THREADS), host;
 	volatile uint32_t *words;
 	void *mem;
-	CUfunction f;
+	CUfunction f, work;
 	unsigned int i;
 	char c;
 
 	DO(cuModuleGetFunction(&f, m, "held"));
+	DO(cuModuleGetFunction(&work, m, "work"));
 	DO(cuMemHostAlloc(&mem, 4 * (BLOCKS + 1), CU_MEMHOSTALLOC_DEVICEMAP));
 	DO(cuMemHostGetDevicePointer(&host, mem, 0));
 	words = mem;
 	words[0] = 1;
 	do {
 		launch_held(f, p, host, BLOCKS);
+		if (behind)
+			launch_work(work, NULL, p, N, 1);
 		DO(cuCtxSynchronize());
 	} while (!poll(&in, 1, 0));
 	if (read(0, &c, 1) != 1)
@@ -388,6 +392,8 @@ static void held(CUmodule m)
 	DO(cuCtxSynchronize());
 	memset(mem, 0, 4 * (BLOCKS + 1));
 	launch_held(f, p, host, BLOCKS - HELD);
+	if (behind)
+		launch_work(work, NULL, p, N, 1);
 	for (i = 0; i < BLOCKS - HELD; i++)
 		while (!words[1 + i])
 			usleep(100);
@@ -438,7 +444,9 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "forked"))
 			forked(m);
 		else if (!strcmp(argv[i], "held"))
-			held(m);
+			held(m, false);
+		else if (!strcmp(argv[i], "behind"))
+			held(m, true);
 		else if (!strcmp(argv[i], "tiny"))
 			tiny(m);
 		else if (!strcmp(argv[i], "steady"))

@@ -300,6 +300,59 @@ static void suspended(void)
 	fake_stop(&f);
 }
 
+/* A task that waits behind another on its stream gets no wing, however wide its window has become. */
+static void queued(void)
+{
+	static char *const what[] = { "behind", NULL };
+	unsigned int slot[GSCHED_SLOTS], n = 0, i;
+	struct gsched_cl_slot *line;
+	struct run alone, r;
+	uint32_t launched;
+	uint64_t wings;
+
+	start(&alone, false, what);
+	if (write(alone.in, "12", 2) != 2)
+		abort();
+	finish(&alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	f.window = GSCHED_WINDOW(0, 2 * GSCHED_CAPSM);
+	start(&r, true, what);
+	ok(fake_wait(&f, &f.submits, 1), "tasks of two SMs");
+	/* so that no more workers are launched than the window holds */
+	f.arb->header.contended = 1;
+	if (write(r.in, "1", 1) != 1)
+		abort();
+	ok(says(&r, "held\n"), "a task is held in its middle, another one behind it");
+	for (i = 0; i < GSCHED_SLOTS; i++)
+		if (f.cl->slot[i].seq && f.cl->slot[i].retired != f.cl->slot[i].seq)
+			slot[n++] = i;
+	if (!ok(n == 2, "both have a slot")) {
+		kill(r.pid, SIGKILL);
+		finish(&r);
+		fake_stop(&f);
+		return;
+	}
+	/* the one that runs has been stamped */
+	i = f.cl->slot[slot[1]].start_ns != 0;
+	line = &f.cl->slot[slot[!i]];
+	launched = line->launched;
+	wings = f.cl->header.wings;
+	fake_window(&f, slot[!i], GSCHED_WINDOW(0, 8 * GSCHED_CAPSM));
+	fake_window(&f, slot[i], GSCHED_WINDOW(0, 4 * GSCHED_CAPSM));
+	fake_event(&f, GSCHED_EVENT_GROW, slot[i], f.cl->slot[slot[i]].seq, f.arb->slot[slot[i]].window);
+	becomes_64(&f.cl->header.wings, wings + 1);
+	/* when the second wing of it is there, the agent has looked at the other one at least once */
+	fake_window(&f, slot[i], GSCHED_WINDOW(0, 8 * GSCHED_CAPSM));
+	fake_event(&f, GSCHED_EVENT_GROW, slot[i], f.cl->slot[slot[i]].seq, f.arb->slot[slot[i]].window);
+	ok(becomes_64(&f.cl->header.wings, wings + 2), "both windows grow: wings come");
+	ok(line->launched == launched && !line->start_ns, "none for the one that has not begun");
+	if (write(r.in, "2", 1) != 1)
+		abort();
+	finish(&r);
+	same(&r, &alone, "one task behind the other");
+	fake_stop(&f);
+}
+
 /* The same memory whatever happens to long blocks. */
 static void resumed(void)
 {
@@ -556,6 +609,7 @@ int main(void)
 	windows();
 	evicted();
 	suspended();
+	queued();
 	resumed();
 	alone_is_plain();
 	death();
