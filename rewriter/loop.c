@@ -91,6 +91,7 @@ static const char window[] =
 	"ld.relaxed.gpu.global.v2.u64 {%%#d1, %%#d2}, [%%#d0];\n"
 	"setp.lt.u64 %%#p1, %%#d5, %%#d2;\n"
 	"@%%#p1 bra $#%s_window;\n"
+	"%s"
 	"ld.param.u32 %%#r0, [#launch+44];\n"
 	"cvt.u64.u32 %%#d3, %%#r0;\n"
 	"add.u64 %%#d3, %%#d5, %%#d3;\n"
@@ -117,9 +118,11 @@ static const char window[] =
 	"or.pred %%#p1, %%#p1, %%#p2;\n"
 	"@!%%#p1 bra $#%s;\n";
 
-const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside)
+const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many)
 {
-	return gsr_sprintf(p->arena, window, tag, tag, tag, tag, inside);
+	const char *others = many ? gsr_sprintf(p->arena, "%s@%%#p0 bra $#%s_window;\n", gsr_not_first, tag) : "";
+
+	return gsr_sprintf(p->arena, window, tag, others, tag, tag, tag, inside);
 }
 
 static const char schedule[] =
@@ -346,10 +349,20 @@ static const char tell[] =
 	"$#out:\n"
 	"ret;\n";
 
-/* Registers and state of a resumable twin */
+/* Registers and state of a resumable twin; the word that each thread looks at: its first warp another than the others */
 static const char resumable[] =
-	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c; .reg .b32 %#n;\n"
-	"mov.u32 %#n, 0;\n"
+	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c; .reg .b32 %#flag;\n"
+	"mov.u32 %#r0, %tid.z;\n"
+	"mov.u32 %#r1, %ntid.y;\n"
+	"mov.u32 %#r2, %tid.y;\n"
+	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
+	"mov.u32 %#r1, %ntid.x;\n"
+	"mov.u32 %#r2, %tid.x;\n"
+	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
+	"setp.lt.u32 %#p1, %#r0, 32;\n"
+	"mov.u32 %#flag, #task;\n"
+	"selp.u32 %#c, 116, 112, %#p1;\n"
+	"add.u32 %#flag, %#flag, %#c;\n"
 	"@%#p0 bra $#next;\n"
 	"mov.u32 %#r0, 0;\n"
 	"st.shared.v4.u32 [#task+96], {%#r0, %#r0, %#r0, %#r0};\n"
@@ -385,7 +398,7 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	if (!r)
 		n += gsr_insert_text(p, f, body, next);
 	n += gsr_insert_text(p, f, body, schedule);
-	n += gsr_insert_text(p, f, body, gsr_window_text(p, "schedule", "fetch"));
+	n += gsr_insert_text(p, f, body, gsr_window_text(p, "schedule", "fetch", false));
 	n += gsr_insert_text(p, f, body, excluded);
 	n += gsr_insert_text(p, f, body, "$#fetch:\n");
 	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert_text(p, f, body, count);

@@ -16,7 +16,6 @@ struct gsr_point {
 	unsigned int n_regs, words;	/* 32-bit words of them */
 	struct gsr_stmt *head, *last;	/* a loop that can be written several times over: its label and its branch back */
 	unsigned int insns;		/* in it; 0 not such a loop */
-	bool counts;			/* it looks once in some rounds, by a counter of its own */
 };
 
 /* A variable whose contents go along: shared (the whole block's) or local (each thread's) */

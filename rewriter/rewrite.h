@@ -41,7 +41,8 @@
 #define GSR_TASK_RECORD		96	/* u64: address of the record of what runs */
 #define GSR_TASK_RECORD_SM	104	/* u32 */
 #define GSR_TASK_RECORD_MASK	108	/* u32: its bit there; 0 none */
-#define GSR_TASK_FLAG		112	/* u32: 1: all threads are to leave; 2: to see whether it is time to poll; 0: neither */
+#define GSR_TASK_FLAG		112	/* u32: 1: all threads are to leave */
+#define GSR_TASK_LOOK		116	/* u32: 2: the first warp is to look whether it is time to poll; 1 as in FLAG */
 #define GSR_TASK_DEADLINE	120	/* u32: %clock when it is */
 #define GSR_TASK_SIZE_RESUMABLE	128
 
@@ -236,8 +237,11 @@ const char *gsr_mbarriers_refusal(struct gsr_pass *p, const struct gsr_closure *
 unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn);
 extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
 
-/* Polls the window (loop.c); goes on behind the text if it excludes this worker, else at label @inside. @tag makes names */
-const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside);
+/*
+ * Polls the window (loop.c); goes on behind the text if it excludes this worker, else at label @inside. @tag makes names,
+ * @many: other threads than thread 0 may come by.
+ */
+const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many);
 extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
 /* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */

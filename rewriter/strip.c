@@ -13,8 +13,7 @@
 #include <string.h>
 #include "resume.h"
 
-#define INSNS	6144	/* of a thread, between two looks: some 50 us where an SM is full of threads */
-#define UNROLLED 16	/* rounds that the assembler may make one */
+#define INSNS	768	/* of a thread, between two looks */
 
 struct counted {
 	struct gsr_insn *add, *cmp;
@@ -157,9 +156,6 @@ bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
 	rounds = INSNS / pt->insns;
 	if (rounds < 2)
 		return false;
-	/* no round is left over */
-	if (rounds > UNROLLED)
-		rounds -= rounds % UNROLLED;
 	distance = (c.step < 0 ? -c.step : c.step) * rounds;
 	bound = c.cmp->opnds[2].kind == GSR_OPND_INT ? gsr_sprintf(p->arena, "%lld", (long long)c.cmp->opnds[2].ival) :
 		c.cmp->opnds[2].name;

@@ -2,8 +2,8 @@
 /*
  * The code that leaves a block-task in its middle and comes back to it (abi.h: struct gsr_save).
  *
- * Each thread reads a word of shared memory at the head of a loop: FLAG, which says "leave", or "see whether it is time to
- * poll the window": whichever warp is the first to find that it is does so, for warps run ahead of each other. Who finds "leave" saves its registers and goes to the meeting at the end of
+ * Each thread reads a word of shared memory at the head of a loop: FLAG, which says "leave", or, in the first warp, LOOK, which
+ * sends it to see whether it is time to poll the window. Who finds "leave" saves its registers and goes to the meeting at the end of
  * the body, where all threads of the block come: from there, from barriers, from returns. If the vote says that somebody has
  * left, all do: those at barriers save theirs too. Registers %#p, %#r, %#d are free here, no value of the body's is in them.
  */
@@ -17,48 +17,35 @@ _Static_assert(offsetof(struct gsr_launch, save) == 64 && offsetof(struct gsr_la
 	       offsetof(struct gsr_save, taken) == 128 && offsetof(struct gsr_save, waiting) == 4224 &&
 	       sizeof(struct gsr_record) == 16, "offsets below");
 _Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RECORD_MASK == 108 && GSR_TASK_FLAG == 112 &&
-	       GSR_TASK_DEADLINE == 120, "offsets below");
+	       GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120, "offsets below");
 
 /*
- * A look, to go on at @inside unless all are to leave. Once it is time, one lane of one warp polls the window: more would be
- * in each other's way, all workers read the same word. The warp stays whole: the lane comes back to the others before they
- * see what it found.
+ * Label %s: what follows this look; a thread goes on there unless the window excludes the worker. The first warp comes here
+ * as one, and stays so: only where thread 0 alone reads the page is it apart for a moment.
  */
 static const char due[] =
 	"mov.u32 %%#r0, %%clock;\n"
-	"ld.volatile.shared.u32 %%#r4, [#task+120];\n"
-	"sub.u32 %%#r1, %%#r0, %%#r4;\n"
+	"ld.volatile.shared.u32 %%#r1, [#task+120];\n"
+	"sub.u32 %%#r1, %%#r0, %%#r1;\n"
 	"setp.lt.s32 %%#p1, %%#r1, 0;\n"
 	"@%%#p1 bra $#%s;\n"
-	"activemask.b32 %%#r1;\n"
-	"mov.u32 %%#r2, %%lanemask_lt;\n"
-	"and.b32 %%#r1, %%#r1, %%#r2;\n"
-	"setp.ne.u32 %%#p1, %%#r1, 0;\n"
-	"@%%#p1 bra $#%s_polled;\n"
-	/* the next in eight polling times: block-tasks are many, and the word is one */
 	"ld.param.u32 %%#r1, [#launch+44];\n"
-	"mad.lo.u32 %%#r0, %%#r1, 8, %%#r0;\n"
-	"atom.relaxed.cta.shared.cas.b32 %%#r1, [#task+120], %%#r4, %%#r0;\n"
-	"setp.ne.u32 %%#p1, %%#r1, %%#r4;\n"
-	"@%%#p1 bra $#%s_polled;\n"
+	"add.u32 %%#r0, %%#r0, %%#r1;\n"
+	"st.volatile.shared.u32 [#task+120], %%#r0;\n"
 	"ld.param.u64 %%#d0, [#launch];\n"
 	"mov.u64 %%#d5, %%globaltimer;\n";
 
-static const char polled[] =
-	"mov.u32 %%#r0, 1;\n"
-	"st.volatile.shared.u32 [#task+112], %%#r0;\n"
-	"$#%s_polled:\n"
-	"ld.volatile.shared.u32 %%#r0, [#task+112];\n"
-	"setp.ne.u32 %%#p1, %%#r0, 1;\n"
-	"@%%#p1 bra $#%s;\n";
+static const char flag[] =
+	"mov.u32 %#r0, 1;\n"
+	"st.volatile.shared.v2.u32 [#task+112], {%#r0, %#r0};\n";
 
 static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char *tag, const char *inside)
 {
 	unsigned int n;
 
-	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, due, inside, tag, tag));
-	n += gsr_insert(p, f, NULL, gsr_window_text(p, tag, gsr_sprintf(p->arena, "%s_polled", tag)));
-	return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, polled, tag, inside));
+	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, due, inside));
+	n += gsr_insert(p, f, NULL, gsr_window_text(p, tag, inside, true));
+	return n + gsr_insert(p, f, NULL, flag);
 }
 
 /* All threads come to the barrier and to no other place meanwhile: the vote can be the barrier itself */
@@ -69,7 +56,7 @@ static unsigned int sites_in_place(struct gsr_pass *p, struct gsr_function *f, c
 	for (i = 0; i < r->n_sites; i++) {
 		n += gsr_insert(p, f, r->points[i].at, gsr_sprintf(p->arena,
 			"$#again_%u:\n"
-			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
+			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
 			"setp.eq.u32 %%#q, %%#c, 2;\n"
 			"@%%#q bra $#look_%u;\n"
 			"$#looked_%u:\n"
@@ -89,32 +76,20 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 
 	if (r->in_place)
 		return sites_in_place(p, f, r);
-	for (i = r->n_sites; i < r->n_points; i++) {
-		if (gsr_strip(p, f, &r->points[i], i, &n))
-			continue;
-		n += gsr_unroll(p, f, &r->points[i], i);
-		/* lanes count for themselves, so not where they must agree */
-		r->points[i].counts = r->points[i].insns && !r->points[i].warp;
-	}
+	for (i = r->n_sites; i < r->n_points; i++)
+		if (!gsr_strip(p, f, &r->points[i], i, &n))
+			n += gsr_unroll(p, f, &r->points[i], i);
 	for (i = r->n_sites; i < r->n_points; i++) {
 		const char *text = r->points[i].warp ?
-			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
+			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
 			"setp.eq.u32 %%#q, %%#c, 2;\n"
 			"@%%#q bra $#look_%u;\n"
 			"$#looked_%u:\n"
 			"setp.eq.u32 %%#q, %%#c, 1;\n"
 			"vote.sync.any.pred %%#q, %%#q, -1;\n"
 			"@%%#q bra $#save_%u;\n"
-			"$#go_%u:\n" : r->points[i].counts ?
-			"add.u32 %%#n, %%#n, 1;\n"
-			"and.b32 %%#c, %%#n, 15;\n"
-			"setp.ne.u32 %%#q, %%#c, 0;\n"
-			"@%%#q bra $#go_%u;\n"
-			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
-			"setp.ne.u32 %%#q, %%#c, 0;\n"
-			"@%%#q bra $#look_%u;\n"
 			"$#go_%u:\n" :
-			"ld.volatile.shared.u32 %%#c, [#task+112];\n"
+			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
 			"setp.ne.u32 %%#q, %%#c, 0;\n"
 			"@%%#q bra $#look_%u;\n"
 			"$#go_%u:\n";
@@ -254,7 +229,8 @@ static const char arm[] =
 	"setp.eq.u32 %#p1, %#r1, 0;\n"
 	"setp.ne.and.u32 %#p1, %#r0, 0, %#p1;\n"
 	"selp.u32 %#r1, 2, 0, %#p1;\n"
-	"st.shared.u32 [#task+112], %#r1;\n"
+	"mov.u32 %#r0, 0;\n"
+	"st.shared.v2.u32 [#task+112], {%#r0, %#r1};\n"
 	"mov.u32 %#r0, %clock;\n"
 	"st.shared.u32 [#task+120], %#r0;\n";
 
@@ -439,7 +415,7 @@ static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const 
 	return n;
 }
 
-/* The way out of a loop, or of a barrier in its place: look at the window; who leaves saves and meets the others */
+/* The way out of a loop, or of a barrier in its place: thread 0 looks at the window; who leaves saves and meets the others */
 static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
@@ -481,7 +457,7 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const st
 	n = gsr_insert(p, f, NULL,
 		       "mov.u32 %#s, -1;\n"
 		       "$#meet:\n"
-		       "ld.volatile.shared.u32 %#c, [#task+112];\n"
+		       "ld.volatile.shared.u32 %#c, [%#flag];\n"
 		       "setp.ne.u32 %#p1, %#c, 2;\n"
 		       "@%#p1 bra $#met;\n"
 		       "mov.u32 %#c, 0;\n");

@@ -284,6 +284,19 @@ static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 	return want ? want : 1;
 }
 
+/* For tests, and who wants soon more than much */
+static bool always_resumable(void)
+{
+	static _Atomic int cached = -1;
+	int v = atomic_load_explicit(&cached, memory_order_relaxed);
+
+	if (v < 0) {
+		v = gi_env("GSCHED_RESUMABLE_ALWAYS", 0) != 0;
+		atomic_store_explicit(&cached, v, memory_order_relaxed);
+	}
+	return v;
+}
+
 /*
  * The resumable form costs a little more and is another module to load: only for block-tasks that somebody may wait for,
  * while there is somebody.
@@ -293,6 +306,9 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
+	/* side by side the few SMs a newcomer needs are held free for it, which costs less than this form does */
+	if (gi_load(&h->mode) != GSCHED_MODE_TEMPORAL && !always_resumable())
+		return false;
 	/* someone more important may be idle now and come while the kernel runs */
 	if (atomic_load_explicit(&shape->block_ns, memory_order_relaxed) < GI_RESUME_NS ||
 	    (gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_load(&h->top_priority) <= gi_load(&h->priority)))

@@ -8,14 +8,15 @@
 #define GI_FETCH_NS		10000
 #define GI_FETCH_MAX		256
 /*
- * Kernels whose block-tasks take longer are worth the resumable form: it costs several percent (H200), and eviction is
- * not much sooner than the end of shorter ones.
+ * Kernels whose block-tasks take longer are worth the resumable form where contexts take turns: eviction waits for a
+ * block-task's end. The form costs several percent (H200), and shorter block-tasks end nearly as soon as they are saved.
  */
 #define GI_RESUME_NS		400000
 /*
- * What a worker of the resumable form needs to leave: it looks once in about 50 us where the SM is full, and writes the state
- * of its block to memory.
+ * What a worker of the resumable form needs to leave: GI_POLL_NS until one sees the window, as long until the others see it
+ * in the relay, and the registers and shared memory of a full SM written to memory, 300 KB at an SM's share of the
+ * bandwidth: about 10 us, doubled for luck.
  */
-#define GI_LEAVE_NS		70000
+#define GI_LEAVE_NS		20000
 
 #endif /* GI_TUNING_H */
