@@ -258,7 +258,7 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 	if (!wings_over(s, line))
 		return;
 	if (s->tier == GSCHED_TIER_BLOCK)
-		s->cx->dirty |= 1ull << i;
+		atomic_fetch_or(&s->cx->dirty, 1ull << i);
 	gi_save_put(s, false);
 	atomic_fetch_and(&c->running, ~(1ull << i));
 	atomic_fetch_add(&c->finished, 1);
@@ -313,15 +313,15 @@ static bool healthy(struct gi_ctx *cx)
 static void clean(struct gi_ctx *cx)
 {
 	CUstreamBatchMemOpParams op = { 0 };
-	uint64_t mask;
+	uint64_t dirty = atomic_load(&cx->dirty), mask;
 
 	if (cx->cleaning && gi_load(&cx->words->cleaned) == cx->clean_ticket) {
 		atomic_fetch_or(&cx->clean, cx->cleaning);
 		cx->cleaning = 0;
 	}
-	if (cx->cleaning || !cx->dirty || cx->broken)
+	if (cx->cleaning || !dirty || cx->broken)
 		return;
-	for (mask = cx->dirty; mask;) {
+	for (mask = dirty; mask;) {
 		unsigned int first = __builtin_ctzll(mask), n = 0;
 
 		while (first + n < GSCHED_SLOTS && mask & (1ull << (first + n)))
@@ -335,8 +335,8 @@ static void clean(struct gi_ctx *cx)
 	op.writeValue.value = ++cx->clean_ticket;
 	if (gi_real.cuStreamBatchMemOp_v2(cx->clean_stream, 1, &op, 0))
 		return;
-	cx->cleaning = cx->dirty;
-	cx->dirty = 0;
+	cx->cleaning = dirty;
+	atomic_fetch_and(&cx->dirty, ~dirty);
 }
 
 /* ---- passes ---- */
@@ -379,7 +379,7 @@ static void pass(struct gi_client *c)
 		return;
 	}
 	for (cx = gi_ctx_next(NULL); cx; cx = gi_ctx_next(cx)) {
-		if (cx->client != c || !(cx->dirty || cx->cleaning))
+		if (cx->client != c || !(atomic_load(&cx->dirty) || cx->cleaning))
 			continue;
 		if (!current && !running)
 			gi_real.cuCtxGetCurrent(&before);

@@ -16,29 +16,41 @@
 
 /* ---- slots ---- */
 
-static int claim(struct gi_client *c, uint64_t preferred)
+/*
+ * For a twin (@twin) only one with a clean control block: what is still being cleaned must not be written to meanwhile, and a
+ * free slot stays clean until it is claimed. Originals take the others first.
+ */
+static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
-	uint64_t mask = atomic_load(&c->free_mask), pick;
+	uint64_t mask = atomic_load(&c->free_mask), clean, pick;
 	int slot;
 
-	while (mask) {
-		pick = mask & preferred ? mask & preferred : mask;
+	for (;;) {
+		clean = atomic_load_explicit(&cx->clean, memory_order_acquire);
+		pick = mask & (twin ? clean : ~clean);
+		if (!pick && !twin)
+			pick = mask;
+		if (!pick)
+			return -1;
 		slot = __builtin_ctzll(pick);
-		if (atomic_compare_exchange_weak(&c->free_mask, &mask, mask & ~(1ull << slot)))
+		if (!atomic_compare_exchange_weak(&c->free_mask, &mask, mask & ~(1ull << slot)))
+			continue;
+		/* a whole task of another thread may have been in it since we looked */
+		if (!twin || atomic_load_explicit(&cx->clean, memory_order_acquire) & (1ull << slot))
 			return slot;
+		mask = atomic_fetch_or(&c->free_mask, 1ull << slot) | 1ull << slot;
 	}
-	return -1;
 }
 
 /*
- * All slots are taken: the queue is as deep as it gets, so the program waits as it would for a full hardware queue. Not
- * for ever: the tasks in the slots may wait for something this thread has yet to do.
+ * All slots are taken, or none is clean yet: the queue is as deep as it gets, so the program waits as it would for a full
+ * hardware queue. Not for ever: the tasks in the slots may wait for something this thread has yet to do.
  */
-static int claim_wait(struct gi_client *c, uint64_t preferred)
+static int claim_wait(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
 	uint64_t finished = atomic_load(&c->finished), start;
 	uint64_t patience = gi_env("GSCHED_SLOT_WAIT_MS", 1000) * 1000000;
-	int slot = claim(c, preferred);
+	int slot = claim(c, cx, twin);
 
 	if (slot >= 0)
 		return slot;
@@ -47,7 +59,7 @@ static int claim_wait(struct gi_client *c, uint64_t preferred)
 	for (start = gi_now(); !atomic_load(&c->gone);) {
 		if (!gi_agent_reap(c))
 			gi_agent_wake(c);
-		slot = claim(c, preferred);
+		slot = claim(c, cx, twin);
 		if (slot >= 0)
 			return slot;
 		if (finished != atomic_load(&c->finished)) {
@@ -139,7 +151,7 @@ static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, voi
 /* ---- the device's work ---- */
 
 /* *@launched: the device has it, whatever is returned. */
-static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool clean, bool *launched)
+static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
 {
 	const uint64_t whole = GSCHED_WINDOW(0, s->cx->client->sms * GSCHED_CAPSM);
 	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
@@ -151,9 +163,7 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 	CUresult rc = CUDA_SUCCESS;
 
 	*launched = false;
-	if (!clean)
-		rc = gi_real.cuMemcpyHtoDAsync_v2(control, &s->cx->blank[i], sizeof(struct gsr_control), l->stream);
-	if (!rc && s->window != whole) {
+	if (s->window != whole) {
 		op[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
 		op[0].writeValue.address = control + offsetof(struct gsr_control, relay);
 		op[0].writeValue.value64 = s->window;
@@ -440,7 +450,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	struct gi_func *fn = NULL;
 	const struct gsched_arb_slot *window;
 	struct gi_slot *s;
-	uint64_t blocks, clean = 0, leased;
+	uint64_t blocks, leased;
 	unsigned int m = 0;
 	const struct gi_form *form;
 	bool launched = false;
@@ -471,10 +481,9 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		__atomic_fetch_add(&c->cl->header.managed[GSCHED_TIER_LAUNCH], 1, __ATOMIC_RELAXED);
 		return l->forward(l);
 	}
-	clean = atomic_load_explicit(&cx->clean, memory_order_acquire);
-	slot = claim(c, form ? clean : ~clean);
+	slot = claim(c, cx, form);
 	if (slot < 0)
-		slot = claim_wait(c, form ? clean : ~clean);
+		slot = claim_wait(c, cx, form);
 	if (slot < 0)
 		return unmanaged(l, cx);
 
@@ -523,12 +532,9 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	}
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
-		bool is_clean;
-
 		gi_gate_enter(c);
-		is_clean = atomic_fetch_and(&cx->clean, ~(1ull << slot)) & (1ull << slot);
-
-		rc = launch_twin(l, s, slot, is_clean, &launched);
+		atomic_fetch_and(&cx->clean, ~(1ull << slot));
+		rc = launch_twin(l, s, slot, &launched);
 		if (rc)
 			gi_gate_leave(c);
 	} else {
@@ -540,6 +546,8 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		/* launched without its gate: the context is beyond use, and so is the slot */
 		if (launched)
 			return rc;
+		if (form)
+			atomic_fetch_or(&cx->dirty, 1ull << slot);
 		/* if it was to be zeroed, the stream does so some time */
 		unclaim(c, slot, s->seq, s->save && !s->save->zeroed);
 		/* the program gets the driver's own word on its own launch */

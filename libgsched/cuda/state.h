@@ -178,8 +178,9 @@ struct gi_ctx {
 	bool broken;			/* client lock: the driver calls it dead */
 	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
 	uint32_t wing_ticket[GI_WING_STREAMS];
-	_Atomic uint64_t clean;		/* slots whose control block is clean */
-	uint64_t dirty, cleaning;	/* client lock */
+	/* Slots by their control block; a slot is in one of them at most. In none: a task has it, or was given up */
+	_Atomic uint64_t clean, dirty;
+	uint64_t cleaning;		/* client lock */
 	uint32_t clean_ticket;
 	int greatest;			/* stream priority */
 	pthread_mutex_t save_lock;	/* innermost */
