@@ -65,8 +65,10 @@ int main(int argc, char **argv)
 	if (sh == MAP_FAILED || !ns || turns < 1)
 		return fprintf(stderr, "switch: out of memory, or no turns\n"), 1;
 	child = fork();
-	if (child < 0)
-		return perror("fork"), 1;
+	if (child < 0) {
+		perror("fork");
+		exit(1);
+	}
 	dev_init(argv[0], 0);
 	out = dev_alloc(4);
 	for (i = 0; i < WARM; i++)
