@@ -62,8 +62,10 @@ int main(int argc, char **argv)
 	double alone, both;
 	pid_t child;
 
-	if (sh == MAP_FAILED || !ns || turns < 1)
-		return fprintf(stderr, "switch: out of memory, or no turns\n"), 1;
+	if (sh == MAP_FAILED || !ns || turns < 1) {
+		fprintf(stderr, "switch: out of memory, or no turns\n");
+		exit(1);
+	}
 	child = fork();
 	if (child < 0) {
 		perror("fork");
@@ -78,7 +80,7 @@ int main(int argc, char **argv)
 		sched_yield();
 	if (!child) {
 		take_turns(sh, out, iters, 1, turns, ns);
-		return 0;
+		exit(0);
 	}
 	for (i = 0; i < turns; i++)
 		ns[i] = kernel(out, iters);
@@ -87,5 +89,6 @@ int main(int argc, char **argv)
 	waitpid(child, NULL, 0);
 	both = median_us(ns, turns);
 	printf("{\"alone_us\":%.1f,\"in_turns_us\":%.1f,\"switch_us\":%.1f}\n", alone, both, both - alone);
+	free(ns);
 	return 0;
 }
