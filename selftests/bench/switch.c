@@ -35,8 +35,10 @@ static int compare(const void *a, const void *b)
 
 static double median_us(uint64_t *ns, unsigned int n)
 {
+	unsigned int mid = n / 2;
+
 	qsort(ns, n, sizeof(*ns), compare);
-	return (double)ns[n / 2] / 1e3;
+	return (double)ns[mid] / 1e3;
 }
 
 /* The parent alternates with nobody first: the child begins when it gives it the turn */
