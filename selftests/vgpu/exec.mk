@@ -7,7 +7,8 @@ VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
 VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-check exec-float exec-mma exec-stack exec-tex exec-fuzz rewrite rewrite-grid)
 TESTS += $(VGPU_EXEC_TESTS)
-FAST_TESTS += $(VGPU_EXEC_TESTS)
+# many seeds: corpus-vgpu and fuzz-twins do with few
+FAST_TESTS += $(filter-out $(B)/test/vgpu-rewrite,$(VGPU_EXEC_TESTS))
 VGPU_EXEC_LINK = $(call Q,LD)mkdir -p $(@D); $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread $(GSR_LIBS)
 
 $(B)/test/vgpu-exec: $(call objs,selftests/vgpu/test-exec.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
