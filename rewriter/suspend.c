@@ -13,7 +13,8 @@
 #include "resume.h"
 
 _Static_assert(offsetof(struct gsr_launch, save) == 64 && offsetof(struct gsr_launch, save_stride) == 72 &&
-	       offsetof(struct gsr_launch, save_per_sm) == 76 && offsetof(struct gsr_launch, save_sms) == 80 && sizeof(struct gsr_save) == 8320 &&
+	       offsetof(struct gsr_launch, save_per_sm) == 76 && offsetof(struct gsr_launch, save_sms) == 80 &&
+	       sizeof(struct gsr_save) == 8320 &&
 	       offsetof(struct gsr_save, taken) == 128 && offsetof(struct gsr_save, waiting) == 4224 &&
 	       sizeof(struct gsr_record) == 16, "offsets below");
 _Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RECORD_MASK == 108 && GSR_TASK_FLAG == 112 &&

@@ -13,7 +13,7 @@
  */
 #define GI_RESUME_NS		400000
 /*
- * What a worker of the resumable form needs to leave: GI_POLL_NS until one sees the window, as long until the others see it
+ * What a worker of the resumable form needs to leave, reckoned and not measured by itself: GI_POLL_NS until one sees the window, as long until the others see it
  * in the relay, and the registers and shared memory of a full SM written to memory, 300 KB at an SM's share of the
  * bandwidth: about 10 us, doubled for luck.
  */
