@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Modules of the corpus on a device. A file also holds kernels that no compiler takes (hand.ptx: what must be refused): when
- * the driver refuses the whole, the kernel is loaded with nothing but what it calls.
- */
+/* Modules of the corpus on a device: the original as its file is, and the twins of that file */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,20 +241,15 @@ static bool load_original(const char *text, size_t size, const char *path, const
 	out->scalable = scalable(m, t);
 	gsr_module_free(m);
 	dump(o, t->kernel, "", alone);
+	free(alone);
 	r->load_ns[0] = now_ns();
 	rc = load(text, 0, &module, log, sizeof(log));
 	r->load_ns[0] = now_ns() - r->load_ns[0];
-	if (rc) {
-		snprintf(r->note, sizeof(r->note), "loaded without the rest of its file, which the driver refuses (%s)", gpu_error(rc));
-		rc = load(alone, 0, &module, log, sizeof(log));
-	}
 	if (!rc)
 		rc = cuModuleGetFunction(&out->original, module, t->kernel);
 	out->module = module;
-	free(alone);
 	if (rc)
 		snprintf(r->why, sizeof(r->why), "the original does not load: %s %s", gpu_error(rc), log);
-	r->skip = rc == CUDA_ERROR_INVALID_PTX;
 	return !rc;
 }
 

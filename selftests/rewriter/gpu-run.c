@@ -452,7 +452,10 @@ static bool all(struct gpu *g, const char *path)
 		return false;
 	snprintf(g->r->stage, sizeof(g->r->stage), "original");
 	g->r->beats++;
-	if (!run_original(g, g->t->grid) || !gpu_buffers_read(g, true) || !gpu_buffers_changed(g) || !rounds(g, g->t->grid, "twin"))
+	if (!run_original(g, g->t->grid) || !gpu_buffers_read(g, true) || !gpu_buffers_changed(g))
+		return false;
+	snprintf(g->r->stage, sizeof(g->r->stage), "original again, which must leave the same");
+	if (!run_original(g, g->t->grid) || !gpu_buffers_same(g) || !rounds(g, g->t->grid, "twin"))
 		return false;
 	if (g->o->overhead)
 		return gpu_time(g);

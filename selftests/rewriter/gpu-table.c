@@ -164,8 +164,7 @@ bool gpu_json(const char *path, const struct gpu_row *rows, unsigned int n, cons
 		text(f, rows[i].file);
 		fprintf(f, ", \"kernel\": ");
 		text(f, rows[i].kernel);
-		fprintf(f, ", \"real_size\": %s, \"good\": %s, \"skip\": %s, ", rows[i].scale > 1 ? "true" : "false",
-			r->good ? "true" : "false", r->skip ? "true" : "false");
+		fprintf(f, ", \"real_size\": %s, \"good\": %s, ", rows[i].scale > 1 ? "true" : "false", r->good ? "true" : "false");
 		fprintf(f, "\"registers\": [%d, %d], \"cap\": %u, \"blocks_per_sm\": [%d, %d], \"local\": [%d, %d], \"resume_points\": %u, ",
 			r->regs[0], r->regs[1], r->cap, r->per_sm[0], r->per_sm[1], r->local[0], r->local[1], r->resume_points);
 		fprintf(f, "\"load_ms\": [%.3f, %.3f], \"pairs\": %u, \"blocks\": %llu, \"threads\": %u, ", (double)r->load_ns[0] / 1e6,

@@ -41,7 +41,6 @@ struct gpu_report {
 	char why[2048];
 	char note[256];
 	bool done, good;
-	bool skip;			/* @why: there is nothing to compare with */
 	char device[128];		/* of the probe */
 	unsigned int arch, sms, driver;
 	int regs[2], per_sm[2], local[2];	/* original, twin */

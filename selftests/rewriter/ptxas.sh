@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Assemble every rewritten module for its target, and compare registers with the original's. Then the command's manners.
+# Assemble the corpus, originals and twins of both kinds, for its targets, and compare registers. Then the command's manners.
 set -u
 rewrite=$1
 corpus=selftests/rewriter/corpus
@@ -11,37 +11,65 @@ ok() { # status, what
 	n=$((n + 1))
 	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
 }
-regs() { # file: "kernel registers" a line
-	ptxas -v -arch="$2" "$1" -o /dev/null 2>&1 |
-		sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p; s/.*Used \([0-9]*\) registers.*/\1/p" | paste -d ' ' - -
+skip() { # what, why
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+assemble() { # PTX, architecture, file for "kernel registers" a line
+	ptxas -v -arch="$2" "$1" -o /dev/null >"$tmp/log" 2>&1
+	local rc=$?
+	[ $rc = 0 ] || sed 's/^/# /' "$tmp/log"
+	sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p; s/.*Used \([0-9]*\) registers.*/\1/p" "$tmp/log" |
+		paste -d ' ' - - | sed 's/__gsched / /' | sort >"$3"
+	return $rc
+}
+# What nvcc makes is for one target each; the rest is written for all
+targets() { # PTX
+	local own
+	own=$(sed -n 's/^\.target \([a-z0-9_]*\).*/\1/p' "$1")
+	case $1 in
+	*.sm_*) echo "$own" ;;
+	*) printf '%s\n' "$own" sm_90 sm_120 | sort -u ;;
+	esac
 }
 for f in "$corpus"/*.ptx; do
 	name=${f##*/}
-	"$rewrite" "$f" -o "$tmp/$name" 2>/dev/null
+	"$rewrite" "$f" -o "$tmp/twins" 2>/dev/null
 	rc=$?
-	[ "$rc" != 1 ] || continue
-	ok "$rc" "$name: rewritten"
-	arch=$(sed -n 's/^\.target \([a-z0-9_]*\).*/\1/p' "$tmp/$name")
+	made="twins resumable"
+	if [ $rc = 1 ]; then
+		made=
+	else
+		ok $rc "$name: rewritten"
+		"$rewrite" --resumable "$f" -o "$tmp/resumable" 2>/dev/null
+		ok $? "$name: rewritten, resumable"
+	fi
 	if ! command -v ptxas >/dev/null; then
-		n=$((n + 1))
-		echo "ok $n - $name: assembled # SKIP no ptxas"
+		skip "$name: assembled" "no ptxas"
 		continue
 	fi
-	ptxas -arch="$arch" "$tmp/$name" -o /dev/null 2>"$tmp/err"
-	ok $? "$name: ptxas takes the twins for $arch"
-	sed 's/^/# /' "$tmp/err"
-	[ "${name%.ptx}" != hand ] || continue
-	regs "$f" "$arch" | sort >"$tmp/a"
-	regs "$tmp/$name" "$arch" | sed 's/__gsched / /' | sort >"$tmp/b"
-	# the loop needs up to 30 where the body needs fewer; what costs no occupancy is free (32, and 40 where an SM holds
-	# 1536 threads); above that at most two more
-	free=32
-	[ "$arch" != sm_120 ] || free=40
-	bad=$(join "$tmp/a" "$tmp/b" | awk -v free=$free '{
-		max = $2 + 2 > free ? $2 + 2 : free; if ($3 > max) print "# " $1 ": " $2 " -> " $3 " registers" }')
-	echo "${bad:-# $(join "$tmp/a" "$tmp/b" | awk '{ printf "%s %s->%s, ", $1, $2, $3 }')}"
-	[ -z "$bad" ] && [ -s "$tmp/b" ]
-	ok $? "$name: registers"
+	for arch in $(targets "$f"); do
+		: >"$tmp/original.regs"
+		# what no assembler takes is gathered in one file
+		if [ "$name" != hand-refused.ptx ]; then
+			assemble "$f" "$arch" "$tmp/original.regs"
+			ok $? "$name: ptxas takes the originals for $arch"
+		fi
+		for kind in $made; do
+			assemble "$tmp/$kind" "$arch" "$tmp/$kind.regs" && [ -s "$tmp/$kind.regs" ]
+			ok $? "$name: ptxas takes the $kind for $arch"
+		done
+		[ -n "$made" ] && [ -s "$tmp/original.regs" ] || continue
+		# the loop needs up to 30 where the body needs fewer; what costs no occupancy is free (32, and 40 where an SM holds
+		# 1536 threads); above that at most two more
+		free=32
+		[ "$arch" != sm_120 ] || free=40
+		bad=$(join "$tmp/original.regs" "$tmp/twins.regs" | awk -v free=$free '{
+			max = $2 + 2 > free ? $2 + 2 : free; if ($3 > max) print "# " $1 ": " $2 " -> " $3 " registers" }')
+		echo "${bad:-# $(join "$tmp/original.regs" "$tmp/twins.regs" | awk '{ printf "%s %s->%s, ", $1, $2, $3 }')}"
+		[ -z "$bad" ]
+		ok $? "$name: registers for $arch"
+	done
 done
 "$rewrite" "$corpus/grids.sm_90.ptx" --explain >"$tmp/out"
 ok $? "--explain: status 0"
@@ -58,8 +86,7 @@ plain "$(dirname "$rewrite")/../vgpu" | grep -q '^  registers [0-9]* -> [0-9]* (
 ok $? "registers by the driver"
 rm -f "/dev/shm/gsrewrite-$$"
 if ldconfig -p | grep -q 'libcuda\.so\.1'; then
-	n=$((n + 1))
-	echo "ok $n - no way to know registers: said so # SKIP there is a driver"
+	skip "no way to know registers: said so" "there is a driver"
 else
 	plain "" | grep -q '^registers of twins: neither ptxas in PATH nor a driver'
 	ok $? "no way to know registers: said so"
@@ -67,7 +94,7 @@ fi
 if command -v ptxas >/dev/null; then
 	grep -q '^  registers [0-9]* -> [0-9]* (by ptxas)' "$tmp/out"
 	ok $? "registers by the assembler"
-	"$rewrite" --explain "$corpus/hand.ptx" | grep -q '^registers of originals: ptxas refuses the PTX: .*frobnicate'
+	"$rewrite" --explain "$corpus/hand-refused.ptx" | grep -q '^registers of originals: ptxas refuses the PTX: .*frobnicate'
 	ok $? "an original that the assembler refuses: said so"
 fi
 # what waits for the whole grid can never give up some blocks
