@@ -19,8 +19,10 @@ void gsr_arena_escape(struct gsr_arena *a, jmp_buf *escape);
 
 void *gsr_alloc(struct gsr_arena *a, size_t size);	/* zeroed, aligned to 16 */
 void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size);
+char *gsr_alloc_text(struct gsr_arena *a, size_t n);	/* room for so many characters and a NUL, not zeroed */
 char *gsr_strndup(struct gsr_arena *a, const char *s, size_t n);
 char *gsr_sprintf(struct gsr_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *gsr_vsprintf(struct gsr_arena *a, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 /* The one copy of a string in this arena: equal strings, equal pointers */
 const char *gsr_intern(struct gsr_arena *a, const char *s, size_t n);

@@ -1,35 +1,57 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the passes insert is written as PTX text and parsed: '#' stands for the prefix of all names we make. */
-#include <stdio.h>
+/* What the passes insert is written as PTX text: '#' stands for the prefix of all names we make. */
 #include <stdlib.h>
 #include <string.h>
 #include "rewrite.h"
 
+static size_t count(const char *text, char c)
+{
+	size_t n = 0;
+
+	while ((text = strchr(text, c))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
 const char *gsr_expand(struct gsr_pass *p, const char *text)
 {
-	size_t n = strlen(p->prefix), room = strlen(text) + 1;
-	const char *s;
-	char *out, *o;
+	size_t n = strlen(p->prefix), k;
+	char *out = gsr_alloc_text(p->arena, strlen(text) + count(text, '#') * n), *o = out;
 
-	for (s = text; *s; s++)
-		room += *s == '#' ? n : 0;
-	out = o = gsr_alloc(p->arena, room);
-	for (s = text; *s; s++) {
-		if (*s == '#') {
-			memcpy(o, p->prefix, n);
-			o += n;
-		} else {
-			*o++ = *s;
-		}
+	for (;; text += k + 1) {
+		k = strcspn(text, "#");
+		memcpy(o, text, k);
+		o += k;
+		if (!text[k])
+			break;
+		memcpy(o, p->prefix, n);
+		o += n;
 	}
+	*o = 0;
 	return out;
+}
+
+static void link_in(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *first, struct gsr_stmt *last)
+{
+	first->prev = at ? at->prev : f->last;
+	last->next = at;
+	if (first->prev)
+		first->prev->next = first;
+	else
+		f->first = first;
+	if (at)
+		at->prev = last;
+	else
+		f->last = last;
 }
 
 unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text)
 {
 	struct gsr_error err;
 	struct gsr_function *body = gsr_parse_body(p->arena, gsr_sprintf(p->arena, "{%s}", gsr_expand(p, text)), &err);
-	struct gsr_stmt *s, *before = at ? at->prev : f->last;
+	struct gsr_stmt *s;
 	unsigned int n = 0;
 
 	if (!body)
@@ -38,16 +60,7 @@ unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_s
 		return 0;
 	for (s = body->first; s; s = s->next)
 		n += s->kind == GSR_STMT_INSN;
-	body->first->prev = before;
-	if (before)
-		before->next = body->first;
-	else
-		f->first = body->first;
-	body->last->next = at;
-	if (at)
-		at->prev = body->last;
-	else
-		f->last = body->last;
+	link_in(f, at, body->first, body->last);
 	return n;
 }
 
@@ -56,25 +69,37 @@ struct gsr_text {
 	unsigned int insns;
 };
 
-/* As the printer would write it: a tab before what is no label, no empty last line */
-static const char *laid_out(struct gsr_arena *a, const char *text)
+/* As the printer would write it: names expanded, a tab before what is no label, no empty last line; instructions are counted */
+static struct gsr_text lay_out(struct gsr_pass *p, const char *text)
 {
-	char *out = gsr_alloc(a, 2 * strlen(text) + 1), *o = out;
+	size_t n = strlen(p->prefix), room = strlen(text) + count(text, '#') * n + count(text, '\n');
+	struct gsr_text t = { .text = text };
+	char *out = gsr_alloc_text(p->arena, room), *o = out, first = 0;
 
-	for (; *text; text++) {
-		if (*text == '\n' && !text[1])
-			break;
+	for (; *text && (*text != '\n' || text[1]); text++) {
+		if (*text == '#') {
+			memcpy(o, p->prefix, n);
+			o += n;
+			continue;
+		}
 		*o++ = *text;
+		/* declarations begin with a dot */
+		if (*text == ';')
+			t.insns += first != '.';
 		if (*text == '\n' && text[1] != '$')
 			*o++ = '\t';
+		if (*text == ';' || *text == '\n')
+			first = 0;
+		else if (!first && *text != ' ')
+			first = *text;
 	}
 	*o = 0;
-	return out;
+	t.expanded = out;
+	return t;
 }
 
 static const struct gsr_text *text_of(struct gsr_pass *p, const char *text)
 {
-	struct gsr_function f = { 0 };
 	struct gsr_text *t;
 	unsigned int i;
 
@@ -92,30 +117,34 @@ static const struct gsr_text *text_of(struct gsr_pass *p, const char *text)
 		p->texts = t;
 	}
 	t = &p->texts[p->n_texts++];
-	t->text = text;
-	t->expanded = laid_out(p->arena, gsr_expand(p, text));
-	t->insns = gsr_insert(p, &f, NULL, text);
+	*t = lay_out(p, text);
 	return t;
 }
 
-unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text)
+static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const struct gsr_text *t)
 {
-	const struct gsr_text *t = text_of(p, text);
 	struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
 
 	s->kind = GSR_STMT_DIRECTIVE;
 	s->text = t->expanded;
-	s->prev = at ? at->prev : f->last;
-	s->next = at;
-	if (s->prev)
-		s->prev->next = s;
-	else
-		f->first = s;
-	if (at)
-		at->prev = s;
-	else
-		f->last = s;
+	link_in(f, at, s, s);
 	return t->insns;
+}
+
+unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text)
+{
+	return insert_laid_out(p, f, at, text_of(p, text));
+}
+
+unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *fmt, ...)
+{
+	struct gsr_text t;
+	va_list ap;
+
+	va_start(ap, fmt);
+	t = lay_out(p, gsr_vsprintf(p->arena, fmt, ap));
+	va_end(ap);
+	return insert_laid_out(p, f, at, &t);
 }
 
 void gsr_remove(struct gsr_function *f, struct gsr_stmt *s)

@@ -256,7 +256,8 @@ static void put_stmt(struct text *t, const struct gsr_stmt *s)
 		put(t, "\t}\n");
 		break;
 	case GSR_STMT_DIRECTIVE:
-		put(t, "\t");
+		if (s->text[0] != '$')
+			put(t, "\t");
 		put(t, s->text);
 		put(t, "\n");
 		break;

@@ -246,8 +246,11 @@ extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
 /* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */
 unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
-/* The same as one statement, for what no pass looks at */
+/* The same as one statement, for what no pass looks at; not parsed, and each text is laid out once a module */
 unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
+/* The same for texts that differ from place to place: these are not kept */
+unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 void gsr_remove(struct gsr_function *f, struct gsr_stmt *s);
 const char *gsr_expand(struct gsr_pass *p, const char *text);
 

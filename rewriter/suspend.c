@@ -44,9 +44,9 @@ static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char 
 {
 	unsigned int n;
 
-	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, due, inside));
-	n += gsr_insert(p, f, NULL, gsr_window_text(p, tag, inside, true));
-	return n + gsr_insert(p, f, NULL, flag);
+	n = gsr_insert_format(p, f, NULL, due, inside);
+	n += gsr_insert_format(p, f, NULL, "%s", gsr_window_text(p, tag, inside, true));
+	return n + gsr_insert_text(p, f, NULL, flag);
 }
 
 /* All threads come to the barrier and to no other place meanwhile: the vote can be the barrier itself */
@@ -55,7 +55,7 @@ static unsigned int sites_in_place(struct gsr_pass *p, struct gsr_function *f, c
 	unsigned int n = 0, i;
 
 	for (i = 0; i < r->n_sites; i++) {
-		n += gsr_insert(p, f, r->points[i].at, gsr_sprintf(p->arena,
+		n += gsr_insert_format(p, f, r->points[i].at,
 			"$#again_%u:\n"
 			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
 			"setp.eq.u32 %%#q, %%#c, 2;\n"
@@ -64,7 +64,7 @@ static unsigned int sites_in_place(struct gsr_pass *p, struct gsr_function *f, c
 			"setp.eq.u32 %%#q, %%#c, 1;\n"
 			"bar.warp.sync -1;\n"
 			"bar.red.or.pred %%#q, %d, %%#q;\n"
-			"@%%#q bra.uni $#save_%u;\n", i, i, i, r->id, i));
+			"@%%#q bra.uni $#save_%u;\n", i, i, i, r->id, i);
 		gsr_remove(f, r->points[i].at);
 		n--;
 	}
@@ -95,7 +95,7 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 			"@%%#q bra $#look_%u;\n"
 			"$#go_%u:\n";
 
-		n += gsr_insert(p, f, r->points[i].at->next, gsr_sprintf(p->arena, text, i, i, i, i));
+		n += gsr_insert_format(p, f, r->points[i].at->next, text, i, i, i, i);
 	}
 	return n;
 }
@@ -218,7 +218,7 @@ static const char resume[] =
 
 unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
 {
-	return gsr_insert(p, f, at, resume);
+	return gsr_insert_text(p, f, at, resume);
 }
 
 /* Thread 0, when the ids are written: without a record, or a window, nobody is to look */
@@ -237,7 +237,7 @@ static const char arm[] =
 
 unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
 {
-	return gsr_insert(p, f, at, arm);
+	return gsr_insert_text(p, f, at, arm);
 }
 
 /*
@@ -267,14 +267,14 @@ static const char locate[] =
 
 static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
 {
-	return gsr_insert(p, f, NULL, gsr_sprintf(p->arena, locate, r->fixed));
+	return gsr_insert_format(p, f, NULL, locate, r->fixed);
 }
 
 /* The next word of the thread, from or to %#r2 */
 static unsigned int word(struct gsr_pass *p, struct gsr_function *f, bool save)
 {
-	return gsr_insert(p, f, NULL, save ? "add.u64 %#d0, %#d0, %#d1;\nst.global.u32 [%#d0], %#r2;\n" :
-			  "add.u64 %#d0, %#d0, %#d1;\nld.global.u32 %#r2, [%#d0];\n");
+	return gsr_insert_text(p, f, NULL, save ? "add.u64 %#d0, %#d0, %#d1;\nst.global.u32 [%#d0], %#r2;\n" :
+			       "add.u64 %#d0, %#d0, %#d1;\nld.global.u32 %#r2, [%#d0];\n");
 }
 
 static unsigned int save_register(struct gsr_pass *p, struct gsr_function *f, const char *reg, const struct gsr_var *v)
@@ -282,24 +282,24 @@ static unsigned int save_register(struct gsr_pass *p, struct gsr_function *f, co
 	unsigned int n, size = gsr_type_size(v->type);
 
 	if (!strcmp(v->type, "pred")) {
-		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "selp.u32 %%#r2, 1, 0, %s;\n", reg));
+		n = gsr_insert_format(p, f, NULL, "selp.u32 %%#r2, 1, 0, %s;\n", reg);
 	} else if (size == 2) {
-		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b16 %%#h, %s;\ncvt.u32.u16 %%#r2, %%#h;\n", reg));
+		n = gsr_insert_format(p, f, NULL, "mov.b16 %%#h, %s;\ncvt.u32.u16 %%#r2, %%#h;\n", reg);
 	} else if (size == 4) {
-		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b32 %%#r2, %s;\n", reg));
+		n = gsr_insert_format(p, f, NULL, "mov.b32 %%#r2, %s;\n", reg);
 	} else if (size == 8) {
-		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b64 {%%#r2, %%#r3}, %s;\n", reg));
+		n = gsr_insert_format(p, f, NULL, "mov.b64 {%%#r2, %%#r3}, %s;\n", reg);
 		n += word(p, f, true);
-		n += gsr_insert(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
+		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
 	} else {
-		n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b128 {%%#d2, %%#d3}, %s;\n"
-						       "mov.b64 {%%#r2, %%#r3}, %%#d2;\n", reg));
+		n = gsr_insert_format(p, f, NULL, "mov.b128 {%%#d2, %%#d3}, %s;\n"
+				      "mov.b64 {%%#r2, %%#r3}, %%#d2;\n", reg);
 		n += word(p, f, true);
-		n += gsr_insert(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
+		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
 		n += word(p, f, true);
-		n += gsr_insert(p, f, NULL, "mov.b64 {%#r2, %#r3}, %#d3;\n");
+		n += gsr_insert_text(p, f, NULL, "mov.b64 {%#r2, %#r3}, %#d3;\n");
 		n += word(p, f, true);
-		n += gsr_insert(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
+		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
 	}
 	return n + word(p, f, true);
 }
@@ -309,21 +309,21 @@ static unsigned int restore_register(struct gsr_pass *p, struct gsr_function *f,
 	unsigned int n = word(p, f, false), size = gsr_type_size(v->type);
 
 	if (!strcmp(v->type, "pred"))
-		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.ne.u32 %s, %%#r2, 0;\n", reg));
+		return n + gsr_insert_format(p, f, NULL, "setp.ne.u32 %s, %%#r2, 0;\n", reg);
 	if (size == 2)
-		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "cvt.u16.u32 %%#h, %%#r2;\nmov.b16 %s, %%#h;\n", reg));
+		return n + gsr_insert_format(p, f, NULL, "cvt.u16.u32 %%#h, %%#r2;\nmov.b16 %s, %%#h;\n", reg);
 	if (size == 4)
-		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b32 %s, %%#r2;\n", reg));
-	n += gsr_insert(p, f, NULL, "mov.u32 %#r3, %#r2;\n");
+		return n + gsr_insert_format(p, f, NULL, "mov.b32 %s, %%#r2;\n", reg);
+	n += gsr_insert_text(p, f, NULL, "mov.u32 %#r3, %#r2;\n");
 	n += word(p, f, false);
 	if (size == 8)
-		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b64 %s, {%%#r3, %%#r2};\n", reg));
-	n += gsr_insert(p, f, NULL, "mov.b64 %#d2, {%#r3, %#r2};\n");
+		return n + gsr_insert_format(p, f, NULL, "mov.b64 %s, {%%#r3, %%#r2};\n", reg);
+	n += gsr_insert_text(p, f, NULL, "mov.b64 %#d2, {%#r3, %#r2};\n");
 	n += word(p, f, false);
-	n += gsr_insert(p, f, NULL, "mov.u32 %#r3, %#r2;\n");
+	n += gsr_insert_text(p, f, NULL, "mov.u32 %#r3, %#r2;\n");
 	n += word(p, f, false);
-	return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mov.b64 %%#d3, {%%#r3, %%#r2};\n"
-						      "mov.b128 %s, {%%#d2, %%#d3};\n", reg));
+	return n + gsr_insert_format(p, f, NULL, "mov.b64 %%#d3, {%%#r3, %%#r2};\n"
+				     "mov.b128 %s, {%%#d2, %%#d3};\n", reg);
 }
 
 /* All threads copy a stretch of shared memory at %#r5, %#r6 bytes long, to or from %#d2, in units of @unit bytes from %#r2 on */
@@ -334,7 +334,7 @@ static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool 
 
 	move = save ? gsr_sprintf(p->arena, "ld.shared.%s %%#r3, [%%#r3];\nst.global.%s [%%#d3], %%#r3;\n", type, type) :
 	       gsr_sprintf(p->arena, "ld.global.%s %%#r7, [%%#d3];\nst.shared.%s [%%#r3], %%#r7;\n", type, type);
-	return gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+	return gsr_insert_format(p, f, NULL,
 		"$#copy_%u:\n"
 		"add.u32 %%#r3, %%#r2, %u;\n"
 		"setp.gt.u32 %%#p1, %%#r3, %%#r6;\n"
@@ -345,7 +345,7 @@ static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool 
 		"%s"
 		"mad.lo.u32 %%#r2, %%#r1, %u, %%#r2;\n"
 		"bra $#copy_%u;\n"
-		"$#copied_%u:\n", l, unit, l, move, unit, l, l));
+		"$#copied_%u:\n", l, unit, l, move, unit, l, l);
 }
 
 static unsigned int copy(struct gsr_pass *p, struct gsr_function *f, bool save, const char *name, unsigned int offset,
@@ -353,18 +353,18 @@ static unsigned int copy(struct gsr_pass *p, struct gsr_function *f, bool save, 
 {
 	unsigned int n;
 
-	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+	n = gsr_insert_format(p, f, NULL,
 		"mov.u32 %%#r5, %s;\n"
 		"mov.u32 %%#r6, %s;\n"
 		"ld.shared.u64 %%#d2, [#task+96];\n"
-		"add.u64 %%#d2, %%#d2, %u;\n", name, size, offset));
+		"add.u64 %%#d2, %%#d2, %u;\n", name, size, offset);
 	if (align >= 4) {
-		n += gsr_insert(p, f, NULL, "shl.b32 %#r2, %#r0, 2;\n");
+		n += gsr_insert_text(p, f, NULL, "shl.b32 %#r2, %#r0, 2;\n");
 		n += copy_units(p, f, save, 4, label);
 		/* the last bytes, one a thread */
-		n += gsr_insert(p, f, NULL, "and.b32 %#r2, %#r6, -4;\nadd.u32 %#r2, %#r2, %#r0;\n");
+		n += gsr_insert_text(p, f, NULL, "and.b32 %#r2, %#r6, -4;\nadd.u32 %#r2, %#r2, %#r0;\n");
 	} else {
-		n += gsr_insert(p, f, NULL, "mov.u32 %#r2, %#r0;\n");
+		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r0;\n");
 	}
 	return n + copy_units(p, f, save, 1, label);
 }
@@ -385,20 +385,19 @@ static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f, cons
 		const char *op = save ? "ld.local" : "st.local";
 
 		/* each thread's own: the words lie apart in the record */
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "mul.lo.u64 %%#d2, %%#d1, %u;\nadd.u64 %%#d2, %%#d2, %%#d0;\n",
-							l->offset));
+		n += gsr_insert_format(p, f, NULL, "mul.lo.u64 %%#d2, %%#d1, %u;\nadd.u64 %%#d2, %%#d2, %%#d0;\n", l->offset);
 		for (w = 0; w < l->size; w++) {
 			const char *type = l->align >= 4 && w + 4 <= l->size ? "u32" : "u8";
 			unsigned int at = type[1] == '3' ? 0 : w % 4;
 
-			n += save ? gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "%s.%s %%#r2, [%s+%u];\nst.global.%s [%%#d2+%u], %%#r2;\n",
-								       op, type, l->name, w, type, at)) :
-			     gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "ld.global.%s %%#r2, [%%#d2+%u];\n%s.%s [%s+%u], %%#r2;\n",
-								type, at, op, type, l->name, w));
+			n += save ? gsr_insert_format(p, f, NULL, "%s.%s %%#r2, [%s+%u];\nst.global.%s [%%#d2+%u], %%#r2;\n",
+						      op, type, l->name, w, type, at) :
+			     gsr_insert_format(p, f, NULL, "ld.global.%s %%#r2, [%%#d2+%u];\n%s.%s [%s+%u], %%#r2;\n",
+					       type, at, op, type, l->name, w);
 			if (type[1] == '3')
 				w += 3;
 			if (w % 4 == 3)
-				n += gsr_insert(p, f, NULL, "add.u64 %#d2, %#d2, %#d1;\n");
+				n += gsr_insert_text(p, f, NULL, "add.u64 %#d2, %#d2, %#d1;\n");
 		}
 	}
 	return n;
@@ -409,7 +408,7 @@ static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const 
 	const struct gsr_point *pt = &r->points[i];
 	unsigned int n, k;
 
-	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "$#save_%u:\n", i));
+	n = gsr_insert_format(p, f, NULL, "$#save_%u:\n", i);
 	n += insert_locate(p, f, r);
 	for (k = 0; k < pt->n_regs; k++)
 		n += save_register(p, f, pt->regs[k], pt->vars[k]);
@@ -422,19 +421,19 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const
 	struct gsr_arena *a = p->arena;
 	unsigned int n;
 
-	n = gsr_insert(p, f, NULL, gsr_sprintf(a, "$#look_%u:\n", i));
+	n = gsr_insert_format(p, f, NULL, "$#look_%u:\n", i);
 	if (r->points[i].warp || r->in_place) {
-		n += gsr_insert(p, f, NULL, "mov.u32 %#c, 0;\n");
+		n += gsr_insert_text(p, f, NULL, "mov.u32 %#c, 0;\n");
 		n += look(p, f, gsr_sprintf(a, "point_%u", i), gsr_sprintf(a, "looked_%u", i));
-		n += gsr_insert(p, f, NULL, gsr_sprintf(a, "mov.u32 %%#c, 1;\nbra $#looked_%u;\n", i));
+		n += gsr_insert_format(p, f, NULL, "mov.u32 %%#c, 1;\nbra $#looked_%u;\n", i);
 	} else {
-		n += gsr_insert(p, f, NULL, gsr_sprintf(a, "setp.eq.u32 %%#p1, %%#c, 1;\n@%%#p1 bra $#save_%u;\n", i));
+		n += gsr_insert_format(p, f, NULL, "setp.eq.u32 %%#p1, %%#c, 1;\n@%%#p1 bra $#save_%u;\n", i);
 		n += look(p, f, gsr_sprintf(a, "point_%u", i), gsr_sprintf(a, "go_%u", i));
 	}
 	n += save_stub(p, f, r, i);
 	if (r->cp_async)
-		n += gsr_insert(p, f, NULL, "cp.async.wait_all;\n");
-	return n + gsr_insert(p, f, NULL, gsr_sprintf(a, "mov.u32 %%#s, %u;\nbra $#%s;\n", i, r->in_place ? "suspend" : "meet"));
+		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
+	return n + gsr_insert_format(p, f, NULL, "mov.u32 %%#s, %u;\nbra $#%s;\n", i, r->in_place ? "suspend" : "meet");
 }
 
 /* To the label of kind @to of the point that %#s says, among the first @n; they are never none */
@@ -443,8 +442,8 @@ static unsigned int dispatch(struct gsr_pass *p, struct gsr_function *f, const c
 	unsigned int n = 0, i;
 
 	for (i = 0; i + 1 < n_to; i++)
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.eq.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s_%u;\n", i, to, i));
-	return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bra $#%s_%u;\n", to, i));
+		n += gsr_insert_format(p, f, NULL, "setp.eq.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s_%u;\n", i, to, i);
+	return n + gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", to, i);
 }
 
 /*
@@ -455,32 +454,32 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const st
 {
 	unsigned int n;
 
-	n = gsr_insert(p, f, NULL,
-		       "mov.u32 %#s, -1;\n"
-		       "$#meet:\n"
-		       "ld.volatile.shared.u32 %#c, [%#flag];\n"
-		       "setp.ne.u32 %#p1, %#c, 2;\n"
-		       "@%#p1 bra $#met;\n"
-		       "mov.u32 %#c, 0;\n");
+	n = gsr_insert_text(p, f, NULL,
+		"mov.u32 %#s, -1;\n"
+		"$#meet:\n"
+		"ld.volatile.shared.u32 %#c, [%#flag];\n"
+		"setp.ne.u32 %#p1, %#c, 2;\n"
+		"@%#p1 bra $#met;\n"
+		"mov.u32 %#c, 0;\n");
 	n += look(p, f, "meeting", "met");
-	n += gsr_insert(p, f, NULL,
-			"mov.u32 %#c, 1;\n"
-			"$#met:\n"
-			"setp.eq.u32 %#p1, %#c, 1;\n"
-			"setp.ge.and.s32 %#p1, %#s, 0, %#p1;\n");
-	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+	n += gsr_insert_text(p, f, NULL,
+		"mov.u32 %#c, 1;\n"
+		"$#met:\n"
+		"setp.eq.u32 %#p1, %#c, 1;\n"
+		"setp.ge.and.s32 %#p1, %#s, 0, %#p1;\n");
+	n += gsr_insert_format(p, f, NULL,
 		"setp.ge.or.s32 %%#p1, %%#s, %u, %%#p1;\n"
 		"bar.warp.sync -1;\n"
 		"bar.red.or.pred %%#p1, %d, %%#p1;\n"
 		"@%%#p1 bra.uni $#suspend;\n"
-		"setp.ne.s32 %%#p0, %%#s, -1;\n", r->n_sites, r->id));
+		"setp.ne.s32 %%#p0, %%#s, -1;\n", r->n_sites, r->id);
 	if (r->early)
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+		n += gsr_insert_format(p, f, NULL,
 			"bar.red.or.pred %%#p1, %d, %%#p0;\n"
 			"@!%%#p1 bra.uni $#next;\n"
-			"@!%%#p0 bra $#meet;\n", r->id));
+			"@!%%#p0 bra $#meet;\n", r->id);
 	else
-		n += gsr_insert(p, f, NULL, r->n_sites ? "@!%#p0 bra.uni $#next;\n" : "bra.uni $#next;\n");
+		n += gsr_insert_text(p, f, NULL, r->n_sites ? "@!%#p0 bra.uni $#next;\n" : "bra.uni $#next;\n");
 	if (r->n_sites)
 		n += dispatch(p, f, "site", r->n_sites);
 	return n;
@@ -491,27 +490,27 @@ static unsigned int suspend(struct gsr_pass *p, struct gsr_function *f, const st
 {
 	unsigned int n, i;
 
-	n = gsr_insert(p, f, NULL, "$#suspend:\n");
+	n = gsr_insert_text(p, f, NULL, "$#suspend:\n");
 	if (r->cp_async)
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "cp.async.wait_all;\nbar.warp.sync -1;\nbar.sync %d;\n", r->id));
+		n += gsr_insert_format(p, f, NULL, "cp.async.wait_all;\nbar.warp.sync -1;\nbar.sync %d;\n", r->id);
 	n += insert_locate(p, f, r);
-	n += gsr_insert(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
+	n += gsr_insert_text(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
 	n += copy_memory(p, f, r, true, label);
 	if (r->n_sites && !r->in_place) {
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#saved;\n", r->n_sites));
+		n += gsr_insert_format(p, f, NULL, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#saved;\n", r->n_sites);
 		n += dispatch(p, f, "save", r->n_sites);
 	}
 	for (i = 0; i < r->n_sites && !r->in_place; i++) {
 		n += save_stub(p, f, r, i);
-		n += gsr_insert(p, f, NULL, "bra $#saved;\n");
+		n += gsr_insert_text(p, f, NULL, "bra $#saved;\n");
 	}
-	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+	n += gsr_insert_format(p, f, NULL,
 		"$#saved:\n"
 		"fence.acq_rel.gpu;\n"
 		"bar.warp.sync -1;\n"
-		"bar.sync %d;\n", r->id));
-	n += gsr_insert(p, f, NULL, gsr_not_first);
-	return n + gsr_insert(p, f, NULL,
+		"bar.sync %d;\n", r->id);
+	n += gsr_insert_text(p, f, NULL, gsr_not_first);
+	return n + gsr_insert_text(p, f, NULL,
 		"@%#p0 bra $#leave;\n"
 		"ld.shared.v4.u32 {%#r0, %#r1, %#r2, %#r3}, [#task];\n"
 		"ld.shared.u64 %#d0, [#task+96];\n"
@@ -539,23 +538,23 @@ static unsigned int restore(struct gsr_pass *p, struct gsr_function *f, const st
 {
 	unsigned int n, i, k;
 
-	n = gsr_insert(p, f, NULL, "$#restore:\n");
+	n = gsr_insert_text(p, f, NULL, "$#restore:\n");
 	n += insert_locate(p, f, r);
 	n += copy_memory(p, f, r, false, label);
-	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena,
+	n += gsr_insert_format(p, f, NULL,
 		"ld.global.u32 %%#s, [%%#d0];\n"
 		"bar.warp.sync -1;\n"
 		"bar.sync %d;\n"
 		"setp.eq.s32 %%#p0, %%#s, -1;\n"
-		"@%%#p0 bra $#end;\n", r->id));
+		"@%%#p0 bra $#end;\n", r->id);
 	n += dispatch(p, f, "back", r->n_points);
 	for (i = 0; i < r->n_points; i++) {
 		const struct gsr_point *pt = &r->points[i];
 
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "$#back_%u:\n", i));
+		n += gsr_insert_format(p, f, NULL, "$#back_%u:\n", i);
 		for (k = 0; k < pt->n_regs; k++)
 			n += restore_register(p, f, pt->regs[k], pt->vars[k]);
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bra $#%s_%u;\n", i < r->n_sites ? "again" : "go", i));
+		n += gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", i < r->n_sites ? "again" : "go", i);
 	}
 	return n;
 }
@@ -564,7 +563,7 @@ unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const s
 {
 	unsigned int n, i, label = 0;
 
-	n = r->in_place ? gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.warp.sync -1;\nbar.sync %d;\nbra.uni $#next;\n", r->id)) :
+	n = r->in_place ? gsr_insert_format(p, f, NULL, "bar.warp.sync -1;\nbar.sync %d;\nbra.uni $#next;\n", r->id) :
 	    meeting(p, f, r);
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++)
 		n += point_stub(p, f, r, i);
