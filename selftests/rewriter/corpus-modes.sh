@@ -35,6 +35,15 @@ ok $? "--overhead of a kernel that changes its input"
 ok $? "--resumable"
 "$run" --sanitizer --kernel tr >"$tmp/out" 2>&1 && grep -q '^# 5 runs' "$tmp/out"
 ok $? "--sanitizer: few rounds"
+mkdir "$tmp/corpus"
+cp "${run%/*}"/corpus/{globals,hand-variables}.* "$tmp/corpus"
+"$run" --sanitizer --corpus "$tmp/corpus" >"$tmp/out" 2>&1 && [ "$(grep -c '^ok' "$tmp/out")" -gt 6 ]
+ok $? "--sanitizer: kernels one after the other in one process"
+echo 'vecadd block grid=4,1,1 block=32,1,1 shared=0 params=out:512,in:512,in:512,u32:0' >"$tmp/corpus/grids.launch"
+cp "${run%/*}"/corpus/grids.sm_75.ptx "$tmp/corpus"
+"$run" --sanitizer --corpus "$tmp/corpus" >"$tmp/out" 2>&1
+[ $? = 1 ] && grep -q 'changes nothing$' "$tmp/out" && tail -n 1 "$tmp/out" | grep -q '^Bail out! the rest is not run'
+ok $? "--sanitizer: the first that fails ends it"
 "$run" --full --rounds 0 --kernel gs_factors >"$tmp/out" 2>&1
 ok $? "--full"
 "$run" "${timing[@]}" --kernel nn --table "$tmp/none/table" >"$tmp/out" 2>&1
@@ -43,5 +52,8 @@ ok $? "a table that cannot be written: status 1, message"
 "$run" --pairs 0 >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q -- '--pairs: a number from 1' "$tmp/out"
 ok $? "no pairs: status 2"
+"$run" --sanitizer --overhead >"$tmp/out" 2>&1
+[ $? = 2 ] && grep -q '^corpus-gpu: --overhead under a sanitizer would time the sanitizer' "$tmp/out"
+ok $? "--sanitizer --overhead: status 2"
 echo "1..$n"
 exit $failed

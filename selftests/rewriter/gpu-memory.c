@@ -7,7 +7,7 @@
 #include <time.h>
 #include "gpu-run.h"
 
-#define GUARD		512	/* bytes before and behind each buffer that nobody may touch; textures want the alignment */
+#define GUARD		512	/* bytes before and behind each buffer that nobody may write; textures want the alignment */
 #define GUARD_BYTE	0xa5
 
 uint64_t gpu_now(void)
@@ -70,7 +70,7 @@ static bool buffer_room(struct gpu *g, struct gpu_buffer *b, size_t size)
 /* Those that the driver finds: original and twin must leave them alike */
 static bool variables_new(struct gpu *g)
 {
-	const struct gsr_rewrite *rw = g->pair.rw;
+	const struct gsr_rewrite *rw = &g->pair.rw;
 	unsigned int i;
 
 	for (i = 0; i < rw->n_variables && g->buffers < GPU_BUFFERS_MAX; i++) {
@@ -79,6 +79,7 @@ static bool variables_new(struct gpu *g)
 
 		if (cuModuleGetGlobal(&b->at, &size, g->pair.module, rw->variables[i].name))
 			continue;
+		b->variable = true;
 		if (!buffer_room(g, b, size))
 			return false;
 		GPU_TRY(cuMemcpyDtoH(b->first, b->at, size));
@@ -112,11 +113,12 @@ bool gpu_buffers_new(struct gpu *g)
 			return false;
 		if (p->kind != PARAM_BUFFER)
 			continue;
-		b->guard = GUARD;
-		if (!buffer_room(g, b, p->size + 2 * GUARD))
+		/* a sanitizer has guards of its own, and sees who reads there */
+		b->guard = g->o->sanitizer ? 0 : GUARD;
+		if (!buffer_room(g, b, p->size + 2 * b->guard))
 			return false;
 		memset(b->first, GUARD_BYTE, b->size);
-		launch_fill(p, b->first + GUARD);
+		launch_fill(p, b->first + b->guard);
 		GPU_TRY(cuMemAlloc(&b->at, b->size));
 	}
 	return variables_new(g);
@@ -128,6 +130,21 @@ bool gpu_buffers_reset(struct gpu *g)
 
 	for (i = 0; i < g->buffers; i++)
 		GPU_TRY(cuMemcpyHtoD(g->buffer[i].at, g->buffer[i].first, g->buffer[i].size));
+	return true;
+}
+
+bool gpu_buffers_release(struct gpu *g)
+{
+	unsigned int i;
+
+	for (i = 0; i < g->buffers; i++) {
+		if (g->buffer[i].texture)
+			GPU_TRY(cuTexObjectDestroy(g->buffer[i].texture));
+		if (!g->buffer[i].variable)
+			GPU_TRY(cuMemFree(g->buffer[i].at));
+		if (g->buffer[i].first_dev)
+			GPU_TRY(cuMemFree(g->buffer[i].first_dev));
+	}
 	return true;
 }
 
@@ -211,7 +228,8 @@ static bool pack(struct gpu *g, CUfunction f, size_t *size)
 			return false;
 		}
 		if (p->kind == PARAM_BUFFER) {
-			at = g->buffer[b++].at + GUARD;
+			at = g->buffer[b].at + g->buffer[b].guard;
+			b++;
 			memcpy(g->params + offset, &at, room < 8 ? room : 8);
 		} else if (p->kind == PARAM_TEXTURE && b) {
 			memcpy(g->params + offset, &g->buffer[b - 1].texture, room < 8 ? room : 8);
@@ -249,6 +267,7 @@ CUresult gpu_launch(struct gpu *g, CUfunction f, const unsigned int grid[3], CUs
 			      size ? extra : NULL);
 }
 
+/* Not the device's: what hangs there must not hold us up */
 void gpu_buffers_free(struct gpu *g)
 {
 	unsigned int i;

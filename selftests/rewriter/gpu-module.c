@@ -267,23 +267,23 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 /* The twins' table of addresses */
 static bool share(CUmodule twins, struct gpu_pair *out, struct gpu_report *r)
 {
-	size_t size = out->rw->n_variables * sizeof(uint64_t), room = 0;
-	bool *missing = calloc(out->rw->n_variables + 1, sizeof(*missing));
+	size_t size = out->rw.n_variables * sizeof(uint64_t), room = 0;
+	bool *missing = calloc(out->rw.n_variables + 1, sizeof(*missing));
 	uint64_t *table = malloc(size + 1);
 	const char *variable;
 	CUdeviceptr at = 0;
 	CUresult rc = CUDA_SUCCESS;
 
 	if (size && missing && table) {
-		rc = cuModuleGetGlobal(&at, &room, twins, out->rw->addresses);
+		rc = cuModuleGetGlobal(&at, &room, twins, out->rw.addresses);
 		if (!rc && room == size)
 			rc = cuMemcpyDtoH(table, at, size);
 		if (!rc && room == size) {
-			gsr_fill_addresses(out->rw, find, out->module, table, missing);
+			gsr_fill_addresses(&out->rw, find, out->module, table, missing);
 			rc = cuMemcpyHtoD(at, table, size);
 		}
 	}
-	variable = missing ? gsr_missing_variable(out->rw, out->desc, missing) : "?";
+	variable = missing ? gsr_missing_variable(&out->rw, out->desc, missing) : "?";
 	if (rc || room != size)
 		snprintf(r->why, sizeof(r->why), "table of addresses: %s, %zu bytes instead of %zu", gpu_error(rc), room, size);
 	else if (variable)
@@ -304,6 +304,7 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	r->load_ns[1] = now_ns();
 	rc = load(twins, 0, &module, log, sizeof(log));
 	r->load_ns[1] = now_ns() - r->load_ns[1];
+	out->twins = module;
 	snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, t->kernel);
 	if (!rc)
 		rc = cuModuleGetFunction(&out->twin, module, symbol);
@@ -314,8 +315,8 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	if (!share(module, out, r))
 		return false;
 	measure(out->twin, 1, t, r);
-	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &module, log, sizeof(log)) && share(module, out, r) &&
-	    !cuModuleGetFunction(&capped, module, symbol) && per_sm(capped, t) >= r->per_sm[0] &&
+	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &out->capped, log, sizeof(log)) && share(out->capped, out, r) &&
+	    !cuModuleGetFunction(&capped, out->capped, symbol) && per_sm(capped, t) >= r->per_sm[0] &&
 	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(out->twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)) {
 		snprintf(r->note, sizeof(r->note), "without a cap the twin has %d registers and %d blocks per SM", r->regs[1], r->per_sm[1]);
 		r->cap = cap;
@@ -350,7 +351,6 @@ static enum gsr_status rewrite(const char *text, size_t size, const struct gsr_o
 bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r)
 {
 	struct gsr_options ro = { .size = sizeof(ro), .name = path, .resumable = o->resumable };
-	static struct gsr_rewrite rw;	/* out->desc points into it */
 	struct gsr_error err = { 0 };
 	unsigned int i;
 	size_t size = 0;
@@ -358,25 +358,35 @@ bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_op
 	char *text = read_file(path, &size);
 
 	memset(out, 0, sizeof(*out));
-	if (!text || rewrite(text, size, &ro, &rw, &err, r)) {
+	if (!text || rewrite(text, size, &ro, &out->rw, &err, r)) {
 		snprintf(r->why, sizeof(r->why), "%s", text ? err.message : "cannot read the file");
 		free(text);
 		return false;
 	}
-	out->rw = &rw;
-	for (i = 0; i < rw.n_kernels; i++)
-		if (!strcmp(rw.kernels[i].name, t->kernel))
-			out->desc = &rw.kernels[i];
-	good = out->desc && out->desc->tier == GSR_TIER_BLOCK && rw.ptx;
+	for (i = 0; i < out->rw.n_kernels; i++)
+		if (!strcmp(out->rw.kernels[i].name, t->kernel))
+			out->desc = &out->rw.kernels[i];
+	good = out->desc && out->desc->tier == GSR_TIER_BLOCK && out->rw.ptx;
 	if (!good)
 		snprintf(r->why, sizeof(r->why), "not rewritten: %s", out->desc ? out->desc->reason : "no such kernel");
 	if (good)
 		good = load_original(text, size, path, t, o, out, r);
 	if (good) {
 		measure(out->original, 0, t, r);
-		dump(o, t->kernel, GSR_SUFFIX, rw.ptx);
-		good = load_twin(rw.ptx, t, out, r);
+		dump(o, t->kernel, GSR_SUFFIX, out->rw.ptx);
+		good = load_twin(out->rw.ptx, t, out, r);
 	}
 	free(text);
 	return good;
+}
+
+void gpu_unload(struct gpu_pair *pair)
+{
+	CUmodule all[] = { pair->module, pair->twins, pair->capped };
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		if (all[i])
+			cuModuleUnload(all[i]);
+	gsr_rewrite_free(&pair->rw);
 }

@@ -21,7 +21,7 @@ struct run {
 	unsigned int grid[3], workers, full;
 	unsigned int changes;	/* of the window, before it is whole for good */
 	bool relay;		/* the relay is written with the window, by launch and wings */
-	bool first;		/* the driver may wait for the device, to make room: nothing may hold up the stream */
+	bool free;		/* the driver may wait for the device, to make room: nothing may hold up the stream */
 };
 
 static uint64_t rng;
@@ -72,6 +72,14 @@ static uint64_t any_window(const struct gpu *g)
 	}
 }
 
+/* The done gate */
+static bool gate(struct gpu *g)
+{
+	GPU_TRY(cuStreamWaitValue32(g->stream, g->control + offsetof(struct gsr_control, gate), g->seq, CU_STREAM_WAIT_VALUE_EQ));
+	GPU_TRY(cuStreamWriteValue32(g->stream, g->stat_dev + offsetof(struct gsched_cl_slot, retired), g->seq, 0));
+	return true;
+}
+
 static bool start(struct gpu *g, struct run *run, uint64_t window)
 {
 	const uint64_t whole = gpu_whole(g);
@@ -88,7 +96,7 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 	g->page->stat.launched = run->workers;
 	g->page->stat.blocks = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
 	g->page->stat.seen_limit = NOT_SEEN;
-	g->page->go = run->first ? g->seq + 1 : 0;
+	g->page->go = run->free ? g->seq + 1 : 0;
 	gpu_set_window(g, window);
 	g->page->stat.seq = ++g->seq;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -103,10 +111,7 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 		return false;
 	}
 	g->r->launched += run->workers;
-	/* the done gate */
-	GPU_TRY(cuStreamWaitValue32(g->stream, g->control + offsetof(struct gsr_control, gate), g->seq, CU_STREAM_WAIT_VALUE_EQ));
-	GPU_TRY(cuStreamWriteValue32(g->stream, g->stat_dev + offsetof(struct gsched_cl_slot, retired), g->seq, 0));
-	return true;
+	return g->o->sanitizer || gate(g);
 }
 
 static bool wing(struct gpu *g, const struct run *run, unsigned int workers)
@@ -263,6 +268,8 @@ static bool arbitrate(struct gpu *g, struct run *run)
 	}
 	if (!g->r->twin_ns)
 		g->r->twin_ns = gpu_now() - begin;
+	if (g->o->sanitizer && !gate(g))
+		return false;
 	return gpu_settle(g, g->stream, "the done gate", deadline) && gpu_settle(g, g->wings, "a wing", deadline);
 }
 
@@ -326,12 +333,13 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		snprintf(g->r->stage, sizeof(g->r->stage), "%s, round %u (--seed %llu --rounds 1)", what, i,
 			 (unsigned long long)(i ? g->o->seed + i - 1 : g->o->seed));
 		g->r->beats++;
-		run.first = !i;
+		/* a sanitizer may wait for the end of each launch */
+		run.free = !i || g->o->sanitizer;
 		if (!run_twin(g, &run, window))
 			return false;
 		if (i)
 			continue;
-		run.first = false;
+		run.free = g->o->sanitizer;
 		g->r->twin_ns = 0;
 		if (!run_twin(g, &run, window))
 			return false;
@@ -360,6 +368,7 @@ static CUresult context(struct gpu_report *r)
 	CUdevice dev;
 	CUresult rc;
 
+	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	rc = cuInit(0);
 	if (!rc)
 		rc = cuDeviceGet(&dev, 0);
@@ -462,14 +471,34 @@ static bool all(struct gpu *g, const char *path)
 	return g->o->scale < 2 || !g->pair.scalable || gpu_buffers_inout(g) || scaled(g);
 }
 
+/* So that another kernel may follow in this process */
+static bool release(struct gpu *g)
+{
+	CUstream streams[] = { g->stream, g->wings, g->aside };
+	void *host[] = { g->page, g->control_copy, g->save_copy };
+	unsigned int i;
+
+	if (!gpu_buffers_release(g))
+		return false;
+	for (i = 0; i < 3; i++)
+		GPU_TRY(cuStreamDestroy(streams[i]));
+	for (i = 0; i < 3; i++)
+		if (host[i])
+			GPU_TRY(cuMemFreeHost(host[i]));
+	GPU_TRY(cuMemFree(g->control));
+	if (g->save)
+		GPU_TRY(cuMemFree(g->save));
+	gpu_unload(&g->pair);
+	return true;
+}
+
 void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_report *r)
 {
 	struct gpu g = { .r = r, .t = t, .o = o, .params = calloc(1, PARAMS_MAX) };
 
 	prctl(PR_SET_TIMERSLACK, 1);
-	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	r->scale = 1;
-	r->good = g.params && all(&g, path);
+	r->good = g.params && all(&g, path) && (!o->sanitizer || release(&g));
 	r->done = true;
 	gpu_buffers_free(&g);
 	free(g.params);

@@ -14,7 +14,8 @@ struct gpu_buffer {
 	CUtexObject texture;	/* of it, or 0 */
 	CUdeviceptr first_dev;	/* a copy of what it held at first, or 0 */
 	size_t size;		/* with the guards */
-	size_t guard;		/* 0: a variable of the module */
+	size_t guard;		/* 0 none */
+	bool variable;		/* of the module */
 	uint8_t *first, *result, *now;
 };
 
@@ -78,6 +79,7 @@ bool gpu_buffers_read(struct gpu *g, bool reference);
 bool gpu_buffers_changed(struct gpu *g);	/* by the original */
 bool gpu_buffers_same(struct gpu *g);
 bool gpu_buffers_inout(const struct gpu *g);
+bool gpu_buffers_release(struct gpu *g);
 void gpu_buffers_free(struct gpu *g);
 CUresult gpu_launch(struct gpu *g, CUfunction f, const unsigned int grid[3], CUstream stream);
 

@@ -29,7 +29,7 @@ static const char usage[] =
 	"  --full       sizes for a real device\n"
 	"  --real       only kernels that have such sizes: what programs do, not one thing that rewriting could break\n"
 	"  --small      sizes for a simulated one, with --overhead too\n"
-	"  --sanitizer  small sizes, few rounds, long patience: for runs under compute-sanitizer\n"
+	"  --sanitizer  small sizes, few rounds, long patience, all in one process: for runs under compute-sanitizer\n"
 	"  --rounds N   runs of each twin while the window changes (20)\n"
 	"  --seed S     where chance begins; round I of seed S is round 1 of seed S + I - 1\n"
 	"  --kernel K   this kernel only\n"
@@ -115,6 +115,13 @@ static struct gpu_report *apart(const char *path, const struct test_launch *t, c
 	}
 	memset(r, 0, sizeof(*r));
 	snprintf(r->stage, sizeof(r->stage), "starting the driver");
+	if (o->sanitizer) {
+		if (path)
+			gpu_run(path, t, o, r);
+		else
+			gpu_probe(r);
+		return r;
+	}
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
@@ -190,6 +197,12 @@ static void one(const char *path, const struct test_launch *t, const struct gpu_
 	if (o->resumable)
 		printf("# %u resume points\n", r->resume_points);
 	fflush(stdout);
+	/* what comes after it in this process would prove nothing, and leaving by exit may hang */
+	if (o->sanitizer && !r->good) {
+		printf("Bail out! the rest is not run\n");
+		fflush(stdout);
+		_exit(1);
+	}
 }
 
 /* "NAME" of NAME.ptx and NAME.sm_90.ptx */
@@ -291,7 +304,7 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(a, "--sanitizer")) {
 			o.rounds = rounds_given ? o.rounds : 3;
-			rounds_given = small = true;
+			rounds_given = small = o.sanitizer = true;
 			o.timeout_s = 300;
 			continue;
 		}
@@ -325,6 +338,10 @@ int main(int argc, char **argv)
 			return 2;
 		}
 		i++;
+	}
+	if (o.overhead && o.sanitizer) {
+		fputs("corpus-gpu: --overhead under a sanitizer would time the sanitizer: give one of the two\n", stderr);
+		return 2;
 	}
 	/* what timing takes is not for the rounds before it */
 	if (o.overhead && !rounds_given)

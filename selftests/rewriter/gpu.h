@@ -18,6 +18,7 @@ struct gpu_options {
 	bool full;			/* sizes for a real device */
 	bool real;			/* only kernels that have such sizes */
 	bool resumable;
+	bool sanitizer;			/* all in one process; nothing on the device waits for what is queued later */
 	bool overhead;
 	unsigned int pairs, target_ms;	/* of overhead */
 };
@@ -58,8 +59,9 @@ struct gpu_report {
 struct gpu_pair {
 	CUfunction original, twin;
 	CUmodule module;		/* the original's */
+	CUmodule twins, capped;		/* capped: or NULL */
 	const struct gsr_kernel *desc;
-	const struct gsr_rewrite *rw;
+	struct gsr_rewrite rw;		/* @desc points into it */
 	bool scalable;			/* more of the same blocks in z leave the same memory */
 };
 
@@ -68,6 +70,7 @@ struct gpu_pair {
  * host fewer blocks, as the interposer does. false: @r->why.
  */
 bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r);
+void gpu_unload(struct gpu_pair *pair);
 unsigned int gpu_arch_of(const char *path);	/* of a file's .target; 0: cannot be read */
 const char *gpu_error(CUresult rc);
 
@@ -82,7 +85,7 @@ bool gpu_table(const char *path, const struct gpu_row *rows, unsigned int n, con
 bool gpu_json(const char *path, const struct gpu_row *rows, unsigned int n, const struct gpu_report *device,
 	      const struct gpu_options *o);
 
-/* gpu-run.c: in a process of its own */
+/* gpu-run.c: in a process of its own, or with @o->sanitizer one kernel after the other as long as all is well */
 void gpu_probe(struct gpu_report *r);
 void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_report *r);
 
