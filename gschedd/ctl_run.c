@@ -111,6 +111,21 @@ static void export_arbiter(const struct ctl *ctl, const struct gsched *g)
 		setenv("GSCHED_BACKEND", ctl->open.backend == GSCHED_BACKEND_DAEMON ? "daemon" : "module", 1);
 }
 
+/* An option that the interposer reads from the environment: one of @words */
+static int set_choice(const char *option, const char *name, const char *value, const char *words)
+{
+	size_t len = strlen(value);
+	const char *w;
+
+	for (w = words; w; w = strchr(w, ' ')) {
+		w += *w == ' ';
+		if (len && !strncmp(w, value, len) && (!w[len] || w[len] == ' '))
+			return setenv(name, value, 1);
+	}
+	ctl_error("run: --%s=%s: none of %s", option, value, words);
+	return -1;
+}
+
 int ctl_run(struct ctl *ctl, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -119,6 +134,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		{ "env", no_argument, NULL, 'e' },
 		{ "strict", no_argument, NULL, 's' },
 		{ "device", required_argument, NULL, 'd' },
+		{ "limit-by", required_argument, NULL, 'l' },
 		{ 0 },
 	};
 	const char *group = NULL, *interposer;
@@ -144,6 +160,10 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 			break;
 		case 'd':
 			ctl->device = optarg;
+			break;
+		case 'l':
+			if (set_choice("limit-by", "GSCHED_LIMIT_BY", optarg, "sm rank worker"))
+				return CTL_USAGE;
 			break;
 		default:
 			return CTL_USAGE;
@@ -180,6 +200,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		print_setting("LD_PRELOAD");
 		print_setting("GSCHED_SOCKET");
 		print_setting("GSCHED_BACKEND");
+		print_setting("GSCHED_LIMIT_BY");
 		return interposer ? 0 : CTL_FAIL;
 	}
 	execvp(argv[0], argv);

@@ -7,9 +7,15 @@
  * K's dynamic shared memory. Offsets below are written into PTX by the rewriter, so they are fixed by assertion.
  *
  * A worker's life. Thread 0 does all of it; the others wait at barrier 0 and read what it wrote to shared memory.
- *  1. start: claim a place on this SM: the lowest clear bit of control.sm_slots[%smid]. position = smid * 1024 +
+ *  1. start: claim a place on this SM: the lowest clear bit of the lower half of control.sm[%smid]. position = smid * 1024 +
  *     bit * weight. The first worker of the task (by compare-and-swap on control.started) stamps stat.start_ns
- *     and stores the relay's limit to stat.seen_limit.
+ *     and stores the relay's limit to stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*):
+ *     by rank: rank * 1024 + bit * weight. The first worker on an SM claims a rank for it, a clear bit of control.ranks
+ *     below the relay's limit / 1024, rounded up, and stores 1 + rank to the upper half of control.sm[%smid], where those
+ *     that come later read it.
+ *     by index: index * weight. A worker claims an index, a clear bit of control.sm (64 a word) below limit / weight.
+ *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
+ *     of every window. So the limit counts SMs, or workers, of those that are there, and the window's base is not looked at.
  *  2. scheduling point: load control.relay and control.next_poll (16 bytes, one L2 access). If %globaltimer is past
  *     next_poll, swap it for now + poll_ns; who wins reads the window from the page (launch.window, host memory,
  *     volatile) into control.relay, and stores the limit to stat.seen_limit if it changed. If the window excludes
@@ -22,7 +28,7 @@
  *  4. run the body for i .. min(i + n, total) - 1, then 2.
  *     A resumable twin polls in loops and barriers of the body as well, as in 2. If it must leave, all threads save
  *     what they hold to the record, which waits then, and the worker leaves early; its block-task is not counted as run.
- *  5. leave: clear the bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
+ *  5. leave: clear the bit, and by rank with the last of the SM its rank and the rank's bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
  *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
  *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, again if the
  *     sum has changed meanwhile.
@@ -36,7 +42,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		5	/* part of every cache key */
+#define GSR_ABI_VERSION		6	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 
 /* struct gsr_launch: the extra parameter */
@@ -56,10 +62,14 @@ struct gsr_launch {
 	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */
 	uint32_t save_per_sm;	/* records an SM: blocks per SM, at most 32 */
 	uint32_t save_sms;	/* SMs that have records: above every %smid */
-	uint32_t pad[3];
+	uint32_t first;		/* workers of the task that are there already, as the launcher reckons */
+	uint32_t pad[2];
 };
 
+/* The same in all launches of a task, GSR_LAUNCH_NO_WINDOW excepted */
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
+#define GSR_LAUNCH_BY_RANK	2u	/* the window counts the SMs that the task is on, whichever they are */
+#define GSR_LAUNCH_BY_INDEX	4u	/* it counts workers, wherever they are; not with BY_RANK */
 
 /*
  * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's first launch, and by itself
@@ -89,7 +99,12 @@ struct gsr_control {
 	uint32_t started;
 	uint32_t left;		/* workers that left early */
 	uint8_t pad2[108];
-	uint32_t sm_slots[GSR_SMS_MAX];	/* places taken, by %smid */
+	uint64_t ranks[GSR_SMS_MAX / 64];	/* taken, one bit each */
+	/*
+	 * By %smid: places taken in the lower half, by rank 1 + the SM's rank in the upper half, 0 not yet known. By index:
+	 * indexes taken, 64 a word
+	 */
+	uint64_t sm[GSR_SMS_MAX];
 };
 
 #ifdef __cplusplus
@@ -101,11 +116,13 @@ GSR_ASSERT(sizeof(struct gsr_launch) == 96);
 GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
 GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
 GSR_ASSERT(offsetof(struct gsr_launch, save) == 64);
+GSR_ASSERT(offsetof(struct gsr_launch, first) == 84);
 GSR_ASSERT(offsetof(struct gsr_save, waiting) == 4224);
 GSR_ASSERT(offsetof(struct gsr_control, next) == 128);
 GSR_ASSERT(offsetof(struct gsr_control, done) == 256);
 GSR_ASSERT(offsetof(struct gsr_control, gate) == 264);
 GSR_ASSERT(offsetof(struct gsr_control, left) == 272);
-GSR_ASSERT(offsetof(struct gsr_control, sm_slots) == 384);
+GSR_ASSERT(offsetof(struct gsr_control, ranks) == 384);
+GSR_ASSERT(offsetof(struct gsr_control, sm) == 512);
 
 #endif /* GSR_ABI_H */

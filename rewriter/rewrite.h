@@ -30,12 +30,12 @@
 #define GSR_TASK_TIME		48	/* u64: %globaltimer of the last fetch */
 #define GSR_TASK_INDEX		56	/* u64: first block-task of the last fetch */
 #define GSR_TASK_POSITION	64	/* u32 */
-#define GSR_TASK_MASK		68	/* u32: our bit in control.sm_slots */
+#define GSR_TASK_BIT		68	/* u32: our bit in a word of control.sm, 64 none */
 #define GSR_TASK_LEFT		72	/* u32: of the last fetch, the one that runs included */
 #define GSR_TASK_COUNT		76	/* u32: of the last fetch */
 #define GSR_TASK_EARLY		80	/* u32: the window excluded us */
 #define GSR_TASK_VOTES		84	/* u32: of the kernel's own reductions, only ever added to */
-#define GSR_TASK_SMID		88	/* u32 */
+#define GSR_TASK_WORD		88	/* u32: offset of that word in struct gsr_control */
 #define GSR_TASK_SIZE		96
 /* of resumable twins */
 #define GSR_TASK_RECORD		96	/* u64: address of the record of what runs */

@@ -21,33 +21,6 @@
 #define TELL_NS		1000000		/* a leased task that runs so long is told to the arbiter: gpu.stat is about such */
 #define NAP_SHORT_NS	5000000
 
-/* How many workers of weight 1024 / @m fit into @window: as the workers themselves reckon, %smid by %smid. */
-unsigned int gi_places(uint64_t window, unsigned int sms, unsigned int m)
-{
-	uint64_t base = GSCHED_WINDOW_BASE(window), end = base + GSCHED_WINDOW_LIMIT(window);
-	unsigned int weight = GSCHED_CAPSM / m, first, last, sm, bit, n = 0;
-
-	if (end > (uint64_t)sms * GSCHED_CAPSM)
-		end = (uint64_t)sms * GSCHED_CAPSM;
-	if (base >= end)
-		return 0;
-	first = base / GSCHED_CAPSM;
-	last = (end - 1) / GSCHED_CAPSM;
-	for (sm = first; sm <= last; sm++) {
-		if (sm > first && sm < last) {
-			n += m * (last - first - 1);
-			sm = last - 1;
-			continue;
-		}
-		for (bit = 0; bit < m; bit++) {
-			uint64_t p = (uint64_t)sm * GSCHED_CAPSM + bit * weight;
-
-			n += base <= p && p + weight <= end;
-		}
-	}
-	return n;
-}
-
 /* ---- windows and wings ---- */
 
 static void follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
@@ -56,7 +29,7 @@ static void follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i
 
 	if (window == s->window)
 		return;
-	s->integral += (now - s->window_since) * gi_places(s->window, c->sms, s->m);
+	s->integral += (now - s->window_since) * gi_places(c, s->window, s->m);
 	s->window = window;
 	s->window_since = now;
 	s->wing_gap = 0;
@@ -68,7 +41,8 @@ static bool stream_idle(const struct gi_ctx *cx, unsigned int k)
 	return gi_load(&cx->words->done[k]) == cx->wing_ticket[k];
 }
 
-static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, unsigned int workers, uint32_t flags)
+static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, unsigned int workers,
+			    uint32_t present, bool no_window)
 {
 	struct gi_ctx *cx = s->cx;
 	struct gsr_launch *arg = (void *)(s->params + s->form->launch_offset);
@@ -80,7 +54,9 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	CUstreamBatchMemOpParams op[3] = { 0 };
 	CUresult rc;
 
-	s->arg.flags = flags;
+	s->arg.first = present;
+	if (no_window)
+		s->arg.flags |= GSR_LAUNCH_NO_WINDOW;
 	memcpy(arg, &s->arg, sizeof(*arg));
 	op[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, begun) + k * sizeof(uint32_t);
@@ -140,7 +116,7 @@ static void wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 
 	if (!gi_load(&line->start_ns) || gi_load(&line->finished) == s->seq || now < s->next_wing)
 		return;
-	want = gone ? full : gi_places(s->window, c->sms, s->m);
+	want = gone ? full : gi_places(c, s->window, s->m);
 	if (want > s->blocks)
 		want = s->blocks;
 	stalled = workers_stalled(s, now);
@@ -159,7 +135,7 @@ static void wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 		;
 	if (k == GI_WING_STREAMS)
 		return;
-	rc = launch_wing(s, i, k, workers, gone ? GSR_LAUNCH_NO_WINDOW : 0);
+	rc = launch_wing(s, i, k, workers, present, gone);
 	if (rc) {
 		gi_debug("a wing of slot %u does not launch (error %d)", i, rc);
 		s->next_wing = now + WING_GAP_MAX;
@@ -226,7 +202,7 @@ static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsche
 		return 0;
 	ran = end - start;
 	span = now - s->launch_ns;
-	workers = s->integral + (now - s->window_since) * gi_places(s->window, c->sms, s->m);
+	workers = s->integral + (now - s->window_since) * gi_places(c, s->window, s->m);
 	workers = span ? workers / span : 0;
 	if (!workers)
 		workers = 1;

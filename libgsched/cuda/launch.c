@@ -288,7 +288,7 @@ static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 	uint32_t full = c->sms * s->m, want = full;
 
 	if (gi_load(&c->arb->header.contended))
-		want = gi_places(s->window, c->sms, s->m);
+		want = gi_places(c, s->window, s->m);
 	if (want > s->blocks)
 		want = s->blocks;
 	return want ? want : 1;
@@ -343,7 +343,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 		return NULL;
 	if (atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) == GI_TWIN_NONE)
 		return NULL;
-	if (shape->blocks <= gi_places(leased, c->sms, shape->original_m))
+	if (shape->blocks <= gi_places(c, leased, shape->original_m))
 		return NULL;
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
@@ -391,7 +391,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 		.stat = cx->cl + offsetof(struct gsched_cl_page, slot) + slot * sizeof(struct gsched_cl_slot),
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
 		.seq = s->seq, .weight = s->weight, .poll_ns = GI_POLL_NS, .fetch_ns = GI_FETCH_NS,
-		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m,
+		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m, .flags = c->dispatch,
 	};
 	memcpy(s->block, l->block, sizeof(s->block));
 	s->shared = l->shared;

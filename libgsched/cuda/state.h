@@ -193,6 +193,7 @@ struct gi_client {
 	CUdevice dev;
 	CUuuid uuid;
 	unsigned int sms, arch;
+	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
 	struct gsched *g;		/* NULL: there is no arbiter for it */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
@@ -300,6 +301,10 @@ int gi_agent_start(struct gi_client *c);
 void gi_agent_wake(struct gi_client *c);
 bool gi_agent_reap(struct gi_client *c);		/* finish what is over; false: another thread is at it */
 bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns);
-unsigned int gi_places(uint64_t window, unsigned int sms, unsigned int m);
+
+/* dispatch.c */
+uint32_t gi_dispatch(struct gi_client *c);		/* as the environment says */
+/* How many workers of weight 1024 / @m fit into @window */
+unsigned int gi_places(const struct gi_client *c, uint64_t window, unsigned int m);
 
 #endif /* GI_STATE_H */

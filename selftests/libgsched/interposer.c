@@ -164,21 +164,33 @@ static void windows(void)
 	static char *const what[] = { "long", "chain", "packed", "threads", NULL };
 	struct run alone, r;
 	pthread_t thread;
+	static const char *const modes[] = { "", "sm", "", "rank", "worker" };
+	char name[64];
 	int i;
 
 	run(false, what, &alone);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "random windows%s%s", *modes[i] ? ", limit by " : "", modes[i]);
+		setenv("GSCHED_LIMIT_BY", modes[i], 1);
 		fake_begin(i ? GSCHED_LEASE_NONE : GSCHED_LEASE_FREE);
 		stirring = true;
 		pthread_create(&thread, NULL, stir, NULL);
 		run(true, what, &r);
 		stirring = false;
 		pthread_join(thread, NULL);
-		same(&r, &alone, "random windows");
-		ok(f.cl && f.cl->header.wings > 0, "random windows: %llu wings",
-		   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
+		same(&r, &alone, name);
+		ok(f.cl && f.cl->header.wings > 0, "%s: %llu wings", name, (unsigned long long)(f.cl ? f.cl->header.wings : 0));
+		ok(f.cl && !strstr(f.cl->header.why, "GSCHED_LIMIT_BY"), "%s: understood", name);
 		fake_stop(&f);
 	}
+	setenv("GSCHED_LIMIT_BY", "sms", 1);
+	fake_begin(GSCHED_LEASE_FREE);
+	run(true, what, &r);
+	same(&r, &alone, "limit by what there is not");
+	ok(f.cl && strstr(f.cl->header.why, "GSCHED_LIMIT_BY=sms: neither sm, rank nor worker"), "and the page says so: %s",
+	   f.cl ? f.cl->header.why : "");
+	fake_stop(&f);
+	unsetenv("GSCHED_LIMIT_BY");
 }
 
 /* Evicted whole, then let go on. */

@@ -80,6 +80,14 @@ static bool gate(struct gpu *g)
 	return true;
 }
 
+/* How a worker comes to its position; the first as the interposer does by itself */
+static uint32_t any_mode(void)
+{
+	static const uint32_t modes[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
+
+	return modes[roll(3)];
+}
+
 static bool start(struct gpu *g, struct run *run, uint64_t window)
 {
 	const uint64_t whole = gpu_whole(g);
@@ -101,6 +109,7 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 	g->page->stat.seq = ++g->seq;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	g->arg.seq = g->seq;
+	g->arg.first = 0;
 	memcpy(g->arg.grid, run->grid, sizeof(g->arg.grid));
 	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
 	rc = gpu_launch(g, g->pair.twin, grid, g->stream);
@@ -118,6 +127,7 @@ static bool wing(struct gpu *g, const struct run *run, unsigned int workers)
 {
 	unsigned int grid[3] = { workers, 1, 1 };
 
+	g->arg.first = g->page->stat.launched - gpu_load32(&g->page->stat.left);
 	if (run->relay)
 		GPU_TRY(cuStreamWriteValue64(g->wings, g->control + offsetof(struct gsr_control, relay), g->page->window, 0));
 	GPU_TRY(gpu_launch(g, g->pair.twin, grid, g->wings));
@@ -188,8 +198,9 @@ static bool finish(struct gpu *g, const struct run *run)
 		return false;
 	}
 	for (i = 0; i < GSR_SMS_MAX; i++)
-		if (c->sm_slots[i]) {
-			snprintf(g->r->why, sizeof(g->r->why), "SM %u: places 0x%x are still taken", i, c->sm_slots[i]);
+		if (c->sm[i] || c->ranks[i / 64]) {
+			snprintf(g->r->why, sizeof(g->r->why), "places 0x%llx of word %u, ranks 0x%llx are still taken",
+				 (unsigned long long)c->sm[i], i, (unsigned long long)c->ranks[i / 64]);
 			return false;
 		}
 	/* resumable twins count everyone who leaves, and tell while block-tasks wait */
@@ -314,8 +325,10 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		run.changes = 0;
 		run.relay = true;
 		gpu_defaults(g);
+		if (i)
+			g->arg.flags = any_mode();
 		if (i && roll(12) == 0) {
-			g->arg.flags = GSR_LAUNCH_NO_WINDOW;
+			g->arg.flags |= GSR_LAUNCH_NO_WINDOW;
 			run.changes = roll(4);
 		} else if (i) {
 			/* few workers have more to do, so that there is something to evict */

@@ -5,7 +5,7 @@ VGPU_EXEC_SRCS := $(sort $(wildcard $(addprefix selftests/vgpu/,alu_*.c decode*.
 VGPU_TWINS_SRCS := $(addprefix selftests/vgpu/,twins.c test-rewrite-launch.c)
 VGPU_EXEC_LIBS := $(B)/lib/libgsr.a
 
-VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-check exec-float exec-mma exec-stack exec-tex exec-fuzz rewrite rewrite-grid)
+VGPU_EXEC_TESTS := $(addprefix $(B)/test/vgpu-,exec exec-alu exec-async exec-check exec-float exec-mma exec-stack exec-tex exec-fuzz rewrite rewrite-grid rewrite-modes)
 TESTS += $(VGPU_EXEC_TESTS)
 # many seeds: corpus-vgpu and fuzz-twins do with few
 FAST_TESTS += $(filter-out $(B)/test/vgpu-rewrite,$(VGPU_EXEC_TESTS))
@@ -44,6 +44,9 @@ $(B)/bench/vgpu-bench: $(call objs,selftests/vgpu/bench.c $(VGPU_EXEC_SRCS)) $(V
 BENCH += $(B)/bench/vgpu-bench
 
 $(B)/test/vgpu-rewrite-grid: $(call objs,selftests/vgpu/test-rewrite-grid.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
+	$(VGPU_EXEC_LINK)
+
+$(B)/test/vgpu-rewrite-modes: $(call objs,selftests/vgpu/test-rewrite-modes.c $(VGPU_EXEC_SRCS)) $(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 
 # Originals against their rewritten twins; --seeds 1000 for the long run

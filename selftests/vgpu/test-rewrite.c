@@ -229,6 +229,8 @@ int main(int argc, char **argv)
 		test_harness("selftests/rewriter/corpus/gloop.sm_90.ptx", "tpacf", 60, 3, true);
 		report();
 		ok(twins_stats.left > twins_stats.runs && twins_stats.wings > twins_stats.runs, "runs are evicted and grow");
+		ok(4 * twins_stats.by_rank > twins_stats.runs && 4 * twins_stats.by_index > twins_stats.runs,
+		   "their limits count SMs by id, by rank (%llu) and workers (%llu)", twins_stats.by_rank, twins_stats.by_index);
 	}
 	return tap_done();
 }

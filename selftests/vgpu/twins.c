@@ -239,6 +239,7 @@ struct sim {
 	struct gsr_save *save;		/* with its records; NULL none */
 	size_t save_size;
 	uint64_t window;
+	struct gsr_launch *arg;
 	struct gsched_cl_slot stat;
 	struct vgpu_block *worker[WORKERS_MAX];
 	unsigned int sm[WORKERS_MAX];	/* of each worker */
@@ -315,8 +316,9 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 		return false;
 	}
 	for (i = 0; i < GSR_SMS_MAX; i++)
-		if (c->sm_slots[i]) {
-			snprintf(why, size, "SM %u: places 0x%x are still taken", i, c->sm_slots[i]);
+		if (c->sm[i] || c->ranks[i / 64]) {
+			snprintf(why, size, "places 0x%llx of word %u, ranks 0x%llx are still taken", (unsigned long long)c->sm[i], i,
+				 (unsigned long long)c->ranks[i / 64]);
 			return false;
 		}
 	if (s->stat.left < s->early || s->stat.left > s->launched || s->stat.seen_limit == NOT_SEEN || !s->stat.end_ns || !s->stat.start_ns) {
@@ -363,6 +365,8 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 				s->launched += s->pending;
 				s->wings++;
 				l->grid[0] = s->pending;
+				/* as the launcher reckons, who may be wrong */
+				s->arg->first = roll(4) ? s->n : roll(WORKERS_MAX);
 				/* a wing's window is written before it: its workers read it anew at their first look */
 				if (roll(2))
 					s->control->relay = s->window;
@@ -396,6 +400,17 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 			 (unsigned long long)s->control->next, (unsigned long long)s->control->done, total, s->n,
 			 (unsigned long long)s->window);
 	return false;
+}
+
+/* How a worker comes to its position */
+static uint32_t any_mode(void)
+{
+	static const uint32_t modes[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
+	uint32_t mode = modes[roll(3)];
+
+	twins_stats.by_rank += mode == GSR_LAUNCH_BY_RANK;
+	twins_stats.by_index += mode == GSR_LAUNCH_BY_INDEX;
+	return mode;
 }
 
 static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const struct test_launch *t, struct memory *m, char *why,
@@ -444,10 +459,11 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		.control = (uintptr_t)s.control, .window = (uintptr_t)&s.window, .stat = (uintptr_t)&s.stat,
 		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight, .poll_ns = 1 + roll(roll(2) ? 300 : 5000),
 		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
-		.flags = roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW,
+		.flags = any_mode() | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW),
 		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm, .save_sms = s.sms,
 	};
-	memcpy(params + g->launch_offset, &a, sizeof(a));
+	s.arg = (void *)(params + g->launch_offset);
+	memcpy(s.arg, &a, sizeof(a));
 	memcpy(l.block, t->block_dim, sizeof(l.block));
 	l.grid[0] = s.pending = s.launched = workers;
 	l.grid[1] = l.grid[2] = 1;

@@ -20,7 +20,7 @@ struct twins {
 };
 
 struct twins_stats {
-	unsigned long long runs, workers, left, wings, changes, late, resumable, suspended;
+	unsigned long long runs, workers, left, wings, changes, late, resumable, suspended, by_rank, by_index;
 };
 extern struct twins_stats twins_stats;
 

@@ -237,7 +237,8 @@ struct gsched_event {
  * A window is the part of the device that a task may use: a worker at position p (its SM's %smid * GSCHED_CAPSM plus its
  * place on that SM * weight, weight = GSCHED_CAPSM / blocks_per_sm) may run while
  *	base <= p  and  p + weight <= base + limit.
- * One 64-bit word, so that the GPU reads it whole.
+ * One 64-bit word, so that the GPU reads it whole. A client may have its workers count the SMs they are on, or themselves,
+ * in place of %smid and place (rewriter/abi.h): then the limit holds as well, and the base means nothing.
  */
 #define GSCHED_WINDOW(base, limit)	(((__u64)(base) << 32) | (__u32)(limit))
 #define GSCHED_WINDOW_BASE(w)		((__u32)((__u64)(w) >> 32))

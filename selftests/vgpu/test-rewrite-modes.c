@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What a window means, mode by mode (rewriter/abi.h, GSR_LAUNCH_BY_*): a twin's workers on simulated SMs with ids that are not
+ * dense, in slices by chance, until nobody leaves any more; then as many are there as the window says.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "exec.h"
+#include "rewriter/gsr.h"
+#include "test-exec.h"
+#include "uapi/linux/gsched.h"
+
+#define SMS		8
+#define PER_SM		4
+#define WEIGHT		(GSCHED_CAPSM / PER_SM)
+#define WORKERS_MAX	(SMS * PER_SM)
+#define FOR_EVER	0x7fffffff	/* block-tasks */
+
+static const char kernel[] =
+	".version 8.6\n.target sm_75\n.address_size 64\n"
+	".visible .entry count (.param .u64 log)\n{\n"
+	".reg .u64 %rd<2>; .reg .u32 %r<2>;\n"
+	"ld.param.u64 %rd1, [log];\n"
+	"atom.global.add.u32 %r1, [%rd1], 1;\n"
+	"ret;\n}\n";
+
+/* The hardware: SMs by any id, some of them somebody else's */
+struct device {
+	struct gsr_control *control;
+	uint64_t window;
+	struct gsched_cl_slot stat;
+	uint8_t params[256];
+	struct gsr_launch *arg;
+	struct vgpu_launch l;
+	unsigned int id[SMS], resident[SMS], n;
+	bool taken[SMS];	/* by another program */
+	struct vgpu_block *worker[WORKERS_MAX];
+	unsigned int sm[WORKERS_MAX];
+};
+
+static struct vgpu_kernel *twin;
+static size_t launch_offset;
+static uint32_t logged[2];
+static uint64_t ticks, rng = 88172645463325252ull;
+
+static unsigned int roll(unsigned int n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (unsigned int)((rng >> 33) % n);
+}
+
+static uint64_t timer(void)
+{
+	return ticks += 100;
+}
+
+static void device_new(struct device *d, uint32_t mode, uint64_t window)
+{
+	static const unsigned int ids[SMS] = { 17, 3, 900, 44, 5, 1023, 60, 2 };
+	uintptr_t to = (uintptr_t)logged;
+	unsigned int i;
+
+	memset(d, 0, sizeof(*d));
+	d->control = aligned_alloc(128, (sizeof(*d->control) + 127) & ~(size_t)127);
+	if (!d->control)
+		exit(1);
+	memset(d->control, 0, sizeof(*d->control));
+	d->control->relay = d->window = window;
+	d->stat.seq = 1;
+	for (i = 0; i < SMS; i++)
+		d->id[i] = mode ? ids[i] : i;
+	memcpy(d->params, &to, sizeof(to));
+	d->arg = (void *)(d->params + launch_offset);
+	*d->arg = (struct gsr_launch){
+		.control = (uintptr_t)d->control, .window = (uintptr_t)&d->window, .stat = (uintptr_t)&d->stat, .grid = { FOR_EVER, 1, 1 },
+		.seq = 1, .weight = WEIGHT, .poll_ns = 1, .fetch_ns = 200, .fetch_max = 4, .workers = WORKERS_MAX, .flags = mode,
+	};
+	d->l = (struct vgpu_launch){ .kernel = twin, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .nsmid = GSR_SMS_MAX,
+				     .params = d->params };
+}
+
+static void device_free(struct device *d)
+{
+	while (d->n)
+		vgpu_block_free(d->worker[--d->n]);
+	free(d->control);
+}
+
+/* A launch or a wing: one worker after another goes where there is most room, as the hardware does */
+static void bring(struct device *d, unsigned int workers, unsigned int first)
+{
+	unsigned int id[3] = { 0 }, i, best;
+
+	d->arg->first = first;
+	d->l.grid[0] = workers;
+	for (id[0] = 0; id[0] < workers; id[0]++) {
+		for (i = 0, best = SMS; i < SMS; i++)
+			if (!d->taken[i] && d->resident[i] < PER_SM && (best == SMS || d->resident[i] < d->resident[best]))
+				best = i;
+		if (best == SMS)
+			return;
+		d->worker[d->n] = vgpu_block_new(&d->l, id, d->id[best]);
+		d->sm[d->n++] = best;
+		d->resident[best]++;
+	}
+}
+
+/* Until each has looked at the window several times */
+static bool settle(struct device *d)
+{
+	unsigned int slices;
+
+	for (slices = 0; slices < 6000 && d->n; slices++) {
+		unsigned int i = roll(d->n);
+		enum vgpu_result r = vgpu_block_run(d->worker[i], 1 + roll(100), NULL);
+
+		if (r == VGPU_RUNNING)
+			continue;
+		if (r == VGPU_FAULT) {
+			printf("# %s\n", vgpu_block_error(d->worker[i]));
+			return false;
+		}
+		vgpu_block_free(d->worker[i]);
+		d->resident[d->sm[i]]--;
+		d->worker[i] = d->worker[--d->n];
+		d->sm[i] = d->sm[d->n];
+	}
+	return true;
+}
+
+static unsigned int sms_used(const struct device *d)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < SMS; i++)
+		n += d->resident[i] > 0;
+	return n;
+}
+
+static void are_there(struct device *d, unsigned int sms, unsigned int workers, const char *what)
+{
+	bool good = settle(d) && d->n == workers && (!sms || sms_used(d) == sms);
+
+	if (!ok(good, "%s", what))
+		printf("# %u workers of %u, on %u SMs of %u\n", d->n, workers, sms_used(d), sms);
+}
+
+/* The base says where, and there is no where */
+static uint64_t sms_window(unsigned int quarters)
+{
+	return GSCHED_WINDOW(roll(4) * GSCHED_CAPSM, quarters * GSCHED_CAPSM / 4);
+}
+
+static void by_id(void)
+{
+	struct device d;
+	unsigned int i;
+
+	device_new(&d, 0, GSCHED_WINDOW(2 * GSCHED_CAPSM, 3 * GSCHED_CAPSM));
+	bring(&d, WORKERS_MAX, 0);
+	are_there(&d, 3, 3 * PER_SM, "by SM id: the window's SMs");
+	for (i = 0; i < SMS; i++)
+		if (d.resident[i] != (i >= 2 && i < 5 ? PER_SM : 0))
+			break;
+	ok(i == SMS, "by SM id: these and no others");
+	device_free(&d);
+}
+
+static void by_rank(void)
+{
+	bool first[SMS];
+	struct device d;
+	unsigned int i;
+
+	device_new(&d, GSR_LAUNCH_BY_RANK, sms_window(4 * SMS));
+	bring(&d, WORKERS_MAX, 0);
+	are_there(&d, SMS, WORKERS_MAX, "by rank: the whole device, whatever the SMs' ids");
+	d.window = sms_window(4 * 3);
+	are_there(&d, 3, 3 * PER_SM, "by rank: a window of 3 SMs is 3 SMs");
+	for (i = 0; i < SMS; i++)
+		first[i] = d.resident[i];
+	d.window = sms_window(4 * 6);
+	d.control->relay = d.window;
+	/* on more SMs than are wanted: those outside leave at once */
+	bring(&d, 5 * PER_SM, d.n);
+	are_there(&d, 6, 6 * PER_SM, "by rank: grown to 6");
+	for (i = 0; i < SMS && (!first[i] || d.resident[i]); i++)
+		;
+	ok(i == SMS, "by rank: the 3 are among them");
+	d.window = sms_window(10);
+	are_there(&d, 3, 10, "by rank: 2 and a half, the third with half its workers");
+	d.window = sms_window(0);
+	are_there(&d, 0, 0, "by rank: none");
+	/* meanwhile others have taken the SMs it had first */
+	for (i = 0; i < SMS; i++)
+		d.taken[i] = i < 4;
+	d.window = sms_window(4 * 3);
+	d.control->relay = d.window;
+	bring(&d, WORKERS_MAX, 0);
+	are_there(&d, 3, 3 * PER_SM, "by rank: on other SMs than before 3 are 3 again");
+	/* a wing on the SMs that it is on already */
+	d.window = sms_window(4 * 4);
+	d.control->relay = d.window;
+	bring(&d, PER_SM, 0);
+	are_there(&d, 4, 4 * PER_SM, "by rank: a wing that reckons wrong comes all the same");
+	device_free(&d);
+	device_new(&d, GSR_LAUNCH_BY_RANK, sms_window(4 * 5));
+	bring(&d, WORKERS_MAX, 0);
+	are_there(&d, 5, 5 * PER_SM, "by rank: launched with more than the window holds");
+	d.window = 0;
+	settle(&d);
+	for (i = 0; i < GSR_SMS_MAX && !d.control->sm[i] && !d.control->ranks[i / 64]; i++)
+		;
+	ok(!d.n && i == GSR_SMS_MAX, "by rank: places and ranks are given back");
+	device_free(&d);
+}
+
+static void by_index(void)
+{
+	struct device d;
+	unsigned int i;
+
+	device_new(&d, GSR_LAUNCH_BY_INDEX, sms_window(4 * SMS));
+	bring(&d, WORKERS_MAX, 0);
+	are_there(&d, SMS, WORKERS_MAX, "by index: the whole device");
+	d.window = sms_window(7);
+	are_there(&d, 0, 7, "by index: a limit of 7 workers is 7 workers");
+	d.window = sms_window(20);
+	d.control->relay = d.window;
+	bring(&d, 13, d.n);
+	are_there(&d, 0, 20, "by index: grown to 20");
+	d.window = sms_window(26);
+	d.control->relay = d.window;
+	bring(&d, 12, 3);
+	are_there(&d, 0, 26, "by index: a wing that is too large, and reckons wrong");
+	d.window = sms_window(2);
+	are_there(&d, 0, 2, "by index: 2");
+	for (i = 0; i < SMS; i++)
+		d.taken[i] = i < 4;
+	d.window = sms_window(9);
+	d.control->relay = d.window;
+	bring(&d, WORKERS_MAX, 2);
+	are_there(&d, 0, 9, "by index: wherever the hardware finds room");
+	d.window = 0;
+	settle(&d);
+	for (i = 0; i < GSR_SMS_MAX && !d.control->sm[i]; i++)
+		;
+	ok(!d.n && i == GSR_SMS_MAX, "by index: indexes are given back");
+	device_free(&d);
+}
+
+int main(void)
+{
+	struct vgpu_module *m;
+	struct gsr_rewrite rw;
+	struct gsr_error err;
+	char why[512] = "";
+
+	vgpu_globaltimer = timer;
+	if (gsr_rewrite_ptx(kernel, strlen(kernel), NULL, &rw, &err) != GSR_OK || !rw.ptx) {
+		ok(false, "rewritten: %s", err.message);
+		return tap_done();
+	}
+	m = vgpu_module_load(rw.ptx, rw.ptx_size, why, sizeof(why));
+	twin = m ? vgpu_module_kernel(m, "count" GSR_SUFFIX) : NULL;
+	launch_offset = rw.kernels[0].launch_offset;
+	if (!ok(twin, "loaded %s", why))
+		return tap_done();
+	by_id();
+	by_rank();
+	by_index();
+	vgpu_module_free(m);
+	gsr_rewrite_free(&rw);
+	return tap_done();
+}
