@@ -24,11 +24,11 @@ static bool reads_ids(const struct gsr_operand *o)
 	return false;
 }
 
-/* What holds of every twin: parameters and launch bounds as before and ours behind; no block id read; one way out */
+/* What holds of every twin: parameters and launch bounds as before and ours behind; the worker's block id is read once, by us; one way out */
 static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out, const struct gsr_kernel *k)
 {
 	const struct gsr_function *a = gsr_module_function(in, k->name), *b;
-	unsigned int i, rets = 0;
+	unsigned int i, rets = 0, ids = 0;
 	struct gsr_stmt *s;
 	char name[300];
 
@@ -52,9 +52,9 @@ static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
 		rets += s->insn->op == GSR_OP_RET || s->insn->op == GSR_OP_EXIT;
 		for (i = 0; i < s->insn->n_opnds; i++)
 			if (reads_ids(&s->insn->opnds[i]))
-				return false;
+				ids += strncmp(s->insn->opnds[0].name, "%__gsr", 6) ? 2 : 1;
 	}
-	return rets == 1;
+	return rets == 1 && ids == 1;
 }
 
 static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr_module *in, const struct gsr_module *out,
