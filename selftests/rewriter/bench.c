@@ -82,7 +82,7 @@ static char *large(unsigned int blocks)
 	for (k = 0; k < blocks; k++)
 		p += sprintf(p, "\tadd.u32 %%r%u, %%r%u, 1;\n\tsetp.eq.u32 %%p%u, %%r%u, %u;\n\t@%%p%u bra $L%u;\n"
 				"\tadd.u32 %%r%u, %%r%u, 3;\n$L%u:\n", k + 1, k, k, k + 1, k, k, k, blocks + k + 1, k, k);
-	p += sprintf(p, "\tbar.sync 0;\n\tst.global.u32 [%%rd1], %%r%u;\n\tret;\n}\n", blocks);
+	sprintf(p, "\tbar.sync 0;\n\tst.global.u32 [%%rd1], %%r%u;\n\tret;\n}\n", blocks);
 	return text;
 }
 

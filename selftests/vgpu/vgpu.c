@@ -182,7 +182,7 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 		vg_say("$VGPU_CHECK is \"%s\": give all, none, or names of checks with commas", getenv("VGPU_CHECK"));
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
-	vg.shuffle = getenv("VGPU_SHUFFLE") && strcmp(getenv("VGPU_SHUFFLE"), "0");
+	vg.shuffle = strcmp(getenv("VGPU_SHUFFLE") ?: "0", "0");
 	vg.seed = strtoull(getenv("VGPU_SEED") ?: vg.shuffle ? "1" : "0", &end, 0);
 	if (*end) {
 		vg_say("$VGPU_SEED is \"%s\": give a number", getenv("VGPU_SEED"));
