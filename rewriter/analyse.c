@@ -31,18 +31,16 @@ static const char *const externals[] = { "vprintf", "malloc", "free", "__assertf
 unsigned int gsr_type_size(const char *type)
 {
 	const char *d = type;
-	unsigned long bits;
+	unsigned int bits = 0;
 
-	if (!strcmp(type, "pred"))
-		return 1;
-	if (!strcmp(type, "texref") || !strcmp(type, "samplerref") || !strcmp(type, "surfref"))
-		return 8;
 	while (*d && (*d < '0' || *d > '9'))
 		d++;
-	bits = strtoul(d, NULL, 10);
-	if (strstr(type, "x2"))
-		bits *= 2;
-	return (unsigned int)(bits / 8);
+	if (!*d)
+		return !strcmp(type, "pred") ? 1 :
+		       !strcmp(type, "texref") || !strcmp(type, "samplerref") || !strcmp(type, "surfref") ? 8 : 0;
+	for (; *d >= '0' && *d <= '9'; d++)
+		bits = 10 * bits + (unsigned int)(*d - '0');
+	return (*d && strstr(d, "x2") ? 2 * bits : bits) / 8;
 }
 
 static unsigned int var_align(const struct gsr_var *v)
@@ -123,6 +121,18 @@ static void reference(struct scan *s, const char *name, const struct gsr_operand
 	}
 }
 
+static void special(struct scan *s, const char *name)
+{
+	if (!strcmp(name, "%ctaid") || !strcmp(name, "%nctaid"))
+		s->fn->reads_ids = true;
+	else if (!strncmp(name, "%envreg", 7))
+		refuse(s, "grid synchronisation (%s)", name);
+	else if (!strncmp(name, "%cluster", 8) || !strncmp(name, "%ncluster", 9) || !strncmp(name, "%is_explicit_cluster", 20))
+		refuse(s, "clusters (%s)", name);
+	else if (!strcmp(name, "%total_smem_size") || !strcmp(name, "%aggr_smem_size"))
+		refuse(s, "reads the size of shared memory (%s)", name);
+}
+
 static void operand(struct scan *s, const struct gsr_operand *o)
 {
 	unsigned int i;
@@ -130,17 +140,9 @@ static void operand(struct scan *s, const struct gsr_operand *o)
 	/* what a call takes is read as registers */
 	if (o->kind == GSR_OPND_SYM || (o->kind == GSR_OPND_REG && o->name[0] != '%' && s->insn->op == GSR_OP_CALL))
 		reference(s, o->name, o);
-	if (o->kind == GSR_OPND_REG && o->name[0] == '%') {
-		if (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid"))
-			s->fn->reads_ids = true;
-		else if (!strncmp(o->name, "%envreg", 7))
-			refuse(s, "grid synchronisation (%s)", o->name);
-		else if (!strncmp(o->name, "%cluster", 8) || !strncmp(o->name, "%ncluster", 9) ||
-			 !strncmp(o->name, "%is_explicit_cluster", 20))
-			refuse(s, "clusters (%s)", o->name);
-		else if (!strcmp(o->name, "%total_smem_size") || !strcmp(o->name, "%aggr_smem_size"))
-			refuse(s, "reads the size of shared memory (%s)", o->name);
-	}
+	/* most are %r12, %rd3, %f4, %p5 */
+	if (o->kind == GSR_OPND_REG && o->name[0] == '%' && o->name[1] != 'r' && o->name[1] != 'f' && o->name[1] != 'p')
+		special(s, o->name);
 	for (i = 0; i < o->n_items; i++)
 		operand(s, &o->items[i]);
 }
@@ -225,6 +227,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 			refuse(s, "barrier without its operands (%s)", insn->name);
 		else if (!b.warp)
 			s->fn->barriers++;
+		s->fn->plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
 	}
 	why = gsr_warp_sync(s->fn->f, insn);
 	if (why && !s->fn->warp_sync)
@@ -348,14 +351,20 @@ static void initializer(struct gsr_pass *p, const char *text)
 
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 {
-	gsr_cfg_build(p->arena, fn->f, &fn->cfg);
+	gsr_cfg_build(p->arena, p->scratch, fn->f, &fn->cfg);
+	gsr_arena_reset(p->scratch);
+	fn->graph = true;
 	if (fn->cfg.error) {
 		fn->refusal = fn->refusal ? fn->refusal : fn->cfg.error;
 		return;
 	}
-	gsr_uniform(p->arena, fn->f, &fn->cfg, false);
-	if (fn->warp_sync || fn->n_refs)
-		gsr_uniform(p->arena, fn->f, &fn->cfg, true);
+	gsr_uniform(p->scratch, fn->f, &fn->cfg, false);
+	gsr_arena_reset(p->scratch);
+	if (fn->warp_sync || fn->n_refs) {
+		gsr_uniform(p->scratch, fn->f, &fn->cfg, true);
+		gsr_arena_reset(p->scratch);
+	}
+	fn->plain_divergent = gsr_divergent(fn);
 }
 
 void gsr_analyse(struct gsr_pass *p)
@@ -407,13 +416,15 @@ void gsr_analyse(struct gsr_pass *p)
 	for (i = p->m->first; i; i = i->next)
 		if (i->kind == GSR_ITEM_VAR && i->var->init)
 			initializer(p, i->var->init);
+	gsr_barriers_prepare(p);
+	/* graphs are made when a kernel needs them: what was just looked at is at hand */
 	for (k = 0; k < p->n_fns; k++) {
 		struct gsr_fn *fn = &p->fns[k];
 
-		if (!fn->f->body)
+		if (!fn->f->body || (!fn->indirect && !fn->takes))
 			continue;
 		gsr_graph(p, fn);
-		if ((fn->indirect || fn->takes) && !fn->refusal)
+		if (!fn->refusal)
 			fn->refusal = gsr_function_pointers(p, fn);
 	}
 }

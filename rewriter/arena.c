@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The arena: chunks that grow up to 1 MiB, and a hash table of interned strings whose memory is in the chunks too. */
+/* The arena: chunks that grow up to 2 MiB, and a hash table of interned strings whose memory is in the chunks too. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "arena.h"
 
 #define CHUNK_FIRST	(16u << 10)
-#define CHUNK_MAX	(1u << 20)
+#define HUGE_PAGE	((size_t)2 << 20)
+#define CHUNK_MAX	HUGE_PAGE
 
 struct chunk {
 	struct chunk *next;
@@ -16,19 +19,11 @@ struct chunk {
 	max_align_t data[];
 };
 
-struct interned {
-	struct interned *next;
-	unsigned long mark;
-	uint32_t hash;
-	uint32_t len;
-	char text[];
-};
-
 struct gsr_arena {
 	struct chunk *chunks;
 	size_t next_size;
 	jmp_buf *escape;
-	struct interned **table;	/* malloc'd, n_table is a power of two */
+	struct gsr_interned **table;	/* malloc'd, n_table is a power of two */
 	size_t n_table, n_interned;
 };
 
@@ -55,6 +50,21 @@ void gsr_arena_free(struct gsr_arena *a)
 	free(a);
 }
 
+/* Keeps the chunk that is allocated from: it is as large as the last use needed, or nearly */
+void gsr_arena_reset(struct gsr_arena *a)
+{
+	struct chunk *c, *next;
+
+	if (!a->chunks)
+		return;
+	for (c = a->chunks->next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	a->chunks->next = NULL;
+	a->chunks->used = 0;
+}
+
 void gsr_arena_escape(struct gsr_arena *a, jmp_buf *escape)
 {
 	a->escape = escape;
@@ -67,6 +77,39 @@ static void no_memory(struct gsr_arena *a)
 	longjmp(*a->escape, 1);
 }
 
+void gsr_huge_pages(void *p, size_t size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)p / page * page;
+
+	/* all of it: a mapping of which only a part is so cannot be moved, and realloc() copies */
+	if (size >= HUGE_PAGE)
+		madvise((void *)start, ((uintptr_t)p + size + page - 1) / page * page - start, MADV_HUGEPAGE);
+}
+
+/* At least @size bytes of data */
+static struct chunk *new_chunk(size_t size)
+{
+	struct chunk *c;
+	size_t all;
+
+	if (size > SIZE_MAX - sizeof(*c) - HUGE_PAGE)
+		return NULL;
+	all = sizeof(*c) + size;
+	if (all >= HUGE_PAGE) {
+		all = (all + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+		c = aligned_alloc(HUGE_PAGE, all);
+		if (c)
+			gsr_huge_pages(c, all);
+	} else {
+		c = malloc(all);
+	}
+	if (c) {
+		c->used = 0;
+		c->size = all - sizeof(*c);
+	}
+	return c;
+}
+
 /* Not zeroed; begins at the free rest of the first chunk, if it fits there */
 static void *take(struct gsr_arena *a, size_t size)
 {
@@ -77,15 +120,13 @@ static void *take(struct gsr_arena *a, size_t size)
 		no_memory(a);
 	size = (size + 15) & ~(size_t)15;
 	if (!c || c->size - c->used < size) {
-		size_t want = size > a->next_size ? size : a->next_size;
+		size_t want = a->next_size - sizeof(*c);
 
-		c = malloc(sizeof(*c) + want);
+		c = new_chunk(size > want ? size : want);
 		if (!c)
 			no_memory(a);
-		c->used = 0;
-		c->size = want;
 		/* an allocation of its own must not hide the free rest of the current chunk */
-		if (a->chunks && want == size) {
+		if (a->chunks && size > want) {
 			c->next = a->chunks->next;
 			a->chunks->next = c;
 		} else {
@@ -112,6 +153,11 @@ void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &bytes))
 		no_memory(a);
 	return gsr_alloc(a, bytes);
+}
+
+void *gsr_memdup(struct gsr_arena *a, const void *from, size_t size)
+{
+	return size ? memcpy(take(a, size), from, size) : NULL;
 }
 
 char *gsr_alloc_text(struct gsr_arena *a, size_t n)
@@ -242,7 +288,7 @@ static uint32_t hash_bytes(const char *s, size_t n)
 static void grow_table(struct gsr_arena *a)
 {
 	size_t n = a->n_table ? a->n_table * 2 : 256, i;
-	struct interned **table = calloc(n, sizeof(*table)), *e, *next;
+	struct gsr_interned **table = calloc(n, sizeof(*table)), *e, *next;
 
 	if (!table)
 		no_memory(a);
@@ -261,7 +307,7 @@ static void grow_table(struct gsr_arena *a)
 const char *gsr_intern(struct gsr_arena *a, const char *s, size_t n)
 {
 	uint32_t h = hash_bytes(s, n);
-	struct interned *e;
+	struct gsr_interned *e;
 
 	if (n > UINT32_MAX / 2)
 		no_memory(a);
@@ -283,9 +329,4 @@ const char *gsr_intern(struct gsr_arena *a, const char *s, size_t n)
 const char *gsr_intern_str(struct gsr_arena *a, const char *s)
 {
 	return gsr_intern(a, s, strlen(s));
-}
-
-unsigned long *gsr_intern_mark(const char *s)
-{
-	return &((struct interned *)(s - offsetof(struct interned, text)))->mark;
 }

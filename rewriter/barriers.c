@@ -35,9 +35,9 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 {
 	unsigned int at;
 
-	memset(b, 0, sizeof(*b));
 	if (insn->op != GSR_OP_BAR && insn->op != GSR_OP_BARRIER)
 		return false;
+	memset(b, 0, sizeof(*b));
 	b->warp = gsr_insn_has(insn, "warp");
 	b->cluster = gsr_insn_has(insn, "cluster");
 	b->sync = gsr_insn_has(insn, "sync");
@@ -173,12 +173,12 @@ static struct gsr_fn *callee_of(const struct gsr_fn *fn, const struct gsr_insn *
 }
 
 /* Plain barriers where only part of the threads may come by: then threads may be finished, or elsewhere, at a barrier */
-static bool divergent(const struct gsr_fn *fn)
+bool gsr_divergent(const struct gsr_fn *fn)
 {
 	const struct gsr_stmt *s;
 	unsigned int i;
 
-	for (i = 0; i < fn->cfg.n_blocks; i++)
+	for (i = 0; fn->any_plain && i < fn->cfg.n_blocks; i++)
 		for (s = fn->cfg.blocks[i].first; s; s = s->next) {
 			const struct gsr_fn *to = s->kind == GSR_STMT_INSN ? callee_of(fn, s->insn) : NULL;
 
@@ -230,13 +230,10 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_fn *fn = &p->fns[i];
-		const struct gsr_stmt *s;
 
 		fn->any_warp_sync = fn->warp_sync;
 		fn->any_exit = fn->exits;
-		for (s = fn->f->first; s; s = s->next)
-			if (s->kind == GSR_STMT_INSN && is_plain(fn->f, s->insn))
-				fn->any_plain = true;
+		fn->any_plain = fn->plain;
 	}
 	while (changed) {
 		changed = false;
@@ -255,16 +252,6 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 			}
 		}
 	}
-	for (i = 0; i < p->n_fns; i++)
-		if (p->fns[i].f->body && !p->fns[i].cfg.error)
-			p->fns[i].plain_divergent = divergent(&p->fns[i]);
-}
-
-void gsr_barriers_again(struct gsr_pass *p, struct gsr_fn *fn)
-{
-	gsr_graph(p, fn);
-	if (!fn->cfg.error)
-		fn->plain_divergent = divergent(fn);
 }
 
 const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants)
@@ -281,7 +268,7 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct
 		const struct gsr_stmt *s;
 		struct gsr_barrier b;
 
-		for (s = f->first; s; s = s->next) {
+		for (s = f->first; s && c->fns[i]->barriers; s = s->next) {
 			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster)
 				continue;
 			if (b.counted)

@@ -14,7 +14,7 @@ struct label {
 };
 
 struct builder {
-	struct gsr_arena *a;
+	struct gsr_arena *a, *scratch;	/* for what stays in the graph; for the rest */
 	struct gsr_cfg *cfg;
 	struct label *labels;		/* 1-based by the mark of the name */
 	unsigned int n_labels;
@@ -167,14 +167,14 @@ static void edges_back(struct builder *b, struct tree *t)
 {
 	unsigned int n = b->cfg->n_blocks, i, k, total = 0, *at;
 
-	t->start = gsr_alloc_array(b->a, n + 2, sizeof(*t->start));
+	t->start = gsr_alloc_array(b->scratch, n + 2, sizeof(*t->start));
 	for (i = 0; i < n; i++)
 		for (k = 0; k < b->cfg->blocks[i].n_succ; k++, total++)
 			t->start[b->cfg->blocks[i].succ[k] + 1]++;
 	for (i = 0; i <= n; i++)
 		t->start[i + 1] += t->start[i];
-	t->pred = gsr_alloc_array(b->a, total + 1, sizeof(*t->pred));
-	at = gsr_alloc_array(b->a, n + 1, sizeof(*at));
+	t->pred = gsr_alloc_array(b->scratch, total + 1, sizeof(*t->pred));
+	at = gsr_alloc_array(b->scratch, n + 1, sizeof(*at));
 	for (i = 0; i < n; i++)
 		for (k = 0; k < b->cfg->blocks[i].n_succ; k++) {
 			unsigned int to = b->cfg->blocks[i].succ[k];
@@ -186,7 +186,7 @@ static void edges_back(struct builder *b, struct tree *t)
 static void find_nodes(struct builder *b, struct tree *t)
 {
 	unsigned int n = b->cfg->n_blocks, depth = 0, i, k;
-	unsigned int *at = gsr_alloc_array(b->a, n + 1, sizeof(*at));
+	unsigned int *at = gsr_alloc_array(b->scratch, n + 1, sizeof(*at));
 
 	t->stack[depth++] = n;
 	t->number[n] = ++t->count;
@@ -261,7 +261,7 @@ static void dominators(struct tree *t)
 static void postdominators(struct builder *b)
 {
 	struct gsr_cfg *cfg = b->cfg;
-	unsigned int n = cfg->n_blocks, i, *room = gsr_alloc_array(b->a, 10 * ((size_t)n + 2), sizeof(*room)), **field;
+	unsigned int n = cfg->n_blocks, i, *room = gsr_alloc_array(b->scratch, 10 * ((size_t)n + 2), sizeof(*room)), **field;
 	struct tree t = { .cfg = cfg };
 	unsigned int **const fields[] = { &t.number, &t.node, &t.parent, &t.semi, &t.label, &t.ancestor, &t.bucket, &t.next, &t.idom,
 					  &t.stack };
@@ -288,9 +288,9 @@ static void postdominators(struct builder *b)
 	}
 }
 
-void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg)
+void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg)
 {
-	struct builder b = { .a = a, .cfg = cfg };
+	struct builder b = { .a = a, .scratch = scratch, .cfg = cfg };
 	unsigned int scopes = 1, blocks = 1, scope = 0, i, *scope_of, *stack;
 	struct gsr_stmt *s;
 	bool fresh = true;
@@ -302,9 +302,9 @@ void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *
 		blocks += s->kind == GSR_STMT_LABEL || ends_block(s);
 	}
 	cfg->blocks = gsr_alloc_array(a, blocks + 1, sizeof(*cfg->blocks));
-	b.labels = gsr_alloc_array(a, b.n_labels + 1, sizeof(*b.labels));
-	b.parent = gsr_alloc_array(a, scopes, sizeof(*b.parent));
-	scope_of = gsr_alloc_array(a, blocks + 1, sizeof(*scope_of));
+	b.labels = gsr_alloc_array(scratch, b.n_labels + 1, sizeof(*b.labels));
+	b.parent = gsr_alloc_array(scratch, scopes, sizeof(*b.parent));
+	scope_of = gsr_alloc_array(scratch, blocks + 1, sizeof(*scope_of));
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_LABEL)
 			*gsr_intern_mark(s->label) = 0;
@@ -343,7 +343,7 @@ void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *
 	}
 	for (i = 0; i < cfg->n_blocks; i++)
 		edges(&b, f, i, scope_of[i]);
-	stack = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*stack));
+	stack = gsr_alloc_array(scratch, cfg->n_blocks + 1, sizeof(*stack));
 	reach(cfg, stack);
 	if (!cfg->error)
 		postdominators(&b);

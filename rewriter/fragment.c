@@ -100,15 +100,17 @@ static struct gsr_text lay_out(struct gsr_pass *p, const char *text)
 
 static const struct gsr_text *text_of(struct gsr_pass *p, const char *text)
 {
+	unsigned int i, at = p->next_text;
 	struct gsr_text *t;
-	unsigned int i;
 
-	for (i = 0; i < p->n_texts; i++)
-		if (p->texts[i].text == text)
-			return &p->texts[i];
-	for (i = 0; i < p->n_texts; i++)
-		if (!strcmp(p->texts[i].text, text))
-			return &p->texts[i];
+	/* they come in about the same order for each kernel */
+	for (i = 0; i < p->n_texts; i++) {
+		t = &p->texts[(at + i) % p->n_texts];
+		if (t->text == text || !strcmp(t->text, text)) {
+			p->next_text = (unsigned int)(t - p->texts) + 1;
+			return t;
+		}
+	}
 	if (p->n_texts == p->room_texts) {
 		p->room_texts = p->room_texts ? p->room_texts * 2 : 32;
 		t = gsr_alloc_array(p->arena, p->room_texts, sizeof(*t));

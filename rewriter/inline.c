@@ -526,6 +526,6 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 		*gsr_intern_mark(w.params[i].decl->var->name) = 0;
 	drop(fn, which);
 	if (!w.why)
-		gsr_barriers_again(p, fn);
+		gsr_graph(p, fn);
 	return w.why;
 }

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The lexer: no memory of its own, one token at a time. A NUL ends the text: fat binaries pad with them. */
-#include <ctype.h>
 #include <string.h>
 #include "lex.h"
 
-static bool ident_start(char c)
-{
-	return isalpha((unsigned char)c) || c == '_' || c == '$' || c == '%' || (unsigned char)c >= 0x80;
-}
+enum { BLANK = 1, PUNCT = 2, DIGIT = 4, LETTER = 8, OTHER = 16, START = LETTER | OTHER, IDENT = START | DIGIT };
 
-static bool ident_char(char c)
+static const unsigned char class_of[256] = {
+	['\t' ... '\r'] = BLANK, [' '] = BLANK,
+	['!' ... '#'] = PUNCT, ['%' ... '/'] = PUNCT, [':' ... '@'] = PUNCT, ['[' ... '^'] = PUNCT, ['`'] = PUNCT,
+	['{' ... '~'] = PUNCT,
+	['0' ... '9'] = DIGIT, ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER,
+	['$'] = OTHER, ['_'] = OTHER, [0x80 ... 0xff] = OTHER,
+};
+
+static bool is(char c, unsigned int classes)
 {
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
+	return class_of[(unsigned char)c] & classes;
 }
 
 void gsr_lex_init(struct gsr_lexer *lx, const char *text, size_t size)
@@ -38,7 +42,7 @@ static bool skip_blank(struct gsr_lexer *lx)
 		if (c == '\n') {
 			lx->pos++;
 			newline(lx);
-		} else if (isspace((unsigned char)c)) {
+		} else if (is(c, BLANK)) {
 			lx->pos++;
 		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '/') {
 			while (lx->pos < lx->end && *lx->pos != '\n')
@@ -73,33 +77,37 @@ static const char *number_end(const char *p, const char *end)
 	const char *start = p;
 	bool dec;
 
-	while (p < end && isalnum((unsigned char)*p))
+	while (p < end && is(*p, LETTER | DIGIT))
 		p++;
 	/* 0x, 0f, 0d have no fraction and no exponent sign */
 	dec = !(p - start > 1 && start[0] == '0' && strchr("xXfFdDbB", start[1]));
 	if (!dec)
 		return p;
-	if (p < end && *p == '.' && end - p > 1 && isdigit((unsigned char)p[1]))
-		for (p++; p < end && isalnum((unsigned char)*p); p++)
+	if (p < end && *p == '.' && end - p > 1 && is(p[1], DIGIT))
+		for (p++; p < end && is(*p, LETTER | DIGIT); p++)
 			;
-	else if (p < end && *p == '.' && !(end - p > 1 && ident_char(p[1])))
+	else if (p < end && *p == '.' && !(end - p > 1 && is(p[1], IDENT)))
 		p++;
 	if (p < end && (*p == '-' || *p == '+') && (p[-1] == 'e' || p[-1] == 'E') && end - p > 1 &&
-	    isdigit((unsigned char)p[1]))
-		for (p++; p < end && isdigit((unsigned char)*p); p++)
+	    is(p[1], DIGIT))
+		for (p++; p < end && is(*p, DIGIT); p++)
 			;
 	return p;
 }
 
+/* << >> && || == != <= >= */
+static bool is_pair(char a, char b)
+{
+	return (a == b && strchr("<>&|=", a)) || (b == '=' && strchr("!<>", a));
+}
+
 struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 {
-	static const char pairs[] = "<<>>&&||==!=<=>=";
 	bool fine = skip_blank(lx);
 	struct gsr_token t = {
 		.text = lx->pos, .line = lx->line, .column = (unsigned int)(lx->pos - lx->line_start) + 1,
 	};
 	const char *p = lx->pos, *end = lx->end;
-	unsigned int i;
 
 	if (!fine) {
 		t.kind = GSR_TOK_BAD;
@@ -112,17 +120,17 @@ struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 		t.kind = GSR_TOK_END;
 		return t;
 	}
-	if (ident_start(*p) && !(*p == '%' && !(end - p > 1 && ident_char(p[1])))) {
+	if (is(*p, START) || (*p == '%' && end - p > 1 && is(p[1], IDENT))) {
 		t.kind = GSR_TOK_IDENT;
-		for (p++; p < end && ident_char(*p); p++)
+		for (p++; p < end && is(*p, IDENT); p++)
 			;
-	} else if (isdigit((unsigned char)*p)) {
+	} else if (is(*p, DIGIT)) {
 		t.kind = GSR_TOK_NUMBER;
 		p = number_end(p, end);
-	} else if (*p == '.' && end - p > 1 && ident_char(p[1])) {
+	} else if (*p == '.' && end - p > 1 && is(p[1], IDENT)) {
 		t.kind = GSR_TOK_DOT;
 		t.text = ++p;
-		while (p < end && (ident_char(*p) || (*p == ':' && end - p > 2 && p[1] == ':' && ident_char(p[2]))))
+		while (p < end && (is(*p, IDENT) || (*p == ':' && end - p > 2 && p[1] == ':' && is(p[2], IDENT))))
 			p += *p == ':' ? 2 : 1;
 	} else if (*p == '"') {
 		t.kind = GSR_TOK_STRING;
@@ -137,12 +145,9 @@ struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 			return t;
 		}
 		p++;
-	} else if (ispunct((unsigned char)*p)) {
+	} else if (is(*p, PUNCT)) {
 		t.kind = GSR_TOK_PUNCT;
-		for (i = 0; pairs[i]; i += 2)
-			if (end - p > 1 && p[0] == pairs[i] && p[1] == pairs[i + 1])
-				break;
-		if (pairs[i])
+		if (end - p > 1 && is_pair(p[0], p[1]))
 			p += 2;
 		else
 			t.punct = *p++;

@@ -38,13 +38,7 @@ static struct gsr_operand *push(struct gsr_parser *p, struct list *l)
 
 static struct gsr_operand *finish(struct gsr_parser *p, const struct list *l)
 {
-	struct gsr_operand *items = l->items;
-
-	if (!items && l->n) {
-		items = gsr_alloc_array(p->arena, l->n, sizeof(*items));
-		memcpy(items, l->few, l->n * sizeof(*items));
-	}
-	return items;
+	return l->items ? l->items : gsr_memdup(p->arena, l->few, l->n * sizeof(*l->few));
 }
 
 static void operand(struct gsr_parser *p, struct gsr_operand *o, bool call, unsigned int depth);
@@ -58,7 +52,7 @@ static bool is_float(const struct gsr_token *t)
 	if (t->len > 2 && t->text[0] == '0' && strchr("fFdD", t->text[1]))
 		return true;
 	for (i = 0; i < t->len; i++)
-		if (strchr(".eE", t->text[i]))
+		if (t->text[i] == '.' || t->text[i] == 'e' || t->text[i] == 'E')
 			return true;
 	return false;
 }
@@ -234,7 +228,7 @@ static void named(struct gsr_parser *p, struct gsr_operand *o, bool in_list)
 {
 	const char *name = gsr_parse_ident(p, "operand");
 
-	if (!strcmp(name, "_")) {
+	if (name[0] == '_' && !name[1]) {
 		o->kind = GSR_OPND_SINK;
 		return;
 	}

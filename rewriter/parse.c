@@ -51,19 +51,6 @@ void gsr_parse_next(struct gsr_parser *p)
 		p->ahead = gsr_lex_next(&p->lx);
 }
 
-bool gsr_parse_is(const struct gsr_parser *p, char punct)
-{
-	return p->tok.kind == GSR_TOK_PUNCT && p->tok.punct == punct;
-}
-
-bool gsr_parse_accept(struct gsr_parser *p, char punct)
-{
-	if (!gsr_parse_is(p, punct))
-		return false;
-	gsr_parse_next(p);
-	return true;
-}
-
 void gsr_parse_expect(struct gsr_parser *p, char punct, const char *where)
 {
 	if (!gsr_parse_accept(p, punct))
@@ -72,7 +59,7 @@ void gsr_parse_expect(struct gsr_parser *p, char punct, const char *where)
 
 static bool tok_is(const struct gsr_token *t, enum gsr_token_kind kind, const char *s)
 {
-	return t->kind == kind && t->len == strlen(s) && !memcmp(t->text, s, t->len);
+	return t->kind == kind && *t->text == *s && !strncmp(t->text, s, t->len) && !s[t->len];
 }
 
 static bool is_dot(const struct gsr_parser *p, const char *s)
@@ -107,10 +94,18 @@ uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what)
 {
 	char buf[80], *end;
 	int base = 0, skip = 0;
-	uint64_t v;
+	uint64_t v = 0;
+	size_t i;
 
 	if (p->tok.kind != GSR_TOK_NUMBER)
 		gsr_parse_fail(p, &p->tok, "%s expected", what);
+	/* most are short and decimal */
+	for (i = 0; i < p->tok.len && i < 10 && p->tok.text[i] >= '0' && p->tok.text[i] <= '9'; i++)
+		v = 10 * v + (unsigned int)(p->tok.text[i] - '0');
+	if (i == p->tok.len && (p->tok.text[0] != '0' || i == 1)) {
+		gsr_parse_next(p);
+		return v;
+	}
 	if (p->tok.len >= sizeof(buf))
 		gsr_parse_fail(p, &p->tok, "number of %zu digits", p->tok.len);
 	memcpy(buf, p->tok.text, p->tok.len);
@@ -169,14 +164,15 @@ static void mark_var(struct gsr_parser *p, const struct gsr_var *v)
 
 bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 {
-	size_t n = strlen(name), d = n;
 	unsigned long mark;
+	size_t n, d;
 
 	if (name[0] == '%')
 		return true;
 	mark = *gsr_intern_mark(name);
 	if (mark >> 32 == p->epoch && (mark & MARK_PLAIN) == MARK_PLAIN)
 		return true;
+	n = d = strlen(name);
 	while (d && name[d - 1] >= '0' && name[d - 1] <= '9')
 		d--;
 	if (!d || d == n || n - d > 9 || (name[d] == '0' && n - d > 1))
@@ -357,8 +353,9 @@ static void declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_f
 /* (.param .u64 a, .reg .b32 %r); '(' is taken already */
 static struct gsr_var *parameters(struct gsr_parser *p, unsigned int *n)
 {
-	struct gsr_var *list = NULL, *grown;
-	unsigned int room = 0;
+	enum { FEW = 8 };
+	struct gsr_var few[FEW], *list = NULL, *grown, *v;
+	unsigned int room = FEW;
 
 	*n = 0;
 	if (gsr_parse_accept(p, ')'))
@@ -367,18 +364,19 @@ static struct gsr_var *parameters(struct gsr_parser *p, unsigned int *n)
 		if (*n == room) {
 			if (room >= PARAMS_MAX)
 				gsr_parse_fail(p, &p->tok, "more than %d parameters", PARAMS_MAX);
-			room = room ? room * 2 : 8;
+			room *= 2;
 			grown = gsr_alloc_array(p->arena, room, sizeof(*grown));
-			if (*n)
-				memcpy(grown, list, *n * sizeof(*grown));
+			memcpy(grown, list ? list : few, *n * sizeof(*grown));
 			list = grown;
 		}
-		var_type(p, &list[*n]);
-		var_name(p, &list[*n]);
+		v = list ? &list[*n] : &few[*n];
+		memset(v, 0, sizeof(*v));
+		var_type(p, v);
+		var_name(p, v);
 		++*n;
 	} while (gsr_parse_accept(p, ','));
 	gsr_parse_expect(p, ')', "after parameters");
-	return list;
+	return list ? list : gsr_memdup(p->arena, few, *n * sizeof(*few));
 }
 
 static enum gsr_opcode opcode_of(const char *name)
@@ -386,7 +384,7 @@ static enum gsr_opcode opcode_of(const char *name)
 	unsigned int i;
 
 	for (i = 1; i < GSR_OP_COUNT; i++)
-		if (!strcmp(opcode_names[i], name))
+		if (*opcode_names[i] == *name && !strcmp(opcode_names[i], name))
 			return (enum gsr_opcode)i;
 	return GSR_OP_UNKNOWN;
 }
@@ -410,7 +408,7 @@ static enum gsr_opcode lookup_opcode(const char *name)
 static void instruction(struct gsr_parser *p, struct gsr_function *f)
 {
 	struct gsr_insn *insn = gsr_alloc(p->arena, sizeof(*insn));
-	const char *mods[GSR_MODS_MAX];
+	const char *mods[GSR_MODS_MAX + 1] = { NULL };
 
 	new_stmt(p, f, GSR_STMT_INSN)->insn = insn;
 	if (gsr_parse_accept(p, '@')) {
@@ -424,9 +422,7 @@ static void instruction(struct gsr_parser *p, struct gsr_function *f)
 			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers", GSR_MODS_MAX);
 		mods[insn->n_mods++] = take(p);
 	}
-	insn->mods = gsr_alloc_array(p->arena, insn->n_mods + 1, sizeof(*insn->mods));
-	if (insn->n_mods)
-		memcpy(insn->mods, mods, insn->n_mods * sizeof(*mods));
+	insn->mods = gsr_memdup(p->arena, mods, (insn->n_mods + 1) * sizeof(*mods));
 	gsr_parse_operands(p, insn);
 	gsr_parse_expect(p, ';', "after an instruction");
 }
@@ -499,7 +495,11 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 
 	gsr_parse_expect(p, '{', "before a body");
 	for (;;) {
-		if (p->tok.kind == GSR_TOK_END) {
+		if (p->tok.kind == GSR_TOK_IDENT && p->ahead.kind == GSR_TOK_PUNCT && p->ahead.punct == ':') {
+			label(p, f);
+		} else if (p->tok.kind == GSR_TOK_IDENT || gsr_parse_is(p, '@')) {
+			instruction(p, f);
+		} else if (p->tok.kind == GSR_TOK_END) {
 			gsr_parse_fail(p, &p->tok, "'}' expected at the end of %.60s", f->name);
 		} else if (gsr_parse_is(p, '{')) {
 			if (++depth > NEST_MAX)
@@ -514,10 +514,6 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 			gsr_parse_next(p);
 		} else if (gsr_parse_accept(p, ';')) {
 			continue;
-		} else if (p->tok.kind == GSR_TOK_IDENT && p->ahead.kind == GSR_TOK_PUNCT && p->ahead.punct == ':') {
-			label(p, f);
-		} else if (p->tok.kind == GSR_TOK_IDENT || gsr_parse_is(p, '@')) {
-			instruction(p, f);
 		} else if (is_dot(p, "loc")) {
 			struct gsr_stmt *s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 
@@ -805,16 +801,6 @@ struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn)
 	if (insn->n_mods)
 		memcpy(copy->mods, insn->mods, insn->n_mods * sizeof(*copy->mods));
 	return copy;
-}
-
-bool gsr_insn_has(const struct gsr_insn *insn, const char *mod)
-{
-	unsigned int i;
-
-	for (i = 0; i < insn->n_mods; i++)
-		if (!strcmp(insn->mods[i], mod))
-			return true;
-	return false;
 }
 
 /* A definition wins over a declaration */

@@ -22,8 +22,19 @@ struct gsr_parser {
 void gsr_parse_fail(struct gsr_parser *p, const struct gsr_token *at, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
 void gsr_parse_next(struct gsr_parser *p);
-bool gsr_parse_is(const struct gsr_parser *p, char punct);
-bool gsr_parse_accept(struct gsr_parser *p, char punct);
+static inline bool gsr_parse_is(const struct gsr_parser *p, char punct)
+{
+	return p->tok.kind == GSR_TOK_PUNCT && p->tok.punct == punct;
+}
+
+static inline bool gsr_parse_accept(struct gsr_parser *p, char punct)
+{
+	if (!gsr_parse_is(p, punct))
+		return false;
+	gsr_parse_next(p);
+	return true;
+}
+
 void gsr_parse_expect(struct gsr_parser *p, char punct, const char *where);
 const char *gsr_parse_ident(struct gsr_parser *p, const char *what);	/* interned */
 uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "arena.h"
 #include "ptx.h"
 
 struct text {
@@ -11,45 +12,73 @@ struct text {
 	bool failed;
 };
 
-static void put_bytes(struct text *t, const char *s, size_t n)
+/* Room for @n bytes more */
+static bool grow(struct text *t, size_t n)
 {
-	size_t room;
-	char *grown;
+	size_t room = (t->room + n + 64) * 2;
+	char *grown = t->failed ? NULL : realloc(t->buf, room);
 
+	t->failed = !grown;
 	if (t->failed)
-		return;
-	if (t->room - t->len <= n) {
-		room = (t->room + n + 64) * 2;
-		grown = realloc(t->buf, room);
-		if (!grown) {
-			t->failed = true;
-			return;
-		}
-		t->buf = grown;
-		t->room = room;
-	}
-	memcpy(t->buf + t->len, s, n);
-	t->len += n;
-	t->buf[t->len] = 0;
+		return false;
+	t->buf = grown;
+	t->room = room;
+	gsr_huge_pages(grown, room);
+	return true;
 }
 
+static inline void put_char(struct text *t, char c)
+{
+	if (t->len < t->room || grow(t, 1))
+		t->buf[t->len++] = c;
+}
+
+/* Names are short: not worth a call */
 static void put(struct text *t, const char *s)
 {
-	put_bytes(t, s, strlen(s));
+	for (;;) {
+		char *to = t->buf + t->len, *end = t->buf + t->room;
+
+		while (*s && to < end)
+			*to++ = *s++;
+		t->len = (size_t)(to - t->buf);
+		if (!*s || !grow(t, 1))
+			return;
+	}
+}
+
+static void put_raw(struct text *t, const char *s)
+{
+	size_t n = strlen(s);
+
+	if (n >= t->room - t->len && !grow(t, n))
+		return;
+	memcpy(t->buf + t->len, s, n);
+	t->len += n;
 }
 
 static void put_dot(struct text *t, const char *s)
 {
-	put(t, ".");
+	put_char(t, '.');
 	put(t, s);
+}
+
+static void put_number(struct text *t, uint64_t v)
+{
+	char digits[24], *d = digits + sizeof(digits) - 1;
+
+	*d = 0;
+	do
+		*--d = (char)('0' + v % 10);
+	while (v /= 10);
+	put(t, d);
 }
 
 static void put_int(struct text *t, int64_t v)
 {
-	char buf[32];
-
-	snprintf(buf, sizeof(buf), "%lld", (long long)v);
-	put(t, buf);
+	if (v < 0)
+		put_char(t, '-');
+	put_number(t, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 static void put_operand(struct text *t, const struct gsr_operand *o);
@@ -101,8 +130,8 @@ static void put_operand(struct text *t, const struct gsr_operand *o)
 	case GSR_OPND_SYM:
 		put(t, o->name);
 		if (o->component) {
-			put(t, ".");
-			put_bytes(t, &o->component, 1);
+			put_char(t, '.');
+			put_char(t, o->component);
 		} else if (o->selector) {
 			put_dot(t, o->selector);
 		}
@@ -179,7 +208,6 @@ static void put_var(struct text *t, const struct gsr_var *v)
 {
 	/* what else stands there begins with .ptr, or, where the parser lets it pass, with any word */
 	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10) && strchr("( \t\r\n\f\v/", v->attrs[10]);
-	char buf[48];
 	unsigned int i;
 
 	if (v->linkage) {
@@ -192,12 +220,12 @@ static void put_var(struct text *t, const struct gsr_var *v)
 		put(t, v->attrs);
 	}
 	if (v->align) {
-		snprintf(buf, sizeof(buf), " .align %u", v->align);
-		put(t, buf);
+		put(t, " .align ");
+		put_number(t, v->align);
 	}
 	if (v->vec) {
-		snprintf(buf, sizeof(buf), " .v%u", v->vec);
-		put(t, buf);
+		put(t, " .v");
+		put_number(t, v->vec);
 	}
 	put(t, " ");
 	put_dot(t, v->type);
@@ -208,17 +236,19 @@ static void put_var(struct text *t, const struct gsr_var *v)
 	put(t, " ");
 	put(t, v->name);
 	if (v->range) {
-		snprintf(buf, sizeof(buf), "<%u>", v->range);
-		put(t, buf);
+		put_char(t, '<');
+		put_number(t, v->range);
+		put_char(t, '>');
 	}
 	for (i = 0; i < v->n_dims; i++) {
+		put_char(t, '[');
 		if (v->dims[i])
-			snprintf(buf, sizeof(buf), "[%llu]", (unsigned long long)v->dims[i]);
-		put(t, v->dims[i] ? buf : "[]");
+			put_number(t, v->dims[i]);
+		put_char(t, ']');
 	}
 	if (v->init) {
 		put(t, " = ");
-		put(t, v->init);
+		put_raw(t, v->init);
 	}
 }
 
@@ -257,9 +287,9 @@ static void put_stmt(struct text *t, const struct gsr_stmt *s)
 		break;
 	case GSR_STMT_DIRECTIVE:
 		if (s->text[0] != '$')
-			put(t, "\t");
-		put(t, s->text);
-		put(t, "\n");
+			put_char(t, '\t');
+		put_raw(t, s->text);
+		put_char(t, '\n');
 		break;
 	}
 }
@@ -302,14 +332,14 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 {
 	struct text t = { 0 };
 	const struct gsr_item *i;
-	char buf[40];
 
 	put(&t, ".version ");
 	put(&t, m->version);
 	put(&t, "\n.target ");
 	put(&t, m->target);
-	snprintf(buf, sizeof(buf), "\n.address_size %u\n\n", m->address_size);
-	put(&t, buf);
+	put(&t, "\n.address_size ");
+	put_number(&t, m->address_size);
+	put(&t, "\n\n");
 	for (i = m->first; i; i = i->next) {
 		switch (i->kind) {
 		case GSR_ITEM_FUNCTION:
@@ -320,16 +350,17 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 			put(&t, ";\n");
 			break;
 		case GSR_ITEM_DIRECTIVE:
-			put(&t, i->text);
+			put_raw(&t, i->text);
 			put(&t, "\n");
 			break;
 		}
 	}
+	put_char(&t, 0);
 	if (t.failed) {
 		free(t.buf);
 		return NULL;
 	}
 	if (size)
-		*size = t.len;
+		*size = t.len - 1;
 	return t.buf;
 }

@@ -8,6 +8,7 @@
 #ifndef GSR_PTX_H
 #define GSR_PTX_H
 
+#include <string.h>
 #include "gsr.h"
 
 struct gsr_arena;
@@ -33,32 +34,34 @@ enum gsr_operand_kind {
 	GSR_OPND_SINK,		/* _ */
 };
 
+/* Most of a module's memory */
 struct gsr_operand {
-	enum gsr_operand_kind kind;
-	bool negated;			/* !p, -r */
-	bool minus;			/* negated was written - */
-	bool indexed;			/* ADDR written a[i]: items[0] is a, items[1] the index */
+	enum gsr_operand_kind kind : 8;
+	bool negated : 1;		/* !p, -r */
+	bool minus : 1;			/* negated was written - */
+	bool indexed : 1;		/* ADDR written a[i]: items[0] is a, items[1] the index */
 	char component;			/* 'x' 'y' 'z' 'w', 'h' etc. of %tid.x; 0 none */
+	unsigned int n_items;
 	const char *name;		/* REG, SYM */
 	const char *selector;		/* longer than a character: r1.h0, r1.b3 of video instructions; else NULL */
 	const char *text;		/* constants as written; SYM, ADDR: the offset as written ("+-4"); NULL: print ival */
-	int64_t ival;			/* INT: value; SYM, ADDR: offset */
-	uint64_t bits;			/* F32, F64 */
+	union {
+		int64_t ival;		/* INT: value; SYM, ADDR: offset */
+		uint64_t bits;		/* F32, F64 */
+	};
 	struct gsr_operand *items;	/* VEC, PAIR, LIST; ADDR: items[0] is the base, items[1] further coordinates */
-	unsigned int n_items;
 };
 
 #define GSR_MODS_MAX 16
 
 struct gsr_insn {
 	enum gsr_opcode op;
-	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
-	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */
-	unsigned int n_mods;
-	const char *guard;		/* @%p1; NULL none */
+	unsigned int n_mods, n_opnds;
 	bool guard_negated;		/* @!%p1 */
+	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
+	const char *guard;		/* @%p1; NULL none */
+	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */
 	struct gsr_operand *opnds;
-	unsigned int n_opnds;
 };
 
 /* A variable or register declaration: .reg .b32 %r<21>; .shared .align 4 .b8 x[16]; .param .u64 p; .global .f32 t[2] = {…}; */
@@ -139,7 +142,17 @@ char *gsr_print(const struct gsr_module *m, size_t *size);
 
 /* Helpers */
 struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn);
-bool gsr_insn_has(const struct gsr_insn *insn, const char *mod);
+
+static inline bool gsr_insn_has(const struct gsr_insn *insn, const char *mod)
+{
+	unsigned int i;
+
+	for (i = 0; i < insn->n_mods; i++)
+		if (insn->mods[i][0] == mod[0] && !strcmp(insn->mods[i], mod))
+			return true;
+	return false;
+}
+
 struct gsr_function *gsr_module_function(const struct gsr_module *m, const char *name);
 struct gsr_var *gsr_module_var(const struct gsr_module *m, const char *name);
 

@@ -13,6 +13,7 @@ struct job {
 	struct gsr_rewrite *out;
 	unsigned int n;
 	bool resumable;
+	bool files, names;		/* what line information refers to is there */
 	struct gsr_module printed;
 	bool mbarriers;			/* some twin has a list of them */
 };
@@ -201,6 +202,9 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	struct gsr_end end;
 	unsigned int i;
 
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->f->body && !c->fns[i]->graph)
+			gsr_graph(p, c->fns[i]);
 	refusal = prepare(p, fn, c, k, &end);
 	if (refusal) {
 		k->reason = refusal;
@@ -260,6 +264,11 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		k->static_shared += 4 * (GSR_MBARRIERS_MAX + 1);
 		j->mbarriers = true;
 	}
+	for (i = 0; i < c->n; i++)
+		if (!c->fns[i]->clean) {
+			drop_lines(c->fns[i]->f, j->files, j->names);
+			c->fns[i]->clean = true;
+		}
 	k->tier = GSR_TIER_BLOCK;
 	k->reason = "rewritten";
 }
@@ -268,12 +277,14 @@ static void run(struct job *j)
 {
 	struct gsr_pass *p = &j->p;
 	struct gsr_closure *closures;
-	bool files = false, names = false;
-	unsigned int i, k, n = 0;
+	unsigned int i, n = 0;
 	struct gsr_item *item;
 
 	gsr_analyse(p);
-	gsr_barriers_prepare(p);
+	for (item = p->m->first; item; item = item->next) {
+		j->files |= is_file(item);
+		j->names |= is_names(item);
+	}
 	closures = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*closures));
 	j->out->kernels = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*j->out->kernels));
 	for (i = 0; i < p->n_fns; i++) {
@@ -292,16 +303,6 @@ static void run(struct job *j)
 	}
 	if (!n)
 		return;
-	for (item = p->m->first; item; item = item->next) {
-		files |= is_file(item);
-		names |= is_names(item);
-	}
-	for (i = 0; i < n; i++)
-		for (k = 0; k < closures[i].n; k++) {
-			if (!closures[i].fns[k]->clean)
-				drop_lines(closures[i].fns[k]->f, files, names);
-			closures[i].fns[k]->clean = true;
-		}
 	j->printed = *p->m;
 	j->printed.first = j->printed.last = NULL;
 	assemble(j, &j->printed, closures, n);
@@ -317,26 +318,16 @@ static void run(struct job *j)
 }
 
 /* false: the arena ran out of memory */
-static bool guarded(struct job *j)
+static bool guarded(struct job *j, const char *text, size_t size)
 {
 	jmp_buf nomem;
 
 	if (setjmp(nomem))
 		return false;
 	gsr_arena_escape(j->p.arena, &nomem);
-	run(j);
-	gsr_arena_escape(j->p.arena, NULL);
-	return true;
-}
-
-static bool guarded_prefix(struct job *j, const char *text, size_t size)
-{
-	jmp_buf nomem;
-
-	if (setjmp(nomem))
-		return false;
-	gsr_arena_escape(j->p.arena, &nomem);
+	gsr_arena_escape(j->p.scratch, &nomem);
 	j->p.prefix = choose_prefix(j->p.arena, text, size);
+	run(j);
 	gsr_arena_escape(j->p.arena, NULL);
 	return true;
 }
@@ -362,7 +353,8 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	if (gsr_parse(ptx, size, name, &j.p.m, err) != GSR_OK)
 		return err->status;
 	j.p.arena = j.p.m->arena;
-	if (!guarded_prefix(&j, ptx, size) || !guarded(&j))
+	j.p.scratch = gsr_arena_new();
+	if (!j.p.scratch || !guarded(&j, ptx, size))
 		goto nomem;
 	if (j.n) {
 		out->ptx = gsr_print(&j.printed, &out->ptx_size);
@@ -370,8 +362,10 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 			goto nomem;
 	}
 	out->arena = j.p.arena;
+	gsr_arena_free(j.p.scratch);
 	return GSR_OK;
 nomem:
+	gsr_arena_free(j.p.scratch);
 	gsr_module_free(j.p.m);
 	memset(out, 0, sizeof(*out));
 	err->status = GSR_ERR_NOMEM;

@@ -70,6 +70,7 @@ struct gsr_cfg {
 struct gsr_fn {
 	struct gsr_function *f;
 	struct gsr_cfg cfg;
+	bool graph;			/* there is one */
 	const char *refusal;		/* NULL: fine by itself */
 	struct gsr_fn **refs;		/* functions called or named */
 	unsigned int n_refs, room_refs;
@@ -90,6 +91,7 @@ struct gsr_fn {
 	bool noted;			/* they are noted */
 	bool alloca;
 	bool exits;			/* has an exit instruction */
+	bool plain;			/* has barriers without a thread count */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
 	/* with all that it calls */
@@ -108,6 +110,7 @@ struct gsr_shared_var {
 
 struct gsr_pass {
 	struct gsr_arena *arena;
+	struct gsr_arena *scratch;	/* for a while: who uses it resets it. Nothing is interned there */
 	struct gsr_module *m;
 	struct gsr_fn *fns;
 	unsigned int n_fns;
@@ -123,7 +126,7 @@ struct gsr_pass {
 	unsigned int n_aliases, n_alias_names, room_aliases;
 	unsigned int unique;		/* last number given to a name */
 	struct gsr_text *texts;		/* fragment.c: inserted as text before */
-	unsigned int n_texts, room_texts;
+	unsigned int n_texts, room_texts, next_text;
 };
 
 /* A walk over all that an entry needs: itself first. In the arena. */
@@ -133,7 +136,7 @@ struct gsr_closure {
 };
 
 /* cfg.c */
-void gsr_cfg_build(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg);
+void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg);
 /* What lies between branches and their post-dominators: grows by gsr_region_add(); found[] lists the blocks */
 struct gsr_region {
 	const struct gsr_cfg *cfg;
@@ -143,12 +146,13 @@ void gsr_region_init(struct gsr_arena *a, const struct gsr_cfg *cfg, struct gsr_
 void gsr_region_add(struct gsr_region *r, unsigned int branch);
 bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
 
-/* uniform.c: sets gsr_block.varying and split or, for warps, splits_warp and split_warp */
-void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp);
+/* uniform.c: sets gsr_block.varying and split or, for warps, splits_warp and split_warp; keeps nothing in @scratch */
+void gsr_uniform(struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg, bool warp);
 
 /* analyse.c */
 void gsr_analyse(struct gsr_pass *p);
-void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);	/* its blocks, edges and branches, again if it has changed */
+/* Its blocks, edges and branches, and where its barriers stand; again if it has changed */
+void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
@@ -177,7 +181,7 @@ struct gsr_end {
 enum gsr_inline { GSR_INLINE_NONE, GSR_INLINE_EXITS, GSR_INLINE_BARRIERS, GSR_INLINE_WARPS };
 const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants);
 void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
-void gsr_barriers_again(struct gsr_pass *p, struct gsr_fn *fn);	/* after gsr_inline() */
+bool gsr_divergent(const struct gsr_fn *fn);		/* for gsr_graph(): plain barriers that part of the threads may pass by */
 bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);	/* is it for all lanes? */
 
 /* inline.c: calls of such functions give way to their bodies; a refusal or NULL */

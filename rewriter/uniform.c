@@ -16,7 +16,12 @@ struct reg {
 	bool varying, defined;
 	const struct gsr_insn *def;	/* the only instruction that writes it */
 	unsigned int n_defs;
-	unsigned int uses, n_uses;	/* instructions that name it: state.uses[uses .. uses + n_uses] */
+	unsigned int first, last;	/* of its uses, from 1; 0 none */
+};
+
+/* An instruction that names a register */
+struct mention {
+	unsigned int insn, next;
 };
 
 struct use {
@@ -33,7 +38,8 @@ struct state {
 	unsigned int n;
 	struct use *insns;
 	unsigned int n_insns;
-	unsigned int *uses;
+	struct mention *mentions;	/* from 1 */
+	unsigned int n_mentions;
 	unsigned int *queue, n_queue;
 	struct gsr_region region;
 	bool warp;
@@ -75,15 +81,30 @@ static struct reg *reg_of(struct state *st, const char *name)
 static void forget(struct state *st, const struct gsr_operand *o)
 {
 	*gsr_intern_mark(o->name) = 0;
-	st->n++;
+	st->n_mentions++;
+}
+
+/* Gives it a number, which is not that of an entry yet */
+static void count(struct state *st, const struct gsr_operand *o)
+{
+	unsigned long *m = gsr_intern_mark(o->name);
+
+	if (!*m)
+		*m = ++st->n;
 }
 
 static void enter(struct state *st, const struct gsr_operand *o)
 {
-	if (!reg_of(st, o->name)) {
-		st->regs[st->n].name = o->name;
-		*gsr_intern_mark(o->name) = ++st->n;
-	}
+	struct reg *r = &st->regs[*gsr_intern_mark(o->name) - 1];
+	unsigned int i = ++st->n_mentions;
+
+	r->name = o->name;
+	st->mentions[i].insn = st->now;
+	if (r->last)
+		st->mentions[r->last].next = i;
+	else
+		r->first = i;
+	r->last = i;
 }
 
 static void define(struct state *st, const struct gsr_operand *o)
@@ -92,18 +113,6 @@ static void define(struct state *st, const struct gsr_operand *o)
 
 	r->defined = true;
 	r->def = r->n_defs++ ? NULL : st->insns[st->now].insn;
-}
-
-static void count_use(struct state *st, const struct gsr_operand *o)
-{
-	reg_of(st, o->name)->n_uses++;
-}
-
-static void use(struct state *st, const struct gsr_operand *o)
-{
-	struct reg *r = reg_of(st, o->name);
-
-	st->uses[r->uses + r->n_uses++] = st->now;
 }
 
 static void look_at(struct state *st, unsigned int i)
@@ -121,8 +130,8 @@ static void vary(struct state *st, const struct gsr_operand *o)
 	if (r->varying)
 		return;
 	r->varying = true;
-	for (i = 0; i < r->n_uses; i++)
-		look_at(st, st->uses[r->uses + i]);
+	for (i = r->first; i; i = st->mentions[i].next)
+		look_at(st, st->mentions[i].insn);
 }
 
 static bool name_varies(struct state *st, const char *name)
@@ -366,31 +375,31 @@ static void collect(struct gsr_arena *a, struct state *st)
 		}
 }
 
+/* What nothing writes is a special register, or a parameter in a register */
+static bool uniform_special(const struct state *st, const char *name)
+{
+	unsigned int k;
+
+	for (k = 0; uniform_specials[k]; k++)
+		if (!strcmp(uniform_specials[k], name))
+			return true;
+	return st->warp && !strcmp(name, "%warpid");
+}
+
 static void enter_registers(struct gsr_arena *a, struct state *st)
 {
-	unsigned int i, k, total = 0;
+	unsigned int i;
 
 	for_all(st, forget);
+	for_all(st, count);
 	st->regs = gsr_alloc_array(a, st->n + 1, sizeof(*st->regs));
-	st->n = 0;
+	st->mentions = gsr_alloc_array(a, st->n_mentions + 1, sizeof(*st->mentions));
+	st->n_mentions = 0;
 	for_all(st, enter);
-	for_all(st, count_use);
-	for (i = 0; i < st->n; i++) {
-		st->regs[i].uses = total;
-		total += st->regs[i].n_uses;
-		st->regs[i].n_uses = 0;
-	}
-	st->uses = gsr_alloc_array(a, total + 1, sizeof(*st->uses));
-	for_all(st, use);
 	for (st->now = 0; st->now < st->n_insns; st->now++)
 		visit_result(st, st->insns[st->now].insn, define);
-	/* what nothing writes is a special register, or a parameter in a register */
-	for (i = 0; i < st->n; i++) {
-		for (k = 0; uniform_specials[k] && strcmp(uniform_specials[k], st->regs[i].name); k++)
-			;
-		st->regs[i].varying = !st->regs[i].defined && !uniform_specials[k] &&
-				      !(st->warp && !strcmp(st->regs[i].name, "%warpid"));
-	}
+	for (i = 0; i < st->n; i++)
+		st->regs[i].varying = !st->regs[i].defined && !uniform_special(st, st->regs[i].name);
 }
 
 static void look(struct state *st, unsigned int i)
