@@ -6,7 +6,8 @@
  * by value (align 16). It is launched with any number of thread blocks in x (the workers; y = z = 1), K's block size and
  * K's dynamic shared memory. Offsets below are written into PTX by the rewriter, so they are fixed by assertion.
  *
- * A worker's life. Thread 0 does all of it; the others wait at barrier 0 and read what it wrote to shared memory.
+ * A worker's life. Thread 0 starts and leaves for all, the first warp to come fetches (of a resumable twin thread
+ * 0); the others wait at a barrier and read what was written to shared memory.
  *  1. start: claim a place on this SM: the lowest clear bit of the lower half of control.sm[%smid]. position = smid * 1024 +
  *     bit * weight. The first worker of the task (by compare-and-swap on control.started) stamps stat.start_ns
  *     and stores the relay's limit to stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*):
@@ -20,8 +21,8 @@
  *     next_poll, swap it for now + poll_ns; who wins reads the window from the page (launch.window, host memory,
  *     volatile) into control.relay, and stores the limit to stat.seen_limit if it changed. If the window excludes
  *     this worker's position: leave early.
- *  3. fetch n block-tasks: i = atom.add(control.next, n). i >= total: leave. n aims at fetch_ns of work by measured time
- *     of the last fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the
+ *  3. fetch n block-tasks: i = atom.add(control.next, n). i >= total: leave. n stays if the last fetch took about
+ *     fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the
  *     last n, at least 1.
  *     A resumable twin first takes a record that waits, if there is one, and goes on in its middle; for new block-tasks
  *     it fetches one at a time and takes a free record for it (none free: this block-task runs to its end).
@@ -42,7 +43,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		6	/* part of every cache key */
+#define GSR_ABI_VERSION		7	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 
 /* struct gsr_launch: the extra parameter */

@@ -236,6 +236,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	if (why)
 		refuse(s, "%s", why);
 	s->fn->constants |= gsr_insn_has(insn, "const");
+	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta");
 	s->insn = insn;
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
@@ -309,6 +310,8 @@ static void scan_function(struct scan *s)
 			instruction(s, st->insn);
 		else if (st->kind == GSR_STMT_DIRECTIVE && strstr(st->text, ".calltargets"))
 			raw(s, st->text);
+		else if (st->kind == GSR_STMT_VAR && !strcmp(st->var->space, "shared"))
+			s->fn->shared = true;
 		else if (st->kind == GSR_STMT_VAR && (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
 			refuse(s, "variable %s declared in a function", st->var->name);
 	}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* %ctaid and %nctaid become loads of what thread 0 wrote; in an entry %nctaid is a parameter. %gridid stays. */
+/*
+ * %ctaid and %nctaid become loads of what thread 0 wrote; in an entry %nctaid is a parameter, and %ctaid registers unless its
+ * twin is a resumable one. %gridid stays.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "rewrite.h"
@@ -8,9 +11,12 @@ struct ids {
 	struct gsr_pass *p;
 	struct gsr_function *f;
 	struct gsr_stmt *s;
+	struct gsr_ids *ids;		/* held; NULL: in shared memory */
 	unsigned int inserted, fresh;
 	const char *refusal;
 };
+
+static const char components[] = "xyzw";
 
 static bool is_id(const struct gsr_operand *o)
 {
@@ -20,7 +26,6 @@ static bool is_id(const struct gsr_operand *o)
 /* "[…]" of the word, or of the four, that hold the operand, and their space; NULL: no such component */
 static const char *place(struct ids *w, const struct gsr_operand *o, const char **space)
 {
-	static const char components[] = "xyzw";
 	bool grid = !strcmp(o->name, "%nctaid");
 	const char *k = strchr(components, o->component ? o->component : 'x');
 	unsigned int at;
@@ -36,6 +41,19 @@ static const char *place(struct ids *w, const struct gsr_operand *o, const char 
 	return gsr_sprintf(w->p->arena, "[#task+%u]", (grid ? GSR_TASK_NCTAID : GSR_TASK_CTAID) + at);
 }
 
+/* The register of a held component, 0 for .w; NULL: it is not held */
+static const char *held(struct ids *w, const struct gsr_operand *o, char component)
+{
+	const char *k = strchr(components, component);
+	unsigned int at;
+
+	if (!w->ids || strcmp(o->name, "%ctaid") || o->selector || !k || component == 'w')
+		return NULL;
+	at = (unsigned int)(k - components) + 1;
+	w->ids->held = w->ids->held < at ? at : w->ids->held;
+	return gsr_sprintf(w->p->arena, "%%#c%c", component);
+}
+
 /* An operand of any other instruction: load it into a register of our own before */
 static void replace(struct ids *w, struct gsr_operand *o)
 {
@@ -46,6 +64,12 @@ static void replace(struct ids *w, struct gsr_operand *o)
 		replace(w, &o->items[i]);
 	if (!is_id(o))
 		return;
+	where = o->component ? held(w, o, o->component) : NULL;
+	if (where) {
+		o->name = gsr_intern_str(w->p->arena, gsr_expand(w->p, where));
+		o->component = 0;
+		return;
+	}
 	where = o->component ? place(w, o, &space) : NULL;
 	if (!where) {
 		w->refusal = gsr_sprintf(w->p->arena, "%s used in a way we do not know", o->name);
@@ -58,11 +82,24 @@ static void replace(struct ids *w, struct gsr_operand *o)
 	w->fresh++;
 }
 
-/* mov.u32 %r1, %ctaid.x; mov.v4.u32 {…}, %ctaid: the load takes its place */
-static bool becomes_load(struct ids *w)
+/* What stands in place of mov.@type @to, @from: a load, or, from registers, a conversion or another mov; NULL as it is */
+static const char *instead(struct ids *w, const struct gsr_operand *from, const char *type, bool vec)
+{
+	const char *space, *where = vec ? NULL : held(w, from, from->component);
+
+	if (where)
+		return gsr_type_size(type) == 2 ? gsr_sprintf(w->p->arena, "cvt.u16.u32 %%#i, %s;", where) : NULL;
+	if (vec && held(w, from, 'z'))
+		return gsr_sprintf(w->p->arena, "mov.v4.%s %%#i, {%%#cx, %%#cy, %%#cz, 0};", type);
+	where = place(w, from, &space);
+	return where ? gsr_sprintf(w->p->arena, "ld.%s.%s%s %%#i, %s;", space, vec ? "v4." : "", type, where) : NULL;
+}
+
+/* mov.u32 %r1, %ctaid.x; mov.v4.u32 {…}, %ctaid */
+static bool replace_mov(struct ids *w)
 {
 	struct gsr_insn *insn = w->s->insn;
-	const char *space, *where, *type;
+	const char *type, *text;
 	struct gsr_operand *to;
 	bool vec;
 
@@ -74,13 +111,12 @@ static bool becomes_load(struct ids *w)
 	type = insn->mods[insn->n_mods - 1];
 	if (gsr_type_size(type) != 4 && (vec || gsr_type_size(type) != 2))
 		return false;
-	where = place(w, &insn->opnds[1], &space);
-	if (!where)
+	text = instead(w, &insn->opnds[1], type, vec);
+	if (!text)
 		return false;
 	to = gsr_alloc_array(w->p->arena, 2, sizeof(*to));
 	to[0] = insn->opnds[0];
-	w->inserted += gsr_insert(w->p, w->f, w->s, gsr_sprintf(w->p->arena, "ld.%s.%s%s %%#i, %s;", space,
-				  vec ? "v4." : "", type, where));
+	w->inserted += gsr_insert(w->p, w->f, w->s, text);
 	to[1] = w->s->prev->insn->opnds[1];
 	w->s->prev->insn->opnds = to;
 	w->s->prev->insn->guard = insn->guard;
@@ -89,15 +125,15 @@ static bool becomes_load(struct ids *w)
 	return true;
 }
 
-unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, const char **refusal)
+unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *ids, const char **refusal)
 {
-	struct ids w = { .p = p, .f = f };
+	struct ids w = { .p = p, .f = f, .ids = ids };
 	struct gsr_stmt *next;
 	unsigned int i;
 
 	for (w.s = f->first; w.s; w.s = next) {
 		next = w.s->next;
-		if (w.s->kind != GSR_STMT_INSN || becomes_load(&w))
+		if (w.s->kind != GSR_STMT_INSN || replace_mov(&w))
 			continue;
 		for (i = 0; i < w.s->insn->n_opnds; i++)
 			replace(&w, &w.s->insn->opnds[i]);

@@ -467,11 +467,13 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 #undef UNITE
 	fn->barriers += callee->barriers;
 	fn->reads_ids |= callee->reads_ids;
+	fn->loads_ids |= callee->loads_ids;
 	fn->indirect |= callee->indirect;
 	fn->takes |= callee->takes;
 	fn->constants |= callee->constants;
 	fn->cp_async |= callee->cp_async;
 	fn->bulk |= callee->bulk;
+	fn->shared |= callee->shared;
 	fn->mbarriers |= callee->mbarriers;
 	fn->noted |= callee->noted;
 	fn->warp_sync = fn->warp_sync ? fn->warp_sync : callee->warp_sync;

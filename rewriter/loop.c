@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The worker's life around the body (abi.h). Thread 0 does all of it; what it must remember from one block-task to the
- * next lies in shared memory, so that no register is held across the body. Two barriers a block-task: one when all have
- * left the body, one when thread 0 has written the next ids.
+ * The worker's life around the body (abi.h). What it must remember from one fetch to the next lies in shared memory; only the
+ * ids that the kernel reads, and how many block-tasks are left, are held in registers across the body.
  *
  * Offsets in the text: #launch is struct gsr_launch, %#d0 struct gsr_control, #task see GSR_TASK_*, and of the page's slot
  * (struct gsched_cl_slot) left +12, seen_limit +16, start_ns +40, end_ns +48, finished +56.
@@ -22,7 +21,8 @@ _Static_assert(offsetof(struct gsr_control, next_poll) == 8 && offsetof(struct g
 	       "offsets below");
 
 static const char declarations[] =
-	".reg .pred %#p<3>; .reg .b32 %#r<8>; .reg .b64 %#d<8>; .reg .f32 %#f<3>;";
+	".reg .pred %#p<3>; .reg .b32 %#r<8>; .reg .b64 %#d<8>; .reg .f32 %#f<3>;"
+	".reg .b32 %#cx, %#cy, %#cz, %#cn;";
 
 /* %#p0: not thread 0 */
 const char gsr_not_first[] =
@@ -38,7 +38,6 @@ const char gsr_not_first[] =
  * these words; what it gives back at the end it keeps as the word's offset and the bit's number, 64 none.
  */
 static const char start[] =
-	"@%#p0 bra $#next;\n"
 	"ld.param.u64 %#d0, [#launch];\n"
 	"ld.param.u32 %#r4, [#launch+40];\n"
 	"ld.param.u32 %#r5, [#launch+60];\n"
@@ -198,10 +197,32 @@ static const char start[] =
 	"mov.u64 %#d4, 0;\n"
 	"st.shared.v2.u64 [#task+32], {%#d3, %#d4};\n"
 	"st.shared.v2.u64 [#task+48], {%#d4, %#d4};\n"
-	/* one left, and it is done: so the loop has a single way in */
-	"mov.u32 %#r1, 1;\n"
-	"st.shared.v2.u32 [#task+72], {%#r1, %#r0};\n"
+	"st.shared.v2.u32 [#task+72], {%#r0, %#r0};\n"
 	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
+
+/* The last of a block's warps, by which the first to come by is found; all that is above is there for each of them */
+static const char warps[] =
+	"mov.u32 %#r1, %ntid.x;\n"
+	"mov.u32 %#r2, %ntid.y;\n"
+	"mul.lo.u32 %#r1, %#r1, %#r2;\n"
+	"mov.u32 %#r2, %ntid.z;\n"
+	"mul.lo.u32 %#r1, %#r1, %#r2;\n"
+	"sub.u32 %#r1, %#r1, 1;\n"
+	"shr.u32 %#r1, %#r1, 5;\n"
+	"st.shared.u32 [#task+84], %#r1;\n"
+	"st.shared.u32 [#task+92], %#r0;\n"
+	"$#started:\n"
+	"mov.u32 %#cn, 0;\n";
+
+/* The first warp that has run the last block-task of a fetch makes the next one, while the others are still at it */
+static const char first_come[] =
+	"mov.u32 %#r0, %laneid;\n"
+	"setp.ne.u32 %#p0, %#r0, 0;\n"
+	"@%#p0 bra $#wait;\n"
+	"ld.shared.u32 %#r1, [#task+84];\n"
+	"atom.shared.inc.u32 %#r0, [#task+92], %#r1;\n"
+	"setp.ne.u32 %#p0, %#r0, 0;\n"
+	"@%#p0 bra $#wait;\n";
 
 /*
  * The window as relayed; who wins the swap reads it anew from the page. %#d0 is the control block, %#d5 the time. Goes on
@@ -264,31 +285,45 @@ static const char excluded[] =
 	"st.shared.u32 [#task+80], %#r0;\n"
 	"bra $#stop;\n";
 
-/* Half an even share, fetch_max, four times the last count and fetch_ns all bound the next count */
+/*
+ * How many block-tasks to fetch: as many as last time if that took about fetch_ns and the end is far, or if it was one that took
+ * longer. Else it is reckoned anew: half an even share, fetch_max, four times the last count and fetch_ns bound it. What all
+ * threads wait for is kept short: this is most of what a twin costs.
+ */
 static const char count[] =
+	"ld.shared.v2.u32 {%#r1, %#r5}, [#task+72];\n"
 	"ld.shared.v2.u64 {%#d1, %#d2}, [#task+48];\n"
-	"ld.shared.u32 %#r1, [#task+76];\n"
 	"ld.shared.u64 %#d6, [#task+32];\n"
-	"mov.u32 %#r5, 1;\n"
-	"setp.eq.u32 %#p1, %#r1, 0;\n"
-	"@%#p1 bra $#take;\n"
-	"sub.u64 %#d1, %#d5, %#d1;\n"
-	"cvt.rn.f32.u64 %#f0, %#d1;\n"
-	"max.f32 %#f0, %#f0, 0f3F800000;\n"
+	"cvt.u32.u64 %#r7, %#d5;\n"
+	"sub.u32 %#r1, %#r7, %#r1;\n"
 	"ld.param.u32 %#r2, [#launch+48];\n"
+	"shr.u32 %#r3, %#r2, 1;\n"
+	"sub.u32 %#r4, %#r1, %#r3;\n"
+	"setp.lt.u32 %#p1, %#r4, %#r2;\n"
+	"setp.lt.and.u64 %#p1, %#d1, %#d2, %#p1;\n"
+	"setp.gt.u32 %#p2, %#r1, %#r3;\n"
+	"setp.eq.and.u32 %#p2, %#r5, 1, %#p2;\n"
+	"or.pred %#p1, %#p1, %#p2;\n"
+	"@%#p1 bra $#take;\n"
+	"max.u32 %#r0, %#r5, 1;\n"
+	"setp.eq.u32 %#p1, %#r5, 0;\n"
+	"mov.u32 %#r5, 1;\n"
+	"@%#p1 bra $#take;\n"
+	"max.u32 %#r1, %#r1, 1;\n"
+	"cvt.rn.f32.u32 %#f0, %#r1;\n"
 	"cvt.rn.f32.u32 %#f1, %#r2;\n"
-	"cvt.rn.f32.u32 %#f2, %#r1;\n"
+	"cvt.rn.f32.u32 %#f2, %#r0;\n"
 	"mul.f32 %#f1, %#f1, %#f2;\n"
 	"div.approx.f32 %#f0, %#f1, %#f0;\n"
 	"cvt.rzi.u32.f32 %#r5, %#f0;\n"
-	"shl.b32 %#r2, %#r1, 2;\n"
+	"shl.b32 %#r2, %#r0, 2;\n"
 	"min.u32 %#r5, %#r5, %#r2;\n"
 	"ld.param.u32 %#r2, [#launch+52];\n"
 	"min.u32 %#r5, %#r5, %#r2;\n"
 	/* what is left when the other workers are as far as this one */
 	"ld.param.u32 %#r2, [#launch+56];\n"
-	"mul.wide.u32 %#d4, %#r2, %#r1;\n"
-	"add.u64 %#d4, %#d4, %#d2;\n"
+	"mul.wide.u32 %#d4, %#r2, %#r0;\n"
+	"add.u64 %#d4, %#d4, %#d1;\n"
 	"min.u64 %#d4, %#d4, %#d6;\n"
 	"sub.u64 %#d4, %#d6, %#d4;\n"
 	"cvt.rn.f32.u64 %#f0, %#d4;\n"
@@ -296,27 +331,36 @@ static const char count[] =
 	"add.f32 %#f1, %#f1, %#f1;\n"
 	"max.f32 %#f1, %#f1, 0f3F800000;\n"
 	"div.approx.f32 %#f0, %#f0, %#f1;\n"
-	"cvt.rzi.u32.f32 %#r2, %#f0;\n"
-	"min.u32 %#r5, %#r5, %#r2;\n"
+	"cvt.rzi.u32.f32 %#r0, %#f0;\n"
+	"min.u32 %#r5, %#r5, %#r0;\n"
 	"max.u32 %#r5, %#r5, 1;\n"
-	"$#take:\n";
+	/* the end is near from where so many are less than half an even share */
+	"mul.wide.u32 %#d4, %#r2, %#r5;\n"
+	"mul.lo.u64 %#d4, %#d4, 3;\n"
+	"min.u64 %#d4, %#d4, %#d6;\n"
+	"sub.u64 %#d4, %#d6, %#d4;\n"
+	"st.shared.u64 [#task+56], %#d4;\n"
+	"$#take:\n"
+	"st.shared.v2.u32 [#task+72], {%#r7, %#r5};\n";
 
+/* %laneid is 0, which the assembler does not know: else it would add up over the lanes and exchange the sum */
 static const char take[] =
+	"mov.u32 %#r2, %laneid;\n"
+	"add.u32 %#r5, %#r5, %#r2;\n"
 	"cvt.u64.u32 %#d3, %#r5;\n"
 	"atom.relaxed.gpu.global.add.u64 %#d2, [%#d0+128], %#d3;\n"
 	"setp.ge.u64 %#p1, %#d2, %#d6;\n"
 	"@%#p1 bra $#stop;\n"
 	"sub.u64 %#d4, %#d6, %#d2;\n"
 	"min.u64 %#d3, %#d3, %#d4;\n"
-	"cvt.u32.u64 %#r5, %#d3;\n"
-	"st.shared.v2.u64 [#task+48], {%#d5, %#d2};\n"
-	"st.shared.v2.u32 [#task+72], {%#r5, %#r5};\n"
+	"cvt.u32.u64 %#r6, %#d3;\n"
+	"st.shared.u64 [#task+48], %#d2;\n"
 	"ld.shared.u64 %#d4, [#task+40];\n"
 	"add.u64 %#d4, %#d4, %#d3;\n"
 	"st.shared.u64 [#task+40], %#d4;\n";
 
 /* The ids of block-task %#d2: x fastest. Divided at a fetch only, and in 64 bits only where it must be */
-static const char ids[] =
+static const char divide[] =
 	"ld.param.u32 %#r0, [#launch+24];\n"
 	"ld.param.u32 %#r1, [#launch+28];\n"
 	"cvt.u32.u64 %#r2, %#d2;\n"
@@ -331,6 +375,13 @@ static const char ids[] =
 	"div.u32 %#r3, %#r2, %#r0;\n"
 	"mul.lo.u32 %#r5, %#r3, %#r0;\n"
 	"sub.u32 %#r2, %#r2, %#r5;\n"
+	"setp.lt.u32 %#p1, %#r3, %#r1;\n"
+	"@%#p1 bra $#ids;\n"
+	"mov.u32 %#r4, %#r3;\n"
+	"mov.u32 %#r3, 0;\n"
+	"setp.eq.u32 %#p1, %#r1, 1;\n"
+	"@%#p1 bra $#ids;\n"
+	"mov.u32 %#r3, %#r4;\n"
 	"div.u32 %#r4, %#r3, %#r1;\n"
 	"mul.lo.u32 %#r5, %#r4, %#r1;\n"
 	"sub.u32 %#r3, %#r3, %#r5;\n"
@@ -346,53 +397,96 @@ static const char ids[] =
 	"mul.lo.u64 %#d1, %#d1, %#d3;\n"
 	"sub.u64 %#d1, %#d4, %#d1;\n"
 	"cvt.u32.u64 %#r3, %#d1;\n"
-	"$#ids:\n"
-	"mov.u32 %#r5, 0;\n"
-	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r5};\n";
+	"$#ids:\n";
 
-static const char stop[] =
+static const char tell_resumable[] = "st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r6};\n";
+
+static const char stop_resumable[] =
 	"bra $#wait;\n"
 	"$#stop:\n"
-	"mov.u32 %#r0, -1;\n"
-	"st.shared.u32 [#task], %#r0;\n";
+	"mov.u32 %#r0, 0;\n"
+	"st.shared.u32 [#task+12], %#r0;\n"
+	"$#wait:\n";
+
+/* Ids, and how many follow each other from there; none: leave. %#cn is 0 here, or 1, which says where the last were told */
+static const char tell_ids[] =
+	"bra $#tell_ids;\n"
+	"$#stop:\n"
+	"mov.u32 %#r6, 0;\n"
+	"$#tell_ids:\n"
+	"shl.b32 %#r6, %#r6, 1;\n"
+	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r6};\n"
+	"$#wait:\n";
+
+static const char tell_ids_aside[] =
+	"bra $#tell_ids;\n"
+	"$#stop:\n"
+	"mov.u32 %#r6, 0;\n"
+	"$#tell_ids:\n"
+	"shl.b32 %#r6, %#r6, 1;\n"
+	"xor.b32 %#r0, %#cn, 1;\n"
+	"or.b32 %#r6, %#r6, %#r0;\n"
+	"mov.u32 %#r1, #task;\n"
+	"mad.lo.u32 %#r1, %#r0, 96, %#r1;\n"
+	"st.shared.v4.u32 [%#r1], {%#r2, %#r3, %#r4, %#r6};\n"
+	"$#wait:\n";
 
 /*
  * A warp may come in pieces: out of the body, or because thread 0 was away. Aligned barriers need it whole, and so do
  * instructions of whole warps at the start of the body.
  */
-static const char wait[] =
-	"$#wait:\n"
-	"bar.warp.sync -1;\n"
-	"bar.sync %d;\n"
-	"ld.shared.u32 %%#r0, [#task];\n"
-	"setp.eq.u32 %%#p0, %%#r0, -1;\n"
-	"@%%#p0 bra $#leave;\n";
-
-static const char end_barrier[] =
+static const char meet[] =
 	"bar.warp.sync -1;\n"
 	"bar.sync %d;\n";
 
-static const char again[] = "bra.uni $#next;\n";
+static const char read_ids[] =
+	"ld.shared.v4.u32 {%#cx, %#cy, %#cz, %#cn}, [#task];\n"
+	"setp.eq.u32 %#p0, %#cn, 0;\n"
+	"@%#p0 bra $#leave;\n"
+	"$#body:\n";
 
-static const char next[] =
-	"ld.shared.u32 %#r0, [#task+72];\n"
-	"sub.u32 %#r0, %#r0, 1;\n"
-	"st.shared.u32 [#task+72], %#r0;\n"
-	"setp.eq.u32 %#p1, %#r0, 0;\n"
-	"@%#p1 bra $#schedule;\n"
-	"ld.shared.v4.u32 {%#r2, %#r3, %#r4, %#r5}, [#task];\n"
+static const char read_ids_aside[] =
+	"xor.b32 %#r0, %#cn, 1;\n"
+	"mov.u32 %#r1, #task;\n"
+	"mad.lo.u32 %#r1, %#r0, 96, %#r1;\n"
+	"ld.shared.v4.u32 {%#cx, %#cy, %#cz, %#cn}, [%#r1];\n"
+	"setp.lt.u32 %#p0, %#cn, 2;\n"
+	"@%#p0 bra $#leave;\n"
+	"$#body:\n";
+
+/* Before the next block-task of the same fetch; before the next fetch there is another barrier */
+static const char meet_between[] =
+	"bar.warp.sync -1;\n"
+	"setp.ge.u32 %%#p0, %%#cn, 4;\n"
+	"@%%#p0 bar.sync %d;\n";
+
+/* Ids by component: each is counted up when the one before it begins anew */
+static const char *const count_up[] = {
 	"ld.param.u32 %#r0, [#launch+24];\n"
-	"ld.param.u32 %#r1, [#launch+28];\n"
-	"add.u32 %#r2, %#r2, 1;\n"
-	"setp.lt.u32 %#p1, %#r2, %#r0;\n"
-	"@%#p1 bra $#ids;\n"
-	"mov.u32 %#r2, 0;\n"
-	"add.u32 %#r3, %#r3, 1;\n"
-	"setp.lt.u32 %#p1, %#r3, %#r1;\n"
-	"@%#p1 bra $#ids;\n"
-	"mov.u32 %#r3, 0;\n"
-	"add.u32 %#r4, %#r4, 1;\n"
-	"bra $#ids;\n";
+	"add.u32 %#cx, %#cx, 1;\n"
+	"setp.eq.u32 %#p1, %#cx, %#r0;\n"
+	"selp.u32 %#cx, 0, %#cx, %#p1;\n",
+	"ld.param.u32 %#r0, [#launch+28];\n"
+	"selp.u32 %#r1, 1, 0, %#p1;\n"
+	"add.u32 %#cy, %#cy, %#r1;\n"
+	"setp.eq.and.u32 %#p1, %#cy, %#r0, %#p1;\n"
+	"selp.u32 %#cy, 0, %#cy, %#p1;\n",
+	"selp.u32 %#r1, 1, 0, %#p1;\n"
+	"add.u32 %#cz, %#cz, %#r1;\n",
+};
+
+/*
+ * An inner loop with its test at the bottom. With the test before the ids are counted up, or with one loop for all, ptxas 13.0
+ * lost a place where the lanes of a warp come together in a body (20 times slower), or made slower code.
+ */
+static const char again[] =
+	"setp.ge.u32 %#p1, %#cn, 2;\n"
+	"@%#p1 bra.uni $#body;\n";
+
+static const char publish[] =
+	"@%#p0 bra $#published;\n"
+	"st.shared.v4.u32 [#task], {%#cx, %#cy, %#cz, %#cn};\n"
+	"$#published:\n";
 
 static const char leave[] =
 	"@%#p0 bra $#out;\n"
@@ -527,14 +621,39 @@ static const char resumable[] =
 	"st.shared.v4.u32 [#task+96], {%#r0, %#r0, %#r0, %#r0};\n"
 	"st.shared.v4.u32 [#task+112], {%#r0, %#r0, %#r0, %#r0};\n";
 
-/* Ids with 1 behind them belong to a block-task that was left */
-static const char wait_resumable[] =
+static const char read_resumable[] =
 	"ld.shared.u32 %#r0, [#task+12];\n"
-	"setp.ne.u32 %#p0, %#r0, 0;\n"
+	"setp.eq.u32 %#p0, %#r0, 0;\n"
+	"@%#p0 bra $#leave;\n"
+	"setp.eq.u32 %#p0, %#r0, " GSR_STR(GSR_TASK_RESUME) ";\n"
 	"@%#p0 bra $#restore;\n";
 
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left, int id,
-		      const struct gsr_resume *r)
+/* From one block-task to the next of the same fetch, or to the next fetch */
+static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const struct gsr_left *left, const struct gsr_ids *ids, int id)
+{
+	unsigned int n, i;
+
+	n = gsr_insert_text(p, f, NULL, "$#done:\n");
+	if (left->mbarriers || ids->shared)
+		n += gsr_insert_text(p, f, NULL, gsr_not_first);
+	if (left->mbarriers) {
+		n += gsr_insert_text(p, f, NULL, "@%#p0 bra $#unmade;\n");
+		n += gsr_insert_text(p, f, NULL, gsr_mbarriers_down);
+		n += gsr_insert_text(p, f, NULL, "$#unmade:\n");
+	}
+	for (i = 0; i < ids->held; i++)
+		n += gsr_insert_text(p, f, NULL, count_up[i]);
+	n += gsr_insert_text(p, f, NULL, "sub.u32 %#cn, %#cn, 2;\n");
+	if (ids->shared)
+		n += gsr_insert_text(p, f, NULL, publish);
+	if (left->mbarriers || ids->shared)
+		n += gsr_insert_text(p, f, NULL, gsr_sprintf(p->arena, meet, id));
+	n += gsr_insert_text(p, f, NULL, again);
+	return n + gsr_insert_text(p, f, NULL, "bra.uni $#next;\n");
+}
+
+static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const struct gsr_left *left, const struct gsr_ids *ids, int id,
+			   const struct gsr_resume *r)
 {
 	struct gsr_stmt *body = f->first;
 	unsigned int n = 0;
@@ -546,29 +665,38 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
 		n += gsr_insert_text(p, f, body, resumable);
+	n += gsr_insert_text(p, f, body, r ? "@%#p0 bra $#next;\n" : "@%#p0 bra $#started;\n");
 	n += gsr_insert_text(p, f, body, start);
 	if (left->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
+	if (!r) {
+		n += gsr_insert_text(p, f, body, warps);
+		n += gsr_insert_text(p, f, body, gsr_sprintf(p->arena, meet, id));
+	}
 	n += gsr_insert_text(p, f, body, "$#next:\n");
-	n += gsr_insert_text(p, f, body, gsr_not_first);
-	n += gsr_insert_text(p, f, body, "@%#p0 bra $#wait;\n");
-	if (left->mbarriers)
-		n += gsr_insert_text(p, f, body, gsr_mbarriers_down);
-	if (!r)
-		n += gsr_insert_text(p, f, body, next);
+	if (r)
+		n += gsr_insert_text(p, f, body, gsr_not_first);
+	n += gsr_insert_text(p, f, body, r ? "@%#p0 bra $#wait;\n" : first_come);
 	n += gsr_insert_text(p, f, body, schedule);
 	n += gsr_insert_text(p, f, body, gsr_window_text(p, "schedule", "fetch", false));
 	n += gsr_insert_text(p, f, body, excluded);
 	n += gsr_insert_text(p, f, body, "$#fetch:\n");
 	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert_text(p, f, body, count);
 	n += gsr_insert_text(p, f, body, take);
-	n += gsr_insert_text(p, f, body, ids);
-	if (r)
+	n += gsr_insert_text(p, f, body, divide);
+	if (r) {
+		n += gsr_insert_text(p, f, body, tell_resumable);
 		n += gsr_resume_arm(p, f, body);
-	n += gsr_insert_text(p, f, body, stop);
-	n += gsr_insert_text(p, f, body, gsr_sprintf(p->arena, wait, id));
-	if (r)
-		n += gsr_insert_text(p, f, body, wait_resumable);
+	}
+	n += gsr_insert_text(p, f, body, r ? stop_resumable : ids->aside ? tell_ids_aside : tell_ids);
+	n += gsr_insert_text(p, f, body, gsr_sprintf(p->arena, meet, id));
+	return n + gsr_insert_text(p, f, body, r ? read_resumable : ids->aside ? read_ids_aside : read_ids);
+}
+
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
+		      const struct gsr_ids *ids, int id, const struct gsr_resume *r)
+{
+	unsigned int n = before(p, f, left, ids, id, r);
 
 	n += gsr_insert_text(p, f, NULL, "$#end:\n");
 	if (left->alloca)
@@ -578,14 +706,16 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	/* what the other proxy has read, and what it is to see */
 	if (left->bulk)
 		n += gsr_insert_text(p, f, NULL, "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nfence.proxy.async;\n");
-	if (r) {
+	if (r)
 		n += gsr_resume_tail(p, f, r);
-	} else if (sites->n || sites->warps) {
-		n += gsr_meeting(p, f, sites, id);
-	} else {
-		n += gsr_insert_text(p, f, NULL, gsr_sprintf(p->arena, end_barrier, id));
-		n += gsr_insert_text(p, f, NULL, again);
-	}
+	else if (sites->n || sites->warps)
+		n += gsr_meeting(p, f, sites, ids->alone ? -1 : id);
+	else if (ids->alone)
+		n += gsr_insert_text(p, f, NULL, "bar.warp.sync -1;\n");
+	else
+		n += gsr_insert_text(p, f, NULL, gsr_sprintf(p->arena, ids->aside ? meet_between : meet, id));
+	if (!r)
+		n += advance(p, f, left, ids, id);
 	n += gsr_insert_text(p, f, NULL, "$#leave:\n");
 	n += gsr_insert_text(p, f, NULL, gsr_not_first);
 	n += gsr_insert_text(p, f, NULL, leave);

@@ -195,8 +195,8 @@ unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struc
 						      "@!%%#p2 bra $#meet;\n", GSR_SITE_WARP));
 	n += sites->warps ? dispatch(p, f, GSR_SITE_WARP, GSR_SITE_WARP + sites->warps) + gsr_insert(p, f, NULL, "$#block:\n") : 0;
 	if (!sites->n)
-		return n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.sync %d;\nbra.uni $#next;\n", id));
-	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.red.or.pred %%#p1, %d, %%#p0;\n@!%%#p1 bra.uni $#next;\n", id));
+		return id < 0 ? n : n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.sync %d;\n", id));
+	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.red.or.pred %%#p1, %d, %%#p0;\n@!%%#p1 bra.uni $#done;\n", id));
 	if (sites->red)
 		n += gsr_insert(p, f, NULL,
 				gsr_sprintf(p->arena, "setp.ne.u32 %%#p2, %%#v, 0;\n"

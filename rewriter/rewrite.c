@@ -198,6 +198,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	struct gsr_left left = { .alloca = fn->alloca };
 	struct gsr_resume *resume = NULL;
 	struct gsr_sites sites = { 0 };
+	struct gsr_ids ids = { .alone = true };
 	const char *refusal;
 	struct gsr_end end;
 	unsigned int i;
@@ -216,6 +217,9 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		left.cp_async |= c->fns[i]->cp_async;
 		left.bulk |= c->fns[i]->bulk;
 		left.mbarriers |= c->fns[i]->mbarriers || c->fns[i]->noted;
+		ids.alone &= !c->fns[i]->shared && !c->fns[i]->n_vars && !c->fns[i]->barriers && !left.cp_async && !left.bulk &&
+			     !left.mbarriers;
+		ids.shared |= c->fns[i]->loads_ids || (i && c->fns[i]->reads_ids);
 	}
 	if ((k->early_return || j->resumable) && in_scopes(fn->f)) {
 		gsr_flatten(p, fn->f, false);
@@ -235,11 +239,17 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		k->inserted[GSR_INSERTED_SITES] += gsr_convert_warps(p, fn, &sites);
 	if (end.early || (resume && !resume->in_place))
 		k->inserted[GSR_INSERTED_SITES] += gsr_convert_barriers(p, fn->f, &sites, resume);
+	if (ids.shared) {
+		ids.held = GSR_IDS_ALL;
+		ids.alone = false;
+	}
+	ids.aside = !ids.shared && !left.mbarriers;
 	/* functions are shared between kernels: each is changed once */
 	for (i = 0; i < c->n; i++) {
 		if (c->fns[i]->reads_ids) {
-			k->inserted[GSR_INSERTED_IDS] += gsr_blockids(p, c->fns[i]->f, &refusal);
+			k->inserted[GSR_INSERTED_IDS] += gsr_blockids(p, c->fns[i]->f, i || resume ? NULL : &ids, &refusal);
 			c->fns[i]->reads_ids = false;
+			c->fns[i]->loads_ids = true;
 		}
 		if (refusal) {
 			c->fns[i]->refusal = k->reason = refusal;
@@ -257,7 +267,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 			k->inserted[GSR_INSERTED_MBARRIERS] += gsr_mbarriers(p, c->fns[i]);
 	gsr_returns(p, fn->f, &k->returns);
 	k->sites = sites.n + sites.warps;
-	k->inserted[GSR_INSERTED_LOOP] += gsr_loop(p, fn->f, &sites, &left, end.id, resume);
+	k->inserted[GSR_INSERTED_LOOP] += gsr_loop(p, fn->f, &sites, &left, &ids, end.id, resume);
 	add_parameter(p, fn->f);
 	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
 	if (left.mbarriers) {

@@ -23,20 +23,23 @@
 #include "ptx.h"
 
 /* The worker's state in shared memory: offsets in PREFIX "task" */
-#define GSR_TASK_CTAID		0	/* u32[4], x = ~0: leave */
+#define GSR_TASK_CTAID		0	/* u32[4]; .w: twice the block-tasks from this one on, 0 leave, + 1 if in GSR_TASK_ASIDE */
+#define GSR_TASK_RESUME		2	/* .w of one that is gone on with in its middle, in resumable twins; others there: 1 */
 #define GSR_TASK_NCTAID		16	/* u32[4] */
 #define GSR_TASK_TOTAL		32	/* u64 */
 #define GSR_TASK_RAN		40	/* u64 */
-#define GSR_TASK_TIME		48	/* u64: %globaltimer of the last fetch */
-#define GSR_TASK_INDEX		56	/* u64: first block-task of the last fetch */
+#define GSR_TASK_INDEX		48	/* u64: first block-task of the last fetch */
+#define GSR_TASK_NEAR		56	/* u64: from which one on each fetch is reckoned anew */
 #define GSR_TASK_POSITION	64	/* u32 */
 #define GSR_TASK_BIT		68	/* u32: our bit in a word of control.sm, 64 none */
-#define GSR_TASK_LEFT		72	/* u32: of the last fetch, the one that runs included */
-#define GSR_TASK_COUNT		76	/* u32: of the last fetch */
+#define GSR_TASK_TIME		72	/* u32: %globaltimer of the last fetch */
+#define GSR_TASK_COUNT		76	/* u32: block-tasks asked for then */
 #define GSR_TASK_EARLY		80	/* u32: the window excluded us */
-#define GSR_TASK_VOTES		84	/* u32: of the kernel's own reductions, only ever added to */
+#define GSR_TASK_WARPS		84	/* u32: of the block, less one */
 #define GSR_TASK_WORD		88	/* u32: offset of that word in struct gsr_control */
-#define GSR_TASK_SIZE		96
+#define GSR_TASK_COME		92	/* u32: warps that have come to the end of the fetch */
+#define GSR_TASK_ASIDE		96	/* u32[4] */
+#define GSR_TASK_SIZE		112
 /* of resumable twins */
 #define GSR_TASK_RECORD		96	/* u64: address of the record of what runs */
 #define GSR_TASK_RECORD_SM	104	/* u32 */
@@ -80,6 +83,7 @@ struct gsr_fn {
 	unsigned int n_globals, room_globals;
 	unsigned int barriers;		/* of the block of threads, any kind */
 	bool reads_ids;
+	bool loads_ids;			/* now from shared memory, but for a kernel's own text */
 	bool indirect;			/* has indirect calls */
 	bool taken;			/* code takes its address */
 	bool takes;			/* takes the address of a function */
@@ -90,6 +94,7 @@ struct gsr_fn {
 	bool mbarriers;			/* makes or unmakes some, not noted yet */
 	bool noted;			/* they are noted */
 	bool alloca;
+	bool shared;			/* uses shared memory */
 	bool exits;			/* has an exit instruction */
 	bool plain;			/* has barriers without a thread count */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
@@ -219,7 +224,15 @@ void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
  * blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted.
  * @resumable: the sites can be entered again from where a block-task is restored.
  */
-unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, const char **refusal);
+/* Where a kernel's threads find the ids of their block-task */
+#define GSR_IDS_ALL	3
+struct gsr_ids {
+	unsigned int held;		/* in registers %#cx, %#cy, %#cz: 0 none, 1 x, 2 x and y, 3 all */
+	bool shared;			/* in shared memory, for functions; resumable twins: for all, none are held */
+	bool alone;			/* warps share nothing, and go on to the next block-task by themselves */
+	bool aside;			/* the next are told in GSR_TASK_CTAID and GSR_TASK_ASIDE in turns */
+};
+unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *held, const char **refusal);
 unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites,
 				  bool resumable);
 unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites);
@@ -231,8 +244,8 @@ struct gsr_left {
 };
 /* @resume: of a resumable twin, else NULL */
 struct gsr_resume;
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left, int id,
-		      const struct gsr_resume *resume);
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
+		      const struct gsr_ids *ids, int id, const struct gsr_resume *resume);
 /* mbarriers.c: between two block-tasks thread 0 makes invalid what the kernel made, of at most so many */
 #define GSR_MBARRIERS_MAX	120
 #define GSR_STR_(x)		#x
