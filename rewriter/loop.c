@@ -315,7 +315,7 @@ static const char count[] =
 	"cvt.rn.f32.u32 %#f2, %#r0;\n"
 	"mul.f32 %#f1, %#f1, %#f2;\n"
 	"div.approx.f32 %#f0, %#f1, %#f0;\n"
-	"cvt.rzi.u32.f32 %#r5, %#f0;\n"
+	"cvt.rni.u32.f32 %#r5, %#f0;\n"
 	"shl.b32 %#r2, %#r0, 2;\n"
 	"min.u32 %#r5, %#r5, %#r2;\n"
 	"ld.param.u32 %#r2, [#launch+52];\n"

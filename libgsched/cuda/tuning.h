@@ -23,4 +23,15 @@
  */
 #define GI_LEAVE_NS		20000
 
+/*
+ * The limit for a twin that would fit an SM less often than its original, in registers of a thread: as many as an SM has for each
+ * thread that it can hold, or as the original uses, in the steps in which they are given out.
+ */
+static inline unsigned int gi_register_cap(unsigned int original, unsigned int sm_registers, unsigned int sm_threads)
+{
+	unsigned int even = sm_threads ? sm_registers / sm_threads / 8 * 8 : 0, used = (original + 7) / 8 * 8;
+
+	return even > used ? even : used;
+}
+
 #endif /* GI_TUNING_H */

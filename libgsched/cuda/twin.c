@@ -218,7 +218,7 @@ static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const s
 	struct gi_loaded *l;
 	const char *variable;
 	char symbol[1024];
-	int regs;
+	int sm_regs = 0, sm_threads = 0;
 
 	if (snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, k->name) >= (int)sizeof(symbol))
 		return NULL;
@@ -230,9 +230,11 @@ static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const s
 		return NULL;
 	if (!loses(fn->original, twin))
 		return twin;
-	regs = attribute(fn->original, CU_FUNC_ATTRIBUTE_NUM_REGS);
-	regs = regs < 24 ? 24 : (regs + 7) / 8 * 8;
-	l = load(fn->named->image, form, fn->cx, regs);
+	gi_real.cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, fn->cx->dev);
+	gi_real.cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, fn->cx->dev);
+	l = load(fn->named->image, form, fn->cx,
+		 gi_register_cap((unsigned int)attribute(fn->original, CU_FUNC_ATTRIBUTE_NUM_REGS), (unsigned int)sm_regs,
+				 (unsigned int)sm_threads));
 	/* a place on the SM is not worth registers that move to memory and back in every round */
 	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) && !loses(fn->original, capped) &&
 	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "libgsched/cuda/tuning.h"
 #include <time.h>
 #include "gpu.h"
 #include "rewriter/ptx.h"
@@ -296,7 +297,8 @@ static bool share(CUmodule twins, struct gpu_pair *out, struct gpu_report *r)
 static bool load_twin(const char *twins, const struct test_launch *t, struct gpu_pair *out, struct gpu_report *r)
 {
 	char log[1024], symbol[256];
-	unsigned int cap = r->regs[0] < 24 ? 24 : ((unsigned int)r->regs[0] + 7) / 8 * 8;
+	int sm_regs = 0, sm_threads = 0;
+	unsigned int cap;
 	CUfunction capped = NULL;
 	CUmodule module = NULL;
 	CUresult rc;
@@ -315,6 +317,9 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	if (!share(module, out, r))
 		return false;
 	measure(out->twin, 1, t, r);
+	cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 0);
+	cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0);
+	cap = gi_register_cap((unsigned int)r->regs[0], (unsigned int)sm_regs, (unsigned int)sm_threads);
 	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &out->capped, log, sizeof(log)) && share(out->capped, out, r) &&
 	    !cuModuleGetFunction(&capped, out->capped, symbol) && per_sm(capped, t) >= r->per_sm[0] &&
 	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(out->twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)) {

@@ -59,7 +59,7 @@ for f in "$corpus"/*.ptx; do
 			assemble "$tmp/$kind" "$arch" "$tmp/$kind.regs" && [ -s "$tmp/$kind.regs" ]
 			ok $? "$name: ptxas takes the $kind for $arch"
 		done
-		[ -n "$made" ] && [ -s "$tmp/original.regs" ] || continue
+		if [ -z "$made" ] || [ ! -s "$tmp/original.regs" ]; then continue; fi
 		# the loop needs up to 30 where the body needs fewer; what costs no occupancy is free (32, 40 where an SM holds
 		# 1536 threads, 64 where 1024); above that the ids and their number are held: at most six more
 		case $arch in sm_120) free=40 ;; sm_75) free=64 ;; *) free=32 ;; esac
