@@ -518,6 +518,8 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 			struct gsr_stmt *s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 
 			s->text = loc(p);
+		} else if (labelled_directive(p)) {
+			gsr_parse_fail(p, &p->tok, "a label expected before it");
 		} else if (p->tok.kind == GSR_TOK_DOT) {
 			linkage = dot_of(p, linkages);
 			if (linkage)
