@@ -266,42 +266,46 @@ static void raw(struct scan *s, const char *text)
 			reference(s, gsr_intern(s->p->arena, t.text, t.len), NULL);
 }
 
-/* Names that a function declares itself hide those of the module */
-static const char **own_names(struct gsr_arena *a, const struct gsr_function *f, unsigned int *n)
-{
-	unsigned int room = f->n_params + f->n_rets, i;
-	const struct gsr_stmt *s;
-	const char **names;
+/* Names that a function declares itself hide those of the module: their marks are put away meanwhile */
+struct hidden {
+	struct scan *s;
+	struct { const char *name; unsigned long mark; } *names;
+	unsigned int n, room;
+};
 
-	for (s = f->first; s; s = s->next)
-		room += s->kind == GSR_STMT_LABEL || s->kind == GSR_STMT_VAR;
-	names = gsr_alloc_array(a, room + 1, sizeof(*names));
-	*n = 0;
+static void hide(struct hidden *h, const char *name)
+{
+	GROW(h->s, h->names, h->n, h->room);
+	h->names[h->n].name = name;
+	h->names[h->n++].mark = *gsr_intern_mark(name);
+	*gsr_intern_mark(name) = 0;
+}
+
+static void hide_own(struct hidden *h, const struct gsr_function *f)
+{
+	const struct gsr_stmt *s;
+	unsigned int i;
+
 	for (i = 0; i < f->n_params; i++)
-		names[(*n)++] = f->params[i].name;
+		hide(h, f->params[i].name);
 	for (i = 0; i < f->n_rets; i++)
-		names[(*n)++] = f->rets[i].name;
+		hide(h, f->rets[i].name);
 	for (s = f->first; s; s = s->next) {
 		if (s->kind == GSR_STMT_LABEL)
-			names[(*n)++] = s->label;
+			hide(h, s->label);
 		else if (s->kind == GSR_STMT_VAR)
-			names[(*n)++] = s->var->name;
+			hide(h, s->var->name);
 	}
-	return names;
 }
 
 static void scan_function(struct scan *s)
 {
 	struct gsr_function *f = s->fn->f;
-	unsigned int i, n;
-	const char **names = own_names(s->p->arena, f, &n);
-	unsigned long *save = gsr_alloc_array(s->p->arena, n + 1, sizeof(*save));
+	struct hidden h = { .s = s };
 	struct gsr_stmt *st;
+	unsigned int i;
 
-	for (i = 0; i < n; i++) {
-		save[i] = *gsr_intern_mark(names[i]);
-		*gsr_intern_mark(names[i]) = 0;
-	}
+	hide_own(&h, f);
 	for (i = 0; i < f->n_perf; i++)
 		if (strstr(f->perf[i], "cluster"))
 			refuse(s, "clusters (%s)", f->perf[i]);
@@ -314,10 +318,12 @@ static void scan_function(struct scan *s)
 			s->fn->shared = true;
 		else if (st->kind == GSR_STMT_VAR && (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
 			refuse(s, "variable %s declared in a function", st->var->name);
+		else if (st->kind == GSR_STMT_DIRECTIVE && !strncmp(st->text, ".loc", 4))
+			s->fn->lines = true;
 	}
 	/* backwards, because a name may stand twice */
-	while (n--)
-		*gsr_intern_mark(names[n]) = save[n];
+	while (h.n--)
+		*gsr_intern_mark(h.names[h.n].name) = h.names[h.n].mark;
 }
 
 static void external(struct gsr_pass *p, struct gsr_fn *fn)
@@ -483,7 +489,7 @@ static uint64_t static_shared(const struct gsr_closure *c)
 	struct gsr_stmt *s;
 
 	for (i = 0; i < c->n; i++) {
-		for (s = c->fns[i]->f->first; s; s = s->next)
+		for (s = c->fns[i]->f->first; s && c->fns[i]->shared; s = s->next)
 			if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") &&
 			    !(s->var->linkage && !strcmp(s->var->linkage, "extern")))
 				size = (size + var_align(s->var) - 1) / var_align(s->var) * var_align(s->var) + gsr_var_size(s->var);

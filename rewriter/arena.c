@@ -50,19 +50,25 @@ void gsr_arena_free(struct gsr_arena *a)
 	free(a);
 }
 
-/* Keeps the chunk that is allocated from: it is as large as the last use needed, or nearly */
+/* Keeps the largest chunk, for the next use */
 void gsr_arena_reset(struct gsr_arena *a)
 {
-	struct chunk *c, *next;
+	struct chunk *c, *next, *largest = NULL;
 
-	if (!a->chunks)
-		return;
-	for (c = a->chunks->next; c; c = next) {
+	for (c = a->chunks; c; c = next) {
 		next = c->next;
-		free(c);
+		if (!largest || c->size > largest->size) {
+			free(largest);
+			largest = c;
+		} else {
+			free(c);
+		}
 	}
-	a->chunks->next = NULL;
-	a->chunks->used = 0;
+	a->chunks = largest;
+	if (largest) {
+		largest->next = NULL;
+		largest->used = 0;
+	}
 }
 
 void gsr_arena_escape(struct gsr_arena *a, jmp_buf *escape)
@@ -217,15 +223,17 @@ static size_t format(char *out, size_t room, const char *fmt, va_list ap)
 	va_copy(start, ap);
 	for (;; f = end) {
 		end = strchrnul(f, '%');
+		if (*end && end[1] == '%') {
+			put(&t, f, (size_t)(++end - f));
+			end++;
+			continue;
+		}
 		put(&t, f, (size_t)(end - f));
 		if (!*end)
 			break;
 		f = end + 1;
 		end = f + 1;
 		switch (*f) {
-		case '%':
-			put(&t, f, 1);
-			continue;
 		case 's':
 			s = va_arg(ap, const char *);
 			put(&t, s, strlen(s));
@@ -276,12 +284,13 @@ char *gsr_sprintf(struct gsr_arena *a, const char *fmt, ...)
 	return p;
 }
 
+/* Names that differ in their last digit only are neighbours in the table: they are used one after the other */
 static uint32_t hash_bytes(const char *s, size_t n)
 {
-	uint32_t h = 2166136261u;
+	uint32_t h = 0;
 
 	while (n--)
-		h = (h ^ (unsigned char)*s++) * 16777619u;
+		h = h * 31 + (unsigned char)*s++;
 	return h;
 }
 

@@ -298,17 +298,16 @@ void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_fu
 	memset(cfg, 0, sizeof(*cfg));
 	for (s = f->first; s; s = s->next) {
 		scopes += s->kind == GSR_STMT_OPEN;
-		b.n_labels += s->kind == GSR_STMT_LABEL;
 		blocks += s->kind == GSR_STMT_LABEL || ends_block(s);
+		if (s->kind == GSR_STMT_LABEL) {
+			*gsr_intern_mark(s->label) = 0;
+			b.n_labels++;
+		}
 	}
 	cfg->blocks = gsr_alloc_array(a, blocks + 1, sizeof(*cfg->blocks));
 	b.labels = gsr_alloc_array(scratch, b.n_labels + 1, sizeof(*b.labels));
 	b.parent = gsr_alloc_array(scratch, scopes, sizeof(*b.parent));
 	scope_of = gsr_alloc_array(scratch, blocks + 1, sizeof(*scope_of));
-	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_LABEL)
-			*gsr_intern_mark(s->label) = 0;
-
 	scopes = 1;
 	b.n_labels = 0;
 	for (s = f->first; s; s = s->next) {

@@ -69,29 +69,35 @@ struct gsr_text {
 	unsigned int insns;
 };
 
+static bool declares(const char *text)
+{
+	while (*text == ' ')
+		text++;
+	return *text == '.';
+}
+
 /* As the printer would write it: names expanded, a tab before what is no label, no empty last line; instructions are counted */
 static struct gsr_text lay_out(struct gsr_pass *p, const char *text)
 {
 	size_t n = strlen(p->prefix), room = strlen(text) + count(text, '#') * n + count(text, '\n');
 	struct gsr_text t = { .text = text };
-	char *out = gsr_alloc_text(p->arena, room), *o = out, first = 0;
+	char *out = gsr_alloc_text(p->arena, room), *o = out;
+	bool declaration = declares(text);
+	const char *c;
 
 	for (; *text && (*text != '\n' || text[1]); text++) {
 		if (*text == '#') {
-			memcpy(o, p->prefix, n);
-			o += n;
+			for (c = p->prefix; *c; c++)
+				*o++ = *c;
 			continue;
 		}
 		*o++ = *text;
-		/* declarations begin with a dot */
-		if (*text == ';')
-			t.insns += first != '.';
+		if (*text != ';' && *text != '\n')
+			continue;
 		if (*text == '\n' && text[1] != '$')
 			*o++ = '\t';
-		if (*text == ';' || *text == '\n')
-			first = 0;
-		else if (!first && *text != ' ')
-			first = *text;
+		t.insns += *text == ';' && !declaration;
+		declaration = declares(text + 1);
 	}
 	*o = 0;
 	t.expanded = out;

@@ -475,6 +475,7 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	fn->bulk |= callee->bulk;
 	fn->shared |= callee->shared;
 	fn->mbarriers |= callee->mbarriers;
+	fn->lines |= callee->lines;
 	fn->noted |= callee->noted;
 	fn->warp_sync = fn->warp_sync ? fn->warp_sync : callee->warp_sync;
 	fn->refusal = fn->refusal ? fn->refusal : callee->refusal;

@@ -39,11 +39,12 @@ static bool skip_blank(struct gsr_lexer *lx)
 	while (lx->pos < lx->end) {
 		char c = *lx->pos;
 
-		if (c == '\n') {
+		if (is(c, BLANK)) {
 			lx->pos++;
-			newline(lx);
-		} else if (is(c, BLANK)) {
-			lx->pos++;
+			if (c == '\n')
+				newline(lx);
+		} else if (!is(c, PUNCT)) {
+			break;
 		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '/') {
 			while (lx->pos < lx->end && *lx->pos != '\n')
 				lx->pos++;

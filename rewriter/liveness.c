@@ -64,16 +64,23 @@ static void forget(struct gsr_live *l, const char *name, void *arg)
 
 static void enter(struct gsr_live *l, const char *name, void *arg)
 {
-	const struct gsr_var *v;
-
 	if (index_of(l, name) != GSR_NO_REG)
 		return;
-	v = declaration(l, name);
-	if (!v)
-		return;
 	l->regs[l->n].name = name;
-	l->regs[l->n].var = v;
 	*gsr_intern_mark(name) = ++l->n;
+}
+
+/* @arg: the stretch of code we are in */
+static void is_read(struct gsr_live *l, const char *name, void *arg)
+{
+	unsigned int i = index_of(l, name);
+
+	l->regs[i].crosses |= l->regs[i].written != *(unsigned int *)arg;
+}
+
+static void is_written(struct gsr_live *l, const char *name, void *arg)
+{
+	l->regs[index_of(l, name)].written = *(unsigned int *)arg;
 }
 
 static void set(struct gsr_live *l, const char *name, void *arg)
@@ -146,10 +153,15 @@ static bool whole(const struct gsr_operand *o)
 	return true;
 }
 
+static bool writes(const struct gsr_insn *insn)
+{
+	return insn->n_opnds && !insn->guard && has_result(insn) && whole(&insn->opnds[0]);
+}
+
 /* @live: behind the instruction; becomes what is live before it */
 static void step(struct gsr_live *l, const struct gsr_insn *insn, uint64_t *live)
 {
-	bool result = insn->n_opnds && !insn->guard && has_result(insn) && whole(&insn->opnds[0]);
+	bool result = writes(insn);
 
 	if (result)
 		names_of(l, &insn->opnds[0], clear, live);
@@ -181,11 +193,42 @@ void gsr_live_before(struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int
 	}
 }
 
+/* Of all that is named, what is a register that crosses from one stretch of code to another; in the order of first mention */
+static void find_crossing(struct gsr_live *l, const struct gsr_function *f)
+{
+	unsigned int stretch = 1, n = l->n, i;
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next) {
+		bool barrier = s->kind == GSR_STMT_INSN && (s->insn->op == GSR_OP_BAR || s->insn->op == GSR_OP_BARRIER), result;
+
+		stretch += s->kind == GSR_STMT_LABEL || barrier;
+		if (s->kind != GSR_STMT_INSN)
+			continue;
+		result = writes(s->insn);
+		names(l, s->insn, result ? 1 : 0, is_read, &stretch);
+		if (result)
+			names_of(l, &s->insn->opnds[0], is_written, &stretch);
+		stretch += gsr_insn_branches(s->insn);
+	}
+	for (i = l->n = 0; i < n; i++) {
+		const struct gsr_var *v = l->regs[i].crosses ? declaration(l, l->regs[i].name) : NULL;
+
+		if (!v)
+			continue;
+		l->regs[l->n].name = l->regs[i].name;
+		l->regs[l->n].var = v;
+		*gsr_intern_mark(l->regs[i].name) = ++l->n;
+	}
+}
+
 /* Registers by name; a name that is declared twice could mean either */
 static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct gsr_function *f)
 {
-	unsigned int room = 0, scope = 0, i, k;
+	unsigned int room = 0, scope = 0, i;
+	const struct gsr_var *v;
 	const struct gsr_stmt *s;
+	bool vectors = false;
 
 	for (s = f->first; s; s = s->next)
 		room += s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg");
@@ -197,6 +240,7 @@ static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct
 			scope--;
 		else if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg") && !scope)
 			l->vars[l->n_vars++] = s->var;
+		vectors |= s->kind == GSR_STMT_VAR && s->var->vec;
 	}
 	/* those of inner scopes hold nothing outside; the same name in and outside could mean either */
 	for (s = f->first; s; s = s->next) {
@@ -217,18 +261,33 @@ static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN)
 			names(l, s->insn, 0, enter, NULL);
-	for (k = 0; k < l->n; k++)
-		if (l->regs[k].var->vec)
+	for (i = 0; vectors && i < l->n; i++) {
+		v = declaration(l, l->regs[i].name);
+		if (v && v->vec)
 			return "vector registers";
+	}
+	find_crossing(l, f);
 	return NULL;
+}
+
+/* Has the set of a successor of block @i changed since the block was looked at? Each round goes from the last block to the first */
+static bool must_look(const struct gsr_cfg *cfg, const unsigned int *changed, unsigned int i, unsigned int round)
+{
+	const struct gsr_block *b = &cfg->blocks[i];
+	unsigned int k;
+
+	for (k = 0; k < b->n_succ; k++)
+		if (b->succ[k] < cfg->n_blocks && changed[b->succ[k]] == (b->succ[k] > i ? round : round - 1))
+			return true;
+	return round == 1;
 }
 
 const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_function *f, const struct gsr_cfg *cfg)
 {
+	unsigned int i, round, *changed;
 	const char *reason;
-	bool changed = true;
+	bool again = true;
 	uint64_t *now;
-	unsigned int i, w;
 
 	memset(l, 0, sizeof(*l));
 	reason = collect(l, a, f);
@@ -239,19 +298,20 @@ const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_fun
 		return "too many registers in too many basic blocks";
 	l->in = gsr_alloc_array(a, (size_t)cfg->n_blocks + 1, l->words * sizeof(*l->in));
 	now = gsr_alloc_array(a, l->words, sizeof(*now));
-	while (changed) {
-		changed = false;
+	changed = gsr_alloc_array(a, (size_t)cfg->n_blocks + 1, sizeof(*changed));
+	for (round = 1; again; round++) {
+		again = false;
 		for (i = cfg->n_blocks; i-- > 0;) {
 			uint64_t *in = &l->in[(size_t)i * l->words];
 
+			if (!must_look(cfg, changed, i, round))
+				continue;
 			gsr_live_before(l, cfg, i, cfg->blocks[i].first, now);
-			for (w = 0; w < l->words; w++)
-				if (now[w] != in[w])
-					break;
-			if (w == l->words)
+			if (!memcmp(in, now, l->words * sizeof(*now)))
 				continue;
 			memcpy(in, now, l->words * sizeof(*now));
-			changed = true;
+			changed[i] = round;
+			again = true;
 		}
 	}
 	return NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Live registers of a function: those declared in its outermost scope. */
+/*
+ * Live registers of a function: those declared in its outermost scope that may be live at the start of a block or in front of
+ * a barrier. The others, which are written and read between two such places only, are not looked at.
+ */
 #ifndef GSR_LIVENESS_H
 #define GSR_LIVENESS_H
 
@@ -11,6 +14,8 @@ struct gsr_live {
 	struct {
 		const char *name;
 		const struct gsr_var *var;	/* its declaration */
+		unsigned int written;		/* while they are looked for: the stretch of code that wrote it last */
+		bool crosses;			/* it is read in another */
 	} *regs;
 	unsigned int n;
 	unsigned int words;			/* of 64 bits, a set */

@@ -18,10 +18,12 @@ struct plan {
 	const struct gsr_closure *c;
 	struct gsr_live live;
 	unsigned int *pred_start, *preds;
-	unsigned char *in_loop, *holds_site;
+	unsigned char *in_loop, *holds_site;	/* by block; IN_LOOP and others */
 	unsigned int *scope;		/* depth, by block */
 	bool warp_sync;
 };
+
+enum { IN_LOOP = 1, HEAD = 2, NEAR_SITE = 4 /* in a loop that holds one */ };
 
 static const char *const tied_to_place[] = { "%smid", "%warpid", "%nwarpid", NULL };
 
@@ -30,7 +32,7 @@ static bool names_place(const struct gsr_operand *o)
 	unsigned int i;
 
 	for (i = 0; o->kind == GSR_OPND_REG && tied_to_place[i]; i++)
-		if (!strcmp(o->name, tied_to_place[i]))
+		if (o->name[1] == tied_to_place[i][1] && !strcmp(o->name, tied_to_place[i]))
 			return true;
 	for (i = 0; i < o->n_items; i++)
 		if (names_place(&o->items[i]))
@@ -86,46 +88,57 @@ static bool is_site(const struct gsr_function *f, const struct gsr_stmt *s)
 	return s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted;
 }
 
-/* In every function: barriers that are no sites, and what is not to be moved */
-static const char *check(struct plan *pl, int id)
+/* Barriers that are no sites, and what is not to be moved. In the kernel, or in a function that it calls */
+static const char *check_function(const struct gsr_function *f, bool kernel, int id)
 {
-	unsigned int i;
+	unsigned int scope = 0;
+	const struct gsr_stmt *s;
+	struct gsr_barrier b;
+	const char *why;
 
-	for (i = 0; i < pl->c->n; i++) {
-		const struct gsr_function *f = pl->c->fns[i]->f;
-		unsigned int scope = 0;
-		const struct gsr_stmt *s;
-		struct gsr_barrier b;
-
-		for (s = f->first; s; s = s->next) {
-			const char *why;
-
-			scope += s->kind == GSR_STMT_OPEN;
-			scope -= s->kind == GSR_STMT_CLOSE;
-			if (s->kind == GSR_STMT_VAR && i && !strcmp(s->var->space, "shared"))
-				return "shared memory of a device function";
-			if (s->kind != GSR_STMT_INSN)
-				continue;
-			why = obstacle(s->insn);
-			if (why)
-				return why;
-			if (i && may_wait(s->insn))
-				return "a device function that may wait for other threads";
-			if (!gsr_barrier_of(f, s->insn, &b) || b.warp)
-				continue;
-			if (i)
-				return "barrier in a device function";
-			if (scope)
-				return "barrier in an inner scope";
-			if (b.counted || b.arrive)
-				return "barrier with a thread count";
-			if (b.red)
-				return "bar.red";
-			if (b.id != id)
-				return "barrier other than 0";
-		}
+	for (s = f->first; s; s = s->next) {
+		scope += s->kind == GSR_STMT_OPEN;
+		scope -= s->kind == GSR_STMT_CLOSE;
+		if (s->kind == GSR_STMT_VAR && !kernel && !strcmp(s->var->space, "shared"))
+			return "shared memory of a device function";
+		if (s->kind != GSR_STMT_INSN)
+			continue;
+		why = obstacle(s->insn);
+		if (why)
+			return why;
+		if (!kernel && may_wait(s->insn))
+			return "a device function that may wait for other threads";
+		if (!gsr_barrier_of(f, s->insn, &b) || b.warp)
+			continue;
+		if (!kernel)
+			return "barrier in a device function";
+		if (scope)
+			return "barrier in an inner scope";
+		if (b.counted || b.arrive)
+			return "barrier with a thread count";
+		if (b.red)
+			return "bar.red";
+		if (b.id != id)
+			return "barrier other than 0";
 	}
 	return NULL;
+}
+
+static const char *check(const struct plan *pl, int id)
+{
+	const char *why = check_function(pl->fn->f, true, id);
+	unsigned int i;
+
+	for (i = 1; i < pl->c->n && !why; i++) {
+		struct gsr_fn *fn = pl->c->fns[i];
+
+		/* kernels share it */
+		if (!fn->resume_checked)
+			fn->resume_obstacle = check_function(fn->f, false, id);
+		fn->resume_checked = true;
+		why = fn->resume_obstacle;
+	}
+	return why;
 }
 
 static void predecessors(struct plan *pl)
@@ -133,14 +146,14 @@ static void predecessors(struct plan *pl)
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
 	unsigned int n = cfg->n_blocks, i, k, total = 0, *at;
 
-	pl->pred_start = gsr_alloc_array(pl->p->arena, n + 2, sizeof(*pl->pred_start));
-	at = gsr_alloc_array(pl->p->arena, n + 1, sizeof(*at));
+	pl->pred_start = gsr_alloc_array(pl->p->scratch, n + 2, sizeof(*pl->pred_start));
+	at = gsr_alloc_array(pl->p->scratch, n + 1, sizeof(*at));
 	for (i = 0; i < n; i++)
 		for (k = 0; k < cfg->blocks[i].n_succ; k++, total++)
 			pl->pred_start[cfg->blocks[i].succ[k] + 1]++;
 	for (i = 0; i <= n; i++)
 		pl->pred_start[i + 1] += pl->pred_start[i];
-	pl->preds = gsr_alloc_array(pl->p->arena, total + 1, sizeof(*pl->preds));
+	pl->preds = gsr_alloc_array(pl->p->scratch, total + 1, sizeof(*pl->preds));
 	for (i = 0; i < n; i++)
 		for (k = 0; k < cfg->blocks[i].n_succ; k++) {
 			unsigned int to = cfg->blocks[i].succ[k];
@@ -149,45 +162,58 @@ static void predecessors(struct plan *pl)
 		}
 }
 
-/* Blocks from which @latch is reached without @head: the loop of the edge back, in @in */
-static void loop_of(const struct plan *pl, unsigned int head, unsigned int latch, unsigned char *in, unsigned int *stack)
-{
-	unsigned int n = 0, k;
-
-	in[head] = 1;
-	if (!in[latch]) {
-		in[latch] = 1;
-		stack[n++] = latch;
-	}
-	while (n) {
-		unsigned int b = stack[--n];
-
-		for (k = pl->pred_start[b]; k < pl->pred_start[b + 1]; k++)
-			if (!in[pl->preds[k]] && pl->fn->cfg.blocks[pl->preds[k]].reachable) {
-				in[pl->preds[k]] = 1;
-				stack[n++] = pl->preds[k];
-			}
-	}
-}
-
 struct loop {
 	unsigned int head;
-	unsigned char *in;
+	unsigned int *blocks, n;	/* in it: the head first */
+	unsigned int edge;		/* the last found of its edges back, from 1 */
 	bool site;
 };
+
+struct back {
+	unsigned int from, next;	/* edge of the same loop; 0 none */
+};
+
+/* Blocks from which the head is reached by an edge back without passing the head. @of: the loop a block was last found in */
+static void find_blocks(const struct plan *pl, struct loop *l, const struct back *edges, unsigned int id, unsigned int *of,
+			unsigned int *found)
+{
+	unsigned int n = 0, i, k, e;
+
+	of[l->head] = id;
+	found[n++] = l->head;
+	for (e = l->edge; e; e = edges[e].next)
+		if (of[edges[e].from] != id) {
+			of[edges[e].from] = id;
+			found[n++] = edges[e].from;
+		}
+	for (i = 1; i < n; i++)
+		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
+			unsigned int b = pl->preds[k];
+
+			if (of[b] != id && pl->fn->cfg.blocks[b].reachable) {
+				of[b] = id;
+				found[n++] = b;
+			}
+		}
+	l->blocks = gsr_memdup(pl->p->scratch, found, n * sizeof(*found));
+	l->n = n;
+}
 
 /* Loops by their heads: the targets of edges to a block that is still being visited, depth first */
 static unsigned int loops(struct plan *pl, struct loop **out)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
-	unsigned int n = cfg->n_blocks, depth = 0, found = 0, *stack, *at, *work;
-	struct gsr_arena *a = pl->p->arena;
+	unsigned int n = cfg->n_blocks, depth = 0, found = 0, n_edges = 0, total = 0, i, *stack, *at, *of;
+	struct gsr_arena *a = pl->p->scratch;
 	unsigned char *state = gsr_alloc(a, n + 1);
-	struct loop **of = gsr_alloc_array(a, n + 1, sizeof(struct loop *));
+	struct back *edges;
 	struct loop *list;
 
+	for (i = 0; i < n; i++)
+		total += cfg->blocks[i].n_succ;
+	edges = gsr_alloc_array(a, total + 1, sizeof(*edges));
 	stack = gsr_alloc_array(a, n + 1, sizeof(*stack));
-	work = gsr_alloc_array(a, n + 1, sizeof(*work));
+	of = gsr_alloc_array(a, n + 1, sizeof(*of));
 	at = gsr_alloc_array(a, n + 1, sizeof(*at));
 	list = gsr_alloc_array(a, n + 1, sizeof(*list));
 	stack[depth++] = 0;
@@ -208,13 +234,16 @@ static unsigned int loops(struct plan *pl, struct loop **out)
 			stack[depth++] = to;
 		} else if (state[to] == 1) {
 			if (!of[to]) {
-				of[to] = &list[found++];
-				of[to]->head = to;
-				of[to]->in = gsr_alloc(a, n + 1);
+				list[found].head = to;
+				of[to] = ++found;
 			}
-			loop_of(pl, to, b, of[to]->in, work);
+			edges[++n_edges] = (struct back){ .from = b, .next = list[of[to] - 1].edge };
+			list[of[to] - 1].edge = n_edges;
 		}
 	}
+	memset(of, 0, (n + 1) * sizeof(*of));
+	for (i = 0; i < found; i++)
+		find_blocks(pl, &list[i], edges, i + 1, of, stack);
 	*out = list;
 	return found;
 }
@@ -359,7 +388,7 @@ static struct gsr_stmt *behind_label(const struct gsr_block *b)
 static const char *find_points(struct plan *pl, struct gsr_resume *r, const char **note, bool *rows)
 {
 	struct gsr_cfg *cfg = &pl->fn->cfg;
-	struct gsr_arena *a = pl->p->arena;
+	struct gsr_arena *a = pl->p->scratch;
 	unsigned int n = cfg->n_blocks, n_loops, i, k, b, scope = 0;
 	const char *reason;
 	struct gsr_stmt *s;
@@ -386,11 +415,15 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		return "too many barriers";
 	predecessors(pl);
 	n_loops = loops(pl, &loop);
-	for (i = 0; i < n_loops; i++)
-		for (k = 0; k < n; k++) {
-			pl->in_loop[k] |= loop[i].in[k];
-			loop[i].site |= loop[i].in[k] && pl->holds_site[k];
+	for (i = 0; i < n_loops; i++) {
+		for (k = 0; k < loop[i].n; k++) {
+			pl->in_loop[loop[i].blocks[k]] |= IN_LOOP;
+			loop[i].site |= pl->holds_site[loop[i].blocks[k]];
 		}
+		pl->in_loop[loop[i].head] |= HEAD;
+		for (k = 0; k < loop[i].n && loop[i].site; k++)
+			pl->in_loop[loop[i].blocks[k]] |= NEAR_SITE;
+	}
 	for (i = 0; i < n; i++)
 		for (s = cfg->blocks[i].first; pl->in_loop[i] && s; s = s->next) {
 			if (s->kind == GSR_STMT_INSN && may_wait(s->insn))
@@ -404,7 +437,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	if (reason)
 		return reason;
 	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
-	r->points = gsr_alloc_array(a, r->n_sites + n_loops + 1, sizeof(*r->points));
+	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + n_loops + 1, sizeof(*r->points));
 	for (s = pl->fn->f->first; s; s = s->next)
 		if (is_site(pl->fn->f, s)) {
 			struct gsr_point *pt = &r->points[r->n_points++];
@@ -416,12 +449,9 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	for (i = 0; i < n_loops; i++) {
 		struct gsr_block *head = &cfg->blocks[loop[i].head];
 		struct gsr_point *pt = &r->points[r->n_points];
-		bool covered = loop[i].site;
 
 		/* inside a loop with barriers the next barrier is near */
-		for (k = 0; k < n_loops && !covered; k++)
-			covered = loop[k].site && loop[k].in[loop[i].head];
-		if (covered)
+		if (pl->in_loop[loop[i].head] & NEAR_SITE)
 			continue;
 		if (r->n_points - r->n_sites == HEADS_MAX || pl->scope[loop[i].head] || head->first->kind != GSR_STMT_LABEL ||
 		    (pl->warp_sync && head->split_warp)) {
@@ -435,10 +465,10 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		memcpy(live, &pl->live.in[(size_t)loop[i].head * pl->live.words], pl->live.words * sizeof(*live));
 		note_registers(pl, pt, live);
 		/* not around other loops, which have points of their own */
-		for (k = 0; k < n_loops && (k == i || !loop[i].in[loop[k].head]); k++)
+		for (k = 1; k < loop[i].n && !(pl->in_loop[loop[i].blocks[k]] & HEAD); k++)
 			;
 		pt->head = head->first;
-		pt->insns = k < n_loops ? 0 : gsr_loop_text(cfg, loop[i].in, loop[i].head, &pt->last);
+		pt->insns = k < loop[i].n ? 0 : gsr_loop_text(cfg, loop[i].blocks, loop[i].n, &pt->last);
 		r->n_points++;
 	}
 	return r->n_points ? NULL : *note ? *note : "no loops and no barriers";
@@ -462,6 +492,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 	}
 	reason = check(&pl, id);
 	reason = reason ? reason : find_points(&pl, r, note, &needs_rows);
+	gsr_arena_reset(p->scratch);
 	reason = reason ? reason : memory(&pl, r);
 	for (i = 0; i < r->n_points && !reason; i++) {
 		reason = unsaveable(&r->points[i]);

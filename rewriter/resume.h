@@ -47,7 +47,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 
 /* strip.c, unroll.c: short loops look once in many rounds */
 bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int *inserted);
-unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned char *in, unsigned int head, struct gsr_stmt **last);
+unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks, unsigned int n, struct gsr_stmt **last);
 unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number);
 
 /* suspend.c: each returns the number of instructions inserted */

@@ -274,10 +274,10 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		k->static_shared += 4 * (GSR_MBARRIERS_MAX + 1);
 		j->mbarriers = true;
 	}
-	for (i = 0; i < c->n; i++)
-		if (!c->fns[i]->clean) {
+	for (i = 0; i < c->n && (!j->files || !j->names); i++)
+		if (c->fns[i]->lines) {
 			drop_lines(c->fns[i]->f, j->files, j->names);
-			c->fns[i]->clean = true;
+			c->fns[i]->lines = false;
 		}
 	k->tier = GSR_TIER_BLOCK;
 	k->reason = "rewritten";

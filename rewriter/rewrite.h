@@ -97,6 +97,9 @@ struct gsr_fn {
 	bool shared;			/* uses shared memory */
 	bool exits;			/* has an exit instruction */
 	bool plain;			/* has barriers without a thread count */
+	bool resume_checked;		/* resume.c: of a device function, */
+	const char *resume_obstacle;	/* why block-tasks of kernels that call it cannot be left; NULL nothing */
+	bool lines;			/* has line information */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
 	/* with all that it calls */
@@ -104,7 +107,6 @@ struct gsr_fn {
 	const char *any_warp_sync;
 	bool any_exit;
 	bool plain_divergent;		/* such a barrier where not all threads need to come by */
-	bool clean;			/* line information is gone */
 	unsigned long mark;
 };
 

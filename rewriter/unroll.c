@@ -14,18 +14,20 @@ static bool is_line(const struct gsr_stmt *s)
 	return s->kind == GSR_STMT_DIRECTIVE && (!strncmp(s->text, ".loc", 4) || !strncmp(s->text, ".pragma", 7));
 }
 
-/* The loop's instructions, 0 if it is not of that kind. *@last: the branch back */
-unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned char *in, unsigned int head, struct gsr_stmt **last)
+/* The instructions of a loop of @n_blocks @blocks, its head first; 0 if it is not of that kind. *@last: the branch back */
+unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks, unsigned int n_blocks, struct gsr_stmt **last)
 {
-	unsigned int i, end = head, n = 0;
+	unsigned int head = blocks[0], i, end = head, n = 0;
 	const struct gsr_stmt *s;
 
-	for (i = 0; i < cfg->n_blocks; i++)
-		if (in[i] && i > end)
-			end = i;
-	for (i = 0; i < cfg->n_blocks; i++)
-		if (!in[i] != (i < head || i > end))
+	/* in one piece: all from the head to the last */
+	for (i = 0; i < n_blocks; i++) {
+		if (blocks[i] < head)
 			return 0;
+		end = blocks[i] > end ? blocks[i] : end;
+	}
+	if (end - head + 1 != n_blocks)
+		return 0;
 	*last = cfg->blocks[end].last;
 	if ((*last)->kind != GSR_STMT_INSN || (*last)->insn->op != GSR_OP_BRA || !(*last)->insn->n_opnds ||
 	    cfg->blocks[head].first->kind != GSR_STMT_LABEL || (*last)->insn->opnds[0].name != cfg->blocks[head].first->label)
