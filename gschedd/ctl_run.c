@@ -135,6 +135,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		{ "strict", no_argument, NULL, 's' },
 		{ "device", required_argument, NULL, 'd' },
 		{ "limit-by", required_argument, NULL, 'l' },
+		{ "dispatch", required_argument, NULL, 'D' },
 		{ 0 },
 	};
 	const char *group = NULL, *interposer;
@@ -163,6 +164,10 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 			break;
 		case 'l':
 			if (set_choice("limit-by", "GSCHED_LIMIT_BY", optarg, "sm rank worker"))
+				return CTL_USAGE;
+			break;
+		case 'D':
+			if (set_choice("dispatch", "GSCHED_DISPATCH", optarg, "queue static"))
 				return CTL_USAGE;
 			break;
 		default:
@@ -201,6 +206,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		print_setting("GSCHED_SOCKET");
 		print_setting("GSCHED_BACKEND");
 		print_setting("GSCHED_LIMIT_BY");
+		print_setting("GSCHED_DISPATCH");
 		return interposer ? 0 : CTL_FAIL;
 	}
 	execvp(argv[0], argv);

@@ -24,6 +24,11 @@
  *  3. fetch n block-tasks: i = atom.add(control.next, n). i >= total: leave. n stays if the last fetch took about
  *     fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the
  *     last n, at least 1.
+ *     With launch.ranges there is no counter: the grid is cut into launch.workers ranges of ceil(total / workers)
+ *     block-tasks, a worker claims one (a bit of ranges.taken) and takes the n from it. At first the range of its own number,
+ *     which is (SM id or rank) * (1024 / weight) + bit, or its index; when that is done those of workers that the window
+ *     excludes, as SMGuard remaps them, then any that nobody has; none: leave. Who leaves early stores to ranges.next where
+ *     it stands, and gives the range back.
  *     A resumable twin first takes a record that waits, if there is one, and goes on in its middle; for new block-tasks
  *     it fetches one at a time and takes a free record for it (none free: this block-task runs to its end).
  *  4. run the body for i .. min(i + n, total) - 1, then 2.
@@ -32,7 +37,8 @@
  *  5. leave: clear the bit, and by rank with the last of the SM its rank and the rank's bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
  *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
  *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, again if the
- *     sum has changed meanwhile.
+ *     sum has changed meanwhile. With launch.ranges all are added, and those that found nothing to do store the sum
+ *     too if a range is free again: then launched - left workers are there that may come by it.
  * The launcher zeroes the control block before a slot is used again, and only when stat.retired == seq and all its wings
  * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch.
  */
@@ -45,6 +51,7 @@
 #define GSR_SUFFIX		"__gsched"
 #define GSR_ABI_VERSION		7	/* part of every cache key */
 #define GSR_SMS_MAX		1024
+#define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 
 /* struct gsr_launch: the extra parameter */
 struct gsr_launch {
@@ -57,14 +64,14 @@ struct gsr_launch {
 	uint32_t poll_ns;	/* least time between two reads of the page */
 	uint32_t fetch_ns;	/* work to aim at in one fetch */
 	uint32_t fetch_max;	/* most block-tasks of one fetch */
-	uint32_t workers;	/* workers of a full launch: for the even share */
+	uint32_t workers;	/* workers of a full launch: for the even share; with ranges how many there are, not 0 */
 	uint32_t flags;		/* GSR_LAUNCH_* */
 	uint64_t save;		/* device address of struct gsr_save, one a task; 0: block-tasks are not suspended */
 	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */
 	uint32_t save_per_sm;	/* records an SM: blocks per SM, at most 32 */
 	uint32_t save_sms;	/* SMs that have records: above every %smid */
 	uint32_t first;		/* workers of the task that are there already, as the launcher reckons */
-	uint32_t pad[2];
+	uint64_t ranges;	/* device address of struct gsr_ranges, one a task; 0: the counter */
 };
 
 /* The same in all launches of a task, GSR_LAUNCH_NO_WINDOW excepted */
@@ -82,6 +89,18 @@ struct gsr_save {
 	uint8_t pad0[124];
 	uint32_t taken[GSR_SMS_MAX];	/* records in use, by SM */
 	uint32_t waiting[GSR_SMS_MAX];	/* of these, left by their worker */
+};
+
+/*
+ * The ranges of a task without a counter. Zero before the task's first launch, but for next, which has launch.workers
+ * elements.
+ */
+struct gsr_ranges {
+	uint32_t taken_count;	/* bits set in taken, or fewer */
+	uint8_t pad0[124];
+	uint64_t taken[GSR_RANGES_MAX / 64];	/* somebody has it, or it is done */
+	uint64_t left[GSR_RANGES_MAX / 64];	/* somebody has left it: next says where */
+	uint64_t next[];
 };
 
 struct gsr_record {
@@ -118,7 +137,9 @@ GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
 GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
 GSR_ASSERT(offsetof(struct gsr_launch, save) == 64);
 GSR_ASSERT(offsetof(struct gsr_launch, first) == 84);
+GSR_ASSERT(offsetof(struct gsr_launch, ranges) == 88);
 GSR_ASSERT(offsetof(struct gsr_save, waiting) == 4224);
+GSR_ASSERT(offsetof(struct gsr_ranges, next) == 8320);
 GSR_ASSERT(offsetof(struct gsr_control, next) == 128);
 GSR_ASSERT(offsetof(struct gsr_control, done) == 256);
 GSR_ASSERT(offsetof(struct gsr_control, gate) == 264);

@@ -576,3 +576,48 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 				   (unsigned long long)shared);
 	return NULL;
 }
+
+bool gsr_may_wait(const struct gsr_insn *insn)
+{
+	switch (insn->op) {
+	case GSR_OP_LD:
+		return gsr_insn_has(insn, "volatile") || gsr_insn_has(insn, "relaxed") || gsr_insn_has(insn, "acquire") ||
+		       gsr_insn_has(insn, "mmio");
+	case GSR_OP_ATOM:
+		return insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK;
+	case GSR_OP_NANOSLEEP:
+	case GSR_OP_MEMBAR:
+	case GSR_OP_FENCE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* In functions anywhere: who calls them in a loop is not looked for. A loop's text lies between where it jumps back from and to. */
+bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
+{
+	const struct gsr_cfg *cfg = &c->fns[0]->cfg;
+	unsigned int i, k, reach = 0;
+	unsigned int *back = gsr_alloc_array(p->arena, cfg->n_blocks + 1, sizeof(*back));
+	struct gsr_stmt *s;
+
+	for (i = 0; i < cfg->n_blocks; i++)
+		for (k = 0; k < cfg->blocks[i].n_succ; k++)
+			if (cfg->blocks[i].succ[k] <= i)
+				back[cfg->blocks[i].succ[k]] = i + 1;
+	for (i = 0; i < cfg->n_blocks; i++) {
+		reach = back[i] > reach ? back[i] : reach;
+		for (s = cfg->blocks[i].first; i < reach && s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN && gsr_may_wait(s->insn) && !gsr_insn_has(s->insn, "shared"))
+				return true;
+			if (s == cfg->blocks[i].last)
+				break;
+		}
+	}
+	for (i = 1; i < c->n; i++)
+		for (s = c->fns[i]->f->first; s; s = s->next)
+			if (s->kind == GSR_STMT_INSN && gsr_may_wait(s->insn) && !gsr_insn_has(s->insn, "shared"))
+				return true;
+	return false;
+}

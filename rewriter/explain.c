@@ -81,6 +81,8 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 	printf("\n");
 	if (k->warp_rows)
 		printf("  only for blocks whose x is a multiple of 32\n");
+	if (k->waits)
+		printf("  may wait for other blocks: not for static ranges\n");
 	for (i = 0; i < k->n_variables; i++)
 		printf("%s%s", i ? ", " : "  shares ", rw->variables[k->variables[i]].name);
 	if (i)

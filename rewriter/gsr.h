@@ -55,6 +55,7 @@ struct gsr_kernel {
 	unsigned int returns;		/* returns and exits turned into jumps */
 	bool early_return;		/* threads may finish while others still use barriers */
 	bool warp_rows;			/* the twin may be launched only if the block's x is a multiple of 32 */
+	bool waits;			/* it may wait for other blocks: only the counter's order runs those that it waits for */
 	unsigned int static_shared;	/* bytes added */
 	unsigned int inserted[GSR_INSERTIONS];	/* instructions */
 	unsigned int sites;		/* barriers and warp-wide instructions that became meetings at the end of the body */

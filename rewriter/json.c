@@ -77,7 +77,7 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddNumberToObject(o, "launch_offset", size_number(k->launch_offset)) &&
 	       cJSON_AddNumberToObject(o, "barriers", k->barriers) && cJSON_AddNumberToObject(o, "returns", k->returns) &&
 	       cJSON_AddBoolToObject(o, "early_return", k->early_return) &&
-	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) &&
+	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) && cJSON_AddBoolToObject(o, "waits", k->waits) &&
 	       cJSON_AddNumberToObject(o, "static_shared", k->static_shared) &&
 	       cJSON_AddNumberToObject(o, "sites", k->sites) && add_inserted(o, k) &&
 	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
@@ -219,6 +219,7 @@ static bool kernel(struct gsr_arena *a, const cJSON *o, unsigned int n_variables
 	       size_of(o, "param_size", &k->param_size) && size_of(o, "launch_offset", &k->launch_offset) &&
 	       uint_of(o, "barriers", &k->barriers) && uint_of(o, "returns", &k->returns) &&
 	       bool_of(o, "early_return", &k->early_return) && bool_of(o, "warp_rows", &k->warp_rows) &&
+	       bool_of(o, "waits", &k->waits) &&
 	       uint_of(o, "static_shared", &k->static_shared) && uint_of(o, "sites", &k->sites) && inserted_of(o, k) &&
 	       uint_of(o, "resume_points", &k->resume_points) && uint_of(o, "save_fixed", &k->save_fixed) &&
 	       uint_of(o, "save_thread", &k->save_thread) && list_of(a, o, n_variables, k) && k->save_fixed < 1 << 20 && k->save_thread < 1 << 16 &&

@@ -21,7 +21,7 @@ _Static_assert(offsetof(struct gsr_control, next_poll) == 8 && offsetof(struct g
 	       "offsets below");
 
 static const char declarations[] =
-	".reg .pred %#p<3>; .reg .b32 %#r<8>; .reg .b64 %#d<8>; .reg .f32 %#f<3>;"
+	".reg .pred %#p<3>; .reg .b32 %#r<11>; .reg .b64 %#d<8>; .reg .f32 %#f<3>;"
 	".reg .b32 %#cx, %#cy, %#cz, %#cn;";
 
 /* %#p0: not thread 0 */
@@ -197,6 +197,7 @@ static const char start[] =
 	"mov.u64 %#d4, 0;\n"
 	"st.shared.v2.u64 [#task+32], {%#d3, %#d4};\n"
 	"st.shared.v2.u64 [#task+48], {%#d4, %#d4};\n"
+	"st.shared.u32 [#task+124], %#r0;\n"
 	"st.shared.v2.u32 [#task+72], {%#r0, %#r0};\n"
 	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
 
@@ -320,6 +321,11 @@ static const char count[] =
 	"min.u32 %#r5, %#r5, %#r2;\n"
 	"ld.param.u32 %#r2, [#launch+52];\n"
 	"min.u32 %#r5, %#r5, %#r2;\n"
+	/* a range is nobody else's */
+	"max.u32 %#r5, %#r5, 1;\n"
+	"ld.param.u64 %#d4, [#launch+88];\n"
+	"setp.ne.u64 %#p1, %#d4, 0;\n"
+	"@%#p1 bra $#take;\n"
 	/* what is left when the other workers are as far as this one */
 	"ld.param.u32 %#r2, [#launch+56];\n"
 	"mul.wide.u32 %#d4, %#r2, %#r0;\n"
@@ -345,6 +351,9 @@ static const char count[] =
 
 /* %laneid is 0, which the assembler does not know: else it would add up over the lanes and exchange the sum */
 static const char take[] =
+	"ld.param.u64 %#d4, [#launch+88];\n"
+	"setp.ne.u64 %#p1, %#d4, 0;\n"
+	"@%#p1 bra $#range;\n"
 	"mov.u32 %#r2, %laneid;\n"
 	"add.u32 %#r5, %#r5, %#r2;\n"
 	"cvt.u64.u32 %#d3, %#r5;\n"
@@ -353,8 +362,9 @@ static const char take[] =
 	"@%#p1 bra $#stop;\n"
 	"sub.u64 %#d4, %#d6, %#d2;\n"
 	"min.u64 %#d3, %#d3, %#d4;\n"
-	"cvt.u32.u64 %#r6, %#d3;\n"
 	"st.shared.u64 [#task+48], %#d2;\n"
+	"$#taken:\n"
+	"cvt.u32.u64 %#r6, %#d3;\n"
 	"ld.shared.u64 %#d4, [#task+40];\n"
 	"add.u64 %#d4, %#d4, %#d3;\n"
 	"st.shared.u64 [#task+40], %#d4;\n";
@@ -566,7 +576,13 @@ static const char finish[] =
 	"ld.shared.u32 %#r0, [#task+80];\n"
 	"setp.eq.u32 %#p1, %#r0, 0;\n";
 
-static const char not_early[] = "@%#p1 bra $#out;\n";
+/* With ranges all are counted, as of resumable twins */
+static const char not_early[] =
+	"@!%#p1 bra $#count;\n"
+	"ld.param.u64 %#d2, [#launch+88];\n"
+	"setp.eq.u64 %#p2, %#d2, 0;\n"
+	"@%#p2 bra $#out;\n"
+	"$#count:\n";
 
 /*
  * Counted in device memory: an atomic on host memory takes about 1 us, one after another. Who stores last may be behind, so
@@ -575,21 +591,23 @@ static const char not_early[] = "@%#p1 bra $#out;\n";
 static const char counted[] =
 	"mov.u32 %#r0, 1;\n"
 	"atom.relaxed.gpu.global.add.u32 %#r1, [%#d0+272], %#r0;\n"
-	"add.u32 %#r1, %#r1, 1;\n";
+	"add.u32 %#r1, %#r1, 1;\n"
+	"@!%#p1 bra $#tell;\n";
 
 /*
- * While block-tasks wait to be resumed the launcher must know how many workers there are, so all are counted; who leaves
- * for want of work tells only if some wait. It looks after it is counted, and who suspends one tells after that.
+ * While block-tasks wait to be resumed, or in a range that was left, the launcher must know how many workers there are, so all
+ * are counted; who leaves for want of work tells only if some wait. It looks after it is counted, and who leaves some tells
+ * after that.
  */
 static const char some_wait[] =
-	"@!%#p1 bra $#tell;\n"
 	"ld.param.u64 %#d2, [#launch+64];\n"
 	"setp.eq.u64 %#p1, %#d2, 0;\n"
-	"@%#p1 bra $#out;\n"
+	"@%#p1 bra $#none;\n"
 	"fence.sc.gpu;\n"
 	"ld.relaxed.gpu.global.u32 %#r0, [%#d2];\n"
-	"setp.eq.u32 %#p1, %#r0, 0;\n"
-	"@%#p1 bra $#out;\n";
+	"setp.ne.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#tell;\n"
+	"$#none:\n";
 
 static const char tell[] =
 	"$#tell:\n"
@@ -641,7 +659,7 @@ static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const st
 		n += gsr_insert_text(p, f, NULL, gsr_mbarriers_down);
 		n += gsr_insert_text(p, f, NULL, "$#unmade:\n");
 	}
-	for (i = 0; i < ids->held; i++)
+	for (i = 0; i < ids->held && i < GSR_IDS_ALL; i++)
 		n += gsr_insert_text(p, f, NULL, count_up[i]);
 	n += gsr_insert_text(p, f, NULL, "sub.u32 %#cn, %#cn, 2;\n");
 	if (ids->shared)
@@ -680,6 +698,7 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	n += gsr_insert_text(p, f, body, schedule);
 	n += gsr_insert_text(p, f, body, gsr_window_text(p, "schedule", "fetch", false));
 	n += gsr_insert_text(p, f, body, excluded);
+	n += gsr_insert_text(p, f, body, gsr_static_take);
 	n += gsr_insert_text(p, f, body, "$#fetch:\n");
 	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert_text(p, f, body, count);
 	n += gsr_insert_text(p, f, body, take);
@@ -721,11 +740,13 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	n += gsr_insert_text(p, f, NULL, leave);
 	if (r)
 		n += gsr_insert_text(p, f, NULL, give_back);
+	n += gsr_insert_text(p, f, NULL, gsr_static_leave);
 	n += gsr_insert_text(p, f, NULL, finish);
 	if (!r)
 		n += gsr_insert_text(p, f, NULL, not_early);
 	n += gsr_insert_text(p, f, NULL, counted);
 	if (r)
 		n += gsr_insert_text(p, f, NULL, some_wait);
+	n += gsr_insert_text(p, f, NULL, gsr_static_waits);
 	return n + gsr_insert_text(p, f, NULL, tell);
 }

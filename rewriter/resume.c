@@ -40,24 +40,6 @@ static bool names_place(const struct gsr_operand *o)
 	return false;
 }
 
-/* Something that others may be waited for with: a block-task left in its middle could then keep them all */
-static bool may_wait(const struct gsr_insn *insn)
-{
-	switch (insn->op) {
-	case GSR_OP_LD:
-		return gsr_insn_has(insn, "volatile") || gsr_insn_has(insn, "relaxed") || gsr_insn_has(insn, "acquire") ||
-		       gsr_insn_has(insn, "mmio");
-	case GSR_OP_ATOM:
-		return insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK;
-	case GSR_OP_NANOSLEEP:
-	case GSR_OP_MEMBAR:
-	case GSR_OP_FENCE:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Why no block-task of such a kernel can be left */
 static const char *obstacle(const struct gsr_insn *insn)
 {
@@ -106,7 +88,7 @@ static const char *check_function(const struct gsr_function *f, bool kernel, int
 		why = obstacle(s->insn);
 		if (why)
 			return why;
-		if (!kernel && may_wait(s->insn))
+		if (!kernel && gsr_may_wait(s->insn))
 			return "a device function that may wait for other threads";
 		if (!gsr_barrier_of(f, s->insn, &b) || b.warp)
 			continue;
@@ -426,7 +408,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	}
 	for (i = 0; i < n; i++)
 		for (s = cfg->blocks[i].first; pl->in_loop[i] && s; s = s->next) {
-			if (s->kind == GSR_STMT_INSN && may_wait(s->insn))
+			if (s->kind == GSR_STMT_INSN && gsr_may_wait(s->insn))
 				return "a loop that may wait for other threads";
 			if (s == cfg->blocks[i].last)
 				break;

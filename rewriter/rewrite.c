@@ -213,6 +213,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	}
 	k->early_return = end.early || end.warps;
 	k->warp_rows = end.rows;
+	k->waits = gsr_waits(p, c);
 	for (i = 0; i < c->n; i++) {
 		left.cp_async |= c->fns[i]->cp_async;
 		left.bulk |= c->fns[i]->bulk;

@@ -15,6 +15,7 @@
  *   returns.c    returns become jumps; barriers of kernels with early returns meet at one place
  *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
  *   loop.c       the worker's life around the body
+ *   static.c     static ranges in place of the counter
  */
 #ifndef GSR_REWRITE_H
 #define GSR_REWRITE_H
@@ -28,8 +29,8 @@
 #define GSR_TASK_NCTAID		16	/* u32[4] */
 #define GSR_TASK_TOTAL		32	/* u64 */
 #define GSR_TASK_RAN		40	/* u64 */
-#define GSR_TASK_INDEX		48	/* u64: first block-task of the last fetch */
-#define GSR_TASK_NEAR		56	/* u64: from which one on each fetch is reckoned anew */
+#define GSR_TASK_INDEX		48	/* u64: first block-task of the last fetch; of a static range the next one */
+#define GSR_TASK_NEAR		56	/* u64: from which one on each fetch is reckoned anew; of a static range the end */
 #define GSR_TASK_POSITION	64	/* u32 */
 #define GSR_TASK_BIT		68	/* u32: our bit in a word of control.sm, 64 none */
 #define GSR_TASK_TIME		72	/* u32: %globaltimer of the last fetch */
@@ -39,7 +40,8 @@
 #define GSR_TASK_WORD		88	/* u32: offset of that word in struct gsr_control */
 #define GSR_TASK_COME		92	/* u32: warps that have come to the end of the fetch */
 #define GSR_TASK_ASIDE		96	/* u32[4] */
-#define GSR_TASK_SIZE		112
+#define GSR_TASK_RANGE		124	/* u32: number of the static range; in the upper half how often we have looked for one */
+#define GSR_TASK_SIZE		128
 /* of resumable twins */
 #define GSR_TASK_RECORD		96	/* u64: address of the record of what runs */
 #define GSR_TASK_RECORD_SM	104	/* u32 */
@@ -163,6 +165,8 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
+bool gsr_may_wait(const struct gsr_insn *insn);		/* in a loop it may wait for other threads */
+bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
 
 /* barriers.c */
 struct gsr_barrier {
@@ -261,6 +265,8 @@ extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
  * @many: other threads than thread 0 may come by.
  */
 const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many);
+/* static.c: where block-tasks come from if the grid is cut into ranges; thread 0 */
+extern const char gsr_static_take[], gsr_static_leave[], gsr_static_waits[];
 extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
 /* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */

@@ -230,7 +230,7 @@ struct gi_client *gi_client_get(CUdevice dev)
 	if (gi_real.cuDeviceGetUuid_v2(&c->uuid, dev) && gi_real.cuDeviceGetUuid(&c->uuid, dev))
 		gi_debug("device without a UUID");
 	else if (connect_client(c))
-		c->dispatch = gi_dispatch(c);
+		gi_dispatch(c);
 	c->next = clients;
 	gi_store(&clients, c);
 	return c;

@@ -65,6 +65,8 @@ static void release(struct gi_ctx *cx)
 		gi_real.cuStreamDestroy_v2(cx->clean_stream);
 	if (cx->control)
 		gi_real.cuMemFree_v2(cx->control);
+	if (cx->ranges)
+		gi_real.cuMemFree_v2(cx->ranges);
 	gi_save_release(cx);
 	if (cx->blank)
 		gi_real.cuMemFreeHost(cx->blank);
@@ -117,6 +119,8 @@ static bool set_up(struct gi_ctx *cx, struct gi_client *c)
 	if (rc)
 		goto fail;
 	cx->cleaning = ~0ull;
+	if (!gi_ranges_new(cx))
+		gi_why(c, "no device memory for static ranges: block-tasks are handed out by a counter");
 	return true;
 
 fail:

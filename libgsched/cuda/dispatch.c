@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How a program's tasks are dispatched (rewriter/abi.h, GSR_LAUNCH_*), and how many workers a window then holds. */
+/*
+ * How a program's tasks are dispatched (rewriter/abi.h: GSR_LAUNCH_*, struct gsr_ranges), and how many workers a window then
+ * holds.
+ */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "state.h"
@@ -20,13 +24,49 @@ static unsigned int choice(struct gi_client *c, const char *name, const char *co
 	return 0;
 }
 
-uint32_t gi_dispatch(struct gi_client *c)
+void gi_dispatch(struct gi_client *c)
 {
-	static const char *const limits[] = { "sm", "rank", "worker" };
+	static const char *const limits[] = { "sm", "rank", "worker" }, *const sources[] = { "queue", "static" };
 	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
 
-	return flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)];
+	c->dispatch = flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)];
+	c->ranges = choice(c, "GSCHED_DISPATCH", sources, 2);
 }
+
+/* ---- static ranges: one area a slot, made with the context ---- */
+
+static size_t ranges_size(const struct gi_client *c)
+{
+	return (sizeof(struct gsr_ranges) + sizeof(uint64_t) * 32 * c->sms + 127) / 128 * 128;
+}
+
+bool gi_ranges_new(struct gi_ctx *cx)
+{
+	if (!cx->client->ranges || !gi_real.cuMemAlloc_v2(&cx->ranges, GSCHED_SLOTS * ranges_size(cx->client)))
+		return true;
+	cx->ranges = 0;
+	return false;
+}
+
+void gi_ranges_use(struct gi_slot *s, unsigned int slot)
+{
+	/* a block-task that waits for lower ones may be in front of them, if nobody runs their range */
+	if (!s->cx->ranges || !s->form || s->form->kernel.waits)
+		return;
+	s->arg.ranges = s->cx->ranges + slot * ranges_size(s->cx->client);
+	if (s->arg.workers > s->blocks)
+		s->arg.workers = s->blocks;
+}
+
+CUresult gi_ranges_zero(const struct gi_slot *s, CUstream stream)
+{
+	_Static_assert(sizeof(struct gsr_ranges) <= sizeof(struct gsr_save), "zeroes are copied from a clean one");
+
+	return s->arg.ranges ? gi_real.cuMemcpyHtoDAsync_v2(s->arg.ranges, s->cx->blank + GSCHED_SLOTS, sizeof(struct gsr_ranges),
+							    stream) : CUDA_SUCCESS;
+}
+
+/* ---- windows ---- */
 
 /* As the workers themselves reckon, SM by SM */
 unsigned int gi_places(const struct gi_client *c, uint64_t window, unsigned int m)

@@ -172,6 +172,7 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 	if (!rc && s->save && !s->save->zeroed)
 		rc = gi_real.cuMemcpyHtoDAsync_v2(s->save->memory, s->cx->blank + GSCHED_SLOTS, sizeof(struct gsr_save),
 						  l->stream);
+	rc = rc ? rc : gi_ranges_zero(s, l->stream);
 	if (rc)
 		return rc;
 	if (l->config) {
@@ -393,6 +394,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 		.seq = s->seq, .weight = s->weight, .poll_ns = GI_POLL_NS, .fetch_ns = GI_FETCH_NS,
 		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m, .flags = c->dispatch,
 	};
+	gi_ranges_use(s, slot);
 	memcpy(s->block, l->block, sizeof(s->block));
 	s->shared = l->shared;
 	if (s->form && s->form == &s->fn->form[GI_RESUMABLE]) {

@@ -172,6 +172,7 @@ struct gi_ctx {
 	struct gi_client *client;	/* NULL: nothing here is managed */
 	bool owns_pages;		/* the pages are registered through it */
 	CUdeviceptr arb, cl, control;
+	CUdeviceptr ranges;		/* GSCHED_SLOTS areas; 0 none */
 	struct gsr_control *blank;	/* pinned: GSCHED_SLOTS clean control blocks, and a struct gsr_save */
 	struct gi_words *words;		/* pinned */
 	CUdeviceptr words_dev;
@@ -194,6 +195,7 @@ struct gi_client {
 	CUuuid uuid;
 	unsigned int sms, arch;
 	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
+	bool ranges;			/* they have static ranges */
 	struct gsched *g;		/* NULL: there is no arbiter for it */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
@@ -303,7 +305,10 @@ bool gi_agent_reap(struct gi_client *c);		/* finish what is over; false: another
 bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns);
 
 /* dispatch.c */
-uint32_t gi_dispatch(struct gi_client *c);		/* as the environment says */
+void gi_dispatch(struct gi_client *c);			/* as the environment says */
+bool gi_ranges_new(struct gi_ctx *cx);			/* false: no memory for them, its tasks use the counter */
+void gi_ranges_use(struct gi_slot *s, unsigned int slot);	/* s->arg is filled but for them */
+CUresult gi_ranges_zero(const struct gi_slot *s, CUstream stream);	/* in front of the launch */
 /* How many workers of weight 1024 / @m fit into @window */
 unsigned int gi_places(const struct gi_client *c, uint64_t window, unsigned int m);
 

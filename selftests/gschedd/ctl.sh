@@ -46,7 +46,9 @@ expect 2 "Usage" "unknown option: usage" "$ctl" --frobnicate
 expect 2 "Usage" "run without a program: usage" "$ctl" run
 expect 2 "needs --group" "run --create without --group" "$ctl" run -c -- true
 expect 2 "none of sm rank worker" "run --limit-by with what there is not" "$ctl" run --limit-by=ran -- true
-expect 0 "by rank" "run --limit-by" "$ctl" run --limit-by=rank -- sh -c "echo by \$GSCHED_LIMIT_BY"
+expect 0 "GSCHED_LIMIT_BY=rank" "run --limit-by" "$ctl" run --limit-by=rank -- env
+expect 2 "none of queue static" "run --dispatch with what there is not" "$ctl" run --dispatch= -- true
+expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --dispatch=static -- env
 expect 2 "gschedctl group" "group alone: usage of group" "$ctl" group
 expect 2 "FILE=VALUE" "group set without =" "$ctl" group set a capsm.max
 expect 2 "backend" "unknown backend" "$ctl" -b cloud status

@@ -164,14 +164,15 @@ static void windows(void)
 	static char *const what[] = { "long", "chain", "packed", "threads", NULL };
 	struct run alone, r;
 	pthread_t thread;
-	static const char *const modes[] = { "", "sm", "", "rank", "worker" };
+	static const char *const modes[] = { "", "sm", "", "rank", "worker", "sm", "worker" };
 	char name[64];
 	int i;
 
 	run(false, what, &alone);
-	for (i = 0; i < 5; i++) {
-		snprintf(name, sizeof(name), "random windows%s%s", *modes[i] ? ", limit by " : "", modes[i]);
+	for (i = 0; i < 7; i++) {
+		snprintf(name, sizeof(name), "random windows%s%s%s", *modes[i] ? ", limit by " : "", modes[i], i > 4 ? ", static" : "");
 		setenv("GSCHED_LIMIT_BY", modes[i], 1);
+		setenv("GSCHED_DISPATCH", i > 4 ? "static" : i > 2 ? "queue" : "", 1);
 		fake_begin(i ? GSCHED_LEASE_NONE : GSCHED_LEASE_FREE);
 		stirring = true;
 		pthread_create(&thread, NULL, stir, NULL);
@@ -180,7 +181,7 @@ static void windows(void)
 		pthread_join(thread, NULL);
 		same(&r, &alone, name);
 		ok(f.cl && f.cl->header.wings > 0, "%s: %llu wings", name, (unsigned long long)(f.cl ? f.cl->header.wings : 0));
-		ok(f.cl && !strstr(f.cl->header.why, "GSCHED_LIMIT_BY"), "%s: understood", name);
+		ok(f.cl && !strstr(f.cl->header.why, "GSCHED_") && !strstr(f.cl->header.why, "ranges"), "%s: understood", name);
 		fake_stop(&f);
 	}
 	setenv("GSCHED_LIMIT_BY", "sms", 1);
@@ -191,6 +192,7 @@ static void windows(void)
 	   f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 	unsetenv("GSCHED_LIMIT_BY");
+	unsetenv("GSCHED_DISPATCH");
 }
 
 /* Evicted whole, then let go on. */

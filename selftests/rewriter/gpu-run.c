@@ -98,6 +98,8 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 	if (!gpu_buffers_reset(g))
 		return false;
 	GPU_TRY(cuMemsetD8(g->control, 0, sizeof(struct gsr_control)));
+	if (g->arg.ranges)
+		GPU_TRY(cuMemsetD8(g->ranges, 0, sizeof(struct gsr_ranges)));
 	GPU_TRY(cuMemcpyHtoD(g->control + offsetof(struct gsr_control, relay), &relay, sizeof(relay)));
 	GPU_TRY(cuCtxSynchronize());
 	memset(&g->page->stat, 0, sizeof(g->page->stat));
@@ -191,7 +193,8 @@ static bool finish(struct gpu *g, const struct run *run)
 	unsigned int i;
 
 	GPU_TRY(cuMemcpyDtoH(c, g->control, sizeof(*c)));
-	if (c->done != total || c->gate != g->seq || s->finished != g->seq || s->retired != g->seq || c->next < total) {
+	if (c->done != total || c->gate != g->seq || s->finished != g->seq || s->retired != g->seq ||
+	    (g->arg.ranges ? c->next : c->next < total)) {
 		snprintf(g->r->why, sizeof(g->r->why), "next %llu, done %llu of %llu, gate %u, finished %u, retired %u, seq %u",
 			 (unsigned long long)c->next, (unsigned long long)c->done, (unsigned long long)total, c->gate, s->finished,
 			 s->retired, g->seq);
@@ -203,8 +206,8 @@ static bool finish(struct gpu *g, const struct run *run)
 				 (unsigned long long)c->sm[i], i, (unsigned long long)c->ranks[i / 64]);
 			return false;
 		}
-	/* resumable twins count everyone who leaves, and tell while block-tasks wait */
-	if (s->left > c->left || (s->left != c->left && !g->save_size) || c->left > s->launched || s->seen_limit == NOT_SEEN ||
+	/* resumable twins and those with ranges count everyone who leaves, and tell while block-tasks wait */
+	if (s->left > c->left || (s->left != c->left && !g->save_size && !g->arg.ranges) || c->left > s->launched || s->seen_limit == NOT_SEEN ||
 	    !s->start_ns || !s->end_ns || (s->left && (g->arg.flags & GSR_LAUNCH_NO_WINDOW))) {
 		snprintf(g->r->why, sizeof(g->r->why), "left %u (counted %u) of %u workers, seen limit 0x%x, started %llu, ended %llu, flags %u",
 			 s->left, c->left, s->launched, s->seen_limit, (unsigned long long)s->start_ns,
@@ -306,6 +309,7 @@ void gpu_defaults(struct gpu *g)
 	g->arg.workers = g->sms * (unsigned int)g->r->per_sm[1];
 	g->arg.flags = 0;
 	g->arg.save = g->save;
+	g->arg.ranges = 0;
 }
 
 static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
@@ -327,6 +331,10 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		gpu_defaults(g);
 		if (i)
 			g->arg.flags = any_mode();
+		if (i && !roll(3) && !g->pair.desc->waits) {
+			g->arg.ranges = g->ranges;
+			g->arg.workers = run.full;
+		}
 		if (i && roll(12) == 0) {
 			g->arg.flags |= GSR_LAUNCH_NO_WINDOW;
 			run.changes = roll(4);
@@ -420,6 +428,7 @@ static bool words_new(struct gpu *g)
 	GPU_TRY(cuStreamCreate(&g->wings, CU_STREAM_NON_BLOCKING));
 	GPU_TRY(cuStreamCreate(&g->aside, CU_STREAM_NON_BLOCKING));
 	GPU_TRY(cuMemAlloc(&g->control, sizeof(struct gsr_control)));
+	GPU_TRY(cuMemAlloc(&g->ranges, sizeof(struct gsr_ranges) + GSR_RANGES_MAX * sizeof(uint64_t)));
 	GPU_TRY(cuMemHostAlloc((void **)&g->page, sizeof(*g->page), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
 	GPU_TRY(cuMemHostAlloc((void **)&g->control_copy, sizeof(*g->control_copy), CU_MEMHOSTALLOC_PORTABLE));
 	GPU_TRY(cuMemHostGetDevicePointer(&page, g->page, 0));

@@ -37,7 +37,7 @@ struct gpu {
 	struct gsr_control *control_copy;	/* pinned */
 	struct gsr_save *save_copy;		/* pinned */
 	struct gsr_launch arg;
-	CUdeviceptr save;
+	CUdeviceptr save, ranges;
 	size_t save_size;			/* 0: block-tasks are not suspended */
 	uint8_t *params;
 	uint32_t seq;

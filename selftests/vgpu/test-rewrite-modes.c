@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What a window means, mode by mode (rewriter/abi.h, GSR_LAUNCH_BY_*): a twin's workers on simulated SMs with ids that are not
- * dense, in slices by chance, until nobody leaves any more; then as many are there as the window says.
+ * dense, in slices by chance, until nobody leaves any more; then as many are there as the window says. And what static ranges
+ * mean: who runs which block-task, in which order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,10 @@
 static const char kernel[] =
 	".version 8.6\n.target sm_75\n.address_size 64\n"
 	".visible .entry count (.param .u64 log)\n{\n"
-	".reg .u64 %rd<2>; .reg .u32 %r<2>;\n"
+	".reg .u64 %rd<2>; .reg .u32 %r<3>;\n"
 	"ld.param.u64 %rd1, [log];\n"
+	"mov.u32 %r2, %ctaid.x;\n"
+	"st.global.u32 [%rd1+4], %r2;\n"
 	"atom.global.add.u32 %r1, [%rd1], 1;\n"
 	"ret;\n}\n";
 
@@ -40,7 +43,7 @@ struct device {
 
 static struct vgpu_kernel *twin;
 static size_t launch_offset;
-static uint32_t logged[2];
+static uint32_t logged[2];	/* block-tasks run, the last one that began */
 static uint64_t ticks, rng = 88172645463325252ull;
 
 static unsigned int roll(unsigned int n)
@@ -251,6 +254,194 @@ static void by_index(void)
 	device_free(&d);
 }
 
+/* ---- static ranges ---- */
+
+#define EACH	10	/* block-tasks of a range */
+#define TOTAL	(WORKERS_MAX * EACH)
+
+struct ranges {
+	struct gsr_ranges *at;
+	unsigned int number[WORKERS_MAX];	/* of each block, by d->worker */
+	unsigned int by[TOTAL], times[TOTAL];	/* block-task: number of the worker that ran it, how often */
+	unsigned int order[WORKERS_MAX][TOTAL], n[WORKERS_MAX];	/* by worker's number */
+};
+
+static void ranges_new(struct device *d, struct ranges *r, uint32_t mode)
+{
+	size_t size = sizeof(*r->at) + WORKERS_MAX * sizeof(*r->at->next);
+
+	device_new(d, mode, GSCHED_WINDOW(0, SMS * GSCHED_CAPSM));
+	memset(r, 0, sizeof(*r));
+	r->at = aligned_alloc(128, (size + 127) & ~(size_t)127);
+	if (!r->at)
+		exit(1);
+	memset(r->at, 0, size);
+	d->arg->grid[0] = TOTAL;
+	d->arg->ranges = (uintptr_t)r->at;
+}
+
+/* Before it runs on: its number is its place */
+static void ranges_bring(struct device *d, struct ranges *r, unsigned int workers)
+{
+	unsigned int i, had = d->n;
+
+	bring(d, workers, had);
+	/* one after the other up to its first look: places go in this order */
+	for (i = had; i < d->n; i++) {
+		unsigned int k, place = 0;
+
+		for (k = 0; k < i; k++)
+			place += d->sm[k] == d->sm[i];
+		r->number[i] = d->arg->flags & GSR_LAUNCH_BY_INDEX ? i : d->sm[i] * PER_SM + place;
+		while (!d->control->sm[d->arg->flags & GSR_LAUNCH_BY_INDEX ? 0 : d->id[d->sm[i]]] ||
+		       (unsigned int)__builtin_popcountll(d->control->sm[d->arg->flags & GSR_LAUNCH_BY_INDEX ? 0 : d->id[d->sm[i]]]) < place + 1)
+			if (vgpu_block_run(d->worker[i], 1, NULL) != VGPU_RUNNING)
+				break;
+	}
+}
+
+/* One block-task, or its end, of each worker whose number is in [@first, @end), in turns, until each has run @tasks or none is left */
+static bool ranges_run(struct device *d, struct ranges *r, unsigned int first, unsigned int end, unsigned int tasks)
+{
+	unsigned int done[WORKERS_MAX] = { 0 }, i;
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (i = 0; i < d->n; i++) {
+			unsigned int me = r->number[i];
+			enum vgpu_result res = VGPU_RUNNING;
+			uint32_t before = logged[0];
+
+			if (me < first || me >= end || done[me] == tasks)
+				continue;
+			while (res == VGPU_RUNNING && logged[0] == before)
+				res = vgpu_block_run(d->worker[i], 1, NULL);
+			more = true;
+			if (logged[0] != before) {
+				r->by[logged[1]] = me;
+				r->times[logged[1]]++;
+				r->order[me][r->n[me]++] = logged[1];
+				done[me]++;
+			}
+			if (res == VGPU_RUNNING)
+				continue;
+			if (res == VGPU_FAULT) {
+				printf("# %s\n", vgpu_block_error(d->worker[i]));
+				return false;
+			}
+			vgpu_block_free(d->worker[i]);
+			d->resident[d->sm[i]]--;
+			d->worker[i] = d->worker[--d->n];
+			d->sm[i] = d->sm[d->n];
+			r->number[i] = r->number[d->n];
+			i--;
+		}
+	}
+	return true;
+}
+
+static void ranges_free(struct device *d, struct ranges *r)
+{
+	free(r->at);
+	device_free(d);
+}
+
+static bool once(const struct ranges *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < TOTAL && r->times[i] == 1; i++)
+		;
+	return i == TOTAL;
+}
+
+/* eq. 3, 4: from number * EACH on, in their order */
+static bool own_first(const struct ranges *r, unsigned int me, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n && i < r->n[me] && r->order[me][i] == me * EACH + i; i++)
+		;
+	return i == n;
+}
+
+static void undisturbed(uint32_t mode, const char *what)
+{
+	struct ranges r;
+	struct device d;
+	unsigned int i;
+	bool good;
+
+	ranges_new(&d, &r, mode);
+	ranges_bring(&d, &r, WORKERS_MAX);
+	good = ranges_run(&d, &r, 0, WORKERS_MAX, TOTAL) && once(&r);
+	for (i = 0; i < WORKERS_MAX; i++)
+		good = good && own_first(&r, i, EACH) && r.n[i] == EACH;
+	ok(good, "static, %s: each worker runs its own range, in order", what);
+	ok(!d.control->next && r.at->taken_count == WORKERS_MAX && d.control->gate == 1 && d.control->done == TOTAL,
+	   "static, %s: without the counter, and the gate opens", what);
+	ranges_free(&d, &r);
+}
+
+/* SMGuard's algorithm 2: 8 CapSMs, the first 3 are evicted; by eq. 5 to 7 CapSM 3 goes on with 0, 4 with 1, 5 with 2 */
+static void remapped(uint32_t mode, unsigned int keep, const char *what)
+{
+	const unsigned int stay = SMS - 3;
+	unsigned int i, place, from, to;
+	struct ranges r;
+	struct device d;
+	bool good;
+
+	ranges_new(&d, &r, mode);
+	ranges_bring(&d, &r, WORKERS_MAX);
+	good = ranges_run(&d, &r, 0, WORKERS_MAX, 4);
+	d.window = GSCHED_WINDOW(keep * GSCHED_CAPSM, stay * GSCHED_CAPSM);
+	/* the evicted run what they have fetched, and leave */
+	good = good && ranges_run(&d, &r, keep ? 0 : stay * PER_SM, keep ? keep * PER_SM : WORKERS_MAX, TOTAL);
+	ok(good && d.n == stay * PER_SM && r.at->taken_count == stay * PER_SM && d.stat.left == 3 * PER_SM,
+	   "static, %s: 3 of 8 CapSMs are evicted, and leave their ranges", what);
+	/* those that have something to take over first: the others would take it as what nobody has */
+	good = ranges_run(&d, &r, keep * PER_SM, (keep + 3) * PER_SM, TOTAL);
+	for (i = 0; i < 3 * PER_SM; i++) {
+		unsigned int left = 0, me, k;
+
+		place = i % PER_SM;
+		me = (keep + i / PER_SM) * PER_SM + place;
+		from = ((keep ? 0 : stay) + i / PER_SM) * PER_SM + place;
+		while (left < EACH && r.by[from * EACH + left] == from)
+			left++;
+		to = (from + 1) * EACH;
+		good = good && left >= 4 && left < EACH && own_first(&r, me, EACH) && r.n[me] == EACH + EACH - left;
+		for (k = EACH; good && k < r.n[me]; k++)
+			good = r.order[me][k] == from * EACH + left + k - EACH && r.order[me][k] < to;
+	}
+	ok(good, "static, %s: after its own a worker goes on where the one that it stands for stopped (eq. 5 to 8)", what);
+	good = ranges_run(&d, &r, 0, WORKERS_MAX, TOTAL);
+	ok(good && once(&r) && !d.n && d.control->gate == 1, "static, %s: each block-task once, and no wing was needed", what);
+	ranges_free(&d, &r);
+}
+
+static void winged(void)
+{
+	struct ranges r;
+	struct device d;
+	bool good;
+
+	ranges_new(&d, &r, 0);
+	ranges_bring(&d, &r, WORKERS_MAX);
+	good = ranges_run(&d, &r, 0, WORKERS_MAX, 3);
+	d.window = 0;
+	good = good && ranges_run(&d, &r, 0, WORKERS_MAX, TOTAL);
+	ok(good && !d.n && !r.at->taken_count && d.stat.left == WORKERS_MAX && d.control->gate != 1,
+	   "static: all are evicted, all ranges are left");
+	d.window = d.control->relay = GSCHED_WINDOW(0, SMS * GSCHED_CAPSM);
+	ranges_bring(&d, &r, 5);
+	good = ranges_run(&d, &r, 0, WORKERS_MAX, TOTAL);
+	ok(good && once(&r) && d.control->gate == 1, "static: a wing of 5 workers ends them all");
+	ranges_free(&d, &r);
+}
+
 int main(void)
 {
 	struct vgpu_module *m;
@@ -271,6 +462,11 @@ int main(void)
 	by_id();
 	by_rank();
 	by_index();
+	undisturbed(0, "by SM id");
+	undisturbed(GSR_LAUNCH_BY_INDEX, "by index");
+	remapped(0, 3, "by SM id");
+	remapped(GSR_LAUNCH_BY_INDEX, 0, "by index");
+	winged();
 	vgpu_module_free(m);
 	gsr_rewrite_free(&rw);
 	return tap_done();

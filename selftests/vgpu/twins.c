@@ -10,10 +10,10 @@
 #define WORKERS_MAX	256
 #define ORIGINALS_MAX	6	/* blocks of an original at once */
 #define SEQ		77
-#define SLICES_MAX	500000	/* of one run: beyond, it hangs */
 
 struct twins_stats twins_stats;
 uint64_t twins_steps_max = 1ull << 32;
+uint64_t twins_slices_max = 500000;
 static uint64_t rng, now;
 
 static uint64_t roll64(void)
@@ -238,6 +238,8 @@ struct sim {
 	struct gsr_control *control;
 	struct gsr_save *save;		/* with its records; NULL none */
 	size_t save_size;
+	struct gsr_ranges *ranges;	/* static ones; NULL: the counter */
+	size_t ranges_size;
 	uint64_t window;
 	struct gsr_launch *arg;
 	struct gsched_cl_slot stat;
@@ -264,6 +266,7 @@ static bool may_access(uint64_t addr, size_t size, bool write)
 			return true;
 	return sim_now && (within(sim_now->control, sizeof(*sim_now->control), addr, size) ||
 			   within(sim_now->save, sim_now->save_size, addr, size) ||
+			   within(sim_now->ranges, sim_now->ranges_size, addr, size) ||
 			   (!write && within(&sim_now->window, sizeof(sim_now->window), addr, size)) ||
 			   within(&sim_now->stat, sizeof(sim_now->stat), addr, size));
 }
@@ -305,6 +308,28 @@ static void place(struct sim *s, struct vgpu_launch *l)
 	}
 }
 
+/* Each range that holds block-tasks is taken for good, and no more are counted than are taken */
+static bool ranges_done(const struct sim *s, unsigned int total, char *why, size_t size)
+{
+	unsigned int n = s->arg->workers, each = (total + n - 1) / n, i, taken = 0;
+
+	for (i = 0; i < GSR_RANGES_MAX; i++) {
+		bool bit = s->ranges->taken[i / 64] >> i % 64 & 1;
+
+		taken += bit;
+		if (bit != (i < n) && (i >= n || i * each < total)) {
+			snprintf(why, size, "range %u of %u, %u block-tasks each of %u, is %staken", i, n, each, total, bit ? "" : "not ");
+			return false;
+		}
+	}
+	if (s->ranges->taken_count != taken || s->control->next) {
+		snprintf(why, size, "%u ranges are counted, %u are taken, the counter is at %llu", s->ranges->taken_count, taken,
+			 (unsigned long long)s->control->next);
+		return false;
+	}
+	return true;
+}
+
 static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 {
 	const struct gsr_control *c = s->control;
@@ -331,6 +356,8 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 			snprintf(why, size, "a record is still in use: byte %u of struct gsr_save is not 0", i);
 			return false;
 		}
+	if (s->ranges && !ranges_done(s, total, why, size))
+		return false;
 	/* the stamps are hints: a first worker may be held up before it writes its own */
 	twins_stats.late += s->stat.start_ns > s->stat.end_ns;
 	return true;
@@ -342,7 +369,7 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 	uint64_t slices;
 	bool good = true;
 
-	for (slices = 0; slices < SLICES_MAX && good; slices++) {
+	for (slices = 0; slices < twins_slices_max && good; slices++) {
 		unsigned int i;
 		enum vgpu_result r;
 
@@ -389,15 +416,15 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 			snprintf(why, size, "twin: %s", vgpu_block_error(s->worker[i]));
 			good = false;
 		}
-		s->early += s->control->next < total;
+		s->early += !s->ranges && s->control->next < total;
 		vgpu_block_free(s->worker[i]);
 		s->resident[s->sm[i]]--;
 		s->worker[i] = s->worker[--s->n];
 		s->sm[i] = s->sm[s->n];
 	}
 	if (good)
-		snprintf(why, size, "not finished after %d slices: next %llu, done %llu of %u, %u workers, window 0x%llx", SLICES_MAX,
-			 (unsigned long long)s->control->next, (unsigned long long)s->control->done, total, s->n,
+		snprintf(why, size, "not finished after %llu slices: next %llu, done %llu of %u, %u workers, window 0x%llx",
+			 (unsigned long long)twins_slices_max, (unsigned long long)s->control->next, (unsigned long long)s->control->done, total, s->n,
 			 (unsigned long long)s->window);
 	return false;
 }
@@ -411,6 +438,23 @@ static uint32_t any_mode(void)
 	twins_stats.by_rank += mode == GSR_LAUNCH_BY_RANK;
 	twins_stats.by_index += mode == GSR_LAUNCH_BY_INDEX;
 	return mode;
+}
+
+/* As many as there are places, or any number */
+static bool any_ranges(struct sim *s, struct gsr_launch *a, unsigned int total)
+{
+	a->workers = roll(3) ? s->sms * s->per_sm : 1 + roll(100);
+	if (roll(2) && a->workers > total)
+		a->workers = total;
+	s->ranges_size = sizeof(*s->ranges) + a->workers * sizeof(*s->ranges->next);
+	s->ranges = aligned_alloc(128, (s->ranges_size + 127) & ~(size_t)127);
+	if (!s->ranges)
+		return false;
+	memset(s->ranges, 0xa5, s->ranges_size);
+	memset(s->ranges, 0, sizeof(*s->ranges));
+	a->ranges = (uintptr_t)s->ranges;
+	twins_stats.ranges++;
+	return true;
 }
 
 static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const struct test_launch *t, struct memory *m, char *why,
@@ -462,6 +506,9 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		.flags = any_mode() | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW),
 		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm, .save_sms = s.sms,
 	};
+	good = roll(3) || any_ranges(&s, &a, total);
+	if (!good)
+		goto out;
 	s.arg = (void *)(params + g->launch_offset);
 	memcpy(s.arg, &a, sizeof(a));
 	memcpy(l.block, t->block_dim, sizeof(l.block));
@@ -484,6 +531,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		vgpu_block_free(s.worker[--s.n]);
 out:
 	vgpu_watch_free(l.watch);
+	free(s.ranges);
 	free(s.save);
 	free(s.control);
 	free(params);

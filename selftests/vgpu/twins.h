@@ -20,10 +20,11 @@ struct twins {
 };
 
 struct twins_stats {
-	unsigned long long runs, workers, left, wings, changes, late, resumable, suspended, by_rank, by_index;
+	unsigned long long runs, workers, left, wings, changes, late, resumable, suspended, by_rank, by_index, ranges;
 };
 extern struct twins_stats twins_stats;
 
+extern uint64_t twins_slices_max;	/* of a run of a twin: beyond, it hangs */
 extern uint64_t twins_steps_max;	/* thread-instructions of an original: beyond, it does not end */
 
 /* The interpreter's hooks: simulated time, bounds of memory, the letter of PTX. Once, before anything else. */
