@@ -696,7 +696,9 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert_text(p, f, body, gsr_not_first);
 	n += gsr_insert_text(p, f, body, r ? "@%#p0 bra $#wait;\n" : first_come);
 	n += gsr_insert_text(p, f, body, schedule);
-	n += gsr_insert_text(p, f, body, gsr_window_text(p, "schedule", "fetch", false));
+	if (!p->window)
+		p->window = gsr_window_text(p, "schedule", "fetch", false);
+	n += gsr_insert_text(p, f, body, p->window);
 	n += gsr_insert_text(p, f, body, excluded);
 	n += gsr_insert_text(p, f, body, gsr_static_take);
 	n += gsr_insert_text(p, f, body, "$#fetch:\n");

@@ -136,6 +136,7 @@ struct gsr_pass {
 	unsigned int unique;		/* last number given to a name */
 	struct gsr_text *texts;		/* fragment.c: inserted as text before */
 	unsigned int n_texts, room_texts, next_text;
+	const char *window;		/* loop.c: the scheduling point's, the same in every kernel */
 };
 
 /* A walk over all that an entry needs: itself first. In the arena. */
