@@ -219,6 +219,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 		s->fn->cp_async = true;
 	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
 	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
+	s->fn->waits |= gsr_may_wait(insn) && !gsr_insn_has(insn, "shared");
 	s->fn->exits |= insn->op == GSR_OP_EXIT;
 	if (gsr_barrier_of(s->fn->f, insn, &b)) {
 		if (b.cluster)
@@ -594,7 +595,10 @@ bool gsr_may_wait(const struct gsr_insn *insn)
 	}
 }
 
-/* In functions anywhere: who calls them in a loop is not looked for. A loop's text lies between where it jumps back from and to. */
+/*
+ * In functions anywhere: who calls them in a loop is not looked for. A loop's text lies between where it jumps back from and
+ * to.
+ */
 bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
 {
 	const struct gsr_cfg *cfg = &c->fns[0]->cfg;
@@ -602,6 +606,9 @@ bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
 	unsigned int *back = gsr_alloc_array(p->arena, cfg->n_blocks + 1, sizeof(*back));
 	struct gsr_stmt *s;
 
+	for (i = 1; i < c->n; i++)
+		if (c->fns[i]->waits)
+			return true;
 	for (i = 0; i < cfg->n_blocks; i++)
 		for (k = 0; k < cfg->blocks[i].n_succ; k++)
 			if (cfg->blocks[i].succ[k] <= i)
@@ -615,9 +622,5 @@ bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
 				break;
 		}
 	}
-	for (i = 1; i < c->n; i++)
-		for (s = c->fns[i]->f->first; s; s = s->next)
-			if (s->kind == GSR_STMT_INSN && gsr_may_wait(s->insn) && !gsr_insn_has(s->insn, "shared"))
-				return true;
 	return false;
 }

@@ -96,6 +96,7 @@ struct gsr_fn {
 	bool mbarriers;			/* makes or unmakes some, not noted yet */
 	bool noted;			/* they are noted */
 	bool alloca;
+	bool waits;			/* may wait for other blocks, in a loop */
 	bool shared;			/* uses shared memory */
 	bool exits;			/* has an exit instruction */
 	bool plain;			/* has barriers without a thread count */

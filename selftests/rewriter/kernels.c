@@ -206,6 +206,9 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	} else if (strstr(path, "warps.sm_90")) {
 		ok((k = find_kernel(rw, "block_sum")) && k->warp_rows, "block_sum: whole warps only");
 		ok((k = find_kernel(rw, "ballot")) && !k->warp_rows, "ballot: any block");
+	} else if (strstr(path, "atomics.sm_90")) {
+		ok((k = find_kernel(rw, "cas")) && k->waits, "cas: may wait for other blocks");
+		ok((k = find_kernel(rw, "real_sums")) && !k->waits, "real_sums: waits for nobody");
 	} else if (strstr(path, "params.sm_90")) {
 		ok((k = find_kernel(rw, "odd_param")) && k->params == 3 && k->param_size == 24 && k->launch_offset == 32, "odd_param: offsets");
 		ok((k = find_kernel(rw, "none")) && k->params == 0 && k->launch_offset == 0, "none: offsets");
