@@ -38,7 +38,7 @@
  *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
  *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, again if the
  *     sum has changed meanwhile. With launch.ranges all are added, and those that found nothing to do store the sum
- *     too if a range is free again: then launched - left workers are there that may come by it.
+ *     too if a range may be free: then launched - left workers are there that may come by it.
  * The launcher zeroes the control block before a slot is used again, and only when stat.retired == seq and all its wings
  * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch.
  */

@@ -31,6 +31,11 @@ grep -q '^| gloop | sort_buckets | ' "$tmp/out"
 ok $? "... with the kernel in it"
 "$run" "${timing[@]}" --kernel tiny >"$tmp/out" 2>&1
 ok $? "--overhead of a kernel that changes its input"
+"$run" "${timing[@]}" --kernel nn --limit-by rank --static >"$tmp/out" 2>&1
+ok $? "--limit-by, --static"
+"$run" --limit-by socket >"$tmp/out" 2>&1
+[ $? = 2 ]
+ok $? "--limit-by what there is not: status 2"
 "$run" --resumable --rounds 3 --kernel lavamd >"$tmp/out" 2>&1 && grep -q 'resume points$' "$tmp/out"
 ok $? "--resumable"
 "$run" --sanitizer --kernel tr >"$tmp/out" 2>&1 && grep -q '^# 5 runs' "$tmp/out"

@@ -208,7 +208,7 @@ static bool finish(struct gpu *g, const struct run *run)
 		}
 	/* resumable twins and those with ranges count everyone who leaves, and tell while block-tasks wait */
 	if (s->left > c->left || (s->left != c->left && !g->save_size && !g->arg.ranges) || c->left > s->launched || s->seen_limit == NOT_SEEN ||
-	    !s->start_ns || !s->end_ns || (s->left && (g->arg.flags & GSR_LAUNCH_NO_WINDOW))) {
+	    !s->start_ns || !s->end_ns || (s->left && g->arg.flags & GSR_LAUNCH_NO_WINDOW && !g->arg.ranges)) {
 		snprintf(g->r->why, sizeof(g->r->why), "left %u (counted %u) of %u workers, seen limit 0x%x, started %llu, ended %llu, flags %u",
 			 s->left, c->left, s->launched, s->seen_limit, (unsigned long long)s->start_ns,
 			 (unsigned long long)s->end_ns, g->arg.flags);
@@ -307,9 +307,9 @@ void gpu_defaults(struct gpu *g)
 	g->arg.fetch_ns = GI_FETCH_NS;
 	g->arg.fetch_max = GI_FETCH_MAX;
 	g->arg.workers = g->sms * (unsigned int)g->r->per_sm[1];
-	g->arg.flags = 0;
+	g->arg.flags = g->o->limit == ANY_LIMIT ? 0 : g->o->limit;
 	g->arg.save = g->save;
-	g->arg.ranges = 0;
+	g->arg.ranges = g->o->ranges && !g->pair.desc->waits ? g->ranges : 0;
 }
 
 static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
@@ -329,7 +329,7 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		run.changes = 0;
 		run.relay = true;
 		gpu_defaults(g);
-		if (i)
+		if (i && g->o->limit == ANY_LIMIT)
 			g->arg.flags = any_mode();
 		if (i && !roll(3) && !g->pair.desc->waits) {
 			g->arg.ranges = g->ranges;

@@ -55,6 +55,8 @@ static bool prepare(struct bench *b, bool twin)
 	g->arg.seq = g->seq;
 	memcpy(g->arg.grid, b->grid, sizeof(g->arg.grid));
 	GPU_TRY(cuMemsetD8Async(g->control, 0, sizeof(struct gsr_control), g->stream));
+	if (g->arg.ranges)
+		GPU_TRY(cuMemsetD8Async(g->ranges, 0, sizeof(struct gsr_ranges), g->stream));
 	GPU_TRY(cuStreamWriteValue64(g->stream, g->control + offsetof(struct gsr_control, relay), gpu_whole(g), 0));
 	return true;
 }

@@ -22,6 +22,7 @@
 
 static const char usage[] =
 	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--small] [--real] [--sanitizer] [--rounds N]\n"
+	"                  [--limit-by sm|rank|worker] [--static]\n"
 	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] [--target-ms N]\n"
 	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump DIR] [--list]\n"
 	"  --overhead   then time original and twin in turns, full size, and how soon an evicted twin is gone; print a table\n"
@@ -30,6 +31,8 @@ static const char usage[] =
 	"  --real       only kernels that have such sizes: what programs do, not one thing that rewriting could break\n"
 	"  --small      sizes for a simulated one, with --overhead too\n"
 	"  --sanitizer  small sizes, few rounds, long patience, all in one process: for runs under compute-sanitizer\n"
+	"  --limit-by W what a window counts (any, each time another; timed: sm)\n"
+	"  --static     ranges in place of the counter, each time (now and then; timed: the counter)\n"
 	"  --rounds N   runs of each twin while the window changes (20)\n"
 	"  --seed S     where chance begins; round I of seed S is round 1 of seed S + I - 1\n"
 	"  --kernel K   this kernel only\n"
@@ -271,9 +274,16 @@ static unsigned long long number(const char *what, const char *text, unsigned lo
 	return n;
 }
 
+static bool limit_of(const char *word, uint32_t *limit)
+{
+	*limit = !strcmp(word, "rank") ? GSR_LAUNCH_BY_RANK : !strcmp(word, "worker") ? GSR_LAUNCH_BY_INDEX : 0;
+	return *limit || !strcmp(word, "sm");
+}
+
 int main(int argc, char **argv)
 {
-	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1, .arch = UINT_MAX, .pairs = 40, .target_ms = 10 };
+	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1, .arch = UINT_MAX, .pairs = 40, .target_ms = 10,
+				 .limit = ANY_LIMIT };
 	const char *table = "-", *json = NULL;
 	struct gpu_report device = { 0 };
 	bool rounds_given = false, small = false;
@@ -293,6 +303,10 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(a, "--real")) {
 			o.real = true;
+			continue;
+		}
+		if (!strcmp(a, "--static")) {
+			o.ranges = true;
 			continue;
 		}
 		if (!strcmp(a, "--overhead") || !strcmp(a, "--resumable") || !strcmp(a, "--full") || !strcmp(a, "--small")) {
@@ -327,6 +341,8 @@ int main(int argc, char **argv)
 			o.arch = (unsigned int)number(a, v, 50, 999);
 		else if (!strcmp(a, "--timeout"))
 			o.timeout_s = (unsigned int)number(a, v, 1, 3600);
+		else if (!strcmp(a, "--limit-by") && v && limit_of(v, &o.limit))
+			;
 		else if (!strcmp(a, "--kernel") && v)
 			o.kernel = v;
 		else if (!strcmp(a, "--corpus") && v)

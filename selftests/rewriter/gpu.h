@@ -11,6 +11,8 @@
 #include "rewriter/gsr.h"
 #include "selftests/vgpu/test-rewrite.h"
 
+#define ANY_LIMIT	(~0u)
+
 struct gpu_options {
 	const char *corpus, *kernel, *dump;
 	unsigned int rounds, scale, timeout_s, arch;
@@ -19,6 +21,8 @@ struct gpu_options {
 	bool real;			/* only kernels that have such sizes */
 	bool resumable;
 	bool sanitizer;			/* all in one process; nothing on the device waits for what is queued later */
+	uint32_t limit;			/* GSR_LAUNCH_BY_*; ANY_LIMIT: in rounds by chance */
+	bool ranges;			/* static ones, where the kernel does with them */
 	bool overhead;
 	unsigned int pairs, target_ms;	/* of overhead */
 };
