@@ -333,6 +333,8 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 	struct text t = { 0 };
 	const struct gsr_item *i;
 
+	if (!grow(&t, 0))
+		return NULL;
 	put(&t, ".version ");
 	put(&t, m->version);
 	put(&t, "\n.target ");
