@@ -221,6 +221,8 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
 	s->fn->waits |= gsr_may_wait(insn) && !gsr_insn_has(insn, "shared");
 	s->fn->exits |= insn->op == GSR_OP_EXIT;
+	if (!s->fn->f->writers && gsr_asks_for(insn))
+		gsr_find_writers(s->p->arena, s->fn->f);
 	if (gsr_barrier_of(s->fn->f, insn, &b)) {
 		if (b.cluster)
 			refuse(s, "%s", "clusters (barrier.cluster)");
@@ -361,6 +363,8 @@ static void initializer(struct gsr_pass *p, const char *text)
 
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 {
+	if (fn->graph)
+		gsr_find_writers(p->arena, fn->f);
 	gsr_cfg_build(p->arena, p->scratch, fn->f, &fn->cfg);
 	gsr_arena_reset(p->scratch);
 	fn->graph = true;

@@ -6,29 +6,104 @@
 #include <string.h>
 #include "rewrite.h"
 
-/* The value of a register that one instruction of the function sets to a constant; -1 unknown */
-static int constant_of(const struct gsr_function *f, const char *name)
-{
-	const struct gsr_stmt *s;
-	int64_t v = -1;
+/* Who writes the registers that say which lanes, or which barrier, are meant: by name, a hash table */
+struct writer {
+	const char *name;
+	const struct gsr_insn *insn;
+	unsigned int times;
+};
 
+struct gsr_writers {
+	unsigned int mask;
+	struct writer slots[];
+};
+
+static unsigned int slot_of(const struct gsr_writers *w, const char *name)
+{
+	unsigned int i = (unsigned int)((uintptr_t)name >> 4) & w->mask;
+
+	while (w->slots[i].name && w->slots[i].name != name)
+		i = (i + 1) & w->mask;
+	return i;
+}
+
+const char *gsr_asks_for(const struct gsr_insn *insn)
+{
+	const struct gsr_operand *o = NULL;
+
+	switch (insn->op) {
+	case GSR_OP_SHFL:
+	case GSR_OP_VOTE:
+	case GSR_OP_MATCH:
+	case GSR_OP_REDUX:
+	case GSR_OP_ELECT:
+		o = insn->n_opnds ? &insn->opnds[insn->n_opnds - 1] : NULL;
+		break;
+	case GSR_OP_BAR:
+	case GSR_OP_BARRIER:
+		if (insn->n_opnds > gsr_insn_has(insn, "red"))
+			o = &insn->opnds[gsr_insn_has(insn, "red")];
+		break;
+	default:
+		break;
+	}
+	return o && o->kind == GSR_OPND_REG ? o->name : NULL;
+}
+
+static void note_writer(struct gsr_writers *w, const char *name, const struct gsr_insn *insn, unsigned int times)
+{
+	struct writer *at = name ? &w->slots[slot_of(w, name)] : NULL;
+
+	if (!at || !at->name)
+		return;
+	at->insn = insn;
+	at->times += times;
+}
+
+void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f)
+{
+	unsigned int n = 0, room = 4, k;
+	const struct gsr_stmt *s;
+	struct gsr_writers *w;
+	const char *name;
+
+	for (s = f->first; s; s = s->next)
+		n += s->kind == GSR_STMT_INSN && gsr_asks_for(s->insn);
+	while (room < 2 * n)
+		room *= 2;
+	w = gsr_alloc(a, sizeof(*w) + room * sizeof(w->slots[0]));
+	w->mask = room - 1;
 	for (s = f->first; s; s = s->next) {
-		const struct gsr_insn *i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
-		const struct gsr_operand *o = i && i->n_opnds ? &i->opnds[0] : NULL;
-		unsigned int k;
+		name = s->kind == GSR_STMT_INSN ? gsr_asks_for(s->insn) : NULL;
+		if (name)
+			w->slots[slot_of(w, name)].name = name;
+	}
+	for (s = f->first; s; s = s->next) {
+		const struct gsr_operand *o = s->kind == GSR_STMT_INSN && s->insn->n_opnds ? &s->insn->opnds[0] : NULL;
 
 		if (!o || o->kind == GSR_OPND_ADDR)
 			continue;
+		note_writer(w, o->name, s->insn, 1);
+		/* one of several results: it cannot be told which value that is */
 		for (k = 0; k < o->n_items; k++)
-			if (o->items[k].name && !strcmp(o->items[k].name, name))
-				return -1;
-		if (o->kind != GSR_OPND_REG || strcmp(o->name, name))
-			continue;
-		if (v >= 0 || i->op != GSR_OP_MOV || i->guard || i->n_opnds < 2 || i->opnds[1].kind != GSR_OPND_INT)
-			return -1;
-		v = i->opnds[1].ival;
+			note_writer(w, o->items[k].name, s->insn, 2);
 	}
-	return v >= 0 && v < 16 ? (int)v : -1;
+	f->writers = w;
+}
+
+/* The instruction that alone writes the register, always; NULL: several, or a guarded one */
+static const struct gsr_insn *only_writer(const struct gsr_function *f, const char *name)
+{
+	const struct writer *at = f->writers ? &f->writers->slots[slot_of(f->writers, name)] : NULL;
+
+	return at && at->times == 1 && !at->insn->guard ? at->insn : NULL;
+}
+
+static const struct gsr_operand *constant_of(const struct gsr_function *f, const char *name)
+{
+	const struct gsr_insn *i = only_writer(f, name);
+
+	return i && i->op == GSR_OP_MOV && i->n_opnds > 1 && i->opnds[1].kind == GSR_OPND_INT ? &i->opnds[1] : NULL;
 }
 
 bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b)
@@ -50,10 +125,10 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 	if (insn->n_opnds > at) {
 		const struct gsr_operand *o = &insn->opnds[at];
 
-		if (o->kind == GSR_OPND_INT && o->ival >= 0 && o->ival < 16)
+		if (o->kind == GSR_OPND_REG)
+			o = constant_of(f, o->name);
+		if (o && o->kind == GSR_OPND_INT && o->ival >= 0 && o->ival < 16)
 			b->id = (int)o->ival;
-		else if (o->kind == GSR_OPND_REG)
-			b->id = constant_of(f, o->name);
 	}
 	/* bar.red d, a, [b,] p */
 	b->counted = insn->n_opnds > (b->red ? 3u : 1u);
@@ -81,48 +156,18 @@ static const struct gsr_operand *mask_of(const struct gsr_insn *insn)
 bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn)
 {
 	const struct gsr_operand *mask = mask_of(insn);
-	const struct gsr_insn *found = NULL;
-	const struct gsr_stmt *s;
 
-	if (!mask || mask->kind != GSR_OPND_REG)
-		return mask && mask->kind == GSR_OPND_INT && (uint32_t)mask->ival == ~0u;
-	for (s = f->first; s; s = s->next) {
-		const struct gsr_insn *i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
-		unsigned int k;
-
-		if (!i || !i->n_opnds || i->opnds[0].kind == GSR_OPND_ADDR)
-			continue;
-		for (k = 0; k < i->opnds[0].n_items; k++)
-			if (i->opnds[0].items[k].name == mask->name)
-				return false;
-		if (i->opnds[0].name != mask->name)
-			continue;
-		if (found || i->guard || i->op != GSR_OP_MOV || i->n_opnds < 2 || i->opnds[1].kind != GSR_OPND_INT ||
-		    (uint32_t)i->opnds[1].ival != ~0u)
-			return false;
-		found = i;
-	}
-	return found;
+	if (mask && mask->kind == GSR_OPND_REG)
+		mask = constant_of(f, mask->name);
+	return mask && mask->kind == GSR_OPND_INT && (uint32_t)mask->ival == ~0u;
 }
 
 /* Is the mask made of the lanes that are there? */
 static bool mask_of_active(const struct gsr_function *f, const struct gsr_operand *mask)
 {
-	const struct gsr_stmt *s;
-	bool found = false;
+	const struct gsr_insn *i = mask->kind == GSR_OPND_REG ? only_writer(f, mask->name) : NULL;
 
-	if (mask->kind != GSR_OPND_REG)
-		return false;
-	for (s = f->first; s; s = s->next) {
-		const struct gsr_insn *i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
-
-		if (!i || !i->n_opnds || i->opnds[0].kind != GSR_OPND_REG || i->opnds[0].name != mask->name)
-			continue;
-		if (found || i->guard || (i->op != GSR_OP_ACTIVEMASK && i->op != GSR_OP_MATCH))
-			return false;
-		found = true;
-	}
-	return found;
+	return i && (i->op == GSR_OP_ACTIVEMASK || i->op == GSR_OP_MATCH);
 }
 
 /* Instructions that must be executed by whole warps (mma, ldmatrix) are not among them: no lane may be finished there. */

@@ -109,6 +109,7 @@ struct gsr_function {
 	unsigned int n_perf;
 	bool body;			/* false: a declaration only */
 	struct gsr_stmt *first, *last;	/* the body without its outer braces */
+	const struct gsr_writers *writers;	/* barriers.c; NULL: not looked for */
 	unsigned int line;
 };
 

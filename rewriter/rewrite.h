@@ -170,7 +170,12 @@ unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
 bool gsr_may_wait(const struct gsr_insn *insn);		/* in a loop it may wait for other threads */
 bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
 
-/* barriers.c */
+/*
+ * barriers.c. What is asked of an instruction that names a register for the lanes or the barrier that it means is known once
+ * the writers of such registers were looked for; again when the function's registers have changed.
+ */
+const char *gsr_asks_for(const struct gsr_insn *insn);	/* the register; NULL none */
+void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f);
 struct gsr_barrier {
 	bool sync, red, arrive, warp, cluster;
 	bool counted;			/* a thread count is given */
