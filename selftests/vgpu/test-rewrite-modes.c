@@ -110,6 +110,20 @@ static void bring(struct device *d, unsigned int workers, unsigned int first)
 	}
 }
 
+/* Worker @i is done, or at fault, which is said: then false. The last takes its number */
+static bool gone(struct device *d, unsigned int i, enum vgpu_result r)
+{
+	if (r == VGPU_FAULT) {
+		printf("# %s\n", vgpu_block_error(d->worker[i]));
+		return false;
+	}
+	vgpu_block_free(d->worker[i]);
+	d->resident[d->sm[i]]--;
+	d->worker[i] = d->worker[--d->n];
+	d->sm[i] = d->sm[d->n];
+	return true;
+}
+
 /* Until each has looked at the window several times */
 static bool settle(struct device *d)
 {
@@ -119,16 +133,8 @@ static bool settle(struct device *d)
 		unsigned int i = roll(d->n);
 		enum vgpu_result r = vgpu_block_run(d->worker[i], 1 + roll(100), NULL);
 
-		if (r == VGPU_RUNNING)
-			continue;
-		if (r == VGPU_FAULT) {
-			printf("# %s\n", vgpu_block_error(d->worker[i]));
+		if (r != VGPU_RUNNING && !gone(d, i, r))
 			return false;
-		}
-		vgpu_block_free(d->worker[i]);
-		d->resident[d->sm[i]]--;
-		d->worker[i] = d->worker[--d->n];
-		d->sm[i] = d->sm[d->n];
 	}
 	return true;
 }
@@ -326,14 +332,8 @@ static bool ranges_run(struct device *d, struct ranges *r, unsigned int first, u
 			}
 			if (res == VGPU_RUNNING)
 				continue;
-			if (res == VGPU_FAULT) {
-				printf("# %s\n", vgpu_block_error(d->worker[i]));
+			if (!gone(d, i, res))
 				return false;
-			}
-			vgpu_block_free(d->worker[i]);
-			d->resident[d->sm[i]]--;
-			d->worker[i] = d->worker[--d->n];
-			d->sm[i] = d->sm[d->n];
 			r->number[i] = r->number[d->n];
 			i--;
 		}
