@@ -443,6 +443,7 @@ static const char *raw_to_semicolon(struct gsr_parser *p, const char *start)
 static const char *loc(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
+	unsigned int line = p->tok.line;
 	int i;
 
 	gsr_parse_next(p);
@@ -451,7 +452,8 @@ static const char *loc(struct gsr_parser *p)
 	while (gsr_parse_is(p, ',')) {
 		gsr_parse_next(p);
 		gsr_parse_ident(p, "attribute of .loc");
-		if (p->tok.kind == GSR_TOK_IDENT)
+		/* nothing ends a .loc but its line: a name in the next one is a label or an instruction */
+		if (p->tok.kind == GSR_TOK_IDENT && p->tok.line == line)
 			gsr_parse_next(p);
 		while (p->tok.kind == GSR_TOK_NUMBER || gsr_parse_is(p, '+'))
 			gsr_parse_next(p);
