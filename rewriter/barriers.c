@@ -27,26 +27,32 @@ static unsigned int slot_of(const struct gsr_writers *w, const char *name)
 	return i;
 }
 
-const char *gsr_asks_for(const struct gsr_insn *insn)
+/* The operand that says which lanes are meant; NULL none */
+static const struct gsr_operand *mask_of(const struct gsr_insn *insn)
 {
-	const struct gsr_operand *o = NULL;
-
 	switch (insn->op) {
 	case GSR_OP_SHFL:
 	case GSR_OP_VOTE:
 	case GSR_OP_MATCH:
 	case GSR_OP_REDUX:
 	case GSR_OP_ELECT:
-		o = insn->n_opnds ? &insn->opnds[insn->n_opnds - 1] : NULL;
-		break;
+		return insn->n_opnds > 1 ? &insn->opnds[insn->n_opnds - 1] : NULL;
 	case GSR_OP_BAR:
 	case GSR_OP_BARRIER:
-		if (insn->n_opnds > gsr_insn_has(insn, "red"))
-			o = &insn->opnds[gsr_insn_has(insn, "red")];
-		break;
+		return gsr_insn_has(insn, "warp") && insn->n_opnds ? &insn->opnds[0] : NULL;
 	default:
-		break;
+		return NULL;
 	}
+}
+
+const char *gsr_asks_for(const struct gsr_insn *insn)
+{
+	bool barrier = insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER;
+	const struct gsr_operand *o = mask_of(insn);
+
+	/* bar.red has its result before its number */
+	if (!o && barrier && insn->n_opnds > gsr_insn_has(insn, "red"))
+		o = &insn->opnds[gsr_insn_has(insn, "red")];
 	return o && o->kind == GSR_OPND_REG ? o->name : NULL;
 }
 
@@ -133,24 +139,6 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 	/* bar.red d, a, [b,] p */
 	b->counted = insn->n_opnds > (b->red ? 3u : 1u);
 	return true;
-}
-
-/* The operand that says which lanes are meant; NULL none */
-static const struct gsr_operand *mask_of(const struct gsr_insn *insn)
-{
-	switch (insn->op) {
-	case GSR_OP_SHFL:
-	case GSR_OP_VOTE:
-	case GSR_OP_MATCH:
-	case GSR_OP_REDUX:
-	case GSR_OP_ELECT:
-		return insn->n_opnds > 1 ? &insn->opnds[insn->n_opnds - 1] : NULL;
-	case GSR_OP_BAR:
-	case GSR_OP_BARRIER:
-		return gsr_insn_has(insn, "warp") && insn->n_opnds ? &insn->opnds[0] : NULL;
-	default:
-		return NULL;
-	}
 }
 
 bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn)

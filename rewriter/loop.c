@@ -442,7 +442,7 @@ static const char tell_ids_aside[] =
 	"$#wait:\n";
 
 /*
- * A warp may come in pieces: out of the body, or because thread 0 was away. Aligned barriers need it whole, and so do
+ * A warp may come in pieces: out of the body, or because one of its lanes was away. Aligned barriers need it whole, and so do
  * instructions of whole warps at the start of the body.
  */
 static const char meet[] =
@@ -486,8 +486,8 @@ static const char *const count_up[] = {
 };
 
 /*
- * An inner loop with its test at the bottom. With the test before the ids are counted up, or with one loop for all, ptxas 13.0
- * lost a place where the lanes of a warp come together in a body (20 times slower), or made slower code.
+ * An inner loop with its test at the bottom. With the test before the ids are counted up ptxas 13.0 lost a place where the lanes
+ * of a warp come together in a body (20 times slower); with one loop for all it kept that, and made slower code.
  */
 static const char again[] =
 	"setp.ge.u32 %#p1, %#cn, 2;\n"

@@ -233,18 +233,19 @@ struct gsr_sites {
 /* scopes.c: inner scopes go, what they declare gets names that occur nowhere else; with @all, so do the function's own */
 void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
 
-/*
- * blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted.
- * @resumable: the sites can be entered again from where a block-task is restored.
- */
-/* Where a kernel's threads find the ids of their block-task */
+/* Where a kernel's threads find the ids of their block-task, unless its twin is a resumable one: then in shared memory */
 #define GSR_IDS_ALL	3
 struct gsr_ids {
 	unsigned int held;		/* in registers %#cx, %#cy, %#cz: 0 none, 1 x, 2 x and y, 3 all */
-	bool shared;			/* in shared memory, for functions; resumable twins: for all, none are held */
+	bool shared;			/* in shared memory too, for functions */
 	bool alone;			/* warps share nothing, and go on to the next block-task by themselves */
 	bool aside;			/* the next are told in GSR_TASK_CTAID and GSR_TASK_ASIDE in turns */
 };
+/*
+ * blockids.c, returns.c, loop.c: change the function; return the number of instructions inserted.
+ * @held: gets what is to be held; NULL: all is read from shared memory.
+ * @resumable: the sites can be entered again from where a block-task is restored.
+ */
 unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *held, const char **refusal);
 unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites,
 				  bool resumable);
@@ -272,7 +273,7 @@ extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
  * @many: other threads than thread 0 may come by.
  */
 const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many);
-/* static.c: where block-tasks come from if the grid is cut into ranges; thread 0 */
+/* static.c: where block-tasks come from if the grid is cut into ranges; by the thread that fetches */
 extern const char gsr_static_take[], gsr_static_leave[], gsr_static_waits[];
 extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
