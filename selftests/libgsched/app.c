@@ -351,60 +351,136 @@ static void wrong(CUmodule m)
 	show("wrong", h);
 }
 
-static void launch_held(CUfunction f, CUdeviceptr p, CUdeviceptr host, uint32_t free)
+/* What the kernel `held` has for the host: the flag, and how often each block ended, began, and looked at the flag */
+struct held {
+	CUfunction f;
+	CUdeviceptr out, at;
+	uint32_t *words, blocks;
+};
+
+static void held_new(struct held *h, CUmodule m, uint32_t blocks)
+{
+	void *mem;
+
+	h->blocks = blocks;
+	h->out = buffer((size_t)blocks * THREADS);
+	DO(cuModuleGetFunction(&h->f, m, "held"));
+	DO(cuMemHostAlloc(&mem, 4 * (3 * blocks + 1), CU_MEMHOSTALLOC_DEVICEMAP));
+	DO(cuMemHostGetDevicePointer(&h->at, mem, 0));
+	h->words = mem;
+	memset(mem, 0, 4 * (3 * blocks + 1));
+}
+
+static uint32_t held_count(const struct held *h, unsigned int what, uint32_t block)
+{
+	return __atomic_load_n(&h->words[1 + what * h->blocks + block], __ATOMIC_ACQUIRE);
+}
+enum { ENDED, BEGAN, LOOKED };
+
+static void held_flag(const struct held *h, uint32_t flag)
+{
+	__atomic_store_n(&h->words[0], flag, __ATOMIC_RELEASE);
+}
+
+static void held_launch(const struct held *h, uint32_t free)
 {
 	uint32_t n = 10 * N;
-	CUdeviceptr done = host + 4;
-	void *params[] = { &p, &host, &done, &free, &n };
+	CUdeviceptr counts = h->at + 4, flag = h->at, out = h->out;
+	void *params[] = { &out, &flag, &counts, &free, &n };
 
-	DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	DO(cuLaunchKernel(h->f, h->blocks, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+}
+
+/* Until each block from @first on has looked at the flag again */
+static void held_move(const struct held *h, uint32_t first)
+{
+	uint32_t before[BLOCKS] = { 0 }, i;
+
+	for (i = first; i < h->blocks; i++)
+		before[i] = held_count(h, LOOKED, i);
+	for (i = first; i < h->blocks; i++)
+		while (held_count(h, LOOKED, i) == before[i])
+			usleep(100);
+}
+
+static void say(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
 }
 
 /*
  * Launches until a byte comes on standard input; then one whose last blocks wait until another byte comes. So block-tasks
- * are in their middle for as long as a test wants them to be. @behind: each has another launch behind it on the same memory.
+ * are in their middle for as long as a test wants them to be; to a '?' it answers when all of them have moved on. @behind:
+ * each launch has another one behind it on the same memory.
  */
 static void held(CUmodule m, bool behind)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
-	CUdeviceptr p = buffer(BLOCKS * THREADS), host;
-	volatile uint32_t *words;
-	void *mem;
-	CUfunction f, work;
-	unsigned int i;
+	unsigned int i, began = 0, ended = 0;
+	CUfunction work;
+	struct held h;
 	char c;
 
-	DO(cuModuleGetFunction(&f, m, "held"));
 	DO(cuModuleGetFunction(&work, m, "work"));
-	DO(cuMemHostAlloc(&mem, 4 * (BLOCKS + 1), CU_MEMHOSTALLOC_DEVICEMAP));
-	DO(cuMemHostGetDevicePointer(&host, mem, 0));
-	words = mem;
-	words[0] = 1;
+	held_new(&h, m, BLOCKS);
 	do {
-		launch_held(f, p, host, BLOCKS);
+		held_launch(&h, BLOCKS);
 		if (behind)
-			launch_work(work, NULL, p, N, 1);
+			launch_work(work, NULL, h.out, N, 1);
 		DO(cuCtxSynchronize());
 	} while (!poll(&in, 1, 0));
 	if (read(0, &c, 1) != 1)
 		exit(1);
-	DO(cuMemsetD32(p, 12345, BLOCKS * THREADS));
+	DO(cuMemsetD32(h.out, 12345, BLOCKS * THREADS));
 	DO(cuCtxSynchronize());
-	memset(mem, 0, 4 * (BLOCKS + 1));
-	launch_held(f, p, host, BLOCKS - HELD);
+	memset(h.words, 0, 4 * (3 * BLOCKS + 1));
+	held_launch(&h, BLOCKS - HELD);
 	if (behind)
-		launch_work(work, NULL, p, N, 1);
+		launch_work(work, NULL, h.out, N, 1);
 	for (i = 0; i < BLOCKS - HELD; i++)
-		while (!words[1 + i])
+		while (!held_count(&h, ENDED, i))
 			usleep(100);
-	printf("held\n");
-	fflush(stdout);
-	if (read(0, &c, 1) != 1)
-		exit(1);
-	words[0] = 1;
+	held_move(&h, BLOCKS - HELD);
+	say("held");
+	while (read(0, &c, 1) == 1 && c == '?') {
+		held_move(&h, BLOCKS - HELD);
+		say("moving");
+	}
+	held_flag(&h, 1);
 	DO(cuCtxSynchronize());
-	show("held", hash_of(p, BLOCKS * THREADS));
-	DO(cuMemFreeHost(mem));
+	for (i = 0; i < BLOCKS; i++) {
+		began += held_count(&h, BEGAN, i) == 1;
+		ended += held_count(&h, ENDED, i) == 1;
+	}
+	printf("%u began once, %u ended once\n", began, ended);
+	show("held", hash_of(h.out, BLOCKS * THREADS));
+	DO(cuMemFreeHost(h.words));
+}
+
+/* Idle but for requests on standard input: each a small kernel that is on the device from an 'r' to the next byte. */
+static void asked(CUmodule m)
+{
+	struct held h;
+	char c;
+
+	held_new(&h, m, 4);
+	say("ready");
+	while (read(0, &c, 1) == 1 && c == 'r') {
+		DO(cuMemsetD32(h.out, 12345, 4 * THREADS));
+		DO(cuCtxSynchronize());
+		held_flag(&h, 0);
+		held_launch(&h, 0);
+		held_move(&h, 0);
+		say("running");
+		if (read(0, &c, 1) != 1)
+			exit(1);
+		held_flag(&h, 1);
+		DO(cuCtxSynchronize());
+		say("served");
+	}
+	show("asked", hash_of(h.out, 4 * THREADS));
+	DO(cuMemFreeHost(h.words));
 }
 
 int main(int argc, char **argv)
@@ -447,6 +523,8 @@ int main(int argc, char **argv)
 			held(m, false);
 		else if (!strcmp(argv[i], "behind"))
 			held(m, true);
+		else if (!strcmp(argv[i], "asked"))
+			asked(m);
 		else if (!strcmp(argv[i], "tiny"))
 			tiny(m);
 		else if (!strcmp(argv[i], "steady"))

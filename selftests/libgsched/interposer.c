@@ -12,78 +12,12 @@
 #include <unistd.h>
 #include "libgsched/transport.h"
 #include "arbiter.h"
-#include "tap.h"
-
-#ifndef BUILD
-#define BUILD "build"
-#endif
+#include "run.h"
 
 static char *const steps[] = { "plain", "small", "chain", "packed", "extended", "library", "threads", "second", "burst", "forked",
 			       "wrong", NULL };
 
-struct run {
-	pid_t pid;
-	int out, in;
-	char text[8192];
-	size_t len;
-	int status;
-};
-
-/* @preload: under the interposer. The environment has the rest. @what: app's steps, or a program with a path. */
-static void start(struct run *r, bool preload, char *const *what)
-{
-	char *argv[32] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx" }, path[512], cwd[400];
-	int pipes[2], in[2], n = strchr(*what, '/') ? 0 : 2;
-
-	while (*what)
-		argv[n++] = *what++;
-	argv[n] = NULL;
-	if (pipe2(pipes, O_CLOEXEC) || pipe2(in, O_CLOEXEC) || !getcwd(cwd, sizeof(cwd)))
-		abort();
-	*r = (struct run){ .out = pipes[0], .in = in[1] };
-	r->pid = fork();
-	if (!r->pid) {
-		dup2(pipes[1], 1);
-		dup2(in[0], 0);
-		setenv("LD_LIBRARY_PATH", BUILD "/vgpu", 1);
-		/* behind it, what the test itself runs under: a sanitizer */
-		snprintf(path, sizeof(path), "%s/" BUILD "/lib/gsched/libcuda.so.1:%s", cwd, getenv("LD_PRELOAD") ? : "");
-		if (preload)
-			setenv("LD_PRELOAD", path, 1);
-		alarm(120);
-		execv(argv[0], argv);
-		_exit(127);
-	}
-	close(pipes[1]);
-	close(in[0]);
-}
-
-static void finish(struct run *r)
-{
-	ssize_t n;
-
-	while (r->len < sizeof(r->text) - 1 &&
-	       ((n = read(r->out, r->text + r->len, sizeof(r->text) - 1 - r->len)) > 0 || (n < 0 && errno == EINTR)))
-		r->len += n > 0 ? n : 0;
-	close(r->out);
-	close(r->in);
-	waitpid(r->pid, &r->status, 0);
-}
-
-static const char *run(bool preload, char *const *what, struct run *r)
-{
-	start(r, preload, what);
-	finish(r);
-	return r->text;
-}
-
 static struct run expected, expected_long;
-
-static void same(const struct run *r, const struct run *as, const char *what)
-{
-	if (!ok(!r->status && !strcmp(r->text, as->text), "%s: results as alone", what))
-		printf("# status %x\n# got:\n%s# expected:\n%s", r->status, r->text, as->text);
-}
 
 static struct fake f;
 static _Atomic bool stirring;
@@ -219,17 +153,6 @@ static void evicted(void)
 	fake_stop(&f);
 }
 
-/* What the program has said so far. */
-static bool says(struct run *r, const char *text)
-{
-	ssize_t n;
-
-	while (!strstr(r->text, text) && r->len < sizeof(r->text) - 1 &&
-	       (n = read(r->out, r->text + r->len, sizeof(r->text) - 1 - r->len)) > 0)
-		r->len += n;
-	return strstr(r->text, text);
-}
-
 /* Ten seconds for a word of a page to become what it should. */
 static bool becomes(const uint32_t *word, uint32_t least)
 {
@@ -280,14 +203,12 @@ static void suspended(void)
 	unsigned int slot;
 
 	start(&alone, false, what);
-	if (write(alone.in, "12", 2) != 2)
-		abort();
+	tell(&alone, "12");
 	finish(&alone);
 	fake_begin(GSCHED_LEASE_NONE);
 	start(&r, true, what);
 	ok(resumable_launched(1), "long block-tasks, somebody else there: the resumable form is launched");
-	if (write(r.in, "1", 1) != 1)
-		abort();
+	tell(&r, "1");
 	ok(says(&r, "held\n"), "eight block-tasks are in their middle, the others done");
 	line = running_slot();
 	ok(line != NULL, "their task runs");
@@ -302,8 +223,7 @@ static void suspended(void)
 	   (unsigned long long)f.last_submit.block_ns);
 	fake_window(&f, slot, 0);
 	ok(becomes(&line->left, 8), "evicted, their workers leave");
-	if (write(r.in, "2", 1) != 1)
-		abort();
+	tell(&r, "2");
 	ok(line->finished != line->seq, "nothing of it runs");
 	/* two SMs' worth: less than the workers that have ended for want of work */
 	fake_window(&f, slot, GSCHED_WINDOW(3 * GSCHED_CAPSM, 2 * GSCHED_CAPSM));
@@ -325,8 +245,7 @@ static void queued(void)
 	uint64_t wings;
 
 	start(&alone, false, what);
-	if (write(alone.in, "12", 2) != 2)
-		abort();
+	tell(&alone, "12");
 	finish(&alone);
 	fake_begin(GSCHED_LEASE_NONE);
 	f.window = GSCHED_WINDOW(0, 2 * GSCHED_CAPSM);
@@ -334,8 +253,7 @@ static void queued(void)
 	ok(fake_wait(&f, &f.submits, 1), "tasks of two SMs");
 	/* so that no more workers are launched than the window holds */
 	f.arb->header.contended = 1;
-	if (write(r.in, "1", 1) != 1)
-		abort();
+	tell(&r, "1");
 	ok(says(&r, "held\n"), "a task is held in its middle, another one behind it");
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		if (f.cl->slot[i].seq && f.cl->slot[i].retired != f.cl->slot[i].seq)
@@ -360,8 +278,7 @@ static void queued(void)
 	fake_event(&f, GSCHED_EVENT_GROW, slot[i], f.cl->slot[slot[i]].seq, f.arb->slot[slot[i]].window);
 	ok(becomes_64(&f.cl->header.wings, wings + 2), "both windows grow: wings come");
 	ok(line->launched == launched && !line->start_ns, "none for the one that has not begun");
-	if (write(r.in, "2", 1) != 1)
-		abort();
+	tell(&r, "2");
 	finish(&r);
 	same(&r, &alone, "one task behind the other");
 	fake_stop(&f);
@@ -455,8 +372,7 @@ static void restarted(void)
 	struct run alone, r;
 
 	start(&alone, false, what);
-	if (write(alone.in, "1", 1) != 1)
-		abort();
+	tell(&alone, "1");
 	finish(&alone);
 	fake_begin(GSCHED_LEASE_NONE);
 	start(&r, true, what);
@@ -472,8 +388,7 @@ static void restarted(void)
 	ok(fake_wait(&f, &f.attached_count, 2), "told that the device is gone, the program looks for it again");
 	ok(becomes_64(&before->header.unmanaged, 1), "and meanwhile runs unmanaged");
 	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 2), "the twins serve the new connection");
-	if (write(r.in, "1", 1) != 1)
-		abort();
+	tell(&r, "1");
 	finish(&r);
 	same(&r, &alone, "connected again");
 	fake_stop(&f);

@@ -46,17 +46,29 @@ extern "C" __global__ void tile(u32 *out, u32 width, u32 n, unsigned char small,
 	out[(y * gridDim.x + x) * blockDim.x + t] = shared[(t + 1) % (blockDim.x - 3)] ^ (u32)(big >> (x & 31)) ^ width;
 }
 
-// the blocks from the one numbered `free` on wait for the flag in their middle; each says when it is done. A load that is
-// volatile or atomic would tell the rewriter that the block may wait for another one
-extern "C" __global__ void held(u32 *out, u32 *flag, volatile u32 *done, u32 free, u32 n)
+__device__ void count(u32 *at)
+{
+	asm volatile("red.global.add.u32 [%0], 1;" : : "l"(at));
+}
+
+// the blocks from the one numbered `free` on wait for the flag in their middle. Counted for each block: how often it ended;
+// behind these how often it began, and how often it has looked at the flag. A load that is volatile or atomic would tell the
+// rewriter that the block may wait for another one
+extern "C" __global__ void held(u32 *out, u32 *flag, u32 *counts, u32 free, u32 n)
 {
 	u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+	u32 *ended = counts + blockIdx.x, *began = ended + gridDim.x, *looked = began + gridDim.x;
 	u32 x = mix(out[i] ^ i, n);
 
-	for (u32 set = blockIdx.x < free; !set;)
+	if (!threadIdx.x)
+		count(began);
+	for (u32 set = blockIdx.x < free; !set;) {
 		asm volatile("ld.u32 %0, [%1];" : "=r"(set) : "l"(flag));
+		if (!threadIdx.x)
+			count(looked);
+	}
 	out[i] = mix(x, n);
 	__syncthreads();
 	if (!threadIdx.x)
-		done[blockIdx.x] = 1;
+		count(ended);
 }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(B)/test/libgsched/client $(addprefix $(B)/test/libgsched/,interposer loads symbols)
+LG_TESTS := $(B)/test/libgsched/client $(addprefix $(B)/test/libgsched/,interposer loads symbols temporal)
 FAST_TESTS += $(LG_TESTS)
 TESTS += $(LG_TESTS)
 LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
+LG_RUN := $(call objs,selftests/libgsched/run.c)
 
 $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
 	@mkdir -p $(@D)
@@ -21,14 +22,19 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c)): CPPFLAGS += -DBUILD='"$(B)"'
-$(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LIBGSCHED_OBJS) \
+$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c run.c temporal.c)): CPPFLAGS += -DBUILD='"$(B)"'
+$(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
 		$(B)/test/libgsched/app $(B)/test/libgsched/variables $(B)/test/libgsched/libbare.so $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 
-$(B)/test/libgsched/loads: $(call objs,selftests/libgsched/loads.c) $(LG_ARBITER) $(LIBGSCHED_OBJS) \
+$(B)/test/libgsched/loads: $(call objs,selftests/libgsched/loads.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
 		$(B)/test/libgsched/load-app $(B)/lib/gsched/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+
+$(B)/test/libgsched/temporal: $(call objs,selftests/libgsched/temporal.c) $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/app \
+		$(B)/lib/gsched/libcuda.so.1 $(addprefix $(B)/bin/,gschedd gschedctl) $(addprefix $(B)/programs/,batch-drv latency-drv kernels.ptx)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 
