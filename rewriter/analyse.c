@@ -318,7 +318,7 @@ static void scan_function(struct scan *s)
 		else if (st->kind == GSR_STMT_DIRECTIVE && strstr(st->text, ".calltargets"))
 			raw(s, st->text);
 		else if (st->kind == GSR_STMT_VAR && !strcmp(st->var->space, "shared"))
-			s->fn->shared = true;
+			s->fn->shared = s->fn->keeps_shared = true;
 		else if (st->kind == GSR_STMT_VAR && (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
 			refuse(s, "variable %s declared in a function", st->var->name);
 		else if (st->kind == GSR_STMT_DIRECTIVE && !strncmp(st->text, ".loc", 4))
@@ -431,6 +431,7 @@ void gsr_analyse(struct gsr_pass *p)
 		if (i->kind == GSR_ITEM_VAR && i->var->init)
 			initializer(p, i->var->init);
 	gsr_barriers_prepare(p);
+	gsr_exits_prepare(p);
 	/* graphs are made when a kernel needs them: what was just looked at is at hand */
 	for (k = 0; k < p->n_fns; k++) {
 		struct gsr_fn *fn = &p->fns[k];
@@ -529,6 +530,16 @@ static const char *indirect_refusal(struct gsr_pass *p, const struct gsr_closure
 	return NULL;
 }
 
+bool gsr_ends(const struct gsr_closure *c)
+{
+	unsigned int i;
+
+	for (i = 1; i < c->n; i++)
+		if (c->fns[i]->ends)
+			return true;
+	return false;
+}
+
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
 {
 	struct gsr_function *f = c->fns[0]->f;
@@ -576,6 +587,7 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 			shared += 4 * (GSR_MBARRIERS_MAX + 1);
 			break;
 		}
+	shared += gsr_ends(c) ? GSR_ENDED_SIZE : 0;
 	if (shared + GSR_TASK_SIZE_RESUMABLE + 16 > SHARED_MAX)
 		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);

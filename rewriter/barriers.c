@@ -192,17 +192,45 @@ static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
 	return gsr_barrier_of(f, insn, &b) && !b.warp && !b.cluster && !b.counted && !b.arrive;
 }
 
-static struct gsr_fn *callee_of(const struct gsr_fn *fn, const struct gsr_insn *insn)
+/* Through a pointer: any function whose address is taken, of those that this one names (pointers.c) */
+struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k)
 {
-	unsigned int i, k;
+	const struct gsr_operand *target = NULL;
+	unsigned int i;
 
-	if (insn->op != GSR_OP_CALL)
-		return NULL;
-	for (i = 0; i < insn->n_opnds; i++)
-		for (k = 0; k < fn->n_refs; k++)
-			if (insn->opnds[i].kind == GSR_OPND_SYM && !strcmp(fn->refs[k]->f->name, insn->opnds[i].name))
-				return fn->refs[k];
+	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds && !target; i++)
+		if (insn->opnds[i].kind == GSR_OPND_SYM || insn->opnds[i].kind == GSR_OPND_REG)
+			target = &insn->opnds[i];
+	while (target && *k < fn->n_refs) {
+		struct gsr_fn *to = fn->refs[(*k)++];
+
+		if (target->kind == GSR_OPND_REG ? to->taken : to->f->name == target->name)
+			return to;
+	}
 	return NULL;
+}
+
+/* Of all that it may call: a plain barrier, an instruction of whole warps */
+static bool calls_plain(const struct gsr_fn *fn, const struct gsr_insn *insn)
+{
+	const struct gsr_fn *to;
+	unsigned int k = 0;
+
+	while ((to = gsr_callee(fn, insn, &k)))
+		if (to->any_plain)
+			return true;
+	return false;
+}
+
+static bool calls_warp_sync(const struct gsr_fn *fn, const struct gsr_insn *insn)
+{
+	const struct gsr_fn *to;
+	unsigned int k = 0;
+
+	while ((to = gsr_callee(fn, insn, &k)))
+		if (to->any_warp_sync)
+			return true;
+	return false;
 }
 
 /* Plain barriers where only part of the threads may come by: then threads may be finished, or elsewhere, at a barrier */
@@ -213,10 +241,8 @@ bool gsr_divergent(const struct gsr_fn *fn)
 
 	for (i = 0; fn->any_plain && i < fn->cfg.n_blocks; i++)
 		for (s = fn->cfg.blocks[i].first; s; s = s->next) {
-			const struct gsr_fn *to = s->kind == GSR_STMT_INSN ? callee_of(fn, s->insn) : NULL;
-
 			if (s->kind == GSR_STMT_INSN && (fn->cfg.blocks[i].split || s->insn->guard) &&
-			    (is_plain(fn->f, s->insn) || (to && to->any_plain)))
+			    (is_plain(fn->f, s->insn) || calls_plain(fn, s->insn)))
 				return true;
 			if (s == fn->cfg.blocks[i].last)
 				break;
@@ -238,16 +264,16 @@ static const char *warp_hazard(const struct gsr_fn *fn, struct gsr_end *end, enu
 		const struct gsr_block *b = &fn->cfg.blocks[i];
 
 		for (s = b->first; (b->split || b->split_warp) && s; s = s->next) {
-			const struct gsr_fn *to = s->kind == GSR_STMT_INSN ? callee_of(fn, s->insn) : NULL;
 			const char *name = s->kind == GSR_STMT_INSN ? gsr_warp_sync(fn->f, s->insn) : NULL;
+			bool calls = s->kind == GSR_STMT_INSN && calls_warp_sync(fn, s->insn);
 
 			if (name && b->split_warp && !gsr_full_mask(fn->f, s->insn))
 				return name;
 			if (name && b->split_warp)
 				end->warps = true;
-			if (to && to->any_warp_sync && b->split_warp)
+			if (calls && b->split_warp)
 				*wants = GSR_INLINE_WARPS;
-			if (name || (to && to->any_warp_sync))
+			if (name || calls)
 				end->rows |= b->split && !b->split_warp;
 			if (s == b->last)
 				break;

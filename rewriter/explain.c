@@ -64,7 +64,7 @@ static void print_count(int n)
 static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k)
 {
 	static const char *const what[GSR_INSERTIONS] = {
-		"for block ids", "for variables", "at barriers and warp-wide instructions", "at mbarriers", "at heads of loops", "around the body",
+		"for block ids", "for variables", "at barriers and warp-wide instructions", "at mbarriers", "at heads of loops", "where functions end threads", "around the body",
 	};
 	unsigned int i, n = 0, total = 0;
 

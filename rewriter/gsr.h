@@ -38,6 +38,7 @@ enum gsr_insertion {
 	GSR_INSERTED_SITES,		/* at barriers and warp-wide instructions that finished threads must take part in */
 	GSR_INSERTED_MBARRIERS,		/* where mbarriers are made, to take them down again */
 	GSR_INSERTED_RESUME,		/* at the heads of loops where a block-task can be left */
+	GSR_INSERTED_EXITS,		/* where threads end in functions, and behind the calls of these */
 	GSR_INSERTED_LOOP,		/* around the body: the worker's life, the meeting at its end, saving and loading */
 	GSR_INSERTIONS
 };

@@ -37,7 +37,7 @@ static bool wanted(const struct gsr_fn *fn, enum gsr_inline which)
 		return false;
 	switch (which) {
 	case GSR_INLINE_EXITS:
-		return fn->any_exit;
+		return fn->any_exit && !fn->ends;
 	case GSR_INLINE_BARRIERS:
 		return fn->any_plain;
 	case GSR_INLINE_WARPS:
@@ -213,17 +213,6 @@ static void tie(struct calls *w, struct gsr_function *g, struct gsr_stmt *decl, 
 	}
 }
 
-static struct gsr_fn *callee_of(struct gsr_fn *fn, const struct gsr_insn *insn)
-{
-	unsigned int i, k;
-
-	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds; i++)
-		for (k = 0; insn->opnds[i].kind == GSR_OPND_SYM && k < fn->n_refs; k++)
-			if (fn->refs[k]->f->name == insn->opnds[i].name)
-				return fn->refs[k];
-	return NULL;
-}
-
 /* Returns the first statement that took the call's place */
 static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct gsr_fn *callee)
 {
@@ -262,8 +251,6 @@ static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct g
 	}
 	for (s = g.first; s; s = s->next) {
 		w->n_statements++;
-		if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared"))
-			w->why = gsr_sprintf(w->p->arena, "shared variable in the device function %s", callee->f->name);
 		if (s->kind == GSR_STMT_VAR && is_param(s->var) && !param_of(w, s->var->name))
 			add_param(w, s);
 		if (s->kind != GSR_STMT_INSN || s->insn->op != GSR_OP_RET)
@@ -491,6 +478,11 @@ static void drop(struct gsr_fn *fn, enum gsr_inline which)
 	fn->n_refs = n;
 }
 
+bool gsr_stays(const struct gsr_fn *fn)
+{
+	return fn->taken || fn->alloca || fn->keeps_shared;
+}
+
 const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which)
 {
 	struct calls w = { .p = p, .fn = fn, .which = which };
@@ -501,10 +493,10 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 	for (i = 1; i < c.n; i++) {
 		if (!wanted(c.fns[i], which))
 			continue;
-		if (c.fns[i]->alloca)
-			return gsr_sprintf(p->arena, "%s in the function %s, which allocates on the stack", what(which), c.fns[i]->f->name);
-		if (c.fns[i]->taken)
-			return gsr_sprintf(p->arena, "%s in the function %s, whose address is taken", what(which), c.fns[i]->f->name);
+		if (gsr_stays(c.fns[i]))
+			return gsr_sprintf(p->arena, "%s in the function %s, %s", what(which), c.fns[i]->f->name,
+					   c.fns[i]->alloca ? "which allocates on the stack" : c.fns[i]->taken ? "whose address is taken" :
+					   "which declares shared memory");
 		if (reaches(p, c.fns[i], c.fns[i]))
 			return gsr_sprintf(p->arena, "%s in the recursive function %s", what(which), c.fns[i]->f->name);
 	}
@@ -513,9 +505,11 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 		if (s->kind == GSR_STMT_VAR && is_param(s->var))
 			add_param(&w, s);
 	for (s = fn->f->first; s && !w.why; s = next) {
-		struct gsr_fn *callee = s->kind == GSR_STMT_INSN ? callee_of(fn, s->insn) : NULL;
+		struct gsr_fn *callee;
+		unsigned int k = 0;
 
 		next = s->next;
+		callee = s->kind == GSR_STMT_INSN ? gsr_callee(fn, s->insn, &k) : NULL;
 		if (!callee || !wanted(callee, which))
 			continue;
 		if (w.n_statements > STATEMENTS_MAX)

@@ -16,7 +16,7 @@ static const char *const tiers[] = { "block", "slice", "launch" };
 static const char *const spaces[] = { "global", "const" };
 
 const char *const gsr_insertion_names[GSR_INSERTIONS] = { "block_ids", "variables", "sites", "mbarriers", "resume_points",
-								 "loop" };
+								 "exits", "loop" };
 
 static bool add_inserted(cJSON *o, const struct gsr_kernel *k)
 {

@@ -16,6 +16,7 @@ struct job {
 	bool files, names;		/* what line information refers to is there */
 	struct gsr_module printed;
 	bool mbarriers;			/* some twin has a list of them */
+	bool ended;			/* threads of some twin may end in functions */
 };
 
 /* A prefix that no name of the input contains */
@@ -91,6 +92,16 @@ static void add_task(struct gsr_pass *p, struct gsr_module *out, bool resumable)
 	append(p, out, GSR_ITEM_VAR)->var = v;
 }
 
+static void add_ended(struct gsr_pass *p, struct gsr_module *out)
+{
+	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
+
+	*v = (struct gsr_var){
+		.space = "shared", .type = "b8", .name = gsr_expand(p, "#ended"), .dims = { GSR_ENDED_SIZE }, .n_dims = 1,
+	};
+	append(p, out, GSR_ITEM_VAR)->var = v;
+}
+
 static void add_globals(struct job *j, struct gsr_module *out)
 {
 	struct gsr_pass *p = &j->p;
@@ -140,6 +151,8 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 	add_task(p, out, j->resumable);
 	if (j->mbarriers)
 		add_list(p, out);
+	if (j->ended)
+		add_ended(p, out);
 	add_globals(j, out);
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_DIRECTIVE && (!strncmp(i->text, ".pragma", 7) || is_file(i) || is_names(i)))
@@ -169,6 +182,19 @@ static bool in_scopes(const struct gsr_function *f)
 	return false;
 }
 
+/* Threads that end in functions: these are shared between kernels, so each is changed once */
+static unsigned int end_softly(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c)
+{
+	unsigned int i, n = 0;
+
+	for (i = 1; i < c->n; i++)
+		if (c->fns[i]->ends && !c->fns[i]->ends_softly) {
+			n += gsr_exits(p, c->fns[i]);
+			c->fns[i]->ends_softly = true;
+		}
+	return n + gsr_exits(p, fn);
+}
+
 /* What can be asked before anything is changed, but for functions that become part of the kernel. A refusal or NULL. */
 static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k, struct gsr_end *end)
 {
@@ -177,13 +203,15 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->any_exit)
+		if (c->fns[i]->any_exit && !c->fns[i]->ends)
 			wants = GSR_INLINE_EXITS;
 	do {
 		if (wants != GSR_INLINE_NONE) {
 			why = gsr_inline(p, fn, wants);
 			*c = gsr_closure(p, fn);
 		}
+		if (!why && !k->inserted[GSR_INSERTED_EXITS] && gsr_ends(c))
+			k->inserted[GSR_INSERTED_EXITS] = end_softly(p, fn, c);
 		if (!why)
 			why = gsr_refusal(p, c, k);
 		if (!why)
@@ -274,6 +302,10 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	if (left.mbarriers) {
 		k->static_shared += 4 * (GSR_MBARRIERS_MAX + 1);
 		j->mbarriers = true;
+	}
+	if (gsr_ends(c)) {
+		k->static_shared += GSR_ENDED_SIZE;
+		j->ended = true;
 	}
 	for (i = 0; i < c->n && (!j->files || !j->names); i++)
 		if (c->fns[i]->lines) {

@@ -12,6 +12,7 @@
  *   ranges.c     which barriers a register may mean
  *   mbarriers.c  what a block leaves in shared memory
  *   scopes.c     inner scopes, and names that are unique
+ *   exits.c      threads that end in functions which stay functions return from all of them
  *   returns.c    returns become jumps; barriers of kernels with early returns meet at one place
  *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
  *   loop.c       the worker's life around the body
@@ -99,6 +100,9 @@ struct gsr_fn {
 	bool waits;			/* may wait for other blocks, in a loop */
 	bool shared;			/* uses shared memory */
 	bool exits;			/* has an exit instruction */
+	bool keeps_shared;		/* declares shared variables itself */
+	bool ends;			/* exits.c: it, or what it calls, may end the thread, and it stays a function */
+	bool ends_softly;		/* by returning, now */
 	bool plain;			/* has barriers without a thread count */
 	bool resume_checked;		/* resume.c: of a device function, */
 	const char *resume_obstacle;	/* why block-tasks of kernels that call it cannot be left; NULL nothing */
@@ -166,6 +170,7 @@ void gsr_analyse(struct gsr_pass *p);
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
+bool gsr_ends(const struct gsr_closure *c);		/* threads may end in functions that stay functions */
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
 bool gsr_may_wait(const struct gsr_insn *insn);		/* in a loop it may wait for other threads */
 bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
@@ -202,8 +207,19 @@ void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it c
 bool gsr_divergent(const struct gsr_fn *fn);		/* for gsr_graph(): plain barriers that part of the threads may pass by */
 bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);	/* is it for all lanes? */
 
+/* Functions that the instruction may call, one after another, from *@k 0 on; NULL: no more */
+struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k);
+
 /* inline.c: calls of such functions give way to their bodies; a refusal or NULL */
 const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which);
+
+/* inline.c: it cannot become part of a kernel */
+bool gsr_stays(const struct gsr_fn *fn);
+
+/* exits.c: sets gsr_fn.ends; then, for each such function and for kernels that call them, the instructions inserted */
+#define GSR_ENDED_SIZE	1024u	/* bytes of shared memory: one a thread */
+void gsr_exits_prepare(struct gsr_pass *p);
+unsigned int gsr_exits(struct gsr_pass *p, struct gsr_fn *fn);
 
 /* pointers.c */
 const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);	/* a refusal or NULL */

@@ -402,6 +402,17 @@ static void enter_registers(struct gsr_arena *a, struct state *st)
 		st->regs[i].varying = !st->regs[i].defined && !uniform_special(st, st->regs[i].name);
 }
 
+/* Lanes that call different functions are apart meanwhile */
+static bool calls_apart(struct state *st, const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds; i++)
+		if (insn->opnds[i].kind == GSR_OPND_REG && operand_varies(st, &insn->opnds[i]))
+			return true;
+	return false;
+}
+
 static void look(struct state *st, unsigned int i)
 {
 	struct use *u = &st->insns[i];
@@ -413,6 +424,8 @@ static void look(struct state *st, unsigned int i)
 		visit_result(st, u->insn, vary);
 	else
 		u->again = st->warp && looks_back(u->insn);
+	if (!(st->warp ? b->split_warp : b->split) && calls_apart(st, u->insn))
+		split_block(st, b);
 	if (!b->last || b->last->kind != GSR_STMT_INSN || b->last->insn != u->insn || *flag_of(st, b) || !b->reachable ||
 	    !branch_varies(st, b))
 		return;

@@ -199,6 +199,10 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "exits")) && k->returns == 3, "exits: three returns");
 		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar.warp") || strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 %__gsr_s, -1;"),
 		   "async_copy: waits for its copies at the end of the body");
+	} else if (strstr(path, "ends.ptx")) {
+		ok((k = find_kernel(rw, "walks")) && k->inserted[GSR_INSERTED_EXITS] && k->static_shared == 1152,
+		   "walks: threads end in functions");
+		ok(!strstr(rw->ptx, ".noreturn"), "stop: it returns now");
 	} else if (strstr(path, "shared.sm_90")) {
 		ok((k = find_kernel(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
 		ok((k = find_kernel(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");

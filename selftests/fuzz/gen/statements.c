@@ -159,19 +159,23 @@ static void switches(struct place *p)
 	gen_line(p->g, n, 2, "L%u:", label);
 }
 
-static void returns(struct place *p)
+static void returns(struct place *p, enum gen_feature what)
 {
 	struct gen *g = p->g;
 	struct gen_node *n;
 	struct place in;
 	unsigned int label;
 
-	n = gen_node(p, GEN_ret);
+	n = gen_node(p, what);
 	gen_condition(p, n, 0, LEVEL_THREAD);
 	/* rare enough that something is left to do */
 	L(n, "and.b32 %%t1, %s, %u;\nsetp.eq.and.u32 %%q0, %%t1, 0, %%q0;", gen_r(p), gen_once_in(g, 3) ? 3 : 15);
-	if (p->func) {
+	if (p->func && what == GEN_ret) {
 		L(n, "@%%q0 st.param.u32 [rv], %s;\n@%%q0 ret;", gen_r(p));
+		return;
+	}
+	if (p->func) {
+		L(n, "@%%q0 exit;");
 		return;
 	}
 	if (gen_once_in(g, 2)) {
@@ -220,6 +224,8 @@ static bool allowed(const struct place *p, enum gen_feature what)
 		return p->n_out > 0;
 	case GEN_ret:
 		return p->func ? p->level == LEVEL_THREAD && !p->func->block : g->exits;
+	case GEN_end:
+		return p->func && p->level == LEVEL_THREAD && !p->func->block && g->exits;
 	case GEN_ret_block:
 		return sync && !p->func;
 	case GEN_call:
@@ -330,7 +336,8 @@ static void statement(struct place *p, enum gen_feature what)
 		gen_line(p->g, n, 2, "}");
 		break;
 	case GEN_ret:
-		returns(p);
+	case GEN_end:
+		returns(p, what);
 		break;
 	case GEN_ret_block:
 		returns_block(p);
