@@ -20,6 +20,7 @@ struct plan {
 	unsigned int *pred_start, *preds;
 	unsigned char *in_loop, *holds_site;	/* by block; IN_LOOP and others */
 	unsigned int *scope;		/* depth, by block */
+	unsigned char *awaited;		/* by block; NULL: there are no barriers with a thread count */
 	bool warp_sync;
 };
 
@@ -70,17 +71,14 @@ static bool is_site(const struct gsr_function *f, const struct gsr_stmt *s)
 	return s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted;
 }
 
-/* Barriers that are no sites, and what is not to be moved. In the kernel, or in a function that it calls */
-static const char *check_function(const struct gsr_function *f, bool kernel, int id)
+/* Barriers that cannot be left, and what is not to be moved. In the kernel, or in a function that it calls */
+static const char *check_function(const struct gsr_function *f, bool kernel)
 {
-	unsigned int scope = 0;
 	const struct gsr_stmt *s;
 	struct gsr_barrier b;
 	const char *why;
 
 	for (s = f->first; s; s = s->next) {
-		scope += s->kind == GSR_STMT_OPEN;
-		scope -= s->kind == GSR_STMT_CLOSE;
 		if (s->kind == GSR_STMT_VAR && !kernel && !strcmp(s->var->space, "shared"))
 			return "shared memory of a device function";
 		if (s->kind != GSR_STMT_INSN)
@@ -94,21 +92,15 @@ static const char *check_function(const struct gsr_function *f, bool kernel, int
 			continue;
 		if (!kernel)
 			return "barrier in a device function";
-		if (scope)
-			return "barrier in an inner scope";
-		if (b.counted || b.arrive)
-			return "barrier with a thread count";
-		if (b.red)
-			return "bar.red";
-		if (b.id != id)
-			return "barrier other than 0";
+		if (b.arrive)
+			return "bar.arrive";
 	}
 	return NULL;
 }
 
-static const char *check(const struct plan *pl, int id)
+static const char *check(const struct plan *pl)
 {
-	const char *why = check_function(pl->fn->f, true, id);
+	const char *why = check_function(pl->fn->f, true);
 	unsigned int i;
 
 	for (i = 1; i < pl->c->n && !why; i++) {
@@ -116,7 +108,7 @@ static const char *check(const struct plan *pl, int id)
 
 		/* kernels share it */
 		if (!fn->resume_checked)
-			fn->resume_obstacle = check_function(fn->f, false, id);
+			fn->resume_obstacle = check_function(fn->f, false);
 		fn->resume_checked = true;
 		why = fn->resume_obstacle;
 	}
@@ -367,11 +359,50 @@ static struct gsr_stmt *behind_label(const struct gsr_block *b)
 	return s;
 }
 
+/*
+ * Blocks at whose start a thread that stops may be waited for at a barrier with a thread count: those from which it comes to
+ * one. Not if it has to meet all the others at a barrier without one before that: in the original who waits for it would not
+ * come there.
+ */
+static void find_awaited(struct plan *pl)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)), n = 0, i, k;
+	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	const struct gsr_stmt *s;
+	struct gsr_barrier b;
+
+	pl->awaited = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	for (i = 0; i < cfg->n_blocks; i++) {
+		through[i] = 1;
+		for (s = cfg->blocks[i].first; s && through[i]; s = s == cfg->blocks[i].last ? NULL : s->next) {
+			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(pl->fn->f, s->insn, &b) || b.warp)
+				continue;
+			if (b.counted && !pl->awaited[i]) {
+				pl->awaited[i] = 1;
+				found[n++] = i;
+			}
+			through[i] = b.counted || s->insn->guard;
+		}
+	}
+	for (i = 0; i < n; i++)
+		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
+			unsigned int from = pl->preds[k];
+
+			if (through[from] && !pl->awaited[from]) {
+				pl->awaited[from] = 1;
+				found[n++] = from;
+			}
+		}
+}
+
 static const char *find_points(struct plan *pl, struct gsr_resume *r, const char **note, bool *rows)
 {
 	struct gsr_cfg *cfg = &pl->fn->cfg;
 	struct gsr_arena *a = pl->p->scratch;
 	unsigned int n = cfg->n_blocks, n_loops, i, k, b, scope = 0;
+	bool counted = false;
+	struct gsr_barrier bar;
 	const char *reason;
 	struct gsr_stmt *s;
 	struct loop *loop;
@@ -391,11 +422,16 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		if (is_site(pl->fn->f, s)) {
 			pl->holds_site[b] = 1;
 			r->n_sites++;
+			r->red |= gsr_insn_has(s->insn, "red");
+		} else if (s->kind == GSR_STMT_INSN && gsr_barrier_of(pl->fn->f, s->insn, &bar)) {
+			counted |= bar.counted;
 		}
 	}
 	if (r->n_sites > SITES_MAX)
 		return "too many barriers";
 	predecessors(pl);
+	if (counted)
+		find_awaited(pl);
 	n_loops = loops(pl, &loop);
 	for (i = 0; i < n_loops; i++) {
 		for (k = 0; k < loop[i].n; k++) {
@@ -440,6 +476,10 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 			*note = "a loop has no point: its lanes may be apart while others of the warp are waited for";
 			continue;
 		}
+		if (pl->awaited && pl->awaited[loop[i].head]) {
+			*note = "a loop has no point: others may wait for its threads at a barrier with a thread count";
+			continue;
+		}
 		if (pl->warp_sync)
 			*rows = true;
 		pt->at = behind_label(head);
@@ -472,7 +512,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 		r->cp_async |= c->fns[i]->cp_async;
 		pl.warp_sync |= c->fns[i]->any_warp_sync != NULL;
 	}
-	reason = check(&pl, id);
+	reason = check(&pl);
 	reason = reason ? reason : find_points(&pl, r, note, &needs_rows);
 	gsr_arena_reset(p->scratch);
 	reason = reason ? reason : memory(&pl, r);

@@ -35,6 +35,7 @@ struct gsr_resume {
 	unsigned int words;		/* 32-bit words a thread, the first says where it stands */
 	int id;				/* our barrier */
 	bool early, cp_async;
+	bool red;			/* some sites are reductions */
 	bool in_place;			/* barriers are the only points: each is voted at where it stands */
 };
 

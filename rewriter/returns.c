@@ -175,6 +175,12 @@ static unsigned int dispatch(struct gsr_pass *p, struct gsr_function *f, unsigne
 	return n;
 }
 
+/* %#v over those that are in the body (%#p0) */
+const char gsr_sum_up[] =
+	"setp.ne.u32 %%#p2, %%#v, 0;\n"
+	"and.pred %%#p2, %%#p2, %%#p0;\n"
+	"bar.red.popc.u32 %%#v, %d, %%#p2;\n";
+
 /*
  * Each lane of a warp comes to the meeting, from a site or from its return, so the warp is whole there: barriers count
  * warps, and lanes of one that wait at different instructions hang on real devices.
@@ -198,10 +204,7 @@ unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struc
 		return id < 0 ? n : n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.sync %d;\n", id));
 	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.red.or.pred %%#p1, %d, %%#p0;\n@!%%#p1 bra.uni $#done;\n", id));
 	if (sites->red)
-		n += gsr_insert(p, f, NULL,
-				gsr_sprintf(p->arena, "setp.ne.u32 %%#p2, %%#v, 0;\n"
-						      "and.pred %%#p2, %%#p2, %%#p0;\n"
-						      "bar.red.popc.u32 %%#v, %d, %%#p2;\n", id));
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, gsr_sum_up, id));
 	n += gsr_insert(p, f, NULL, "@!%#p0 bra $#meet;\n");
 	return n + dispatch(p, f, 0, sites->n);
 }

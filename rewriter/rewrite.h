@@ -267,6 +267,7 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, st
 				  bool resumable);
 unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites);
 unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id);
+extern const char gsr_sum_up[];		/* a format: %d is the barrier */
 void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
 /* What a block leaves behind that must be gone before the next block-task */
 struct gsr_left {

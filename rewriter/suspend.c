@@ -49,7 +49,10 @@ static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char 
 	return n + gsr_insert_text(p, f, NULL, flag);
 }
 
-/* All threads come to the barrier and to no other place meanwhile: the vote can be the barrier itself */
+/*
+ * All threads come to the barrier and to no other place meanwhile: the vote can be the barrier itself. A reduction stands
+ * behind the vote, so who comes back to it brings its predicate again.
+ */
 static unsigned int sites_in_place(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
 {
 	unsigned int n = 0, i;
@@ -65,6 +68,8 @@ static unsigned int sites_in_place(struct gsr_pass *p, struct gsr_function *f, c
 			"bar.warp.sync -1;\n"
 			"bar.red.or.pred %%#q, %d, %%#q;\n"
 			"@%%#q bra.uni $#save_%u;\n", i, i, i, r->id, i);
+		if (gsr_insn_has(r->points[i].at->insn, "red"))
+			continue;
 		gsr_remove(f, r->points[i].at);
 		n--;
 	}
@@ -447,13 +452,15 @@ static unsigned int dispatch(struct gsr_pass *p, struct gsr_function *f, const c
 
 /*
  * The end of the body. %#s: the point where a thread is, -1 behind a return. Votes: has somebody left, or does somebody at a
- * barrier find that all should; where threads may be finished early, is somebody still in the body.
+ * barrier find that all should; where threads may be finished early, is somebody still in the body. Reductions are made
+ * once that is settled: who leaves brings its predicate anew when it is back at its barrier.
  */
 static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
 {
 	unsigned int n;
 
-	n = gsr_insert_text(p, f, NULL,
+	n = gsr_insert_text(p, f, NULL, r->red ? "mov.u32 %#v, 0;\n" : "");
+	n += gsr_insert_text(p, f, NULL,
 		"mov.u32 %#s, -1;\n"
 		"$#meet:\n"
 		"ld.volatile.shared.u32 %#c, [%#flag];\n"
@@ -475,10 +482,13 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const st
 	if (r->early)
 		n += gsr_insert_format(p, f, NULL,
 			"bar.red.or.pred %%#p1, %d, %%#p0;\n"
-			"@!%%#p1 bra.uni $#next;\n"
-			"@!%%#p0 bra $#meet;\n", r->id);
+			"@!%%#p1 bra.uni $#next;\n", r->id);
 	else
 		n += gsr_insert_text(p, f, NULL, r->n_sites ? "@!%#p0 bra.uni $#next;\n" : "bra.uni $#next;\n");
+	if (r->red)
+		n += gsr_insert_format(p, f, NULL, gsr_sum_up, r->id);
+	if (r->early)
+		n += gsr_insert_text(p, f, NULL, "@!%#p0 bra $#meet;\n");
 	if (r->n_sites)
 		n += dispatch(p, f, "site", r->n_sites);
 	return n;

@@ -234,6 +234,34 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	}
 }
 
+/* Where block-tasks can be left if barriers of any form are about, and why not */
+static void points(const char *text, size_t n)
+{
+	static const struct { const char *kernel; unsigned int n; const char *reason; } expected[] = {
+		{ "named_early", 2, NULL }, { "counted_early", 1, NULL }, { "register_early", 1, NULL }, { "reductions_early", 9, NULL },
+		{ "scopes_early", 3, NULL }, { "loop_early", 2, NULL }, { "arrive_early", 0, "bar.arrive" }, { "register_counted", 2, NULL },
+		{ "reductions_whole", 3, NULL }, { "reductions_between", 5, NULL },
+		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a barrier with a thread count" },
+	};
+	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true };
+	struct gsr_rewrite rw = { 0 };
+	struct gsr_error err;
+	unsigned int i;
+
+	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK, "barriers: the resumable form"))
+		return;
+	ok(rw.n_kernels == sizeof(expected) / sizeof(*expected), "barriers: %u kernels", rw.n_kernels);
+	for (i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		const struct gsr_kernel *k = find_kernel(&rw, expected[i].kernel);
+		const char *reason = k && k->resume_reason ? k->resume_reason : "", *want = expected[i].reason ? expected[i].reason : "";
+
+		if (!ok(k && k->resume_points == expected[i].n && !strcmp(reason, want), "%s: %u points%s%s", expected[i].kernel, expected[i].n,
+			*want ? ", " : "", want))
+			printf("# %u points, %s\n", k ? k->resume_points : 0, reason);
+	}
+	gsr_rewrite_free(&rw);
+}
+
 int main(void)
 {
 	glob_t g = corpus(CORPUS "*.ptx");
@@ -265,6 +293,8 @@ int main(void)
 				one(path, &rw, in, out, line);
 		}
 		details(&rw, path);
+		if (strstr(path, "barriers.ptx") && !strstr(path, "mbarriers"))
+			points(text, n);
 		json(path, &rw);
 		gsr_rewrite_free(&rw);
 		gsr_module_free(in);

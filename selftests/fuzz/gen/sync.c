@@ -82,7 +82,30 @@ static void barrier_red(struct place *p)
 	*p->dirty = false;
 }
 
-/* Warps part and meet among themselves, at barriers of their own */
+/* A loop that warps go through as a whole */
+static void rounds(struct place *p)
+{
+	struct gen *g = p->g;
+	unsigned int label = g->labels++, count = g->counters, times = 2 + gen_roll(g, 5);
+	struct gen_node *n;
+	struct place in;
+
+	if (count >= COUNTERS)
+		return;
+	g->counters++;
+	n = gen_node(p, -1);
+	n->compound = true;
+	L(n, "mov.u32 %%c%u, %u;\nL%u:", count, times, label);
+	in = gen_inside(p, n, 0, LEVEL_THREAD);
+	in.times = p->times * times;
+	gen_statements(&in, 1);
+	gen_line(g, n, 2, "sub.u32 %%c%u, %%c%u, 1;\nsetp.ne.u32 %%q0, %%c%u, 0;\n@%%q0 bra L%u;", count, count, count, label);
+}
+
+/*
+ * Warps part and meet among themselves, at barriers of their own, some of them from loops; when they are through with these
+ * barriers others may not be yet
+ */
 static void split(struct place *p)
 {
 	struct gen *g = p->g;
@@ -94,24 +117,27 @@ static void split(struct place *p)
 	n = gen_node(p, GEN_split);
 	L(n, "setp.ge.u32 %%q0, %%lin, %u;\n@%%q0 bra L%u_else;", 32 * first, label);
 	for (half = 0; half < 2; half++) {
-		unsigned int from = half ? 32 * first : 0, count = half ? g->threads - 32 * first : 32 * first, rounds = 1 + gen_roll(g, 2);
+		unsigned int from = half ? 32 * first : 0, count = half ? g->threads - 32 * first : 32 * first, times = 1 + gen_roll(g, 2);
 		unsigned int id = 1 + 2 * half + gen_roll(g, 2);
 
 		if (half)
 			gen_line(g, n, 1, "bra L%u;\nL%u_else:", label, label);
-		while (rounds--) {
+		in = gen_inside(p, n, half, LEVEL_THREAD);
+		while (times--) {
 			struct gen_node *w;
 
-			in = gen_inside(p, n, half, LEVEL_THREAD);
-			while (*in.tail)
-				in.tail = &(*in.tail)->next;
-			gen_statements(&in, 1);
+			if (gen_once_in(g, 2))
+				rounds(&in);
+			else
+				gen_statements(&in, 1);
 			w = gen_node(&in, -1);
 			gen_line(g, w, 0, "shl.b32 %%t0, %%lin, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;\nst.shared.u32 [%%t1], %s;\nbar.sync %u, %u;",
 				 gen_r(p), id, count);
 			gen_line(g, w, 0, "rem.u32 %%t0, %s, %u;\nadd.u32 %%t0, %%t0, %u;\nshl.b32 %%t0, %%t0, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;\n"
 				 "ld.shared.u32 %s, [%%t1];\nbar.sync %u, %u;", gen_r(p), count, from, gen_r(p), id, count);
 		}
+		if (gen_once_in(g, 2))
+			rounds(&in);
 	}
 	gen_line(g, n, 2, "L%u:\nbar.sync 0;", label);
 }
