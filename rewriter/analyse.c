@@ -509,27 +509,6 @@ static uint64_t static_shared(const struct gsr_closure *c)
 	return size;
 }
 
-/* Functions called through pointers are among those that the kernel names: see pointers.c */
-static const char *indirect_refusal(struct gsr_pass *p, const struct gsr_closure *c)
-{
-	bool indirect = false;
-	unsigned int i, k;
-
-	for (i = 0; i < c->n; i++)
-		indirect |= c->fns[i]->indirect;
-	for (i = 0; indirect && i < c->n; i++) {
-		struct gsr_closure of;
-
-		if (!c->fns[i]->taken)
-			continue;
-		of = gsr_closure(p, c->fns[i]);
-		for (k = 0; k < of.n; k++)
-			if (of.fns[k]->barriers)
-				return gsr_sprintf(p->arena, "indirect call of %s, which uses barriers", c->fns[i]->f->name);
-	}
-	return NULL;
-}
-
 bool gsr_ends(const struct gsr_closure *c)
 {
 	unsigned int i;
@@ -570,9 +549,7 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->refusal)
 			return c->fns[i]->refusal;
-	why = indirect_refusal(p, c);
-	if (!why)
-		why = gsr_globals_room(p, c);
+	why = gsr_globals_room(p, c);
 	if (why)
 		return why;
 	limit = v >= 81 ? PARAM_MAX_81 : PARAM_MAX;
