@@ -564,7 +564,7 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 			shared += 4 * (GSR_MBARRIERS_MAX + 1);
 			break;
 		}
-	shared += gsr_ends(c) ? GSR_ENDED_SIZE : 0;
+	shared += (gsr_ends(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->phases ? GSR_PHASES_SIZE : 0);
 	if (shared + GSR_TASK_SIZE_RESUMABLE + 16 > SHARED_MAX)
 		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);

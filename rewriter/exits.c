@@ -28,33 +28,51 @@ static const char place[] =
 	"mov.u32 %#e1, #ended;\n"
 	"add.u32 %#e0, %#e0, %#e1;\n";
 
+static bool *ends(struct gsr_fn *fn)
+{
+	return &fn->ends;
+}
+
+static bool *holds(struct gsr_fn *fn)
+{
+	return &fn->holds;
+}
+
 /*
- * Who can become part of the kernel: functions that nobody reaches but by calls from others that can. The rest is recursive,
- * has its address taken, or is called by such a function.
+ * Of the functions that are marked, who can become part of the kernel: those that nobody reaches but by calls from others that can.
+ * Their marks go. The rest is recursive, has its address taken, or is called by such a function.
  */
-void gsr_exits_prepare(struct gsr_pass *p)
+static void find_staying(struct gsr_pass *p, bool *(*mark)(struct gsr_fn *fn))
 {
 	struct gsr_fn **ready = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(struct gsr_fn *));
 	unsigned int *callers = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*callers)), n = 0, i, k;
 
 	for (i = 0; i < p->n_fns; i++)
-		for (k = 0; k < p->fns[i].n_refs && p->fns[i].any_exit && !p->fns[i].f->entry; k++)
+		for (k = 0; k < p->fns[i].n_refs && *mark(&p->fns[i]); k++)
 			callers[p->fns[i].refs[k] - p->fns]++;
-	for (i = 0; i < p->n_fns; i++) {
-		struct gsr_fn *fn = &p->fns[i];
-
-		fn->ends = fn->any_exit && !fn->f->entry;
-		if (fn->ends && !callers[i] && !gsr_stays(fn))
-			ready[n++] = fn;
-	}
+	for (i = 0; i < p->n_fns; i++)
+		if (*mark(&p->fns[i]) && !callers[i] && !gsr_stays(&p->fns[i]))
+			ready[n++] = &p->fns[i];
 	while (n) {
 		struct gsr_fn *fn = ready[--n];
 
-		fn->ends = false;
+		*mark(fn) = false;
 		for (k = 0; k < fn->n_refs; k++)
-			if (!--callers[fn->refs[k] - p->fns] && fn->refs[k]->ends && !gsr_stays(fn->refs[k]))
+			if (!--callers[fn->refs[k] - p->fns] && *mark(fn->refs[k]) && !gsr_stays(fn->refs[k]))
 				ready[n++] = fn->refs[k];
 	}
+}
+
+void gsr_exits_prepare(struct gsr_pass *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->n_fns; i++) {
+		p->fns[i].ends = p->fns[i].any_exit && !p->fns[i].f->entry;
+		p->fns[i].holds = p->fns[i].any_plain && !p->fns[i].f->entry;
+	}
+	find_staying(p, ends);
+	find_staying(p, holds);
 }
 
 static bool calls_ending(const struct gsr_fn *fn, const struct gsr_insn *insn)

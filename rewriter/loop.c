@@ -687,6 +687,8 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	n += gsr_insert_text(p, f, body, start);
 	if (left->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
+	if (left->phases)
+		n += gsr_insert_text(p, f, body, gsr_phases_ready);
 	if (!r) {
 		n += gsr_insert_text(p, f, body, warps);
 		n += gsr_insert_text(p, f, body, gsr_sprintf(p->arena, meet, id));

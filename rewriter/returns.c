@@ -59,17 +59,16 @@ static bool is_and(const struct gsr_insn *insn)
 }
 
 /*
- * The meeting adds up %#v over the threads that are in the body. For an "and" that is the number of those whose predicate
- * is false: so the finished, who add nothing, change no result.
+ * What a thread adds to a reduction. For an "and" that is 1 if its predicate is false: so the finished, who add nothing, change no
+ * result.
  */
-static unsigned int reduction(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int i, bool resumable)
+void gsr_contribute(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, const char *reg)
 {
 	const struct gsr_insn *insn = s->insn;
-	const struct gsr_operand *pred = &insn->opnds[insn->n_opnds - 1], *to = &insn->opnds[0];
-	unsigned int n;
-	struct gsr_operand *o;
+	const struct gsr_operand *pred = &insn->opnds[insn->n_opnds - 1];
 
-	n = set_out(p, f, s, i, resumable, is_and(insn) != pred->negated ? "selp.u32 %#v, 0, 1, %#p0;" : "selp.u32 %#v, 1, 0, %#p0;");
+	gsr_insert(p, f, s, gsr_sprintf(p->arena, is_and(insn) != pred->negated ? "selp.u32 %s, 0, 1, %%#p0;" : "selp.u32 %s, 1, 0, %%#p0;",
+					reg));
 	if (pred->kind == GSR_OPND_INT) {
 		s->prev->insn->op = GSR_OP_MOV;
 		s->prev->insn->name = gsr_intern_str(p->arena, "mov");
@@ -80,14 +79,28 @@ static unsigned int reduction(struct gsr_pass *p, struct gsr_function *f, struct
 		s->prev->insn->opnds[3] = *pred;
 		s->prev->insn->opnds[3].negated = false;
 	}
-	n += came_back(p, f, s, i);
-	if (to->kind != GSR_OPND_REG)
-		return n;
-	n += gsr_insert(p, f, s, gsr_insn_has(insn, "popc") ? "mov.u32 %#v, %#v;" :
-			is_and(insn) ? "setp.eq.u32 %#p0, %#v, 0;" : "setp.ne.u32 %#p0, %#v, 0;");
-	o = s->prev->insn->opnds;
-	o[0] = *to;
-	return n;
+}
+
+/* What the sum means */
+unsigned int gsr_outcome(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, const char *reg)
+{
+	const struct gsr_insn *insn = s->insn;
+
+	if (insn->opnds[0].kind != GSR_OPND_REG)
+		return 0;
+	gsr_insert(p, f, s, gsr_sprintf(p->arena, gsr_insn_has(insn, "popc") ? "mov.u32 %%#v, %s;" :
+					is_and(insn) ? "setp.eq.u32 %%#p0, %s, 0;" : "setp.ne.u32 %%#p0, %s, 0;", reg));
+	s->prev->insn->opnds[0] = insn->opnds[0];
+	return 1;
+}
+
+static unsigned int reduction(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int i, bool resumable)
+{
+	unsigned int n = set_out(p, f, s, i, resumable, "");
+
+	gsr_contribute(p, f, s, "%#v");
+	n += 1 + came_back(p, f, s, i);
+	return n + gsr_outcome(p, f, s, "%#v");
 }
 
 unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites, bool resumable)

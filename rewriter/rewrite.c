@@ -17,6 +17,7 @@ struct job {
 	struct gsr_module printed;
 	bool mbarriers;			/* some twin has a list of them */
 	bool ended;			/* threads of some twin may end in functions */
+	bool phases;			/* barriers of some twin are counted in shared memory */
 };
 
 /* A prefix that no name of the input contains */
@@ -81,23 +82,12 @@ static void add_parameter(struct gsr_pass *p, struct gsr_function *f)
 	f->params = params;
 }
 
-static void add_task(struct gsr_pass *p, struct gsr_module *out, bool resumable)
+static void add_bytes(struct gsr_pass *p, struct gsr_module *out, const char *name, unsigned int size)
 {
 	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
 
 	*v = (struct gsr_var){
-		.space = "shared", .align = 16, .type = "b8", .name = gsr_expand(p, "#task"),
-		.dims = { resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE }, .n_dims = 1,
-	};
-	append(p, out, GSR_ITEM_VAR)->var = v;
-}
-
-static void add_ended(struct gsr_pass *p, struct gsr_module *out)
-{
-	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
-
-	*v = (struct gsr_var){
-		.space = "shared", .type = "b8", .name = gsr_expand(p, "#ended"), .dims = { GSR_ENDED_SIZE }, .n_dims = 1,
+		.space = "shared", .align = 16, .type = "b8", .name = gsr_expand(p, name), .dims = { size }, .n_dims = 1,
 	};
 	append(p, out, GSR_ITEM_VAR)->var = v;
 }
@@ -148,11 +138,13 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 			for (v = 0; v < all[c].fns[k]->n_vars; v++)
 				*gsr_intern_mark(all[c].fns[k]->vars[v]->name) = 1;
 		}
-	add_task(p, out, j->resumable);
+	add_bytes(p, out, "#task", j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE);
 	if (j->mbarriers)
 		add_list(p, out);
 	if (j->ended)
-		add_ended(p, out);
+		add_bytes(p, out, "#ended", GSR_ENDED_SIZE);
+	if (j->phases)
+		add_bytes(p, out, "#phases", GSR_PHASES_SIZE);
 	add_globals(j, out);
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_DIRECTIVE && (!strncmp(i->text, ".pragma", 7) || is_file(i) || is_names(i)))
@@ -220,6 +212,26 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 	return why;
 }
 
+/* Likewise barriers that finished threads have no part in */
+static void count_phases(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
+{
+	unsigned int i;
+
+	/* ours wait for nobody but the block's own threads */
+	if (!c->fns[0]->graph)
+		gsr_graph(p, c->fns[0]);
+	k->waits = gsr_waits(p, c);
+	/* their graphs, which are made again, tell where barriers stand that are still some */
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->phases)
+			c->fns[i]->plain = c->fns[i]->any_plain = false;
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->phases && !c->fns[i]->phased) {
+			k->inserted[GSR_INSERTED_SITES] += gsr_phases(p, c->fns[i], &k->sites);
+			c->fns[i]->phased = true;
+		}
+}
+
 static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
 {
 	struct gsr_pass *p = &j->p;
@@ -231,6 +243,8 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	struct gsr_end end;
 	unsigned int i;
 
+	if (fn->phases)
+		count_phases(p, c, k);
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->f->body && !c->fns[i]->graph)
 			gsr_graph(p, c->fns[i]);
@@ -239,9 +253,10 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		k->reason = refusal;
 		return;
 	}
-	k->early_return = end.early || end.warps;
+	left.phases = fn->phases;
+	k->early_return = end.early || end.warps || left.phases;
 	k->warp_rows = end.rows;
-	k->waits = gsr_waits(p, c);
+	k->waits = left.phases ? k->waits : gsr_waits(p, c);
 	for (i = 0; i < c->n; i++) {
 		left.cp_async |= c->fns[i]->cp_async;
 		left.bulk |= c->fns[i]->bulk;
@@ -256,6 +271,8 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	}
 	if (j->resumable && end.warps)
 		k->resume_reason = "lanes may be finished while others of the warp wait for it";
+	else if (j->resumable && left.phases)
+		k->resume_reason = "barriers that finished threads have no part in, in functions";
 	else if (j->resumable)
 		resume = gsr_resume_plan(p, fn, c, end.early, end.id, &k->warp_rows, &k->resume_reason);
 	if (resume) {
@@ -295,13 +312,17 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		if (c->fns[i]->mbarriers)
 			k->inserted[GSR_INSERTED_MBARRIERS] += gsr_mbarriers(p, c->fns[i]);
 	gsr_returns(p, fn->f, &k->returns);
-	k->sites = sites.n + sites.warps;
+	k->sites += sites.n + sites.warps;
 	k->inserted[GSR_INSERTED_LOOP] += gsr_loop(p, fn->f, &sites, &left, &ids, end.id, resume);
 	add_parameter(p, fn->f);
 	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
 	if (left.mbarriers) {
 		k->static_shared += 4 * (GSR_MBARRIERS_MAX + 1);
 		j->mbarriers = true;
+	}
+	if (left.phases) {
+		k->static_shared += GSR_PHASES_SIZE;
+		j->phases = true;
 	}
 	if (gsr_ends(c)) {
 		k->static_shared += GSR_ENDED_SIZE;
@@ -324,6 +345,7 @@ static void run(struct job *j)
 	struct gsr_item *item;
 
 	gsr_analyse(p);
+	gsr_phases_prepare(p);
 	for (item = p->m->first; item; item = item->next) {
 		j->files |= is_file(item);
 		j->names |= is_names(item);

@@ -8,6 +8,7 @@
  *   pointers.c   where addresses of functions and of literals go
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
+ *   phases.c     barriers in functions that stay functions, where threads may be finished
  *   inline.c     device functions that cannot stay what they are
  *   ranges.c     which barriers a register may mean
  *   mbarriers.c  what a block leaves in shared memory
@@ -103,6 +104,9 @@ struct gsr_fn {
 	bool keeps_shared;		/* declares shared variables itself */
 	bool ends;			/* exits.c: it, or what it calls, may end the thread, and it stays a function */
 	bool ends_softly;		/* by returning, now */
+	bool holds;			/* it, or what it calls, has barriers without a thread count, and it stays a function */
+	bool phases;			/* phases.c: these become phases */
+	bool phased;			/* they are */
 	bool plain;			/* has barriers without a thread count */
 	bool resume_checked;		/* resume.c: of a device function, */
 	const char *resume_obstacle;	/* why block-tasks of kernels that call it cannot be left; NULL nothing */
@@ -216,10 +220,16 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 /* inline.c: it cannot become part of a kernel */
 bool gsr_stays(const struct gsr_fn *fn);
 
-/* exits.c: sets gsr_fn.ends; then, for each such function and for kernels that call them, the instructions inserted */
+/* exits.c: sets gsr_fn.ends and holds; then, for each such function and for kernels that call them, the instructions inserted */
 #define GSR_ENDED_SIZE	1024u	/* bytes of shared memory: one a thread */
 void gsr_exits_prepare(struct gsr_pass *p);
 unsigned int gsr_exits(struct gsr_pass *p, struct gsr_fn *fn);
+
+/* phases.c: sets gsr_fn.phases, and ends; then, for each of these and kernels, the instructions inserted */
+#define GSR_PHASES_SIZE	16u	/* bytes of shared memory */
+void gsr_phases_prepare(struct gsr_pass *p);
+unsigned int gsr_phases(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sites);
+extern const char gsr_phases_ready[];
 
 /* pointers.c */
 const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);	/* a refusal or NULL */
@@ -263,6 +273,9 @@ struct gsr_ids {
  * @resumable: the sites can be entered again from where a block-task is restored.
  */
 unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *held, const char **refusal);
+/* Of a reduction @s: what this thread adds, and what the sum means; inserted before it */
+void gsr_contribute(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, const char *reg);
+unsigned int gsr_outcome(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, const char *reg);
 unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites,
 				  bool resumable);
 unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites);
@@ -271,7 +284,7 @@ extern const char gsr_sum_up[];		/* a format: %d is the barrier */
 void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
 /* What a block leaves behind that must be gone before the next block-task */
 struct gsr_left {
-	bool cp_async, bulk, mbarriers, alloca;
+	bool cp_async, bulk, mbarriers, alloca, phases;
 };
 /* @resume: of a resumable twin, else NULL */
 struct gsr_resume;

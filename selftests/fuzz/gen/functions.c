@@ -62,7 +62,7 @@ void gen_functions(struct place *module)
 
 		snprintf(f->name, sizeof(f->name), "f%u", i);
 		f->block = gen_once_in(g, g->exits ? 8 : 3);
-		f->recursive = !f->block && gen_once_in(g, 3);
+		f->recursive = gen_once_in(g, 3);
 		f->ids = gen_once_in(g, g->indirect ? 8 : 2);
 		f->cost = 60;
 		function(module, f, i);
@@ -87,7 +87,8 @@ static int pick(struct place *p, bool block, bool recursive)
 void gen_call(struct place *p, enum gen_feature what)
 {
 	struct gen *g = p->g;
-	int i = pick(p, what == GEN_call_block, what == GEN_recurse), j;
+	bool block = what == GEN_call_block || what == GEN_recurse_block;
+	int i = pick(p, block, what == GEN_recurse || what == GEN_recurse_block), j;
 	const char *target;
 	struct gen_node *n;
 
@@ -95,14 +96,14 @@ void gen_call(struct place *p, enum gen_feature what)
 		gen_leaf(p, GEN_store);
 		return;
 	}
-	if (what == GEN_call_block)
+	if (block)
 		gen_clean(p);
 	n = gen_node(p, what);
 	*p->cost += p->times * g->func[i].cost;
 	target = g->func[i].name;
 	L(n, "{\n.param .b32 px, py, pr;\n.param .b64 po;");
-	if (what == GEN_recurse)
-		L(n, "and.b32 %%t0, %s, %d;", gen_r(p), DEPTH);
+	if (what == GEN_recurse || what == GEN_recurse_block)
+		L(n, "and.b32 %%t0, %s, %d;", block ? gen_u(p) : gen_r(p), DEPTH);
 	else
 		L(n, "mov.u32 %%t0, %s;", gen_rv(p));
 	if (what == GEN_indirect) {
@@ -111,5 +112,5 @@ void gen_call(struct place *p, enum gen_feature what)
 		target = "%fp2";
 	}
 	L(n, "st.param.b32 [px], %s;\nst.param.b32 [py], %%t0;\nst.param.b64 [po], %%own;\ncall%s (pr), %s, (px, py, po)%s;\nld.param.b32 %s, [pr];\n}",
-	  gen_rv(p), what == GEN_call_block && gen_once_in(g, 2) ? ".uni" : "", target, what == GEN_indirect ? ", proto" : "", gen_r(p));
+	  gen_rv(p), block && gen_once_in(g, 2) ? ".uni" : "", target, what == GEN_indirect ? ", proto" : "", gen_r(p));
 }

@@ -225,7 +225,7 @@ static bool allowed(const struct place *p, enum gen_feature what)
 	case GEN_ret:
 		return p->func ? p->level == LEVEL_THREAD && !p->func->block : g->exits;
 	case GEN_end:
-		return p->func && p->level == LEVEL_THREAD && !p->func->block && g->exits;
+		return p->func && g->exits;
 	case GEN_ret_block:
 		return sync && !p->func;
 	case GEN_call:
@@ -234,6 +234,8 @@ static bool allowed(const struct place *p, enum gen_feature what)
 		return p->n_funcs > 0 && sync && p->times < TIMES_MAX;
 	case GEN_recurse:
 		return p->n_funcs > 0 && p->times < TIMES_MAX / 4;
+	case GEN_recurse_block:
+		return p->n_funcs > 0 && sync && p->times < TIMES_MAX / 4;
 	case GEN_indirect:
 		return p->n_funcs > 0 && !p->func && g->indirect && p->times < TIMES_MAX;
 	case GEN_local:
@@ -345,6 +347,7 @@ static void statement(struct place *p, enum gen_feature what)
 	case GEN_call:
 	case GEN_call_block:
 	case GEN_recurse:
+	case GEN_recurse_block:
 	case GEN_indirect:
 		gen_call(p, what);
 		break;
