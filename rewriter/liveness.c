@@ -9,19 +9,22 @@
 
 #define BITS_MAX	(1ull << 29)	/* of all sets together */
 
-/* The declaration of a register: by its name, or its name without the number for %r<21> */
-static const struct gsr_var *declaration(const struct gsr_live *l, const char *name)
+/* The declaration of a register: of its name, or for %r<21> of its name without the number */
+static const struct gsr_var *declaration(const struct gsr_live *l, unsigned int reg)
 {
+	const char *name = l->regs[reg].name;
 	size_t n = strlen(name), stem = n;
 	unsigned int i;
 
+	if (l->regs[reg].var)
+		return l->regs[reg].var;
 	while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9')
 		stem--;
-	for (i = 0; i < l->n_vars; i++) {
-		const struct gsr_var *v = l->vars[i];
+	for (i = 0; i < l->n_ranges; i++) {
+		const struct gsr_var *v = l->ranges[i];
 
-		if (!v->range ? !strcmp(v->name, name) : stem < n && n - stem < 9 && strlen(v->name) == stem &&
-		    !strncmp(v->name, name, stem) && strtoul(name + stem, NULL, 10) < v->range)
+		if (stem < n && n - stem < 9 && strlen(v->name) == stem && !strncmp(v->name, name, stem) &&
+		    strtoul(name + stem, NULL, 10) < v->range)
 			return v;
 	}
 	return NULL;
@@ -212,7 +215,7 @@ static void find_crossing(struct gsr_live *l, const struct gsr_function *f)
 		stretch += gsr_insn_branches(s->insn);
 	}
 	for (i = l->n = 0; i < n; i++) {
-		const struct gsr_var *v = l->regs[i].crosses ? declaration(l, l->regs[i].name) : NULL;
+		const struct gsr_var *v = l->regs[i].crosses ? declaration(l, i) : NULL;
 
 		if (!v)
 			continue;
@@ -222,38 +225,14 @@ static void find_crossing(struct gsr_live *l, const struct gsr_function *f)
 	}
 }
 
-/* Registers by name; a name that is declared twice could mean either */
+/* Registers by name: there are no inner scopes */
 static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct gsr_function *f)
 {
-	unsigned int room = 0, scope = 0, i;
+	unsigned int room = 0, i;
 	const struct gsr_var *v;
 	const struct gsr_stmt *s;
 	bool vectors = false;
 
-	for (s = f->first; s; s = s->next)
-		room += s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg");
-	l->vars = gsr_alloc_array(a, room + 1, sizeof(*l->vars));
-	for (s = f->first; s; s = s->next) {
-		if (s->kind == GSR_STMT_OPEN)
-			scope++;
-		else if (s->kind == GSR_STMT_CLOSE)
-			scope--;
-		else if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg") && !scope)
-			l->vars[l->n_vars++] = s->var;
-		vectors |= s->kind == GSR_STMT_VAR && s->var->vec;
-	}
-	/* those of inner scopes hold nothing outside; the same name in and outside could mean either */
-	for (s = f->first; s; s = s->next) {
-		if (s->kind == GSR_STMT_OPEN)
-			scope++;
-		else if (s->kind == GSR_STMT_CLOSE)
-			scope--;
-		else if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg") && scope)
-			for (i = 0; i < (s->var->range ? s->var->range : 1); i++)
-				if (declaration(l, s->var->range ? gsr_sprintf(a, "%s%u", s->var->name, i) : s->var->name))
-					return "a register's name is declared again in an inner scope";
-	}
-	room = 0;
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN)
 			names(l, s->insn, 0, forget, &room);
@@ -261,8 +240,22 @@ static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN)
 			names(l, s->insn, 0, enter, NULL);
+	room = 0;
+	for (s = f->first; s; s = s->next)
+		room += s->kind == GSR_STMT_VAR && s->var->range;
+	l->ranges = gsr_alloc_array(a, room + 1, sizeof(*l->ranges));
+	for (s = f->first; s; s = s->next) {
+		if (s->kind != GSR_STMT_VAR || strcmp(s->var->space, "reg"))
+			continue;
+		vectors |= s->var->vec;
+		i = index_of(l, s->var->name);
+		if (s->var->range)
+			l->ranges[l->n_ranges++] = s->var;
+		else if (i != GSR_NO_REG)
+			l->regs[i].var = s->var;
+	}
 	for (i = 0; vectors && i < l->n; i++) {
-		v = declaration(l, l->regs[i].name);
+		v = declaration(l, i);
 		if (v && v->vec)
 			return "vector registers";
 	}

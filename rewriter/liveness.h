@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Live registers of a function: those declared in its outermost scope that may be live at the start of a block or in front of
- * a barrier. The others, which are written and read between two such places only, are not looked at.
+ * Live registers of a function without inner scopes: those that may be live at the start of a block or in front of a barrier.
+ * The others, which are written and read between two such places only, are not looked at.
  */
 #ifndef GSR_LIVENESS_H
 #define GSR_LIVENESS_H
@@ -20,8 +20,8 @@ struct gsr_live {
 	unsigned int n;
 	unsigned int words;			/* of 64 bits, a set */
 	uint64_t *in;				/* by block */
-	const struct gsr_var **vars;
-	unsigned int n_vars;
+	const struct gsr_var **ranges;		/* declarations of many at once */
+	unsigned int n_ranges;
 };
 
 /* A reason why it cannot be told, or NULL. Uses the marks of names: valid until someone else does. */

@@ -19,7 +19,6 @@ struct plan {
 	struct gsr_live live;
 	unsigned int *pred_start, *preds;
 	unsigned char *in_loop, *holds_site;	/* by block; IN_LOOP and others */
-	unsigned int *scope;		/* depth, by block */
 	unsigned char *awaited;		/* by block; NULL: there are no barriers with a thread count */
 	bool warp_sync;
 };
@@ -281,18 +280,14 @@ static unsigned int add_shared(struct gsr_resume *r, const struct gsr_var *v, un
 
 static const char *memory(struct plan *pl, struct gsr_resume *r)
 {
-	unsigned int room_shared = 0, room_local = 0, at = sizeof(struct gsr_record), local = 0, i, k, scope = 0;
+	unsigned int room_shared = 0, room_local = 0, at = sizeof(struct gsr_record), local = 0, i, k;
 	const struct gsr_stmt *s;
 
 	for (i = 0; i < pl->c->n; i++)
 		room_shared += pl->c->fns[i]->n_vars;
 	for (s = pl->fn->f->first; s; s = s->next) {
-		scope += s->kind == GSR_STMT_OPEN;
-		scope -= s->kind == GSR_STMT_CLOSE;
 		if (s->kind != GSR_STMT_VAR || (strcmp(s->var->space, "shared") && strcmp(s->var->space, "local")))
 			continue;
-		if (scope)
-			return "memory declared in an inner scope";
 		room_shared++;
 		room_local++;
 	}
@@ -400,7 +395,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 {
 	struct gsr_cfg *cfg = &pl->fn->cfg;
 	struct gsr_arena *a = pl->p->scratch;
-	unsigned int n = cfg->n_blocks, n_loops, i, k, b, scope = 0;
+	unsigned int n = cfg->n_blocks, n_loops, i, k, b;
 	bool counted = false;
 	struct gsr_barrier bar;
 	const char *reason;
@@ -408,17 +403,12 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	struct loop *loop;
 	uint64_t *live;
 
-	pl->scope = gsr_alloc_array(a, n + 1, sizeof(*pl->scope));
 	pl->holds_site = gsr_alloc(a, n + 1);
 	pl->in_loop = gsr_alloc(a, n + 1);
 	b = GSR_NO_BLOCK;
 	for (s = pl->fn->f->first, i = 0; s; s = s->next) {
-		if (i < n && cfg->blocks[i].first == s) {
+		if (i < n && cfg->blocks[i].first == s)
 			b = i++;
-			pl->scope[b] = scope;
-		}
-		scope += s->kind == GSR_STMT_OPEN;
-		scope -= s->kind == GSR_STMT_CLOSE;
 		if (is_site(pl->fn->f, s)) {
 			pl->holds_site[b] = 1;
 			r->n_sites++;
@@ -471,7 +461,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		/* inside a loop with barriers the next barrier is near */
 		if (pl->in_loop[loop[i].head] & NEAR_SITE)
 			continue;
-		if (r->n_points - r->n_sites == HEADS_MAX || pl->scope[loop[i].head] || head->first->kind != GSR_STMT_LABEL ||
+		if (r->n_points - r->n_sites == HEADS_MAX || head->first->kind != GSR_STMT_LABEL ||
 		    (pl->warp_sync && head->split_warp)) {
 			*note = "a loop has no point: its lanes may be apart while others of the warp are waited for";
 			continue;

@@ -158,8 +158,11 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 	}
 }
 
-/* Barriers in inner scopes: labels there cannot be jumped to */
-static bool in_scopes(const struct gsr_function *f)
+/*
+ * Barriers in inner scopes, or for a resumable twin anything: labels there cannot be jumped to, and what a name means must be
+ * known from the name
+ */
+static bool in_scopes(const struct gsr_function *f, bool anything)
 {
 	const struct gsr_stmt *s;
 	unsigned int scope = 0;
@@ -168,7 +171,7 @@ static bool in_scopes(const struct gsr_function *f)
 	for (s = f->first; s; s = s->next) {
 		scope += s->kind == GSR_STMT_OPEN;
 		scope -= s->kind == GSR_STMT_CLOSE;
-		if (scope && s->kind == GSR_STMT_INSN && (gsr_warp_sync(f, s->insn) || gsr_barrier_of(f, s->insn, &b)))
+		if (scope && (anything || (s->kind == GSR_STMT_INSN && (gsr_warp_sync(f, s->insn) || gsr_barrier_of(f, s->insn, &b)))))
 			return true;
 	}
 	return false;
@@ -265,7 +268,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 			     !left.mbarriers;
 		ids.shared |= c->fns[i]->loads_ids || (i && c->fns[i]->reads_ids);
 	}
-	if ((k->early_return || j->resumable) && in_scopes(fn->f)) {
+	if ((k->early_return || j->resumable) && in_scopes(fn->f, j->resumable)) {
 		gsr_flatten(p, fn->f, false);
 		gsr_graph(p, fn);
 	}
