@@ -219,7 +219,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 		s->fn->cp_async = true;
 	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
 	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
-	s->fn->waits |= gsr_may_wait(insn) && !gsr_insn_has(insn, "shared");
+	s->fn->waits |= gsr_may_wait(insn) == GSR_WAIT_ALL;
 	s->fn->exits |= insn->op == GSR_OP_EXIT;
 	if (!s->fn->f->writers && gsr_asks_for(insn))
 		gsr_find_writers(s->p->arena, s->fn->f);
@@ -308,6 +308,7 @@ static void scan_function(struct scan *s)
 	struct gsr_stmt *st;
 	unsigned int i;
 
+	gsr_find_unread(s->p, f);
 	hide_own(&h, f);
 	for (i = 0; i < f->n_perf; i++)
 		if (strstr(f->perf[i], "cluster"))
@@ -569,51 +570,4 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);
 	return NULL;
-}
-
-bool gsr_may_wait(const struct gsr_insn *insn)
-{
-	switch (insn->op) {
-	case GSR_OP_LD:
-		return gsr_insn_has(insn, "volatile") || gsr_insn_has(insn, "relaxed") || gsr_insn_has(insn, "acquire") ||
-		       gsr_insn_has(insn, "mmio");
-	case GSR_OP_ATOM:
-		return insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK;
-	case GSR_OP_NANOSLEEP:
-	case GSR_OP_MEMBAR:
-	case GSR_OP_FENCE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/*
- * In functions anywhere: who calls them in a loop is not looked for. A loop's text lies between where it jumps back from and
- * to.
- */
-bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
-{
-	const struct gsr_cfg *cfg = &c->fns[0]->cfg;
-	unsigned int i, k, reach = 0;
-	unsigned int *back = gsr_alloc_array(p->arena, cfg->n_blocks + 1, sizeof(*back));
-	struct gsr_stmt *s;
-
-	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->waits)
-			return true;
-	for (i = 0; i < cfg->n_blocks; i++)
-		for (k = 0; k < cfg->blocks[i].n_succ; k++)
-			if (cfg->blocks[i].succ[k] <= i)
-				back[cfg->blocks[i].succ[k]] = i + 1;
-	for (i = 0; i < cfg->n_blocks; i++) {
-		reach = back[i] > reach ? back[i] : reach;
-		for (s = cfg->blocks[i].first; i < reach && s; s = s->next) {
-			if (s->kind == GSR_STMT_INSN && gsr_may_wait(s->insn) && !gsr_insn_has(s->insn, "shared"))
-				return true;
-			if (s == cfg->blocks[i].last)
-				break;
-		}
-	}
-	return false;
 }

@@ -58,6 +58,7 @@ struct gsr_insn {
 	enum gsr_opcode op;
 	unsigned int n_mods, n_opnds;
 	bool guard_negated;		/* @!%p1 */
+	bool unread;			/* an atomic whose result nobody reads (waits.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */
 	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */

@@ -23,7 +23,9 @@ struct plan {
 	bool warp_sync;
 };
 
-enum { IN_LOOP = 1, HEAD = 2, NEAR_SITE = 4 /* in a loop that holds one */ };
+enum { IN_LOOP = 1, HEAD = 2, NEAR_SITE = 4 /* in a loop that holds one */, WAITS = 8 /* for threads of the block, perhaps */ };
+
+static const char may_wait[] = "a loop that may wait for other threads", says_nothing[] = "";
 
 static const char *const tied_to_place[] = { "%smid", "%warpid", "%nwarpid", NULL };
 
@@ -391,12 +393,27 @@ static void find_awaited(struct plan *pl)
 		}
 }
 
+/* Why the loop has no point; NULL: it has one */
+static const char *pointless(const struct plan *pl, const struct gsr_resume *r, const struct loop *l)
+{
+	const struct gsr_block *head = &pl->fn->cfg.blocks[l->head];
+
+	/* inside a loop with barriers the next barrier is near */
+	if (pl->in_loop[l->head] & NEAR_SITE)
+		return says_nothing;
+	if (r->n_points - r->n_sites == HEADS_MAX || head->first->kind != GSR_STMT_LABEL || (pl->warp_sync && head->split_warp))
+		return "a loop has no point: its lanes may be apart while others of the warp are waited for";
+	if (pl->awaited && pl->awaited[l->head])
+		return "a loop has no point: others may wait for its threads at a barrier with a thread count";
+	return NULL;
+}
+
 static const char *find_points(struct plan *pl, struct gsr_resume *r, const char **note, bool *rows)
 {
 	struct gsr_cfg *cfg = &pl->fn->cfg;
 	struct gsr_arena *a = pl->p->scratch;
 	unsigned int n = cfg->n_blocks, n_loops, i, k, b;
-	bool counted = false;
+	bool counted = false, waits = false;
 	struct gsr_barrier bar;
 	const char *reason;
 	struct gsr_stmt *s;
@@ -434,8 +451,11 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	}
 	for (i = 0; i < n; i++)
 		for (s = cfg->blocks[i].first; pl->in_loop[i] && s; s = s->next) {
-			if (s->kind == GSR_STMT_INSN && gsr_may_wait(s->insn))
-				return "a loop that may wait for other threads";
+			enum gsr_wait wait = s->kind == GSR_STMT_INSN ? gsr_may_wait(s->insn) : GSR_WAIT_NONE;
+
+			if (wait == GSR_WAIT_ALL)
+				return may_wait;
+			pl->in_loop[i] |= wait == GSR_WAIT_BLOCK ? WAITS : 0;
 			if (s == cfg->blocks[i].last)
 				break;
 		}
@@ -458,16 +478,11 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		struct gsr_block *head = &cfg->blocks[loop[i].head];
 		struct gsr_point *pt = &r->points[r->n_points];
 
-		/* inside a loop with barriers the next barrier is near */
-		if (pl->in_loop[loop[i].head] & NEAR_SITE)
-			continue;
-		if (r->n_points - r->n_sites == HEADS_MAX || head->first->kind != GSR_STMT_LABEL ||
-		    (pl->warp_sync && head->split_warp)) {
-			*note = "a loop has no point: its lanes may be apart while others of the warp are waited for";
-			continue;
-		}
-		if (pl->awaited && pl->awaited[loop[i].head]) {
-			*note = "a loop has no point: others may wait for its threads at a barrier with a thread count";
+		reason = pointless(pl, r, &loop[i]);
+		for (k = 0; reason && k < loop[i].n; k++)
+			waits |= pl->in_loop[loop[i].blocks[k]] & WAITS;
+		if (reason) {
+			*note = *reason ? reason : *note;
 			continue;
 		}
 		if (pl->warp_sync)
@@ -482,6 +497,15 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		pt->head = head->first;
 		pt->insns = k < loop[i].n ? 0 : gsr_loop_text(cfg, loop[i].blocks, loop[i].n, &pt->last);
 		r->n_points++;
+	}
+	/*
+	 * Who waits in a loop for one that leaves must find out, and leave too; but who has left at a barrier is not waited for, since
+	 * the barrier waits for all
+	 */
+	if (waits && r->n_points > r->n_sites) {
+		r->n_points = r->n_sites;
+		*rows = false;
+		*note = may_wait;
 	}
 	return r->n_points ? NULL : *note ? *note : "no loops and no barriers";
 }

@@ -4,6 +4,7 @@
  *   cfg.c        basic blocks, edges, post-dominators
  *   uniform.c    which registers hold the same value in all threads of a block, which branches may split a block
  *   analyse.c    what each function uses and references; why a kernel cannot be rewritten
+ *   waits.c      what may wait for other threads
  *   barriers.c   barriers, early returns and warp-synchronous instructions: which form the kernel's end takes
  *   pointers.c   where addresses of functions and of literals go
  *   blockids.c   %ctaid and %nctaid become loads
@@ -176,8 +177,12 @@ struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
 bool gsr_ends(const struct gsr_closure *c);		/* threads may end in functions that stay functions */
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
-bool gsr_may_wait(const struct gsr_insn *insn);		/* in a loop it may wait for other threads */
+
+/* waits.c: in a loop the instruction may wait for other threads: of its block, or any */
+enum gsr_wait { GSR_WAIT_NONE, GSR_WAIT_BLOCK, GSR_WAIT_ALL };
+enum gsr_wait gsr_may_wait(const struct gsr_insn *insn);
 bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
+void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_insn.unread */
 
 /*
  * barriers.c. What is asked of an instruction that names a register for the lanes or the barrier that it means is known once

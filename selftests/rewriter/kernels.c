@@ -213,6 +213,8 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	} else if (strstr(path, "atomics.sm_90")) {
 		ok((k = find_kernel(rw, "cas")) && k->waits, "cas: may wait for other blocks");
 		ok((k = find_kernel(rw, "real_sums")) && !k->waits, "real_sums: waits for nobody");
+	} else if (strstr(path, "gloop.sm_90")) {
+		ok((k = find_kernel(rw, "tpacf")) && !k->waits, "tpacf: an atomic whose result nobody reads waits for nobody");
 	} else if (strstr(path, "params.sm_90")) {
 		ok((k = find_kernel(rw, "odd_param")) && k->params == 3 && k->param_size == 24 && k->launch_offset == 32, "odd_param: offsets");
 		ok((k = find_kernel(rw, "none")) && k->params == 0 && k->launch_offset == 0, "none: offsets");
@@ -242,6 +244,8 @@ static void points(const char *text, size_t n)
 		{ "scopes_early", 3, NULL }, { "loop_early", 2, NULL }, { "arrive_early", 0, "bar.arrive" }, { "register_counted", 2, NULL },
 		{ "reductions_whole", 3, NULL }, { "reductions_between", 5, NULL },
 		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a barrier with a thread count" },
+		{ "hands_over", 3, NULL }, { "scopes_loop", 1, NULL },
+		{ "hands_over_again", 3, "a loop that may wait for other threads" },
 	};
 	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true };
 	struct gsr_rewrite rw = { 0 };

@@ -92,7 +92,7 @@ void gen_registers(struct place *p, bool kernel)
 	unsigned int i;
 
 	n->fixed = true;
-	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%inp, %%own, %%accp, %%fp<3>, %%locp, %%shp;", N_R, N_U,
+	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%z, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%zz, %%inp, %%own, %%accp, %%fp<3>, %%locp, %%shp;", N_R, N_U,
 	  N_W, N_D);
 	L(n, ".reg .b32 %%c<%d>, %%b<%d>;", COUNTERS, COUNTERS);
 	L(n, ".reg .f32 %%f<%d>, %%e<2>;\n.reg .f64 %%g<%d>, %%x<2>;\n.reg .pred %%p<%d>, %%q<4>;\n.reg .b16 %%h<3>, %%k<%d>;", N_F, N_G, N_P, N_K);

@@ -235,7 +235,8 @@ static void vector(struct place *p, struct gen_node *n)
 }
 
 /*
- * Each cell has one operation, so that the order does not matter; what an atom returns does, so nobody reads it.
+ * Each cell has one operation, so that the order does not matter; what an atom returns does, so nobody reads it. %z and %zz are
+ * read nowhere at all.
  */
 static void atomic(struct place *p, struct gen_node *n)
 {
@@ -252,7 +253,8 @@ static void atomic(struct place *p, struct gen_node *n)
 		if (gen_once_in(g, 2))
 			L(n, "red%s.global.%s [%%accp+%u], %s;", scope, ops64[cell], 4 * CELLS + 8 * cell, gen_d(p));
 		else
-			L(n, "atom%s.global.%s %%s0, [%%accp+%u], %s;", scope, ops64[cell], 4 * CELLS + 8 * cell, gen_d(p));
+			L(n, "atom%s.global.%s %s, [%%accp+%u], %s;", scope, ops64[cell], gen_once_in(g, 3) ? "%s0" : "%zz",
+			  4 * CELLS + 8 * cell, gen_d(p));
 		return;
 	}
 	/* the last is changed by compare and swap only */
@@ -260,7 +262,8 @@ static void atomic(struct place *p, struct gen_node *n)
 	if (gen_once_in(g, 2))
 		L(n, "red%s.global.%s [%%accp+%u], %s;", scope, ops[cell], 4 * cell, cell == 9 ? "6" : gen_r(p));
 	else
-		L(n, "atom%s.global.%s %%t0, [%%accp+%u], %s;", scope, ops[cell], 4 * cell, cell == 9 ? "6" : gen_r(p));
+		L(n, "atom%s.global.%s %s, [%%accp+%u], %s;", scope, ops[cell], gen_once_in(g, 3) ? "%t0" : "%z", 4 * cell,
+		  cell == 9 ? "6" : gen_r(p));
 }
 
 /* An addition, by hand */
@@ -333,7 +336,7 @@ static void variable(struct place *p, struct gen_node *n)
 	if (gen_once_in(p->g, 2))
 		L(n, "red.global.%s [globals+%u], %s;", ops[cell % 4], 4 * cell, gen_r(p));
 	else
-		L(n, "mov.u64 %%s0, globals;\n%satom%s.%s %%t0, [%%s0+%u], %s;", cell & 4 ? "cvta.global.u64 %s0, %s0;\n" : "", cell & 4 ? "" : ".global",
+		L(n, "mov.u64 %%s0, globals;\n%satom%s.%s %%z, [%%s0+%u], %s;", cell & 4 ? "cvta.global.u64 %s0, %s0;\n" : "", cell & 4 ? "" : ".global",
 		  ops[cell % 4], 4 * cell, gen_r(p));
 }
 
