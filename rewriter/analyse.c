@@ -345,21 +345,58 @@ static void external(struct gsr_pass *p, struct gsr_fn *fn)
 		fn->refusal = gsr_sprintf(p->arena, "dynamic parallelism (%s)", name);
 	else
 		fn->refusal = gsr_sprintf(p->arena, "external function %s", name);
+	/* there is code that is not seen here */
+	p->loose |= strncmp(name, "cuda", 4) && strncmp(name, "__cxa_", 6);
 }
 
-static void initializer(struct gsr_pass *p, const char *text)
+static bool is_virtual_table(const struct gsr_var *v)
 {
+	return !strncmp(v->name, "_ZTV", 4) && !strcmp(v->space, "global") && gsr_type_size(v->type) == 8 && !v->vec && v->n_dims == 1;
+}
+
+/* What the variable's initializer names. A function's address stands in a table of virtual functions by itself, or is loose */
+static void initializer(struct gsr_pass *p, struct gsr_var *v)
+{
+	unsigned int index = 0;
 	struct gsr_lexer lx;
 	struct gsr_token t;
 	struct scan s = { .p = p };
 
-	gsr_lex_init(&lx, text, strlen(text));
+	gsr_lex_init(&lx, v->init, strlen(v->init));
 	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD) {
+		const char *name;
+		unsigned long m;
+
+		index += t.kind == GSR_TOK_PUNCT && t.punct == ',';
 		if (t.kind != GSR_TOK_IDENT)
 			continue;
+		name = gsr_intern(p->arena, t.text, t.len);
 		GROW(&s, p->named, p->n_named, p->room_named);
-		p->named[p->n_named++] = gsr_intern(p->arena, t.text, t.len);
+		p->named[p->n_named++] = name;
+		m = *gsr_intern_mark(name);
+		if (!(m & MARK_FN) || (m & MARK_INDEX) >= p->n_fns || p->fns[m & MARK_INDEX].f->name != name)
+			continue;
+		if (!is_virtual_table(v)) {
+			p->loose = true;
+			continue;
+		}
+		GROW(&s, p->slots, p->n_slots, p->room_slots);
+		p->slots[p->n_slots++] = (struct gsr_slot){ .table = v, .index = index, .fn = &p->fns[m & MARK_INDEX] };
 	}
+}
+
+void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *table)
+{
+	struct scan s = { .p = p, .fn = fn };
+	unsigned int i;
+
+	reference_fn(&s, to);
+	to->taken = fn->takes = true;
+	for (i = 0; i < fn->n_globals; i++)
+		if (fn->globals[i] == table)
+			return;
+	GROW(&s, fn->globals, fn->n_globals, fn->room_globals);
+	fn->globals[fn->n_globals++] = table;
 }
 
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
@@ -430,19 +467,22 @@ void gsr_analyse(struct gsr_pass *p)
 	/* addresses in tables */
 	for (i = p->m->first; i; i = i->next)
 		if (i->kind == GSR_ITEM_VAR && i->var->init)
-			initializer(p, i->var->init);
-	gsr_barriers_prepare(p);
-	gsr_exits_prepare(p);
-	/* graphs are made when a kernel needs them: what was just looked at is at hand */
+			initializer(p, i->var);
+		else if (i->kind == GSR_ITEM_VAR && (!strncmp(i->var->name, "_ZTV", 4) || !strcmp(i->var->name, GSR_OTHER_UNITS)))
+			p->loose = true;
 	for (k = 0; k < p->n_fns; k++) {
 		struct gsr_fn *fn = &p->fns[k];
+		const char *why;
 
 		if (!fn->f->body || (!fn->indirect && !fn->takes))
 			continue;
-		gsr_graph(p, fn);
-		if (!fn->refusal)
-			fn->refusal = gsr_function_pointers(p, fn);
+		why = gsr_function_pointers(p, fn);
+		fn->refusal = fn->refusal ? fn->refusal : why;
 	}
+	for (k = 0; k < p->n_fns; k++)
+		gsr_virtual(p, &p->fns[k]);
+	gsr_barriers_prepare(p);
+	gsr_exits_prepare(p);
 }
 
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)

@@ -115,7 +115,7 @@ static struct gsr_stmt *behind(struct gsr_stmt *call)
 	return last->next;
 }
 
-static struct gsr_stmt *before(struct gsr_stmt *call)
+struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call)
 {
 	struct gsr_stmt *first = call;
 
@@ -135,7 +135,7 @@ static void look(struct exits *x, struct gsr_stmt *call)
 	struct gsr_stmt *at = behind(call);
 
 	if (x->fn->f->entry) {
-		struct gsr_stmt *first = before(call);
+		struct gsr_stmt *first = gsr_call_begins(call);
 
 		insert(x, first, place);
 		insert(x, first, "mov.u32 %#e1, 0; st.shared.u8 [%#e0], %#e1;");

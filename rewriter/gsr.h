@@ -157,6 +157,7 @@ struct gsr_unit {
 	size_t size;
 };
 
+#define GSR_OTHER_UNITS "__gsched_other_units"	/* a variable that says that the program has code of which there is no PTX */
 enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units, unsigned int n_units,
 				unsigned int arch, char **ptx, size_t *size, struct gsr_error *err);
 

@@ -163,19 +163,35 @@ static const char *leaves(const struct flow *w, const struct gsr_insn *insn)
 	return NULL;
 }
 
-static bool calls_unknown(const struct flow *w, const struct gsr_insn *insn)
+/* The pointer of a call that may not be one made here; NULL none */
+static const struct gsr_operand *unknown_pointer(const struct flow *w, const struct gsr_insn *insn)
 {
 	unsigned int i;
 
 	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds; i++)
 		if (insn->opnds[i].kind == GSR_OPND_REG && !function_only(w, &insn->opnds[i]))
-			return true;
-	return false;
+			return &insn->opnds[i];
+	return NULL;
+}
+
+static void note_unknown(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_stmt *call)
+{
+	if (fn->n_unknown == fn->room_unknown) {
+		struct gsr_stmt **grown;
+
+		fn->room_unknown = fn->room_unknown ? 2 * fn->room_unknown : 4;
+		grown = gsr_alloc_array(p->arena, fn->room_unknown, sizeof(struct gsr_stmt *));
+		if (fn->n_unknown)
+			memcpy(grown, fn->unknown, fn->n_unknown * sizeof(struct gsr_stmt *));
+		fn->unknown = grown;
+	}
+	fn->unknown[fn->n_unknown++] = call;
 }
 
 const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn)
 {
 	struct flow w = { .fn = fn };
+	const struct gsr_operand *pointer;
 	const char *why = NULL, *f;
 	struct gsr_stmt *s;
 	unsigned int i, n = 0;
@@ -202,13 +218,18 @@ const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn)
 			if (s->kind == GSR_STMT_INSN)
 				define(&w, s->insn);
 	} while (w.changed);
-	for (s = fn->f->first; s && !why; s = s->next) {
+	for (s = fn->f->first; s; s = s->next) {
 		if (s->kind != GSR_STMT_INSN)
 			continue;
-		if ((f = leaves(&w, s->insn)))
-			why = gsr_sprintf(p->arena, "address of the function %s does not stay in registers", f);
-		else if (calls_unknown(&w, s->insn))
-			why = "indirect call of unknown functions";
+		pointer = unknown_pointer(&w, s->insn);
+		if ((f = leaves(&w, s->insn))) {
+			p->loose = true;
+			why = why ? why : gsr_sprintf(p->arena, "address of the function %s does not stay in registers", f);
+		} else if (pointer && function_in(&w, pointer)) {
+			why = why ? why : "indirect call of unknown functions";
+		} else if (pointer) {
+			note_unknown(p, fn, s);
+		}
 	}
 	for (i = 0; i < w.n; i++)
 		*gsr_intern_mark(w.regs[i].name) = 0;

@@ -307,7 +307,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	}
 	for (i = 0; i < c->n; i++)
 		if (!c->fns[i]->shares && (c->fns[i]->n_globals || c->fns[i]->constants)) {
-			k->inserted[GSR_INSERTED_VARIABLES] += gsr_globals(p, c->fns[i]);
+			k->inserted[GSR_INSERTED_VARIABLES] += gsr_globals(p, c->fns[i]) + c->fns[i]->translated;
 			c->fns[i]->shares = true;
 		}
 	gsr_globals_list(p, c, k);

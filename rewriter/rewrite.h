@@ -7,6 +7,7 @@
  *   waits.c      what may wait for other threads
  *   barriers.c   barriers, early returns and warp-synchronous instructions: which form the kernel's end takes
  *   pointers.c   where addresses of functions and of literals go
+ *   virtual.c    calls of virtual functions
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
  *   phases.c     barriers in functions that stay functions, where threads may be finished
@@ -112,6 +113,9 @@ struct gsr_fn {
 	bool resume_checked;		/* resume.c: of a device function, */
 	const char *resume_obstacle;	/* why block-tasks of kernels that call it cannot be left; NULL nothing */
 	bool lines;			/* has line information */
+	struct gsr_stmt **unknown;	/* calls through pointers that are not made here */
+	unsigned int n_unknown, room_unknown;
+	unsigned int translated;	/* instructions inserted for them */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
 	/* with all that it calls */
@@ -125,6 +129,13 @@ struct gsr_fn {
 struct gsr_shared_var {
 	struct gsr_var *var;
 	bool copied;			/* the twins have a copy of their own */
+};
+
+/* A place in a table of virtual functions */
+struct gsr_slot {
+	struct gsr_var *table;
+	unsigned int index;
+	struct gsr_fn *fn;
 };
 
 struct gsr_pass {
@@ -141,6 +152,9 @@ struct gsr_pass {
 	unsigned int n_globals, room_globals;
 	const char **named;		/* variables that other variables' initializers name */
 	unsigned int n_named, room_named;
+	struct gsr_slot *slots;
+	unsigned int n_slots, room_slots;
+	bool loose;			/* addresses of functions lie elsewhere in memory */
 	const char **aliases;		/* pairs: what stands for what */
 	unsigned int n_aliases, n_alias_names, room_aliases;
 	unsigned int unique;		/* last number given to a name */
@@ -176,6 +190,8 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
 bool gsr_ends(const struct gsr_closure *c);		/* threads may end in functions that stay functions */
+/* @fn may call @to through a pointer, and names @table */
+void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *table);
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
 
 /* waits.c: in a loop the instruction may wait for other threads: of its block, or any */
@@ -229,6 +245,7 @@ bool gsr_stays(const struct gsr_fn *fn);
 #define GSR_ENDED_SIZE	1024u	/* bytes of shared memory: one a thread */
 void gsr_exits_prepare(struct gsr_pass *p);
 unsigned int gsr_exits(struct gsr_pass *p, struct gsr_fn *fn);
+struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call);	/* where its parameters are passed */
 
 /* phases.c: sets gsr_fn.phases, and ends; then, for each of these and kernels, the instructions inserted */
 #define GSR_PHASES_SIZE	16u	/* bytes of shared memory */
@@ -237,8 +254,12 @@ unsigned int gsr_phases(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sit
 extern const char gsr_phases_ready[];
 
 /* pointers.c */
-const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);	/* a refusal or NULL */
+/* A refusal or NULL; finds calls through pointers that come from memory, and whether addresses go there */
+const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);
 bool gsr_never_written(struct gsr_pass *p, const struct gsr_var *v);
+
+/* virtual.c: makes the calls in gsr_fn.unknown right, or refuses the function */
+void gsr_virtual(struct gsr_pass *p, struct gsr_fn *fn);
 
 /* globals.c */
 bool gsr_is_global(const struct gsr_var *v);		/* .global or .const */

@@ -279,6 +279,24 @@ static enum gsr_status linked_code(const unsigned char *p, size_t max, unsigned 
 	return GSR_OK;
 }
 
+/* So that it can be told from the text that the program has, or may have, more than this */
+static enum gsr_status note_others(char **ptx, size_t *size, struct gsr_error *err)
+{
+	static const char note[] = "\n.global .b8 " GSR_OTHER_UNITS ";\n";
+	char *grown = realloc(*ptx, *size + sizeof(note));
+
+	if (!grown) {
+		free(*ptx);
+		*ptx = NULL;
+		*size = 0;
+		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	}
+	memcpy(grown + *size, note, sizeof(note));
+	*ptx = grown;
+	*size += sizeof(note) - 1;
+	return GSR_OK;
+}
+
 enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units, unsigned int n_units,
 				unsigned int arch, char **ptx, size_t *size, struct gsr_error *err)
 {
@@ -315,12 +333,15 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 		if (status == GSR_OK)
 			texts[n++] = (struct gsr_unit){ text, m };
 	}
-	if (status == GSR_OK && n)
+	if (status == GSR_OK && n) {
 		status = gsr_link_ptx(texts, n, ptx, size, err);
-	else if (status == GSR_OK && n_units)
+		if (status == GSR_OK && (n < n_units || !linked))
+			status = note_others(ptx, size, err);
+	} else if (status == GSR_OK && n_units) {
 		status = GSR_ERR_NO_PTX;
-	else if (status == GSR_OK)
+	} else if (status == GSR_OK) {
 		status = gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
+	}
 	if (status != GSR_OK && first.status == status && err)
 		*err = first;		/* the first unit's reason */
 	while (n--)

@@ -189,7 +189,13 @@ static void wrappers(void)
 	p = ptx_of(&w, NULL, 90);
 	ok(p && rewritten(p, "k", NULL) && strstr(p, "%r1, 5"),
 	   "a relocatable program: one module of its units");
+	ok(p && strstr(p, GSR_OTHER_UNITS), "it says that there is a unit without PTX");
 	free(p);
+	files[2] = NULL;
+	p = ptx_of(&w, NULL, 90);
+	ok(p && rewritten(p, "k", NULL) && !strstr(p, GSR_OTHER_UNITS), "and not, where all have some");
+	free(p);
+	files[2] = f[3].p;
 	p = ptx_of(&w, NULL, 100);
 	ok(p && strstr(p, ".target sm_90\n") && rewritten(p, "k", NULL),
 	   "on a machine that none of its code runs on");
@@ -217,7 +223,7 @@ static void wrappers(void)
 	units[0] = (struct gsr_unit){ a, strlen(a) };
 	units[1] = (struct gsr_unit){ b, strlen(b) };
 	p = ptx_of(NULL, units, 90);
-	ok(p && rewritten(p, "k", NULL), "units of PTX text");
+	ok(p && rewritten(p, "k", NULL) && strstr(p, GSR_OTHER_UNITS), "units of PTX text, which may not be all");
 	free(p);
 	for (int i = 0; i < 4; i++)
 		free(f[i].p);
