@@ -381,7 +381,10 @@ static void initializer(struct gsr_pass *p, struct gsr_var *v)
 			continue;
 		}
 		GROW(&s, p->slots, p->n_slots, p->room_slots);
-		p->slots[p->n_slots++] = (struct gsr_slot){ .table = v, .index = index, .fn = &p->fns[m & MARK_INDEX] };
+		p->slots[p->n_slots++] = (struct gsr_slot){
+			.table = v, .index = index, .fn = &p->fns[m & MARK_INDEX], .again = p->fns[m & MARK_INDEX].in_table,
+		};
+		p->fns[m & MARK_INDEX].in_table = true;
 	}
 }
 

@@ -116,6 +116,7 @@ struct gsr_fn {
 	struct gsr_stmt **unknown;	/* calls through pointers that are not made here */
 	unsigned int n_unknown, room_unknown;
 	unsigned int translated;	/* instructions inserted for them */
+	bool in_table;			/* of virtual functions */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
 	/* with all that it calls */
@@ -136,6 +137,7 @@ struct gsr_slot {
 	struct gsr_var *table;
 	unsigned int index;
 	struct gsr_fn *fn;
+	bool again;			/* its function has one already */
 };
 
 struct gsr_pass {

@@ -25,18 +25,12 @@ static void count(const struct gsr_insn *call, unsigned int *rets, unsigned int 
 			*(behind ? args : rets) = call->opnds[i].n_items;
 }
 
-/* The next of the slots that such a call may mean; each function once */
-static bool candidate(const struct gsr_pass *p, const struct gsr_insn *call, unsigned int i)
+/* May such a call mean the slot's function? Each function once */
+static bool candidate(const struct gsr_slot *slot, unsigned int rets, unsigned int args)
 {
-	const struct gsr_function *f = p->slots[i].fn->f;
-	unsigned int rets, args, k;
+	const struct gsr_function *f = slot->fn->f;
 
-	count(call, &rets, &args);
-	if (!f->body || f->n_rets != rets || f->n_params != args)
-		return false;
-	for (k = 0; k < i && p->slots[k].fn != p->slots[i].fn; k++)
-		;
-	return k == i;
+	return !slot->again && f->body && f->n_rets == rets && f->n_params == args;
 }
 
 static struct gsr_operand *target(struct gsr_insn *call)
@@ -53,11 +47,12 @@ static unsigned int translate(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_
 {
 	struct gsr_stmt *at = gsr_call_begins(call);
 	struct gsr_operand *to = target(call->insn);
-	unsigned int n, i;
+	unsigned int n, i, rets, args;
 
+	count(call->insn, &rets, &args);
 	n = gsr_insert(p, fn->f, at, "mov.u64 %#vf, 0;");
 	for (i = 0; i < p->n_slots; i++) {
-		if (!candidate(p, call->insn, i))
+		if (!candidate(&p->slots[i], rets, args))
 			continue;
 		n += gsr_insert(p, fn->f, at, gsr_sprintf(p->arena, "ld.global.u64 %%#va, [%s+%u]; setp.eq.u64 %%#vp, %%#va, %%#va;",
 							  p->slots[i].table->name, 8 * p->slots[i].index));
@@ -71,11 +66,12 @@ static unsigned int translate(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_
 
 static const char *refusal(const struct gsr_pass *p, const struct gsr_fn *fn)
 {
-	unsigned int i, k, n;
+	unsigned int i, k, n, rets, args;
 
 	for (i = 0; i < fn->n_unknown; i++) {
-		for (k = n = 0; k < p->n_slots; k++)
-			n += candidate(p, fn->unknown[i]->insn, k);
+		count(fn->unknown[i]->insn, &rets, &args);
+		for (k = n = 0; k < p->n_slots && n <= CANDIDATES_MAX && !p->loose; k++)
+			n += candidate(&p->slots[k], rets, args);
 		if (p->loose || !n)
 			return unknown;
 		if (n > CANDIDATES_MAX)
