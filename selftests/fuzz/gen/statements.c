@@ -281,21 +281,18 @@ static bool allowed(const struct place *p, enum gen_feature what)
 
 static enum gen_feature choose(struct place *p)
 {
-	const struct gen *g = p->g;
-	unsigned int sum = 0, pick, i;
+	unsigned int weight[GEN_FEATURE_COUNT], sum = 0, pick, i;
 
-	for (i = 0; i < GEN_FEATURE_COUNT; i++)
-		sum += allowed(p, (enum gen_feature)i) ? g->o->weight[i] : 0;
+	/* asked once: what is allowed may be left to chance */
+	for (i = 0; i < GEN_FEATURE_COUNT; i++) {
+		weight[i] = allowed(p, (enum gen_feature)i) ? p->g->o->weight[i] : 0;
+		sum += weight[i];
+	}
 	if (!sum)
 		return GEN_store;
 	pick = gen_roll(p->g, sum);
-	for (i = 0; i < GEN_FEATURE_COUNT; i++) {
-		unsigned int w = allowed(p, (enum gen_feature)i) ? g->o->weight[i] : 0;
-
-		if (pick < w)
-			break;
-		pick -= w;
-	}
+	for (i = 0; pick >= weight[i]; i++)
+		pick -= weight[i];
 	return (enum gen_feature)i;
 }
 
