@@ -483,23 +483,42 @@ bool gsr_stays(const struct gsr_fn *fn)
 	return fn->taken || fn->alloca || fn->keeps_shared;
 }
 
+/* *@n: how many functions it is about */
+static const char *obstacle(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which, unsigned int *n)
+{
+	unsigned int i;
+
+	for (i = 1; i < c->n; i++) {
+		if (!wanted(c->fns[i], which))
+			continue;
+		++*n;
+		if (gsr_stays(c->fns[i]))
+			return gsr_sprintf(p->arena, "%s in the function %s, %s", what(which), c->fns[i]->f->name,
+					   c->fns[i]->alloca ? "which allocates on the stack" : c->fns[i]->taken ? "whose address is taken" :
+					   "which declares shared memory");
+		if (reaches(p, c->fns[i], c->fns[i]))
+			return gsr_sprintf(p->arena, "%s in the recursive function %s", what(which), c->fns[i]->f->name);
+	}
+	return NULL;
+}
+
+bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which)
+{
+	unsigned int n = 0;
+
+	return !obstacle(p, c, which, &n) && n;
+}
+
 const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which)
 {
 	struct calls w = { .p = p, .fn = fn, .which = which };
 	struct gsr_closure c = gsr_closure(p, fn);
 	struct gsr_stmt *s, *next;
-	unsigned int i;
+	unsigned int i, n = 0;
+	const char *why = obstacle(p, &c, which, &n);
 
-	for (i = 1; i < c.n; i++) {
-		if (!wanted(c.fns[i], which))
-			continue;
-		if (gsr_stays(c.fns[i]))
-			return gsr_sprintf(p->arena, "%s in the function %s, %s", what(which), c.fns[i]->f->name,
-					   c.fns[i]->alloca ? "which allocates on the stack" : c.fns[i]->taken ? "whose address is taken" :
-					   "which declares shared memory");
-		if (reaches(p, c.fns[i], c.fns[i]))
-			return gsr_sprintf(p->arena, "%s in the recursive function %s", what(which), c.fns[i]->f->name);
-	}
+	if (why)
+		return why;
 	gsr_flatten(p, fn->f, false);
 	for (s = fn->f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_VAR && is_param(s->var))

@@ -401,7 +401,9 @@ static const char *pointless(const struct plan *pl, const struct gsr_resume *r, 
 	/* inside a loop with barriers the next barrier is near */
 	if (pl->in_loop[l->head] & NEAR_SITE)
 		return says_nothing;
-	if (r->n_points - r->n_sites == HEADS_MAX || head->first->kind != GSR_STMT_LABEL || (pl->warp_sync && head->split_warp))
+	if (r->n_points - r->n_sites == HEADS_MAX)
+		return "a loop has no point: too many have one";
+	if (head->first->kind != GSR_STMT_LABEL || (pl->warp_sync && head->split_warp))
 		return "a loop has no point: its lanes may be apart while others of the warp are waited for";
 	if (pl->awaited && pl->awaited[l->head])
 		return "a loop has no point: others may wait for its threads at a barrier with a thread count";

@@ -191,7 +191,8 @@ static unsigned int end_softly(struct gsr_pass *p, struct gsr_fn *fn, const stru
 }
 
 /* What can be asked before anything is changed, but for functions that become part of the kernel. A refusal or NULL. */
-static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k, struct gsr_end *end)
+static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k, struct gsr_end *end,
+			   bool resumable)
 {
 	enum gsr_inline wants = GSR_INLINE_NONE;
 	const char *why = NULL;
@@ -211,6 +212,9 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 			why = gsr_refusal(p, c, k);
 		if (!why)
 			why = gsr_barriers(p, c, end, &wants);
+		/* where block-tasks can be left; those of phases are no barriers any more */
+		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->phases && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
+			wants = GSR_INLINE_BARRIERS;
 	} while (!why && wants != GSR_INLINE_NONE);
 	return why;
 }
@@ -251,7 +255,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->f->body && !c->fns[i]->graph)
 			gsr_graph(p, c->fns[i]);
-	refusal = prepare(p, fn, c, k, &end);
+	refusal = prepare(p, fn, c, k, &end, j->resumable);
 	if (refusal) {
 		k->reason = refusal;
 		return;

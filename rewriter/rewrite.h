@@ -239,6 +239,7 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 
 /* inline.c: calls of such functions give way to their bodies; a refusal or NULL */
 const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which);
+bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which);	/* there is something, and it can */
 
 /* inline.c: it cannot become part of a kernel */
 bool gsr_stays(const struct gsr_fn *fn);

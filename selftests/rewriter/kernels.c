@@ -245,7 +245,7 @@ static void points(const char *text, size_t n)
 		{ "reductions_whole", 3, NULL }, { "reductions_between", 5, NULL },
 		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a barrier with a thread count" },
 		{ "hands_over", 3, NULL }, { "scopes_loop", 1, NULL },
-		{ "hands_over_again", 3, "a loop that may wait for other threads" },
+		{ "hands_over_again", 3, "a loop that may wait for other threads" }, { "called", 6, NULL },
 	};
 	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true };
 	struct gsr_rewrite rw = { 0 };
