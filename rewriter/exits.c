@@ -16,7 +16,10 @@ struct exits {
 	unsigned int inserted;
 };
 
-/* %#e0: where the thread's byte lies */
+/*
+ * %#e0: where the thread's byte lies. Reckoned before calls and held, never behind one: lanes come back from a recursion in pieces, and ptxas
+ * 13.0 goes on there with uniform registers, which change once for each piece.
+ */
 static const char place[] =
 	"mov.u32 %#e0, %tid.z;\n"
 	"mov.u32 %#e1, %ntid.y;\n"
@@ -140,7 +143,6 @@ static void look(struct exits *x, struct gsr_stmt *call)
 		insert(x, first, place);
 		insert(x, first, "mov.u32 %#e1, 0; st.shared.u8 [%#e0], %#e1;");
 	}
-	insert(x, at, place);
 	insert(x, at, "ld.shared.u8 %#e1, [%#e0]; setp.ne.u32 %#ep, %#e1, 0; @%#ep ret;");
 }
 
@@ -154,7 +156,6 @@ static void say(struct exits *x, struct gsr_stmt *s)
 		s->prev->insn->guard_negated = !s->insn->guard_negated;
 		gsr_insert(x->p, x->fn->f, s->next, gsr_sprintf(x->p->arena, "$#stay_%u:", past));
 	}
-	insert(x, s, place);
 	insert(x, s, "mov.u32 %#e1, 1; st.shared.u8 [%#e0], %#e1;");
 	s->insn->guard = NULL;
 	s->insn->guard_negated = false;
@@ -205,6 +206,8 @@ unsigned int gsr_exits(struct gsr_pass *p, struct gsr_fn *fn)
 			may_return(p, i->function);
 	if (!x.inserted)
 		return 0;
+	if (!f->entry)
+		gsr_insert(p, f, f->first, place);
 	gsr_insert(p, f, f->first, ".reg .b32 %#e<3>; .reg .pred %#ep;");
 	gsr_graph(p, fn);
 	return x.inserted;
