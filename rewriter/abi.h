@@ -21,9 +21,9 @@
  *     next_poll, swap it for now + poll_ns; who wins reads the window from the page (launch.window, host memory,
  *     volatile) into control.relay, and stores the limit to stat.seen_limit if it changed. If the window excludes
  *     this worker's position: leave early.
- *  3. fetch n block-tasks: i = atom.add(control.next, n). i >= total: leave. n stays if the last fetch took about
- *     fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the
- *     last n, at least 1.
+ *  3. fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of all of them: leave. n stays if
+ *     the last fetch took about fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last
+ *     fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the last n, a power of two.
  *     With launch.ranges there is no counter: the grid is cut into launch.workers ranges of ceil(total / workers)
  *     block-tasks, a worker claims one (a bit of ranges.taken) and takes the n from it. At first the range of its own number,
  *     which is (SM id or rank) * (1024 / weight) + bit, or its index; when that is done those of workers that the window
@@ -31,13 +31,13 @@
  *     it stands, and gives the range back.
  *     A resumable twin first takes a record that waits, if there is one, and goes on in its middle; for new block-tasks
  *     it fetches one at a time and takes a free record for it (none free: this block-task runs to its end).
- *  4. run the body for i .. min(i + n, total) - 1, then 2.
+ *  4. run the body for these, then 2.
  *     A resumable twin polls in loops and barriers of the body as well, as in 2. If it must leave, all threads save
  *     what they hold to the record, which waits then, and the worker leaves early; its block-task is not counted as run.
  *  5. leave: clear the bit, and by rank with the last of the SM its rank and the rank's bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
  *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
- *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, again if the
- *     sum has changed meanwhile. With launch.ranges all are added, and those that found nothing to do store the sum
+ *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, unless another is at
+ *     it (control.telling), which then looks again. With launch.ranges all are added, and those that found nothing to do store the sum
  *     too if a range may be free: then launched - left workers are there that may come by it.
  * The launcher zeroes the control block before a slot is used again, and only when stat.retired == seq and all its wings
  * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch.
@@ -49,9 +49,10 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		7	/* part of every cache key */
+#define GSR_ABI_VERSION		8	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
+#define GSR_COUNTERS		16
 
 /* struct gsr_launch: the extra parameter */
 struct gsr_launch {
@@ -71,13 +72,30 @@ struct gsr_launch {
 	uint32_t save_per_sm;	/* records an SM: blocks per SM, at most 32 */
 	uint32_t save_sms;	/* SMs that have records: above every %smid */
 	uint32_t first;		/* workers of the task that are there already, as the launcher reckons */
-	uint64_t ranges;	/* device address of struct gsr_ranges, one a task; 0: the counter */
+	uint64_t ranges;	/* device address of struct gsr_ranges, one a task; 0: the counters */
+	/*
+	 * With GSR_LAUNCH_COLUMNS: the order in which block-tasks are fetched (gsr_launch_order()). They lie in rows of
+	 * 2^(width_shift + counter_shift), and so many rows as a column is deep are a stripe. Counter N has columns N, N + counters, ... of
+	 * the first stripe, then those of the second, and so on; each fetch stays in a column. What is behind the @positions of each
+	 * counter that lie in stripes is dealt in turns, one by one.
+	 */
+	uint32_t step[3];	/* from row to row, in ids; without columns to the next block-task */
+	uint32_t positions;
+	uint32_t last_counter, counter_shift;	/* counters less one, log2 of them */
+	uint32_t depth, depth_shift;
+	uint32_t width_mask, width_shift;	/* columns of a stripe that are one counter's */
+	uint32_t fetch_first;	/* block-tasks of a worker's first fetch, a power of two */
+	struct {
+		uint32_t factor, shift;	/* n / grid[i] is (2n * factor >> 32) >> shift, n < 2^31 */
+	} divide[2];
+	uint32_t pad;
 };
 
 /* The same in all launches of a task, GSR_LAUNCH_NO_WINDOW excepted */
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
 #define GSR_LAUNCH_BY_RANK	2u	/* the window counts the SMs that the task is on, whichever they are */
 #define GSR_LAUNCH_BY_INDEX	4u	/* it counts workers, wherever they are; not with BY_RANK */
+#define GSR_LAUNCH_COLUMNS	8u	/* several counters; without it one, in the order of the block-tasks' numbers */
 
 /*
  * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's first launch, and by itself
@@ -112,19 +130,24 @@ struct gsr_control {
 	uint64_t relay;		/* the window as last read from the page */
 	uint64_t next_poll;	/* %globaltimer of the next read */
 	uint8_t pad0[112];
-	uint64_t next;		/* next block-task */
-	uint8_t pad1[120];
+	uint32_t exhausted;	/* counters that are at their end, one bit each */
+	uint8_t pad1[124];
 	uint64_t done;		/* block-tasks done, counted once a worker */
 	uint32_t gate;		/* seq when all are done: cuStreamWaitValue32 waits for it */
 	uint32_t started;
 	uint32_t left;		/* workers that left early */
-	uint8_t pad2[108];
+	uint32_t telling;	/* one of them stores that to stat.left, or is to look again */
+	uint8_t pad2[104];
 	uint64_t ranks[GSR_SMS_MAX / 64];	/* taken, one bit each */
 	/*
 	 * By %smid: places taken in the lower half, by rank 1 + the SM's rank in the upper half, 0 not yet known. By index:
 	 * indexes taken, 64 a word
 	 */
 	uint64_t sm[GSR_SMS_MAX];
+	struct {
+		uint64_t next;	/* its next position */
+		uint8_t pad[120];
+	} counter[GSR_COUNTERS];
 };
 
 #ifdef __cplusplus
@@ -132,19 +155,22 @@ struct gsr_control {
 #else
 #define GSR_ASSERT(c) _Static_assert(c, #c)
 #endif
-GSR_ASSERT(sizeof(struct gsr_launch) == 96);
+GSR_ASSERT(sizeof(struct gsr_launch) == 160);
 GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
 GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
 GSR_ASSERT(offsetof(struct gsr_launch, save) == 64);
 GSR_ASSERT(offsetof(struct gsr_launch, first) == 84);
 GSR_ASSERT(offsetof(struct gsr_launch, ranges) == 88);
+GSR_ASSERT(offsetof(struct gsr_launch, step) == 96);
+GSR_ASSERT(offsetof(struct gsr_launch, fetch_first) == 136);
 GSR_ASSERT(offsetof(struct gsr_save, waiting) == 4224);
 GSR_ASSERT(offsetof(struct gsr_ranges, next) == 8320);
-GSR_ASSERT(offsetof(struct gsr_control, next) == 128);
+GSR_ASSERT(offsetof(struct gsr_control, exhausted) == 128);
 GSR_ASSERT(offsetof(struct gsr_control, done) == 256);
 GSR_ASSERT(offsetof(struct gsr_control, gate) == 264);
 GSR_ASSERT(offsetof(struct gsr_control, left) == 272);
 GSR_ASSERT(offsetof(struct gsr_control, ranks) == 384);
 GSR_ASSERT(offsetof(struct gsr_control, sm) == 512);
+GSR_ASSERT(offsetof(struct gsr_control, counter) == 8704);
 
 #endif /* GSR_ABI_H */

@@ -105,6 +105,19 @@ static inline size_t gsr_save_stride(const struct gsr_kernel *k, size_t threads,
 	return (k->save_fixed + (dynamic + 15) / 16 * 16 + threads * k->save_thread + 15) / 16 * 16;
 }
 
+/* In which order block-tasks are fetched; by all about in the order of their numbers */
+enum gsr_order {
+	GSR_ORDER_STRIPES,	/* @workers run neighbours, then those behind them, as the hardware would start them */
+	GSR_ORDER_STRICT,	/* none before a lower one: for kernels that may wait for others (gsr_kernel.waits) */
+};
+
+struct gsr_launch;
+/*
+ * Once @a's grid is set. @depth: block-tasks that a worker is to fetch at once, as far as is known; 0 it is not, and each begins
+ * with one.
+ */
+void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int workers, unsigned int depth);
+
 /*
  * Rewrite one PTX module. @ptx needs no NUL. On GSR_OK @out is filled and owned by the caller (gsr_rewrite_free); kernels
  * that cannot be rewritten are listed with tier launch and the reason. On any other status @out is zeroed.

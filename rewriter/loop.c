@@ -197,7 +197,11 @@ static const char start[] =
 	"mov.u64 %#d4, 0;\n"
 	"st.shared.v2.u64 [#task+32], {%#d3, %#d4};\n"
 	"st.shared.v2.u64 [#task+48], {%#d4, %#d4};\n"
-	"st.shared.u32 [#task+124], %#r0;\n"
+	"mov.u32 %#r1, %ctaid.x;\n"
+	"ld.param.u64 %#d3, [#launch+88];\n"
+	"setp.eq.u64 %#p1, %#d3, 0;\n"
+	"selp.u32 %#r1, %#r1, 0, %#p1;\n"
+	"st.shared.u32 [#task+124], %#r1;\n"
 	"st.shared.v2.u32 [#task+72], {%#r0, %#r0};\n"
 	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
 
@@ -212,6 +216,7 @@ static const char warps[] =
 	"shr.u32 %#r1, %#r1, 5;\n"
 	"st.shared.u32 [#task+84], %#r1;\n"
 	"st.shared.u32 [#task+92], %#r0;\n"
+	"st.shared.u32 [#task+116], %#r0;\n"
 	"$#started:\n"
 	"mov.u32 %#cn, 0;\n";
 
@@ -221,19 +226,17 @@ static const char first_come[] =
 	"setp.ne.u32 %#p0, %#r0, 0;\n"
 	"@%#p0 bra $#wait;\n"
 	"ld.shared.u32 %#r1, [#task+84];\n"
+	"setp.eq.u32 %#p0, %#r1, 0;\n"
+	"@%#p0 bra $#schedule;\n"
 	"atom.shared.inc.u32 %#r0, [#task+92], %#r1;\n"
 	"setp.ne.u32 %#p0, %#r0, 0;\n"
 	"@%#p0 bra $#wait;\n";
 
 /*
- * The window as relayed; who wins the swap reads it anew from the page. %#d0 is the control block, %#d5 the time. Goes on
- * behind the text if the window excludes this worker: base <= position and position + weight <= base + limit do not hold.
+ * %#d0 is the control block, %#d1 and %#d2 its first words, %#d5 the time: the window as relayed was good until %#d2. Who wins the swap
+ * reads it anew from the page.
  */
-static const char window[] =
-	"ld.relaxed.gpu.global.v2.u64 {%%#d1, %%#d2}, [%%#d0];\n"
-	"setp.lt.u64 %%#p1, %%#d5, %%#d2;\n"
-	"@%%#p1 bra $#%s_window;\n"
-	"%s"
+static const char poll[] =
 	"ld.param.u32 %%#r0, [#launch+44];\n"
 	"cvt.u64.u32 %%#d3, %%#r0;\n"
 	"add.u64 %%#d3, %%#d5, %%#d3;\n"
@@ -248,126 +251,65 @@ static const char window[] =
 	"st.relaxed.gpu.global.u64 [%%#d0], %%#d1;\n"
 	"ld.param.u64 %%#d3, [#launch+16];\n"
 	"cvt.u32.u64 %%#r0, %%#d1;\n"
-	"st.relaxed.sys.global.u32 [%%#d3+16], %%#r0;\n"
-	"$#%s_window:\n"
-	"ld.shared.u32 %%#r0, [#task+64];\n"
-	"mov.b64 {%%#r2, %%#r3}, %%#d1;\n"
+	"st.relaxed.sys.global.u32 [%%#d3+16], %%#r0;\n";
+
+/* %#p1: the window %#d1 excludes this worker: base <= position and position + weight <= base + limit do not hold */
+static const char test[] =
+	"ld.shared.u32 %#r0, [#task+64];\n"
+	"mov.b64 {%#r2, %#r3}, %#d1;\n"
 	/* by number and by index: how much, not where */
-	"ld.param.u32 %%#r1, [#launch+60];\n"
-	"and.b32 %%#r1, %%#r1, 6;\n"
-	"setp.ne.u32 %%#p1, %%#r1, 0;\n"
-	"selp.u32 %%#r3, 0, %%#r3, %%#p1;\n"
-	"ld.param.u32 %%#r1, [#launch+40];\n"
-	"setp.lt.u32 %%#p1, %%#r0, %%#r3;\n"
-	"sub.u32 %%#r0, %%#r0, %%#r3;\n"
-	"add.u32 %%#r0, %%#r0, %%#r1;\n"
-	"setp.gt.u32 %%#p2, %%#r0, %%#r2;\n"
-	"or.pred %%#p1, %%#p1, %%#p2;\n"
-	"@!%%#p1 bra $#%s;\n";
+	"ld.param.u32 %#r1, [#launch+60];\n"
+	"and.b32 %#r1, %#r1, 6;\n"
+	"setp.ne.u32 %#p1, %#r1, 0;\n"
+	"selp.u32 %#r3, 0, %#r3, %#p1;\n"
+	"ld.param.u32 %#r1, [#launch+40];\n"
+	"setp.lt.u32 %#p1, %#r0, %#r3;\n"
+	"sub.u32 %#r0, %#r0, %#r3;\n"
+	"add.u32 %#r0, %#r0, %#r1;\n"
+	"setp.gt.u32 %#p2, %#r0, %#r2;\n"
+	"or.pred %#p1, %#p1, %#p2;\n";
 
-const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many)
+unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *tag, const char *inside)
 {
-	const char *others = many ? gsr_sprintf(p->arena, "%s@%%#p0 bra $#%s_window;\n", gsr_not_first, tag) : "";
+	unsigned int n;
 
-	return gsr_sprintf(p->arena, window, tag, others, tag, tag, tag, inside);
+	n = gsr_insert_format(p, f, at, "setp.lt.u64 %%#p1, %%#d5, %%#d2;\n@%%#p1 bra $#%s_window;\n", tag);
+	n += gsr_insert_text(p, f, at, gsr_not_first);
+	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#%s_window;\n", tag);
+	n += gsr_insert_format(p, f, at, poll, tag, tag);
+	n += gsr_insert_format(p, f, at, "$#%s_window:\n", tag);
+	n += gsr_insert_text(p, f, at, test);
+	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
 }
 
 static const char schedule[] =
-	"$#schedule:\n"
 	"ld.param.u64 %#d0, [#launch];\n"
+	"ld.relaxed.gpu.global.v2.u64 {%#d1, %#d2}, [%#d0];\n"
+	"mov.u32 %#r9, %laneid;\n"
 	"mov.u64 %#d5, %globaltimer;\n"
 	"ld.param.u32 %#r0, [#launch+60];\n"
 	"and.b32 %#r0, %#r0, 1;\n"
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
 	"@%#p1 bra $#fetch;\n";
 
+/*
+ * What is fetched by all threads' waiting is laid out in one piece, for the instruction caches; what happens now and then is
+ * behind the end (seldom()).
+ */
+static const char scheduled[] =
+	"setp.ge.u64 %#p1, %#d5, %#d2;\n"
+	"@%#p1 bra $#due;\n"
+	"$#schedule_window:\n";
+
+static const char stay[] =
+	"@%#p1 bra $#excluded;\n"
+	"$#fetch:\n";
+
 static const char excluded[] =
+	"$#excluded:\n"
 	"mov.u32 %#r0, 1;\n"
 	"st.shared.u32 [#task+80], %#r0;\n"
 	"bra $#stop;\n";
-
-/*
- * How many block-tasks to fetch: as many as last time if that took about fetch_ns and the end is far, or if it was one that took
- * longer. Else it is reckoned anew: half an even share, fetch_max, four times the last count and fetch_ns bound it. What all
- * threads wait for is kept short: this is most of what a twin costs.
- */
-static const char count[] =
-	"ld.shared.v2.u32 {%#r1, %#r5}, [#task+72];\n"
-	"ld.shared.v2.u64 {%#d1, %#d2}, [#task+48];\n"
-	"ld.shared.u64 %#d6, [#task+32];\n"
-	"cvt.u32.u64 %#r7, %#d5;\n"
-	"sub.u32 %#r1, %#r7, %#r1;\n"
-	"ld.param.u32 %#r2, [#launch+48];\n"
-	"shr.u32 %#r3, %#r2, 1;\n"
-	"sub.u32 %#r4, %#r1, %#r3;\n"
-	"setp.lt.u32 %#p1, %#r4, %#r2;\n"
-	"setp.lt.and.u64 %#p1, %#d1, %#d2, %#p1;\n"
-	"setp.gt.u32 %#p2, %#r1, %#r3;\n"
-	"setp.eq.and.u32 %#p2, %#r5, 1, %#p2;\n"
-	"or.pred %#p1, %#p1, %#p2;\n"
-	"@%#p1 bra $#take;\n"
-	"max.u32 %#r0, %#r5, 1;\n"
-	"setp.eq.u32 %#p1, %#r5, 0;\n"
-	"mov.u32 %#r5, 1;\n"
-	"@%#p1 bra $#take;\n"
-	"max.u32 %#r1, %#r1, 1;\n"
-	"cvt.rn.f32.u32 %#f0, %#r1;\n"
-	"cvt.rn.f32.u32 %#f1, %#r2;\n"
-	"cvt.rn.f32.u32 %#f2, %#r0;\n"
-	"mul.f32 %#f1, %#f1, %#f2;\n"
-	"div.approx.f32 %#f0, %#f1, %#f0;\n"
-	"cvt.rni.u32.f32 %#r5, %#f0;\n"
-	"shl.b32 %#r2, %#r0, 2;\n"
-	"min.u32 %#r5, %#r5, %#r2;\n"
-	"ld.param.u32 %#r2, [#launch+52];\n"
-	"min.u32 %#r5, %#r5, %#r2;\n"
-	/* a range is nobody else's */
-	"max.u32 %#r5, %#r5, 1;\n"
-	"ld.param.u64 %#d4, [#launch+88];\n"
-	"setp.ne.u64 %#p1, %#d4, 0;\n"
-	"@%#p1 bra $#take;\n"
-	/* what is left when the other workers are as far as this one */
-	"ld.param.u32 %#r2, [#launch+56];\n"
-	"mul.wide.u32 %#d4, %#r2, %#r0;\n"
-	"add.u64 %#d4, %#d4, %#d1;\n"
-	"min.u64 %#d4, %#d4, %#d6;\n"
-	"sub.u64 %#d4, %#d6, %#d4;\n"
-	"cvt.rn.f32.u64 %#f0, %#d4;\n"
-	"cvt.rn.f32.u32 %#f1, %#r2;\n"
-	"add.f32 %#f1, %#f1, %#f1;\n"
-	"max.f32 %#f1, %#f1, 0f3F800000;\n"
-	"div.approx.f32 %#f0, %#f0, %#f1;\n"
-	"cvt.rzi.u32.f32 %#r0, %#f0;\n"
-	"min.u32 %#r5, %#r5, %#r0;\n"
-	"max.u32 %#r5, %#r5, 1;\n"
-	/* the end is near from where so many are less than half an even share */
-	"mul.wide.u32 %#d4, %#r2, %#r5;\n"
-	"mul.lo.u64 %#d4, %#d4, 3;\n"
-	"min.u64 %#d4, %#d4, %#d6;\n"
-	"sub.u64 %#d4, %#d6, %#d4;\n"
-	"st.shared.u64 [#task+56], %#d4;\n"
-	"$#take:\n"
-	"st.shared.v2.u32 [#task+72], {%#r7, %#r5};\n";
-
-/* %laneid is 0, which the assembler does not know: else it would add up over the lanes and exchange the sum */
-static const char take[] =
-	"ld.param.u64 %#d4, [#launch+88];\n"
-	"setp.ne.u64 %#p1, %#d4, 0;\n"
-	"@%#p1 bra $#range;\n"
-	"mov.u32 %#r2, %laneid;\n"
-	"add.u32 %#r5, %#r5, %#r2;\n"
-	"cvt.u64.u32 %#d3, %#r5;\n"
-	"atom.relaxed.gpu.global.add.u64 %#d2, [%#d0+128], %#d3;\n"
-	"setp.ge.u64 %#p1, %#d2, %#d6;\n"
-	"@%#p1 bra $#stop;\n"
-	"sub.u64 %#d4, %#d6, %#d2;\n"
-	"min.u64 %#d3, %#d3, %#d4;\n"
-	"st.shared.u64 [#task+48], %#d2;\n"
-	"$#taken:\n"
-	"cvt.u32.u64 %#r6, %#d3;\n"
-	"ld.shared.u64 %#d4, [#task+40];\n"
-	"add.u64 %#d4, %#d4, %#d3;\n"
-	"st.shared.u64 [#task+40], %#d4;\n";
 
 /* The ids of block-task %#d2: x fastest. Divided at a fetch only, and in 64 bits only where it must be */
 static const char divide[] =
@@ -407,9 +349,11 @@ static const char divide[] =
 	"mul.lo.u64 %#d1, %#d1, %#d3;\n"
 	"sub.u64 %#d1, %#d4, %#d1;\n"
 	"cvt.u32.u64 %#r3, %#d1;\n"
-	"$#ids:\n";
+	"bra $#ids;\n";
 
-static const char tell_resumable[] = "st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r6};\n";
+static const char tell_resumable[] =
+	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r6};\n"
+	"cvt.u64.u32 %#d3, %#r6;\n";
 
 static const char stop_resumable[] =
 	"bra $#wait;\n"
@@ -418,28 +362,34 @@ static const char stop_resumable[] =
 	"st.shared.u32 [#task+12], %#r0;\n"
 	"$#wait:\n";
 
+/* Counted while the other threads may still come */
+static const char ran[] =
+	"ld.shared.u64 %#d4, [#task+40];\n"
+	"add.u64 %#d4, %#d4, %#d3;\n"
+	"st.shared.u64 [#task+40], %#d4;\n";
+
 /* Ids, and how many follow each other from there; none: leave. %#cn is 0 here, or 1, which says where the last were told */
 static const char tell_ids[] =
 	"bra $#tell_ids;\n"
 	"$#stop:\n"
 	"mov.u32 %#r6, 0;\n"
 	"$#tell_ids:\n"
+	"cvt.u64.u32 %#d3, %#r6;\n"
 	"shl.b32 %#r6, %#r6, 1;\n"
-	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r6};\n"
-	"$#wait:\n";
+	"st.shared.v4.u32 [#task], {%#r2, %#r3, %#r4, %#r6};\n";
 
 static const char tell_ids_aside[] =
 	"bra $#tell_ids;\n"
 	"$#stop:\n"
 	"mov.u32 %#r6, 0;\n"
 	"$#tell_ids:\n"
+	"cvt.u64.u32 %#d3, %#r6;\n"
 	"shl.b32 %#r6, %#r6, 1;\n"
 	"xor.b32 %#r0, %#cn, 1;\n"
 	"or.b32 %#r6, %#r6, %#r0;\n"
 	"mov.u32 %#r1, #task;\n"
 	"mad.lo.u32 %#r1, %#r0, 96, %#r1;\n"
-	"st.shared.v4.u32 [%#r1], {%#r2, %#r3, %#r4, %#r6};\n"
-	"$#wait:\n";
+	"st.shared.v4.u32 [%#r1], {%#r2, %#r3, %#r4, %#r6};\n";
 
 /*
  * A warp may come in pieces: out of the body, or because one of its lanes was away. Aligned barriers need it whole, and so do
@@ -470,19 +420,26 @@ static const char meet_between[] =
 	"setp.ge.u32 %%#p0, %%#cn, 4;\n"
 	"@%%#p0 bar.sync %d;\n";
 
-/* Ids by component: each is counted up when the one before it begins anew */
+/* Ids by component: a row of the stripe further, or to the next block-task, with carry */
 static const char *const count_up[] = {
+	"ld.param.u32 %#r0, [#launch+96];\n"
+	"add.u32 %#cx, %#cx, %#r0;\n"
 	"ld.param.u32 %#r0, [#launch+24];\n"
-	"add.u32 %#cx, %#cx, 1;\n"
-	"setp.eq.u32 %#p1, %#cx, %#r0;\n"
-	"selp.u32 %#cx, 0, %#cx, %#p1;\n",
-	"ld.param.u32 %#r0, [#launch+28];\n"
+	"setp.ge.u32 %#p1, %#cx, %#r0;\n"
+	"sub.u32 %#r0, %#cx, %#r0;\n"
+	"selp.u32 %#cx, %#r0, %#cx, %#p1;\n",
+	"ld.param.u32 %#r0, [#launch+100];\n"
 	"selp.u32 %#r1, 1, 0, %#p1;\n"
 	"add.u32 %#cy, %#cy, %#r1;\n"
-	"setp.eq.and.u32 %#p1, %#cy, %#r0, %#p1;\n"
-	"selp.u32 %#cy, 0, %#cy, %#p1;\n",
+	"add.u32 %#cy, %#cy, %#r0;\n"
+	"ld.param.u32 %#r0, [#launch+28];\n"
+	"setp.ge.u32 %#p1, %#cy, %#r0;\n"
+	"sub.u32 %#r0, %#cy, %#r0;\n"
+	"selp.u32 %#cy, %#r0, %#cy, %#p1;\n",
+	"ld.param.u32 %#r0, [#launch+104];\n"
 	"selp.u32 %#r1, 1, 0, %#p1;\n"
-	"add.u32 %#cz, %#cz, %#r1;\n",
+	"add.u32 %#cz, %#cz, %#r1;\n"
+	"add.u32 %#cz, %#cz, %#r0;\n",
 };
 
 /*
@@ -584,14 +541,10 @@ static const char not_early[] =
 	"@%#p2 bra $#out;\n"
 	"$#count:\n";
 
-/*
- * Counted in device memory: an atomic on host memory takes about 1 us, one after another. Who stores last may be behind, so
- * each looks again once its store is done.
- */
+/* Counted in device memory: an atomic on host memory takes about 1 us, one after another */
 static const char counted[] =
 	"mov.u32 %#r0, 1;\n"
-	"atom.relaxed.gpu.global.add.u32 %#r1, [%#d0+272], %#r0;\n"
-	"add.u32 %#r1, %#r1, 1;\n"
+	"red.relaxed.gpu.global.add.u32 [%#d0+272], %#r0;\n"
 	"@!%#p1 bra $#tell;\n";
 
 /*
@@ -609,12 +562,25 @@ static const char some_wait[] =
 	"@%#p1 bra $#tell;\n"
 	"$#none:\n";
 
+/*
+ * One at a time stores the count, and looks again when it is done: stores to the host take about 1 us, one after another. Who comes
+ * meanwhile leaves it to that one: its own exchange comes before that one's, which takes in what it has counted.
+ */
 static const char tell[] =
 	"$#tell:\n"
+	"mov.u32 %#r0, 1;\n"
+	"fence.acq_rel.gpu;\n"
+	"atom.relaxed.gpu.global.exch.b32 %#r2, [%#d0+276], %#r0;\n"
+	"setp.ne.u32 %#p1, %#r2, 0;\n"
+	"@%#p1 bra $#out;\n"
+	"fence.acq_rel.gpu;\n"
+	"ld.relaxed.gpu.global.u32 %#r1, [%#d0+272];\n"
 	"st.relaxed.sys.global.u32 [%#d1+12], %#r1;\n"
 	"fence.sc.sys;\n"
-	"mov.u32 %#r0, %#r1;\n"
-	"ld.relaxed.gpu.global.u32 %#r1, [%#d0+272];\n"
+	"mov.u32 %#r0, 0;\n"
+	"atom.relaxed.gpu.global.exch.b32 %#r2, [%#d0+276], %#r0;\n"
+	"fence.acq_rel.gpu;\n"
+	"ld.relaxed.gpu.global.u32 %#r0, [%#d0+272];\n"
 	"setp.ne.u32 %#p1, %#r1, %#r0;\n"
 	"@%#p1 bra $#tell;\n"
 	"$#out:\n"
@@ -670,8 +636,15 @@ static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const st
 	return n + gsr_insert_text(p, f, NULL, "bra.uni $#next;\n");
 }
 
-static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const struct gsr_left *left, const struct gsr_ids *ids, int id,
-			   const struct gsr_resume *r)
+static struct gsr_stmt *first_code(struct gsr_stmt *s)
+{
+	while (s && s->kind == GSR_STMT_VAR)
+		s = s->next;
+	return s;
+}
+
+static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
+			   const struct gsr_ids *ids, int id, const struct gsr_resume *r)
 {
 	struct gsr_stmt *body = f->first;
 	unsigned int n = 0;
@@ -697,29 +670,53 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	if (r)
 		n += gsr_insert_text(p, f, body, gsr_not_first);
 	n += gsr_insert_text(p, f, body, r ? "@%#p0 bra $#wait;\n" : first_come);
+	n += gsr_insert_text(p, f, body, "$#schedule:\n");
+	if (!r)
+		n += gsr_insert_text(p, f, body, gsr_queue_rest);
 	n += gsr_insert_text(p, f, body, schedule);
-	if (!p->window)
-		p->window = gsr_window_text(p, "schedule", "fetch", false);
-	n += gsr_insert_text(p, f, body, p->window);
-	n += gsr_insert_text(p, f, body, excluded);
-	n += gsr_insert_text(p, f, body, gsr_static_take);
-	n += gsr_insert_text(p, f, body, "$#fetch:\n");
-	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert_text(p, f, body, count);
-	n += gsr_insert_text(p, f, body, take);
-	n += gsr_insert_text(p, f, body, divide);
+	n += gsr_insert_text(p, f, body, scheduled);
+	n += gsr_insert_text(p, f, body, test);
+	n += gsr_insert_text(p, f, body, stay);
+	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert_text(p, f, body, gsr_queue_count);
+	n += gsr_queue_take(p, f, body, r);
 	if (r) {
 		n += gsr_insert_text(p, f, body, tell_resumable);
+		n += gsr_insert_text(p, f, body, ran);
 		n += gsr_resume_arm(p, f, body);
 	}
 	n += gsr_insert_text(p, f, body, r ? stop_resumable : ids->aside ? tell_ids_aside : tell_ids);
+	if (!r) {
+		n += gsr_insert_text(p, f, body, ran);
+		n += gsr_insert_text(p, f, body, "$#wait:\n");
+	}
 	n += gsr_insert_text(p, f, body, gsr_sprintf(p->arena, meet, id));
-	return n + gsr_insert_text(p, f, body, r ? read_resumable : ids->aside ? read_ids_aside : read_ids);
+	n += gsr_insert_text(p, f, body, r ? read_resumable : ids->aside ? read_ids_aside : read_ids);
+	if (!r && sites->n)
+		n += gsr_insert(p, f, first_code(body),
+				gsr_sprintf(p->arena, "%smov.u32 %%#s, %u;\nbra $#meet;\n$#site_%u:\n", sites->red ? "mov.u32 %#v, 0;\n" : "",
+					    sites->n, sites->n));
+	return n;
+}
+
+/* What a fetch comes to now and then only */
+static unsigned int seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable)
+{
+	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
+
+	if (!p->poll)
+		p->poll = gsr_sprintf(p->arena, poll, "schedule", "schedule");
+	n += gsr_insert_text(p, f, NULL, p->poll);
+	n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
+	n += gsr_insert_text(p, f, NULL, excluded);
+	n += gsr_queue_seldom(p, f, resumable);
+	n += gsr_insert_text(p, f, NULL, divide);
+	return n + gsr_insert_text(p, f, NULL, gsr_static_take);
 }
 
 unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
 		      const struct gsr_ids *ids, int id, const struct gsr_resume *r)
 {
-	unsigned int n = before(p, f, left, ids, id, r);
+	unsigned int n = before(p, f, sites, left, ids, id, r);
 
 	n += gsr_insert_text(p, f, NULL, "$#end:\n");
 	if (left->alloca)
@@ -752,5 +749,6 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	if (r)
 		n += gsr_insert_text(p, f, NULL, some_wait);
 	n += gsr_insert_text(p, f, NULL, gsr_static_waits);
-	return n + gsr_insert_text(p, f, NULL, tell);
+	n += gsr_insert_text(p, f, NULL, tell);
+	return n + seldom(p, f, r);
 }

@@ -195,8 +195,10 @@ const char gsr_sum_up[] =
 	"bar.red.popc.u32 %%#v, %d, %%#p2;\n";
 
 /*
- * Each lane of a warp comes to the meeting, from a site or from its return, so the warp is whole there: barriers count
- * warps, and lanes of one that wait at different instructions hang on real devices.
+ * Each lane of a warp comes to the meeting, from a site, from its return, and with barriers at the start of the body (the last site), so the warp
+ * is whole there: barriers count warps, and lanes of one that wait at different instructions hang. The assembler must neither turn this
+ * loop, which would make two of each barrier, nor have lanes that leave it wait for those that stay: so lanes that stay are told
+ * from others first, and everything else leads back here, which makes it one loop that is left by all at once.
  */
 unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id)
 {
@@ -205,19 +207,22 @@ unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struc
 	gsr_insert(p, f, f->first, ".reg .b32 %#s;");
 	n = gsr_insert(p, f, NULL, sites->red ? "mov.u32 %#v, 0;\n" : "");
 	n += gsr_insert(p, f, NULL, "mov.u32 %#s, -1;\n$#meet:\nsetp.ne.s32 %#p0, %#s, -1;\nbar.warp.sync -1;\n");
-	if (sites->warps)
+	if (sites->warps) {
 		n += gsr_insert(p, f, NULL,
 				gsr_sprintf(p->arena, "setp.ge.s32 %%#p2, %%#s, %u;\n"
 						      "vote.sync.ballot.b32 %%#w, %%#p2, -1;\n"
 						      "setp.eq.u32 %%#p1, %%#w, 0;\n"
-						      "@%%#p1 bra.uni $#block;\n"
-						      "@!%%#p2 bra $#meet;\n", GSR_SITE_WARP));
-	n += sites->warps ? dispatch(p, f, GSR_SITE_WARP, GSR_SITE_WARP + sites->warps) + gsr_insert(p, f, NULL, "$#block:\n") : 0;
+						      "or.pred %%#p2, %%#p2, %%#p1;\n"
+						      "@!%%#p2 bra $#meet;\n"
+						      "@%%#p1 bra.uni $#block;\n", GSR_SITE_WARP));
+		n += dispatch(p, f, GSR_SITE_WARP, GSR_SITE_WARP + sites->warps);
+		n += gsr_insert(p, f, NULL, "$#block:\n");
+	}
 	if (!sites->n)
 		return id < 0 ? n : n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.sync %d;\n", id));
-	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.red.or.pred %%#p1, %d, %%#p0;\n@!%%#p1 bra.uni $#done;\n", id));
+	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.red.or.pred %%#p1, %d, %%#p0;\n", id));
 	if (sites->red)
 		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, gsr_sum_up, id));
-	n += gsr_insert(p, f, NULL, "@!%#p0 bra $#meet;\n");
-	return n + dispatch(p, f, 0, sites->n);
+	n += gsr_insert(p, f, NULL, "not.pred %#p2, %#p0;\nand.pred %#p2, %#p2, %#p1;\n@%#p2 bra $#meet;\n@!%#p1 bra.uni $#done;\n");
+	return n + dispatch(p, f, 0, sites->n + 1);
 }

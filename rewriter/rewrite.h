@@ -19,7 +19,8 @@
  *   returns.c    returns become jumps; barriers of kernels with early returns meet at one place
  *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
  *   loop.c       the worker's life around the body
- *   static.c     static ranges in place of the counter
+ *   queue.c      dynamic dispatch: what a fetch brings
+ *   static.c     static ranges in place of that
  */
 #ifndef GSR_REWRITE_H
 #define GSR_REWRITE_H
@@ -33,7 +34,7 @@
 #define GSR_TASK_NCTAID		16	/* u32[4] */
 #define GSR_TASK_TOTAL		32	/* u64 */
 #define GSR_TASK_RAN		40	/* u64 */
-#define GSR_TASK_INDEX		48	/* u64: first block-task of the last fetch; of a static range the next one */
+#define GSR_TASK_INDEX		48	/* u64: about where the last fetch was; of a static range the next one */
 #define GSR_TASK_NEAR		56	/* u64: from which one on each fetch is reckoned anew; of a static range the end */
 #define GSR_TASK_POSITION	64	/* u32 */
 #define GSR_TASK_BIT		68	/* u32: our bit in a word of control.sm, 64 none */
@@ -44,6 +45,9 @@
 #define GSR_TASK_WORD		88	/* u32: offset of that word in struct gsr_control */
 #define GSR_TASK_COME		92	/* u32: warps that have come to the end of the fetch */
 #define GSR_TASK_ASIDE		96	/* u32[4] */
+#define GSR_TASK_REST		112	/* u32: position of what is left of the last fetch, which another column holds */
+#define GSR_TASK_REST_COUNT	116	/* u32 */
+#define GSR_TASK_COUNTER	124	/* u32: the one it is from */
 #define GSR_TASK_RANGE		124	/* u32: number of the static range; in the upper half how often we have looked for one */
 #define GSR_TASK_SIZE		128
 /* of resumable twins */
@@ -162,7 +166,7 @@ struct gsr_pass {
 	unsigned int unique;		/* last number given to a name */
 	struct gsr_text *texts;		/* fragment.c: inserted as text before */
 	unsigned int n_texts, room_texts, next_text;
-	const char *window;		/* loop.c: the scheduling point's, the same in every kernel */
+	const char *poll;		/* loop.c: the scheduling point's, the same in every kernel */
 };
 
 /* A walk over all that an entry needs: itself first. In the arena. */
@@ -328,10 +332,14 @@ unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn);
 extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
 
 /*
- * Polls the window (loop.c); goes on behind the text if it excludes this worker, else at label @inside. @tag makes names,
- * @many: other threads than thread 0 may come by.
+ * Polls the window (loop.c), also by other threads than thread 0; goes on behind the text if it excludes this worker, else at label
+ * @inside. @tag makes names. Comes with the control block in %#d0, its first two words in %#d1 and %#d2, and the time in %#d5.
  */
-const char *gsr_window_text(struct gsr_pass *p, const char *tag, const char *inside, bool many);
+unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *tag, const char *inside);
+/* queue.c: how many block-tasks are fetched from the counters, and which; by the thread that fetches */
+extern const char gsr_queue_rest[], gsr_queue_count[];
+unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, bool resumable);
+unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable);
 /* static.c: where block-tasks come from if the grid is cut into ranges; by the thread that fetches */
 extern const char gsr_static_take[], gsr_static_leave[], gsr_static_waits[];
 extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */

@@ -211,7 +211,7 @@ const char gsr_static_leave[] =
 	"red.release.gpu.global.and.b64 [%#d4+128], %#d2;\n"
 	"$#rest:\n";
 
-/* Counted: goes on behind the text if there are ranges that nobody has; %#r1 is kept */
+/* Counted: goes on behind the text if there are ranges that nobody has */
 const char gsr_static_waits[] =
 	"ld.param.u64 %#d2, [#launch+88];\n"
 	"setp.eq.u64 %#p1, %#d2, 0;\n"

@@ -34,6 +34,7 @@ static const char due[] =
 	"add.u32 %%#r0, %%#r0, %%#r1;\n"
 	"st.volatile.shared.u32 [#task+120], %%#r0;\n"
 	"ld.param.u64 %%#d0, [#launch];\n"
+	"ld.relaxed.gpu.global.v2.u64 {%%#d1, %%#d2}, [%%#d0];\n"
 	"mov.u64 %%#d5, %%globaltimer;\n";
 
 static const char flag[] =
@@ -45,7 +46,7 @@ static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char 
 	unsigned int n;
 
 	n = gsr_insert_format(p, f, NULL, due, inside);
-	n += gsr_insert_format(p, f, NULL, "%s", gsr_window_text(p, tag, inside, true));
+	n += gsr_look(p, f, NULL, tag, inside);
 	return n + gsr_insert_text(p, f, NULL, flag);
 }
 

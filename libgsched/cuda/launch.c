@@ -385,6 +385,8 @@ static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
 static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
 		     const struct gi_launch *l)
 {
+	uint64_t block_ns;
+
 	s->weight = GSCHED_CAPSM / s->m;
 	s->arg = (struct gsr_launch){
 		.control = cx->control + slot * sizeof(struct gsr_control),
@@ -410,6 +412,8 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 			s->arg.save_sms = c->sms;
 		}
 	}
+	block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0;
+	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns);
 	s->submitted = s->completed = s->timed = false;
 	s->integral = 0;
 	s->wings = 0;

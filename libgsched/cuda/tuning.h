@@ -3,14 +3,21 @@
 #ifndef GI_TUNING_H
 #define GI_TUNING_H
 
+#include "rewriter/gsr.h"
+#include "rewriter/abi.h"
+
 #define GI_LONG_NS		200000	/* shorter kernels are not worth preempting */
 #define GI_POLL_NS		2000
-/*
- * A fetch costs a worker about 0.7 us (H200) and brings it block-tasks that follow each other, which suits caches. 10 us of work
- * are too little where block-tasks of 2 us run in 4000 workers; 30 us would be better still, but eviction waits that long.
- */
-#define GI_FETCH_NS		20000
+/* A fetch costs a worker about 0.7 us (H200), and eviction waits for its end */
+#define GI_FETCH_NS		25000
 #define GI_FETCH_MAX		256
+/*
+ * More workers than this add to one counter so often that they wait for each other (1.1 cycles an addition, H200), and these or fetches of more than
+ * this spread over so much of the grid that caches and DRAM pages suffer: then fetches are dealt in stripes. A strict order has the shorter
+ * fetch, which is worth up to 3 percent where neither is so (H200).
+ */
+#define GI_STRICT_WORKERS	3000
+#define GI_STRICT_FETCH		12
 /*
  * Kernels whose block-tasks take longer are worth the resumable form where contexts take turns: eviction waits for a
  * block-task's end. The form costs several percent (H200), and shorter block-tasks end nearly as soon as they are saved.
@@ -32,6 +39,24 @@ static inline unsigned int gi_register_cap(unsigned int original, unsigned int s
 	unsigned int even = sm_threads ? sm_registers / sm_threads / 8 * 8 : 0, used = (original + 7) / 8 * 8;
 
 	return even > used ? even : used;
+}
+
+/*
+ * Once the grid is set. @in_order: block-tasks may wait for lower ones, or lie in ranges. @block_ns: of a block-task in a full
+ * launch, as seen before; 0 not yet known
+ */
+static inline void gi_order(struct gsr_launch *a, bool in_order, uint64_t block_ns)
+{
+	enum gsr_order order = GSR_ORDER_STRIPES;
+	uint64_t depth = block_ns ? a->fetch_ns / block_ns : 0;
+
+	if (block_ns && !depth)
+		depth = 1;
+	if (depth > a->fetch_max)
+		depth = a->fetch_max;
+	if (in_order || (a->workers <= GI_STRICT_WORKERS && depth <= GI_STRICT_FETCH))
+		order = GSR_ORDER_STRICT;
+	gsr_launch_order(a, order, a->workers, depth);
 }
 
 #endif /* GI_TUNING_H */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "libgsched/cuda/tuning.h"
 #include <time.h>
+#include "libgsched/cuda/tuning.h"
 #include "gpu.h"
 #include "rewriter/ptx.h"
 

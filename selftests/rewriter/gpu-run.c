@@ -20,6 +20,7 @@
 struct run {
 	unsigned int grid[3], workers, full;
 	unsigned int changes;	/* of the window, before it is whole for good */
+	bool any_order;		/* not the interposer's */
 	bool relay;		/* the relay is written with the window, by launch and wings */
 	bool free;		/* the driver may wait for the device, to make room: nothing may hold up the stream */
 };
@@ -113,6 +114,10 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 	g->arg.seq = g->seq;
 	g->arg.first = 0;
 	memcpy(g->arg.grid, run->grid, sizeof(g->arg.grid));
+	if (run->any_order)
+		gsr_launch_order(&g->arg, g->arg.ranges || g->pair.desc->waits ? GSR_ORDER_STRICT : roll(2), 1 + roll(g->arg.workers), roll(20));
+	else
+		gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, 0);
 	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
 	rc = gpu_launch(g, g->pair.twin, grid, g->stream);
 	if (rc) {
@@ -159,8 +164,8 @@ static void tell(struct gpu *g, const struct run *run)
 	if (rc || gpu_now() >= until)
 		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; control block: %s", rc ? gpu_error(rc) : "not to be read");
 	else
-		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; relay 0x%llx, next %llu, done %llu of %u, gate %u, left %u",
-			 (unsigned long long)g->control_copy->relay, (unsigned long long)g->control_copy->next,
+		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; relay 0x%llx, not fetched %llu, done %llu of %u, gate %u, left %u",
+			 (unsigned long long)g->control_copy->relay, (unsigned long long)gsr_unclaimed(&g->arg, g->control_copy),
 			 (unsigned long long)g->control_copy->done, run->grid[0] * run->grid[1] * run->grid[2],
 			 g->control_copy->gate, g->control_copy->left);
 }
@@ -194,9 +199,9 @@ static bool finish(struct gpu *g, const struct run *run)
 
 	GPU_TRY(cuMemcpyDtoH(c, g->control, sizeof(*c)));
 	if (c->done != total || c->gate != g->seq || s->finished != g->seq || s->retired != g->seq ||
-	    (g->arg.ranges ? c->next : c->next < total)) {
-		snprintf(g->r->why, sizeof(g->r->why), "next %llu, done %llu of %llu, gate %u, finished %u, retired %u, seq %u",
-			 (unsigned long long)c->next, (unsigned long long)c->done, (unsigned long long)total, c->gate, s->finished,
+	    (!g->arg.ranges && gsr_unclaimed(&g->arg, c))) {
+		snprintf(g->r->why, sizeof(g->r->why), "not fetched %llu, done %llu of %llu, gate %u, finished %u, retired %u, seq %u",
+			 (unsigned long long)gsr_unclaimed(&g->arg, c), (unsigned long long)c->done, (unsigned long long)total, c->gate, s->finished,
 			 s->retired, g->seq);
 		return false;
 	}
@@ -328,6 +333,7 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		run.workers = run.full;
 		run.changes = 0;
 		run.relay = true;
+		run.any_order = i;
 		gpu_defaults(g);
 		if (i && g->o->limit == ANY_LIMIT)
 			g->arg.flags = any_mode();

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "libgsched/cuda/tuning.h"
 #include "gpu-run.h"
 
 #define WARM_UP		3	/* pairs */
@@ -16,7 +17,7 @@
 struct bench {
 	struct gpu *g;
 	unsigned int grid[3], workers;
-	uint64_t blocks;
+	uint64_t blocks, block_ns;
 	bool reset;		/* buffers must hold what they held at first */
 	CUevent begin, end;
 	float *ms[2], *ratio;
@@ -54,6 +55,7 @@ static bool prepare(struct bench *b, bool twin)
 		return true;
 	g->arg.seq = g->seq;
 	memcpy(g->arg.grid, b->grid, sizeof(g->arg.grid));
+	gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, b->block_ns);
 	GPU_TRY(cuMemsetD8Async(g->control, 0, sizeof(struct gsr_control), g->stream));
 	if (g->arg.ranges)
 		GPU_TRY(cuMemsetD8Async(g->ranges, 0, sizeof(struct gsr_ranges), g->stream));
@@ -114,8 +116,8 @@ static bool choose_grid(struct bench *b)
 {
 	struct gpu *g = b->g;
 	uint64_t target = (uint64_t)g->o->target_ms * 1000000, z = 1;
+	unsigned int full = g->sms * (unsigned int)g->r->per_sm[1], i;
 	float ms = 0;
-	unsigned int i;
 
 	memcpy(b->grid, g->t->grid, sizeof(b->grid));
 	for (i = 0; i < 3; i++)
@@ -124,6 +126,9 @@ static bool choose_grid(struct bench *b)
 	if (g->pair.scalable && !b->reset && ms > 0 && (double)ms * 1e6 < (double)target)
 		z = (uint64_t)((double)target / ((double)ms * 1e6)) + 1;
 	z = z < 65535 ? z : 65535;
+	b->blocks = (uint64_t)b->grid[0] * b->grid[1] * b->grid[2];
+	/* as the interposer has it from launches before */
+	b->block_ns = (uint64_t)((double)ms * 1e6 * (b->blocks < full ? (double)b->blocks : full) / (double)b->blocks);
 	b->grid[2] = g->t->grid[2] > 1 ? g->t->grid[2] : (unsigned int)z;
 	b->blocks = (uint64_t)b->grid[0] * b->grid[1] * b->grid[2];
 	b->workers = g->sms * (unsigned int)g->r->per_sm[1];

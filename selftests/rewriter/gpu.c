@@ -104,6 +104,18 @@ static bool watch(pid_t pid, struct gpu_report *r, unsigned int quiet_s)
 	return false;
 }
 
+static struct gpu_report *now;
+
+/* Under a sanitizer, which may take for ever: where that was */
+static void stopped(int sig)
+{
+	(void)sig;
+	if (write(STDOUT_FILENO, "# stopped in: ", 14) < 0 || write(STDOUT_FILENO, now->stage, strlen(now->stage)) < 0 ||
+	    write(STDOUT_FILENO, "\n", 1) < 0)
+		_exit(2);
+	_exit(1);
+}
+
 static struct gpu_report *apart(const char *path, const struct test_launch *t, const struct gpu_options *o)
 {
 	static struct gpu_report *r;
@@ -119,6 +131,8 @@ static struct gpu_report *apart(const char *path, const struct test_launch *t, c
 	memset(r, 0, sizeof(*r));
 	snprintf(r->stage, sizeof(r->stage), "starting the driver");
 	if (o->sanitizer) {
+		now = r;
+		signal(SIGTERM, stopped);
 		if (path)
 			gpu_run(path, t, o, r);
 		else

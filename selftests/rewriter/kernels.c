@@ -52,9 +52,9 @@ static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
 		rets += s->insn->op == GSR_OP_RET || s->insn->op == GSR_OP_EXIT;
 		for (i = 0; i < s->insn->n_opnds; i++)
 			if (reads_ids(&s->insn->opnds[i]))
-				ids += strncmp(s->insn->opnds[0].name, "%__gsr", 6) ? 2 : 1;
+				ids += strncmp(s->insn->opnds[0].name, "%__gsr", 6) != 0;
 	}
-	return rets == 1 && ids == 1;
+	return rets == 1 && !ids;
 }
 
 static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr_module *in, const struct gsr_module *out,

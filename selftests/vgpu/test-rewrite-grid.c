@@ -44,7 +44,7 @@ static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_
 	struct gsr_control *control = aligned_alloc(128, (sizeof(*control) + 127) & ~(size_t)127);
 	struct gsched_cl_slot stat = { .seq = 1 };
 	struct vgpu_launch l = { .kernel = k, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .nsmid = 1 };
-	uint8_t params[256] = { 0 };
+	uint8_t params[512] = { 0 };
 	static struct log log;
 	struct gsr_launch a = {
 		.control = (uintptr_t)control, .window = (uintptr_t)&window, .stat = (uintptr_t)&stat,
@@ -62,7 +62,8 @@ static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_
 	memset(&log, 0, sizeof(log));
 	memset(control, 0, sizeof(*control));
 	/* the others have done the rest */
-	control->next = first;
+	gsr_launch_order(&a, GSR_ORDER_STRICT, a.workers, a.fetch_max);
+	control->counter[0].next = first;
 	control->done = total - n;
 	control->relay = window;
 	memcpy(params, &to, sizeof(to));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "rewriter/abi.h"
 #include "test-rewrite.h"
 
 /* SMALL|FULL*: the second at full size, each star once more the scale. @scale 0: small */
@@ -215,4 +216,18 @@ void launches_free(struct test_launches *all)
 {
 	free(all->launch);
 	memset(all, 0, sizeof(*all));
+}
+
+uint64_t gsr_unclaimed(const struct gsr_launch *a, const struct gsr_control *c)
+{
+	uint64_t total = (uint64_t)a->grid[0] * a->grid[1] * a->grid[2], n = 0, has;
+	unsigned int i;
+
+	if (!(a->flags & GSR_LAUNCH_COLUMNS))
+		return total > c->counter[0].next ? total - c->counter[0].next : 0;
+	for (i = 0; i <= a->last_counter; i++) {
+		has = (total + a->last_counter - i) >> a->counter_shift;
+		n += has > c->counter[i].next ? has - c->counter[i].next : 0;
+	}
+	return n;
 }

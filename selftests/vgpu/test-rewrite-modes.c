@@ -2,7 +2,7 @@
 /*
  * What a window means, mode by mode (rewriter/abi.h, GSR_LAUNCH_BY_*): a twin's workers on simulated SMs with ids that are not
  * dense, in slices by chance, until nobody leaves any more; then as many are there as the window says. And what static ranges
- * mean: who runs which block-task, in which order.
+ * and stripes mean: who runs which block-task, in which order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +80,7 @@ static void device_new(struct device *d, uint32_t mode, uint64_t window)
 		.control = (uintptr_t)d->control, .window = (uintptr_t)&d->window, .stat = (uintptr_t)&d->stat, .grid = { FOR_EVER, 1, 1 },
 		.seq = 1, .weight = WEIGHT, .poll_ns = 1, .fetch_ns = 200, .fetch_max = 4, .workers = WORKERS_MAX, .flags = mode,
 	};
+	gsr_launch_order(d->arg, GSR_ORDER_STRICT, WORKERS_MAX, 4);
 	d->l = (struct vgpu_launch){ .kernel = twin, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .nsmid = GSR_SMS_MAX,
 				     .params = d->params };
 }
@@ -283,6 +284,7 @@ static void ranges_new(struct device *d, struct ranges *r, uint32_t mode)
 		exit(1);
 	memset(r->at, 0, size);
 	d->arg->grid[0] = TOTAL;
+	gsr_launch_order(d->arg, GSR_ORDER_STRICT, WORKERS_MAX, 4);
 	d->arg->ranges = (uintptr_t)r->at;
 }
 
@@ -379,7 +381,7 @@ static void undisturbed(uint32_t mode, const char *what)
 	for (i = 0; i < WORKERS_MAX; i++)
 		good = good && own_first(&r, i, EACH) && r.n[i] == EACH;
 	ok(good, "static, %s: each worker runs its own range, in order", what);
-	ok(!d.control->next && r.at->taken_count == WORKERS_MAX && d.control->gate == 1 && d.control->done == TOTAL,
+	ok(!d.control->exhausted && !d.control->counter[0].next && r.at->taken_count == WORKERS_MAX && d.control->gate == 1 && d.control->done == TOTAL,
 	   "static, %s: without the counter, and the gate opens", what);
 	ranges_free(&d, &r);
 }
@@ -442,6 +444,73 @@ static void winged(void)
 	ranges_free(&d, &r);
 }
 
+/* Worker @i up to its next block-task: its number; FOR_EVER: it has none */
+static uint32_t next_of(struct device *d, unsigned int i)
+{
+	uint32_t before = logged[0];
+
+	while (logged[0] == before)
+		if (vgpu_block_run(d->worker[i], 1, NULL) != VGPU_RUNNING)
+			return FOR_EVER;
+	return logged[1];
+}
+
+/* Workers that keep step run neighbours, in rows, as the hardware would start them; in a strict order each runs what it has fetched */
+static void in_stripes(enum gsr_order order, const char *how)
+{
+	enum { TOTAL_STRIPES = 151, ROWS = 4, WIDE = 4 };
+	unsigned int round, i, times[TOTAL_STRIPES] = { 0 }, more = 1, odd = 0, missing = 0;
+	struct device d;
+	bool row;
+
+	device_new(&d, 0, GSCHED_WINDOW(0, SMS * GSCHED_CAPSM));
+	d.arg->grid[0] = TOTAL_STRIPES;
+	d.arg->fetch_ns = 100000;
+	d.arg->workers = WIDE;
+	gsr_launch_order(d.arg, order, WIDE, ROWS);
+	bring(&d, WIDE, 0);
+	for (round = 0; more; round++) {
+		uint32_t seen = 0;
+
+		for (i = more = 0; i < WIDE; i++) {
+			uint32_t b = next_of(&d, i);
+
+			more |= b < TOTAL_STRIPES;
+			if (b < TOTAL_STRIPES)
+				times[b]++;
+			seen |= b / WIDE == round ? 1u << b % WIDE : 0;
+		}
+		row = seen == (1u << WIDE) - 1;
+		if (round < 2 * ROWS)
+			odd += row != (order == GSR_ORDER_STRIPES || !round);
+	}
+	for (i = 0; i < TOTAL_STRIPES; i++)
+		missing += times[i] != 1;
+	ok(!odd, "%s: the first rows (%u are not so)", how, odd);
+	ok(!missing && d.control->done == TOTAL_STRIPES && d.control->gate == 1, "%s: each block-task once (%u are not)", how, missing);
+	device_free(&d);
+}
+
+/* The factors by which block-tasks' numbers are divided, for all sizes of a grid and numbers of 31 bits */
+static void divided(void)
+{
+	unsigned int i, k, wrong = 0;
+
+	for (i = 0; i < 3000; i++) {
+		uint32_t x = i < 1000 ? i + 1 : 1 + roll(0x7fffffff) / (1u << roll(31));
+		struct gsr_launch a = { .grid = { x, 1, 1 } };
+
+		gsr_launch_order(&a, GSR_ORDER_STRIPES, 4, 4);
+		for (k = 0; k < 100 && a.flags & GSR_LAUNCH_COLUMNS; k++) {
+			uint32_t n = k < 20 ? 0x7fffffff - k : k < 60 ? x * (roll(0x7fffffff) / x) - (k & 1) : roll(0x7fffffff);
+
+			n &= 0x7fffffff;
+			wrong += (uint32_t)((uint64_t)(2 * n) * a.divide[0].factor >> 32) >> a.divide[0].shift != n / x;
+		}
+	}
+	ok(!wrong, "numbers are divided exactly");
+}
+
 int main(void)
 {
 	struct vgpu_module *m;
@@ -467,6 +536,9 @@ int main(void)
 	remapped(0, 3, "by SM id");
 	remapped(GSR_LAUNCH_BY_INDEX, 0, "by index");
 	winged();
+	in_stripes(GSR_ORDER_STRIPES, "stripes");
+	in_stripes(GSR_ORDER_STRICT, "strict order");
+	divided();
 	vgpu_module_free(m);
 	gsr_rewrite_free(&rw);
 	return tap_done();

@@ -41,4 +41,9 @@ bool launches_read_full(const char *ptx_path, struct test_launches *all, char *w
 void launch_fill(const struct test_param *p, uint8_t *to);
 void launches_free(struct test_launches *all);
 
+/* Block-tasks that no worker has fetched from the counters */
+struct gsr_launch;
+struct gsr_control;
+uint64_t gsr_unclaimed(const struct gsr_launch *a, const struct gsr_control *c);
+
 #endif /* VGPU_TEST_REWRITE_H */

@@ -322,9 +322,8 @@ static bool ranges_done(const struct sim *s, unsigned int total, char *why, size
 			return false;
 		}
 	}
-	if (s->ranges->taken_count != taken || s->control->next) {
-		snprintf(why, size, "%u ranges are counted, %u are taken, the counter is at %llu", s->ranges->taken_count, taken,
-			 (unsigned long long)s->control->next);
+	if (s->ranges->taken_count != taken) {
+		snprintf(why, size, "%u ranges are counted, %u are taken", s->ranges->taken_count, taken);
 		return false;
 	}
 	return true;
@@ -416,15 +415,15 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 			snprintf(why, size, "twin: %s", vgpu_block_error(s->worker[i]));
 			good = false;
 		}
-		s->early += !s->ranges && s->control->next < total;
+		s->early += !s->ranges && gsr_unclaimed(s->arg, s->control);
 		vgpu_block_free(s->worker[i]);
 		s->resident[s->sm[i]]--;
 		s->worker[i] = s->worker[--s->n];
 		s->sm[i] = s->sm[s->n];
 	}
 	if (good)
-		snprintf(why, size, "not finished after %llu slices: next %llu, done %llu of %u, %u workers, window 0x%llx",
-			 (unsigned long long)twins_slices_max, (unsigned long long)s->control->next, (unsigned long long)s->control->done, total, s->n,
+		snprintf(why, size, "not finished after %llu slices: not fetched %llu, done %llu of %u, %u workers, window 0x%llx",
+			 (unsigned long long)twins_slices_max, (unsigned long long)gsr_unclaimed(s->arg, s->control), (unsigned long long)s->control->done, total, s->n,
 			 (unsigned long long)s->window);
 	return false;
 }
@@ -509,6 +508,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	good = roll(3) || any_ranges(&s, &a, total);
 	if (!good)
 		goto out;
+	gsr_launch_order(&a, g->waits || s.ranges || roll(4) == 0 ? GSR_ORDER_STRICT : GSR_ORDER_STRIPES, 1 + roll(2 * workers), roll(10));
 	s.arg = (void *)(params + g->launch_offset);
 	memcpy(s.arg, &a, sizeof(a));
 	memcpy(l.block, t->block_dim, sizeof(l.block));
