@@ -244,8 +244,11 @@ static int by_use(const void *a, const void *b)
 	return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
 }
 
-/* Remove what was not used for longest, down to nine tenths of the bound so that not every store has to do it. */
-static void shrink(void)
+/*
+ * Remove what was not used for longest, down to nine tenths of the bound so that not every store has to do it. Not @newest, which the
+ * clock of files, a tick of some ms, may not tell from those before it.
+ */
+static void shrink(const char *newest)
 {
 	DIR *dir = open_dir();
 	struct victim *v = NULL;
@@ -275,7 +278,7 @@ static void shrink(void)
 	if (v)
 		qsort(v, n, sizeof(*v), by_use);
 	for (size_t i = 0; i < n && total > max_size / 10 * 9; i++)
-		if (!unlinkat(dir_fd, v[i].name, 0))
+		if (strcmp(v[i].name, newest) && !unlinkat(dir_fd, v[i].name, 0))
 			total -= v[i].size;
 	free(v);
 }
@@ -305,5 +308,5 @@ void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 	}
 	total += size;
 	if (total > max_size)
-		shrink();
+		shrink(name);
 }

@@ -267,7 +267,7 @@ static void caching(void)
 	free(json);
 
 	daemon_stop(SIGTERM);
-	daemon_start("--device", DEVICE, "--cache-size", "64K", NULL);
+	daemon_start("--device", DEVICE, "--cache-size", "256K", NULL);
 	is(rewrite_err(image, len), 0, "after a restart");
 	is(number("hits"), 1, "the cache is still there");
 	for (int i = 0; i < 20; i++) {
@@ -276,7 +276,7 @@ static void caching(void)
 	}
 	size = 0;
 	entries = each_entry(NULL, &size);
-	ok(entries > 0 && entries < 21 && size > 0 && size <= 65536, "it stays below its bound: %d entries, %ld bytes", entries,
+	ok(entries > 0 && entries < 21 && size > 0 && size <= 256 * 1024, "it stays below its bound: %d entries, %ld bytes", entries,
 	   size);
 	hits = number("hits");
 	is(rewrite_err(image, len), 0, "what was used last");
