@@ -105,7 +105,7 @@ static inline size_t gsr_save_stride(const struct gsr_kernel *k, size_t threads,
 	return (k->save_fixed + (dynamic + 15) / 16 * 16 + threads * k->save_thread + 15) / 16 * 16;
 }
 
-/* In which order block-tasks are fetched; by all about in the order of their numbers */
+/* In which order block-tasks are fetched; either way the lower numbers come about first */
 enum gsr_order {
 	GSR_ORDER_STRIPES,	/* @workers run neighbours, then those behind them, as the hardware would start them */
 	GSR_ORDER_STRICT,	/* none before a lower one: for kernels that may wait for others (gsr_kernel.waits) */

@@ -293,8 +293,8 @@ static const char schedule[] =
 	"@%#p1 bra $#fetch;\n";
 
 /*
- * What is fetched by all threads' waiting is laid out in one piece, for the instruction caches; what happens now and then is
- * behind the end (seldom()).
+ * A fetch is written in one piece, for the instruction caches, as all threads wait for it; what happens now and then is behind
+ * the end (seldom()).
  */
 static const char scheduled[] =
 	"setp.ge.u64 %#p1, %#d5, %#d2;\n"

@@ -243,12 +243,18 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 
 /* ---- the arbiter ---- */
 
+/* Of a block-task in a full launch, as seen before; 0 not yet known */
+static uint64_t block_ns(struct gi_shape *shape)
+{
+	return shape ? atomic_load_explicit(&shape->block_ns, memory_order_relaxed) : 0;
+}
+
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot)
 {
 	*task = (struct gsched_task){
 		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,
 		.predicted_ns = s->predicted_ns,
-		.block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0,
+		.block_ns = block_ns(s->shape),
 	};
 	/* how long others wait at most for this one to give way */
 	if (s->save && s->form->everywhere)
@@ -321,7 +327,7 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	if (gi_load(&h->mode) != GSCHED_MODE_TEMPORAL && !always_resumable())
 		return false;
 	/* someone more important may be idle now and come while the kernel runs */
-	if (atomic_load_explicit(&shape->block_ns, memory_order_relaxed) < GI_RESUME_NS ||
+	if (block_ns(shape) < GI_RESUME_NS ||
 	    (gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_load(&h->top_priority) <= gi_load(&h->priority)))
 		return false;
 	if (!gi_form_ask(fn, GI_RESUMABLE) || (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
@@ -385,8 +391,6 @@ static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
 static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
 		     const struct gi_launch *l)
 {
-	uint64_t block_ns;
-
 	s->weight = GSCHED_CAPSM / s->m;
 	s->arg = (struct gsr_launch){
 		.control = cx->control + slot * sizeof(struct gsr_control),
@@ -412,8 +416,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 			s->arg.save_sms = c->sms;
 		}
 	}
-	block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0;
-	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns);
+	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns(s->shape));
 	s->submitted = s->completed = s->timed = false;
 	s->integral = 0;
 	s->wings = 0;

@@ -165,7 +165,7 @@ static void tell(struct gpu *g, const struct run *run)
 		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; control block: %s", rc ? gpu_error(rc) : "not to be read");
 	else
 		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; relay 0x%llx, not fetched %llu, done %llu of %u, gate %u, left %u",
-			 (unsigned long long)g->control_copy->relay, (unsigned long long)gsr_unclaimed(&g->arg, g->control_copy),
+			 (unsigned long long)g->control_copy->relay, (unsigned long long)launch_unclaimed(&g->arg, g->control_copy),
 			 (unsigned long long)g->control_copy->done, run->grid[0] * run->grid[1] * run->grid[2],
 			 g->control_copy->gate, g->control_copy->left);
 }
@@ -199,9 +199,9 @@ static bool finish(struct gpu *g, const struct run *run)
 
 	GPU_TRY(cuMemcpyDtoH(c, g->control, sizeof(*c)));
 	if (c->done != total || c->gate != g->seq || s->finished != g->seq || s->retired != g->seq ||
-	    (!g->arg.ranges && gsr_unclaimed(&g->arg, c))) {
+	    (g->arg.ranges ? c->counter[0].next : launch_unclaimed(&g->arg, c))) {
 		snprintf(g->r->why, sizeof(g->r->why), "not fetched %llu, done %llu of %llu, gate %u, finished %u, retired %u, seq %u",
-			 (unsigned long long)gsr_unclaimed(&g->arg, c), (unsigned long long)c->done, (unsigned long long)total, c->gate, s->finished,
+			 (unsigned long long)launch_unclaimed(&g->arg, c), (unsigned long long)c->done, (unsigned long long)total, c->gate, s->finished,
 			 s->retired, g->seq);
 		return false;
 	}

@@ -28,7 +28,7 @@ static bool reads_ids(const struct gsr_operand *o)
 static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out, const struct gsr_kernel *k)
 {
 	const struct gsr_function *a = gsr_module_function(in, k->name), *b;
-	unsigned int i, rets = 0, ids = 0;
+	unsigned int i, rets = 0, ids = 0, own = 0;
 	struct gsr_stmt *s;
 	char name[300];
 
@@ -51,10 +51,13 @@ static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
 			continue;
 		rets += s->insn->op == GSR_OP_RET || s->insn->op == GSR_OP_EXIT;
 		for (i = 0; i < s->insn->n_opnds; i++)
-			if (reads_ids(&s->insn->opnds[i]))
-				ids += strncmp(s->insn->opnds[0].name, "%__gsr", 6) != 0;
+			if (reads_ids(&s->insn->opnds[i])) {
+				own += !strncmp(s->insn->opnds[0].name, "%__gsr", 6);
+				ids++;
+			}
 	}
-	return rets == 1 && !ids;
+	/* which worker it is: for its number, and for its first counter */
+	return rets == 1 && ids == 2 && own == 2;
 }
 
 static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr_module *in, const struct gsr_module *out,

@@ -218,7 +218,7 @@ void launches_free(struct test_launches *all)
 	memset(all, 0, sizeof(*all));
 }
 
-uint64_t gsr_unclaimed(const struct gsr_launch *a, const struct gsr_control *c)
+uint64_t launch_unclaimed(const struct gsr_launch *a, const struct gsr_control *c)
 {
 	uint64_t total = (uint64_t)a->grid[0] * a->grid[1] * a->grid[2], n = 0, has;
 	unsigned int i;

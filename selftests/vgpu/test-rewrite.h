@@ -44,6 +44,6 @@ void launches_free(struct test_launches *all);
 /* Block-tasks that no worker has fetched from the counters */
 struct gsr_launch;
 struct gsr_control;
-uint64_t gsr_unclaimed(const struct gsr_launch *a, const struct gsr_control *c);
+uint64_t launch_unclaimed(const struct gsr_launch *a, const struct gsr_control *c);
 
 #endif /* VGPU_TEST_REWRITE_H */

@@ -322,8 +322,9 @@ static bool ranges_done(const struct sim *s, unsigned int total, char *why, size
 			return false;
 		}
 	}
-	if (s->ranges->taken_count != taken) {
-		snprintf(why, size, "%u ranges are counted, %u are taken", s->ranges->taken_count, taken);
+	if (s->ranges->taken_count != taken || s->control->counter[0].next || s->control->exhausted) {
+		snprintf(why, size, "%u ranges are counted, %u are taken, the counter is at %llu", s->ranges->taken_count, taken,
+			 (unsigned long long)s->control->counter[0].next);
 		return false;
 	}
 	return true;
@@ -415,7 +416,7 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 			snprintf(why, size, "twin: %s", vgpu_block_error(s->worker[i]));
 			good = false;
 		}
-		s->early += !s->ranges && gsr_unclaimed(s->arg, s->control);
+		s->early += !s->ranges && launch_unclaimed(s->arg, s->control);
 		vgpu_block_free(s->worker[i]);
 		s->resident[s->sm[i]]--;
 		s->worker[i] = s->worker[--s->n];
@@ -423,7 +424,7 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 	}
 	if (good)
 		snprintf(why, size, "not finished after %llu slices: not fetched %llu, done %llu of %u, %u workers, window 0x%llx",
-			 (unsigned long long)twins_slices_max, (unsigned long long)gsr_unclaimed(s->arg, s->control), (unsigned long long)s->control->done, total, s->n,
+			 (unsigned long long)twins_slices_max, (unsigned long long)launch_unclaimed(s->arg, s->control), (unsigned long long)s->control->done, total, s->n,
 			 (unsigned long long)s->window);
 	return false;
 }
