@@ -609,8 +609,16 @@ static const char read_resumable[] =
 	"ld.shared.u32 %#r0, [#task+12];\n"
 	"setp.eq.u32 %#p0, %#r0, 0;\n"
 	"@%#p0 bra $#leave;\n"
-	"setp.eq.u32 %#p0, %#r0, " GSR_STR(GSR_TASK_RESUME) ";\n"
+	"setp.eq.u32 %#p0, %#r0, " GSR_STR(GSR_TASK_RESUME) ";\n";
+
+static const char begin[] =
 	"@%#p0 bra $#restore;\n";
+
+/* By way of the meeting */
+static const char begin_early[] =
+	"selp.b32 %#s, " GSR_STR(GSR_RESUME_BACK) ", " GSR_STR(GSR_RESUME_START) ", %#p0;\n"
+	"bra $#meet;\n"
+	"$#start:\n";
 
 /* From one block-task to the next of the same fetch, or to the next fetch */
 static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const struct gsr_left *left, const struct gsr_ids *ids, int id)
@@ -695,6 +703,10 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert(p, f, first_code(body),
 				gsr_sprintf(p->arena, "%smov.u32 %%#s, %u;\nbra $#meet;\n$#site_%u:\n", sites->red ? "mov.u32 %#v, 0;\n" : "",
 					    sites->n, sites->n));
+	if (r && r->early && r->red)
+		n += gsr_insert_text(p, f, first_code(body), "mov.u32 %#v, 0;\n");
+	if (r)
+		n += gsr_insert_text(p, f, first_code(body), r->early ? begin_early : begin);
 	return n;
 }
 

@@ -25,6 +25,10 @@ struct gsr_saved {
 	unsigned int offset;		/* shared: in the record; local: words into the thread's part */
 };
 
+/* What %#s is, beside points and -1, where all threads come by the meeting before they are in the body */
+#define GSR_RESUME_START	-2
+#define GSR_RESUME_BACK		-3	/* in its middle */
+
 struct gsr_resume {
 	struct gsr_point *points;	/* the sites first, in the order of gsr_convert_barriers() */
 	unsigned int n_sites, n_points;

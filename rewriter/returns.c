@@ -171,19 +171,18 @@ unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr
 	return n;
 }
 
-/* Back behind the sites from @first up to, not with, @end: by halves */
-static unsigned int dispatch(struct gsr_pass *p, struct gsr_function *f, unsigned int first, unsigned int end)
+unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to, unsigned int first, unsigned int end)
 {
 	unsigned int mid = first + (end - first) / 2, n;
 
 	if (end - first == 1)
-		return gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bra $#site_%u;\n", first));
-	n = gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s_%u;\n", mid,
-					       end - mid == 1 ? "site" : "from", mid));
-	n += dispatch(p, f, first, mid);
+		return gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", to, first);
+	n = gsr_insert_format(p, f, NULL, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s%s_%u;\n", mid, to,
+			      end - mid == 1 ? "" : "_from", mid);
+	n += gsr_dispatch(p, f, to, first, mid);
 	if (end - mid > 1) {
-		gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "$#from_%u:\n", mid));
-		n += dispatch(p, f, mid, end);
+		gsr_insert_format(p, f, NULL, "$#%s_from_%u:\n", to, mid);
+		n += gsr_dispatch(p, f, to, mid, end);
 	}
 	return n;
 }
@@ -195,10 +194,23 @@ const char gsr_sum_up[] =
 	"bar.red.popc.u32 %%#v, %d, %%#p2;\n";
 
 /*
+ * The vote "somebody is in the body", %#p0 being "I am". The assembler must neither turn the meeting's loop, which would make two of
+ * each barrier, nor have lanes that leave it wait for those that stay: so lanes that stay are told from others first, and
+ * everything else leads back here, which makes it one loop that is left by all at once.
+ */
+unsigned int gsr_vote(struct gsr_pass *p, struct gsr_function *f, bool red, int id, const char *done)
+{
+	unsigned int n = gsr_insert_format(p, f, NULL, "bar.red.or.pred %%#p1, %d, %%#p0;\n", id);
+
+	if (red)
+		n += gsr_insert_format(p, f, NULL, gsr_sum_up, id);
+	return n + gsr_insert_format(p, f, NULL, "not.pred %%#p2, %%#p0;\nand.pred %%#p2, %%#p2, %%#p1;\n"
+				     "@%%#p2 bra $#meet;\n@!%%#p1 bra.uni $#%s;\n", done);
+}
+
+/*
  * Each lane of a warp comes to the meeting, from a site, from its return, and with barriers at the start of the body (the last site), so the warp
- * is whole there: barriers count warps, and lanes of one that wait at different instructions hang. The assembler must neither turn this
- * loop, which would make two of each barrier, nor have lanes that leave it wait for those that stay: so lanes that stay are told
- * from others first, and everything else leads back here, which makes it one loop that is left by all at once.
+ * is whole there: barriers count warps, and lanes of one that wait at different instructions hang.
  */
 unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id)
 {
@@ -215,14 +227,11 @@ unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struc
 						      "or.pred %%#p2, %%#p2, %%#p1;\n"
 						      "@!%%#p2 bra $#meet;\n"
 						      "@%%#p1 bra.uni $#block;\n", GSR_SITE_WARP));
-		n += dispatch(p, f, GSR_SITE_WARP, GSR_SITE_WARP + sites->warps);
+		n += gsr_dispatch(p, f, "site", GSR_SITE_WARP, GSR_SITE_WARP + sites->warps);
 		n += gsr_insert(p, f, NULL, "$#block:\n");
 	}
 	if (!sites->n)
 		return id < 0 ? n : n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.sync %d;\n", id));
-	n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.red.or.pred %%#p1, %d, %%#p0;\n", id));
-	if (sites->red)
-		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, gsr_sum_up, id));
-	n += gsr_insert(p, f, NULL, "not.pred %#p2, %#p0;\nand.pred %#p2, %#p2, %#p1;\n@%#p2 bra $#meet;\n@!%#p1 bra.uni $#done;\n");
-	return n + dispatch(p, f, 0, sites->n + 1);
+	n += gsr_vote(p, f, sites->red, id, "done");
+	return n + gsr_dispatch(p, f, "site", 0, sites->n + 1);
 }

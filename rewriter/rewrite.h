@@ -314,6 +314,10 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, st
 unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites);
 unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id);
 extern const char gsr_sum_up[];		/* a format: %d is the barrier */
+/* Of the meeting: its barrier, and behind it who votes "in the body" goes on; if nobody does, all go to label @done */
+unsigned int gsr_vote(struct gsr_pass *p, struct gsr_function *f, bool red, int id, const char *done);
+/* To label @to_N, N being %#s, from @first up to, not with, @end: by halves */
+unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to, unsigned int first, unsigned int end);
 void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
 /* What a block leaves behind that must be gone before the next block-task */
 struct gsr_left {

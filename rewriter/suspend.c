@@ -441,20 +441,11 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const
 	return n + gsr_insert_format(p, f, NULL, "mov.u32 %%#s, %u;\nbra $#%s;\n", i, r->in_place ? "suspend" : "meet");
 }
 
-/* To the label of kind @to of the point that %#s says, among the first @n; they are never none */
-static unsigned int dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to, unsigned int n_to)
-{
-	unsigned int n = 0, i;
-
-	for (i = 0; i + 1 < n_to; i++)
-		n += gsr_insert_format(p, f, NULL, "setp.eq.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s_%u;\n", i, to, i);
-	return n + gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", to, i);
-}
-
 /*
  * The end of the body. %#s: the point where a thread is, -1 behind a return. Votes: has somebody left, or does somebody at a
  * barrier find that all should; where threads may be finished early, is somebody still in the body. Reductions are made
- * once that is settled: who leaves brings its predicate anew when it is back at its barrier.
+ * once that is settled: who leaves brings its predicate anew when it is back at its barrier. With the second vote the
+ * loop must be the one that gsr_vote() wants, so the body is come to from here, too, be it to begin it or to go on in its middle.
  */
 static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
 {
@@ -476,23 +467,25 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const st
 		"setp.ge.and.s32 %#p1, %#s, 0, %#p1;\n");
 	n += gsr_insert_format(p, f, NULL,
 		"setp.ge.or.s32 %%#p1, %%#s, %u, %%#p1;\n"
+		"setp.ne.s32 %%#p0, %%#s, -1;\n"
 		"bar.warp.sync -1;\n"
 		"bar.red.or.pred %%#p1, %d, %%#p1;\n"
-		"@%%#p1 bra.uni $#suspend;\n"
-		"setp.ne.s32 %%#p0, %%#s, -1;\n", r->n_sites, r->id);
-	if (r->early)
+		"@%%#p1 bra.uni $#suspend;\n", r->n_sites, r->id);
+	if (!r->n_sites)
+		return n + gsr_insert_text(p, f, NULL, "bra.uni $#next;\n");
+	if (r->early) {
+		n += gsr_vote(p, f, r->red, r->id, "next");
 		n += gsr_insert_format(p, f, NULL,
-			"bar.red.or.pred %%#p1, %d, %%#p0;\n"
-			"@!%%#p1 bra.uni $#next;\n", r->id);
-	else
-		n += gsr_insert_text(p, f, NULL, r->n_sites ? "@!%#p0 bra.uni $#next;\n" : "bra.uni $#next;\n");
-	if (r->red)
-		n += gsr_insert_format(p, f, NULL, gsr_sum_up, r->id);
-	if (r->early)
-		n += gsr_insert_text(p, f, NULL, "@!%#p0 bra $#meet;\n");
-	if (r->n_sites)
-		n += dispatch(p, f, "site", r->n_sites);
-	return n;
+			"setp.eq.s32 %%#p0, %%#s, %d;\n"
+			"@%%#p0 bra.uni $#start;\n"
+			"setp.eq.s32 %%#p0, %%#s, %d;\n"
+			"@%%#p0 bra.uni $#restore;\n", GSR_RESUME_START, GSR_RESUME_BACK);
+	} else {
+		n += gsr_insert_text(p, f, NULL, "@!%#p0 bra.uni $#next;\n");
+		if (r->red)
+			n += gsr_insert_format(p, f, NULL, gsr_sum_up, r->id);
+	}
+	return n + gsr_dispatch(p, f, "site", 0, r->n_sites);
 }
 
 /* All threads are here. Those at barriers still hold their registers */
@@ -508,7 +501,7 @@ static unsigned int suspend(struct gsr_pass *p, struct gsr_function *f, const st
 	n += copy_memory(p, f, r, true, label);
 	if (r->n_sites && !r->in_place) {
 		n += gsr_insert_format(p, f, NULL, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#saved;\n", r->n_sites);
-		n += dispatch(p, f, "save", r->n_sites);
+		n += gsr_dispatch(p, f, "save", 0, r->n_sites);
 	}
 	for (i = 0; i < r->n_sites && !r->in_place; i++) {
 		n += save_stub(p, f, r, i);
@@ -557,7 +550,7 @@ static unsigned int restore(struct gsr_pass *p, struct gsr_function *f, const st
 		"bar.sync %d;\n"
 		"setp.eq.s32 %%#p0, %%#s, -1;\n"
 		"@%%#p0 bra $#end;\n", r->id);
-	n += dispatch(p, f, "back", r->n_points);
+	n += gsr_dispatch(p, f, "back", 0, r->n_points);
 	for (i = 0; i < r->n_points; i++) {
 		const struct gsr_point *pt = &r->points[i];
 

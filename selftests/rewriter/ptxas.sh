@@ -16,13 +16,39 @@ skip() { # what, why
 	echo "ok $n - $1 # SKIP $2"
 }
 assemble() { # PTX, architecture, file for "kernel registers" a line
-	ptxas -v -arch="$2" "$1" -o /dev/null >"$tmp/log" 2>&1
+	ptxas -v -arch="$2" "$1" -o "$tmp/cubin" >"$tmp/log" 2>&1
 	local rc=$?
 	[ $rc = 0 ] || sed 's/^/# /' "$tmp/log"
 	sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p; s/.*Used \([0-9]*\) registers.*/\1/p" "$tmp/log" |
 		paste -d ' ' - - | sed 's/__gsched / /' | sort >"$3"
 	return $rc
 }
+# Kernels whose threads meet: as many barriers in the machine code as in the PTX. One that the assembler has made two of, at which lanes of a
+# warp wait apart, hangs. The lowest nine bits of the 16 bytes of a BAR are 0x11d (sm_75, sm_90, sm_120).
+cat >"$tmp/once.py" <<'EOF'
+import re, struct, sys
+ptx, elf = open(sys.argv[1]).read(), open(sys.argv[2], "rb").read()
+at, = struct.unpack_from("<Q", elf, 40)
+size, n, names = struct.unpack_from("<HHH", elf, 58)
+sections = [struct.unpack_from("<IIQQQQ", elf, at + i * size) for i in range(n)]
+def name(section):
+    start = sections[names][4] + section[0]
+    return elf[start:elf.index(b"\0", start)].decode()
+made = {}
+for s in sections:
+    if name(s).startswith(".text."):
+        code = elf[s[4]:s[4] + s[5]]
+        made[name(s)[6:]] = sum(struct.unpack_from("<Q", code, i)[0] & 0x1ff == 0x11d for i in range(0, len(code), 16))
+bad = False
+for entry in re.split(r"\.entry\s+", ptx)[1:]:
+    kernel, body = re.match(r"[\w$]+", entry).group(), entry.split("\n}", 1)[0]
+    if not re.search(r"gsr\d*_meet:", body):
+        continue
+    written = len(re.findall(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red|arrive)\b", body))
+    print("# %s: %d barriers, %d in the machine code" % (kernel, written, made[kernel]))
+    bad |= made[kernel] != written
+sys.exit(bad)
+EOF
 # What nvcc makes is for one target each; the rest is written for all
 targets() { # PTX
 	local own
@@ -58,6 +84,10 @@ for f in "$corpus"/*.ptx; do
 		for kind in $made; do
 			assemble "$tmp/$kind" "$arch" "$tmp/$kind.regs" && [ -s "$tmp/$kind.regs" ]
 			ok $? "$name: ptxas takes the $kind for $arch"
+			grep -q 'gsr[0-9]*_meet:' "$tmp/$kind" || continue
+			python3 "$tmp/once.py" "$tmp/$kind" "$tmp/cubin" >"$tmp/once"
+			ok $? "$name: barriers where threads meet stand once, $kind for $arch"
+			cat "$tmp/once"
 		done
 		if [ -z "$made" ] || [ ! -s "$tmp/original.regs" ]; then continue; fi
 		# the loop needs up to 30 where the body needs fewer; what costs no occupancy is free (32, 40 where an SM holds
