@@ -159,13 +159,11 @@ static bool kernel_over(struct vg_op *op)
 	return true;
 }
 
-/* Try to move a stream on by one operation */
+/* Try to move a stream with work on by one operation */
 static bool advance_one(struct CUstream_st *s)
 {
 	struct vg_op *op = s->head;
 
-	if (!op)
-		return false;
 	if (op->kind == VG_OP_KERNEL && op->kernel.entry >= 0) {
 		if (!kernel_over(op))
 			return false;
@@ -198,23 +196,41 @@ static bool advance_one(struct CUstream_st *s)
 	return true;
 }
 
-/* All streams as far as they go. The list may change under work_unlocked(): start over after each step. */
+/*
+ * Try to move any stream on. Kernels go to the device in the order they were issued in, in whatever stream, however many the
+ * engine finds when it looks; they go last, as what stands before an earlier one may be over by then.
+ */
+static bool advance_any(bool *values)
+{
+	struct CUstream_st *first = NULL;
+
+	*values = false;
+	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
+		for (struct CUstream_st *s = c->streams; s; s = s->next) {
+			const struct vg_op *op = s->head;
+
+			if (!op)
+				continue;
+			if (op->kind == VG_OP_WAIT_VALUE)
+				*values = true;
+			if (op->kind != VG_OP_KERNEL || op->kernel.entry >= 0) {
+				if (advance_one(s))
+					return true;	/* the stream may be gone, and the list another */
+			} else if ((!first || op->seq < first->head->seq) && vg_op_ready(op)) {
+				first = s;
+			}
+		}
+	return first && advance_one(first);
+}
+
+/* All streams as far as they go */
 static bool advance(bool *values)
 {
-	bool moved = false, again;
+	bool moved = false;
 
 	pthread_mutex_lock(&vg.lock);
-	do {
-		again = false;
-		*values = false;
-		for (struct CUctx_st *c = vg.contexts; c && !again; c = c->next)
-			for (struct CUstream_st *s = c->streams; s && !again; s = s->next) {
-				if (s->head && s->head->kind == VG_OP_WAIT_VALUE)
-					*values = true;
-				again = advance_one(s);
-			}
-		moved |= again;
-	} while (again);
+	while (advance_any(values))
+		moved = true;
 	vg_region_quiet();
 	pthread_mutex_unlock(&vg.lock);
 	return moved;
