@@ -20,6 +20,7 @@ struct gpu_options {
 	bool full;			/* sizes for a real device */
 	bool real;			/* only kernels that have such sizes */
 	bool resumable;
+	const char *tool;		/* of compute-sanitizer: leave out what it is wrong about; or NULL */
 	bool sanitizer;			/* all in one process; nothing on the device waits for what is queued later */
 	uint32_t limit;			/* GSR_LAUNCH_BY_*; ANY_LIMIT: in rounds by chance */
 	bool ranges;			/* static ones, where the kernel does with them */
@@ -88,6 +89,10 @@ bool gpu_table(const char *path, const struct gpu_row *rows, unsigned int n, con
 	       const struct gpu_options *o);
 bool gpu_json(const char *path, const struct gpu_row *rows, unsigned int n, const struct gpu_report *device,
 	      const struct gpu_options *o);
+
+/* gpu-tools.c: why compute-sanitizer's @tool is not to be run on a kernel of the file @path; NULL: it is */
+bool gpu_tool_known(const char *tool);
+const char *gpu_tool_leaves_out(const char *tool, const char *path, const char *kernel);
 
 /* gpu-run.c: in a process of its own, or with @o->sanitizer one kernel after the other as long as all is well */
 void gpu_probe(struct gpu_report *r);

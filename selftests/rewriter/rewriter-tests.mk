@@ -31,7 +31,7 @@ $(B)/bench/corpus/.copied: $(CORPUS)
 	$(call Q,COPY)cp $^ $(@D)
 	@touch $@
 
-$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-memory.c gpu-run.c gpu-time.c gpu-table.c) selftests/vgpu/test-rewrite-launch.c) \
+$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-memory.c gpu-run.c gpu-time.c gpu-table.c gpu-tools.c) selftests/vgpu/test-rewrite-launch.c) \
 		$(B)/lib/libgsr.a $(B)/vgpu/libcuda.so.1 $(B)/bench/corpus/.copied
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lm
@@ -48,6 +48,25 @@ $(B)/test/corpus-modes: selftests/rewriter/corpus-modes.sh $(B)/bench/corpus-gpu
 	@chmod +x $@
 TESTS += $(B)/test/corpus-modes
 FAST_TESTS += $(B)/test/corpus-modes
+
+# Correct programs that compute-sanitizer is wrong about, and what holds it against them; for a device, as corpus-gpu
+PROGS += $(B)/bench/race-patterns $(B)/bench/sanitizer
+TESTS += $(B)/test/race-patterns
+FAST_TESTS += $(B)/test/race-patterns
+
+$(B)/bench/race-patterns: $(call objs,selftests/rewriter/race-patterns.c) $(B)/vgpu/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
+
+$(B)/bench/sanitizer: selftests/rewriter/sanitizer.sh $(B)/bench/race-patterns $(B)/bench/corpus-gpu
+	@mkdir -p $(@D)
+	$(call Q,COPY)cp $< $@
+
+$(B)/test/race-patterns: $(B)/bench/race-patterns
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexport VGPU_NAME=patterns-$$$$\ntrap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >$@
+	@printf 'LD_LIBRARY_PATH=%s %s "$$@"\n' $(B)/vgpu $< >>$@
+	@chmod +x $@
 
 # The corpus' PTX again, where nvcc is
 .PHONY: rewriter-corpus
