@@ -49,6 +49,19 @@ cp "${run%/*}"/corpus/grids.sm_75.ptx "$tmp/corpus"
 "$run" --sanitizer --corpus "$tmp/corpus" >"$tmp/out" 2>&1
 [ $? = 1 ] && grep -q 'changes nothing$' "$tmp/out" && tail -n 1 "$tmp/out" | grep -q '^Bail out! the rest is not run'
 ok $? "--sanitizer: the first that fails ends it"
+rm "$tmp/corpus"/*
+cp "${run%/*}"/corpus/{barriers,mbarriers,phases,returns}.* "$tmp/corpus"
+"$run" --sanitizer --tool racecheck --corpus "$tmp/corpus" >"$tmp/out" 2>&1 && [ "$(grep -c '# SKIP the tool .*: race-patterns' "$tmp/out")" = 10 ] &&
+	grep -q ' ok, 0 FAIL, 10 left out$' "$tmp/out"
+ok $? "--tool racecheck: every kernel of the table is there and left out"
+"$run" --sanitizer --tool synccheck --kernel divergent >"$tmp/out" 2>&1 && grep -q ' ok, 0 FAIL, 1 left out$' "$tmp/out"
+ok $? "--tool synccheck: the same"
+"$run" --tool racecheck >"$tmp/out" 2>&1
+[ $? = 2 ] && grep -q '^corpus-gpu: --tool is of --sanitizer' "$tmp/out"
+ok $? "--tool without --sanitizer: status 2"
+"$run" --sanitizer --tool memcheck >"$tmp/out" 2>&1
+[ $? = 2 ]
+ok $? "a tool of which nothing is known: status 2"
 "$run" --full --rounds 0 --kernel gs_factors >"$tmp/out" 2>&1
 ok $? "--full"
 "$run" "${timing[@]}" --kernel nn --table "$tmp/none/table" >"$tmp/out" 2>&1

@@ -127,6 +127,8 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 		return false;
 	}
 	g->r->launched += run->workers;
+	if (g->o->one_launch)
+		GPU_TRY(cuCtxSynchronize());
 	return g->o->sanitizer || gate(g);
 }
 
@@ -138,6 +140,8 @@ static bool wing(struct gpu *g, const struct run *run, unsigned int workers)
 	if (run->relay)
 		GPU_TRY(cuStreamWriteValue64(g->wings, g->control + offsetof(struct gsr_control, relay), g->page->window, 0));
 	GPU_TRY(gpu_launch(g, g->pair.twin, grid, g->wings));
+	if (g->o->one_launch)
+		GPU_TRY(cuCtxSynchronize());
 	g->page->stat.launched += workers;
 	g->r->launched += workers;
 	g->r->wings++;

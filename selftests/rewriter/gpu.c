@@ -33,7 +33,8 @@ static const char usage[] =
 	"  --sanitizer  small sizes, few rounds, long patience, all in one process: for runs under compute-sanitizer\n"
 	"  --limit-by W what a window counts (any, each time another; timed: sm)\n"
 	"  --static     ranges in place of the counter, each time (now and then; timed: the counter)\n"
-	"  --tool T     leave out the kernels that its tool T is known to be wrong about, and say why (racecheck, synccheck)\n"
+	"  --tool T     leave out the kernels that its tool T is known to be wrong about, and say why (racecheck, synccheck);\n"
+	"               racecheck: launches one after the other\n"
 	"  --rounds N   runs of each twin while the window changes (20)\n"
 	"  --seed S     where chance begins; round I of seed S is round 1 of seed S + I - 1\n"
 	"  --kernel K   this kernel only\n"
@@ -391,6 +392,8 @@ int main(int argc, char **argv)
 		fputs("corpus-gpu: --tool is of --sanitizer: give both\n", stderr);
 		return 2;
 	}
+	/* under it, cuStreamQuery has not come back now and then where two kernels ran */
+	o.one_launch = o.tool && !strcmp(o.tool, "racecheck");
 	/* what timing takes is not for the rounds before it */
 	if (o.overhead && !rounds_given)
 		o.rounds = 5;

@@ -21,6 +21,7 @@ struct gpu_options {
 	bool real;			/* only kernels that have such sizes */
 	bool resumable;
 	const char *tool;		/* of compute-sanitizer: leave out what it is wrong about; or NULL */
+	bool one_launch;		/* at a time: the driver is not asked about a stream while something runs */
 	bool sanitizer;			/* all in one process; nothing on the device waits for what is queued later */
 	uint32_t limit;			/* GSR_LAUNCH_BY_*; ANY_LIMIT: in rounds by chance */
 	bool ranges;			/* static ones, where the kernel does with them */

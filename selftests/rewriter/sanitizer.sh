@@ -22,7 +22,7 @@ ok() { # STATUS NAME: 0 is good
 under() {
 	local log=$logs/$1
 	shift
-	"$tool" --report-api-errors no --show-backtrace no --padding 512 --error-exitcode 99 --tool "$@" >"$log" 2>&1
+	timeout -k 10 300 "$tool" --report-api-errors no --show-backtrace no --padding 512 --error-exitcode 99 --tool "$@" >"$log" 2>&1
 }
 
 corpus() { # TOOL [ITS OPTIONS...] -- [CORPUS-GPU'S...]
