@@ -97,6 +97,7 @@ struct gsr_options {
 	const char *name;		/* for messages; NULL "<ptx>" */
 	size_t max_input;		/* 0: 256 MiB */
 	bool resumable;			/* twins that can also leave a block-task in its middle: they cost a little more */
+	unsigned int look;		/* instructions of a thread between two looks whether to leave; 0: as is good on a device */
 };
 
 /* struct gsr_launch.save_stride for blocks of @threads with @dynamic bytes of dynamic shared memory */

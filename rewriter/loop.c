@@ -586,20 +586,9 @@ static const char tell[] =
 	"$#out:\n"
 	"ret;\n";
 
-/* Registers and state of a resumable twin; the word that each thread looks at: its first warp another than the others */
+/* Registers and state of a resumable twin */
 static const char resumable[] =
-	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c; .reg .b32 %#flag;\n"
-	"mov.u32 %#r0, %tid.z;\n"
-	"mov.u32 %#r1, %ntid.y;\n"
-	"mov.u32 %#r2, %tid.y;\n"
-	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
-	"mov.u32 %#r1, %ntid.x;\n"
-	"mov.u32 %#r2, %tid.x;\n"
-	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
-	"setp.lt.u32 %#p1, %#r0, 32;\n"
-	"mov.u32 %#flag, #task;\n"
-	"selp.u32 %#c, 116, 112, %#p1;\n"
-	"add.u32 %#flag, %#flag, %#c;\n"
+	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c; .reg .b32 %#n;\n"
 	"@%#p0 bra $#next;\n"
 	"mov.u32 %#r0, 0;\n"
 	"st.shared.v4.u32 [#task+96], {%#r0, %#r0, %#r0, %#r0};\n"
@@ -610,6 +599,8 @@ static const char read_resumable[] =
 	"setp.eq.u32 %#p0, %#r0, 0;\n"
 	"@%#p0 bra $#leave;\n"
 	"setp.eq.u32 %#p0, %#r0, " GSR_STR(GSR_TASK_RESUME) ";\n";
+
+static const char unlooked[] = "mov.u32 %%#n, %u;\n";
 
 static const char begin[] =
 	"@%#p0 bra $#restore;\n";
@@ -664,7 +655,8 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
 		n += gsr_insert_text(p, f, body, resumable);
-	n += gsr_insert_text(p, f, body, r ? "@%#p0 bra $#next;\n" : "@%#p0 bra $#started;\n");
+	else
+		n += gsr_insert_text(p, f, body, "@%#p0 bra $#started;\n");
 	n += gsr_insert_text(p, f, body, start);
 	if (left->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
@@ -703,6 +695,8 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert(p, f, first_code(body),
 				gsr_sprintf(p->arena, "%smov.u32 %%#s, %u;\nbra $#meet;\n$#site_%u:\n", sites->red ? "mov.u32 %#v, 0;\n" : "",
 					    sites->n, sites->n));
+	if (r)
+		n += gsr_insert_format(p, f, first_code(body), unlooked, r->look);
 	if (r && r->early && r->red)
 		n += gsr_insert_text(p, f, first_code(body), "mov.u32 %#v, 0;\n");
 	if (r)

@@ -12,15 +12,27 @@
 #define SHARED_MAX	(48u << 10)
 #define LOCAL_MAX	512
 
+/*
+ * Instructions of a thread between two looks, those that wait for memory counted as several. Where all leave together nobody has to find
+ * out after the others, but all wait at a look
+ */
+#define LOOK		2048
+#define LOOK_IN_PLACE	4096
+#define WAITS_LONG	24
+#define INNER_ROUNDS	8	/* of a loop without a point in one that has one */
+
 struct plan {
 	struct gsr_pass *p;
 	struct gsr_fn *fn;
 	const struct gsr_closure *c;
 	struct gsr_live live;
 	unsigned int *pred_start, *preds;
-	unsigned char *in_loop, *holds_site;	/* by block; IN_LOOP and others */
+	unsigned char *in_loop;		/* by block: IN_LOOP and others */
+	unsigned int *holds_site;	/* by block: how many */
 	unsigned char *awaited;		/* by block; NULL: there are no barriers with a thread count */
 	bool warp_sync;
+	unsigned int *weight;		/* by block */
+	const struct loop **innermost;	/* by block, or NULL */
 };
 
 enum { IN_LOOP = 1, HEAD = 2, NEAR_SITE = 4 /* in a loop that holds one */, WAITS = 8 /* for threads of the block, perhaps */ };
@@ -141,7 +153,8 @@ struct loop {
 	unsigned int head;
 	unsigned int *blocks, n;	/* in it: the head first */
 	unsigned int edge;		/* the last found of its edges back, from 1 */
-	bool site;
+	unsigned int sites;
+	unsigned int weight;		/* of a round */
 };
 
 struct back {
@@ -223,7 +236,65 @@ static unsigned int loops(struct plan *pl, struct loop **out)
 	return found;
 }
 
-static void note_registers(struct plan *pl, struct gsr_point *pt, const uint64_t *live)
+/* About how long a thread takes, in simple instructions */
+static unsigned int weight_of(const struct gsr_insn *insn)
+{
+	switch (insn->op) {
+	case GSR_OP_LD:
+		return gsr_insn_has(insn, "shared") ? 2 : gsr_insn_has(insn, "param") || gsr_insn_has(insn, "const") ? 1 : WAITS_LONG;
+	case GSR_OP_LDU:
+	case GSR_OP_ATOM:
+	case GSR_OP_TEX:
+	case GSR_OP_TLD4:
+	case GSR_OP_SULD:
+	case GSR_OP_CALL:
+		return WAITS_LONG;
+	case GSR_OP_DIV:
+	case GSR_OP_REM:
+	case GSR_OP_SQRT:
+	case GSR_OP_MMA:
+	case GSR_OP_WMMA:
+		return 8;
+	default:
+		return 1;
+	}
+}
+
+/* Rounds of loops, each block's in the innermost that holds it; inner loops count where they have no point of their own */
+static void weigh(struct plan *pl, struct loop *list, unsigned int n_loops)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_stmt *s;
+	unsigned int i, k;
+
+	pl->weight = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*pl->weight));
+	pl->innermost = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(struct loop *));
+	for (i = 0; i < cfg->n_blocks; i++)
+		for (s = cfg->blocks[i].first; s; s = s == cfg->blocks[i].last ? NULL : s->next)
+			pl->weight[i] += s->kind == GSR_STMT_INSN ? weight_of(s->insn) : 0;
+	for (i = 0; i < n_loops; i++)
+		for (k = 0; k < list[i].n; k++) {
+			const struct loop **in = &pl->innermost[list[i].blocks[k]];
+
+			if (!*in || (*in)->n > list[i].n)
+				*in = &list[i];
+		}
+	for (i = 0; i < n_loops; i++) {
+		struct loop *l = &list[i];
+
+		for (k = 0; k < l->n; k++) {
+			const struct loop *in = pl->innermost[l->blocks[k]];
+
+			if (in == l)
+				l->weight += pl->weight[l->blocks[k]];
+			else if (l->sites && !in->sites)
+				l->weight += INNER_ROUNDS * pl->weight[l->blocks[k]];
+		}
+		l->weight += !l->weight;
+	}
+}
+
+static void note_registers(const struct plan *pl, struct gsr_point *pt, const uint64_t *live)
 {
 	unsigned int i, n = 0;
 
@@ -410,6 +481,58 @@ static const char *pointless(const struct plan *pl, const struct gsr_resume *r, 
 	return NULL;
 }
 
+static void add_head(const struct plan *pl, struct gsr_resume *r, const struct loop *l, uint64_t *live)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	struct gsr_block *head = &cfg->blocks[l->head];
+	struct gsr_point *pt = &r->points[r->n_points++];
+	unsigned int k;
+
+	*pt = (struct gsr_point){ .at = behind_label(head), .warp = pl->warp_sync, .weight = l->weight };
+	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words], pl->live.words * sizeof(*live));
+	note_registers(pl, pt, live);
+	/* not around other loops that have points of their own */
+	for (k = 1; k < l->n; k++)
+		if ((pl->in_loop[l->blocks[k]] & HEAD) && (!l->sites || pl->innermost[l->blocks[k]]->sites))
+			break;
+	pt->head = head->first;
+	pt->insns = k < l->n ? 0 : gsr_loop_text(cfg, l->blocks, l->n, &pt->last);
+}
+
+/*
+ * Barriers are the only points, and all threads come to each. Then they also come to the heads of loops that hold one,
+ * equally often, and vote there rather than at each barrier: another barrier, but a rare one, and what is between is as it was.
+ * That is one more for all threads, so none may be waited for by others on its way there.
+ */
+static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct loop *list, unsigned int n_loops, uint64_t *live)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned char *voted = gsr_alloc(pl->p->scratch, n_loops + 1);
+	unsigned int i, n = 0, n_heads = 0;
+	bool waits = false;
+
+	r->in_place = true;
+	for (i = 0; i < cfg->n_blocks; i++)
+		waits |= (pl->in_loop[i] & WAITS) != 0;
+	for (i = 0; i < n_loops && n_heads < HEADS_MAX; i++) {
+		voted[i] = list[i].sites && !waits && cfg->blocks[list[i].head].first->kind == GSR_STMT_LABEL &&
+			   !(pl->awaited && pl->awaited[list[i].head]);
+		n_heads += voted[i];
+	}
+	for (i = 0; i < r->n_sites; i++) {
+		const struct loop *in = pl->innermost[block_of(cfg, r->points[i].at)];
+
+		if (in && voted[in - list])
+			continue;
+		r->points[n] = r->points[i];
+		r->points[n++].weight = in ? in->weight / in->sites + 1 : LOOK_IN_PLACE / 16;
+	}
+	r->n_sites = r->n_points = n;
+	for (i = 0; i < n_loops; i++)
+		if (voted[i])
+			add_head(pl, r, &list[i], live);
+}
+
 static const char *find_points(struct plan *pl, struct gsr_resume *r, const char **note, bool *rows)
 {
 	struct gsr_cfg *cfg = &pl->fn->cfg;
@@ -422,14 +545,14 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	struct loop *loop;
 	uint64_t *live;
 
-	pl->holds_site = gsr_alloc(a, n + 1);
+	pl->holds_site = gsr_alloc_array(a, n + 1, sizeof(*pl->holds_site));
 	pl->in_loop = gsr_alloc(a, n + 1);
 	b = GSR_NO_BLOCK;
 	for (s = pl->fn->f->first, i = 0; s; s = s->next) {
 		if (i < n && cfg->blocks[i].first == s)
 			b = i++;
 		if (is_site(pl->fn->f, s)) {
-			pl->holds_site[b] = 1;
+			pl->holds_site[b]++;
 			r->n_sites++;
 			r->red |= gsr_insn_has(s->insn, "red");
 		} else if (s->kind == GSR_STMT_INSN && gsr_barrier_of(pl->fn->f, s->insn, &bar)) {
@@ -445,12 +568,13 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	for (i = 0; i < n_loops; i++) {
 		for (k = 0; k < loop[i].n; k++) {
 			pl->in_loop[loop[i].blocks[k]] |= IN_LOOP;
-			loop[i].site |= pl->holds_site[loop[i].blocks[k]];
+			loop[i].sites += pl->holds_site[loop[i].blocks[k]];
 		}
 		pl->in_loop[loop[i].head] |= HEAD;
-		for (k = 0; k < loop[i].n && loop[i].site; k++)
+		for (k = 0; k < loop[i].n && loop[i].sites; k++)
 			pl->in_loop[loop[i].blocks[k]] |= NEAR_SITE;
 	}
+	weigh(pl, loop, n_loops);
 	for (i = 0; i < n; i++)
 		for (s = cfg->blocks[i].first; pl->in_loop[i] && s; s = s->next) {
 			enum gsr_wait wait = s->kind == GSR_STMT_INSN ? gsr_may_wait(s->insn) : GSR_WAIT_NONE;
@@ -477,9 +601,6 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 			note_registers(pl, pt, live);
 		}
 	for (i = 0; i < n_loops; i++) {
-		struct gsr_block *head = &cfg->blocks[loop[i].head];
-		struct gsr_point *pt = &r->points[r->n_points];
-
 		reason = pointless(pl, r, &loop[i]);
 		for (k = 0; reason && k < loop[i].n; k++)
 			waits |= pl->in_loop[loop[i].blocks[k]] & WAITS;
@@ -489,16 +610,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		}
 		if (pl->warp_sync)
 			*rows = true;
-		pt->at = behind_label(head);
-		pt->warp = pl->warp_sync;
-		memcpy(live, &pl->live.in[(size_t)loop[i].head * pl->live.words], pl->live.words * sizeof(*live));
-		note_registers(pl, pt, live);
-		/* not around other loops, which have points of their own */
-		for (k = 1; k < loop[i].n && !(pl->in_loop[loop[i].blocks[k]] & HEAD); k++)
-			;
-		pt->head = head->first;
-		pt->insns = k < loop[i].n ? 0 : gsr_loop_text(cfg, loop[i].blocks, loop[i].n, &pt->last);
-		r->n_points++;
+		add_head(pl, r, &loop[i], live);
 	}
 	/*
 	 * Who waits in a loop for one that leaves must find out, and leave too; but who has left at a barrier is not waited for, since
@@ -509,6 +621,8 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		*rows = false;
 		*note = may_wait;
 	}
+	if (!r->early && r->n_points == r->n_sites)
+		vote_at_heads(pl, r, loop, n_loops, live);
 	return r->n_points ? NULL : *note ? *note : "no loops and no barriers";
 }
 
@@ -543,7 +657,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 		*note = reason;
 		return NULL;
 	}
-	r->in_place = !early && r->n_points == r->n_sites;
+	r->look = p->look ? p->look : r->in_place ? LOOK_IN_PLACE : LOOK;
 	/* behind where a thread stands and its registers */
 	for (i = 0; i < r->n_local; i++)
 		r->local[i].offset += 1 + most;

@@ -16,6 +16,7 @@ struct gsr_point {
 	unsigned int n_regs, words;	/* 32-bit words of them */
 	struct gsr_stmt *head, *last;	/* a loop that can be written several times over: its label and its branch back */
 	unsigned int insns;		/* in it; 0 not such a loop */
+	unsigned int weight;		/* what a thread has run when it comes here, since the point before */
 };
 
 /* A variable whose contents go along: shared (the whole block's) or local (each thread's) */
@@ -30,7 +31,7 @@ struct gsr_saved {
 #define GSR_RESUME_BACK		-3	/* in its middle */
 
 struct gsr_resume {
-	struct gsr_point *points;	/* the sites first, in the order of gsr_convert_barriers() */
+	struct gsr_point *points;	/* the sites first, in the order of gsr_convert_barriers(); in place those without a loop */
 	unsigned int n_sites, n_points;
 	struct gsr_saved *shared, *local;
 	unsigned int n_shared, n_local;
@@ -40,7 +41,8 @@ struct gsr_resume {
 	int id;				/* our barrier */
 	bool early, cp_async;
 	bool red;			/* some sites are reductions */
-	bool in_place;			/* barriers are the only points: each is voted at where it stands */
+	bool in_place;			/* all threads come to each point, and vote there */
+	unsigned int look;		/* a thread looks when it has run so much */
 };
 
 /*
@@ -51,12 +53,13 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 				   bool *rows, const char **note);
 
 /* strip.c, unroll.c: short loops look once in many rounds */
-bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int *inserted);
+bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int look,
+	       unsigned int *inserted);
 unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks, unsigned int n, struct gsr_stmt **last);
 unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number);
 
 /* suspend.c: each returns the number of instructions inserted */
-/* What loops look at, and what barriers become if they are voted at where they stand */
+/* Counting down to the next look */
 unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r);
 unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
 unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);

@@ -409,9 +409,13 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 {
 	size_t limit = opts && opts->size >= sizeof(*opts) && opts->max_input ? opts->max_input : INPUT_MAX;
 	const char *name = opts && opts->name ? opts->name : "<ptx>";
-	struct job j = { .out = out, .resumable = opts && opts->size >= sizeof(*opts) && opts->resumable };
+	struct job j = { .out = out };
 	struct gsr_error own;
 
+	if (opts && opts->size >= sizeof(*opts)) {
+		j.resumable = opts->resumable;
+		j.p.look = opts->look;
+	}
 	/* cppcheck-suppress uninitvar ; its address is meant */
 	err = err ? err : &own;
 	memset(out, 0, sizeof(*out));

@@ -166,6 +166,7 @@ struct gsr_pass {
 	unsigned int unique;		/* last number given to a name */
 	struct gsr_text *texts;		/* fragment.c: inserted as text before */
 	unsigned int n_texts, room_texts, next_text;
+	unsigned int look;		/* options: resumable twins look so often */
 	const char *poll;		/* loop.c: the scheduling point's, the same in every kernel */
 };
 

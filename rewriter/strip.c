@@ -6,14 +6,14 @@
  *	HEAD: look; stop = bound
  *	      if (i ? bound and bound - i > rounds * step) stop = i + rounds * step
  *	inner: BODY; i += step; if (i ? stop) goto inner
- *	      if (i ? bound) goto HEAD
+ *	      if (i ? bound) { count what was run; goto HEAD }
  *
  * stop lies between i and bound, so the inner loop never passes a value of i at which the original would have ended.
  */
 #include <string.h>
 #include "resume.h"
 
-#define INSNS	768	/* of a thread, between two looks */
+#define SHORT	8	/* rounds that a loop is taken to have, until it has more */
 
 struct counted {
 	struct gsr_insn *add, *cmp;
@@ -142,7 +142,8 @@ static bool analyse(const struct gsr_point *pt, struct counted *c)
 }
 
 /* False: not such a loop */
-bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int *inserted)
+bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int look,
+	       unsigned int *inserted)
 {
 	struct counted c;
 	const char *bound, *counter;
@@ -153,7 +154,7 @@ bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
 
 	if (!pt->insns || !analyse(pt, &c))
 		return false;
-	rounds = INSNS / pt->insns;
+	rounds = look / pt->weight;
 	/* the assembler unrolls loops 4 or 16 times: none is to be left over, each time (4 % of a tight loop) */
 	rounds &= rounds >= 16 ? ~15u : rounds >= 4 ? ~3u : ~0u;
 	if (rounds < 2)
@@ -179,8 +180,10 @@ bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
 		c.bits, number, bound,
 		number, c.bits, number, counter, (long long)(c.step > 0 ? distance : -distance),
 		number));
-	*inserted += gsr_insert(p, f, behind, gsr_sprintf(p->arena, "setp.%s.%s %s, %s, %s;\n@%s bra %s;\n", c.op, c.type,
-							  pt->last->insn->guard, counter, bound, pt->last->insn->guard, pt->head->label));
+	*inserted += gsr_insert(p, f, behind, gsr_sprintf(p->arena, "setp.%s.%s %s, %s, %s;\n@%s sub.s32 %%#n, %%#n, %u;\n@%s bra %s;\n",
+							  c.op, c.type, pt->last->insn->guard, counter, bound, pt->last->insn->guard,
+							  rounds * pt->weight, pt->last->insn->guard, pt->head->label));
+	pt->weight *= rounds < SHORT ? rounds : SHORT;
 	stop.name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "%%#stop_%u", number)));
 	c.cmp->opnds[2] = stop;
 	pt->last->insn->opnds[0].name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#inner_%u", number)));

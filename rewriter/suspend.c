@@ -2,15 +2,18 @@
 /*
  * The code that leaves a block-task in its middle and comes back to it (abi.h: struct gsr_save).
  *
- * Each thread reads a word of shared memory at the head of a loop: FLAG, which says "leave", or, in the first warp, LOOK, which
- * sends it to see whether it is time to poll the window. Who finds "leave" saves its registers and goes to the meeting at the end of
- * the body, where all threads of the block come: from there, from barriers, from returns. If the vote says that somebody has
- * left, all do: those at barriers save theirs too. Registers %#p, %#r, %#d are free here, no value of the body's is in them.
+ * At a point, the head of a loop or a barrier, a thread counts down by what it has run since the point before (%#n), and looks when it
+ * has run enough: at FLAG, which says "leave", and in the first warp, if LOOK says so, whether it is time to poll the window. Who finds
+ * "leave" saves its registers and goes to the meeting at the end of the body, where all threads of the block come: from there,
+ * from barriers, from returns. If the vote says that somebody has left, all do: those at barriers save theirs too. Where all
+ * threads come to each point they vote there instead. Registers %#p, %#r, %#d are free here, no value of the body's is in them.
  */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include "resume.h"
+
+#define SITES_A_LOOK	16	/* where threads meet: what they run between two barriers is not reckoned */
 
 _Static_assert(offsetof(struct gsr_launch, save) == 64 && offsetof(struct gsr_launch, save_stride) == 72 &&
 	       offsetof(struct gsr_launch, save_per_sm) == 76 && offsetof(struct gsr_launch, save_sms) == 80 &&
@@ -21,9 +24,27 @@ _Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RE
 	       GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120, "offsets below");
 
 /*
- * Label %s: what follows this look; a thread goes on there unless the window excludes the worker. The first warp comes here
- * as one, and stays so: only where thread 0 alone reads the page is it apart for a moment.
+ * Labels %s: who is to leave; twice: what follows this look, where a thread goes on. The first warp comes here as one, and stays so: only where thread 0
+ * alone reads the page is it apart for a moment.
  */
+static const char at_flag[] =
+	"mov.u32 %%#n, %u;\n"
+	"ld.volatile.shared.v2.u32 {%%#r0, %%#r1}, [#task+112];\n"
+	"setp.eq.u32 %%#p1, %%#r0, 1;\n"
+	"@%%#p1 bra $#%s;\n"
+	"setp.ne.u32 %%#p1, %%#r1, 2;\n"
+	"@%%#p1 bra $#%s;\n"
+	"mov.u32 %%#r0, %%tid.z;\n"
+	"mov.u32 %%#r1, %%ntid.y;\n"
+	"mov.u32 %%#r2, %%tid.y;\n"
+	"mad.lo.u32 %%#r0, %%#r0, %%#r1, %%#r2;\n"
+	"mov.u32 %%#r1, %%ntid.x;\n"
+	"mov.u32 %%#r2, %%tid.x;\n"
+	"mad.lo.u32 %%#r0, %%#r0, %%#r1, %%#r2;\n"
+	"setp.ge.u32 %%#p1, %%#r0, 32;\n"
+	"@%%#p1 bra $#%s;\n";
+
+/* The window as relayed is read from the second-level cache, for which the warp waits: not more often than every so many clocks */
 static const char due[] =
 	"mov.u32 %%#r0, %%clock;\n"
 	"ld.volatile.shared.u32 %%#r1, [#task+120];\n"
@@ -31,6 +52,7 @@ static const char due[] =
 	"setp.lt.s32 %%#p1, %%#r1, 0;\n"
 	"@%%#p1 bra $#%s;\n"
 	"ld.param.u32 %%#r1, [#launch+44];\n"
+	"shl.b32 %%#r1, %%#r1, 3;\n"
 	"add.u32 %%#r0, %%#r0, %%#r1;\n"
 	"st.volatile.shared.u32 [#task+120], %%#r0;\n"
 	"ld.param.u64 %%#d0, [#launch];\n"
@@ -41,67 +63,33 @@ static const char flag[] =
 	"mov.u32 %#r0, 1;\n"
 	"st.volatile.shared.v2.u32 [#task+112], {%#r0, %#r0};\n";
 
-static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const char *tag, const char *inside)
+/* Goes on behind the text, or at @leave, if the worker is to leave */
+static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, const char *tag, const char *leave,
+			 const char *inside)
 {
 	unsigned int n;
 
-	n = gsr_insert_format(p, f, NULL, due, inside);
+	n = gsr_insert_format(p, f, NULL, at_flag, r->look, leave, inside, inside);
+	n += gsr_insert_format(p, f, NULL, due, inside);
 	n += gsr_look(p, f, NULL, tag, inside);
 	return n + gsr_insert_text(p, f, NULL, flag);
-}
-
-/*
- * All threads come to the barrier and to no other place meanwhile: the vote can be the barrier itself. A reduction stands
- * behind the vote, so who comes back to it brings its predicate again.
- */
-static unsigned int sites_in_place(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
-{
-	unsigned int n = 0, i;
-
-	for (i = 0; i < r->n_sites; i++) {
-		n += gsr_insert_format(p, f, r->points[i].at,
-			"$#again_%u:\n"
-			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
-			"setp.eq.u32 %%#q, %%#c, 2;\n"
-			"@%%#q bra $#look_%u;\n"
-			"$#looked_%u:\n"
-			"setp.eq.u32 %%#q, %%#c, 1;\n"
-			"bar.warp.sync -1;\n"
-			"bar.red.or.pred %%#q, %d, %%#q;\n"
-			"@%%#q bra.uni $#save_%u;\n", i, i, i, r->id, i);
-		if (gsr_insn_has(r->points[i].at->insn, "red"))
-			continue;
-		gsr_remove(f, r->points[i].at);
-		n--;
-	}
-	return n;
 }
 
 unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r)
 {
 	unsigned int n = 0, i;
 
-	if (r->in_place)
-		return sites_in_place(p, f, r);
 	for (i = r->n_sites; i < r->n_points; i++)
-		if (!gsr_strip(p, f, &r->points[i], i, &n))
+		if (!gsr_strip(p, f, &r->points[i], i, r->look, &n) && !r->in_place)
 			n += gsr_unroll(p, f, &r->points[i], i);
-	for (i = r->n_sites; i < r->n_points; i++) {
-		const char *text = r->points[i].warp ?
-			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
-			"setp.eq.u32 %%#q, %%#c, 2;\n"
-			"@%%#q bra $#look_%u;\n"
-			"$#looked_%u:\n"
-			"setp.eq.u32 %%#q, %%#c, 1;\n"
-			"vote.sync.any.pred %%#q, %%#q, -1;\n"
-			"@%%#q bra $#save_%u;\n"
-			"$#go_%u:\n" :
-			"ld.volatile.shared.u32 %%#c, [%%#flag];\n"
-			"setp.ne.u32 %%#q, %%#c, 0;\n"
-			"@%%#q bra $#look_%u;\n"
-			"$#go_%u:\n";
+	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++) {
+		const struct gsr_point *pt = &r->points[i];
 
-		n += gsr_insert_format(p, f, r->points[i].at->next, text, i, i, i, i);
+		n += gsr_insert_format(p, f, i < r->n_sites ? pt->at : pt->at->next,
+				       "sub.s32 %%#n, %%#n, %u;\n"
+				       "setp.le.s32 %%#q, %%#n, 0;\n"
+				       "@%%#q bra%s $#look_%u;\n"
+				       "$#go_%u:\n", pt->weight, r->in_place ? ".uni" : "", i, i);
 	}
 	return n;
 }
@@ -420,20 +408,29 @@ static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const 
 	return n;
 }
 
-/* The way out of a loop, or of a barrier in its place: thread 0 looks at the window; who leaves saves and meets the others */
+/* A look at a point: who leaves saves and meets the others; or all threads, or those of a warp, agree first */
 static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
+	const char *tag = gsr_sprintf(a, "point_%u", i);
 	unsigned int n;
 
 	n = gsr_insert_format(p, f, NULL, "$#look_%u:\n", i);
 	if (r->points[i].warp || r->in_place) {
 		n += gsr_insert_text(p, f, NULL, "mov.u32 %#c, 0;\n");
-		n += look(p, f, gsr_sprintf(a, "point_%u", i), gsr_sprintf(a, "looked_%u", i));
-		n += gsr_insert_format(p, f, NULL, "mov.u32 %%#c, 1;\nbra $#looked_%u;\n", i);
+		n += look(p, f, r, tag, gsr_sprintf(a, "told_%u", i), gsr_sprintf(a, "looked_%u", i));
+		n += gsr_insert_format(p, f, NULL,
+			"$#told_%u:\n"
+			"mov.u32 %%#c, 1;\n"
+			"$#looked_%u:\n"
+			"setp.eq.u32 %%#q, %%#c, 1;\n", i, i);
+		if (r->in_place)
+			n += gsr_insert_format(p, f, NULL, "bar.warp.sync -1;\nbar.red.or.pred %%#q, %d, %%#q;\n@!%%#q bra.uni $#go_%u;\n",
+					       r->id, i);
+		else
+			n += gsr_insert_format(p, f, NULL, "vote.sync.any.pred %%#q, %%#q, -1;\n@!%%#q bra $#go_%u;\n", i);
 	} else {
-		n += gsr_insert_format(p, f, NULL, "setp.eq.u32 %%#p1, %%#c, 1;\n@%%#p1 bra $#save_%u;\n", i);
-		n += look(p, f, gsr_sprintf(a, "point_%u", i), gsr_sprintf(a, "go_%u", i));
+		n += look(p, f, r, tag, gsr_sprintf(a, "save_%u", i), gsr_sprintf(a, "go_%u", i));
 	}
 	n += save_stub(p, f, r, i);
 	if (r->cp_async)
@@ -452,19 +449,16 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const st
 	unsigned int n;
 
 	n = gsr_insert_text(p, f, NULL, r->red ? "mov.u32 %#v, 0;\n" : "");
-	n += gsr_insert_text(p, f, NULL,
-		"mov.u32 %#s, -1;\n"
+	n += gsr_insert_format(p, f, NULL,
+		"mov.u32 %%#s, -1;\n"
 		"$#meet:\n"
-		"ld.volatile.shared.u32 %#c, [%#flag];\n"
-		"setp.ne.u32 %#p1, %#c, 2;\n"
-		"@%#p1 bra $#met;\n"
-		"mov.u32 %#c, 0;\n");
-	n += look(p, f, "meeting", "met");
-	n += gsr_insert_text(p, f, NULL,
-		"mov.u32 %#c, 1;\n"
+		"mov.u32 %%#c, 0;\n"
+		"sub.s32 %%#n, %%#n, %u;\n"
+		"setp.le.s32 %%#q, %%#n, 0;\n"
+		"@%%#q bra $#look_meeting;\n"
 		"$#met:\n"
-		"setp.eq.u32 %#p1, %#c, 1;\n"
-		"setp.ge.and.s32 %#p1, %#s, 0, %#p1;\n");
+		"setp.eq.u32 %%#p1, %%#c, 1;\n"
+		"setp.ge.and.s32 %%#p1, %%#s, 0, %%#p1;\n", r->look / SITES_A_LOOK + 1);
 	n += gsr_insert_format(p, f, NULL,
 		"setp.ge.or.s32 %%#p1, %%#s, %u, %%#p1;\n"
 		"setp.ne.s32 %%#p0, %%#s, -1;\n"
@@ -557,7 +551,7 @@ static unsigned int restore(struct gsr_pass *p, struct gsr_function *f, const st
 		n += gsr_insert_format(p, f, NULL, "$#back_%u:\n", i);
 		for (k = 0; k < pt->n_regs; k++)
 			n += restore_register(p, f, pt->regs[k], pt->vars[k]);
-		n += gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", i < r->n_sites ? "again" : "go", i);
+		n += gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", i < r->n_sites && !r->in_place ? "again" : "go", i);
 	}
 	return n;
 }
@@ -566,8 +560,14 @@ unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const s
 {
 	unsigned int n, i, label = 0;
 
-	n = r->in_place ? gsr_insert_format(p, f, NULL, "bar.warp.sync -1;\nbar.sync %d;\nbra.uni $#next;\n", r->id) :
-	    meeting(p, f, r);
+	if (r->in_place) {
+		n = gsr_insert_format(p, f, NULL, "bar.warp.sync -1;\nbar.sync %d;\nbra.uni $#next;\n", r->id);
+	} else {
+		n = meeting(p, f, r);
+		n += gsr_insert_text(p, f, NULL, "$#look_meeting:\n");
+		n += look(p, f, r, "meeting", "told_meeting", "met");
+		n += gsr_insert_text(p, f, NULL, "$#told_meeting:\nmov.u32 %#c, 1;\nbra $#met;\n");
+	}
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++)
 		n += point_stub(p, f, r, i);
 	n += suspend(p, f, r, &label);

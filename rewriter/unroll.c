@@ -83,6 +83,7 @@ unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_p
 		return 0;
 	copies = INSNS / pt->insns;
 	copies = copies > COPIES_MAX ? COPIES_MAX : copies;
+	pt->weight *= copies;
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_LABEL)
 			*gsr_intern_mark(s->label) = 0;

@@ -9,6 +9,7 @@
 #include "rewriter/ptx.h"
 
 #define REWRITES	5
+#define LOOK		64	/* short kernels look more often, too, whether to leave */
 
 const char *gpu_error(CUresult rc)
 {
@@ -355,7 +356,7 @@ static enum gsr_status rewrite(const char *text, size_t size, const struct gsr_o
 
 bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r)
 {
-	struct gsr_options ro = { .size = sizeof(ro), .name = path, .resumable = o->resumable };
+	struct gsr_options ro = { .size = sizeof(ro), .name = path, .resumable = o->resumable, .look = o->full ? 0 : LOOK };
 	struct gsr_error err = { 0 };
 	unsigned int i;
 	size_t size = 0;

@@ -245,7 +245,7 @@ static void points(const char *text, size_t n)
 	static const struct { const char *kernel; unsigned int n; const char *reason; } expected[] = {
 		{ "named_early", 2, NULL }, { "counted_early", 1, NULL }, { "register_early", 1, NULL }, { "reductions_early", 9, NULL },
 		{ "scopes_early", 3, NULL }, { "loop_early", 2, NULL }, { "arrive_early", 0, "bar.arrive" }, { "register_counted", 2, NULL },
-		{ "reductions_whole", 3, NULL }, { "reductions_between", 5, NULL },
+		{ "reductions_whole", 1, NULL }, { "reductions_between", 5, NULL },
 		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a barrier with a thread count" },
 		{ "hands_over", 3, NULL }, { "scopes_loop", 1, NULL },
 		{ "hands_over_again", 3, "a loop that may wait for other threads" }, { "called", 6, NULL },

@@ -12,6 +12,8 @@
 #include "test-exec.h"
 #include "twins.h"
 
+#define LOOK		64	/* short kernels look more often, too, whether to leave */
+
 static char *read_file(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "r");
@@ -53,7 +55,7 @@ static void file_close(struct file *f)
 
 static bool file_open(struct file *f, const char *path, const struct options *opt, char *why, size_t size)
 {
-	struct gsr_options o = { .size = sizeof(o), .name = path, .resumable = opt->resumable };
+	struct gsr_options o = { .size = sizeof(o), .name = path, .resumable = opt->resumable, .look = LOOK };
 
 	memset(f, 0, sizeof(*f));
 	f->text = read_file(path, &f->size);
