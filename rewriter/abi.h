@@ -87,7 +87,7 @@ struct gsr_launch {
 	uint32_t fetch_first;	/* block-tasks of a worker's first fetch, a power of two */
 	struct {
 		uint32_t factor, shift;	/* n / grid[i] is (2n * factor >> 32) >> shift, n < 2^31 */
-	} divide[2];
+	} divide[2];		/* divide[0].factor 0: numbers may have more bits */
 	uint32_t pad;
 };
 

@@ -286,7 +286,9 @@ static const char schedule[] =
 	"ld.param.u64 %#d0, [#launch];\n"
 	"ld.relaxed.gpu.global.v2.u64 {%#d1, %#d2}, [%#d0];\n"
 	"mov.u32 %#r9, %laneid;\n"
-	"mov.u64 %#d5, %globaltimer;\n"
+	"mov.u64 %#d5, %globaltimer;\n";
+
+static const char unless_window[] =
 	"ld.param.u32 %#r0, [#launch+60];\n"
 	"and.b32 %#r0, %#r0, 1;\n"
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
@@ -674,10 +676,14 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	if (!r)
 		n += gsr_insert_text(p, f, body, gsr_queue_rest);
 	n += gsr_insert_text(p, f, body, schedule);
+	if (!r)
+		n += gsr_insert_text(p, f, body, gsr_queue_count);
+	n += gsr_insert_text(p, f, body, unless_window);
 	n += gsr_insert_text(p, f, body, scheduled);
 	n += gsr_insert_text(p, f, body, test);
 	n += gsr_insert_text(p, f, body, stay);
-	n += r ? gsr_resume_fetch(p, f, body) : gsr_insert_text(p, f, body, gsr_queue_count);
+	if (r)
+		n += gsr_resume_fetch(p, f, body);
 	n += gsr_queue_take(p, f, body, r);
 	if (r) {
 		n += gsr_insert_text(p, f, body, tell_resumable);

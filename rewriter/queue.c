@@ -10,6 +10,7 @@
 #define COUNTERS_SHIFT	4
 #define STRIPES_LEAST	8
 #define UNKNOWN_DEPTH	8
+#define NUMBERS_MAX	(1u << 31)	/* numbers of this and more are wide */
 
 _Static_assert(GSR_COUNTERS == 1 << COUNTERS_SHIFT, "as many");
 _Static_assert(offsetof(struct gsr_launch, flags) == 60 && GSR_LAUNCH_COLUMNS == 8 && offsetof(struct gsr_launch, step) == 96 &&
@@ -40,11 +41,11 @@ static const char leftover[] =
 /*
  * How many block-tasks to fetch: as many as last time if that took about fetch_ns and the end is far, or if it was one that took
  * longer. Else it is reckoned anew: half an even share, fetch_max, four times the last count and fetch_ns bound it. What all
- * threads wait for is kept short: this is most of what a twin costs.
+ * threads wait for is kept short: this is most of what a twin costs. The window is on its way meanwhile, in %#d1 and %#d2.
  */
 const char gsr_queue_count[] =
 	"ld.shared.v2.u32 {%#r1, %#r5}, [#task+72];\n"
-	"ld.shared.v2.u64 {%#d1, %#d2}, [#task+48];\n"
+	"ld.shared.v2.u64 {%#d3, %#d7}, [#task+48];\n"
 	"ld.shared.u64 %#d6, [#task+32];\n"
 	"cvt.u32.u64 %#r7, %#d5;\n"
 	"sub.u32 %#r1, %#r7, %#r1;\n"
@@ -53,7 +54,7 @@ const char gsr_queue_count[] =
 	"sub.u32 %#r4, %#r1, %#r3;\n"
 	"add.u32 %#r6, %#r2, %#r3;\n"
 	"setp.lt.u32 %#p1, %#r4, %#r6;\n"
-	"setp.lt.and.u64 %#p1, %#d1, %#d2, %#p1;\n"
+	"setp.lt.and.u64 %#p1, %#d3, %#d7, %#p1;\n"
 	"setp.gt.u32 %#p2, %#r1, %#r3;\n"
 	"setp.eq.and.u32 %#p2, %#r5, 1, %#p2;\n"
 	"or.pred %#p1, %#p1, %#p2;\n"
@@ -86,7 +87,7 @@ static const char reckon[] =
 	/* what is left when the other workers are as far as this one */
 	"ld.param.u32 %#r2, [#launch+56];\n"
 	"mul.wide.u32 %#d4, %#r2, %#r0;\n"
-	"add.u64 %#d4, %#d4, %#d1;\n"
+	"add.u64 %#d4, %#d4, %#d3;\n"
 	"min.u64 %#d4, %#d4, %#d6;\n"
 	"sub.u64 %#d4, %#d6, %#d4;\n"
 	"cvt.rn.f32.u64 %#f0, %#d4;\n"
@@ -146,6 +147,18 @@ static const char in_order[] =
 	"ld.param.u64 %#d4, [#launch+88];\n"
 	"setp.ne.u64 %#p1, %#d4, 0;\n"
 	"@%#p1 bra $#range;\n"
+	"ld.param.u32 %#r0, [#launch+140];\n"
+	"setp.eq.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#wide_numbers;\n"
+	"atom.relaxed.gpu.global.add.u32 %#r2, [%#d0+8704], %#r5;\n"
+	"cvt.u32.u64 %#r3, %#d6;\n"
+	"setp.ge.u32 %#p1, %#r2, %#r3;\n"
+	"@%#p1 bra $#stop;\n"
+	"st.shared.u32 [#task+48], %#r2;\n"
+	"sub.u32 %#r3, %#r3, %#r2;\n"
+	"min.u32 %#r6, %#r5, %#r3;\n"
+	"bra $#numbered_task;\n"
+	"$#wide_numbers:\n"
 	"cvt.u64.u32 %#d3, %#r5;\n"
 	"atom.relaxed.gpu.global.add.u64 %#d2, [%#d0+8704], %#d3;\n"
 	"setp.ge.u64 %#p1, %#d2, %#d6;\n"
@@ -312,8 +325,16 @@ void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int w
 	a->flags &= ~GSR_LAUNCH_COLUMNS;
 	a->fetch_first = 1;
 	a->depth = 0;
+	for (i = 0; i < 2; i++) {
+		for (bits = 0; (uint64_t)1 << bits < a->grid[i];)
+			bits++;
+		a->divide[i].factor = (uint32_t)((((uint64_t)1 << (31 + bits)) + a->grid[i] - 1) / a->grid[i]);
+		a->divide[i].shift = bits;
+	}
+	if (total >= NUMBERS_MAX)
+		a->divide[0].factor = 0;
 	/* 31 bits, with room for what workers at the end add in vain */
-	if (order == GSR_ORDER_STRIPES && total < 1u << 31) {
+	if (order == GSR_ORDER_STRIPES && total < NUMBERS_MAX) {
 		a->flags |= GSR_LAUNCH_COLUMNS;
 		a->counter_shift = width < COUNTERS_SHIFT ? width : COUNTERS_SHIFT;
 		a->last_counter = (1u << a->counter_shift) - 1;
@@ -327,12 +348,6 @@ void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int w
 		a->width_mask = (1u << a->width_shift) - 1;
 		if (depth)
 			a->fetch_first = a->depth;
-		for (i = 0; i < 2; i++) {
-			for (bits = 0; (uint64_t)1 << bits < a->grid[i];)
-				bits++;
-			a->divide[i].factor = (uint32_t)((((uint64_t)1 << (31 + bits)) + a->grid[i] - 1) / a->grid[i]);
-			a->divide[i].shift = bits;
-		}
 		step = (uint64_t)1 << width;
 	}
 	a->step[0] = (uint32_t)(step % a->grid[0]);
