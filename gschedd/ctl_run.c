@@ -126,6 +126,21 @@ static int set_choice(const char *option, const char *name, const char *value, c
 	return -1;
 }
 
+/* How many workers an SM gets at most */
+static int set_workers(const char *value)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (errno || !*value || *value == '-' || *end || !n || n > 32) {
+		ctl_error("run: --workers=%s: a number from 1 to 32", value);
+		return -1;
+	}
+	return setenv("GSCHED_WORKERS", value, 1);
+}
+
 int ctl_run(struct ctl *ctl, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -136,6 +151,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		{ "device", required_argument, NULL, 'd' },
 		{ "limit-by", required_argument, NULL, 'l' },
 		{ "dispatch", required_argument, NULL, 'D' },
+		{ "workers", required_argument, NULL, 'w' },
 		{ 0 },
 	};
 	const char *group = NULL, *interposer;
@@ -168,6 +184,10 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 			break;
 		case 'D':
 			if (set_choice("dispatch", "GSCHED_DISPATCH", optarg, "queue static"))
+				return CTL_USAGE;
+			break;
+		case 'w':
+			if (set_workers(optarg))
 				return CTL_USAGE;
 			break;
 		default:
@@ -207,6 +227,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		print_setting("GSCHED_BACKEND");
 		print_setting("GSCHED_LIMIT_BY");
 		print_setting("GSCHED_DISPATCH");
+		print_setting("GSCHED_WORKERS");
 		return interposer ? 0 : CTL_FAIL;
 	}
 	execvp(argv[0], argv);

@@ -13,7 +13,7 @@ static const struct subcommand {
 	int (*fn)(struct ctl *ctl, int argc, char **argv);
 	const char *args, *help;
 } subcommands[] = {
-	{ "run", ctl_run, "[-g GROUP] [-c] [--strict] [--limit-by=sm|rank|worker] [--dispatch=queue|static] -- PROGRAM [ARG ...]",
+	{ "run", ctl_run, "[-g GROUP] [-c] [--strict] [--limit-by=sm|rank|worker] [--dispatch=queue|static] [--workers=N] -- PROGRAM [ARG ...]",
 	  "run a CUDA program under gsched, in GROUP (-c: make the group if there is none)" },
 	{ "run", ctl_run, "[-g GROUP] [-c] -e",
 	  "bind the calling shell instead and print its settings: eval \"$(gschedctl run -g GROUP -e)\"" },

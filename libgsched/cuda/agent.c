@@ -212,6 +212,8 @@ static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsche
 	average(&s->shape->block_ns, ran * workers / s->blocks);
 	average(&s->shape->predicted_ns, ran * workers / (s->blocks < c->sms * s->m ? s->blocks : c->sms * s->m));
 	atomic_fetch_add(&s->shape->samples, 1);
+	if (s->alone && !s->integral && !s->wings && !gi_load(&c->arb->header.contended))
+		gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran);
 	return ran;
 }
 

@@ -227,6 +227,8 @@ struct gi_client *gi_client_get(CUdevice dev)
 	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev);
 	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
 	c->arch = major * 10 + minor;
+	gi_real.cuDeviceGetAttribute(&c->sm_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, dev);
+	gi_real.cuDeviceGetAttribute(&c->reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, dev);
 	if (gi_real.cuDeviceGetUuid_v2(&c->uuid, dev) && gi_real.cuDeviceGetUuid(&c->uuid, dev))
 		gi_debug("device without a UUID");
 	else if (connect_client(c))

@@ -31,6 +31,7 @@ void gi_dispatch(struct gi_client *c)
 
 	c->dispatch = flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)];
 	c->ranges = choice(c, "GSCHED_DISPATCH", sources, 2);
+	c->workers = gi_env("GSCHED_WORKERS", 0);
 }
 
 /* ---- static ranges: one area a slot, made with the context ---- */

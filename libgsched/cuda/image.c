@@ -420,6 +420,8 @@ static void apply(struct gi_func *fn, void *arg)
 
 	if (!set->is_cache && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET && set->value)
 		fn->opaque = true;
+	if (!set->is_cache && set->attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+		atomic_store(&fn->own_carveout, true);
 	for (i = 0; i < GI_FORMS; i++) {
 		if (atomic_load(&fn->form[i].state) != GI_TWIN_READY)
 			continue;

@@ -241,6 +241,30 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	return CUDA_SUCCESS;
 }
 
+/* How many of the twin's blocks an SM gets, of @full that fit; is it to be measured? */
+static unsigned int tuned(struct gi_client *c, struct gi_slot *s, unsigned int full)
+{
+	if (c->workers)
+		return c->workers < full ? c->workers : full;
+	s->alone = !gi_load(&c->arb->header.contended);
+	return gi_tune_workers(&s->shape->tune, full, atomic_load_explicit(&s->shape->launches, memory_order_relaxed), s->alone);
+}
+
+/* Not what the program has chosen, and no call where nothing changes */
+static void carve(const struct gi_client *c, const struct gi_slot *s)
+{
+	struct gi_form *form = &s->fn->form[GI_TWIN];
+	unsigned int full = gi_form_m(s->fn, s->shape, GI_TWIN), carveout = 0;
+
+	if (s->form != form || atomic_load_explicit(&s->fn->own_carveout, memory_order_relaxed))
+		return;
+	if (s->m < full)
+		carveout = gi_tune_carveout(full, s->m, form->shared + s->shared, c->reserved, c->sm_shared);
+	if (atomic_exchange_explicit(&form->carveout, carveout, memory_order_relaxed) != carveout)
+		gi_real.cuFuncSetAttribute(form->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+					   carveout ? (int)carveout : CU_SHAREDMEM_CARVEOUT_DEFAULT);
+}
+
 /* ---- the arbiter ---- */
 
 /* Of a block-task in a full launch, as seen before; 0 not yet known */
@@ -507,6 +531,9 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	s->blocks = blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
 	s->m = form ? m : shape ? shape->original_m : 1;
+	s->alone = false;
+	if (form == &fn->form[GI_TWIN])
+		s->m = tuned(c, s, m);
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
 	describe(c, cx, s, slot, l);
 	if (form && !pack(s, fn, l->params, l->extra)) {
@@ -539,10 +566,12 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		s->launched = form ? workers_for(c, s) : 0;
 		gi_store(&c->cl->slot[slot].launched, s->launched);
 	}
+	s->alone = s->alone && gi_places(c, s->window, s->m) == c->sms * s->m;
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
 		gi_gate_enter(c);
 		atomic_fetch_and(&cx->clean, ~(1ull << slot));
+		carve(c, s);
 		rc = launch_twin(l, s, slot, &launched);
 		if (rc)
 			gi_gate_leave(c);

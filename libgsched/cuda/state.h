@@ -19,6 +19,7 @@
 #include <linux/gsched.h>
 #include "driver.h"
 #include "rewriter/gsr.h"
+#include "tune.h"
 #include "tuning.h"
 
 #define GI_WING_STREAMS		16
@@ -89,6 +90,7 @@ struct gi_shape {
 	_Atomic unsigned int m[GI_FORMS];	/* of the forms plus 1, 0 not asked yet */
 	_Atomic uint64_t predicted_ns, block_ns;	/* alone on the whole device; 0 unknown */
 	_Atomic uint32_t launches, samples;
+	struct gi_tune tune;			/* of the TWIN form's workers; times: agent */
 };
 
 enum gi_twin { GI_TWIN_NONE, GI_TWIN_UNASKED, GI_TWIN_QUEUED, GI_TWIN_READY };
@@ -101,6 +103,8 @@ struct gi_form {
 	bool warp_rows;			/* needs a block whose x is a multiple of 32 */
 	struct gsr_kernel kernel;	/* numbers only: its strings are the image's */
 	bool everywhere;		/* RESUMABLE: no loop is without a point where it can be left */
+	int shared;			/* static, bytes */
+	_Atomic unsigned int carveout;	/* as we set it (gi_tune_carveout()), 0 as it was */
 };
 
 /* A kernel in one context. */
@@ -117,6 +121,7 @@ struct gi_func {
 	_Atomic bool waited;		/* a launch has waited for the twin once */
 	_Atomic bool code_loaded;	/* the original's */
 	bool opaque;
+	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
 	_Atomic(struct gi_shape *) shapes;
 	enum gi_form_id job;		/* gi_lock: the form that is asked for */
 	struct gi_func *next_job;	/* gi_lock */
@@ -147,6 +152,7 @@ struct gi_slot {
 	char *params;			/* packed, with room for struct gsr_launch; kept between tasks */
 	size_t params_room;
 	bool submitted, completed, timed;
+	bool alone;			/* nobody disturbs what it takes, so far */
 	uint32_t generation;		/* of the arbiter's slot at launch */
 	uint64_t launch_ns, predicted_ns;	/* CLOCK_MONOTONIC; alone */
 	/* time integral of the window, in workers */
@@ -194,6 +200,8 @@ struct gi_client {
 	CUdevice dev;
 	CUuuid uuid;
 	unsigned int sms, arch;
+	int sm_shared, reserved;	/* bytes of shared memory of an SM, and of a block besides its own */
+	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
 	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
 	bool ranges;			/* they have static ranges */
 	struct gsched *g;		/* NULL: there is no arbiter for it */

@@ -264,8 +264,11 @@ static void copy_attributes(struct gi_func *fn, CUfunction twin)
 		int v, had;
 
 		if (!gi_real.cuFuncGetAttribute(&v, what[i], fn->original) &&
-		    !gi_real.cuFuncGetAttribute(&had, what[i], twin) && v != had)
+		    !gi_real.cuFuncGetAttribute(&had, what[i], twin) && v != had) {
 			gi_real.cuFuncSetAttribute(twin, what[i], v);
+			if (what[i] == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+				atomic_store(&fn->own_carveout, true);
+		}
 	}
 	if ((int)fn->named->cache >= 0)
 		gi_real.cuFuncSetCacheConfig(twin, fn->named->cache);
@@ -322,6 +325,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		form->warp_rows = k->warp_rows;
 		form->kernel = *k;
 		form->everywhere = !k->resume_reason;
+		gi_real.cuFuncGetAttribute(&form->shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, twin);
 		gi_debug("%s: %s loaded", name, id == GI_RESUMABLE ? "resumable twin" : "twin");
 	}
 	atomic_store(&form->state, twin ? GI_TWIN_READY : GI_TWIN_NONE);

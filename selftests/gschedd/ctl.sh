@@ -49,6 +49,10 @@ expect 2 "none of sm rank worker" "run --limit-by with what there is not" "$ctl"
 expect 0 "GSCHED_LIMIT_BY=rank" "run --limit-by" "$ctl" run --limit-by=rank -- env
 expect 2 "none of queue static" "run --dispatch with what there is not" "$ctl" run --dispatch= -- true
 expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --dispatch=static -- env
+for w in 0 33 x -1 ""; do
+	expect 2 "a number from 1 to 32" "run --workers=$w" "$ctl" run --workers="$w" -- true
+done
+expect 0 "GSCHED_WORKERS=4" "run --workers" "$ctl" run --workers=4 -- env
 expect 2 "gschedctl group" "group alone: usage of group" "$ctl" group
 expect 2 "FILE=VALUE" "group set without =" "$ctl" group set a capsm.max
 expect 2 "backend" "unknown backend" "$ctl" -b cloud status

@@ -129,6 +129,37 @@ static void windows(void)
 	unsetenv("GSCHED_DISPATCH");
 }
 
+/* The most that any task of tier block was launched with, in blocks an SM */
+static unsigned int workers_seen(const char *choice, const struct run *alone, char *const what[])
+{
+	unsigned int i, most = 0;
+	struct run r;
+
+	setenv("GSCHED_WORKERS", choice, 1);
+	fake_begin(GSCHED_LEASE_FREE);
+	run(true, what, &r);
+	same(&r, alone, "workers chosen");
+	for (i = 0; f.cl && i < GSCHED_SLOTS; i++)
+		if (f.cl->slot[i].tier == GSCHED_TIER_BLOCK && f.cl->slot[i].launched > most)
+			most = f.cl->slot[i].launched;
+	fake_stop(&f);
+	unsetenv("GSCHED_WORKERS");
+	return most;
+}
+
+static void workers(void)
+{
+	static char *const what[] = { "long", NULL };
+	unsigned int one, two, all;
+	struct run alone;
+
+	run(false, what, &alone);
+	one = workers_seen("1", &alone, what);
+	two = workers_seen("2", &alone, what);
+	all = workers_seen("32", &alone, what);
+	ok(one && two == 2 * one && all > two, "as many workers as somebody chose, and no more than fit: %u, %u, %u", one, two, all);
+}
+
 /* Evicted whole, then let go on. */
 static void evicted(void)
 {
@@ -536,6 +567,7 @@ int main(void)
 	no_arbiter();
 	leases();
 	windows();
+	workers();
 	evicted();
 	suspended();
 	queued();

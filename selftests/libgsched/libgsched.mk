@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(B)/test/libgsched/client $(addprefix $(B)/test/libgsched/,interposer loads symbols temporal)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune interposer loads symbols temporal)
 FAST_TESTS += $(LG_TESTS)
 TESTS += $(LG_TESTS)
 LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
@@ -8,6 +8,10 @@ LG_RUN := $(call objs,selftests/libgsched/run.c)
 $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
+
+$(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/tune.c)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
 # app.c and load-app.c, programs that know nothing of gsched
 $(B)/test/libgsched/app $(B)/test/libgsched/load-app: $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1

@@ -78,12 +78,15 @@ static void line(FILE *f, const struct gpu_row *row)
 {
 	const struct gpu_report *r = &row->r;
 	const struct gpu_timing *t = &r->timing;
+	char used[32] = "";
 
-	fprintf(f, "| %s | %s | %llu x %u | %.2f | %.3f (%.3f) | %.3f (%.3f) | %+.2f (%+.2f..%+.2f) | %+.2f | %d -> %d%s | %d -> %d |",
+	if (r->workers_per_sm && r->workers_per_sm < r->per_sm[1])
+		snprintf(used, sizeof(used), " (%d used)", r->workers_per_sm);
+	fprintf(f, "| %s | %s | %llu x %u | %.2f | %.3f (%.3f) | %.3f (%.3f) | %+.2f (%+.2f..%+.2f) | %+.2f | %d -> %d%s | %d -> %d%s |",
 		row->file, row->kernel, (unsigned long long)t->blocks, row->threads, (double)t->block_us, (double)t->median_ms[0],
 		(double)t->p99_ms[0], (double)t->median_ms[1], (double)t->p99_ms[1], 100 * (double)t->overhead, 100 * (double)t->low,
 		100 * (double)t->high, 100 * (double)t->drift, r->regs[0], r->regs[1], r->cap ? " (capped)" : "", r->per_sm[0],
-		r->per_sm[1]);
+		r->per_sm[1], used);
 	if (t->evictions)
 		fprintf(f, " %.0f (%.0f) |", (double)t->evict_us, (double)t->evict_max_us);
 	else
@@ -165,8 +168,8 @@ bool gpu_json(const char *path, const struct gpu_row *rows, unsigned int n, cons
 		fprintf(f, ", \"kernel\": ");
 		text(f, rows[i].kernel);
 		fprintf(f, ", \"real_size\": %s, \"good\": %s, ", rows[i].scale > 1 ? "true" : "false", r->good ? "true" : "false");
-		fprintf(f, "\"registers\": [%d, %d], \"cap\": %u, \"blocks_per_sm\": [%d, %d], \"local\": [%d, %d], \"resume_points\": %u, ",
-			r->regs[0], r->regs[1], r->cap, r->per_sm[0], r->per_sm[1], r->local[0], r->local[1], r->resume_points);
+		fprintf(f, "\"registers\": [%d, %d], \"cap\": %u, \"blocks_per_sm\": [%d, %d], \"workers_per_sm\": %d, \"local\": [%d, %d], \"resume_points\": %u, ",
+			r->regs[0], r->regs[1], r->cap, r->per_sm[0], r->per_sm[1], r->workers_per_sm, r->local[0], r->local[1], r->resume_points);
 		fprintf(f, "\"load_ms\": [%.3f, %.3f], \"pairs\": %u, \"blocks\": %llu, \"threads\": %u, ", (double)r->load_ns[0] / 1e6,
 			(double)r->load_ns[1] / 1e6, t->pairs, (unsigned long long)t->blocks, rows[i].threads);
 		fprintf(f, "\"median_ms\": [%.6f, %.6f], \"p99_ms\": [%.6f, %.6f], \"overhead\": %.6f, \"quartiles\": [%.6f, %.6f], "

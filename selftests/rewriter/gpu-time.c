@@ -7,16 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "libgsched/cuda/tune.h"
 #include "libgsched/cuda/tuning.h"
 #include "gpu-run.h"
 
 #define WARM_UP		3	/* pairs */
 #define LONG_NS		50000	/* shorter ones cannot be caught in their middle */
 #define EVICTIONS	9
+#define TUNING_MAX	200	/* launches */
 
 struct bench {
 	struct gpu *g;
-	unsigned int grid[3], workers;
+	unsigned int grid[3], workers, per_sm, shared;
+	int sm_shared, reserved;
+	struct gi_tune tune;
 	uint64_t blocks, block_ns;
 	bool reset;		/* buffers must hold what they held at first */
 	CUevent begin, end;
@@ -55,6 +59,8 @@ static bool prepare(struct bench *b, bool twin)
 		return true;
 	g->arg.seq = g->seq;
 	memcpy(g->arg.grid, b->grid, sizeof(g->arg.grid));
+	g->arg.weight = GSCHED_CAPSM / b->per_sm;
+	g->arg.workers = g->sms * b->per_sm;
 	gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, b->block_ns);
 	GPU_TRY(cuMemsetD8Async(g->control, 0, sizeof(struct gsr_control), g->stream));
 	if (g->arg.ranges)
@@ -111,6 +117,47 @@ static bool time_one(struct bench *b, bool twin, float *ms)
 	return true;
 }
 
+/* As the interposer chooses it */
+static bool use_workers(struct bench *b, unsigned int per_sm)
+{
+	unsigned int full = (unsigned int)b->g->r->per_sm[1], carveout = 0;
+	struct gpu *g = b->g;
+
+	if (per_sm < full)
+		carveout = gi_tune_carveout(full, per_sm, b->shared, (unsigned int)b->reserved, (unsigned int)b->sm_shared);
+	GPU_TRY(cuFuncSetAttribute(g->pair.twin, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+				   carveout ? (int)carveout : CU_SHAREDMEM_CARVEOUT_DEFAULT));
+	b->per_sm = per_sm;
+	b->workers = g->sms * per_sm;
+	if (b->workers > b->blocks)
+		b->workers = (unsigned int)b->blocks;
+	return true;
+}
+
+static bool tune(struct bench *b)
+{
+	unsigned int full = (unsigned int)b->g->r->per_sm[1], i;
+	struct gpu *g = b->g;
+	CUdevice dev;
+	float ms;
+	int shared;
+
+	GPU_TRY(cuCtxGetDevice(&dev));
+	GPU_TRY(cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, g->pair.twin));
+	GPU_TRY(cuDeviceGetAttribute(&b->sm_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, dev));
+	if (cuDeviceGetAttribute(&b->reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, dev))
+		b->reserved = 0;
+	b->shared = (unsigned int)shared + (unsigned int)g->t->dynamic;
+	for (i = 0; g->o->tune && !g->o->resumable && i < TUNING_MAX && gi_tune_tries(&b->tune); i++) {
+		snprintf(g->r->stage, sizeof(g->r->stage), "choosing the number of workers, launch %u", i);
+		if (!use_workers(b, gi_tune_workers(&b->tune, full, i, true)) || !time_one(b, true, &ms))
+			return false;
+		gi_tune_took(&b->tune, full, b->per_sm, (uint64_t)((double)ms * 1e6));
+	}
+	g->r->workers_per_sm = (int)gi_tune_workers(&b->tune, full, 0, false);
+	return use_workers(b, (unsigned int)g->r->workers_per_sm);
+}
+
 /* As many blocks in z as make it last, where that leaves the same memory */
 static bool choose_grid(struct bench *b)
 {
@@ -131,9 +178,6 @@ static bool choose_grid(struct bench *b)
 	b->block_ns = (uint64_t)((double)ms * 1e6 * (b->blocks < full ? (double)b->blocks : full) / (double)b->blocks);
 	b->grid[2] = g->t->grid[2] > 1 ? g->t->grid[2] : (unsigned int)z;
 	b->blocks = (uint64_t)b->grid[0] * b->grid[1] * b->grid[2];
-	b->workers = g->sms * (unsigned int)g->r->per_sm[1];
-	if (b->workers > b->blocks)
-		b->workers = (unsigned int)b->blocks;
 	return true;
 }
 
@@ -240,7 +284,7 @@ static bool evict(struct bench *b)
 
 bool gpu_time(struct gpu *g)
 {
-	struct bench b = { .g = g };
+	struct bench b = { .g = g, .per_sm = (unsigned int)g->r->per_sm[1] };
 	unsigned int n = g->o->pairs, i;
 	bool good;
 
@@ -258,7 +302,7 @@ bool gpu_time(struct gpu *g)
 	for (i = 0; i < 2; i++)
 		b.ms[i] = calloc(n, sizeof(float));
 	b.ratio = calloc(n, sizeof(float));
-	good = b.ms[0] && b.ms[1] && b.ratio && choose_grid(&b) && measure(&b, n) && gpu_buffers_same(g) && evict(&b);
+	good = b.ms[0] && b.ms[1] && b.ratio && choose_grid(&b) && tune(&b) && measure(&b, n) && gpu_buffers_same(g) && evict(&b);
 	for (i = 0; i < 2; i++)
 		free(b.ms[i]);
 	free(b.ratio);

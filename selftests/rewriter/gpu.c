@@ -23,7 +23,7 @@
 static const char usage[] =
 	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--small] [--real] [--sanitizer [--tool T]] [--rounds N]\n"
 	"                  [--limit-by sm|rank|worker] [--static]\n"
-	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] [--target-ms N]\n"
+	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] [--target-ms N] [--all-workers]\n"
 	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump DIR] [--list]\n"
 	"  --overhead   then time original and twin in turns, full size, and how soon an evicted twin is gone; print a table\n"
 	"  --resumable  twins that can also leave a block-task in its middle\n"
@@ -41,6 +41,7 @@ static const char usage[] =
 	"  --scale N    once more with N times as many blocks, where they leave the same memory, so that evictions hit the middle\n"
 	"  --arch N     PTX for sm_N at most, though the device takes better\n"
 	"  --pairs N    of timings (40)\n"
+	"  --all-workers  time as many workers as fit, and not as many as are fastest\n"
 	"  --target-ms N  at least so long a kernel, where more of the same blocks may run (10)\n"
 	"  --table F    write the table there, - for the standard output (-)\n"
 	"  --json F     write all numbers there as JSON\n"
@@ -309,7 +310,7 @@ static bool limit_of(const char *word, uint32_t *limit)
 
 int main(int argc, char **argv)
 {
-	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1, .arch = UINT_MAX, .pairs = 40, .target_ms = 10,
+	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1, .arch = UINT_MAX, .pairs = 40, .target_ms = 10, .tune = true,
 				 .limit = ANY_LIMIT };
 	const char *table = "-", *json = NULL;
 	struct gpu_report device = { 0 };
@@ -330,6 +331,10 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(a, "--real")) {
 			o.real = true;
+			continue;
+		}
+		if (!strcmp(a, "--all-workers")) {
+			o.tune = false;
 			continue;
 		}
 		if (!strcmp(a, "--static")) {

@@ -27,6 +27,7 @@ struct gpu_options {
 	bool ranges;			/* static ones, where the kernel does with them */
 	bool overhead;
 	unsigned int pairs, target_ms;	/* of overhead */
+	bool tune;			/* the number of workers, before that is measured */
 };
 
 /* What the twin costs: original and twin side by side */
@@ -51,6 +52,7 @@ struct gpu_report {
 	char device[128];		/* of the probe */
 	unsigned int arch, sms, driver;
 	int regs[2], per_sm[2], local[2];	/* original, twin */
+	int workers_per_sm;	/* of per_sm[1], as timed */
 	unsigned int cap;		/* the twin was compiled again for so many registers, 0 not */
 	unsigned int scale, runs, wings, changes, evicted;
 	uint64_t launched, left, twin_ns;
