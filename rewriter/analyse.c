@@ -349,46 +349,16 @@ static void external(struct gsr_pass *p, struct gsr_fn *fn)
 	p->loose |= strncmp(name, "cuda", 4) && strncmp(name, "__cxa_", 6);
 }
 
-static bool is_virtual_table(const struct gsr_var *v)
+struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name)
 {
-	return !strncmp(v->name, "_ZTV", 4) && !strcmp(v->space, "global") && gsr_type_size(v->type) == 8 && !v->vec && v->n_dims == 1;
+	unsigned long m = *gsr_intern_mark(name);
+
+	if (!(m & MARK_FN) || (m & MARK_INDEX) >= p->n_fns || p->fns[m & MARK_INDEX].f->name != name)
+		return NULL;
+	return &p->fns[m & MARK_INDEX];
 }
 
-/* What the variable's initializer names. A function's address stands in a table of virtual functions by itself, or is loose */
-static void initializer(struct gsr_pass *p, struct gsr_var *v)
-{
-	unsigned int index = 0;
-	struct gsr_lexer lx;
-	struct gsr_token t;
-	struct scan s = { .p = p };
-
-	gsr_lex_init(&lx, v->init, strlen(v->init));
-	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD) {
-		const char *name;
-		unsigned long m;
-
-		index += t.kind == GSR_TOK_PUNCT && t.punct == ',';
-		if (t.kind != GSR_TOK_IDENT)
-			continue;
-		name = gsr_intern(p->arena, t.text, t.len);
-		GROW(&s, p->named, p->n_named, p->room_named);
-		p->named[p->n_named++] = name;
-		m = *gsr_intern_mark(name);
-		if (!(m & MARK_FN) || (m & MARK_INDEX) >= p->n_fns || p->fns[m & MARK_INDEX].f->name != name)
-			continue;
-		if (!is_virtual_table(v)) {
-			p->loose = true;
-			continue;
-		}
-		GROW(&s, p->slots, p->n_slots, p->room_slots);
-		p->slots[p->n_slots++] = (struct gsr_slot){
-			.table = v, .index = index, .fn = &p->fns[m & MARK_INDEX], .again = p->fns[m & MARK_INDEX].in_table,
-		};
-		p->fns[m & MARK_INDEX].in_table = true;
-	}
-}
-
-void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *table)
+void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v)
 {
 	struct scan s = { .p = p, .fn = fn };
 	unsigned int i;
@@ -396,10 +366,10 @@ void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, str
 	reference_fn(&s, to);
 	to->taken = fn->takes = true;
 	for (i = 0; i < fn->n_globals; i++)
-		if (fn->globals[i] == table)
+		if (fn->globals[i] == v)
 			return;
 	GROW(&s, fn->globals, fn->n_globals, fn->room_globals);
-	fn->globals[fn->n_globals++] = table;
+	fn->globals[fn->n_globals++] = v;
 }
 
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
@@ -470,7 +440,7 @@ void gsr_analyse(struct gsr_pass *p)
 	/* addresses in tables */
 	for (i = p->m->first; i; i = i->next)
 		if (i->kind == GSR_ITEM_VAR && i->var->init)
-			initializer(p, i->var);
+			gsr_places(p, i->var);
 		else if (i->kind == GSR_ITEM_VAR && (!strncmp(i->var->name, "_ZTV", 4) || !strcmp(i->var->name, GSR_OTHER_UNITS)))
 			p->loose = true;
 	for (k = 0; k < p->n_fns; k++) {
@@ -482,8 +452,7 @@ void gsr_analyse(struct gsr_pass *p)
 		why = gsr_function_pointers(p, fn);
 		fn->refusal = fn->refusal ? fn->refusal : why;
 	}
-	for (k = 0; k < p->n_fns; k++)
-		gsr_virtual(p, &p->fns[k]);
+	gsr_indirect(p);
 	gsr_barriers_prepare(p);
 	gsr_exits_prepare(p);
 }

@@ -61,6 +61,24 @@ static void print_count(int n)
 		printf("%d", n);
 }
 
+/* What the twin's table holds for it: addresses of variables, or numbers of functions */
+static void print_words(const struct gsr_rewrite *rw, const struct gsr_kernel *k, bool functions, const char *what)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < k->n_variables; i++) {
+		const struct gsr_variable *v = &rw->variables[k->variables[i]];
+
+		if (functions == !v->function)
+			continue;
+		printf("%s%s", n++ ? ", " : what, functions ? v->function : v->name);
+		if (functions)
+			printf(" (%s+%llu)", v->name, (unsigned long long)v->offset);
+	}
+	if (n)
+		printf("\n");
+}
+
 static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k)
 {
 	static const char *const what[GSR_INSERTIONS] = {
@@ -83,10 +101,8 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 		printf("  only for blocks whose x is a multiple of 32\n");
 	if (k->waits)
 		printf("  may wait for other blocks: not for static ranges\n");
-	for (i = 0; i < k->n_variables; i++)
-		printf("%s%s", i ? ", " : "  shares ", rw->variables[k->variables[i]].name);
-	if (i)
-		printf("\n");
+	print_words(rw, k, false, "  shares ");
+	print_words(rw, k, true, "  calls by number ");
 	if (k->resume_points)
 		printf("  resumable at %u points, saves %u bytes a block and %u a thread\n", k->resume_points, k->save_fixed,
 		       k->save_thread);

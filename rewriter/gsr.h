@@ -71,7 +71,10 @@ struct gsr_kernel {
 
 #define GSR_VARIABLES_MAX	4096u
 
-/* A variable of the original module that twins use */
+/*
+ * A word of the twins' table: the address of a variable of the original module that they use; or, with @function, the number that the
+ * function has there, which is what the variable held at @offset before anybody wrote to it
+ */
 enum gsr_space { GSR_SPACE_GLOBAL, GSR_SPACE_CONST };
 
 struct gsr_variable {
@@ -79,6 +82,8 @@ struct gsr_variable {
 	enum gsr_space space;
 	uint64_t size;			/* bytes; 0 not known here */
 	bool copied;			/* nobody writes it, and the twins have a copy for when the original is not found */
+	const char *function;		/* NULL: the address is meant */
+	uint64_t offset;
 };
 
 struct gsr_rewrite {
@@ -87,7 +92,7 @@ struct gsr_rewrite {
 	struct gsr_kernel *kernels;	/* every entry of the input, in its order */
 	unsigned int n_kernels;
 	const char *addresses;		/* the twins' table: an array of u64 in constant memory; NULL if there are no variables */
-	struct gsr_variable *variables;	/* by their place in the table */
+	struct gsr_variable *variables;	/* by their place in the table: its words */
 	unsigned int n_variables;
 	void *arena;			/* private */
 };
@@ -130,13 +135,16 @@ void gsr_rewrite_free(struct gsr_rewrite *rw);
 /*
  * Who loads the twins beside the original's module fills their table before the first launch: it reads the n_variables words
  * at rw->addresses in the twins' module, has the addresses entered, and writes the words back. @find gives a variable's address
- * and size in the original's module, by name. @missing[i] is set where there is neither an original nor a copy: twins that need
- * it must not run.
+ * and size in the original's module, by name. @first gives the word that was at @offset in the variable before anybody wrote to
+ * it: no kernel of the module does, but the host may have; false: not known any more. @missing[i] is set where there is neither an
+ * original nor a copy, or no number: twins that need it must not run.
  */
 typedef bool gsr_find_fn(void *arg, const char *name, uint64_t *address, uint64_t *size);
-void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, void *arg, uint64_t *table, bool *missing);
-/* The first variable that is missing to @k; NULL none */
-const char *gsr_missing_variable(const struct gsr_rewrite *rw, const struct gsr_kernel *k, const bool *missing);
+typedef bool gsr_first_fn(void *arg, const char *name, uint64_t offset, uint64_t *word);
+void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_first_fn *first, void *arg, uint64_t *table,
+			bool *missing);
+/* The first that is missing to @k; NULL none */
+const struct gsr_variable *gsr_missing_variable(const struct gsr_rewrite *rw, const struct gsr_kernel *k, const bool *missing);
 
 /* The description as JSON text (malloc'd, caller frees) and back: what the cache and the daemon's protocol carry. */
 char *gsr_rewrite_to_json(const struct gsr_rewrite *rw);

@@ -53,7 +53,9 @@ static bool add_variable(cJSON *list, const struct gsr_variable *v)
 		return false;
 	}
 	return cJSON_AddStringToObject(o, "name", v->name) && cJSON_AddStringToObject(o, "space", spaces[v->space]) &&
-	       cJSON_AddNumberToObject(o, "size", (double)v->size) && cJSON_AddBoolToObject(o, "copied", v->copied);
+	       cJSON_AddNumberToObject(o, "size", (double)v->size) && cJSON_AddBoolToObject(o, "copied", v->copied) &&
+	       (!v->function || (cJSON_AddStringToObject(o, "function", v->function) &&
+				 cJSON_AddNumberToObject(o, "offset", (double)v->offset)));
 }
 
 static double size_number(size_t n)
@@ -165,12 +167,16 @@ static const char *string_of(struct gsr_arena *a, const cJSON *o, const char *na
 static bool variable(struct gsr_arena *a, const cJSON *o, struct gsr_variable *v)
 {
 	const char *space = string_of(a, o, "space");
-	double size;
+	double size, offset = 0;
 
 	v->name = string_of(a, o, "name");
 	if (!v->name || !*v->name || !space || !number(o, "size", VARIABLE_MAX, &size) || !bool_of(o, "copied", &v->copied))
 		return false;
 	v->size = (uint64_t)size;
+	v->function = string_of(a, o, "function");
+	if (v->function && (!number(o, "offset", VARIABLE_MAX, &offset) || offset + 8 > size || v->copied))
+		return false;
+	v->offset = (uint64_t)offset;
 	v->space = strcmp(space, spaces[GSR_SPACE_CONST]) ? GSR_SPACE_GLOBAL : GSR_SPACE_CONST;
 	return !strcmp(space, spaces[v->space]);
 }

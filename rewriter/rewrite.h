@@ -7,7 +7,8 @@
  *   waits.c      what may wait for other threads
  *   barriers.c   barriers, early returns and warp-synchronous instructions: which form the kernel's end takes
  *   pointers.c   where addresses of functions and of literals go
- *   virtual.c    calls of virtual functions
+ *   places.c     where variables hold addresses of functions at first
+ *   indirect.c   calls through pointers from memory
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
  *   phases.c     barriers in functions that stay functions, where threads may be finished
@@ -120,7 +121,7 @@ struct gsr_fn {
 	struct gsr_stmt **unknown;	/* calls through pointers that are not made here */
 	unsigned int n_unknown, room_unknown;
 	unsigned int translated;	/* instructions inserted for them */
-	bool in_table;			/* of virtual functions */
+	struct gsr_place *place;	/* where a variable holds its address at first, the best one; NULL none, or not asked for */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
 	/* with all that it calls */
@@ -136,12 +137,14 @@ struct gsr_shared_var {
 	bool copied;			/* the twins have a copy of their own */
 };
 
-/* A place in a table of virtual functions */
-struct gsr_slot {
-	struct gsr_var *table;
-	unsigned int index;
+/* A place where a variable holds a function's address at first */
+struct gsr_place {
+	struct gsr_place *next;
+	struct gsr_var *in;
+	uint64_t offset;
 	struct gsr_fn *fn;
-	bool again;			/* its function has one already */
+	bool known;			/* no kernel writes there */
+	struct gsr_var *number;		/* stands for the word that is there; NULL: nobody asks for it */
 };
 
 struct gsr_pass {
@@ -158,8 +161,7 @@ struct gsr_pass {
 	unsigned int n_globals, room_globals;
 	const char **named;		/* variables that other variables' initializers name */
 	unsigned int n_named, room_named;
-	struct gsr_slot *slots;
-	unsigned int n_slots, room_slots;
+	struct gsr_place *places, *last_place;
 	bool loose;			/* addresses of functions lie elsewhere in memory */
 	const char **aliases;		/* pairs: what stands for what */
 	unsigned int n_aliases, n_alias_names, room_aliases;
@@ -197,8 +199,9 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
 bool gsr_ends(const struct gsr_closure *c);		/* threads may end in functions that stay functions */
-/* @fn may call @to through a pointer, and names @table */
-void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *table);
+/* @fn may call @to through a pointer, and names @v */
+void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v);
+struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name);	/* the module's; NULL none. Until gsr_analyse() ends */
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
 
 /* waits.c: in a loop the instruction may wait for other threads: of its block, or any */
@@ -266,8 +269,12 @@ extern const char gsr_phases_ready[];
 const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);
 bool gsr_never_written(struct gsr_pass *p, const struct gsr_var *v);
 
-/* virtual.c: makes the calls in gsr_fn.unknown right, or refuses the function */
-void gsr_virtual(struct gsr_pass *p, struct gsr_fn *fn);
+/* places.c */
+void gsr_places(struct gsr_pass *p, struct gsr_var *v);	/* of functions in the variable's initializer; and notes what it names */
+void gsr_places_choose(struct gsr_pass *p);		/* each function's */
+
+/* indirect.c: makes the calls in gsr_fn.unknown right, or refuses the functions */
+void gsr_indirect(struct gsr_pass *p);
 
 /* globals.c */
 bool gsr_is_global(const struct gsr_var *v);		/* .global or .const */

@@ -236,6 +236,7 @@ struct gi_ctx *gi_current(void)
 
 static void forget(struct gi_ctx *cx)
 {
+	struct gi_image *image = NULL;
 	struct gi_ctx **p;
 
 	for (p = &contexts; *p; p = &(*p)->next) {
@@ -245,6 +246,11 @@ static void forget(struct gi_ctx *cx)
 		break;
 	}
 	gi_funcs_drop(NULL, cx);
+	while ((image = gi_image_next(image))) {
+		gi_initial_drop(image, cx);
+		if (image->module_cx == cx)
+			image->module_cx = NULL;
+	}
 	atomic_fetch_add(&gi_generation, 1);
 	free(cx);
 }

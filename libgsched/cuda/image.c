@@ -83,6 +83,7 @@ static void track(void *handle, bool library, const void *data, size_t max, bool
 		if (!image->raw)
 			give_up(image, "loaded before there was a context");
 	}
+	image->functions = image->ptx ? gi_names_functions(image->ptx) : image->raw != NULL;
 	pthread_mutex_lock(&gi_lock);
 	image->next = images;
 	images = image;
@@ -122,6 +123,7 @@ static void drop(struct gi_image *image)
 		break;
 	}
 	gi_funcs_drop(image, NULL);
+	gi_initial_drop(image, NULL);
 	for (i = 0; i < GI_FORMS; i++) {
 		gsr_rewrite_free(&image->form[i].desc);
 		free(image->form[i].twins);
@@ -373,16 +375,20 @@ CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUlibrary 
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
 	struct gi_image *image;
+	struct gi_ctx *cx;
 	CUresult rc;
 
 	GI_ENTER();
 	rc = gi_real.cuLibraryGetModule(module, library);
 	if (rc)
 		return rc;
+	cx = gi_current();
 	pthread_mutex_lock(&gi_lock);
 	image = gi_image_find(library);
-	if (image)
+	if (image) {
 		image->module = *module;
+		image->module_cx = cx;
+	}
 	pthread_mutex_unlock(&gi_lock);
 	return CUDA_SUCCESS;
 }

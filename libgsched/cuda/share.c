@@ -6,10 +6,15 @@
 #include <stdlib.h>
 #include "state.h"
 
-/* In the current context. Managed variables of a library have a call of their own. */
+struct original {
+	struct gi_image *image;
+	struct gi_ctx *cx;		/* the current one */
+};
+
+/* Managed variables of a library have a call of their own. */
 static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 {
-	struct gi_image *image = arg;
+	struct gi_image *image = ((struct original *)arg)->image;
 	CUdeviceptr at = 0;
 	size_t bytes = 0;
 	CUresult rc;
@@ -26,9 +31,18 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 	return !rc;
 }
 
-bool gi_share(struct gi_image *image, const struct gsr_rewrite *desc, CUmodule twins, bool **missing)
+static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
+{
+	struct original *o = arg;
+	uint64_t at, size;
+
+	return find(o, name, &at, &size) && gi_initial(o->image, o->cx, name, at, size, offset, word);
+}
+
+bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc, CUmodule twins, bool **missing)
 {
 	size_t size = desc->n_variables * sizeof(uint64_t), room;
+	struct original original = { .image = image, .cx = cx };
 	CUdeviceptr at;
 	CUstream stream;
 	uint64_t *table;
@@ -45,7 +59,7 @@ bool gi_share(struct gi_image *image, const struct gsr_rewrite *desc, CUmodule t
 	good = table && *missing && !gi_real.cuMemcpyDtoHAsync_v2(table, at, size, stream) &&
 	       !gi_real.cuStreamSynchronize(stream);
 	if (good) {
-		gsr_fill_addresses(desc, find, image, table, *missing);
+		gsr_fill_addresses(desc, find, first, &original, table, *missing);
 		good = !gi_real.cuMemcpyHtoDAsync_v2(at, table, size, stream) && !gi_real.cuStreamSynchronize(stream);
 	}
 	gi_real.cuStreamDestroy_v2(stream);

@@ -45,7 +45,8 @@ struct gi_rewritten {
 struct gi_image {
 	struct gi_image *next;
 	void *handle;			/* CUmodule or CUlibrary; NULL once unloaded */
-	void *module;			/* what cuLibraryGetModule gave for it */
+	void *module;			/* what cuLibraryGetModule gave for it, */
+	struct gi_ctx *module_cx;	/* in this context */
 	bool library;
 	CUcontext context;		/* a module's; NULL a library's */
 	const void *raw;		/* library loaded before there was a context: its image */
@@ -54,6 +55,9 @@ struct gi_image {
 	size_t ptx_size;
 	struct gi_rewritten form[GI_FORMS];
 	unsigned int arch;		/* to rewrite for */
+	bool functions;			/* its variables may hold addresses of functions */
+	struct gi_initial *initial;	/* what they held at first */
+	bool initial_lost;		/* no memory for one of these */
 	struct gi_image *next_job;
 };
 
@@ -300,8 +304,15 @@ void gi_save_take(struct gi_slot *s, size_t size);	/* sets s->save; the context 
 void gi_save_put(struct gi_slot *s, bool lost);		/* @lost: workers may still touch it */
 void gi_save_release(struct gi_ctx *cx);		/* before the context goes */
 
-/* share.c: fill the table of @twins, loaded into the current context. @missing is malloc'd, NULL without variables */
-bool gi_share(struct gi_image *image, const struct gsr_rewrite *desc, CUmodule twins, bool **missing);
+/* share.c: fill the table of @twins, loaded into the current context, @cx. @missing is malloc'd, NULL without variables */
+bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc, CUmodule twins, bool **missing);
+
+/* initial.c */
+bool gi_names_functions(const char *ptx);		/* variables hold addresses, of functions perhaps */
+/* The word that was at @offset in the image's variable, which is at @at in @cx, the current context, before anybody wrote to it */
+bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at, size_t size, uint64_t offset,
+		uint64_t *word);
+void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx);	/* gi_lock held: of the context; NULL: all */
 
 /* launch.c: how a task is told to the arbiter */
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot);

@@ -174,7 +174,7 @@ static struct gi_loaded *load(struct gi_image *image, struct gi_rewritten *form,
 	if (rc) {
 		l->module = NULL;
 		gi_why(cx->client, "the driver does not load the twins (error %d): tier launch", rc);
-	} else if (!gi_share(image, &form->desc, l->module, &l->missing)) {
+	} else if (!gi_share(image, cx, &form->desc, l->module, &l->missing)) {
 		gi_real.cuModuleUnload(l->module);
 		l->module = NULL;
 		gi_why(cx->client, "the twins' table of addresses cannot be filled: tier launch");
@@ -216,7 +216,7 @@ static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const s
 {
 	CUfunction twin = NULL, capped = NULL;
 	struct gi_loaded *l;
-	const char *variable;
+	const struct gsr_variable *variable;
 	char symbol[1024];
 	int sm_regs = 0, sm_threads = 0;
 
@@ -224,8 +224,10 @@ static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const s
 		return NULL;
 	l = load(fn->named->image, form, fn->cx, 0);
 	variable = l && l->missing ? gsr_missing_variable(&form->desc, k, l->missing) : NULL;
-	if (variable)
-		snprintf(why, size, "the driver does not find its variable %.200s", variable);
+	if (variable && variable->function)
+		snprintf(why, size, "not known which number %.100s had in its variable %.100s", variable->function, variable->name);
+	else if (variable)
+		snprintf(why, size, "the driver does not find its variable %.200s", variable->name);
 	if (!l || variable || gi_real.cuModuleGetFunction(&twin, l->module, symbol))
 		return NULL;
 	if (!loses(fn->original, twin))

@@ -510,6 +510,39 @@ static void variables(void)
 	unsetenv("VGPU_HIDE");
 }
 
+/*
+ * Functions by pointers from the program's tables, which it has changed before a twin was there. Where it got at them by a way that
+ * is not followed, and where kernels change them, there is no twin.
+ */
+static void tables(void)
+{
+	static char *const what[] = { BUILD "/test/libgsched/tables", "selftests/libgsched/tables.ptx", NULL };
+	static char *const aside[] = { BUILD "/test/libgsched/tables", "selftests/libgsched/tables.ptx", "aside", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stirring = true;
+	pthread_create(&thread, NULL, stir, NULL);
+	run(true, what, &r);
+	stirring = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "tables of functions");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 12, "step has a twin: %llu launches",
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0));
+	ok(f.cl && strstr(f.cl->header.why, "turns: tier launch: indirect call of functions that kernels may have replaced in steps"),
+	   "turns has none: %s", f.cl ? f.cl->header.why : "");
+	fake_stop(&f);
+
+	run(false, aside, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	run(true, aside, &r);
+	same(&r, &alone, "tables that it got at by another way");
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH] == 15, "no twin");
+	fake_stop(&f);
+}
+
 /* A program of the runtime API. */
 static void runtime(void)
 {
@@ -578,6 +611,7 @@ int main(void)
 	counted();
 	refused();
 	variables();
+	tables();
 	runtime();
 	drivers();
 	return done();

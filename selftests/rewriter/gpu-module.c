@@ -266,13 +266,21 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 	return !rc;
 }
 
+/* Nothing has been launched yet */
+static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
+{
+	uint64_t at, size;
+
+	return find(arg, name, &at, &size) && offset + sizeof(*word) <= size && !cuMemcpyDtoH(word, at + offset, sizeof(*word));
+}
+
 /* The twins' table of addresses */
 static bool share(CUmodule twins, struct gpu_pair *out, struct gpu_report *r)
 {
 	size_t size = out->rw.n_variables * sizeof(uint64_t), room = 0;
 	bool *missing = calloc(out->rw.n_variables + 1, sizeof(*missing));
 	uint64_t *table = malloc(size + 1);
-	const char *variable;
+	const struct gsr_variable *variable;
 	CUdeviceptr at = 0;
 	CUresult rc = CUDA_SUCCESS;
 
@@ -281,18 +289,18 @@ static bool share(CUmodule twins, struct gpu_pair *out, struct gpu_report *r)
 		if (!rc && room == size)
 			rc = cuMemcpyDtoH(table, at, size);
 		if (!rc && room == size) {
-			gsr_fill_addresses(&out->rw, find, out->module, table, missing);
+			gsr_fill_addresses(&out->rw, find, first, out->module, table, missing);
 			rc = cuMemcpyHtoD(at, table, size);
 		}
 	}
-	variable = missing ? gsr_missing_variable(&out->rw, out->desc, missing) : "?";
-	if (rc || room != size)
+	variable = missing ? gsr_missing_variable(&out->rw, out->desc, missing) : NULL;
+	if (rc || room != size || !missing)
 		snprintf(r->why, sizeof(r->why), "table of addresses: %s, %zu bytes instead of %zu", gpu_error(rc), room, size);
 	else if (variable)
-		snprintf(r->why, sizeof(r->why), "the driver does not find the variable %s", variable);
+		snprintf(r->why, sizeof(r->why), "the driver does not find the variable %s", variable->name);
 	free(table);
 	free(missing);
-	return !rc && room == size && !variable;
+	return missing && !rc && room == size && !variable;
 }
 
 static bool load_twin(const char *twins, const struct test_launch *t, struct gpu_pair *out, struct gpu_report *r)

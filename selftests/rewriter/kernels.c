@@ -130,6 +130,12 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 	return strcmp(arg, "none") != 0 && !strcmp(name, "hist");
 }
 
+static bool none(void *arg, const char *name, uint64_t offset, uint64_t *word)
+{
+	(void)arg, (void)name, (void)offset, (void)word;
+	return false;
+}
+
 /* @from, where it first stands, becomes @to, of the same length */
 static enum gsr_status altered(const char *json, const char *from, const char *to)
 {
@@ -174,16 +180,16 @@ static void variables(const struct gsr_rewrite *rw)
 	ok(k->n_variables == 1 && &rw->variables[k->variables[0]] == hist && c->n_variables == 3, "globals: which kernel needs which");
 	at = (unsigned int)(hist - rw->variables);
 	memset(missing, 1, sizeof(missing));
-	gsr_fill_addresses(rw, find, "hist", words, missing);
+	gsr_fill_addresses(rw, find, none, "hist", words, missing);
 	ok(words[at] == 0x7000 && !words[at ? 0 : 1] && !gsr_missing_variable(rw, k, missing) && !gsr_missing_variable(rw, c, missing),
 	   "globals: found, or copied");
 	k = find_kernel(rw, "statics");
-	ok(k && gsr_missing_variable(rw, k, missing) && !strcmp(gsr_missing_variable(rw, k, missing), "marks"), "globals: neither");
+	ok(k && gsr_missing_variable(rw, k, missing) && !strcmp(gsr_missing_variable(rw, k, missing)->name, "marks"), "globals: neither");
 	k = find_kernel(rw, "histogram");
 	words[at] = 5;
-	gsr_fill_addresses(rw, find, "larger", words, missing);
+	gsr_fill_addresses(rw, find, none, "larger", words, missing);
 	ok(words[at] == 5 && gsr_missing_variable(rw, k, missing), "globals: another variable of that name");
-	gsr_fill_addresses(rw, find, "none", words, missing);
+	gsr_fill_addresses(rw, find, none, "none", words, missing);
 	ok(words[at] == 5 && gsr_missing_variable(rw, k, missing), "globals: not found");
 	json = gsr_rewrite_to_json(rw);
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)

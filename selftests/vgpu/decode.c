@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Modules: parse, variables, and every kernel decoded. A kernel that cannot run keeps the reason and fails when launched. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "exec_priv.h"
@@ -10,6 +11,7 @@ void (*vgpu_access_why)(uint64_t addr, size_t size, char *buf, size_t n);
 /* All modules: a kernel may hold a pointer to a variable of another one */
 static struct vgpu_module *modules;
 static pthread_rwlock_t modules_lock = PTHREAD_RWLOCK_INITIALIZER;
+static _Atomic uint64_t functions_loaded;
 
 static bool inside(const struct vgpu_module *m, uint64_t addr, size_t size, bool write)
 {
@@ -87,6 +89,8 @@ static bool list_functions(struct vgpu_module *m)
 		else if (it->function->body)
 			m->functions[i] = it->function;
 	}
+	/* one module's numbers mean nothing in another */
+	m->code = WIN_CODE + WIN_OFFSET(16 * atomic_fetch_add(&functions_loaded, m->n_functions + 1));
 	return true;
 }
 

@@ -131,7 +131,7 @@ static bool named(struct dec *d, const struct gsr_operand *o, int64_t offset, in
 		return dec_shared(d, s->var, &at) && shared_const(d, at, offset, out);
 	case SYM_FUNCTION:
 		dec_use(d, (unsigned int)s->value);
-		*out = dec_const(d, WIN_CODE + s->value * 16);
+		*out = dec_const(d, function_address(d->k->module, s->value));
 		return *out != NO_OPND;
 	default:
 		*out = dec_const(d, s->value + (uint64_t)offset);

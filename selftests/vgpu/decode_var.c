@@ -224,7 +224,7 @@ static bool value_symbol(struct reader *r, uint64_t *v)
 	s = vars_find(r->m, name);
 	if (!s)
 		return fail(r, "unknown name");
-	*v = s->kind == SYM_FUNCTION ? WIN_CODE + s->value * 16 : s->value;
+	*v = s->kind == SYM_FUNCTION ? function_address(r->m, s->value) : s->value;
 	if (s->kind == SYM_SHARED)
 		return fail(r, "a shared variable has no address here");
 	if (generic && *r->s == ')') {

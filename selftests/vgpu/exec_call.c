@@ -98,12 +98,12 @@ static void move(struct xctx *x, unsigned int lane, const struct xarg *from, uin
 
 static const struct xfunction *target(struct xctx *x, const struct xinsn *in, unsigned int lane)
 {
-	uint64_t addr = src(x, in->o[1])[lane], index = WIN_OFFSET(addr) / 16;
+	uint64_t addr = src(x, in->o[1])[lane], index = (addr - x->k->module->code) / 16;
 	const struct xcall *c = in->ext;
 	const struct xfunction *f;
 
-	if (!IN_WIN(addr, WIN_CODE) || index >= x->k->module->n_functions || WIN_OFFSET(addr) % 16) {
-		exec_fault(x, in, "call of 0x%llx, which is no function", (unsigned long long)addr);
+	if (!IN_WIN(addr, WIN_CODE) || index >= x->k->module->n_functions || addr % 16) {
+		exec_fault(x, in, "call of 0x%llx, which is no function of the module", (unsigned long long)addr);
 		return NULL;
 	}
 	f = &x->k->functions[index];

@@ -125,7 +125,7 @@ struct xarg {
 
 struct xfunction {
 	const struct gsr_function *fn;
-	unsigned int index;		/* in the module: WIN_CODE + index * 16 is its address */
+	unsigned int index;		/* in the module */
 	uint32_t pc;			/* of the first instruction; NO_PC: no body */
 	uint32_t rows;			/* of its frame */
 	uint32_t local;			/* bytes of its local frame, parameters included, rounded up */
@@ -189,10 +189,16 @@ struct vgpu_module {
 	struct xsym_table *syms;
 	struct gsr_function **functions;	/* every function, by index */
 	unsigned int n_functions;
+	uint64_t code;			/* address of the first one: no other module has it */
 	struct vgpu_kernel **kernels;
 	unsigned int n_kernels;
 	struct vgpu_module *next;	/* all loaded modules */
 };
+
+static inline uint64_t function_address(const struct vgpu_module *m, uint64_t index)
+{
+	return m->code + index * 16;
+}
 
 struct vgpu_kernel {
 	struct vgpu_kernel_info info;

@@ -577,6 +577,18 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 	return *address;
 }
 
+/* What no kernel writes is there still */
+static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
+{
+	size_t bytes = 0;
+	const uint8_t *at = vgpu_module_global(arg, name, &bytes);
+
+	if (!at || offset + sizeof(*word) > bytes)
+		return false;
+	memcpy(word, at + offset, sizeof(*word));
+	return true;
+}
+
 /* The twins' table of addresses */
 static bool share(struct twins *f, char *why, size_t size)
 {
@@ -587,7 +599,7 @@ static bool share(struct twins *f, char *why, size_t size)
 	unsigned int i;
 
 	if (good)
-		gsr_fill_addresses(&f->rw, find, f->orig, table, missing);
+		gsr_fill_addresses(&f->rw, find, first, f->orig, table, missing);
 	for (i = 0; good && i < f->rw.n_variables; i++)
 		good = !missing[i];
 	if (!good)

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Where functions' addresses lie in variables, as read from their initializers; what is not understood is not called */
+#include "test.h"
+
+#define UNKNOWN	"indirect call of unknown functions"
+#define HEAD	".version 7.0\n.target sm_75\n.address_size 64\n"
+#define FUNCTION(name) ".func (.param .b32 r) " name " (.param .b32 x) { .reg .b32 v; ld.param.b32 v, [x]; st.param.b32 [r], v; ret; }\n"
+#define FUNCTIONS FUNCTION("f") FUNCTION("g") ".func other (.param .b32 x) { ret; }\n"
+#define KERNEL \
+	".visible .entry k (.param .u64 p)\n{\n.reg .b64 a; .reg .b32 v;\nproto: .callprototype (.param .b32 _) _ (.param .b32 _);\n" \
+	".param .b32 x, y;\nld.param.u64 a, [p];\nst.param.b32 [x], 1;\ncall (y), a, (x), proto;\nld.param.b32 v, [y];\nret;\n}\n"
+#define BYTES(f) "0xFF(" f "), 0xFF00(" f "), 0xFF0000(" f "), 0xFF000000(" f "), 0xFF00000000(" f "), 0xFF0000000000(" f ")"
+
+static const struct {
+	const char *what, *text;
+	const char *places;		/* or the reason */
+} cases[] = {
+	{ "an array", ".global .align 8 .u64 t[3] = {f, 0, g};\n", "f t+0, g t+16" },
+	{ "a constant", ".const .align 8 .u64 t[2] = {g, f};\n", "g t+0, f t+8" },
+	{ "a single pointer", ".global .b64 t = f;\n", "f t+0" },
+	{ "the same in braces", ".global .b64 t = {f};\n", "f t+0" },
+	{ "two dimensions, the first row not full", ".global .u64 t[2][3] = {{f}, {0, g}};\n", "f t+0, g t+32" },
+	{ "three dimensions", ".global .u64 t[2][2][2] = {{{0, 0}, {f}}, {{0}, {0, g}}};\n", "f t+16, g t+56" },
+	{ "vectors", ".global .v2 .u64 t[2] = {{0, f}, {g, 0}};\n", "f t+8, g t+16" },
+	{ "bytes", ".global .align 8 .b8 t[20] = {1, 0, 0, 0, " BYTES("f") ", 0xFF000000000000(f), 0xFF00000000000000(f), 7};\n", "f t+4" },
+	{ "halves", ".global .align 8 .b32 t[4] = {0, 0, 0xFFFFFFFF(g), 0xFFFFFFFF00000000(g)};\n", "g t+8" },
+	{ "a function twice, and one that is not called like this", ".global .u64 t[4] = {f, other, f, g};\n", "f t+0, g t+24" },
+	{ "two tables, of which kernels write the first",
+	  ".global .u64 t[1] = {f}; .global .u64 u[2] = {g, f};\n.visible .entry w () { .reg .b64 a; mov.u64 a, 0; st.global.u64 [t], a; ret; }\n",
+	  "g u+0, f u+8" },
+	{ "a function in a table of virtual ones that is only declared",
+	  ".extern .func (.param .b32 r) __cxa_pure_virtual (.param .b32 x);\n.global .u64 _ZTV1a[4] = {0, 0, __cxa_pure_virtual, f};\n", "f _ZTV1a+24" },
+	{ "a table that kernels write",
+	  ".global .u64 t[1] = {f};\n.visible .entry w () { .reg .b64 a; mov.u64 a, 0; st.global.u64 [t], a; ret; }\n",
+	  "indirect call of functions that kernels may have replaced in t" },
+	{ "a table that another variable points to", ".global .u64 t[1] = {f}; .global .u64 u = generic(t);\n",
+	  "indirect call of functions that kernels may have replaced in t" },
+	{ "a table whose address is passed on",
+	  ".global .u64 t[1] = {f};\n.visible .entry w (.param .u64 p) { .reg .b64 a, b; ld.param.u64 b, [p]; mov.u64 a, t; st.global.u64 [b], a; ret; }\n",
+	  "indirect call of functions that kernels may have replaced in t" },
+	{ "no table", "", UNKNOWN },
+	{ "numbers only", ".global .u64 t[2] = {1, 2};\n", UNKNOWN },
+	{ "no function that is called like this", ".global .u64 t[1] = {other};\n", UNKNOWN },
+	{ "half an address", ".global .u64 u = f; .global .align 8 .b32 t[2] = {0xFFFFFFFF(g), 0};\n", UNKNOWN },
+	{ "an address with a byte left out", ".global .u64 u = f; .global .align 8 .b8 t[8] = {" BYTES("f") ", 0, 0xFF00000000000000(f)};\n", UNKNOWN },
+	{ "bytes of two addresses", ".global .u64 u = f; .global .align 8 .b8 t[9] = {" BYTES("f") ", 0xFF000000000000(g), 0xFF00000000000000(f)};\n", UNKNOWN },
+	{ "a byte of an address at the end", ".global .u64 u = f; .global .align 8 .b8 t[9] = {0, 0, 0xFF(f)};\n", UNKNOWN },
+	{ "a word of 32 bits", ".global .u64 u = f; .global .u32 t[1] = {f};\n", UNKNOWN },
+	{ "something behind a function", ".global .u64 u = f; .global .u64 t[1] = {f+4};\n", UNKNOWN },
+	{ "the generic address of a function", ".global .u64 u = f; .global .u64 t[1] = {generic(f)};\n", UNKNOWN },
+	{ "more than there is room for", ".global .u64 u = f; .global .u64 t[1] = {0, f};\n", UNKNOWN },
+	{ "more braces than dimensions", ".global .u64 u = f; .global .u64 t[1] = {{{{{{{{{{{f}}}}}}}}}}};\n", UNKNOWN },
+	{ "a function that is not in the module", ".extern .func (.param .b32 r) far (.param .b32 x);\n.global .u64 t[2] = {f, far};\n", UNKNOWN },
+	{ "a function of the system", ".extern .func (.param .b32 r) malloc (.param .b32 x);\n.global .u64 t[2] = {f, malloc};\n", UNKNOWN },
+	{ "an address that code gives away",
+	  ".global .u64 t[1] = {f};\n.visible .entry w (.param .u64 p) { .reg .b64 a, b; ld.param.u64 b, [p]; mov.u64 a, f; st.global.u64 [b], a; ret; }\n",
+	  UNKNOWN },
+};
+
+static const struct gsr_kernel *kernel(const struct gsr_rewrite *rw)
+{
+	unsigned int i;
+
+	for (i = 0; i < rw->n_kernels; i++)
+		if (!strcmp(rw->kernels[i].name, "k"))
+			return &rw->kernels[i];
+	return NULL;
+}
+
+static void list(const struct gsr_rewrite *rw, const struct gsr_kernel *k, char *out, size_t size)
+{
+	size_t at = 0;
+	unsigned int i;
+
+	*out = 0;
+	for (i = 0; i < k->n_variables && at < size; i++) {
+		const struct gsr_variable *v = &rw->variables[k->variables[i]];
+
+		if (v->function)
+			at += (size_t)snprintf(out + at, size - at, "%s%s %s+%llu", at ? ", " : "", v->function, v->name,
+					       (unsigned long long)v->offset);
+	}
+}
+
+static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
+{
+	(void)arg;
+	*address = 0x1000;
+	*size = strcmp(name, "t") ? 0 : 24;
+	return true;
+}
+
+/* f is number 70, g null or not known */
+static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
+{
+	*word = offset ? 0 : 70;
+	return !strcmp(name, "t") && (!offset || arg);
+}
+
+static void filled(const struct gsr_rewrite *rw, const struct gsr_kernel *k)
+{
+	const struct gsr_variable *missing;
+	uint64_t words[2] = { 1, 1 };
+	bool flags[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		gsr_fill_addresses(rw, find, first, i ? words : NULL, words, flags);
+		missing = gsr_missing_variable(rw, k, flags);
+		ok(words[0] == 70 && words[1] == 1 && missing && !strcmp(missing->function, "g") && missing->offset == 16,
+		   "a number that is %s: the kernel's twin must not run", i ? "null" : "not known");
+	}
+}
+
+/* What nobody may make the loader of twins believe */
+static void described(const struct gsr_rewrite *rw)
+{
+	static const struct { const char *from, *to, *what; } bad[] = {
+		{ "\"offset\":\t16", "\"offset\":\t17", "a place at a variable's end" }, { "\"offset\":\t16", "\"offset\":\t-6", "a place in front of it" },
+		{ "\"offset\":\t16", "\"offser\":\t16", "no place" },
+	};
+	char *json = gsr_rewrite_to_json(rw), *at;
+	struct gsr_rewrite back;
+	struct gsr_error err;
+	unsigned int i;
+
+	for (i = 0; json && i < sizeof(bad) / sizeof(*bad); i++) {
+		at = strstr(json, bad[i].from);
+		if (at)
+			memcpy(at, bad[i].to, strlen(bad[i].to));
+		ok(at && gsr_rewrite_from_json(json, strlen(json), &back, &err) == GSR_ERR_FORMAT, "a description with %s is an error", bad[i].what);
+		if (at)
+			memcpy(at, bad[i].from, strlen(bad[i].from));
+	}
+	ok(json && gsr_rewrite_from_json(json, strlen(json), &back, &err) == GSR_OK && back.n_variables == 2 &&
+	   !strcmp(back.variables[1].function, "g") && back.variables[1].offset == 16, "and without is read");
+	gsr_rewrite_free(&back);
+	free(json);
+}
+
+static void many(unsigned int n)
+{
+	char *text = malloc(1 << 16), found[256];
+	struct gsr_rewrite rw = { 0 };
+	size_t at = (size_t)sprintf(text, HEAD);
+	struct gsr_error err;
+	unsigned int i;
+	bool good;
+
+	for (i = 0; i < n; i++)
+		at += (size_t)sprintf(text + at, ".func (.param .b32 r) f%u (.param .b32 x) { ret; }\n", i);
+	at += (size_t)sprintf(text + at, ".global .u64 t[%u] = {f0", n);
+	for (i = 1; i < n; i++)
+		at += (size_t)sprintf(text + at, ", f%u", i);
+	at += (size_t)sprintf(text + at, "};\n" KERNEL);
+	good = gsr_rewrite_ptx(text, at, NULL, &rw, &err) == GSR_OK;
+	snprintf(found, sizeof(found), "%s", good ? kernel(&rw)->reason : err.message);
+	ok(!strcmp(found, n > 64 ? "indirect call of one of too many functions" : "rewritten"), "%u functions: %s", n, found);
+	gsr_rewrite_free(&rw);
+	free(text);
+}
+
+int main(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct gsr_kernel *k = NULL;
+		struct gsr_rewrite rw = { 0 };
+		struct gsr_error err = { 0 };
+		char text[4096], found[256];
+
+		snprintf(text, sizeof(text), HEAD FUNCTIONS "%s" KERNEL, cases[i].text);
+		if (gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK)
+			k = kernel(&rw);
+		if (k && k->tier == GSR_TIER_BLOCK)
+			list(&rw, k, found, sizeof(found));
+		else
+			snprintf(found, sizeof(found), "%s", k ? k->reason : err.message);
+		if (!ok(!strcmp(found, cases[i].places), "%s: %s", cases[i].what, cases[i].places))
+			printf("# %s\n", found);
+		if (!i && k) {
+			filled(&rw, k);
+			described(&rw);
+		}
+		gsr_rewrite_free(&rw);
+	}
+	many(64);
+	many(65);
+	return done();
+}
