@@ -33,6 +33,7 @@ struct plan {
 	bool warp_sync;
 	unsigned int *weight;		/* by block */
 	const struct loop **innermost;	/* by block, or NULL */
+	struct gsr_anew *anew;
 };
 
 enum { IN_LOOP = 1, HEAD = 2, NEAR_SITE = 4 /* in a loop that holds one */, WAITS = 8 /* for threads of the block, perhaps */ };
@@ -306,7 +307,7 @@ static void note_registers(const struct plan *pl, struct gsr_point *pt, const ui
 		const struct gsr_var *v = pl->live.regs[i].var;
 		unsigned int size = gsr_type_size(v->type);
 
-		if (!(live[i / 64] >> (i % 64) & 1))
+		if (!(live[i / 64] >> (i % 64) & 1) || (pt->anew && gsr_anew(pl->anew, pl->live.regs[i].name, pt)))
 			continue;
 		pt->regs[pt->n_regs] = pl->live.regs[i].name;
 		pt->vars[pt->n_regs++] = v;
@@ -489,14 +490,16 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
 	unsigned int k;
 
 	*pt = (struct gsr_point){ .at = behind_label(head), .warp = pl->warp_sync, .weight = l->weight };
-	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words], pl->live.words * sizeof(*live));
-	note_registers(pl, pt, live);
 	/* not around other loops that have points of their own */
 	for (k = 1; k < l->n; k++)
 		if ((pl->in_loop[l->blocks[k]] & HEAD) && (!l->sites || pl->innermost[l->blocks[k]]->sites))
 			break;
 	pt->head = head->first;
 	pt->insns = k < l->n ? 0 : gsr_loop_text(cfg, l->blocks, l->n, &pt->last);
+	if (gsr_strip_rounds(pt, r->look))
+		pt->anew = gsr_alloc_array(pl->p->arena, GSR_ANEW_MAX, sizeof(struct gsr_insn *));
+	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words], pl->live.words * sizeof(*live));
+	note_registers(pl, pt, live);
 }
 
 /*
@@ -512,6 +515,7 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 	bool waits = false;
 
 	r->in_place = true;
+	r->look = pl->p->look ? pl->p->look : LOOK_IN_PLACE;
 	for (i = 0; i < cfg->n_blocks; i++)
 		waits |= (pl->in_loop[i] & WAITS) != 0;
 	for (i = 0; i < n_loops && n_heads < HEADS_MAX; i++) {
@@ -592,6 +596,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		return reason;
 	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
 	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + n_loops + 1, sizeof(*r->points));
+	pl->anew = gsr_anew_table(a, pl->fn->f, pl->c);
 	for (s = pl->fn->f->first; s; s = s->next)
 		if (is_site(pl->fn->f, s)) {
 			struct gsr_point *pt = &r->points[r->n_points++];
@@ -638,6 +643,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 	*note = NULL;
 	r->early = early;
 	r->id = id;
+	r->look = p->look ? p->look : LOOK;
 	for (i = 0; i < c->n; i++) {
 		r->cp_async |= c->fns[i]->cp_async;
 		pl.warp_sync |= c->fns[i]->any_warp_sync != NULL;
@@ -657,7 +663,6 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 		*note = reason;
 		return NULL;
 	}
-	r->look = p->look ? p->look : r->in_place ? LOOK_IN_PLACE : LOOK;
 	/* behind where a thread stands and its registers */
 	for (i = 0; i < r->n_local; i++)
 		r->local[i].offset += 1 + most;

@@ -16,6 +16,8 @@ struct gsr_point {
 	unsigned int n_regs, words;	/* 32-bit words of them */
 	struct gsr_stmt *head, *last;	/* a loop that can be written several times over: its label and its branch back */
 	unsigned int insns;		/* in it; 0 not such a loop */
+	const struct gsr_insn **anew;	/* what makes registers that are not saved */
+	unsigned int n_anew;
 	unsigned int weight;		/* what a thread has run when it comes here, since the point before */
 };
 
@@ -52,7 +54,16 @@ struct gsr_resume {
 struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c, bool early, int id,
 				   bool *rows, const char **note);
 
+/* anew.c: registers that are made anew at a point, behind @pt->at. The table is valid until the function changes */
+#define GSR_ANEW_MAX	32
+struct gsr_anew;
+struct gsr_anew *gsr_anew_table(struct gsr_arena *a, const struct gsr_function *f, const struct gsr_closure *c);
+bool gsr_anew(struct gsr_anew *t, const char *name, struct gsr_point *pt);
+unsigned int gsr_insert_anew(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt);
+void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s);
+
 /* strip.c, unroll.c: short loops look once in many rounds */
+unsigned int gsr_strip_rounds(const struct gsr_point *pt, unsigned int look);	/* between two looks; 0: not such a loop */
 bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int look,
 	       unsigned int *inserted);
 unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks, unsigned int n, struct gsr_stmt **last);

@@ -18,7 +18,7 @@
  *   scopes.c     inner scopes, and names that are unique
  *   exits.c      threads that end in functions which stay functions return from all of them
  *   returns.c    returns become jumps; barriers of kernels with early returns meet at one place
- *   liveness.c, resume.c, suspend.c  block-tasks that are left in their middle
+ *   liveness.c, resume.c, suspend.c, anew.c, strip.c, unroll.c  block-tasks that are left in their middle
  *   loop.c       the worker's life around the body
  *   queue.c      dynamic dispatch: what a fetch brings
  *   static.c     static ranges in place of that

@@ -141,6 +141,17 @@ static bool analyse(const struct gsr_point *pt, struct counted *c)
 	return !bound || (!may_write(c->add, bound) && !may_write(c->cmp, bound));
 }
 
+unsigned int gsr_strip_rounds(const struct gsr_point *pt, unsigned int look)
+{
+	unsigned int rounds = look / pt->weight;
+	struct counted c;
+
+	if (!pt->insns || rounds < 2 || !analyse(pt, &c))
+		return 0;
+	/* the assembler unrolls loops 4 or 16 times: none is to be left over, each time (4 % of a tight loop) */
+	return rounds & (rounds >= 16 ? ~15u : rounds >= 4 ? ~3u : ~0u);
+}
+
 /* False: not such a loop */
 bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int look,
 	       unsigned int *inserted)
@@ -152,12 +163,8 @@ bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
 	struct gsr_operand stop = { .kind = GSR_OPND_REG };
 	struct gsr_stmt *behind;
 
-	if (!pt->insns || !analyse(pt, &c))
-		return false;
-	rounds = look / pt->weight;
-	/* the assembler unrolls loops 4 or 16 times: none is to be left over, each time (4 % of a tight loop) */
-	rounds &= rounds >= 16 ? ~15u : rounds >= 4 ? ~3u : ~0u;
-	if (rounds < 2)
+	rounds = gsr_strip_rounds(pt, look);
+	if (!rounds || !analyse(pt, &c))
 		return false;
 	distance = (c.step < 0 ? -c.step : c.step) * rounds;
 	bound = c.cmp->opnds[2].kind == GSR_OPND_INT ? gsr_sprintf(p->arena, "%lld", (long long)c.cmp->opnds[2].ival) :

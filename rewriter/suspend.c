@@ -82,6 +82,8 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	for (i = r->n_sites; i < r->n_points; i++)
 		if (!gsr_strip(p, f, &r->points[i], i, r->look, &n) && !r->in_place)
 			n += gsr_unroll(p, f, &r->points[i], i);
+	for (i = r->n_sites; i < r->n_points; i++)
+		n += gsr_insert_anew(p, f, &r->points[i]);
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++) {
 		const struct gsr_point *pt = &r->points[i];
 

@@ -62,7 +62,7 @@ static struct gsr_stmt *copy_stmt(struct gsr_arena *a, const struct gsr_stmt *s)
 	return out;
 }
 
-static void insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s)
+void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s)
 {
 	s->prev = at;
 	s->next = at->next;
@@ -106,7 +106,7 @@ unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_p
 					c->insn->opnds[0].name = *gsr_intern_mark(s->insn->opnds[0].name) == 1 ?
 						renamed(p, head->label, labels, number, j + 1) :
 						renamed(p, s->insn->opnds[0].name, labels, number, j);
-				insert_behind(f, at, c);
+				gsr_insert_behind(f, at, c);
 				at = c;
 				n += c->kind == GSR_STMT_INSN;
 			}
