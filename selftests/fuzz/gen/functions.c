@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Device functions: plain, recursive, with barriers, called directly and through pointers. One prototype for all. */
+/* Device functions: plain, recursive, with barriers, called directly, through pointers and from a table. One prototype for all. */
 #include "tree.h"
 
 #define DEPTH	3	/* of recursion */
@@ -84,6 +84,34 @@ static int pick(struct place *p, bool block, bool recursive)
 	return n ? found[gen_roll(p->g, (unsigned int)n)] : -1;
 }
 
+/* Those that are called through pointers, by their place in the table */
+static bool in_table(const struct func *f)
+{
+	return !f->block && !f->recursive;
+}
+
+static unsigned int place(const struct gen *g, int func)
+{
+	unsigned int n = 0;
+	int i;
+
+	for (i = 0; i < func; i++)
+		n += in_table(&g->func[i]);
+	return n;
+}
+
+const char *gen_table(struct gen *g)
+{
+	const char *list = "";
+	unsigned int i, n = place(g, (int)g->n_funcs);
+
+	for (i = 0; i < g->n_funcs; i++)
+		if (in_table(&g->func[i]))
+			list = gen_text(g, "%s%s%s", list, *list ? ", " : "", g->func[i].name);
+	return n ? gen_text(g, "%s.%s .align 8 .u64 functions[%u] = {%s};", gen_once_in(g, 2) ? ".visible " : "",
+			    g->table_const ? "const" : "global", n, list) : NULL;
+}
+
 void gen_call(struct place *p, enum gen_feature what)
 {
 	struct gen *g = p->g;
@@ -108,8 +136,16 @@ void gen_call(struct place *p, enum gen_feature what)
 		L(n, "mov.u32 %%t0, %s;", gen_rv(p));
 	if (what == GEN_indirect) {
 		j = pick(p, false, false);
-		L(n, "mov.u64 %%fp0, %s;\nmov.u64 %%fp1, %s;\nselp.b64 %%fp2, %%fp0, %%fp1, %s;", target, g->func[j < 0 ? i : j].name, gen_p(p));
-		target = "%fp2";
+		j = j < 0 ? i : j;
+		/* a register that held one made here and one from memory would be refused */
+		if (gen_once_in(g, 2)) {
+			L(n, "mov.u64 %%fp0, %s;\nmov.u64 %%fp1, %s;\nselp.b64 %%fp2, %%fp0, %%fp1, %s;", target, g->func[j].name, gen_p(p));
+			target = "%fp2";
+		} else {
+			L(n, "ld.%s.u64 %%fp3, [functions+%u];\nld.%s.u64 %%fp4, [functions+%u];\nselp.b64 %%fp5, %%fp3, %%fp4, %s;",
+			  g->table_const ? "const" : "global", 8 * place(g, i), g->table_const ? "const" : "global", 8 * place(g, j), gen_p(p));
+			target = "%fp5";
+		}
 	}
 	L(n, "st.param.b32 [px], %s;\nst.param.b32 [py], %%t0;\nst.param.b64 [po], %%own;\ncall%s (pr), %s, (px, py, po)%s;\nld.param.b32 %s, [pr];\n}",
 	  gen_rv(p), block && gen_once_in(g, 2) ? ".uni" : "", target, what == GEN_indirect ? ", proto" : "", gen_r(p));

@@ -92,7 +92,7 @@ void gen_registers(struct place *p, bool kernel)
 	unsigned int i;
 
 	n->fixed = true;
-	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%z, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%zz, %%inp, %%own, %%accp, %%fp<3>, %%locp, %%shp;", N_R, N_U,
+	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%z, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%zz, %%inp, %%own, %%accp, %%fp<6>, %%locp, %%shp;", N_R, N_U,
 	  N_W, N_D);
 	L(n, ".reg .b32 %%c<%d>, %%b<%d>;", COUNTERS, COUNTERS);
 	L(n, ".reg .f32 %%f<%d>, %%e<2>;\n.reg .f64 %%g<%d>, %%x<2>;\n.reg .pred %%p<%d>, %%q<4>;\n.reg .b16 %%h<3>, %%k<%d>;", N_F, N_G, N_P, N_K);
@@ -337,6 +337,7 @@ static void another(struct place *p)
 static void module_vars(struct place *p)
 {
 	struct gen *g = p->g;
+	const char *functions;
 	struct gen_node *n;
 	unsigned int i;
 
@@ -370,6 +371,13 @@ static void module_vars(struct place *p)
 		n->fixed = true;
 		n->only_with = g->func[i].name;
 		L(n, ".func (.param .b32 rv) %s (.param .b32 x, .param .b32 y, .param .b64 o);", g->func[i].name);
+	}
+	functions = g->indirect ? gen_table(g) : NULL;
+	if (functions) {
+		n = gen_node(p, -1);
+		n->fixed = true;
+		n->only_with = "functions";
+		L(n, "%s", functions);
 	}
 }
 
@@ -408,6 +416,7 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	g.local = gen_once_in(&g, 3);
 	g.variables = gen_once_in(&g, 4);
 	g.indirect = gen_once_in(&g, 4);
+	g.table_const = g.indirect && gen_once_in(&g, 2);
 	g.async = g.arch >= 80 && o->weight[GEN_async] && gen_once_in(&g, 6);
 	g.n_funcs = gen_once_in(&g, 2) ? 0 : 1 + gen_roll(&g, FUNCS_MAX - 1);
 	k->launch.dynamic = g.shared && g.dynamic ? 4 * g.threads : gen_once_in(&g, 8) ? 64 : 0;

@@ -35,6 +35,7 @@ struct gen {
 	bool exits;		/* threads may leave early */
 	bool exit_barriers;	/* with other barriers than 0 beside */
 	bool shared, dynamic, cells, local, async, indirect, variables;	/* wanted in this kernel */
+	bool table_const;	/* where the table of functions is */
 	bool linear;		/* %lin is %tid.x */
 	unsigned int labels, counters;
 	struct func func[FUNCS_MAX];
@@ -98,6 +99,7 @@ void gen_clean(struct place *p);	/* a barrier, if shared memory may still be rea
 /* functions.c */
 void gen_functions(struct place *p);	/* at the module's level */
 void gen_call(struct place *p, enum gen_feature what);
+const char *gen_table(struct gen *g);	/* the table of those that are called through pointers; NULL there are none */
 /* kernel.c */
 void gen_registers(struct place *p, bool kernel);
 
