@@ -291,7 +291,7 @@ static void weigh(struct plan *pl, struct loop *list, unsigned int n_loops)
 			else if (l->sites && !in->sites)
 				l->weight += INNER_ROUNDS * pl->weight[l->blocks[k]];
 		}
-		l->weight += !l->weight;
+		l->weight += l->weight & 1 ? 1 : 2;
 	}
 }
 
@@ -515,7 +515,7 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 	bool waits = false;
 
 	r->in_place = true;
-	r->look = pl->p->look ? pl->p->look : LOOK_IN_PLACE;
+	r->look = pl->p->look ? pl->p->look & ~1u : LOOK_IN_PLACE;
 	for (i = 0; i < cfg->n_blocks; i++)
 		waits |= (pl->in_loop[i] & WAITS) != 0;
 	for (i = 0; i < n_loops && n_heads < HEADS_MAX; i++) {
@@ -529,7 +529,7 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 		if (in && voted[in - list])
 			continue;
 		r->points[n] = r->points[i];
-		r->points[n++].weight = in ? in->weight / in->sites + 1 : LOOK_IN_PLACE / 16;
+		r->points[n++].weight = in ? in->weight / in->sites / 2 * 2 + 2 : LOOK_IN_PLACE / 16;
 	}
 	r->n_sites = r->n_points = n;
 	for (i = 0; i < n_loops; i++)
@@ -643,7 +643,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 	*note = NULL;
 	r->early = early;
 	r->id = id;
-	r->look = p->look ? p->look : LOOK;
+	r->look = p->look ? p->look & ~1u : LOOK;
 	for (i = 0; i < c->n; i++) {
 		r->cp_async |= c->fns[i]->cp_async;
 		pl.warp_sync |= c->fns[i]->any_warp_sync != NULL;

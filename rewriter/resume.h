@@ -18,7 +18,7 @@ struct gsr_point {
 	unsigned int insns;		/* in it; 0 not such a loop */
 	const struct gsr_insn **anew;	/* what makes registers that are not saved */
 	unsigned int n_anew;
-	unsigned int weight;		/* what a thread has run when it comes here, since the point before */
+	unsigned int weight;		/* what a thread has run when it comes here, since the point before: even */
 };
 
 /* A variable whose contents go along: shared (the whole block's) or local (each thread's) */
@@ -44,7 +44,7 @@ struct gsr_resume {
 	bool early, cp_async;
 	bool red;			/* some sites are reductions */
 	bool in_place;			/* all threads come to each point, and vote there */
-	unsigned int look;		/* a thread looks when it has run so much */
+	unsigned int look;		/* a thread looks when it has run more: even */
 };
 
 /*

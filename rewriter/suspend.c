@@ -3,7 +3,8 @@
  * The code that leaves a block-task in its middle and comes back to it (abi.h: struct gsr_save).
  *
  * At a point, the head of a loop or a barrier, a thread counts down by what it has run since the point before (%#n), and looks when it
- * has run enough: at FLAG, which says "leave", and in the first warp, if LOOK says so, whether it is time to poll the window. Who finds
+ * has run enough: at FLAG, which says "leave", and in the first warp, if LOOK says so, whether it is time to poll the window. It knows itself
+ * by its odd count; what is counted is even, and a count below zero is enough, so that with it all count alike. Who finds
  * "leave" saves its registers and goes to the meeting at the end of the body, where all threads of the block come: from there,
  * from barriers, from returns. If the vote says that somebody has left, all do: those at barriers save theirs too. Where all
  * threads come to each point they vote there instead. Registers %#p, %#r, %#d are free here, no value of the body's is in them.
@@ -24,24 +25,18 @@ _Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RE
 	       GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120, "offsets below");
 
 /*
- * Labels %s: who is to leave; twice: what follows this look, where a thread goes on. The first warp comes here as one, and stays so: only where thread 0
+ * Labels %s: who is to leave; what follows this look, where a thread goes on. The first warp comes here as one, and stays so: only where thread 0
  * alone reads the page is it apart for a moment.
  */
 static const char at_flag[] =
-	"mov.u32 %%#n, %u;\n"
 	"ld.volatile.shared.v2.u32 {%%#r0, %%#r1}, [#task+112];\n"
+	"and.b32 %%#n, %%#n, 1;\n"
+	"add.u32 %%#n, %%#n, %u;\n"
 	"setp.eq.u32 %%#p1, %%#r0, 1;\n"
 	"@%%#p1 bra $#%s;\n"
-	"setp.ne.u32 %%#p1, %%#r1, 2;\n"
-	"@%%#p1 bra $#%s;\n"
-	"mov.u32 %%#r0, %%tid.z;\n"
-	"mov.u32 %%#r1, %%ntid.y;\n"
-	"mov.u32 %%#r2, %%tid.y;\n"
-	"mad.lo.u32 %%#r0, %%#r0, %%#r1, %%#r2;\n"
-	"mov.u32 %%#r1, %%ntid.x;\n"
-	"mov.u32 %%#r2, %%tid.x;\n"
-	"mad.lo.u32 %%#r0, %%#r0, %%#r1, %%#r2;\n"
-	"setp.ge.u32 %%#p1, %%#r0, 32;\n"
+	"and.b32 %%#r0, %%#n, 1;\n"
+	"setp.eq.u32 %%#p1, %%#r0, 0;\n"
+	"setp.ne.or.u32 %%#p1, %%#r1, 2, %%#p1;\n"
 	"@%%#p1 bra $#%s;\n";
 
 /* The window as relayed is read from the second-level cache, for which the warp waits: not more often than every so many clocks */
@@ -69,7 +64,7 @@ static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const struc
 {
 	unsigned int n;
 
-	n = gsr_insert_format(p, f, NULL, at_flag, r->look, leave, inside, inside);
+	n = gsr_insert_format(p, f, NULL, at_flag, r->look, leave, inside);
 	n += gsr_insert_format(p, f, NULL, due, inside);
 	n += gsr_look(p, f, NULL, tag, inside);
 	return n + gsr_insert_text(p, f, NULL, flag);
@@ -89,7 +84,7 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 
 		n += gsr_insert_format(p, f, i < r->n_sites ? pt->at : pt->at->next,
 				       "sub.s32 %%#n, %%#n, %u;\n"
-				       "setp.le.s32 %%#q, %%#n, 0;\n"
+				       "setp.lt.s32 %%#q, %%#n, 0;\n"
 				       "@%%#q bra%s $#look_%u;\n"
 				       "$#go_%u:\n", pt->weight, r->in_place ? ".uni" : "", i, i);
 	}
@@ -456,11 +451,11 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const st
 		"$#meet:\n"
 		"mov.u32 %%#c, 0;\n"
 		"sub.s32 %%#n, %%#n, %u;\n"
-		"setp.le.s32 %%#q, %%#n, 0;\n"
+		"setp.lt.s32 %%#q, %%#n, 0;\n"
 		"@%%#q bra $#look_meeting;\n"
 		"$#met:\n"
 		"setp.eq.u32 %%#p1, %%#c, 1;\n"
-		"setp.ge.and.s32 %%#p1, %%#s, 0, %%#p1;\n", r->look / SITES_A_LOOK + 1);
+		"setp.ge.and.s32 %%#p1, %%#s, 0, %%#p1;\n", r->look / SITES_A_LOOK / 2 * 2 + 2);
 	n += gsr_insert_format(p, f, NULL,
 		"setp.ge.or.s32 %%#p1, %%#s, %u, %%#p1;\n"
 		"setp.ne.s32 %%#p0, %%#s, -1;\n"
