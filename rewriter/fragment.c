@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What the passes insert is written as PTX text: '#' stands for the prefix of all names we make. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rewrite.h"
@@ -104,28 +105,37 @@ static struct gsr_text lay_out(struct gsr_pass *p, const char *text)
 	return t;
 }
 
+/* Its place in the table, or the free one for it */
+static struct gsr_text *place(const struct gsr_pass *p, const char *text)
+{
+	uintptr_t at = (uintptr_t)text;
+
+	for (at = at / 16 ^ at / 4096;; at++) {
+		struct gsr_text *t = &p->texts[at & (p->room_texts - 1)];
+
+		if (!t->text || t->text == text)
+			return t;
+	}
+}
+
+/* By its address: all kernels get much the same texts, which are constants */
 static const struct gsr_text *text_of(struct gsr_pass *p, const char *text)
 {
-	unsigned int i, at = p->next_text;
-	struct gsr_text *t;
+	struct gsr_text *old = p->texts, *t;
+	unsigned int i, n = p->room_texts;
 
-	/* they come in about the same order for each kernel */
-	for (i = 0; i < p->n_texts; i++) {
-		t = &p->texts[(at + i) % p->n_texts];
-		if (t->text == text || !strcmp(t->text, text)) {
-			p->next_text = (unsigned int)(t - p->texts) + 1;
-			return t;
-		}
+	if (2 * p->n_texts >= n) {
+		p->room_texts = n ? n * 2 : 128;
+		p->texts = gsr_alloc_array(p->arena, p->room_texts, sizeof(*t));
+		for (i = 0; i < n; i++)
+			if (old[i].text)
+				*place(p, old[i].text) = old[i];
 	}
-	if (p->n_texts == p->room_texts) {
-		p->room_texts = p->room_texts ? p->room_texts * 2 : 32;
-		t = gsr_alloc_array(p->arena, p->room_texts, sizeof(*t));
-		if (p->n_texts)
-			memcpy(t, p->texts, p->n_texts * sizeof(*t));
-		p->texts = t;
+	t = place(p, text);
+	if (!t->text) {
+		*t = lay_out(p, text);
+		p->n_texts++;
 	}
-	t = &p->texts[p->n_texts++];
-	*t = lay_out(p, text);
 	return t;
 }
 

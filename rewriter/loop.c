@@ -642,7 +642,7 @@ static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const st
 	if (ids->shared)
 		n += gsr_insert_text(p, f, NULL, publish);
 	if (left->mbarriers || ids->shared)
-		n += gsr_insert_text(p, f, NULL, gsr_sprintf(p->arena, meet, id));
+		n += gsr_insert_format(p, f, NULL, meet, id);
 	n += gsr_insert_text(p, f, NULL, again);
 	return n + gsr_insert_text(p, f, NULL, "bra.uni $#next;\n");
 }
@@ -676,7 +676,7 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert_text(p, f, body, gsr_phases_ready);
 	if (!r) {
 		n += gsr_insert_text(p, f, body, warps);
-		n += gsr_insert_text(p, f, body, gsr_sprintf(p->arena, meet, id));
+		n += gsr_insert_format(p, f, body, meet, id);
 	}
 	n += gsr_insert_text(p, f, body, "$#next:\n");
 	if (r)
@@ -705,7 +705,7 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert_text(p, f, body, ran);
 		n += gsr_insert_text(p, f, body, "$#wait:\n");
 	}
-	n += gsr_insert_text(p, f, body, gsr_sprintf(p->arena, meet, id));
+	n += gsr_insert_format(p, f, body, meet, id);
 	n += gsr_insert_text(p, f, body, r ? read_resumable : ids->aside ? read_ids_aside : read_ids);
 	if (!r && sites->n)
 		n += gsr_insert(p, f, first_code(body),
@@ -755,7 +755,7 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	else if (ids->alone)
 		n += gsr_insert_text(p, f, NULL, "bar.warp.sync -1;\n");
 	else
-		n += gsr_insert_text(p, f, NULL, gsr_sprintf(p->arena, ids->aside ? meet_between : meet, id));
+		n += gsr_insert_format(p, f, NULL, ids->aside ? meet_between : meet, id);
 	if (!r)
 		n += advance(p, f, left, ids, id);
 	n += gsr_insert_text(p, f, NULL, "$#leave:\n");
