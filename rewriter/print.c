@@ -9,21 +9,32 @@
 struct text {
 	char *buf;
 	size_t len, room;
+	size_t items, printed;		/* of the module */
 	bool failed;
 };
 
-/* Room for @n bytes more */
+/*
+ * Room for @n bytes more, and for the rest of the module if it goes on like this: a mapping of huge pages that is moved comes
+ * apart into small ones. What is never written takes no memory.
+ */
 static bool grow(struct text *t, size_t n)
 {
-	size_t room = (t->room + n + 64) * 2;
-	char *grown = t->failed ? NULL : realloc(t->buf, room);
+	size_t times = t->printed ? t->items / t->printed + 1 : 1;
+	size_t room = t->room + n + 64;
+	char *grown = NULL;
 
+	times = times < 2 ? 2 : times > 16 ? 16 : times;
+	/* who may not have so much address space gets on with less */
+	while (!t->failed && !grown && times > 1) {
+		grown = realloc(t->buf, room * times);
+		times = grown ? times : times > 3 ? times / 2 : times - 1;
+	}
 	t->failed = !grown;
 	if (t->failed)
 		return false;
 	t->buf = grown;
-	t->room = room;
-	gsr_huge_pages(grown, room);
+	t->room = room * times;
+	gsr_huge_pages(grown, t->room);
 	return true;
 }
 
@@ -333,6 +344,8 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 	struct text t = { 0 };
 	const struct gsr_item *i;
 
+	for (i = m->first; i; i = i->next)
+		t.items++;
 	if (!grow(&t, 0))
 		return NULL;
 	put(&t, ".version ");
@@ -342,7 +355,7 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 	put(&t, "\n.address_size ");
 	put_number(&t, m->address_size);
 	put(&t, "\n\n");
-	for (i = m->first; i; i = i->next) {
+	for (i = m->first; i; i = i->next, t.printed++) {
 		switch (i->kind) {
 		case GSR_ITEM_FUNCTION:
 			put_function(&t, i->function);
