@@ -255,6 +255,7 @@ static void points(const char *text, size_t n)
 		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a barrier with a thread count" },
 		{ "hands_over", 3, NULL }, { "scopes_loop", 1, NULL },
 		{ "hands_over_again", 3, "a loop that may wait for other threads" }, { "called", 6, NULL },
+		{ "skewed", 1, NULL },
 	};
 	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true };
 	struct gsr_rewrite rw = { 0 };
