@@ -47,7 +47,7 @@ static const char due[] =
 	"setp.lt.s32 %%#p1, %%#r1, 0;\n"
 	"@%%#p1 bra $#%s;\n"
 	"ld.param.u32 %%#r1, [#launch+44];\n"
-	"shl.b32 %%#r1, %%#r1, 3;\n"
+	"shl.b32 %%#r1, %%#r1, 2;\n"
 	"add.u32 %%#r0, %%#r0, %%#r1;\n"
 	"st.volatile.shared.u32 [#task+120], %%#r0;\n"
 	"ld.param.u64 %%#d0, [#launch];\n"
