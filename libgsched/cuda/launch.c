@@ -532,7 +532,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
 	s->m = form ? m : shape ? shape->original_m : 1;
 	s->alone = false;
-	if (form == &fn->form[GI_TWIN])
+	if (form && form == &fn->form[GI_TWIN])
 		s->m = tuned(c, s, m);
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
 	describe(c, cx, s, slot, l);
