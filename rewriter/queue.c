@@ -46,7 +46,6 @@ static const char leftover[] =
 const char gsr_queue_count[] =
 	"ld.shared.v2.u32 {%#r1, %#r5}, [#task+72];\n"
 	"ld.shared.v2.u64 {%#d3, %#d7}, [#task+48];\n"
-	"ld.shared.u64 %#d6, [#task+32];\n"
 	"cvt.u32.u64 %#r7, %#d5;\n"
 	"sub.u32 %#r1, %#r7, %#r1;\n"
 	"ld.param.u32 %#r2, [#launch+48];\n"
@@ -86,6 +85,7 @@ static const char reckon[] =
 	"@%#p1 bra $#rounded;\n"
 	/* what is left when the other workers are as far as this one */
 	"ld.param.u32 %#r2, [#launch+56];\n"
+	"ld.shared.u64 %#d6, [#task+32];\n"
 	"mul.wide.u32 %#d4, %#r2, %#r0;\n"
 	"add.u64 %#d4, %#d4, %#d3;\n"
 	"min.u64 %#d4, %#d4, %#d6;\n"
@@ -122,6 +122,7 @@ static const char reckon[] =
 
 /* %laneid is 0, which the assembler does not know: else it would add up over the lanes and exchange the sum */
 static const char claim[] =
+	"ld.shared.u32 %#r10, [#task+124];\n"
 	"add.u32 %#r5, %#r5, %#r9;\n"
 	"ld.param.u32 %#r2, [#launch+60];\n"
 	"and.b32 %#r2, %#r2, 8;\n"
@@ -144,6 +145,7 @@ static const char advance[] =
 
 static const char in_order[] =
 	"$#in_order:\n"
+	"ld.shared.u64 %#d6, [#task+32];\n"
 	"ld.param.u64 %#d4, [#launch+88];\n"
 	"setp.ne.u64 %#p1, %#d4, 0;\n"
 	"@%#p1 bra $#range;\n"
@@ -273,14 +275,13 @@ static const char no_rest[] =
 	"st.shared.u32 [#task+116], %#r5;\n";
 
 /*
- * Comes with how many to fetch in %#r5, the last counter in %#r10, the lane in %#r9, the total in %#d6; goes on behind the text with
- * the ids of the first one in %#r2, %#r3, %#r4 and how many there are in %#r6, or at $#stop
+ * Comes with how many to fetch in %#r5, the lane in %#r9; goes on behind the text with the ids of the first one in %#r2, %#r3,
+ * %#r4 and how many there are in %#r6, or at $#stop
  */
 unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, bool resumable)
 {
-	unsigned int n = resumable ? gsr_insert_text(p, f, at, "ld.shared.u32 %#r10, [#task+124];\n") : 0;
+	unsigned int n = gsr_insert_text(p, f, at, claim);
 
-	n += gsr_insert_text(p, f, at, claim);
 	n += gsr_insert_text(p, f, at, advance);
 	n += gsr_insert_text(p, f, at, locate);
 	if (!resumable)

@@ -16,7 +16,7 @@
  * Instructions of a thread between two looks, those that wait for memory counted as several. Where all leave together nobody has to find
  * out after the others, but all wait at a look
  */
-#define LOOK		1024
+#define LOOK		768
 #define LOOK_IN_PLACE	2048
 #define WAITS_LONG	24
 #define INNER_ROUNDS	8	/* of a loop without a point in one that has one */

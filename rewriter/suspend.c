@@ -47,7 +47,6 @@ static const char due[] =
 	"setp.lt.s32 %%#p1, %%#r1, 0;\n"
 	"@%%#p1 bra $#%s;\n"
 	"ld.param.u32 %%#r1, [#launch+44];\n"
-	"shl.b32 %%#r1, %%#r1, 2;\n"
 	"add.u32 %%#r0, %%#r0, %%#r1;\n"
 	"st.volatile.shared.u32 [#task+120], %%#r0;\n"
 	"ld.param.u64 %%#d0, [#launch];\n"
@@ -203,7 +202,6 @@ static const char resume[] =
 	"add.u64 %#d1, %#d1, 8320;\n"
 	"st.shared.u64 [#task+96], %#d1;\n"
 	"$#fresh:\n"
-	"ld.shared.u64 %#d6, [#task+32];\n"
 	"mov.u32 %#r5, 1;\n";
 
 unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What of the corpus compute-sanitizer's tools are wrong about, and the pattern of race-patterns.c that shows that it is the tool:
+ * What of the corpus a device cannot run, and what compute-sanitizer's tools are wrong about, with the pattern of race-patterns.c that shows that it is the tool:
  * a program that is not rewritten, correct, of the same shape, and reported.
  */
 #include <string.h>
@@ -11,6 +11,8 @@ static const char remade[] = "does not see bulk copies end by an mbarrier that i
 static const char words[] = "does not know threads that wait for words in shared memory: race-patterns count";
 
 static const char original[] = "reports the original, of which a lane is on its way to return while its warp is at a barrier";
+
+static const char hangs[] = "hung an H200 (driver 580.159.04), as it is: how that reads pointers written byte by byte is not known";
 
 static const struct {
 	const char *tool, *file, *kernel, *why;
@@ -25,6 +27,7 @@ static const struct {
 	{ "racecheck", "phases", "chosen", words },
 	{ "racecheck", "phases", "whole", words },
 	{ "racecheck", "phases", "votes_too", words },
+	{ "device", "hand-tables", "other_forms", hangs },
 	{ "synccheck", "returns.clang", "divergent", original },
 };
 

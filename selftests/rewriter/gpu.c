@@ -275,13 +275,16 @@ static void file(const char *path, const struct gpu_options *o, unsigned int arc
 	}
 	for (i = 0; i < all.n; i++) {
 		const struct test_launch *t = &all.launch[i];
+		const char *reason = gpu_tool_leaves_out(o->tool, path, t->kernel);
 
+		if (!reason && !o->simulated)
+			reason = gpu_tool_leaves_out("device", path, t->kernel);
 		if ((o->kernel && strcmp(o->kernel, t->kernel)) || !t->block || t->arch > arch || (o->real && t->scale < 2))
 			continue;
 		if (list)
 			printf("%s %s\n", path, t->kernel);
-		else if (gpu_tool_leaves_out(o->tool, path, t->kernel))
-			left_out(path, t, gpu_tool_leaves_out(o->tool, path, t->kernel));
+		else if (reason)
+			left_out(path, t, reason);
 		else
 			one(path, t, o);
 	}
@@ -424,6 +427,7 @@ int main(int argc, char **argv)
 		}
 		device = *r;
 		arch = r->arch < arch ? r->arch : arch;
+		o.simulated = strstr(r->device, "simulated");
 		printf("# %s, sm_%u, %u SMs, driver's CUDA %u.%u; seed %llu\n", r->device, r->arch, r->sms, r->driver / 1000,
 		       r->driver % 1000 / 10, (unsigned long long)o.seed);
 	}

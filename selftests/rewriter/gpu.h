@@ -27,6 +27,7 @@ struct gpu_options {
 	bool ranges;			/* static ones, where the kernel does with them */
 	bool overhead;
 	unsigned int pairs, target_ms;	/* of overhead */
+	bool simulated;			/* the device */
 	bool tune;			/* the number of workers, before that is measured */
 };
 

@@ -91,7 +91,7 @@ for f in "$corpus"/*.ptx; do
 		done
 		if [ -z "$made" ] || [ ! -s "$tmp/original.regs" ]; then continue; fi
 		# the loop needs up to 30 where the body needs fewer; what costs no occupancy is free (32, 40 where an SM holds
-		# 1536 threads, 64 where 1024); above that the ids and their number are held: at most six more
+		# 1536 threads, 64 where 1024); above that the ids and their number are held: at most six more, and they are given out by eights
 		case $arch in sm_120) free=40 ;; sm_75) free=64 ;; *) free=32 ;; esac
 		# for what the assembler spends beyond that, the launcher sets a limit: it must do without memory for it
 		ptxas -v -arch="$arch" -maxrregcount $free "$tmp/twins" -o /dev/null 2>&1 | awk '
@@ -103,7 +103,8 @@ for f in "$corpus"/*.ptx; do
 		bad=$(join "$tmp/original.regs" "$tmp/twins.regs" | join -a 1 - "$tmp/fits" | awk -v free=$free -v early="$tmp/early" '
 			BEGIN { while ((getline name <early) > 0) meets[name] = 1 }
 		{
-			max = $2 + 6 > free ? $2 + 6 : free
+			max = int(($2 + 6 + 7) / 8) * 8
+			if (max < free) max = free
 			if ($1 in meets) max += 8
 			if ($3 > max && !($2 <= free && $4)) print "# " $1 ": " $2 " -> " $3 " registers" }')
 		echo "${bad:-# $(join "$tmp/original.regs" "$tmp/twins.regs" | awk '{ printf "%s %s->%s, ", $1, $2, $3 }')}"
