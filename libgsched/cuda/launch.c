@@ -254,12 +254,11 @@ static unsigned int tuned(struct gi_client *c, struct gi_slot *s, unsigned int f
 static void carve(const struct gi_client *c, const struct gi_slot *s)
 {
 	struct gi_form *form = &s->fn->form[GI_TWIN];
-	unsigned int full = gi_form_m(s->fn, s->shape, GI_TWIN), carveout = 0;
+	unsigned int carveout;
 
 	if (s->form != form || atomic_load_explicit(&s->fn->own_carveout, memory_order_relaxed))
 		return;
-	if (s->m < full)
-		carveout = gi_tune_carveout(full, s->m, form->shared + s->shared, c->reserved, c->sm_shared);
+	carveout = gi_tune_carveout(gi_form_m(s->fn, s->shape, GI_TWIN), s->m, form->shared + s->shared, c->reserved, c->sm_shared);
 	if (atomic_exchange_explicit(&form->carveout, carveout, memory_order_relaxed) != carveout)
 		gi_real.cuFuncSetAttribute(form->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
 					   carveout ? (int)carveout : CU_SHAREDMEM_CARVEOUT_DEFAULT);

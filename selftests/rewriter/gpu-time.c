@@ -120,11 +120,10 @@ static bool time_one(struct bench *b, bool twin, float *ms)
 /* As the interposer chooses it */
 static bool use_workers(struct bench *b, unsigned int per_sm)
 {
-	unsigned int full = (unsigned int)b->g->r->per_sm[1], carveout = 0;
+	unsigned int full = (unsigned int)b->g->r->per_sm[1];
+	unsigned int carveout = gi_tune_carveout(full, per_sm, b->shared, (unsigned int)b->reserved, (unsigned int)b->sm_shared);
 	struct gpu *g = b->g;
 
-	if (per_sm < full)
-		carveout = gi_tune_carveout(full, per_sm, b->shared, (unsigned int)b->reserved, (unsigned int)b->sm_shared);
 	GPU_TRY(cuFuncSetAttribute(g->pair.twin, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
 				   carveout ? (int)carveout : CU_SHAREDMEM_CARVEOUT_DEFAULT));
 	b->per_sm = per_sm;

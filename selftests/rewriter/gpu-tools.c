@@ -12,7 +12,7 @@ static const char words[] = "does not know threads that wait for words in shared
 
 static const char original[] = "reports the original, of which a lane is on its way to return while its warp is at a barrier";
 
-static const char hangs[] = "hung an H200 (driver 580.159.04), as it is: how that reads pointers written byte by byte is not known";
+static const char hangs[] = "its original stood still on an H200 (driver 580.159.04), why is not known: it has pointers that are written byte by byte";
 
 static const struct {
 	const char *tool, *file, *kernel, *why;
