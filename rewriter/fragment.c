@@ -176,3 +176,28 @@ void gsr_remove(struct gsr_function *f, struct gsr_stmt *s)
 	else
 		f->last = s->prev;
 }
+
+struct gsr_stmt *gsr_stmt_copy(struct gsr_arena *a, const struct gsr_stmt *s)
+{
+	struct gsr_stmt *out = gsr_alloc(a, sizeof(*out));
+
+	*out = *s;
+	if (s->kind == GSR_STMT_INSN) {
+		out->insn = gsr_insn_copy(a, s->insn);
+	} else if (s->kind == GSR_STMT_VAR) {
+		out->var = gsr_alloc(a, sizeof(*out->var));
+		*out->var = *s->var;
+	}
+	return out;
+}
+
+void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s)
+{
+	s->prev = at;
+	s->next = at->next;
+	if (at->next)
+		at->next->prev = s;
+	else
+		f->last = s;
+	at->next = s;
+}

@@ -80,20 +80,8 @@ static void copy_body(struct calls *w, const struct gsr_function *from, struct g
 		append(to, new_var(a, &from->params[i]));
 	for (i = 0; i < from->n_rets; i++)
 		append(to, new_var(a, &from->rets[i]));
-	for (s = from->first; s; s = s->next) {
-		struct gsr_stmt *copy;
-
-		if (s->kind == GSR_STMT_VAR) {
-			copy = new_var(a, s->var);
-		} else {
-			copy = gsr_alloc(a, sizeof(*copy));
-			*copy = *s;
-		}
-		copy->line = s->line;
-		if (s->kind == GSR_STMT_INSN)
-			copy->insn = gsr_insn_copy(a, s->insn);
-		append(to, copy);
-	}
+	for (s = from->first; s; s = s->next)
+		append(to, gsr_stmt_copy(a, s));
 	gsr_flatten(w->p, to, true);
 }
 

@@ -60,7 +60,6 @@ struct gsr_anew;
 struct gsr_anew *gsr_anew_table(struct gsr_arena *a, const struct gsr_function *f, const struct gsr_closure *c);
 bool gsr_anew(struct gsr_anew *t, const char *name, struct gsr_point *pt);
 unsigned int gsr_insert_anew(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt);
-void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s);
 
 /* strip.c, unroll.c: short loops look once in many rounds */
 unsigned int gsr_strip_rounds(const struct gsr_point *pt, unsigned int look);	/* between two looks; 0: not such a loop */

@@ -363,7 +363,9 @@ unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct 
 /* The same for texts that differ from place to place: these are not kept */
 unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s);
 void gsr_remove(struct gsr_function *f, struct gsr_stmt *s);
+struct gsr_stmt *gsr_stmt_copy(struct gsr_arena *a, const struct gsr_stmt *s);
 const char *gsr_expand(struct gsr_pass *p, const char *text);
 
 /* parse.c: the statements of a body, in @a. NULL: not PTX, which is a bug of ours */

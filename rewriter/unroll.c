@@ -52,27 +52,6 @@ static const char *renamed(struct gsr_pass *p, const char *name, unsigned int n_
 	return gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#round_%u_%u_%lu", point, copy, m)));
 }
 
-static struct gsr_stmt *copy_stmt(struct gsr_arena *a, const struct gsr_stmt *s)
-{
-	struct gsr_stmt *out = gsr_alloc(a, sizeof(*out));
-
-	*out = *s;
-	if (s->kind == GSR_STMT_INSN)
-		out->insn = gsr_insn_copy(a, s->insn);
-	return out;
-}
-
-void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s)
-{
-	s->prev = at;
-	s->next = at->next;
-	if (at->next)
-		at->next->prev = s;
-	else
-		f->last = s;
-	at->next = s;
-}
-
 unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number)
 {
 	struct gsr_stmt *head = pt->head, *last = pt->last, *s, *at, *back;
@@ -97,8 +76,9 @@ unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_p
 		for (s = head;; s = s->next) {
 			struct gsr_stmt *c;
 
-			if (!is_line(s)) {
-				c = copy_stmt(p->arena, s);
+			/* flattened: what is declared is known in all copies */
+			if (!is_line(s) && s->kind != GSR_STMT_VAR) {
+				c = gsr_stmt_copy(p->arena, s);
 				if (s->kind == GSR_STMT_LABEL)
 					c->label = renamed(p, s->label, labels, number, j);
 				else if (s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_BRA)
