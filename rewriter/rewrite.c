@@ -119,6 +119,28 @@ static void add_list(struct gsr_pass *p, struct gsr_module *out)
 	append(p, out, GSR_ITEM_VAR)->var = v;
 }
 
+/* Functions that are called by number, where the original has only a variable's word for it, may stand behind who calls them */
+static void declare_numbered(struct gsr_pass *p, struct gsr_module *out)
+{
+	const struct gsr_place *place;
+
+	for (place = p->places; place; place = place->next) {
+		const struct gsr_item *i = p->m->first;
+		struct gsr_function *f;
+
+		if (!place->number || !*gsr_intern_mark(place->fn->f->name))
+			continue;
+		while (i && (i->kind != GSR_ITEM_FUNCTION || i->function->name != place->fn->f->name))
+			i = i->next;
+		if (!i || !i->function->body)
+			continue;
+		f = append(p, out, GSR_ITEM_FUNCTION)->function = gsr_alloc(p->arena, sizeof(*f));
+		*f = *i->function;
+		f->body = false;
+		f->first = f->last = NULL;
+	}
+}
+
 /* What the twins need, in the input's order, which declares before use; names that carry the mark are needed */
 static void assemble(struct job *j, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all)
 {
@@ -146,6 +168,7 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 	if (j->phases)
 		add_bytes(p, out, "#phases", GSR_PHASES_SIZE);
 	add_globals(j, out);
+	declare_numbered(p, out);
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_DIRECTIVE && (!strncmp(i->text, ".pragma", 7) || is_file(i) || is_names(i)))
 			append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
