@@ -364,7 +364,6 @@ void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, str
 	unsigned int i;
 
 	reference_fn(&s, to);
-	to->taken = fn->takes = true;
 	for (i = 0; i < fn->n_globals; i++)
 		if (fn->globals[i] == v)
 			return;
@@ -454,6 +453,7 @@ void gsr_analyse(struct gsr_pass *p)
 	}
 	gsr_indirect(p);
 	gsr_barriers_prepare(p);
+	gsr_inline_prepare(p);
 	gsr_exits_prepare(p);
 }
 

@@ -89,8 +89,7 @@ static bool calls_ending(const struct gsr_fn *fn, const struct gsr_insn *insn)
 	return false;
 }
 
-/* Is it the passing of a parameter: to, or from, a variable that the call names? */
-static bool passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct gsr_insn *call)
+bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct gsr_insn *call)
 {
 	const struct gsr_operand *addr = NULL;
 	unsigned int i, k;
@@ -112,7 +111,8 @@ static struct gsr_stmt *behind(struct gsr_stmt *call)
 {
 	struct gsr_stmt *s = call->next, *last = call;
 
-	for (; s && (passes(s, GSR_OP_LD, call->insn) || s->kind == GSR_STMT_VAR || (s->kind == GSR_STMT_DIRECTIVE && s->text[0] == '.')); s = s->next)
+	for (; s && (gsr_call_passes(s, GSR_OP_LD, call->insn) || s->kind == GSR_STMT_VAR ||
+		     (s->kind == GSR_STMT_DIRECTIVE && s->text[0] == '.')); s = s->next)
 		if (s->kind == GSR_STMT_INSN)
 			last = s;
 	return last->next;
@@ -122,7 +122,7 @@ struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call)
 {
 	struct gsr_stmt *first = call;
 
-	while (first->prev && passes(first->prev, GSR_OP_ST, call->insn))
+	while (first->prev && gsr_call_passes(first->prev, GSR_OP_ST, call->insn))
 		first = first->prev;
 	return first;
 }

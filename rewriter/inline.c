@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Calls give way to the bodies of what they call, where a function cannot stay one: it ends threads (exit), or threads that have
- * ended must meet those that wait in it. The kernel's scopes go first, so each name means one thing; the body is copied with names
- * of its own. Variables that passed parameters become registers, or local memory where they are more than one word.
+ * ended must meet those that wait in it; or where it is short, and was called through a pointer (indirect.c). The kernel's scopes go first,
+ * so each name means one thing; the body is copied with names of its own. Variables that passed parameters become registers, or local
+ * memory where they are more than one word.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "rewrite.h"
 
 #define STATEMENTS_MAX	400000u
+#define SMALL_INSNS	24u
+#define SMALL_MAX	4000u	/* statements that become part of kernels only because of a switch */
 
 #define MARK_PARAM	(6UL << 40)	/* names of variables in .param, while calls are replaced */
 #define MARK_REG	(7UL << 40)
@@ -42,6 +45,8 @@ static bool wanted(const struct gsr_fn *fn, enum gsr_inline which)
 		return fn->any_plain;
 	case GSR_INLINE_WARPS:
 		return fn->any_warp_sync;
+	case GSR_INLINE_SMALL:
+		return fn->small;
 	default:
 		return false;
 	}
@@ -456,12 +461,30 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	fn->refusal = fn->refusal ? fn->refusal : callee->refusal;
 }
 
+/* Small functions may be called elsewhere in the kernel, too */
+static bool still_named(const struct gsr_fn *fn, const struct gsr_fn *to)
+{
+	const struct gsr_stmt *s;
+
+	for (s = fn->f->first; s; s = s->next) {
+		const struct gsr_fn *callee;
+		unsigned int k = 0;
+
+		if (s->kind == GSR_STMT_DIRECTIVE && strstr(s->text, ".calltargets"))
+			return true;
+		while (s->kind == GSR_STMT_INSN && (callee = gsr_callee(fn, s->insn, &k)))
+			if (callee == to)
+				return true;
+	}
+	return false;
+}
+
 static void drop(struct gsr_fn *fn, enum gsr_inline which)
 {
 	unsigned int i, n = 0;
 
 	for (i = 0; i < fn->n_refs; i++)
-		if (!wanted(fn->refs[i], which))
+		if (!wanted(fn->refs[i], which) || (which == GSR_INLINE_SMALL && still_named(fn, fn->refs[i])))
 			fn->refs[n++] = fn->refs[i];
 	fn->n_refs = n;
 }
@@ -505,7 +528,8 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 	unsigned int i, n = 0;
 	const char *why = obstacle(p, &c, which, &n);
 
-	if (why)
+	/* small ones stay what they are for others */
+	if (why && which != GSR_INLINE_SMALL)
 		return why;
 	gsr_flatten(p, fn->f, false);
 	for (s = fn->f->first; s; s = s->next)
@@ -517,8 +541,10 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 
 		next = s->next;
 		callee = s->kind == GSR_STMT_INSN ? gsr_callee(fn, s->insn, &k) : NULL;
-		if (!callee || !wanted(callee, which))
+		if (!callee || !wanted(callee, which) || (which == GSR_INLINE_SMALL && !s->insn->chosen))
 			continue;
+		if (which == GSR_INLINE_SMALL && w.n_statements > SMALL_MAX)
+			break;
 		if (w.n_statements > STATEMENTS_MAX)
 			return gsr_sprintf(p->arena, "%s in device functions that are called too often", what(which));
 		merge(p, fn, callee);
@@ -529,7 +555,143 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 	for (i = 0; i < w.n_params; i++)
 		*gsr_intern_mark(w.params[i].decl->var->name) = 0;
 	drop(fn, which);
-	if (!w.why)
+	/* made later, where there is none yet */
+	if (!w.why && fn->graph)
 		gsr_graph(p, fn);
+	else if (!w.why && fn->f->writers)
+		gsr_find_writers(p->arena, fn->f);
 	return w.why;
+}
+
+static bool is_formal(const struct gsr_function *f, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->n_rets + f->n_params; i++)
+		if ((i < f->n_rets ? &f->rets[i] : &f->params[i - f->n_rets])->name == name)
+			return true;
+	return false;
+}
+
+/* A word that registers can hold */
+static bool simple_formal(const struct gsr_var *v)
+{
+	unsigned int size = gsr_type_size(v->type);
+
+	return is_param(v) && !v->n_dims && !v->vec && (size == 4 || size == 8);
+}
+
+/* Formal parameters are loaded and stored, and that is all */
+static bool simple_use(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < insn->n_opnds; i++) {
+		const struct gsr_operand *o = &insn->opnds[i];
+		bool moved = o->kind == GSR_OPND_ADDR && !o->indexed && gsr_insn_has(insn, "param") && insn->n_opnds == 2 &&
+			     i == (insn->op == GSR_OP_LD);
+
+		if (o->name && is_formal(f, o->name))
+			return false;
+		for (k = 0; k < o->n_items; k++)
+			if (o->items[k].name && is_formal(f, o->items[k].name) && !(moved && !k))
+				return false;
+	}
+	return true;
+}
+
+static bool simple_uses(const struct gsr_function *f)
+{
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && !simple_use(f, s->insn))
+			return false;
+	return true;
+}
+
+/* Short, and nothing in it that asks where it stands */
+static bool is_small(const struct gsr_fn *fn)
+{
+	const struct gsr_function *f = fn->f;
+	const struct gsr_stmt *s;
+	unsigned int i, n = 0;
+
+	if (!f->body || f->entry || fn->refusal || fn->n_refs || fn->barriers || fn->warp_sync || fn->exits ||
+	    fn->alloca || fn->keeps_shared)
+		return false;
+	for (i = 0; i < f->n_rets + f->n_params; i++)
+		if (!simple_formal(i < f->n_rets ? &f->rets[i] : &f->params[i - f->n_rets]))
+			return false;
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_DIRECTIVE && s->text[0] != '.')
+			return false;
+		if (s->kind == GSR_STMT_INSN && ++n > SMALL_INSNS)
+			return false;
+	}
+	return simple_uses(f);
+}
+
+static bool stops(const struct gsr_fn *fn)
+{
+	return fn->any_exit || fn->any_plain;
+}
+
+static bool calls_stopping(const struct gsr_fn *fn)
+{
+	unsigned int i;
+
+	for (i = 0; i < fn->n_refs && !stops(fn->refs[i]); i++)
+		;
+	return i < fn->n_refs;
+}
+
+/*
+ * Functions of a switch that end threads or hold barriers can stay functions, as others do whose addresses are taken. They become part of
+ * kernels where nothing speaks against that, and kernels do not get much longer.
+ */
+void gsr_inline_prepare(struct gsr_pass *p)
+{
+	const struct gsr_stmt *s;
+	unsigned long n = 0;
+	unsigned int i;
+
+	for (i = 0; i < p->n_fns; i++)
+		for (s = p->fns[i].f->first; s && p->fns[i].chosen && stops(&p->fns[i]); s = s->next)
+			n += p->fns[i].chosen;
+	for (i = 0; i < p->n_fns; i++) {
+		struct gsr_fn *fn = &p->fns[i];
+
+		if (fn->chosen && stops(fn))
+			fn->taken |= n > SMALL_MAX || calls_stopping(fn) || !simple_uses(fn->f);
+	}
+}
+
+static bool calls_small(const struct gsr_fn *fn)
+{
+	const struct gsr_fn *callee;
+	const struct gsr_stmt *s;
+
+	for (s = fn->f->first; s; s = s->next) {
+		unsigned int k = 0;
+
+		callee = s->kind == GSR_STMT_INSN && s->insn->chosen ? gsr_callee(fn, s->insn, &k) : NULL;
+		if (callee && callee->small)
+			return true;
+	}
+	return false;
+}
+
+void gsr_inline_small(struct gsr_pass *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->n_fns; i++)
+		p->fns[i].small = is_small(&p->fns[i]);
+	for (i = 0; i < p->n_fns; i++) {
+		struct gsr_fn *fn = &p->fns[i];
+
+		if (fn->f->entry && fn->n_unknown && !fn->refusal && calls_small(fn))
+			fn->refusal = gsr_inline(p, fn, GSR_INLINE_SMALL);
+	}
 }

@@ -375,6 +375,7 @@ static void run(struct job *j)
 	struct gsr_item *item;
 
 	gsr_analyse(p);
+	gsr_inline_small(p);
 	gsr_phases_prepare(p);
 	for (item = p->m->first; item; item = item->next) {
 		j->files |= is_file(item);

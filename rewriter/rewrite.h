@@ -12,7 +12,7 @@
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
  *   phases.c     barriers in functions that stay functions, where threads may be finished
- *   inline.c     device functions that cannot stay what they are
+ *   inline.c     device functions that cannot stay what they are, and short ones that were called through pointers
  *   ranges.c     which barriers a register may mean
  *   mbarriers.c  what a block leaves in shared memory
  *   scopes.c     inner scopes, and names that are unique
@@ -115,6 +115,8 @@ struct gsr_fn {
 	bool phases;			/* phases.c: these become phases */
 	bool phased;			/* they are */
 	bool plain;			/* has barriers without a thread count */
+	bool small;			/* inline.c: a few simple instructions */
+	unsigned int chosen;		/* direct calls of it in place of ones through pointers */
 	bool resume_checked;		/* resume.c: of a device function, */
 	const char *resume_obstacle;	/* why block-tasks of kernels that call it cannot be left; NULL nothing */
 	bool lines;			/* has line information */
@@ -199,7 +201,7 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
 bool gsr_ends(const struct gsr_closure *c);		/* threads may end in functions that stay functions */
-/* @fn may call @to through a pointer, and names @v */
+/* @fn may call @to, and names @v */
 void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v);
 struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name);	/* the module's; NULL none. Until gsr_analyse() ends */
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
@@ -236,7 +238,7 @@ struct gsr_end {
 	bool rows;			/* right only if each row of a block is made of whole warps */
 	int id;				/* the barrier of our own */
 };
-enum gsr_inline { GSR_INLINE_NONE, GSR_INLINE_EXITS, GSR_INLINE_BARRIERS, GSR_INLINE_WARPS };
+enum gsr_inline { GSR_INLINE_NONE, GSR_INLINE_EXITS, GSR_INLINE_BARRIERS, GSR_INLINE_WARPS, GSR_INLINE_SMALL };
 const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants);
 void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
 bool gsr_divergent(const struct gsr_fn *fn);		/* for gsr_graph(): plain barriers that part of the threads may pass by */
@@ -249,6 +251,10 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which);
 bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which);	/* there is something, and it can */
 
+/* inline.c: which of the functions that indirect.c made direct calls of can become part of kernels; and where short ones do */
+void gsr_inline_prepare(struct gsr_pass *p);
+void gsr_inline_small(struct gsr_pass *p);
+
 /* inline.c: it cannot become part of a kernel */
 bool gsr_stays(const struct gsr_fn *fn);
 
@@ -257,6 +263,8 @@ bool gsr_stays(const struct gsr_fn *fn);
 void gsr_exits_prepare(struct gsr_pass *p);
 unsigned int gsr_exits(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call);	/* where its parameters are passed */
+/* Is the statement a st.param to, or a ld.param from, a variable that the call names? */
+bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct gsr_insn *call);
 
 /* phases.c: sets gsr_fn.phases, and ends; then, for each of these and kernels, the instructions inserted */
 #define GSR_PHASES_SIZE	16u	/* bytes of shared memory */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where functions' addresses lie in variables, as read from their initializers; what is not understood is not called */
+/*
+ * Where functions' addresses lie in variables, as read from their initializers; what is not understood is not called. And how calls are
+ * made.
+ */
 #include "test.h"
 
 #define UNKNOWN	"indirect call of unknown functions"
@@ -160,6 +163,70 @@ static void many(unsigned int n)
 	free(text);
 }
 
+/* What becomes of a call: a switch of direct calls, of short functions none at all; or it stays one through a pointer */
+#define LONG(name, type) \
+	".func (.param .b32 r) " name " (.param " type " x) { .reg .b32 v; ld.param.b32 v, [x];\n" EIGHT EIGHT EIGHT EIGHT \
+	"st.param.b32 [r], v; ret; }\n"
+#define EIGHT FOUR FOUR
+#define FOUR "add.u32 v, v, v; mul.lo.u32 v, v, v; xor.b32 v, v, 1; not.b32 v, v;\n"
+#define CALLER(guard, other) \
+	".visible .entry k (.param .u64 p, .param .u64 q)\n{\n.reg .b64 a; .reg .b32 v; .reg .pred p0;\nld.param.u64 a, [p];\n" \
+	"setp.ne.u64 p0, a, 0;\n" \
+	"{\n.param .b32 x, y;\nproto: .callprototype (.param .b32 _) _ (.param .b32 _);\nst.param.b32 [x], 1;\n" \
+	guard "call (y), a, (x), proto;\n" \
+	"ld.param.b32 v, [y];\n" other "}\nld.param.u64 a, [q];\nst.global.u32 [a], v;\nret;\n}\n"
+#define SEVEN(type) \
+	LONG("n1", type) LONG("n2", type) LONG("n3", type) LONG("n4", type) LONG("n5", type) LONG("n6", type) LONG("n7", type)
+
+static const struct {
+	const char *what, *text;
+	unsigned int compared, direct, traps, pointers, prototypes;
+} forms[] = {
+	{ "short functions", FUNCTIONS ".global .u64 t[2] = {f, g};\n" CALLER("", ""), 2, 0, 1, 0, 0 },
+	{ "one short, one long", FUNCTION("f") LONG("g", ".b32") ".global .u64 t[2] = {f, g};\n" CALLER("", ""), 2, 1, 1, 0, 0 },
+	{ "long ones", LONG("f", ".b32") LONG("g", ".b32") ".global .u64 t[2] = {f, g};\n" CALLER("", ""), 2, 2, 1, 0, 0 },
+	{ "one", LONG("f", ".b32") ".global .u64 t[1] = {f};\n" CALLER("", ""), 1, 1, 1, 0, 0 },
+	{ "another type, too", LONG("f", ".b32") LONG("g", ".b64") ".global .u64 t[2] = {f, g};\n" CALLER("", ""), 2, 1, 0, 1, 1 },
+	{ "eight", SEVEN(".b32") LONG("f", ".b32") ".global .u64 t[8] = {n1, n2, n3, n4, n5, n6, n7, f};\n" CALLER("", ""), 8, 8, 1, 0, 0 },
+	{ "nine", SEVEN(".b32") LONG("f", ".b32") LONG("g", ".b32")
+	  ".global .u64 t[9] = {n1, n2, n3, n4, n5, n6, n7, f, g};\n" CALLER("", ""), 9, 0, 0, 1, 1 },
+	{ "one, predicated", LONG("f", ".b32") ".global .u64 t[1] = {f};\n" CALLER("@p0 ", ""), 1, 0, 0, 1, 1 },
+	{ "one, with variables that are used again", LONG("f", ".b32") ".global .u64 t[1] = {f};\n"
+	  CALLER("", "mov.u32 v, v; ld.param.b32 v, [y];\n"), 1, 0, 0, 1, 1 },
+	{ "one, without a scope", LONG("f", ".b32") ".global .u64 t[1] = {f};\n" KERNEL, 1, 0, 0, 1, 1 },
+};
+
+static unsigned int times(const char *text, const char *what)
+{
+	unsigned int n = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		n++;
+	return n;
+}
+
+static void form(unsigned int i)
+{
+	struct gsr_rewrite rw = { 0 };
+	struct gsr_error err;
+	char text[16384];
+	unsigned int n[5] = { 0 };
+
+	snprintf(text, sizeof(text), HEAD "%s", forms[i].text);
+	if (gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK && rw.ptx) {
+		n[0] = times(rw.ptx, "setp.eq.u64 %__gsr_vp");
+		n[1] = times(rw.ptx, "call (") - times(rw.ptx, ", proto") - times(rw.ptx, "_proto;");
+		n[2] = times(rw.ptx, "@!%__gsr_vp trap;");
+		n[3] = times(rw.ptx, "), %__gsr_vf,");
+		n[4] = times(rw.ptx, ".callprototype");
+	}
+	if (!ok(n[0] == forms[i].compared && n[1] == forms[i].direct && n[2] == forms[i].traps && n[3] == forms[i].pointers &&
+		n[4] == forms[i].prototypes, "calls of %s: %u direct, %u by a pointer",
+		forms[i].what, forms[i].direct, forms[i].pointers))
+		printf("# %u compared, %u direct, %u traps, %u pointers, %u prototypes\n", n[0], n[1], n[2], n[3], n[4]);
+	gsr_rewrite_free(&rw);
+}
+
 int main(void)
 {
 	unsigned int i;
@@ -185,6 +252,8 @@ int main(void)
 		}
 		gsr_rewrite_free(&rw);
 	}
+	for (i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		form(i);
 	many(64);
 	many(65);
 	return done();
