@@ -17,10 +17,13 @@
  *     by index: index * weight. A worker claims an index, a clear bit of control.sm (64 a word) below limit / weight.
  *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
  *     of every window. So the limit counts SMs, or workers, of those that are there, and the window's base is not looked at.
- *  2. scheduling point: load control.relay and control.next_poll (16 bytes, one L2 access). If %globaltimer is past
- *     next_poll, swap it for now + poll_ns; who wins reads the window from the page (launch.window, host memory,
- *     volatile) into control.relay, and stores the limit to stat.seen_limit if it changed. If the window excludes
- *     this worker's position: leave early.
+ *  2. scheduling point: load the window and until when it is good (16 bytes, one L2 access): at first control.relay and
+ *     control.next_poll, which the launcher has written, then the worker's control.copy. If %globaltimer is past that, swap it for now +
+ *     poll_ns; who wins takes control.relay into its copy, and if it is past control.next_poll too and the swap succeeds
+ *     there, gives the copies new times, from now + poll_ns on, poll_ns / 4 apart, and reads the window from the page
+ *     (launch.window, host memory, volatile): if it changed into control.relay and all copies, and the limit to
+ *     stat.seen_limit. If the window excludes this worker's position: leave early. A resumable twin looks at control.relay and
+ *     control.next_poll always.
  *  3. fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of all of them: leave. n stays if
  *     the last fetch took about fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last
  *     fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the last n, a power of two.
@@ -49,10 +52,11 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		9	/* part of every cache key */
+#define GSR_ABI_VERSION		10	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
+#define GSR_RELAY_COPIES	32
 
 /* struct gsr_launch: the extra parameter */
 struct gsr_launch {
@@ -88,7 +92,7 @@ struct gsr_launch {
 	struct {
 		uint32_t factor, shift;	/* n / grid[i] is (2n * factor >> 32) >> shift, n < 2^31 */
 	} divide[2];		/* divide[0].factor 0: numbers may have more bits */
-	uint32_t pad;
+	uint32_t last_copy;	/* of the relay's, a power of two less one: gsr_launch_order() */
 };
 
 /* The same in all launches of a task, GSR_LAUNCH_NO_WINDOW excepted */
@@ -148,6 +152,12 @@ struct gsr_control {
 		uint64_t next;	/* its next position */
 		uint8_t pad[120];
 	} counter[GSR_COUNTERS];
+	/* Where workers look from their second look on, by %ctaid.x: with one line for all, that line is what they wait for */
+	struct {
+		uint64_t window;
+		uint64_t until;		/* %globaltimer of the next read of the page */
+		uint8_t pad[112];
+	} copy[GSR_RELAY_COPIES];
 };
 
 #ifdef __cplusplus
@@ -172,5 +182,6 @@ GSR_ASSERT(offsetof(struct gsr_control, left) == 272);
 GSR_ASSERT(offsetof(struct gsr_control, ranks) == 384);
 GSR_ASSERT(offsetof(struct gsr_control, sm) == 512);
 GSR_ASSERT(offsetof(struct gsr_control, counter) == 8704);
+GSR_ASSERT(offsetof(struct gsr_control, copy) == 10752);
 
 #endif /* GSR_ABI_H */

@@ -17,7 +17,9 @@ _Static_assert(offsetof(struct gsr_launch, window) == 8 && offsetof(struct gsr_l
 	       GSR_LAUNCH_BY_RANK == 2 && GSR_LAUNCH_BY_INDEX == 4,
 	       "offsets below");
 _Static_assert(offsetof(struct gsr_control, next_poll) == 8 && offsetof(struct gsr_control, started) == 268 &&
-	       offsetof(struct gsr_control, ranks) == 384 && offsetof(struct gsr_control, sm) == 512,
+	       offsetof(struct gsr_control, ranks) == 384 && offsetof(struct gsr_control, sm) == 512 &&
+	       offsetof(struct gsr_control, copy) == 84 * 128 && sizeof(((struct gsr_control *)NULL)->copy[0]) == 128 &&
+	       offsetof(struct gsr_launch, last_copy) == 156 && GSR_TASK_RELAY == 120,
 	       "offsets below");
 
 static const char declarations[] =
@@ -217,6 +219,7 @@ static const char warps[] =
 	"st.shared.u32 [#task+84], %#r1;\n"
 	"st.shared.u32 [#task+92], %#r0;\n"
 	"st.shared.u32 [#task+116], %#r0;\n"
+	"st.shared.u32 [#task+120], %#r0;\n"
 	"$#started:\n"
 	"mov.u32 %#cn, 0;\n";
 
@@ -253,6 +256,86 @@ static const char poll[] =
 	"cvt.u32.u64 %%#r0, %%#d1;\n"
 	"st.relaxed.sys.global.u32 [%%#d3+16], %%#r0;\n";
 
+/*
+ * The same where workers look at copies of these words; %#r8 is the offset of the one looked at now. Who is to read the page first gives
+ * the copies new times, one after another, so that mostly one is due, and the next if nobody looks at that; the first words
+ * see to it that one worker reads it in poll_ns.
+ */
+static const char poll_copies[] =
+	"ld.param.u32 %#r0, [#launch+44];\n"
+	"cvt.u64.u32 %#d3, %#r0;\n"
+	"add.u64 %#d6, %#d5, %#d3;\n"
+	"cvt.u64.u32 %#d7, %#r8;\n"
+	"add.u64 %#d7, %#d7, %#d0;\n"
+	"atom.relaxed.gpu.global.cas.b64 %#d4, [%#d7+8], %#d2, %#d6;\n"
+	"setp.ne.u64 %#p1, %#d4, %#d2;\n"
+	"@%#p1 bra $#schedule_window;\n"
+	"mov.u64 %#d4, %#d1;\n"
+	"setp.eq.u32 %#p1, %#r8, 0;\n"
+	"@%#p1 bra $#page;\n"
+	"ld.relaxed.gpu.global.v2.u64 {%#d4, %#d2}, [%#d0];\n"
+	"setp.lt.u64 %#p1, %#d5, %#d2;\n"
+	"@%#p1 bra $#relayed;\n"
+	"atom.relaxed.gpu.global.cas.b64 %#d3, [%#d0+8], %#d2, %#d6;\n"
+	"setp.ne.u64 %#p1, %#d3, %#d2;\n"
+	"@%#p1 bra $#relayed;\n"
+	"$#page:\n"
+	"shr.u32 %#r0, %#r0, 2;\n"
+	"shr.u32 %#r1, %#r8, 7;\n"
+	"ld.param.u32 %#r2, [#launch+156];\n"
+	"mov.u32 %#r3, %#r2;\n"
+	"$#times:\n"
+	"sub.u32 %#r4, %#r3, %#r1;\n"
+	"add.u32 %#r4, %#r4, 83;\n"
+	"and.b32 %#r4, %#r4, %#r2;\n"
+	"mul.wide.u32 %#d3, %#r4, %#r0;\n"
+	"add.u64 %#d3, %#d3, %#d6;\n"
+	"mul.wide.u32 %#d2, %#r3, 128;\n"
+	"add.u64 %#d2, %#d2, %#d0;\n"
+	"st.relaxed.gpu.global.u64 [%#d2+10760], %#d3;\n"
+	"setp.ne.u32 %#p1, %#r3, 0;\n"
+	"sub.u32 %#r3, %#r3, 1;\n"
+	"@%#p1 bra $#times;\n"
+	"ld.param.u64 %#d3, [#launch+8];\n"
+	"ld.relaxed.sys.global.u64 %#d2, [%#d3];\n"
+	"setp.eq.u64 %#p1, %#d2, %#d4;\n"
+	"@%#p1 bra $#relayed;\n"
+	"mov.u64 %#d4, %#d2;\n"
+	"st.relaxed.gpu.global.u64 [%#d0], %#d4;\n"
+	"ld.param.u32 %#r3, [#launch+156];\n"
+	"$#relay:\n"
+	"mul.wide.u32 %#d2, %#r3, 128;\n"
+	"add.u64 %#d2, %#d2, %#d0;\n"
+	"st.relaxed.gpu.global.u64 [%#d2+10752], %#d4;\n"
+	"setp.ne.u32 %#p1, %#r3, 0;\n"
+	"sub.u32 %#r3, %#r3, 1;\n"
+	"@%#p1 bra $#relay;\n"
+	"ld.param.u64 %#d3, [#launch+16];\n"
+	"cvt.u32.u64 %#r0, %#d4;\n"
+	"st.relaxed.sys.global.u32 [%#d3+16], %#r0;\n"
+	"$#relayed:\n"
+	"setp.eq.u64 %#p1, %#d4, %#d1;\n"
+	"@%#p1 bra $#schedule_window;\n"
+	"mov.u64 %#d1, %#d4;\n"
+	"st.relaxed.gpu.global.u64 [%#d7], %#d1;\n"
+	"bra $#schedule_window;\n"
+	/*
+	 * A worker's first look is at the control block's first words, which the launcher has written for the wing that it came with.
+	 * Its copy gets that window too, and is what it looks at from then on.
+	 */
+	"$#first_look:\n"
+	"mov.u32 %#r0, %ctaid.x;\n"
+	"ld.param.u32 %#r1, [#launch+156];\n"
+	"and.b32 %#r0, %#r0, %#r1;\n"
+	"shl.b32 %#r0, %#r0, 7;\n"
+	"add.u32 %#r0, %#r0, 10752;\n"
+	"st.shared.u32 [#task+120], %#r0;\n"
+	"cvt.u64.u32 %#d3, %#r0;\n"
+	"add.u64 %#d3, %#d3, %#d0;\n"
+	"st.relaxed.gpu.global.u64 [%#d3], %#d1;\n"
+	"ld.param.u32 %#r5, [#launch+136];\n"
+	"bra $#take;\n";
+
 /* %#p1: the window %#d1 excludes this worker: base <= position and position + weight <= base + limit do not hold */
 static const char test[] =
 	"ld.shared.u32 %#r0, [#task+64];\n"
@@ -285,6 +368,15 @@ unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stm
 static const char schedule[] =
 	"ld.param.u64 %#d0, [#launch];\n"
 	"ld.relaxed.gpu.global.v2.u64 {%#d1, %#d2}, [%#d0];\n"
+	"mov.u32 %#r9, %laneid;\n"
+	"mov.u64 %#d5, %globaltimer;\n";
+
+/* %#r8: where in the control block this worker looks at the window, 0 at first */
+static const char schedule_copies[] =
+	"ld.param.u64 %#d0, [#launch];\n"
+	"cvt.u64.u32 %#d1, %#r8;\n"
+	"add.u64 %#d1, %#d1, %#d0;\n"
+	"ld.relaxed.gpu.global.v2.u64 {%#d1, %#d2}, [%#d1];\n"
 	"mov.u32 %#r9, %laneid;\n"
 	"mov.u64 %#d5, %globaltimer;\n";
 
@@ -685,7 +777,7 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	n += gsr_insert_text(p, f, body, "$#schedule:\n");
 	if (!r)
 		n += gsr_insert_text(p, f, body, gsr_queue_rest);
-	n += gsr_insert_text(p, f, body, schedule);
+	n += gsr_insert_text(p, f, body, r ? schedule : schedule_copies);
 	if (!r)
 		n += gsr_insert_text(p, f, body, gsr_queue_count);
 	n += gsr_insert_text(p, f, body, unless_window);
@@ -725,10 +817,11 @@ static unsigned int seldom(struct gsr_pass *p, struct gsr_function *f, bool resu
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
 
-	if (!p->poll)
+	if (resumable && !p->poll)
 		p->poll = gsr_sprintf(p->arena, poll, "schedule", "schedule");
-	n += gsr_insert_text(p, f, NULL, p->poll);
-	n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
+	n += gsr_insert_text(p, f, NULL, resumable ? p->poll : poll_copies);
+	if (resumable)
+		n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
 	n += gsr_insert_text(p, f, NULL, excluded);
 	n += gsr_queue_seldom(p, f, resumable);
 	n += gsr_insert_text(p, f, NULL, divide);

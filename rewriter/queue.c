@@ -11,6 +11,7 @@
 #define STRIPES_LEAST	8
 #define UNKNOWN_DEPTH	8
 #define NUMBERS_MAX	(1u << 31)	/* numbers of this and more are wide */
+#define COPY_WORKERS	128	/* workers that look at one copy of the relay: about five a microsecond */
 
 _Static_assert(GSR_COUNTERS == 1 << COUNTERS_SHIFT, "as many");
 _Static_assert(offsetof(struct gsr_launch, flags) == 60 && GSR_LAUNCH_COLUMNS == 8 && offsetof(struct gsr_launch, step) == 96 &&
@@ -29,7 +30,7 @@ _Static_assert(GSR_TASK_TOTAL == 32 && GSR_TASK_INDEX == 48 && GSR_TASK_REST == 
  * in between
  */
 const char gsr_queue_rest[] =
-	"ld.shared.v4.u32 {%#r1, %#r5, %#r6, %#r10}, [#task+112];\n"
+	"ld.shared.v4.u32 {%#r1, %#r5, %#r8, %#r10}, [#task+112];\n"
 	"setp.ne.u32 %#p1, %#r5, 0;\n"
 	"@%#p1 bra $#leftover;\n";
 
@@ -65,8 +66,7 @@ static const char reckon[] =
 	"$#reckon:\n"
 	"max.u32 %#r0, %#r5, 1;\n"
 	"setp.eq.u32 %#p1, %#r5, 0;\n"
-	"@%#p1 ld.param.u32 %#r5, [#launch+136];\n"
-	"@%#p1 bra $#take;\n"
+	"@%#p1 bra $#first_look;\n"
 	"max.u32 %#r1, %#r1, 1;\n"
 	"cvt.rn.f32.u32 %#f0, %#r1;\n"
 	"cvt.rn.f32.u32 %#f1, %#r2;\n"
@@ -324,6 +324,8 @@ void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int w
 	uint64_t step = 1;
 
 	a->flags &= ~GSR_LAUNCH_COLUMNS;
+	for (a->last_copy = GSR_RELAY_COPIES - 1; a->last_copy && (a->last_copy + 1) * COPY_WORKERS > workers;)
+		a->last_copy /= 2;
 	a->fetch_first = 1;
 	a->depth = 0;
 	for (i = 0; i < 2; i++) {

@@ -48,6 +48,7 @@
 #define GSR_TASK_ASIDE		96	/* u32[4] */
 #define GSR_TASK_REST		112	/* u32: position of what is left of the last fetch, which another column holds */
 #define GSR_TASK_REST_COUNT	116	/* u32 */
+#define GSR_TASK_RELAY		120	/* u32: offset in struct gsr_control of the window that we look at; 0, at the first look, the relay itself */
 #define GSR_TASK_COUNTER	124	/* u32: the one it is from */
 #define GSR_TASK_RANGE		124	/* u32: number of the static range; in the upper half how often we have looked for one */
 #define GSR_TASK_SIZE		128

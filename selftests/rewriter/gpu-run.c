@@ -114,10 +114,12 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 	g->arg.seq = g->seq;
 	g->arg.first = 0;
 	memcpy(g->arg.grid, run->grid, sizeof(g->arg.grid));
-	if (run->any_order)
+	if (run->any_order) {
 		gsr_launch_order(&g->arg, g->arg.ranges || g->pair.desc->waits ? GSR_ORDER_STRICT : roll(2), 1 + roll(g->arg.workers), roll(20));
-	else
+		g->arg.last_copy = (1u << roll(6)) - 1;
+	} else {
 		gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, 0);
+	}
 	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
 	rc = gpu_launch(g, g->pair.twin, grid, g->stream);
 	if (rc) {

@@ -172,11 +172,12 @@ static bool choose_grid(struct bench *b)
 	if (g->pair.scalable && !b->reset && ms > 0 && (double)ms * 1e6 < (double)target)
 		z = (uint64_t)((double)target / ((double)ms * 1e6)) + 1;
 	z = z < 65535 ? z : 65535;
-	b->blocks = (uint64_t)b->grid[0] * b->grid[1] * b->grid[2];
-	/* as the interposer has it from launches before */
-	b->block_ns = (uint64_t)((double)ms * 1e6 * (b->blocks < full ? (double)b->blocks : full) / (double)b->blocks);
 	b->grid[2] = g->t->grid[2] > 1 ? g->t->grid[2] : (unsigned int)z;
 	b->blocks = (uint64_t)b->grid[0] * b->grid[1] * b->grid[2];
+	if (!time_one(b, false, &ms))
+		return false;
+	/* as the interposer has it from launches before */
+	b->block_ns = (uint64_t)((double)ms * 1e6 * (b->blocks < full ? (double)b->blocks : full) / (double)b->blocks);
 	return true;
 }
 

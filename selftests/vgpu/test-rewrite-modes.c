@@ -511,6 +511,36 @@ static void divided(void)
 	ok(!wrong, "numbers are divided exactly");
 }
 
+/* The page lies behind a slow bus: how often all workers together read it, when it says something else each time */
+static void polls(unsigned int copies)
+{
+	const uint64_t poll_ns = 40000;
+	unsigned int slices, n = 0, stale = 0, k;
+	uint64_t seen, begin;
+	struct device d;
+
+	device_new(&d, GSR_LAUNCH_BY_RANK, sms_window(4 * SMS));
+	d.arg->poll_ns = (uint32_t)poll_ns;
+	d.arg->last_copy = copies - 1;
+	bring(&d, WORKERS_MAX, 0);
+	begin = ticks;
+	seen = d.control->relay;
+	for (slices = 0; slices < 200000 && d.n == WORKERS_MAX; slices++) {
+		d.window = GSCHED_WINDOW(slices, SMS * GSCHED_CAPSM);
+		if (vgpu_block_run(d.worker[roll(d.n)], 1 + roll(100), NULL) != VGPU_RUNNING)
+			break;
+		n += seen != d.control->relay;
+		seen = d.control->relay;
+	}
+	/* what each copy says is that, but for one that is just being written */
+	for (k = 0; k < copies; k++)
+		stale += d.control->copy[k].window != seen;
+	if (!ok(d.n == WORKERS_MAX && n <= (ticks - begin) / poll_ns + 1 && n >= (ticks - begin) / poll_ns / 2 && stale <= 1,
+		"%u copies of the relay: the page is read once in poll_ns", copies))
+		printf("# %u of %u workers, %u polls in %llu ns, %u stale copies\n", d.n, WORKERS_MAX, n, (unsigned long long)(ticks - begin), stale);
+	device_free(&d);
+}
+
 int main(void)
 {
 	struct vgpu_module *m;
@@ -539,6 +569,9 @@ int main(void)
 	in_stripes(GSR_ORDER_STRIPES, "stripes");
 	in_stripes(GSR_ORDER_STRICT, "strict order");
 	divided();
+	polls(1);
+	polls(8);
+	polls(GSR_RELAY_COPIES);
 	vgpu_module_free(m);
 	gsr_rewrite_free(&rw);
 	return tap_done();

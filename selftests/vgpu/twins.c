@@ -510,6 +510,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	if (!good)
 		goto out;
 	gsr_launch_order(&a, g->waits || s.ranges || roll(4) == 0 ? GSR_ORDER_STRICT : GSR_ORDER_STRIPES, 1 + roll(2 * workers), roll(10));
+	a.last_copy = (1u << roll(6)) - 1;
 	s.arg = (void *)(params + g->launch_offset);
 	memcpy(s.arg, &a, sizeof(a));
 	memcpy(l.block, t->block_dim, sizeof(l.block));
