@@ -9,8 +9,8 @@
  * A worker's life. Thread 0 starts and leaves for all, the first warp to come fetches (of a resumable twin thread
  * 0); the others wait at a barrier and read what was written to shared memory.
  *  1. start: claim a place on this SM: the lowest clear bit of the lower half of control.sm[%smid]. position = smid * 1024 +
- *     bit * weight. The first worker of the task (by compare-and-swap on control.started) stamps stat.start_ns
- *     and stores the relay's limit to stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*):
+ *     bit * weight. With GSR_LAUNCH_WHOLE another bit is tried first, so that not all want the same one. Of each launch's first worker the first
+ *     (by compare-and-swap on control.started) stamps stat.start_ns and stores the relay's limit to stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*):
  *     by rank: rank * 1024 + bit * weight. The first worker on an SM claims a rank for it, a clear bit of control.ranks
  *     below the relay's limit / 1024, rounded up, and stores 1 + rank to the upper half of control.sm[%smid], where those
  *     that come later read it.
@@ -18,7 +18,7 @@
  *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
  *     of every window. So the limit counts SMs, or workers, of those that are there, and the window's base is not looked at.
  *  2. scheduling point: load the window and until when it is good (16 bytes, one L2 access): at first control.relay and
- *     control.next_poll, which the launcher has written, then the worker's control.copy. If %globaltimer is past that, swap it for now +
+ *     control.next_poll, which the launcher has written, then, and with GSR_LAUNCH_WHOLE at once, the worker's control.copy. If %globaltimer is past that, swap it for now +
  *     poll_ns; who wins takes control.relay into its copy, and if it is past control.next_poll too and the swap succeeds
  *     there, gives the copies new times, from now + poll_ns on, poll_ns / 4 apart, and reads the window from the page
  *     (launch.window, host memory, volatile): if it changed into control.relay and all copies, and the limit to
@@ -43,7 +43,8 @@
  *     it (control.telling), which then looks again. With launch.ranges all are added, and those that found nothing to do store the sum
  *     too if a range may be free: then launched - left workers are there that may come by it.
  * The launcher zeroes the control block before a slot is used again, and only when stat.retired == seq and all its wings
- * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch.
+ * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch, and with
+ * GSR_LAUNCH_WHOLE the copies too (gsr_control_init()).
  */
 #ifndef GSR_ABI_H
 #define GSR_ABI_H
@@ -95,11 +96,12 @@ struct gsr_launch {
 	uint32_t last_copy;	/* of the relay's, a power of two less one: gsr_launch_order() */
 };
 
-/* The same in all launches of a task, GSR_LAUNCH_NO_WINDOW excepted */
+/* The same in all launches of a task, but for GSR_LAUNCH_NO_WINDOW and GSR_LAUNCH_WHOLE */
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
 #define GSR_LAUNCH_BY_RANK	2u	/* the window counts the SMs that the task is on, whichever they are */
 #define GSR_LAUNCH_BY_INDEX	4u	/* it counts workers, wherever they are; not with BY_RANK */
 #define GSR_LAUNCH_COLUMNS	8u	/* several counters; without it one, in the order of the block-tasks' numbers */
+#define GSR_LAUNCH_WHOLE	16u	/* a task's first launch, with the whole device for its window: no place is worse than another */
 
 /*
  * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's first launch, and by itself

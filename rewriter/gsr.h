@@ -124,6 +124,10 @@ struct gsr_launch;
  */
 void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int workers, unsigned int depth);
 
+struct gsr_control;
+/* As it must be before a task's first launch with the window @window */
+void gsr_control_init(struct gsr_control *c, uint64_t window);
+
 /*
  * Rewrite one PTX module. @ptx needs no NUL. On GSR_OK @out is filled and owned by the caller (gsr_rewrite_free); kernels
  * that cannot be rewritten are listed with tier launch and the reason. On any other status @out is zeroed.

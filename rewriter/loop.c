@@ -14,7 +14,7 @@ _Static_assert(offsetof(struct gsr_launch, window) == 8 && offsetof(struct gsr_l
 	       offsetof(struct gsr_launch, poll_ns) == 44 && offsetof(struct gsr_launch, fetch_ns) == 48 &&
 	       offsetof(struct gsr_launch, fetch_max) == 52 && offsetof(struct gsr_launch, workers) == 56 &&
 	       offsetof(struct gsr_launch, flags) == 60 && offsetof(struct gsr_launch, first) == 84 &&
-	       GSR_LAUNCH_BY_RANK == 2 && GSR_LAUNCH_BY_INDEX == 4,
+	       GSR_LAUNCH_BY_RANK == 2 && GSR_LAUNCH_BY_INDEX == 4 && GSR_LAUNCH_WHOLE == 16,
 	       "offsets below");
 _Static_assert(offsetof(struct gsr_control, next_poll) == 8 && offsetof(struct gsr_control, started) == 268 &&
 	       offsetof(struct gsr_control, ranks) == 384 && offsetof(struct gsr_control, sm) == 512 &&
@@ -52,10 +52,22 @@ static const char start[] =
 	"mul.wide.u32 %#d2, %#r0, 8;\n"
 	"add.u64 %#d2, %#d2, %#d0;\n"
 	"mov.u32 %#r1, 0;\n"
+	"and.b32 %#r2, %#r5, 16;\n"
+	"setp.eq.u32 %#p1, %#r2, 0;\n"
+	"@%#p1 bra $#claim;\n"
+	/* when all places get somebody, all want another one first: as many as this SM is likely to have already */
+	"mov.u32 %#r2, %ctaid.x;\n"
+	"mov.u32 %#r3, %nsmid;\n"
+	"div.u32 %#r2, %#r2, %#r3;\n"
+	"min.u32 %#r2, %#r2, 31;\n"
+	"mov.u32 %#r3, 1;\n"
+	"shl.b32 %#r2, %#r3, %#r2;\n"
+	"bra $#place;\n"
 	"$#claim:\n"
 	"not.b32 %#r2, %#r1;\n"
 	"neg.s32 %#r3, %#r2;\n"
 	"and.b32 %#r2, %#r2, %#r3;\n"
+	"$#place:\n"
 	"cvt.u64.u32 %#d3, %#r2;\n"
 	"atom.relaxed.gpu.global.or.b64 %#d3, [%#d2+512], %#d3;\n"
 	"mov.b64 {%#r1, %#r6}, %#d3;\n"
@@ -177,8 +189,11 @@ static const char start[] =
 	"$#positioned:\n"
 	"st.shared.u32 [#task+64], %#r0;\n"
 	"ld.param.u64 %#d1, [#launch+16];\n"
-	/* the first worker of the task */
+	/* the first worker of the task: of each launch one asks */
 	"mov.u32 %#r0, 0;\n"
+	"mov.u32 %#r1, %ctaid.x;\n"
+	"setp.ne.u32 %#p1, %#r1, 0;\n"
+	"@%#p1 bra $#init;\n"
 	"mov.u32 %#r1, 1;\n"
 	"atom.relaxed.gpu.global.cas.b32 %#r2, [%#d0+268], %#r0, %#r1;\n"
 	"setp.ne.u32 %#p1, %#r2, 0;\n"
@@ -219,7 +234,15 @@ static const char warps[] =
 	"st.shared.u32 [#task+84], %#r1;\n"
 	"st.shared.u32 [#task+92], %#r0;\n"
 	"st.shared.u32 [#task+116], %#r0;\n"
-	"st.shared.u32 [#task+120], %#r0;\n"
+	"mov.u32 %#r1, %ctaid.x;\n"
+	"ld.param.u32 %#r2, [#launch+156];\n"
+	"and.b32 %#r1, %#r1, %#r2;\n"
+	"shl.b32 %#r1, %#r1, 7;\n"
+	"add.u32 %#r1, %#r1, 10752;\n"
+	"and.b32 %#r2, %#r5, 16;\n"
+	"setp.eq.u32 %#p1, %#r2, 0;\n"
+	"selp.u32 %#r1, %#r0, %#r1, %#p1;\n"
+	"st.shared.u32 [#task+120], %#r1;\n"
 	"$#started:\n"
 	"mov.u32 %#cn, 0;\n";
 
@@ -321,9 +344,11 @@ static const char poll_copies[] =
 	"bra $#schedule_window;\n"
 	/*
 	 * A worker's first look is at the control block's first words, which the launcher has written for the wing that it came with.
-	 * Its copy gets that window too, and is what it looks at from then on.
+	 * Its copy gets that window too, and is what it looks at from then on. GSR_LAUNCH_WHOLE: the copies say it already.
 	 */
 	"$#first_look:\n"
+	"setp.ne.u32 %#p1, %#r8, 0;\n"
+	"@%#p1 bra $#first_fetch;\n"
 	"mov.u32 %#r0, %ctaid.x;\n"
 	"ld.param.u32 %#r1, [#launch+156];\n"
 	"and.b32 %#r0, %#r0, %#r1;\n"
@@ -333,6 +358,7 @@ static const char poll_copies[] =
 	"cvt.u64.u32 %#d3, %#r0;\n"
 	"add.u64 %#d3, %#d3, %#d0;\n"
 	"st.relaxed.gpu.global.u64 [%#d3], %#d1;\n"
+	"$#first_fetch:\n"
 	"ld.param.u32 %#r5, [#launch+136];\n"
 	"bra $#take;\n";
 

@@ -4,6 +4,7 @@
  *
  * Offsets in the text as in loop.c; of struct gsr_control exhausted +128, counter +8704.
  */
+#include <string.h>
 #include "gsr.h"
 #include "rewrite.h"
 
@@ -357,4 +358,14 @@ void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int w
 	step /= a->grid[0];
 	a->step[1] = (uint32_t)(step % a->grid[1]);
 	a->step[2] = (uint32_t)(step / a->grid[1]);
+}
+
+void gsr_control_init(struct gsr_control *c, uint64_t window)
+{
+	unsigned int i;
+
+	memset(c, 0, sizeof(*c));
+	c->relay = window;
+	for (i = 0; i < GSR_RELAY_COPIES; i++)
+		c->copy[i].window = window;
 }

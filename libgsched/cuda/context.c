@@ -96,7 +96,7 @@ static bool set_up(struct gi_ctx *cx, struct gi_client *c)
 	cx->blank = host;
 	memset(cx->blank, 0, bytes + sizeof(struct gsr_save));
 	for (i = 0; i < GSCHED_SLOTS; i++)
-		cx->blank[i].relay = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
+		gsr_control_init(&cx->blank[i], GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM));
 	rc = gi_real.cuMemHostAlloc(&host, sizeof(*cx->words), CU_MEMHOSTALLOC_DEVICEMAP);
 	if (rc)
 		goto fail;

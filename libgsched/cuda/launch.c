@@ -159,11 +159,14 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
 	};
 	CUdeviceptr control = s->cx->control + i * sizeof(struct gsr_control);
+	struct gsr_launch *arg = (void *)(s->params + s->form->launch_offset);
 	CUstreamBatchMemOpParams op[2] = { 0 };
 	CUresult rc = CUDA_SUCCESS;
 
 	*launched = false;
-	if (s->window != whole) {
+	if (s->window == whole) {
+		arg->flags |= GSR_LAUNCH_WHOLE;
+	} else {
 		op[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
 		op[0].writeValue.address = control + offsetof(struct gsr_control, relay);
 		op[0].writeValue.value64 = s->window;

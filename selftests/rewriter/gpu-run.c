@@ -98,10 +98,10 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 
 	if (!gpu_buffers_reset(g))
 		return false;
-	GPU_TRY(cuMemsetD8(g->control, 0, sizeof(struct gsr_control)));
+	gsr_control_init(g->control_copy, relay);
+	GPU_TRY(cuMemcpyHtoD(g->control, g->control_copy, sizeof(struct gsr_control)));
 	if (g->arg.ranges)
 		GPU_TRY(cuMemsetD8(g->ranges, 0, sizeof(struct gsr_ranges)));
-	GPU_TRY(cuMemcpyHtoD(g->control + offsetof(struct gsr_control, relay), &relay, sizeof(relay)));
 	GPU_TRY(cuCtxSynchronize());
 	memset(&g->page->stat, 0, sizeof(g->page->stat));
 	g->page->stat.launched = run->workers;
@@ -121,7 +121,10 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 		gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, 0);
 	}
 	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
+	if (relay == whole && (!run->any_order || roll(2)))
+		g->arg.flags |= GSR_LAUNCH_WHOLE;
 	rc = gpu_launch(g, g->pair.twin, grid, g->stream);
+	g->arg.flags &= ~GSR_LAUNCH_WHOLE;
 	if (rc) {
 		__atomic_store_n(&g->page->go, g->seq, __ATOMIC_RELEASE);
 		if (!g->r->why[0])

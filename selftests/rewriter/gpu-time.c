@@ -62,10 +62,11 @@ static bool prepare(struct bench *b, bool twin)
 	g->arg.weight = GSCHED_CAPSM / b->per_sm;
 	g->arg.workers = g->sms * b->per_sm;
 	gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, b->block_ns);
-	GPU_TRY(cuMemsetD8Async(g->control, 0, sizeof(struct gsr_control), g->stream));
+	g->arg.flags |= GSR_LAUNCH_WHOLE;
+	gsr_control_init(g->control_copy, gpu_whole(g));
+	GPU_TRY(cuMemcpyHtoDAsync(g->control, g->control_copy, sizeof(struct gsr_control), g->stream));
 	if (g->arg.ranges)
 		GPU_TRY(cuMemsetD8Async(g->ranges, 0, sizeof(struct gsr_ranges), g->stream));
-	GPU_TRY(cuStreamWriteValue64(g->stream, g->control + offsetof(struct gsr_control, relay), gpu_whole(g), 0));
 	return true;
 }
 
@@ -251,6 +252,7 @@ static bool evict_one(struct bench *b, float *us)
 		*us = (float)(to - from) / 1000;
 	gpu_set_window(g, gpu_whole(g));
 	if (gpu_load32(&g->page->stat.finished) != g->seq) {
+		g->arg.flags &= ~GSR_LAUNCH_WHOLE;
 		GPU_TRY(cuStreamWriteValue64(g->wings, g->control + offsetof(struct gsr_control, relay), gpu_whole(g), 0));
 		GPU_TRY(gpu_launch(g, g->pair.twin, wing, g->wings));
 	}

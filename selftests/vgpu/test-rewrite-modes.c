@@ -69,8 +69,8 @@ static void device_new(struct device *d, uint32_t mode, uint64_t window)
 	d->control = aligned_alloc(128, (sizeof(*d->control) + 127) & ~(size_t)127);
 	if (!d->control)
 		exit(1);
-	memset(d->control, 0, sizeof(*d->control));
-	d->control->relay = d->window = window;
+	d->window = window;
+	gsr_control_init(d->control, window);
 	d->stat.seq = 1;
 	for (i = 0; i < SMS; i++)
 		d->id[i] = mode ? ids[i] : i;

@@ -394,6 +394,7 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 				l->grid[0] = s->pending;
 				/* as the launcher reckons, who may be wrong */
 				s->arg->first = roll(4) ? s->n : roll(WORKERS_MAX);
+				s->arg->flags &= ~GSR_LAUNCH_WHOLE;
 				/* a wing's window is written before it: its workers read it anew at their first look */
 				if (roll(2))
 					s->control->relay = s->window;
@@ -492,11 +493,10 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		memset(s.save, 0xa5, s.save_size);
 		memset(s.save, 0, sizeof(*s.save));
 	}
-	memset(s.control, 0, sizeof(*s.control));
 	now = 1000000 + roll(1000000);
 	s.weight = GSCHED_CAPSM / s.per_sm;
 	s.window = roll(4) ? GSCHED_WINDOW(0, s.sms * GSCHED_CAPSM) : any_window(&s);
-	s.control->relay = s.window;
+	gsr_control_init(s.control, s.window);
 	workers = s.sms * s.per_sm < total ? s.sms * s.per_sm : total;
 	workers = roll(3) ? workers : 1 + roll(workers);
 	a = (struct gsr_launch){
@@ -511,6 +511,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		goto out;
 	gsr_launch_order(&a, g->waits || s.ranges || roll(4) == 0 ? GSR_ORDER_STRICT : GSR_ORDER_STRIPES, 1 + roll(2 * workers), roll(10));
 	a.last_copy = (1u << roll(6)) - 1;
+	if (s.window == GSCHED_WINDOW(0, s.sms * GSCHED_CAPSM) && roll(2))
+		a.flags |= GSR_LAUNCH_WHOLE;
 	s.arg = (void *)(params + g->launch_offset);
 	memcpy(s.arg, &a, sizeof(a));
 	memcpy(l.block, t->block_dim, sizeof(l.block));
