@@ -280,31 +280,30 @@ static const char poll[] =
 	"st.relaxed.sys.global.u32 [%%#d3+16], %%#r0;\n";
 
 /*
- * The same where workers look at copies of these words; %#r8 is the offset of the one looked at now. Who is to read the page first gives
+ * The same where workers look at copies of these words. Who is to read the page first gives
  * the copies new times, one after another, so that mostly one is due, and the next if nobody looks at that; the first words
  * see to it that one worker reads it in poll_ns.
  */
 static const char poll_copies[] =
+	"mov.u64 %#d5, %globaltimer;\n"
 	"ld.param.u32 %#r0, [#launch+44];\n"
 	"cvt.u64.u32 %#d3, %#r0;\n"
 	"add.u64 %#d6, %#d5, %#d3;\n"
-	"cvt.u64.u32 %#d7, %#r8;\n"
+	"ld.shared.u32 %#r1, [#task+120];\n"
+	"cvt.u64.u32 %#d7, %#r1;\n"
 	"add.u64 %#d7, %#d7, %#d0;\n"
 	"atom.relaxed.gpu.global.cas.b64 %#d4, [%#d7+8], %#d2, %#d6;\n"
 	"setp.ne.u64 %#p1, %#d4, %#d2;\n"
 	"@%#p1 bra $#schedule_window;\n"
-	"mov.u64 %#d4, %#d1;\n"
-	"setp.eq.u32 %#p1, %#r8, 0;\n"
-	"@%#p1 bra $#page;\n"
 	"ld.relaxed.gpu.global.v2.u64 {%#d4, %#d2}, [%#d0];\n"
+	"$#relay:\n"
 	"setp.lt.u64 %#p1, %#d5, %#d2;\n"
 	"@%#p1 bra $#relayed;\n"
 	"atom.relaxed.gpu.global.cas.b64 %#d3, [%#d0+8], %#d2, %#d6;\n"
 	"setp.ne.u64 %#p1, %#d3, %#d2;\n"
 	"@%#p1 bra $#relayed;\n"
-	"$#page:\n"
 	"shr.u32 %#r0, %#r0, 2;\n"
-	"shr.u32 %#r1, %#r8, 7;\n"
+	"shr.u32 %#r1, %#r1, 7;\n"
 	"ld.param.u32 %#r2, [#launch+156];\n"
 	"mov.u32 %#r3, %#r2;\n"
 	"$#times:\n"
@@ -326,13 +325,13 @@ static const char poll_copies[] =
 	"mov.u64 %#d4, %#d2;\n"
 	"st.relaxed.gpu.global.u64 [%#d0], %#d4;\n"
 	"ld.param.u32 %#r3, [#launch+156];\n"
-	"$#relay:\n"
+	"$#windows:\n"
 	"mul.wide.u32 %#d2, %#r3, 128;\n"
 	"add.u64 %#d2, %#d2, %#d0;\n"
 	"st.relaxed.gpu.global.u64 [%#d2+10752], %#d4;\n"
 	"setp.ne.u32 %#p1, %#r3, 0;\n"
 	"sub.u32 %#r3, %#r3, 1;\n"
-	"@%#p1 bra $#relay;\n"
+	"@%#p1 bra $#windows;\n"
 	"ld.param.u64 %#d3, [#launch+16];\n"
 	"cvt.u32.u64 %#r0, %#d4;\n"
 	"st.relaxed.sys.global.u32 [%#d3+16], %#r0;\n"
@@ -340,6 +339,9 @@ static const char poll_copies[] =
 	"setp.eq.u64 %#p1, %#d4, %#d1;\n"
 	"@%#p1 bra $#schedule_window;\n"
 	"mov.u64 %#d1, %#d4;\n"
+	"ld.shared.u32 %#r0, [#task+120];\n"
+	"cvt.u64.u32 %#d7, %#r0;\n"
+	"add.u64 %#d7, %#d7, %#d0;\n"
 	"st.relaxed.gpu.global.u64 [%#d7], %#d1;\n"
 	"bra $#schedule_window;\n"
 	/*
@@ -347,20 +349,30 @@ static const char poll_copies[] =
 	 * Its copy gets that window too, and is what it looks at from then on. GSR_LAUNCH_WHOLE: the copies say it already.
 	 */
 	"$#first_look:\n"
-	"setp.ne.u32 %#p1, %#r8, 0;\n"
-	"@%#p1 bra $#first_fetch;\n"
-	"mov.u32 %#r0, %ctaid.x;\n"
-	"ld.param.u32 %#r1, [#launch+156];\n"
-	"and.b32 %#r0, %#r0, %#r1;\n"
-	"shl.b32 %#r0, %#r0, 7;\n"
-	"add.u32 %#r0, %#r0, 10752;\n"
-	"st.shared.u32 [#task+120], %#r0;\n"
-	"cvt.u64.u32 %#d3, %#r0;\n"
+	"ld.param.u32 %#r5, [#launch+136];\n"
+	"ld.shared.u32 %#r0, [#task+120];\n"
+	"setp.ne.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#take;\n"
+	"mov.u32 %#r1, %ctaid.x;\n"
+	"ld.param.u32 %#r2, [#launch+156];\n"
+	"and.b32 %#r1, %#r1, %#r2;\n"
+	"shl.b32 %#r1, %#r1, 7;\n"
+	"add.u32 %#r1, %#r1, 10752;\n"
+	"st.shared.u32 [#task+120], %#r1;\n"
+	"cvt.u64.u32 %#d3, %#r1;\n"
 	"add.u64 %#d3, %#d3, %#d0;\n"
 	"st.relaxed.gpu.global.u64 [%#d3], %#d1;\n"
-	"$#first_fetch:\n"
-	"ld.param.u32 %#r5, [#launch+136];\n"
-	"bra $#take;\n";
+	"st.shared.v2.u32 [#task+72], {%#r7, %#r5};\n"
+	"ld.param.u32 %#r0, [#launch+60];\n"
+	"and.b32 %#r0, %#r0, 1;\n"
+	"setp.ne.u32 %#p1, %#r0, 0;\n"
+	"@%#p1 bra $#fetch;\n"
+	"mov.u64 %#d5, %globaltimer;\n"
+	"ld.param.u32 %#r0, [#launch+44];\n"
+	"cvt.u64.u32 %#d3, %#r0;\n"
+	"add.u64 %#d6, %#d5, %#d3;\n"
+	"mov.u64 %#d4, %#d1;\n"
+	"bra $#relay;\n";
 
 /* %#p1: the window %#d1 excludes this worker: base <= position and position + weight <= base + limit do not hold */
 static const char test[] =
@@ -397,14 +409,14 @@ static const char schedule[] =
 	"mov.u32 %#r9, %laneid;\n"
 	"mov.u64 %#d5, %globaltimer;\n";
 
-/* %#r8: where in the control block this worker looks at the window, 0 at first */
+/* %#r6: where in the control block this worker looks at the window, 0 at first */
 static const char schedule_copies[] =
 	"ld.param.u64 %#d0, [#launch];\n"
-	"cvt.u64.u32 %#d1, %#r8;\n"
+	"cvt.u64.u32 %#d1, %#r6;\n"
 	"add.u64 %#d1, %#d1, %#d0;\n"
 	"ld.relaxed.gpu.global.v2.u64 {%#d1, %#d2}, [%#d1];\n"
 	"mov.u32 %#r9, %laneid;\n"
-	"mov.u64 %#d5, %globaltimer;\n";
+	"mov.u32 %#r7, %globaltimer_lo;\n";
 
 static const char unless_window[] =
 	"ld.param.u32 %#r0, [#launch+60];\n"
@@ -418,6 +430,15 @@ static const char unless_window[] =
  */
 static const char scheduled[] =
 	"setp.ge.u64 %#p1, %#d5, %#d2;\n"
+	"@%#p1 bra $#due;\n"
+	"$#schedule_window:\n";
+
+/* Good for 16 ms at most, so that half of the time will do: what is longer ago is due */
+static const char scheduled_copies[] =
+	"cvt.u32.u64 %#r0, %#d2;\n"
+	"sub.u32 %#r0, %#r0, %#r7;\n"
+	"sub.u32 %#r0, %#r0, 1;\n"
+	"setp.ge.u32 %#p1, %#r0, 16777216;\n"
 	"@%#p1 bra $#due;\n"
 	"$#schedule_window:\n";
 
@@ -807,7 +828,7 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	if (!r)
 		n += gsr_insert_text(p, f, body, gsr_queue_count);
 	n += gsr_insert_text(p, f, body, unless_window);
-	n += gsr_insert_text(p, f, body, scheduled);
+	n += gsr_insert_text(p, f, body, r ? scheduled : scheduled_copies);
 	n += gsr_insert_text(p, f, body, test);
 	n += gsr_insert_text(p, f, body, stay);
 	if (r)

@@ -31,7 +31,7 @@ _Static_assert(GSR_TASK_TOTAL == 32 && GSR_TASK_INDEX == 48 && GSR_TASK_REST == 
  * in between
  */
 const char gsr_queue_rest[] =
-	"ld.shared.v4.u32 {%#r1, %#r5, %#r8, %#r10}, [#task+112];\n"
+	"ld.shared.v4.u32 {%#r1, %#r5, %#r6, %#r10}, [#task+112];\n"
 	"setp.ne.u32 %#p1, %#r5, 0;\n"
 	"@%#p1 bra $#leftover;\n";
 
@@ -48,7 +48,6 @@ static const char leftover[] =
 const char gsr_queue_count[] =
 	"ld.shared.v2.u32 {%#r1, %#r5}, [#task+72];\n"
 	"ld.shared.v2.u64 {%#d3, %#d7}, [#task+48];\n"
-	"cvt.u32.u64 %#r7, %#d5;\n"
 	"sub.u32 %#r1, %#r7, %#r1;\n"
 	"ld.param.u32 %#r2, [#launch+48];\n"
 	"shr.u32 %#r3, %#r2, 1;\n"
