@@ -27,6 +27,7 @@ static const struct {
 	{ "racecheck", "phases", "chosen", words },
 	{ "racecheck", "phases", "whole", words },
 	{ "racecheck", "phases", "votes_too", words },
+	{ "racecheck", "tables", "through_barriers", words },
 	{ "device", "hand-tables", "other_forms", hangs },
 	{ "synccheck", "returns.clang", "divergent", original },
 };
