@@ -796,7 +796,7 @@ static struct gsr_stmt *first_code(struct gsr_stmt *s)
 static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
 			   const struct gsr_ids *ids, int id, const struct gsr_resume *r)
 {
-	struct gsr_stmt *body = f->first;
+	struct gsr_stmt *body = f->first, *code;
 	unsigned int n = 0;
 
 	if (left->alloca)
@@ -846,16 +846,18 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	}
 	n += gsr_insert_format(p, f, body, meet, id);
 	n += gsr_insert_text(p, f, body, r ? read_resumable : ids->aside ? read_ids_aside : read_ids);
+	/* each behind the one before, what sends threads on as the last */
+	code = first_code(body);
 	if (!r && sites->n)
-		n += gsr_insert(p, f, first_code(body),
+		n += gsr_insert(p, f, code,
 				gsr_sprintf(p->arena, "%smov.u32 %%#s, %u;\nbra $#meet;\n$#site_%u:\n", sites->red ? "mov.u32 %#v, 0;\n" : "",
 					    sites->n, sites->n));
 	if (r)
-		n += gsr_insert_format(p, f, first_code(body), unlooked, r->look + 1, r->look);
+		n += gsr_insert_format(p, f, code, unlooked, r->look + 1, r->look);
 	if (r && r->early && r->red)
-		n += gsr_insert_text(p, f, first_code(body), "mov.u32 %#v, 0;\n");
+		n += gsr_insert_text(p, f, code, "mov.u32 %#v, 0;\n");
 	if (r)
-		n += gsr_insert_text(p, f, first_code(body), r->early ? begin_early : begin);
+		n += gsr_insert_text(p, f, code, r->early ? begin_early : begin);
 	return n;
 }
 

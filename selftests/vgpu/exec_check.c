@@ -36,9 +36,11 @@ void poison_fill(const struct vgpu_block *b, void *p, size_t size, uint64_t salt
 	uint64_t v = (b->poison ^ salt) * 0x9e3779b97f4a7c15ull, word;
 	size_t i;
 
-	/* odd: neither a small number, nor a pointer, nor the same twice */
+	/* No pointer; else any number, as in a register that somebody else has left: of either sign, odd and even */
 	for (i = 0; i < size / 8; i++) {
-		word = (v + i * 0xbf58476d1ce4e5b9ull) | 0x8000000180000001ull;
+		word = v + i * 0xbf58476d1ce4e5b9ull;
+		word = (word ^ word >> 29) * 0x94d049bb133111ebull;
+		word = (word ^ word >> 32) | 1ull << 63;
 		memcpy((uint8_t *)p + 8 * i, &word, 8);
 	}
 	for (i = size & ~(size_t)7; i < size; i++)
