@@ -8,6 +8,8 @@
 #include <string.h>
 #include "state.h"
 
+#define WORKERS_MAX	32u	/* blocks that an SM holds */
+
 /* $NAME as one of @words, by number; the first if it is not set, or is none of them, which the client's page then says */
 static unsigned int choice(struct gi_client *c, const char *name, const char *const *words, unsigned int n)
 {
@@ -28,10 +30,15 @@ void gi_dispatch(struct gi_client *c)
 {
 	static const char *const limits[] = { "sm", "rank", "worker" }, *const sources[] = { "queue", "static" };
 	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
+	const char *workers = getenv("GSCHED_WORKERS");
 
 	c->dispatch = flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)];
 	c->ranges = choice(c, "GSCHED_DISPATCH", sources, 2);
 	c->workers = gi_env("GSCHED_WORKERS", 0);
+	if (workers && *workers && (!c->workers || c->workers > WORKERS_MAX)) {
+		gi_why(c, "GSCHED_WORKERS=%s: not a number from 1 to %u; as many as are fastest are taken", workers, WORKERS_MAX);
+		c->workers = 0;
+	}
 }
 
 /* ---- static ranges: one area a slot, made with the context ---- */

@@ -127,6 +127,14 @@ static void windows(void)
 	fake_stop(&f);
 	unsetenv("GSCHED_LIMIT_BY");
 	unsetenv("GSCHED_DISPATCH");
+	setenv("GSCHED_WORKERS", "many", 1);
+	fake_begin(GSCHED_LEASE_FREE);
+	run(true, what, &r);
+	same(&r, &alone, "a number of workers that is none");
+	ok(f.cl && strstr(f.cl->header.why, "GSCHED_WORKERS=many: not a number from 1 to 32"), "and the page says so: %s",
+	   f.cl ? f.cl->header.why : "");
+	fake_stop(&f);
+	unsetenv("GSCHED_WORKERS");
 }
 
 /* The most that any task of tier block was launched with, in blocks an SM */
