@@ -9,8 +9,9 @@
  * A worker's life. Thread 0 starts and leaves for all, the first warp to come fetches (of a resumable twin thread
  * 0); the others wait at a barrier and read what was written to shared memory.
  *  1. start: claim a place on this SM: the lowest clear bit of the lower half of control.sm[%smid]. position = smid * 1024 +
- *     bit * weight. With GSR_LAUNCH_WHOLE another bit is tried first, so that not all want the same one. Of each launch's first worker the first
- *     (by compare-and-swap on control.started) stamps stat.start_ns and stores the relay's limit to stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*):
+ *     bit * weight. With GSR_LAUNCH_WHOLE another bit is tried first, so that not all want the same one. The first of the
+ *     launches' first workers (by compare-and-swap on control.started) stamps stat.start_ns and stores the relay's limit to
+ *     stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*):
  *     by rank: rank * 1024 + bit * weight. The first worker on an SM claims a rank for it, a clear bit of control.ranks
  *     below the relay's limit / 1024, rounded up, and stores 1 + rank to the upper half of control.sm[%smid], where those
  *     that come later read it.
@@ -18,12 +19,12 @@
  *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
  *     of every window. So the limit counts SMs, or workers, of those that are there, and the window's base is not looked at.
  *  2. scheduling point: load the window and until when it is good (16 bytes, one L2 access): at first control.relay and
- *     control.next_poll, which the launcher has written, then, and with GSR_LAUNCH_WHOLE at once, the worker's control.copy. If %globaltimer is past that, swap it for now +
- *     poll_ns; who wins takes control.relay into its copy, and if it is past control.next_poll too and the swap succeeds
- *     there, gives the copies new times, from now + poll_ns on, poll_ns / 4 apart, and reads the window from the page
- *     (launch.window, host memory, volatile): if it changed into control.relay and all copies, and the limit to
- *     stat.seen_limit. If the window excludes this worker's position: leave early. A resumable twin looks at control.relay and
- *     control.next_poll always.
+ *     control.next_poll, which the launcher has written, then, and with GSR_LAUNCH_WHOLE at once, the worker's
+ *     control.copy. If %globaltimer is past that, swap it for now + poll_ns; who wins takes control.relay into its copy, and
+ *     if it is past control.next_poll too and the swap succeeds there, gives the copies new times, from now + poll_ns on,
+ *     poll_ns / 4 apart, and reads the window from the page (launch.window, host memory, volatile): if it changed into
+ *     control.relay and all copies, and the limit to stat.seen_limit. If the window excludes this worker's position: leave
+ *     early. A resumable twin looks at control.relay and control.next_poll always.
  *  3. fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of all of them: leave. n stays if
  *     the last fetch took about fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last
  *     fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the last n, a power of two.

@@ -280,12 +280,11 @@ static const char poll[] =
 	"st.relaxed.sys.global.u32 [%%#d3+16], %%#r0;\n";
 
 /*
- * The same where workers look at copies of these words. Who is to read the page first gives
- * the copies new times, one after another, so that mostly one is due, and the next if nobody looks at that; the first words
- * see to it that one worker reads it in poll_ns.
+ * The same where workers look at copies of these words. Who is to read the page first gives the copies new times, one after
+ * another, so that mostly one is due, and the next if nobody looks at that; the first words see to it that one worker reads it
+ * in poll_ns.
  */
 static const char poll_copies[] =
-	"mov.u64 %#d5, %globaltimer;\n"
 	"ld.param.u32 %#r0, [#launch+44];\n"
 	"cvt.u64.u32 %#d3, %#r0;\n"
 	"add.u64 %#d6, %#d5, %#d3;\n"
@@ -367,7 +366,6 @@ static const char poll_copies[] =
 	"and.b32 %#r0, %#r0, 1;\n"
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
 	"@%#p1 bra $#fetch;\n"
-	"mov.u64 %#d5, %globaltimer;\n"
 	"ld.param.u32 %#r0, [#launch+44];\n"
 	"cvt.u64.u32 %#d3, %#r0;\n"
 	"add.u64 %#d6, %#d5, %#d3;\n"
@@ -416,7 +414,8 @@ static const char schedule_copies[] =
 	"add.u64 %#d1, %#d1, %#d0;\n"
 	"ld.relaxed.gpu.global.v2.u64 {%#d1, %#d2}, [%#d1];\n"
 	"mov.u32 %#r9, %laneid;\n"
-	"mov.u32 %#r7, %globaltimer_lo;\n";
+	"mov.u64 %#d5, %globaltimer;\n"
+	"cvt.u32.u64 %#r7, %#d5;\n";
 
 static const char unless_window[] =
 	"ld.param.u32 %#r0, [#launch+60];\n"
@@ -430,15 +429,6 @@ static const char unless_window[] =
  */
 static const char scheduled[] =
 	"setp.ge.u64 %#p1, %#d5, %#d2;\n"
-	"@%#p1 bra $#due;\n"
-	"$#schedule_window:\n";
-
-/* Good for 16 ms at most, so that half of the time will do: what is longer ago is due */
-static const char scheduled_copies[] =
-	"cvt.u32.u64 %#r0, %#d2;\n"
-	"sub.u32 %#r0, %#r0, %#r7;\n"
-	"sub.u32 %#r0, %#r0, 1;\n"
-	"setp.ge.u32 %#p1, %#r0, 16777216;\n"
 	"@%#p1 bra $#due;\n"
 	"$#schedule_window:\n";
 
@@ -828,7 +818,7 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	if (!r)
 		n += gsr_insert_text(p, f, body, gsr_queue_count);
 	n += gsr_insert_text(p, f, body, unless_window);
-	n += gsr_insert_text(p, f, body, r ? scheduled : scheduled_copies);
+	n += gsr_insert_text(p, f, body, scheduled);
 	n += gsr_insert_text(p, f, body, test);
 	n += gsr_insert_text(p, f, body, stay);
 	if (r)
