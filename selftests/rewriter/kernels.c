@@ -56,8 +56,8 @@ static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
 				ids++;
 			}
 	}
-	/* which worker it is: for its number, and for its first counter */
-	return rets == 1 && ids == 2 && own == 2;
+	/* which worker it is, for what is its own: all that is left of them */
+	return rets == 1 && own == ids && ids;
 }
 
 static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr_module *in, const struct gsr_module *out,

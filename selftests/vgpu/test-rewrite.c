@@ -133,10 +133,15 @@ static void test_file(const char *path, const struct options *o)
 	launches_free(&all);
 }
 
-/* The window for other workers, who would look for themselves, and for who watches; at each place that looks at it */
+/*
+ * The window, and until when it is good, for other workers, who would look for themselves, and for who watches; at each place that
+ * looks at it
+ */
 static bool only_tells(const char *dropped)
 {
-	return strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d0], ") || strstr(dropped, "st.relaxed.sys.global.u32 [%__gsr_d3+16], ");
+	return strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d0], ") || strstr(dropped, "st.relaxed.sys.global.u32 [%__gsr_d3+16], ") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10752], ") || strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10760], ") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d7], ") || strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d3], ");
 }
 
 /*
