@@ -201,11 +201,13 @@ static const char *attribute(struct gsr_parser *p)
 	return gsr_parse_slice(p, start);
 }
 
-/* What an initializer is, up to ',' or ';' outside of brackets */
-static const char *initializer(struct gsr_parser *p)
+/* What an initializer is, up to ',' or ';' outside of brackets; @n: items between its outermost braces */
+static const char *initializer(struct gsr_parser *p, uint64_t *n)
 {
 	const char *start = tok_start(p);
 	unsigned int depth = 0;
+
+	*n = 1;
 
 	while (depth || (!gsr_parse_is(p, ';') && !gsr_parse_is(p, ','))) {
 		if (p->tok.kind == GSR_TOK_END)
@@ -214,6 +216,7 @@ static const char *initializer(struct gsr_parser *p)
 			depth++;
 		if ((gsr_parse_is(p, '}') || gsr_parse_is(p, ')')) && !depth--)
 			gsr_parse_fail(p, &p->tok, "unbalanced '%c' in an initializer", p->tok.punct);
+		*n += depth == 1 && gsr_parse_is(p, ',');
 		gsr_parse_next(p);
 	}
 	if (p->last_end <= start)
@@ -268,6 +271,8 @@ static void var_type(struct gsr_parser *p, struct gsr_var *v)
 
 static void var_name(struct gsr_parser *p, struct gsr_var *v)
 {
+	uint64_t items;
+
 	v->name = gsr_parse_ident(p, "name of a variable");
 	if (gsr_parse_accept(p, '<')) {
 		v->range = small_uint(p, "number of registers");
@@ -288,8 +293,12 @@ static void var_name(struct gsr_parser *p, struct gsr_var *v)
 		v->n_dims++;
 		gsr_parse_expect(p, ']', "after an array dimension");
 	}
-	if (gsr_parse_accept(p, '='))
-		v->init = initializer(p);
+	if (gsr_parse_accept(p, '=')) {
+		v->init = initializer(p, &items);
+		/* a[] = {1, 2, 3} */
+		if (v->n_dims && !v->dims[0])
+			v->dims[0] = items;
+	}
 	mark_var(p, v);
 }
 

@@ -8,16 +8,14 @@
 #include "lex.h"
 #include "rewrite.h"
 
-#define LEVELS_MAX	8u	/* of braces: more than dimensions */
-
 struct reader {
 	struct gsr_pass *p;
 	struct gsr_var *v;
 	struct gsr_lexer lx;
 	struct gsr_token t;
 	unsigned int elem;			/* bytes of a value; 0 not known */
-	unsigned int level;
-	uint64_t at[LEVELS_MAX + 1];		/* of the next value, by level of braces */
+	uint64_t at;				/* of the next value: a row that is not full is not filled up, the next one follows at once */
+	bool had;				/* a value, and at is still its place */
 	struct gsr_fn *part;			/* of whose address bytes have come */
 	unsigned int bytes;			/* so many, from its lowest on */
 	uint64_t end;				/* behind them */
@@ -31,19 +29,6 @@ static void next(struct reader *r)
 static bool punct(const struct reader *r, char c)
 {
 	return r->t.kind == GSR_TOK_PUNCT && r->t.punct == c;
-}
-
-/* Bytes of what a comma between such braces goes on by: inside of all dimensions single values */
-static uint64_t step(const struct reader *r)
-{
-	uint64_t n = r->elem;
-	unsigned int i;
-
-	if (r->level <= r->v->n_dims && r->v->vec)
-		n *= r->v->vec;
-	for (i = r->level ? r->level : 1; i < r->v->n_dims; i++)
-		n *= r->v->dims[i];
-	return n;
 }
 
 static void add(struct gsr_pass *p, struct gsr_var *in, uint64_t offset, struct gsr_fn *fn)
@@ -66,7 +51,7 @@ static void add(struct gsr_pass *p, struct gsr_var *in, uint64_t offset, struct 
 /* The bytes of @fn's address that @mask selects; all eight of them must come, one after another */
 static void masked(struct reader *r, struct gsr_fn *fn, uint64_t mask)
 {
-	uint64_t at = r->at[r->level], low = r->elem < 8 ? (1ULL << 8 * r->elem) - 1 : ~0ULL;
+	uint64_t at = r->at, low = r->elem < 8 ? (1ULL << 8 * r->elem) - 1 : ~0ULL;
 	unsigned int first = mask ? (unsigned int)__builtin_ctzll(mask) / 8 : 0;
 
 	if (!first && !r->part) {
@@ -129,7 +114,7 @@ static void value(struct reader *r)
 	if (r->elem != 8 || !(r->t.kind == GSR_TOK_END || punct(r, ',') || punct(r, '}')))
 		r->p->loose = true;
 	else
-		add(r->p, r->v, r->at[r->level], fn);
+		add(r->p, r->v, r->at, fn);
 }
 
 void gsr_places(struct gsr_pass *p, struct gsr_var *v)
@@ -138,21 +123,16 @@ void gsr_places(struct gsr_pass *p, struct gsr_var *v)
 
 	gsr_lex_init(&r.lx, v->init, strlen(v->init));
 	for (next(&r); r.t.kind != GSR_TOK_END && r.t.kind != GSR_TOK_BAD;) {
-		if (punct(&r, '{') && r.level < LEVELS_MAX) {
-			r.at[r.level + 1] = r.at[r.level];
-			r.level++;
-		} else if (punct(&r, '}') && r.level) {
-			r.level--;
-		} else if (punct(&r, ',')) {
-			r.at[r.level] += step(&r);
-		} else if (r.t.kind == GSR_TOK_PUNCT) {
-			/* more braces than we follow */
-			p->loose |= punct(&r, '{');
-		} else {
-			value(&r);
+		if (r.t.kind == GSR_TOK_PUNCT) {
+			if (r.had && (punct(&r, ',') || punct(&r, '}'))) {
+				r.at += r.elem;
+				r.had = false;
+			}
+			next(&r);
 			continue;
 		}
-		next(&r);
+		value(&r);
+		r.had = true;
 	}
 	p->loose |= r.part != NULL;
 }

@@ -76,7 +76,7 @@ struct gsr_var {
 	const char *attrs;		/* .ptr .global .align 4, .attribute(…): text between type and name, or NULL */
 	const char *name;
 	unsigned int range;		/* %r<21>: 21; 0 none */
-	uint64_t dims[4];		/* array dimensions; an empty [] is 0 */
+	uint64_t dims[4];		/* array dimensions; an empty [] is 0, or what its initializer has */
 	unsigned int n_dims;
 	const char *init;		/* initializer as written, without '='; NULL none */
 	unsigned int line;

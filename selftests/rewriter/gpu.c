@@ -277,8 +277,6 @@ static void file(const char *path, const struct gpu_options *o, unsigned int arc
 		const struct test_launch *t = &all.launch[i];
 		const char *reason = gpu_tool_leaves_out(o->tool, path, t->kernel);
 
-		if (!reason && !o->simulated)
-			reason = gpu_tool_leaves_out("device", path, t->kernel);
 		if ((o->kernel && strcmp(o->kernel, t->kernel)) || !t->block || t->arch > arch || (o->real && t->scale < 2))
 			continue;
 		if (list)

@@ -124,9 +124,9 @@ static int space_of(const struct gsr_var *v)
 struct reader {
 	const char *s;
 	const struct vgpu_module *m;
-	uint8_t *to;
+	uint8_t *to, *end;
 	const struct gsr_var *v;
-	size_t elem, size;
+	size_t elem;
 	char *err;
 	size_t err_size;
 };
@@ -267,37 +267,40 @@ static bool value(struct reader *r, uint64_t *v)
 	return true;
 }
 
-static bool level(struct reader *r, unsigned int dim, size_t at, size_t size)
+/* Braces as ptxas wants them: a pair for each dimension and for a vector. It does not fill up rows: the next one follows at once */
+static bool level(struct reader *r, unsigned int depth)
 {
-	size_t step = size, i = 0;
+	const struct gsr_var *of = r->v;
+	size_t most = depth < of->n_dims ? of->dims[depth] : of->vec, n = 0;
+	bool inner = depth == of->n_dims + !!of->vec;
 	uint64_t v;
 
 	blanks(r);
-	if (*r->s != '{') {
+	if (inner != (*r->s != '{'))
+		return fail(r, inner ? "value expected" : "'{' expected");
+	if (inner) {
 		if (!value(r, &v))
 			return false;
-		if (at + r->elem > r->size)
+		if ((size_t)(r->end - r->to) < r->elem)
 			return fail(r, "too many values");
-		memcpy(r->to + at, &v, r->elem < 8 ? r->elem : 8);
+		memcpy(r->to, &v, r->elem < 8 ? r->elem : 8);
+		r->to += r->elem;
 		return true;
 	}
-	r->s++;
-	if (dim < r->v->n_dims && r->v->dims[dim])
-		step = size / r->v->dims[dim];
-	else
-		step = r->elem;
-	for (blanks(r); *r->s && *r->s != '}'; blanks(r)) {
-		if (!level(r, dim + 1, at + i * step, step))
-			return false;
-		i++;
+	do {
+		r->s++;
 		blanks(r);
-		if (*r->s == ',')
-			r->s++;
-		else if (*r->s != '}')
-			return fail(r, "',' expected");
-	}
+		if (!n && *r->s == '}')
+			break;
+		if (!level(r, depth + 1))
+			return false;
+		n++;
+		blanks(r);
+	} while (*r->s == ',');
 	if (*r->s != '}')
-		return fail(r, "'}' expected");
+		return fail(r, "',' or '}' expected");
+	if (n > most || (depth == of->n_dims && n != most))
+		return fail(r, "wrong number of values");
 	r->s++;
 	return true;
 }
@@ -305,12 +308,12 @@ static bool level(struct reader *r, unsigned int dim, size_t at, size_t size)
 static bool init_var(struct vgpu_module *m, const struct xsym *s, char *err, size_t err_size)
 {
 	struct reader r = { .s = s->var->init, .m = m, .to = (uint8_t *)(uintptr_t)s->value, .v = s->var,
-			    .elem = xtype_size(xtype_parse(s->var->type)), .size = var_size(s->var),
-			    .err = err, .err_size = err_size };
+			    .elem = xtype_size(xtype_parse(s->var->type)), .err = err, .err_size = err_size };
 
 	if (!r.elem)
 		return fail(&r, "type without a size");
-	if (!level(&r, 0, 0, r.size))
+	r.end = r.to + var_size(s->var);
+	if (!level(&r, 0))
 		return false;
 	blanks(&r);
 	return *r.s && *r.s != ';' ? fail(&r, "end expected") : true;

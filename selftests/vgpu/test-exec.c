@@ -405,11 +405,17 @@ static void memory(void)
 		"cvta.to.shared.u64 %rd5, %rd3; cvt.u32.u64 %r5, %rd5; ld.shared.u32 %r6, [%r5]; st.global.v2.u32 [%rd1], {%r2, %r6}; ret;");
 	static const char variables[] = HEAD
 		".global .align 4 .u32 v = 7; .global .u64 p = generic(v); .global .u64 q[2] = {v+4, 0}; .const .align 8 .b8 c[8] = {1, 2, 3, 4};\n"
-		".global .f32 f[3] = {1.5, 0f40000000, -2}; .global .align 4 .s16 m[2][3] = {{1, -2}, {3, 4, 5}};\n"
+		".global .f32 f[3] = {1.5, 0f40000000, -2}; .global .align 4 .s16 m[][3] = {{1, -2}, {3, 4, 5}};\n"
+		".global .v2 .u8 e[2] = {{1, 2}, {3, 4}};\n"
 		".visible .entry k(.param .u64 b)\n{\n" PROLOGUE
 		"ld.global.u64 %rd3, [p]; ld.global.u32 %r2, [%rd3]; ld.const.u32 %r3, [c]; ld.global.u32 %r4, [f+8]; ld.global.s16 %r5, [m+2];\n"
 		"ld.global.u32 %r6, [m+8]; ld.global.u64 %rd4, [q]; sub.s64 %rd4, %rd4, %rd3; cvt.u32.u64 %r7, %rd4;\n"
-		"st.global.v4.u32 [%rd1], {%r2, %r3, %r4, %r5}; st.global.v2.u32 [%rd1+16], {%r6, %r7}; ret;\n}\n";
+		"ld.global.u16 %r8, [e+2];\n"
+		"st.global.v4.u32 [%rd1], {%r2, %r3, %r4, %r5}; st.global.v4.u32 [%rd1+16], {%r6, %r7, %r8, %r8}; ret;\n}\n";
+	/* each is one that ptxas 13.0 refuses, too */
+	static const char *const initialisers[] = {
+		"a[2][2] = {{1}, 2}", "a[2][2] = {1, 2}", "a[2][2] = {{1, 2, 3}, {4}}", "a[2] = {{1}, {2}}", "a[2] = 5", "a = {1}", "a[2] = {1, 2, 3}", "a[2] = {1,}",
+	};
 	static const char big[] = HEAD ".visible .entry k(.param .u64 b, .param .align 16 .b8 s[4096])\n{\n" PROLOGUE
 		"mov.b64 %rd3, s; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd3, %rd3, %rd4; ld.param.u32 %r2, [%rd3+4]; ld.param.u32 %r3, [s+8];\n"
 		"add.s32 %r2, %r2, %r3; st.global.u32 [%rd2], %r2; ret;\n}\n";
@@ -442,7 +448,11 @@ static void memory(void)
 	   buf[13] == 0xfffffff0 && buf[14] == 0x800000f0 && buf[15] == 0xffffffff && buf[16] == 0xf0, "vectors and extension");
 	ok(clean(one(windows, 1, 0)) && buf[0] == 1 && buf[1] == 11 && buf[2] == 11 && buf[3] == 22, "generic addresses");
 	ok(clean(one(variables, 1, 0)) && buf[0] == 7 && buf[1] == 0x04030201 && buf[2] == 0xc0000000 && buf[3] == 0xfffffffe &&
-	   buf[4] == 0x00050004 && buf[5] == 4, "variables and their initialisers");
+	   buf[4] == 5 && buf[5] == 4 && buf[6] == 0x0403, "variables and their initialisers; ptxas does not fill up rows that are too short");
+	for (i = 0; i < sizeof(initialisers) / sizeof(*initialisers); i++) {
+		snprintf(ptx, sizeof(ptx), HEAD ".global .u32 %s;\n.visible .entry k(.param .u64 b) { ret; }\n", initialisers[i]);
+		ok(strstr(one(ptx, 1, 0), "initialiser of a"), "refused: %s", initialisers[i]);
+	}
 	memset(buf, 0, sizeof(buf));
 	ok(clean(run_text(big, 1, 1, 0, 0, &a)) && buf[0] == 3, "4 KB of parameters by value, indexed");
 	ok(clean(one(poison, 1, 0)) && buf[0] && buf[0] != ~0u, "shared memory starts poisoned");
