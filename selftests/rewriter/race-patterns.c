@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What compute-sanitizer makes of correct programs. Each pattern is a small kernel written by hand, on which no rewriter has been;
- * those that the tool reports hazards in stand beside others that differ in one thing and that it is content with. This runs them and looks at what
- * they computed; the tool is pointed at it (sanitizer.sh holds what it says against this table).
+ * those that racecheck or synccheck has something to say of stand beside others that differ in one thing and that it is content
+ * with. This runs them and looks at what they computed; the tool is pointed at it (sanitizer.sh holds what it says against this table).
  *
  * All have four warps that go round a loop, as workers do from block-task to block-task: each thread puts a value into shared memory,
  * and takes what the thread two warps further put there. Whatever is between is what the pattern is about.
@@ -127,9 +127,12 @@ static const char tail[] =
 	"mbarrier.test_wait.shared.b64 %p2, [%r8], %rd6;\n" \
 	"@!%p2 bra " LOOP ";\n"
 
+#define RACECHECK	"racecheck"
+#define SYNCCHECK	"synccheck"
+
 struct pattern {
-	const char *name;
-	bool reported;		/* racecheck reports hazards */
+	const char *name, *tool;
+	bool reported;		/* the tool has something to say */
 	unsigned int sm;
 	unsigned int leave;	/* odd warps go after so many rounds; 0 with the others */
 	const char *what;
@@ -138,15 +141,15 @@ struct pattern {
 
 static const struct pattern patterns[] = {
 	/* Barriers with a thread count */
-	{ "all", false, 75, 0, "barriers of all threads only", "", ALL EXCHANGE },
-	{ "counted-all", false, 75, 0, "all threads at one with a count, too", "", "bar.sync 1, 128;\n" ALL EXCHANGE },
-	{ "counted-pairs", false, 75, 0, "each pair of warps at one of its own, once", "",
+	{ "all", RACECHECK, false, 75, 0, "barriers of all threads only", "", ALL EXCHANGE },
+	{ "counted-all", RACECHECK, false, 75, 0, "all threads at one with a count, too", "", "bar.sync 1, 128;\n" ALL EXCHANGE },
+	{ "counted-pairs", RACECHECK, false, 75, 0, "each pair of warps at one of its own, once", "",
 	  FIRST_PAIR
 	  "@!%p1 bra all;\n"
 	  "bar.sync 2, 64;\n"
 	  "all:\n"
 	  ALL EXCHANGE },
-	{ "counted-pairs-uneven", true, 75, 0, "the same, but the first pair twice", "",
+	{ "counted-pairs-uneven", RACECHECK, true, 75, 0, "the same, but the first pair twice", "",
 	  FIRST_PAIR
 	  "@!%p1 bra twice;\n"
 	  "bar.sync 2, 64;\n"
@@ -155,11 +158,11 @@ static const struct pattern patterns[] = {
 	  "bar.sync 1, 64;\n"
 	  "all:\n"
 	  ALL EXCHANGE },
-	{ "counted-pair", true, 75, 0, "two of four warps", "", FIRST_PAIR ALL EXCHANGE },
-	{ "counted-pair-once", true, 75, 0, "two of four warps, once, before the loop", FIRST_PAIR, ALL EXCHANGE },
-	{ "counted-pair-then-three", true, 75, 0, "two of four warps, and three barriers of all threads behind it", "",
+	{ "counted-pair", RACECHECK, true, 75, 0, "two of four warps", "", FIRST_PAIR ALL EXCHANGE },
+	{ "counted-pair-once", RACECHECK, true, 75, 0, "two of four warps, once, before the loop", FIRST_PAIR, ALL EXCHANGE },
+	{ "counted-pair-then-three", RACECHECK, true, 75, 0, "two of four warps, and three barriers of all threads behind it", "",
 	  FIRST_PAIR ALL ALL ALL EXCHANGE },
-	{ "counted-register", true, 75, 0, "two of four warps at one whose number is in a register", "",
+	{ "counted-register", RACECHECK, true, 75, 0, "two of four warps at one whose number is in a register", "",
 	  "setp.gt.u32 %p1, %r3, 1;\n"
 	  "shr.u32 %r16, %r3, 1;\n"
 	  "add.u32 %r16, %r16, 1;\n"
@@ -167,7 +170,7 @@ static const struct pattern patterns[] = {
 	  "bar.sync %r16, 64;\n"
 	  "past:\n"
 	  ALL EXCHANGE },
-	{ "counted-arrive", true, 75, 0, "one warp arrives, two wait, one does neither", "",
+	{ "counted-arrive", RACECHECK, true, 75, 0, "one warp arrives, two wait, one does neither", "",
 	  "setp.eq.u32 %p1, %r3, 3;\n"
 	  "@%p1 bra past;\n"
 	  "setp.eq.u32 %p1, %r3, 0;\n"
@@ -178,23 +181,23 @@ static const struct pattern patterns[] = {
 	  "bar.arrive 5, 96;\n"
 	  "past:\n"
 	  ALL EXCHANGE },
-	{ "tell", false, 75, 0, "one thread tells all, a barrier between; barriers of all threads only", "", ALL TELL },
-	{ "tell-counted", true, 75, 0, "the same behind a counted barrier of two of four warps", "", FIRST_PAIR ALL TELL },
+	{ "tell", RACECHECK, false, 75, 0, "one thread tells all, a barrier between; barriers of all threads only", "", ALL TELL },
+	{ "tell-counted", RACECHECK, true, 75, 0, "the same behind a counted barrier of two of four warps", "", FIRST_PAIR ALL TELL },
 
 	/* Bulk copies that are waited for by an mbarrier */
-	{ "bulk", false, 90, 0, "one mbarrier, of which the phases are used one after the other", MAKE("%r8", "1"),
+	{ "bulk", RACECHECK, false, 90, 0, "one mbarrier, of which the phases are used one after the other", MAKE("%r8", "1"),
 	  "and.b32 %r19, %r10, 1;\n" BULK("%r8", "%r19") },
-	{ "bulk-places", false, 90, 0, "each round makes an mbarrier in another place and unmakes it", "",
+	{ "bulk-places", RACECHECK, false, 90, 0, "each round makes an mbarrier in another place and unmakes it", "",
 	  "mad.lo.u32 %r21, %r10, 8, %r8;\n" MAKE("%r21", "1") BULK("%r21", "0") UNMAKE("%r21") },
-	{ "bulk-again", true, 90, 0, "each round makes it in the same place", "", MAKE("%r8", "1") BULK("%r8", "0") UNMAKE("%r8") },
+	{ "bulk-again", RACECHECK, true, 90, 0, "each round makes it in the same place", "", MAKE("%r8", "1") BULK("%r8", "0") UNMAKE("%r8") },
 
 	/* Threads that wait for each other by words in shared memory */
-	{ "mbarrier", false, 80, 0, "all arrive at an mbarrier and look at its phase", MAKE("%r8", "128"),
+	{ "mbarrier", RACECHECK, false, 80, 0, "all arrive at an mbarrier and look at its phase", MAKE("%r8", "128"),
 	  "st.shared.u32 [%r5], %r13;\n"
 	  ARRIVE("put")
 	  "ld.shared.u32 %r14, [%r4];\n"
 	  ARRIVE("taken") },
-	{ "mbarrier-drop", false, 80, ROUNDS / 2, "the same; two warps leave early, and are no longer waited for", MAKE("%r8", "128"),
+	{ "mbarrier-drop", RACECHECK, false, 80, ROUNDS / 2, "the same; two warps leave early, and are no longer waited for", MAKE("%r8", "128"),
 	  "st.shared.u32 [%r5], %r13;\n"
 	  ARRIVE("put")
 	  "ld.shared.u32 %r14, [%r4];\n"
@@ -208,7 +211,7 @@ static const struct pattern patterns[] = {
 	  "stay:\n"
 	  ARRIVE("taken")
 	  "left:\n" },
-	{ "flags", true, 75, 0, "each thread's word is stored with release and loaded with acquire", WORDS,
+	{ "flags", RACECHECK, true, 75, 0, "each thread's word is stored with release and loaded with acquire", WORDS,
 	  ALL
 	  "add.u32 %r16, %r10, 1;\n"
 	  "st.shared.u32 [%r5], %r13;\n"
@@ -218,7 +221,7 @@ static const struct pattern patterns[] = {
 	  "setp.ne.u32 %p1, %r17, %r16;\n"
 	  "@%p1 bra look;\n"
 	  "ld.shared.u32 %r14, [%r4];\n" },
-	{ "flags-atomic", true, 75, 0, "the same with atomics that release and acquire", WORDS,
+	{ "flags-atomic", RACECHECK, true, 75, 0, "the same with atomics that release and acquire", WORDS,
 	  ALL
 	  "add.u32 %r16, %r10, 1;\n"
 	  "st.shared.u32 [%r5], %r13;\n"
@@ -228,7 +231,7 @@ static const struct pattern patterns[] = {
 	  "setp.ne.u32 %p1, %r17, %r16;\n"
 	  "@%p1 bra look;\n"
 	  "ld.shared.u32 %r14, [%r4];\n" },
-	{ "count", true, 75, 0, "all add one to a word, and look until all have", WORDS,
+	{ "count", RACECHECK, true, 75, 0, "all add one to a word, and look until all have", WORDS,
 	  ALL
 	  "mad.lo.u32 %r16, %r10, 128, 128;\n"
 	  "st.shared.u32 [%r5], %r13;\n"
@@ -238,6 +241,44 @@ static const struct pattern patterns[] = {
 	  "setp.ne.u32 %p1, %r17, %r16;\n"
 	  "@%p1 bra look;\n"
 	  "ld.shared.u32 %r14, [%r4];\n" },
+
+	/* One barrier at two instructions; each path stores on another side of its own, or the assembler would make them one */
+	{ "one-place", SYNCCHECK, false, 75, 0, "all at a barrier with a count", "", "bar.sync 1, 128;\n" ALL EXCHANGE },
+	{ "two-places", SYNCCHECK, true, 75, 0, "the first two warps at one instruction, the others at another", "",
+	  "setp.gt.u32 %p1, %r3, 1;\n"
+	  "@%p1 bra other;\n"
+	  "st.volatile.shared.u32 [%r7], %r10;\n"
+	  "bar.sync 1, 128;\n"
+	  "bra past;\n"
+	  "other:\n"
+	  "bar.sync 1, 128;\n"
+	  "st.volatile.shared.u32 [%r7], %r10;\n"
+	  "past:\n"
+	  ALL EXCHANGE },
+	{ "two-places-0", SYNCCHECK, false, 75, 0, "the same with the barrier of all, without a count", "",
+	  "setp.gt.u32 %p1, %r3, 1;\n"
+	  "@%p1 bra other;\n"
+	  "st.volatile.shared.u32 [%r7], %r10;\n"
+	  "barrier.sync 0;\n"
+	  "bra past;\n"
+	  "other:\n"
+	  "barrier.sync 0;\n"
+	  "st.volatile.shared.u32 [%r7], %r10;\n"
+	  "past:\n"
+	  ALL EXCHANGE },
+	{ "two-places-pair", SYNCCHECK, true, 75, 0, "two of four warps, each at an instruction of its own", "",
+	  "setp.gt.u32 %p1, %r3, 1;\n"
+	  "@%p1 bra past;\n"
+	  "setp.eq.u32 %p1, %r3, 1;\n"
+	  "@%p1 bra other;\n"
+	  "st.volatile.shared.u32 [%r7], %r10;\n"
+	  "bar.sync 1, 64;\n"
+	  "bra past;\n"
+	  "other:\n"
+	  "bar.sync 1, 64;\n"
+	  "st.volatile.shared.u32 [%r7], %r10;\n"
+	  "past:\n"
+	  ALL EXCHANGE },
 };
 
 #define N_PATTERNS	(sizeof(patterns) / sizeof(patterns[0]))
@@ -352,7 +393,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "race-patterns: %s: no such pattern\n"
 				"usage: race-patterns [--list | --print NAME | NAME...]\n"
 				"  without a name: all of them\n"
-				"  --list   what there is: name, what racecheck says (hazards, none), lowest architecture, what it is\n"
+				"  --list   what there is: name, whose business, what that says (errors, none), lowest architecture, what it is\n"
 				"  --print  its PTX\n", argv[k]);
 			return 2;
 		}
@@ -361,7 +402,7 @@ int main(int argc, char **argv)
 		const struct pattern *p = &patterns[i];
 
 		if (list)
-			printf("%s %s sm_%u %s\n", p->name, p->reported ? "hazards" : "none", p->sm, p->what);
+			printf("%s %s %s sm_%u %s\n", p->name, p->tool, p->reported ? "errors" : "none", p->sm, p->what);
 		else if (print && !strcmp(argv[2], p->name))
 			fputs(text_of(p, text) ? text : "", stdout);
 	}

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The corpus under compute-sanitizer's tools, and what racecheck says of correct programs, which is why corpus-gpu leaves some kernels
+# The corpus under compute-sanitizer's tools, and what racecheck and synccheck say of correct programs, which is why corpus-gpu leaves some kernels
 # out of it. For a machine with a GPU; race-patterns, corpus-gpu and corpus stand beside this, and nothing else is needed.
 #     sanitizer [all|patterns|corpus [LOGS [CORPUS-GPU'S OPTIONS...]]]
 set -u
@@ -45,12 +45,13 @@ grep -q '^Bail out! no device' "$logs/alone" && echo "1..0 # SKIP no device" && 
 ! grep -q '^not ok' "$logs/alone"
 ok $? "each pattern computes what it should: $(head -1 "$logs/alone")"
 if [ "$what" != corpus ]; then
-	while read -r name says _ text; do
+	while read -r name tool_of says _ text; do
 		grep -q "^ok .* - $name: .*# SKIP" "$logs/alone" && continue
-		under "race-$name" racecheck --racecheck-report all "$here/race-patterns" "$name"
-		[ $? = 99 ] && heard=hazards || heard=none
-		grep -q '^ok 1 ' "$logs/race-$name" && [ "$heard" = "$says" ]
-		ok $? "racecheck of $name ($text): $says"
+		[ "$tool_of" = racecheck ] && with=(--racecheck-report all) || with=(--num-cuda-barriers 1024)
+		under "pattern-$name" "$tool_of" "${with[@]}" "$here/race-patterns" "$name"
+		[ $? = 99 ] && heard=errors || heard=none
+		grep -q '^ok 1 ' "$logs/pattern-$name" && [ "$heard" = "$says" ]
+		ok $? "$tool_of of $name ($text): $says"
 	done < <("$here/race-patterns" --list)
 fi
 if [ "$what" != patterns ]; then
