@@ -29,6 +29,9 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUarray_st *CUarray;
+typedef struct CUmipmappedArray_st *CUmipmappedArray;
+typedef struct CUtexref_st *CUtexref;
+typedef struct CUsurfref_st *CUsurfref;
 typedef unsigned long long CUtexObject, CUsurfObject;
 typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
@@ -50,6 +53,8 @@ typedef struct CUlinkState_st *CUlinkState;
 #define CU_MEMHOSTREGISTER_DEVICEMAP 0x02
 #define CU_MEMHOSTREGISTER_IOMEMORY 0x04
 #define CU_MEMHOSTREGISTER_READ_ONLY 0x08
+
+#define CU_TRSA_OVERRIDE_FORMAT 0x01
 
 #define CU_LAUNCH_KERNEL_REQUIRED_BLOCK_DIM 1
 #define CU_LAUNCH_PARAM_END ((void *)0x00)
@@ -658,6 +663,9 @@ typedef struct CUDA_RESOURCE_DESC_st {
 			CUarray hArray;
 		} array;
 		struct {
+			CUmipmappedArray hMipmappedArray;
+		} mipmap;
+		struct {
 			CUdeviceptr devPtr;
 			CUarray_format format;
 			unsigned int numChannels;
@@ -755,6 +763,9 @@ typedef size_t (*CUoccupancyB2DSize)(int block_size);
 #define cuMemcpyAtoA cuMemcpyAtoA_v2
 #define cuMemcpyHtoAAsync cuMemcpyHtoAAsync_v2
 #define cuMemcpyAtoHAsync cuMemcpyAtoHAsync_v2
+#define cuTexRefSetAddress cuTexRefSetAddress_v2
+#define cuTexRefSetAddress2D cuTexRefSetAddress2D_v3
+#define cuTexRefGetAddress cuTexRefGetAddress_v2
 #define cuMemsetD8 cuMemsetD8_v2
 #define cuMemsetD16 cuMemsetD16_v2
 #define cuMemsetD32 cuMemsetD32_v2

@@ -187,6 +187,15 @@ void *vgpu_module_global(struct vgpu_module *m, const char *name, size_t *size)
 	return (void *)(uintptr_t)s->value;
 }
 
+bool vgpu_module_reference(const struct vgpu_module *m, const char *name, bool *surface)
+{
+	const struct xsym *s = vars_find(m, name);
+	const char *type = s && s->var ? s->var->type : "";
+
+	*surface = !strcmp(type, "surfref");
+	return *surface || !strcmp(type, "texref");
+}
+
 void *vgpu_module_globals(struct vgpu_module *m, size_t *size)
 {
 	*size = m->globals_size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* tex, tld4, suld, sust, sured and queries, on objects by handle. */
+/* tex, tld4, suld, sust, sured and queries, on objects by handle, and on references by name. */
 #include "decode.h"
 #include "exec_tex_priv.h"
 
@@ -36,14 +36,32 @@ static bool geometry(const char *s, struct xtex *t)
 	return true;
 }
 
-/* A handle in a register, or where it lies: references by name are of another age */
+/* Each has a number in the kernel: by that the launch says what is bound to it */
+static bool reference(struct dec *d, const char *name, struct xtex *t)
+{
+	struct vgpu_kernel_info *info = &d->k->info;
+	unsigned int i;
+
+	for (i = 0; i < info->n_references && strcmp(info->reference[i], name); i++)
+		;
+	if (i == sizeof(info->reference) / sizeof(*info->reference))
+		return dec_fail(d, "more than %u texture and surface references", i);
+	info->reference[i] = name;
+	info->n_references += i == info->n_references;
+	t->reference = i + 1;
+	return true;
+}
+
 static bool handle(struct dec *d, const struct gsr_operand *o, struct xtex *t)
 {
 	const struct name *n = o->name ? dec_name(d, o->name, d->scope) : NULL;
+	bool surface, wanted = d->insn->op == GSR_OP_SULD || d->insn->op == GSR_OP_SUST || d->insn->op == GSR_OP_SURED ||
+			       d->insn->op == GSR_OP_SUQ;
 
+	if (o->name && (!n || n->kind == NAME_GLOBAL) && vgpu_module_reference(d->k->module, o->name, &surface) && surface == wanted)
+		return reference(d, o->name, t);
 	if (!n || n->kind != NAME_REG || n->size != 8 || o->negated)
-		return dec_fail(d, "%s is no register with a handle: texture and surface references are not simulated",
-				o->name ? o->name : "operand");
+		return dec_fail(d, "%s is neither a register with a handle nor a reference", o->name ? o->name : "operand");
 	return opnd_src(d, o, T_U64, &t->handle);
 }
 

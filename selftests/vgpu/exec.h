@@ -23,12 +23,17 @@ unsigned int vgpu_module_kernels(struct vgpu_module *m, struct vgpu_kernel **lis
 void *vgpu_module_global(struct vgpu_module *m, const char *name, size_t *size);	/* .global and .const variables */
 void *vgpu_module_globals(struct vgpu_module *m, size_t *size);	/* all of them, in one piece */
 
+/* Texture and surface references by name: of a surface? false: the module has none of this name */
+bool vgpu_module_reference(const struct vgpu_module *m, const char *name, bool *surface);
+
 /* What occupancy and launches need to know of a kernel */
 struct vgpu_kernel_info {
 	const char *name;
 	unsigned int n_params;
 	size_t param_size;
 	struct { size_t offset, size; } param[256];
+	unsigned int n_references;	/* texture and surface references that it names */
+	const char *reference[256];
 	unsigned int regs;		/* per thread: max live 32-bit registers, at most 255, at least 16 */
 	unsigned int static_shared, local_size, max_threads;
 };
@@ -39,6 +44,7 @@ struct vgpu_launch {
 	unsigned int grid[3], block[3];
 	size_t dynamic_shared;
 	const void *params;		/* param_size bytes, packed at the kernel's offsets; lives as long as its blocks */
+	const uint64_t *references;	/* handles of objects (exec_tex.h), 0 none; lives as long as params */
 	uint64_t grid_id;
 	unsigned int nsmid;
 	uint64_t seed;			/* not 0: warps and diverged threads take turns at random */

@@ -76,9 +76,16 @@ bool vgpu_texture_free(uint64_t handle, bool surface)
 	return o;
 }
 
+static uint64_t handle_of(const struct xctx *x, const struct xtex *t, unsigned int lane)
+{
+	if (!t->reference)
+		return src(x, t->handle)[lane];
+	return x->b->l.references ? x->b->l.references[t->reference - 1] : 0;
+}
+
 static const struct vgpu_texture *object(struct xctx *x, const struct xinsn *in, const struct xtex *t, unsigned int lane, bool surface)
 {
-	uint64_t handle = src(x, t->handle)[lane];
+	uint64_t handle = handle_of(x, t, lane);
 	const struct vgpu_texture *o = vgpu_texture_get(handle, surface);
 	unsigned int dims;
 
@@ -424,12 +431,12 @@ static enum xresult ask(struct xctx *x, const struct xinsn *in, uint32_t m, bool
 
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
-		const struct vgpu_texture *t = vgpu_texture_get(src(x, xt->handle)[i], of_surface);
+		const struct vgpu_texture *t = vgpu_texture_get(handle_of(x, xt, i), of_surface);
 		uint32_t v;
 
 		if (!t)
 			return exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "0x%llx is no %s object",
-					     (unsigned long long)src(x, xt->handle)[i], of_surface ? "surface" : "texture");
+					     (unsigned long long)handle_of(x, xt, i), of_surface ? "surface" : "texture");
 		switch (xt->query) {
 		case Q_WIDTH: v = t->image.width; break;
 		case Q_HEIGHT: v = t->image.height; break;

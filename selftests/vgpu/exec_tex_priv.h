@@ -17,6 +17,7 @@ struct xtex {
 	enum outside outside;		/* suld, sust, sured */
 	enum xop op;			/* sured */
 	enum query query;
+	unsigned int reference;		/* which of the kernel's, + 1; 0: by handle */
 	int32_t handle, coord[4], value[4];	/* coord[3]: the layer */
 	int32_t resident;		/* predicate */
 };

@@ -105,11 +105,17 @@ static CUresult launch(const void *handle, const struct shape *shape, CUstream s
 		return vg_leave(r);
 	}
 	op->kernel.function = f;
+	op->kernel.n_references = f->info->n_references;
+	if (!vg_references_take(f, &op->kernel.references)) {
+		vg_op_free(op);
+		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	}
 	op->kernel.need = need;
 	op->kernel.entry = -1;
 	op->kernel.priority = shape->priority ? *shape->priority : s->priority;
 	op->kernel.launch = (struct vgpu_launch) {
-		.kernel = f->kernel, .dynamic_shared = shape->dynamic, .params = op->kernel.params, .grid_id = ++vg.ids,
+		.kernel = f->kernel, .dynamic_shared = shape->dynamic, .params = op->kernel.params,
+		.references = op->kernel.references, .grid_id = ++vg.ids,
 		.nsmid = vg.config.sms,
 	};
 	if (vg.seed)

@@ -44,6 +44,7 @@ static void module_free(struct CUmod_st *m)
 		vg_handle_del(f);
 		free(f);
 	}
+	vg_references_drop(m);
 	vg_regions_drop(m);
 	vg_handle_del(m);
 	if (m->image)

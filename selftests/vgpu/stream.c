@@ -23,6 +23,7 @@ void vg_op_free(struct vg_op *op)
 	switch (op->kind) {
 	case VG_OP_KERNEL:
 		free(op->kernel.params);
+		vg_references_put(op->kernel.references, op->kernel.n_references);
 		vgpu_watch_free(op->kernel.launch.watch);
 		break;
 	case VG_OP_COPY:

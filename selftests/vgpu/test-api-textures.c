@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Arrays, texture and surface objects through the driver API. */
+/* Arrays, texture and surface objects and references through the driver API. */
 #include "test-api.h"
 
 static const char text[] =
@@ -14,9 +14,17 @@ static const char text[] =
 	"tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%rd1, {%r1}]; add.s32 %r2, %r2, %r3; st.global.u32 [%rd2], %r2; ret;\n}\n"
 	".visible .entry fill(.param .u64 h)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
 	"ld.param.u64 %rd1, [h]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; shl.b32 %r3, %r1, 2; mad.lo.u32 %r4, %r2, 100, %r1;\n"
-	"sust.b.2d.b32.trap [%rd1, {%r3, %r2}], %r4; ret;\n}\n";
+	"sust.b.2d.b32.trap [%rd1, {%r3, %r2}], %r4; ret;\n}\n"
+	/* out[t] = line[t] + board[t], which is 7 then */
+	".global .texref line; .visible .global .surfref board; .global .u32 plain;\n"
+	".visible .entry named(.param .u64 out)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<4>;\n"
+	"ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd2, %rd2, %rd4; shl.b32 %r2, %r1, 2;\n"
+	"suld.b.1d.b32.trap %r3, [board, {%r2}]; mov.u32 %r4, 7; sust.b.1d.b32.trap [board, {%r2}], %r4;\n"
+	"tex.1d.v4.u32.s32 {%r4, %r5, %r6, %r7}, [line, {%r1}]; add.s32 %r3, %r3, %r4; txq.width.b32 %r4, [line]; mul.lo.s32 %r4, %r4, 1000;\n"
+	"add.s32 %r3, %r3, %r4; st.global.u32 [%rd2], %r3; ret;\n}\n";
 
-static CUfunction read2, read1, fill;
+static CUfunction read2, read1, fill, named;
+static CUmodule m;
 
 static bool arrays(void)
 {
@@ -182,14 +190,75 @@ static bool surfaces(void)
 	return true;
 }
 
+/* What is bound to a reference is taken at the launch */
+static bool references(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = { 4, 0, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, 2 };
+	CUdeviceptr mem, got, out = (CUdeviceptr)(uintptr_t)(host + 512), gate = (CUdeviceptr)(uintptr_t)(host + 600);
+	CUaddress_mode mode;
+	CUarray_format format;
+	unsigned int flags;
+	CUtexref t, again;
+	CUsurfref s;
+	CUstream stream;
+	size_t offset = 1;
+	CUarray a;
+	int n;
+
+	OK(cuModuleGetTexRef(&t, m, "line"));
+	OK(cuModuleGetTexRef(&again, m, "line"));
+	CHECK(t == again);
+	OK(cuModuleGetSurfRef(&s, m, "board"));
+	IS(NOT_FOUND, cuModuleGetTexRef(&again, m, "board"));
+	IS(NOT_FOUND, cuModuleGetTexRef(&again, m, "plain"));
+	IS(NOT_FOUND, cuModuleGetSurfRef(&s, m, "none"));
+	IS(INVALID_HANDLE, cuModuleGetTexRef(&again, (CUmodule)named, "line"));
+	OK(cuTexRefGetFormat(&format, &n, t));
+	OK(cuTexRefGetFlags(&flags, t));
+	OK(cuTexRefGetAddressMode(&mode, t, 2));
+	CHECK(format == CU_AD_FORMAT_FLOAT && n == 1 && !flags && mode == CU_TR_ADDRESS_MODE_CLAMP);
+	IS(INVALID_VALUE, cuTexRefGetAddress(&got, t));
+	IS(INVALID_VALUE, cuTexRefGetAddressMode(&mode, t, 3));
+	IS(INVALID_HANDLE, cuTexRefSetFlags((CUtexref)s, 0));
+	OK(cuMemAlloc(&mem, 2048));
+	OK(cuMemcpyHtoD(mem, (uint32_t[]){ 10, 20, 30, 40 }, 16));
+	OK(cuMemcpyHtoD(mem + 1024, (uint32_t[]){ 500, 600, 700, 800 }, 16));
+	OK(cuArray3DCreate(&a, &d));
+	OK(cuMemcpyHtoA(a, 0, (uint32_t[]){ 1, 2, 3, 4 }, 16));
+	OK(cuTexRefSetFormat(t, CU_AD_FORMAT_UNSIGNED_INT32, 1));
+	IS(INVALID_VALUE, cuTexRefSetFormat(t, CU_AD_FORMAT_UNSIGNED_INT32, 3));
+	OK(cuTexRefSetAddress(&offset, t, mem, 16));
+	CHECK(!offset);
+	OK(cuTexRefGetAddress(&got, t));
+	CHECK(got == mem);
+	IS(INVALID_VALUE, cuSurfRefSetArray(s, a, 1));
+	OK(cuSurfRefSetArray(s, a, 0));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	host[600] = 0;
+	OK(cuStreamWaitValue32(stream, gate, 1, CU_STREAM_WAIT_VALUE_EQ));
+	OK(run(named, 1, 4, stream, (void *[]){ &out }));
+	IS(INVALID_VALUE, cuTexRefSetAddress(NULL, t, mem + 1024 + 8, 8));
+	OK(cuTexRefSetAddress(&offset, t, mem + 1024 + 8, 8));
+	CHECK(offset == 8);
+	__atomic_store_n(&host[600], 1, __ATOMIC_RELEASE);
+	OK(cuStreamSynchronize(stream));
+	CHECK(host[512] == 4011 && host[515] == 4044);
+	OK(run(named, 1, 4, stream, (void *[]){ &out }));
+	OK(cuStreamSynchronize(stream));
+	CHECK(host[512] == 4507 && host[515] == 4807);
+	OK(cuStreamDestroy(stream));
+	OK(cuArrayDestroy(a));
+	OK(cuMemFree(mem));
+	return true;
+}
+
 static bool load(void)
 {
-	CUmodule m;
-
 	OK(cuModuleLoadData(&m, text));
 	OK(cuModuleGetFunction(&read2, m, "read2"));
 	OK(cuModuleGetFunction(&read1, m, "read1"));
 	OK(cuModuleGetFunction(&fill, m, "fill"));
+	OK(cuModuleGetFunction(&named, m, "named"));
 	return true;
 }
 
@@ -198,4 +267,5 @@ void textures_tests(void)
 	tap_ok(load() && arrays(), "arrays: descriptors, copies of rows and boxes");
 	tap_ok(textures(), "textures: arrays, pitched and linear memory");
 	tap_ok(surfaces(), "surfaces");
+	tap_ok(references(), "texture and surface references");
 }

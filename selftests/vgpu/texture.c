@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Driver API: arrays, texture and surface objects. An array is device memory by rows; the interpreter reads and writes it
- * by the objects' handles (exec_tex.h). Mipmaps, cube maps and texture references are not simulated.
+ * by the objects' handles (exec_tex.h). Mipmaps and cube maps are not simulated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -333,30 +333,39 @@ static CUresult sampler_of(const CUDA_TEXTURE_DESC *d, struct vgpu_texture *t)
 	return t->linear_filter && (t->as_integer || t->image.linear) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult object_new(uint64_t *out, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture)
+uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, CUresult *r)
 {
 	struct vgpu_texture t = { 0 };
+	uint64_t handle;
+
+	*r = image_of(resource, &t.image);
+	if (!*r && texture)
+		*r = sampler_of(texture, &t);
+	/* surfaces are of arrays that were made for them */
+	if (!*r && !texture &&
+	    (resource->resType != CU_RESOURCE_TYPE_ARRAY || !(resource->res.array.hArray->desc.Flags & SURFACE_LDST)))
+		*r = CUDA_ERROR_INVALID_VALUE;
+	if (*r)
+		return 0;
+	handle = vgpu_texture_new(&t, !texture);
+	*r = handle ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	return handle;
+}
+
+static CUresult object_new(uint64_t *out, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture)
+{
 	struct texobject *o;
 	CUresult r = vg_enter();
 
 	if (r)
 		return r;
-	r = image_of(resource, &t.image);
-	if (!r && texture)
-		r = sampler_of(texture, &t);
-	/* surfaces are of arrays that were made for them */
-	if (!r && !texture &&
-	    (resource->resType != CU_RESOURCE_TYPE_ARRAY || !(resource->res.array.hArray->desc.Flags & SURFACE_LDST)))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r)
-		return vg_leave(r);
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	o->handle = vgpu_texture_new(&t, !texture);
-	if (!o->handle) {
+	o->handle = vg_object(resource, texture, &r);
+	if (r) {
 		free(o);
-		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		return vg_leave(r);
 	}
 	o->surface = !texture;
 	o->resource = *resource;

@@ -20,7 +20,7 @@
 #define VG_GREATEST_PRIORITY	(-5)
 #define VG_STATIC_DYNAMIC_SHARED (48u << 10)	/* dynamic shared memory without the opt-in attribute */
 
-enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT };
+enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT, VG_TEXREF, VG_SURFREF };
 
 /* One point of a stream that others wait for: an event record. Counted: op, event and waiting ops hold it */
 struct vg_mark {
@@ -45,6 +45,8 @@ struct vg_op {
 			struct vgpu_launch launch;
 			struct CUfunc_st *function;
 			void *params;
+			uint64_t *references;	/* handles of objects, by the kernel's number */
+			unsigned int n_references;
 			struct vg_need need;
 			int priority;
 			int entry;		/* in the shared queue, -1 not yet */
@@ -108,6 +110,7 @@ struct CUmod_st {
 	struct vgpu_module *image;
 	struct CUfunc_st *functions;
 	struct CUlib_st *library;
+	struct vg_reference *references;
 };
 
 struct CUlib_st {
@@ -200,6 +203,15 @@ bool vg_linked_ptx(const void *image, size_t max, char **ptx, size_t *size);
 void vg_arrays_drop(struct CUctx_st *ctx);
 CUresult vg_array_place(CUarray array, const size_t at[3], size_t width, size_t rows, size_t planes, char **base, size_t *pitch,
 			size_t *plane);
+
+/* Its handle; 0: *@r says why not. @texture NULL: a surface. The lock is held */
+uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, CUresult *r);
+
+/* reference.c */
+void vg_references_drop(struct CUmod_st *m);
+/* What is bound to the kernel's now. false: out of memory */
+bool vg_references_take(const struct CUfunc_st *f, uint64_t **handles);
+void vg_references_put(uint64_t *handles, unsigned int n);
 
 /* launch.c */
 struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads, size_t dynamic);

@@ -4,7 +4,7 @@
 
 VGPU := $(B)/vgpu
 VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c shm.c sched.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
-	module.c link.c launch.c texture.c table.c unsimulated.c)
+	module.c link.c launch.c texture.c reference.c table.c unsimulated.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
 
 $(VGPU)/libcuda.so.1: $(call objs,$(VGPU_SRCS) $(VGPU_EXEC_SRCS)) $(B)/lib/libgsr.a
