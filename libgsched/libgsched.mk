@@ -21,7 +21,7 @@ $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$
 
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
 CUDA_SRCS := $(addprefix libgsched/cuda/,driver.c trampoline.S procaddr.c client.c context.c image.c link.c func.c twin.c \
-	save.c dispatch.c gate.c share.c initial.c tune.c launch.c calls.c agent.c)
+	save.c dispatch.c gate.c share.c initial.c reference.c tune.c launch.c calls.c agent.c)
 CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/cuda/noadmin.o
 $(CUDA_OBJS): CPPFLAGS += -Ilibgsched/cuda
 $(B)/obj/libgsched/cuda/trampoline.o: libgsched/cuda/symbols.def

@@ -3,8 +3,8 @@
  * What a rewritten kernel, the process that launches it and the arbiter's page agree on.
  *
  * A rewritten kernel "K" is the entry "K" GSR_SUFFIX. It has K's parameters and one more at the end, struct gsr_launch
- * by value (align 16). It is launched with any number of thread blocks in x (the workers; y = z = 1), K's block size and
- * K's dynamic shared memory. Offsets below are written into PTX by the rewriter, so they are fixed by assertion.
+ * by value (align 16); in front of that, if K names texture or surface references, a handle (u64) for each. It is launched with
+ * any number of thread blocks in x (the workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are written into PTX by the rewriter, so they are fixed by assertion.
  *
  * A worker's life. Thread 0 starts and leaves for all, the first warp to come fetches (of a resumable twin thread
  * 0); the others wait at a barrier and read what was written to shared memory.
@@ -54,7 +54,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		10	/* part of every cache key */
+#define GSR_ABI_VERSION		11	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16

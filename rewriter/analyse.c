@@ -86,6 +86,17 @@ static void reference_var(struct scan *s, struct gsr_var *v, const struct gsr_op
 
 	if (!s->insn)
 		return;
+	if (gsr_is_reference(v)) {
+		why = gsr_reference_use(s->p, s->insn, s->top, o, v);
+		if (why)
+			refuse(s, "%s", why);
+		for (i = 0; i < fn->n_textures; i++)
+			if (fn->textures[i] == v)
+				return;
+		GROW(s, fn->textures, fn->n_textures, fn->room_textures);
+		fn->textures[fn->n_textures++] = v;
+		return;
+	}
 	if (gsr_is_global(v) || strcmp(v->space, "shared")) {
 		why = gsr_global_use(s->p, s->insn, s->top, o, v);
 		if (why)
@@ -536,13 +547,15 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 {
 	struct gsr_function *f = c->fns[0]->f;
 	unsigned int v = version(p->m->version), i, limit;
+	unsigned int references = gsr_references_used(c);
 	uint64_t params = param_buffer(f), shared;
 	const char *why;
 
 	k->barriers = 0;
 	k->params = f->n_params;
 	k->param_size = params;
-	k->launch_offset = (params + 15) / 16 * 16;
+	k->references_offset = (params + 7) / 8 * 8;
+	k->launch_offset = ((references ? k->references_offset + 8ull * references : params) + 15) / 16 * 16;
 	if (v < 60)
 		return gsr_sprintf(p->arena, "PTX %s is older than 6.0", p->m->version);
 	if (p->m->arch < 70)
@@ -565,6 +578,8 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	why = gsr_globals_room(p, c);
 	if (why)
 		return why;
+	if (references > GSR_REFERENCES_MAX)
+		return gsr_sprintf(p->arena, "more than %u texture and surface references", GSR_REFERENCES_MAX);
 	limit = v >= 81 ? PARAM_MAX_81 : PARAM_MAX;
 	if (k->launch_offset + sizeof(struct gsr_launch) > limit)
 		return gsr_sprintf(p->arena, "%llu bytes of parameters leave no room for ours", (unsigned long long)params);

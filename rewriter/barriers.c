@@ -293,6 +293,7 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 		fn->any_warp_sync = fn->warp_sync;
 		fn->any_exit = fn->exits;
 		fn->any_plain = fn->plain;
+		fn->any_texture = fn->n_textures;
 	}
 	while (changed) {
 		changed = false;
@@ -302,6 +303,8 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 			for (k = 0; k < fn->n_refs; k++) {
 				if (fn->refs[k]->any_plain && !fn->any_plain)
 					changed = fn->any_plain = true;
+				if (fn->refs[k]->any_texture && !fn->any_texture)
+					changed = fn->any_texture = true;
 				if (fn->refs[k]->any_exit && !fn->any_exit)
 					changed = fn->any_exit = true;
 				if (fn->refs[k]->any_warp_sync && !fn->any_warp_sync) {

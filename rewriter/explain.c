@@ -103,6 +103,8 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 		printf("  may wait for other blocks: not for static ranges\n");
 	print_words(rw, k, false, "  shares ");
 	print_words(rw, k, true, "  calls by number ");
+	for (i = 0; i < k->n_references; i++)
+		printf("%s%s%s", i ? ", " : "  takes handles for ", k->references[i].name, i + 1 < k->n_references ? "" : "\n");
 	if (k->resume_points)
 		printf("  resumable at %u points, saves %u bytes a block and %u a thread\n", k->resume_points, k->save_fixed,
 		       k->save_thread);

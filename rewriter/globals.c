@@ -30,15 +30,6 @@ uint64_t gsr_var_size(const struct gsr_var *v)
 	return n;
 }
 
-static const char *opaque(const struct gsr_var *v)
-{
-	if (!strcmp(v->space, "tex") || !strcmp(v->type, "texref"))
-		return "texture reference";
-	if (!strcmp(v->type, "surfref"))
-		return "surface reference";
-	return !strcmp(v->type, "samplerref") ? "sampler reference" : NULL;
-}
-
 /* a[3]: the index counts elements */
 static bool element(const struct gsr_operand *o, const struct gsr_var *v)
 {
@@ -55,8 +46,6 @@ const char *gsr_global_use(struct gsr_pass *p, const struct gsr_insn *insn, cons
 {
 	bool address = top->kind == GSR_OPND_ADDR && o == &top->items[0], fine;
 
-	if (opaque(v))
-		return gsr_sprintf(p->arena, "%s %s", opaque(v), v->name);
 	switch (insn->op) {
 	case GSR_OP_MOV:
 	case GSR_OP_CVTA:

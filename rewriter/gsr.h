@@ -67,9 +67,23 @@ struct gsr_kernel {
 	unsigned int save_thread;	/* bytes a thread */
 	const unsigned int *variables;	/* of the rewrite's, those that the twin uses, each once */
 	unsigned int n_variables;
+	/*
+	 * Whoever launches the twin passes at references_offset, for each of these, the handle (u64) of a texture or surface object
+	 * that reads and writes what is bound to it at the task's launch; wings take the same.
+	 */
+	const struct gsr_reference *references;
+	unsigned int n_references;
+	size_t references_offset;
+};
+
+/* A texture or surface reference of the original module */
+struct gsr_reference {
+	const char *name;
+	bool surface;
 };
 
 #define GSR_VARIABLES_MAX	4096u
+#define GSR_REFERENCES_MAX	256u	/* of a kernel, as many as CUDA allows */
 
 /*
  * A word of the twins' table: the address of a variable of the original module that they use; or, with @function, the number that the

@@ -47,6 +47,8 @@ static bool wanted(const struct gsr_fn *fn, enum gsr_inline which)
 		return fn->any_warp_sync;
 	case GSR_INLINE_SMALL:
 		return fn->small;
+	case GSR_INLINE_TEXTURES:
+		return fn->any_texture;
 	default:
 		return false;
 	}
@@ -417,6 +419,7 @@ static bool reaches(struct gsr_pass *p, struct gsr_fn *from, const struct gsr_fn
 static const char *what(enum gsr_inline which)
 {
 	return which == GSR_INLINE_EXITS ? "exit" : which == GSR_INLINE_BARRIERS ? "early returns and barriers" :
+	       which == GSR_INLINE_TEXTURES ? "texture or surface references" :
 					   "early returns and warp-synchronous instructions";
 }
 
@@ -444,6 +447,7 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	UNITE(refs, n_refs, room_refs);
 	UNITE(vars, n_vars, room_vars);
 	UNITE(globals, n_globals, room_globals);
+	UNITE(textures, n_textures, room_textures);
 #undef UNITE
 	fn->barriers += callee->barriers;
 	fn->reads_ids |= callee->reads_ids;
@@ -507,6 +511,9 @@ static const char *obstacle(struct gsr_pass *p, const struct gsr_closure *c, enu
 			return gsr_sprintf(p->arena, "%s in the function %s, %s", what(which), c->fns[i]->f->name,
 					   c->fns[i]->alloca ? "which allocates on the stack" : c->fns[i]->taken ? "whose address is taken" :
 					   "which declares shared memory");
+		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->ends || c->fns[i]->phases))
+			return gsr_sprintf(p->arena, "%s in the function %s, which ends threads or holds barriers", what(which),
+					   c->fns[i]->f->name);
 		if (reaches(p, c->fns[i], c->fns[i]))
 			return gsr_sprintf(p->arena, "%s in the recursive function %s", what(which), c->fns[i]->f->name);
 	}

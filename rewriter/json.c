@@ -44,6 +44,24 @@ static bool add_list(cJSON *o, const struct gsr_kernel *k)
 	return list;
 }
 
+static bool add_references(cJSON *o, const struct gsr_kernel *k)
+{
+	cJSON *list = cJSON_AddArrayToObject(o, "references"), *r;
+	unsigned int i;
+
+	for (i = 0; list && i < k->n_references; i++) {
+		r = cJSON_CreateObject();
+		if (!r || !cJSON_AddItemToArray(list, r)) {
+			cJSON_Delete(r);
+			return false;
+		}
+		if (!cJSON_AddStringToObject(r, "name", k->references[i].name) ||
+		    !cJSON_AddBoolToObject(r, "surface", k->references[i].surface))
+			return false;
+	}
+	return list;
+}
+
 static bool add_variable(cJSON *list, const struct gsr_variable *v)
 {
 	cJSON *o = cJSON_CreateObject();
@@ -85,7 +103,8 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
 	       (!k->resume_reason || cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
 	       cJSON_AddNumberToObject(o, "save_fixed", k->save_fixed) &&
-	       cJSON_AddNumberToObject(o, "save_thread", k->save_thread) && add_list(o, k);
+	       cJSON_AddNumberToObject(o, "save_thread", k->save_thread) && add_list(o, k) &&
+	       cJSON_AddNumberToObject(o, "references_offset", size_number(k->references_offset)) && add_references(o, k);
 }
 
 char *gsr_rewrite_to_json(const struct gsr_rewrite *rw)
@@ -199,6 +218,26 @@ static bool list_of(struct gsr_arena *a, const cJSON *o, unsigned int n, struct 
 	return true;
 }
 
+static bool references_of(struct gsr_arena *a, const cJSON *o, struct gsr_kernel *k)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "references"), *i;
+	struct gsr_reference *out;
+
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > (int)GSR_REFERENCES_MAX)
+		return false;
+	k->references = out = gsr_alloc_array(a, (size_t)cJSON_GetArraySize(list) + 1, sizeof(*out));
+	cJSON_ArrayForEach(i, list) {
+		out->name = string_of(a, i, "name");
+		if (!out->name || !bool_of(i, "surface", &out->surface))
+			return false;
+		k->n_references++;
+		out++;
+	}
+	return size_of(o, "references_offset", &k->references_offset) && (!k->n_references ||
+		(k->references_offset % 8 == 0 && k->references_offset >= k->param_size &&
+		 k->references_offset + 8 * (size_t)k->n_references <= k->launch_offset));
+}
+
 static bool inserted_of(const cJSON *o, struct gsr_kernel *k)
 {
 	const cJSON *counts = cJSON_GetObjectItemCaseSensitive(o, "inserted");
@@ -228,7 +267,7 @@ static bool kernel(struct gsr_arena *a, const cJSON *o, unsigned int n_variables
 	       bool_of(o, "waits", &k->waits) &&
 	       uint_of(o, "static_shared", &k->static_shared) && uint_of(o, "sites", &k->sites) && inserted_of(o, k) &&
 	       uint_of(o, "resume_points", &k->resume_points) && uint_of(o, "save_fixed", &k->save_fixed) &&
-	       uint_of(o, "save_thread", &k->save_thread) && list_of(a, o, n_variables, k) && k->save_fixed < 1 << 20 && k->save_thread < 1 << 16 &&
+	       uint_of(o, "save_thread", &k->save_thread) && list_of(a, o, n_variables, k) && references_of(a, o, k) && k->save_fixed < 1 << 20 && k->save_thread < 1 << 16 &&
 	       (k->tier != GSR_TIER_BLOCK || (k->launch_offset % 16 == 0 && k->launch_offset >= k->param_size));
 }
 

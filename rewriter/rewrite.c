@@ -69,12 +69,17 @@ static void drop_lines(struct gsr_function *f, bool files, bool names)
 	}
 }
 
-static void add_parameter(struct gsr_pass *p, struct gsr_function *f)
+static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned int n_references)
 {
-	struct gsr_var *params = gsr_alloc_array(p->arena, f->n_params + 1, sizeof(*params));
+	struct gsr_var *params = gsr_alloc_array(p->arena, f->n_params + 2, sizeof(*params));
 
 	if (f->n_params)
 		memcpy(params, f->params, f->n_params * sizeof(*params));
+	if (n_references)
+		params[f->n_params++] = (struct gsr_var){
+			.space = "param", .align = 8, .type = "b8", .name = gsr_expand(p, "#references"),
+			.dims = { 8 * n_references }, .n_dims = 1,
+		};
 	params[f->n_params++] = (struct gsr_var){
 		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "#launch"),
 		.dims = { sizeof(struct gsr_launch) }, .n_dims = 1,
@@ -235,6 +240,9 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 			why = gsr_refusal(p, c, k);
 		if (!why)
 			why = gsr_barriers(p, c, end, &wants);
+		/* handles are the kernel's parameters */
+		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->n_textures)
+			wants = GSR_INLINE_TEXTURES;
 		/* where block-tasks can be left; those of phases are no barriers any more */
 		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->phases && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
 			wants = GSR_INLINE_BARRIERS;
@@ -338,13 +346,14 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 			c->fns[i]->shares = true;
 		}
 	gsr_globals_list(p, c, k);
+	k->inserted[GSR_INSERTED_VARIABLES] += gsr_references(p, fn, k);
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->mbarriers)
 			k->inserted[GSR_INSERTED_MBARRIERS] += gsr_mbarriers(p, c->fns[i]);
 	gsr_returns(p, fn->f, &k->returns);
 	k->sites += sites.n + sites.warps;
 	k->inserted[GSR_INSERTED_LOOP] += gsr_loop(p, fn->f, &sites, &left, &ids, end.id, resume);
-	add_parameter(p, fn->f);
+	add_parameters(p, fn->f, k->n_references);
 	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
 	if (left.mbarriers) {
 		k->static_shared += 4 * (GSR_MBARRIERS_MAX + 1);

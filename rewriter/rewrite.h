@@ -11,6 +11,7 @@
  *   indirect.c   calls through pointers from memory
  *   blockids.c   %ctaid and %nctaid become loads
  *   globals.c    variables of the module are reached through a table of addresses
+ *   references.c texture and surface references by name become handles
  *   phases.c     barriers in functions that stay functions, where threads may be finished
  *   inline.c     device functions that cannot stay what they are, and short ones that were called through pointers
  *   ranges.c     which barriers a register may mean
@@ -93,6 +94,8 @@ struct gsr_fn {
 	unsigned int n_vars, room_vars;
 	struct gsr_var **globals;	/* module-scope .global and .const variables named */
 	unsigned int n_globals, room_globals;
+	struct gsr_var **textures;	/* texture and surface references named */
+	unsigned int n_textures, room_textures;
 	unsigned int barriers;		/* of the block of threads, any kind */
 	bool reads_ids;
 	bool loads_ids;			/* now from shared memory, but for a kernel's own text */
@@ -131,6 +134,7 @@ struct gsr_fn {
 	bool any_plain;			/* barriers without a thread count */
 	const char *any_warp_sync;
 	bool any_exit;
+	bool any_texture;		/* texture and surface references by name */
 	bool plain_divergent;		/* such a barrier where not all threads need to come by */
 	unsigned long mark;
 };
@@ -239,7 +243,7 @@ struct gsr_end {
 	bool rows;			/* right only if each row of a block is made of whole warps */
 	int id;				/* the barrier of our own */
 };
-enum gsr_inline { GSR_INLINE_NONE, GSR_INLINE_EXITS, GSR_INLINE_BARRIERS, GSR_INLINE_WARPS, GSR_INLINE_SMALL };
+enum gsr_inline { GSR_INLINE_NONE, GSR_INLINE_EXITS, GSR_INLINE_BARRIERS, GSR_INLINE_WARPS, GSR_INLINE_SMALL, GSR_INLINE_TEXTURES };
 const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants);
 void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
 bool gsr_divergent(const struct gsr_fn *fn);		/* for gsr_graph(): plain barriers that part of the threads may pass by */
@@ -297,6 +301,13 @@ unsigned int gsr_globals(struct gsr_pass *p, struct gsr_fn *fn);	/* returns the 
 void gsr_globals_list(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
 /* The description, the table and, by its index, the copy of each variable (NULL none) */
 void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies, struct gsr_var *table);
+
+/* references.c */
+bool gsr_is_reference(const struct gsr_var *v);		/* of a texture, surface or sampler */
+const char *gsr_reference_use(struct gsr_pass *p, const struct gsr_insn *insn, const struct gsr_operand *top,
+			      const struct gsr_operand *o, const struct gsr_var *v);	/* as gsr_global_use() */
+unsigned int gsr_references_used(const struct gsr_closure *c);
+unsigned int gsr_references(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_kernel *k);	/* instructions inserted */
 
 /* Barriers that were converted: site i is where $#site_i stands, a thread that goes to the meeting has i in %#s */
 struct gsr_sites {

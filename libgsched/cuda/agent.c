@@ -238,6 +238,7 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 	if (s->tier == GSCHED_TIER_BLOCK)
 		atomic_fetch_or(&s->cx->dirty, 1ull << i);
 	gi_save_put(s, false);
+	gi_bound_put(s->bound, false);
 	atomic_fetch_and(&c->running, ~(1ull << i));
 	atomic_fetch_add(&c->finished, 1);
 	atomic_fetch_or(&c->free_mask, 1ull << i);
@@ -267,6 +268,7 @@ static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
 		gsched_complete(c->g, i, s->seq, 0, true);
 	gi_store(&c->cl->slot[i].retired, s->seq);
 	gi_save_put(s, true);
+	gi_bound_put(s->bound, true);
 	atomic_fetch_and(&c->running, ~(1ull << i));
 	atomic_fetch_add(&c->finished, 1);
 	atomic_fetch_or(&c->free_mask, 1ull << i);

@@ -182,6 +182,7 @@ static void after_fork(void)
 	gi_link_reset();
 	gi_func_reset();
 	gi_twin_reset();
+	gi_references_reset();
 }
 
 /* The driver goes away in exit: the agents must not call it any more. */

@@ -246,6 +246,7 @@ static void forget(struct gi_ctx *cx)
 		break;
 	}
 	gi_funcs_drop(NULL, cx);
+	gi_references_drop(NULL, cx, true);
 	while ((image = gi_image_next(image))) {
 		gi_initial_drop(image, cx);
 		if (image->module_cx == cx)

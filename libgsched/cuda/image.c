@@ -110,8 +110,8 @@ static void track_file(void *handle, bool library, const char *path)
 	close(fd);
 }
 
-/* gi_lock held; its tasks are over and no job is left */
-static void drop(struct gi_image *image)
+/* gi_lock held; its tasks are over and no job is left. @gone: so is its context, or they are not */
+static void drop(struct gi_image *image, bool gone)
 {
 	struct gi_image **p;
 	unsigned int i;
@@ -124,6 +124,7 @@ static void drop(struct gi_image *image)
 	}
 	gi_funcs_drop(image, NULL);
 	gi_initial_drop(image, NULL);
+	gi_references_drop(image, NULL, gone);
 	for (i = 0; i < GI_FORMS; i++) {
 		gsr_rewrite_free(&image->form[i].desc);
 		free(image->form[i].twins);
@@ -142,7 +143,7 @@ void gi_images_drop(CUcontext context)
 		if (!image->context || image->context != context)
 			continue;
 		gi_twin_settle(image, NULL, true);
-		drop(image);
+		drop(image, true);
 	}
 }
 
@@ -164,7 +165,7 @@ static void untrack(void *handle)
 	pthread_mutex_lock(&gi_lock);
 	/* twins that still run stay loaded */
 	gi_twin_settle(image, NULL, !cx || !over);
-	drop(image);
+	drop(image, !cx || !over);
 	pthread_mutex_unlock(&gi_lock);
 }
 

@@ -2,7 +2,8 @@
 /*
  * Launches. The path of a managed one: its function and shape (cached), a slot, the slot's line in the client's page, the
  * lease; then the twin behind its control block and in front of its done gate, or the original; then the slot is the
- * agent's. Under LEASE_FREE it makes no system call, takes no lock and allocates nothing.
+ * agent's. Under LEASE_FREE it makes no system call, takes no lock and allocates nothing, but for a
+ * twin of a kernel with texture or surface references by name.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -78,6 +79,7 @@ static int claim_wait(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 static void unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool lost)
 {
 	gi_save_put(&c->slot[slot], lost);
+	gi_bound_put(c->slot[slot].bound, false);
 	gi_store(&c->cl->slot[slot].retired, seq);
 	atomic_fetch_or(&c->free_mask, 1ull << slot);
 }
@@ -144,6 +146,8 @@ static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, voi
 	} else if (fn->n_params) {
 		return false;
 	}
+	if (s->bound)
+		gi_bound_handles(s->bound, s->params + s->form->kernel.references_offset);
 	memcpy(s->params + s->form->launch_offset, &s->arg, sizeof(s->arg));
 	return true;
 }
@@ -483,6 +487,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct gi_shape *shape = NULL;
 	struct gi_func *fn = NULL;
+	struct gi_bound *bound = NULL;
 	const struct gsched_arb_slot *window;
 	struct gi_slot *s;
 	uint64_t blocks, leased;
@@ -512,6 +517,8 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (!GSCHED_WINDOW_LIMIT(leased))
 		leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
 	form = choose(c, l, fn, shape, leased, &m);
+	if (form && form->kernel.n_references && !(bound = gi_bound_take(fn, form)))
+		form = NULL;
 	if (!form && passes(c, shape)) {
 		__atomic_fetch_add(&c->cl->header.managed[GSCHED_TIER_LAUNCH], 1, __ATOMIC_RELAXED);
 		return l->forward(l);
@@ -519,8 +526,10 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	slot = claim(c, cx, form);
 	if (slot < 0)
 		slot = claim_wait(c, cx, form);
-	if (slot < 0)
+	if (slot < 0) {
+		gi_bound_put(bound, false);
 		return unmanaged(l, cx);
+	}
 
 	s = &c->slot[slot];
 	if (!++s->seq)
@@ -528,6 +537,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	s->cx = cx;
 	s->fn = fn;
 	s->form = form;
+	s->bound = bound;
 	s->stream = stream_id(cx, l->stream);
 	s->shape = shape;
 	s->blocks = blocks;

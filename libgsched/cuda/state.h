@@ -28,6 +28,7 @@
 struct gi_client;
 struct gi_ctx;
 struct gi_func;
+struct gi_bound;
 
 /* What a kernel can be launched as beside the original. Each is a module of its own. */
 enum gi_form_id { GI_TWIN, GI_RESUMABLE, GI_FORMS };
@@ -148,6 +149,7 @@ struct gi_slot {
 	const struct gi_form *form;	/* what was launched; NULL: the original */
 	struct gi_shape *shape;
 	struct gi_save *save;		/* NULL: block-tasks are not suspended */
+	struct gi_bound *bound;		/* what is bound to the kernel's references; NULL: it has none, or is the original */
 	unsigned int tier, m, weight;
 	unsigned int block[3], shared;
 	uint64_t blocks;
@@ -303,6 +305,13 @@ size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s);
 void gi_save_take(struct gi_slot *s, size_t size);	/* sets s->save; the context is current */
 void gi_save_put(struct gi_slot *s, bool lost);		/* @lost: workers may still touch it */
 void gi_save_release(struct gi_ctx *cx);		/* before the context goes */
+
+/* reference.c: what is bound to the kernel's references now; the context is current. NULL: not known, the original is launched */
+struct gi_bound *gi_bound_take(const struct gi_func *fn, const struct gi_form *form);
+void gi_bound_put(struct gi_bound *b, bool lost);	/* @lost: workers may still use it */
+void gi_bound_handles(const struct gi_bound *b, void *to);
+void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, bool gone);	/* of either */
+void gi_references_reset(void);				/* after fork */
 
 /* share.c: fill the table of @twins, loaded into the current context, @cx. @missing is malloc'd, NULL without variables */
 bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc, CUmodule twins, bool **missing);

@@ -79,9 +79,9 @@ static struct gi_param *params_of(const struct gi_rewritten *form, const struct 
 	if (gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
 		return NULL;
 	f = gsr_module_function(m, name);
-	if (f && f->n_params == k->params + 1)
+	if (f && f->n_params == k->params + 1 + (k->n_references > 0))
 		params = calloc(k->params + 1, sizeof(*params));
-	if (params && (!layout(f, k->params, params, &end) || end > k->launch_offset)) {
+	if (params && (!layout(f, k->params, params, &end) || end > (k->n_references ? k->references_offset : k->launch_offset))) {
 		free(params);
 		params = NULL;
 	}

@@ -551,6 +551,47 @@ static void tables(void)
 	fake_stop(&f);
 }
 
+/*
+ * Texture and surface references: a wing of a task reads what was bound when the task was launched. Where that is not known the
+ * original is launched.
+ */
+static void textures(void)
+{
+	static char *const what[] = { BUILD "/test/libgsched/textures", "selftests/libgsched/textures.ptx", NULL };
+	static char *const proc[] = { BUILD "/test/libgsched/textures", "selftests/libgsched/textures.ptx", "proc", NULL };
+	static char *const unbound[] = { BUILD "/test/libgsched/textures", "selftests/libgsched/textures.ptx", "unbound", NULL };
+	static char *const odd[] = { BUILD "/test/libgsched/textures", "selftests/libgsched/textures.ptx", "odd", NULL };
+	struct run alone, r;
+	pthread_t thread;
+	int i;
+
+	run(false, what, &alone);
+	for (i = 0; i < 4; i++) {
+		setenv("GSCHED_RESUMABLE_ALWAYS", i == 3 ? "1" : "0", 1);
+		fake_begin(GSCHED_LEASE_NONE);
+		stirring = true;
+		pthread_create(&thread, NULL, stir, NULL);
+		run(true, i == 2 ? proc : what, &r);
+		stirring = false;
+		pthread_join(thread, NULL);
+		same(&r, &alone, i == 2 ? "references, by cuGetProcAddress" : i == 3 ? "references, resumable" : "references");
+		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20 && f.cl->header.wings, "by twins (%llu launches) and wings (%llu): %s",
+		   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
+		   (unsigned long long)(f.cl ? f.cl->header.wings : 0), f.cl ? f.cl->header.why : "");
+		fake_stop(&f);
+	}
+	unsetenv("GSCHED_RESUMABLE_ALWAYS");
+	for (i = 0; i < 2; i++) {
+		run(false, i ? odd : unbound, &alone);
+		fake_begin(GSCHED_LEASE_NONE);
+		run(true, i ? odd : unbound, &r);
+		same(&r, &alone, i ? "a format that is not the array's" : "references that are not bound");
+		ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH] >= 4, "the original: %llu launches",
+		   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
+		fake_stop(&f);
+	}
+}
+
 /* A program of the runtime API. */
 static void runtime(void)
 {
@@ -625,6 +666,7 @@ int main(void)
 	refused();
 	variables();
 	tables();
+	textures();
 	runtime();
 	drivers();
 	unlink(shm);

@@ -18,7 +18,7 @@ $(B)/test/libgsched/app $(B)/test/libgsched/load-app: $(B)/test/libgsched/%: $(B
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
-$(B)/test/libgsched/variables $(B)/test/libgsched/tables: $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
+$(addprefix $(B)/test/libgsched/,variables tables textures): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
@@ -28,7 +28,7 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 
 $(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c run.c temporal.c)): CPPFLAGS += -DBUILD='"$(B)"'
 $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
-		$(addprefix $(B)/test/libgsched/,app variables tables libbare.so) $(B)/lib/gsched/libcuda.so.1
+		$(addprefix $(B)/test/libgsched/,app variables tables textures libbare.so) $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 

@@ -121,7 +121,7 @@ bool gpu_buffers_new(struct gpu *g)
 		launch_fill(p, b->first + b->guard);
 		GPU_TRY(cuMemAlloc(&b->at, b->size));
 	}
-	return variables_new(g);
+	return gpu_references_new(g) && variables_new(g);
 }
 
 bool gpu_buffers_reset(struct gpu *g)
@@ -130,6 +130,10 @@ bool gpu_buffers_reset(struct gpu *g)
 
 	for (i = 0; i < g->buffers; i++)
 		GPU_TRY(cuMemcpyHtoD(g->buffer[i].at, g->buffer[i].first, g->buffer[i].size));
+	for (i = 0; i < g->buffers; i++)
+		if (g->buffer[i].array)
+			GPU_TRY(cuMemcpyHtoA(g->buffer[i].array, 0, g->buffer[i].first + g->buffer[i].guard,
+					     g->buffer[i].size - 2 * g->buffer[i].guard));
 	return true;
 }
 
@@ -137,7 +141,11 @@ bool gpu_buffers_release(struct gpu *g)
 {
 	unsigned int i;
 
+	if (!gpu_references_release(g))
+		return false;
 	for (i = 0; i < g->buffers; i++) {
+		if (g->buffer[i].array)
+			GPU_TRY(cuArrayDestroy(g->buffer[i].array));
 		if (g->buffer[i].texture)
 			GPU_TRY(cuTexObjectDestroy(g->buffer[i].texture));
 		if (!g->buffer[i].variable)
@@ -152,8 +160,14 @@ bool gpu_buffers_read(struct gpu *g, bool reference)
 {
 	unsigned int i;
 
-	for (i = 0; i < g->buffers; i++)
-		GPU_TRY(cuMemcpyDtoH(reference ? g->buffer[i].result : g->buffer[i].now, g->buffer[i].at, g->buffer[i].size));
+	for (i = 0; i < g->buffers; i++) {
+		const struct gpu_buffer *b = &g->buffer[i];
+		uint8_t *to = reference ? b->result : b->now;
+
+		GPU_TRY(cuMemcpyDtoH(to, b->at, b->size));
+		if (b->array)
+			GPU_TRY(cuMemcpyAtoH(to + b->guard, b->array, 0, b->size - 2 * b->guard));
+	}
 	return true;
 }
 
@@ -241,6 +255,8 @@ static bool pack(struct gpu *g, CUfunction f, size_t *size)
 		*size = offset + room;
 	}
 	if (f == g->pair.twin) {
+		if (g->references && !gpu_references_pack(g, i++))
+			return false;
 		GPU_TRY(cuFuncGetParamInfo(f, i, &offset, &room));
 		if (offset != g->pair.desc->launch_offset || room != sizeof(g->arg)) {
 			snprintf(g->r->why, sizeof(g->r->why), "launch_offset %zu, the driver has %zu bytes at %zu",

@@ -12,11 +12,19 @@
 struct gpu_buffer {
 	CUdeviceptr at;		/* of the first guard */
 	CUtexObject texture;	/* of it, or 0 */
+	CUarray array;		/* a surface's, which stands for it, or NULL */
 	CUdeviceptr first_dev;	/* a copy of what it held at first, or 0 */
 	size_t size;		/* with the guards */
 	size_t guard;		/* 0 none */
 	bool variable;		/* of the module */
 	uint8_t *first, *result, *now;
+};
+
+/* By the twin's number */
+struct gpu_reference {
+	struct gpu_buffer *of;
+	CUtexObject object;
+	bool surface;
 };
 
 struct gpu {
@@ -26,6 +34,8 @@ struct gpu {
 	struct gpu_pair pair;
 	struct gpu_buffer buffer[GPU_BUFFERS_MAX];	/* of the parameters, then the module's variables */
 	unsigned int buffers, sms;
+	struct gpu_reference reference[LAUNCH_REFS_MAX];
+	unsigned int references;
 	CUstream stream, wings, aside;
 	CUdeviceptr control, page_dev, stat_dev;
 	struct {
@@ -88,5 +98,10 @@ void gpu_defaults(struct gpu *g);
 
 /* gpu-time.c */
 bool gpu_time(struct gpu *g);
+
+/* gpu-reference.c */
+bool gpu_references_new(struct gpu *g);		/* the buffers are there */
+bool gpu_references_release(struct gpu *g);
+bool gpu_references_pack(struct gpu *g, unsigned int parameter);
 
 #endif /* REWRITER_GPU_RUN_H */

@@ -28,19 +28,22 @@ static bool reads_ids(const struct gsr_operand *o)
 static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out, const struct gsr_kernel *k)
 {
 	const struct gsr_function *a = gsr_module_function(in, k->name), *b;
-	unsigned int i, rets = 0, ids = 0, own = 0;
+	unsigned int i, rets = 0, ids = 0, own = 0, handles = k->n_references > 0;
 	struct gsr_stmt *s;
 	char name[300];
 
 	snprintf(name, sizeof(name), "%s" GSR_SUFFIX, k->name);
 	b = gsr_module_function(out, name);
-	if (!a || !b || !b->entry || b->n_params != a->n_params + 1 || b->n_perf != a->n_perf || k->launch_offset % 16 ||
+	if (!a || !b || !b->entry || b->n_params != a->n_params + 1 + handles || b->n_perf != a->n_perf || k->launch_offset % 16 ||
 	    k->launch_offset < k->param_size || gsr_module_function(out, k->name))
 		return false;
 	for (i = 0; i < a->n_params; i++)
 		if (strcmp(a->params[i].name, b->params[i].name) || strcmp(a->params[i].type, b->params[i].type) ||
 		    a->params[i].align != b->params[i].align)
 			return false;
+	if (handles && (b->params[i].align != 8 || b->params[i].dims[0] != 8 * k->n_references || k->references_offset < k->param_size))
+		return false;
+	i += handles;
 	if (b->params[i].align != 16 || b->params[i].dims[0] != sizeof(struct gsr_launch))
 		return false;
 	for (i = 0; i < a->n_perf; i++)

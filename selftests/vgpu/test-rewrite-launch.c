@@ -107,6 +107,27 @@ static bool params(char *text, unsigned int scale, struct test_launch *l)
 	return true;
 }
 
+/* NAME:BUFFER or NAME:BUFFERxWIDTH, with commas */
+static bool refs(char *text, struct test_launch *l)
+{
+	char *save, *p, *end;
+
+	for (p = strtok_r(text, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+		struct test_ref *r = &l->refs[l->n_refs];
+		char *colon = strchr(p, ':');
+
+		if (l->n_refs++ == LAUNCH_REFS_MAX || !colon || colon - p >= (long)sizeof(r->name))
+			return false;
+		memcpy(r->name, p, (size_t)(colon - p));
+		r->buffer = (unsigned int)strtoul(colon + 1, &end, 10);
+		if (*end == 'x')
+			r->width = (unsigned int)strtoul(end + 1, &end, 10);
+		if (*end)
+			return false;
+	}
+	return true;
+}
+
 static bool line(char *text, bool full, struct test_launch *l)
 {
 	char tier[16], *save, *word, *at = strstr(text, " scale="), *reason = strstr(text, " reason=");
@@ -135,6 +156,7 @@ static bool line(char *text, bool full, struct test_launch *l)
 		if (!strcmp(word, "-") || !strncmp(word, "scale=", 6))
 			continue;
 		if (!strncmp(word, "params=", 7) ? !params(word + 7, scale, l) :
+		    !strncmp(word, "refs=", 5) ? !refs(word + 5, l) :
 		    !strncmp(word, "shared=", 7) ? sscanf(word + 7, "%zu", &l->dynamic) != 1 :
 		    !strncmp(word, "arch=", 5) ? sscanf(word + 5, "%u", &l->arch) != 1 :
 		    !strncmp(word, "grid=", 5) ? !triple(word + 5, scale, l->grid) :

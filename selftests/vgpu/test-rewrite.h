@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define LAUNCH_PARAMS_MAX 16
+#define LAUNCH_REFS_MAX 8
 
 enum test_kind { PARAM_BUFFER, PARAM_VALUE, PARAM_BYTES, PARAM_TEXTURE };
 enum test_fill { FILL_ZERO, FILL_WORDS, FILL_FLOATS, FILL_INDEX, FILL_ROWS, FILL_TEXT };
@@ -19,6 +20,13 @@ struct test_param {
 	uint64_t value;		/* of a buffer: what its fill is about */
 };
 
+/* What is bound to a texture or surface reference */
+struct test_ref {
+	char name[64];
+	unsigned int buffer;	/* number of the parameters' */
+	unsigned int width;	/* of its rows; 0: one row */
+};
+
 struct test_launch {
 	char kernel[128];
 	bool block;		/* must be rewritten */
@@ -27,6 +35,8 @@ struct test_launch {
 	size_t dynamic;
 	unsigned int n_params;
 	struct test_param params[LAUNCH_PARAMS_MAX];
+	unsigned int n_refs;
+	struct test_ref refs[LAUNCH_REFS_MAX];
 };
 
 struct test_launches {

@@ -51,6 +51,9 @@ struct memory {
 	uint8_t *at[MEMORY_MAX], *first[MEMORY_MAX], *result[MEMORY_MAX];
 	size_t size[MEMORY_MAX];
 	uint64_t texture[LAUNCH_PARAMS_MAX];	/* by parameter */
+	const struct test_launch *launch;
+	uint64_t reference[LAUNCH_REFS_MAX];	/* by the launch's number */
+	bool surface[LAUNCH_REFS_MAX];
 };
 
 static bool memory_variables(struct memory *m, const struct twins *f)
@@ -77,11 +80,47 @@ static uint64_t texture_of(uint8_t *at, size_t size)
 	}, false);
 }
 
+static bool references_new(struct memory *m, const struct twins *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->launch->n_refs; i++) {
+		const struct test_ref *r = &m->launch->refs[i];
+		struct vgpu_texture t = { .address = { VGPU_ADDRESS_BORDER, VGPU_ADDRESS_CLAMP } };
+
+		if (r->buffer >= m->own || !vgpu_module_reference(f->orig, r->name, &m->surface[i]))
+			return false;
+		t.image.data = m->at[r->buffer];
+		t.image.width = (unsigned int)(m->size[r->buffer] / 4);
+		if (r->width) {
+			t.image.height = t.image.width / r->width;
+			t.image.width = r->width;
+			t.image.pitch = 4ul * r->width;
+		}
+		t.image.channels = 1;
+		t.image.format = m->surface[i] ? VGPU_FORMAT_U32 : VGPU_FORMAT_F32;
+		t.image.linear = !m->surface[i] && !r->width;
+		t.linear_filter = r->width;
+		m->reference[i] = vgpu_texture_new(&t, m->surface[i]);
+	}
+	return true;
+}
+
+static uint64_t reference_of(const struct memory *m, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->launch->n_refs && strcmp(m->launch->refs[i].name, name); i++)
+		;
+	return i < m->launch->n_refs ? m->reference[i] : 0;
+}
+
 static bool memory_new(struct memory *m, const struct twins *f, const struct test_launch *l)
 {
 	unsigned int i, b;
 
 	memset(m, 0, sizeof(*m));
+	m->launch = l;
 	for (i = 0; i < l->n_params; i++) {
 		const struct test_param *p = &l->params[i];
 
@@ -100,7 +139,7 @@ static bool memory_new(struct memory *m, const struct twins *f, const struct tes
 			return false;
 		launch_fill(p, m->first[b]);
 	}
-	return memory_variables(m, f);
+	return references_new(m, f) && memory_variables(m, f);
 }
 
 static void memory_free(struct memory *m)
@@ -110,7 +149,8 @@ static void memory_free(struct memory *m)
 	for (i = 0; i < LAUNCH_PARAMS_MAX; i++)
 		if (m->texture[i])
 			vgpu_texture_free(m->texture[i], false);
-
+	for (i = 0; m->launch && i < m->launch->n_refs; i++)
+		vgpu_texture_free(m->reference[i], m->surface[i]);
 	for (i = 0; i < m->n; i++) {
 		if (i < m->own)
 			free(m->at[i]);
@@ -179,10 +219,13 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 	uint64_t steps = 0;
 	unsigned int *order = calloc(total, sizeof(*order));
 	uint8_t *params = calloc(1, info->param_size + 16);
-	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .nsmid = SMS_MAX,
+	uint64_t references[sizeof(info->reference) / sizeof(*info->reference)] = { 0 };
+	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .nsmid = SMS_MAX, .references = references,
 				 .seed = shuffle ? roll64() : 0, .watch = vgpu_watch_new() };
 	bool good = order && params && l.watch && params_fill(params, info, t, m, why, size);
 
+	for (i = 0; i < info->n_references; i++)
+		references[i] = reference_of(m, info->reference[i]);
 	memcpy(l.grid, t->grid, sizeof(l.grid));
 	memcpy(l.block, t->block_dim, sizeof(l.block));
 	memory_reset(m);
@@ -462,7 +505,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		     size_t size)
 {
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
-	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], workers;
+	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], workers, i;
 	uint8_t *params = calloc(1, info->param_size + 16);
 	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .seed = roll64() | 1,
 				 .watch = vgpu_watch_new() };
@@ -513,6 +556,11 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	a.last_copy = (1u << roll(6)) - 1;
 	if (s.window == GSCHED_WINDOW(0, s.sms * GSCHED_CAPSM) && roll(2))
 		a.flags |= GSR_LAUNCH_WHOLE;
+	for (i = 0; i < g->n_references; i++) {
+		uint64_t handle = reference_of(m, g->references[i].name);
+
+		memcpy(params + g->references_offset + i * sizeof(handle), &handle, sizeof(handle));
+	}
 	s.arg = (void *)(params + g->launch_offset);
 	memcpy(s.arg, &a, sizeof(a));
 	memcpy(l.block, t->block_dim, sizeof(l.block));

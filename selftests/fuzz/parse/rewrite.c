@@ -31,7 +31,7 @@ static void check_twins(const struct gsr_rewrite *rw)
 		strcat(strcpy(name, k->name), GSR_SUFFIX);
 		f = gsr_module_function(m, name);
 		MUST(f && f->entry && f->body, "no %s in\n%s", name, rw->ptx);
-		MUST(f->n_params == k->params + 1 && k->launch_offset >= k->param_size, "parameters of %s", name);
+		MUST(f->n_params == k->params + 1 + (k->n_references > 0) && k->launch_offset >= k->param_size, "parameters of %s", name);
 		free(name);
 	}
 	gsr_module_free(m);
