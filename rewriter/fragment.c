@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What the passes insert is written as PTX text: '#' stands for the prefix of all names we make. */
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rewrite.h"
 
-static size_t count(const char *text, char c)
+/* Enough for it with names expanded, and a tab to each line */
+static size_t room_for(const char *text, const char *prefix)
 {
-	size_t n = 0;
+	size_t n = strlen(prefix), room = 0;
 
-	while ((text = strchr(text, c))) {
-		text++;
-		n++;
-	}
-	return n;
+	for (; *text; text++)
+		room += *text == '#' ? n : 1u + (*text == '\n');
+	return room;
 }
 
 const char *gsr_expand(struct gsr_pass *p, const char *text)
 {
 	size_t n = strlen(p->prefix), k;
-	char *out = gsr_alloc_text(p->arena, strlen(text) + count(text, '#') * n), *o = out;
+	char *out = gsr_alloc_text(p->arena, room_for(text, p->prefix)), *o = out;
 
 	for (;; text += k + 1) {
 		k = strcspn(text, "#");
@@ -78,31 +78,62 @@ static bool declares(const char *text)
 }
 
 /* As the printer would write it: names expanded, a tab before what is no label, no empty last line; instructions are counted */
-static struct gsr_text lay_out(struct gsr_pass *p, const char *text)
+static struct gsr_text lay_out(const char *text, const char *prefix, char *out)
 {
-	size_t n = strlen(p->prefix), room = strlen(text) + count(text, '#') * n + count(text, '\n');
-	struct gsr_text t = { .text = text };
-	char *out = gsr_alloc_text(p->arena, room), *o = out;
+	struct gsr_text t = { .text = text, .expanded = out };
 	bool declaration = declares(text);
 	const char *c;
 
 	for (; *text && (*text != '\n' || text[1]); text++) {
 		if (*text == '#') {
-			for (c = p->prefix; *c; c++)
-				*o++ = *c;
+			for (c = prefix; *c; c++)
+				*out++ = *c;
 			continue;
 		}
-		*o++ = *text;
+		*out++ = *text;
 		if (*text != ';' && *text != '\n')
 			continue;
 		if (*text == '\n' && text[1] != '$')
-			*o++ = '\t';
+			*out++ = '\t';
 		t.insns += *text == ';' && !declaration;
 		declaration = declares(text + 1);
 	}
-	*o = 0;
-	t.expanded = out;
+	*out = 0;
 	return t;
+}
+
+static struct gsr_text lay_out_here(struct gsr_pass *p, const char *text)
+{
+	return lay_out(text, p->prefix, gsr_alloc_text(p->arena, room_for(text, p->prefix)));
+}
+
+/*
+ * Laid out with the prefix that nearly all modules have: once for the process, since the texts are constants. Entries are complete
+ * when they are put there, and stay. NULL: no memory, no room.
+ */
+static const struct gsr_text *usual(const char *text)
+{
+	static _Atomic(struct gsr_text *) table[1024];
+	uintptr_t at = (uintptr_t)text;
+	unsigned int i;
+
+	for (at = at / 16 ^ at / 4096, i = 0; i < 64; at++, i++) {
+		_Atomic(struct gsr_text *) *slot = &table[at % (sizeof(table) / sizeof(*table))];
+		struct gsr_text *there = atomic_load_explicit(slot, memory_order_acquire), *t;
+
+		if (!there) {
+			t = malloc(sizeof(*t) + room_for(text, GSR_PREFIX) + 1);
+			if (!t)
+				return NULL;
+			*t = lay_out(text, GSR_PREFIX, (char *)(t + 1));
+			if (atomic_compare_exchange_strong(slot, &there, t))
+				return t;
+			free(t);
+		}
+		if (there->text == text)
+			return there;
+	}
+	return NULL;
 }
 
 /* Its place in the table, or the free one for it */
@@ -121,9 +152,12 @@ static struct gsr_text *place(const struct gsr_pass *p, const char *text)
 /* By its address: all kernels get much the same texts, which are constants */
 static const struct gsr_text *text_of(struct gsr_pass *p, const char *text)
 {
+	const struct gsr_text *known = strcmp(p->prefix, GSR_PREFIX) ? NULL : usual(text);
 	struct gsr_text *old = p->texts, *t;
 	unsigned int i, n = p->room_texts;
 
+	if (known)
+		return known;
 	if (2 * p->n_texts >= n) {
 		p->room_texts = n ? n * 2 : 128;
 		p->texts = gsr_alloc_array(p->arena, p->room_texts, sizeof(*t));
@@ -133,7 +167,7 @@ static const struct gsr_text *text_of(struct gsr_pass *p, const char *text)
 	}
 	t = place(p, text);
 	if (!t->text) {
-		*t = lay_out(p, text);
+		*t = lay_out_here(p, text);
 		p->n_texts++;
 	}
 	return t;
@@ -160,7 +194,7 @@ unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struc
 	va_list ap;
 
 	va_start(ap, fmt);
-	t = lay_out(p, gsr_vsprintf(p->arena, fmt, ap));
+	t = lay_out_here(p, gsr_vsprintf(p->arena, fmt, ap));
 	va_end(ap);
 	return insert_laid_out(p, f, at, &t);
 }

@@ -733,15 +733,14 @@ static const char read_resumable[] =
 
 /* suspend.c: the first warp counts in odd numbers */
 static const char unlooked[] =
-	"mov.u32 %%#r0, %%tid.z;\n"
-	"mov.u32 %%#r1, %%ntid.y;\n"
-	"mov.u32 %%#r2, %%tid.y;\n"
-	"mad.lo.u32 %%#r0, %%#r0, %%#r1, %%#r2;\n"
-	"mov.u32 %%#r1, %%ntid.x;\n"
-	"mov.u32 %%#r2, %%tid.x;\n"
-	"mad.lo.u32 %%#r0, %%#r0, %%#r1, %%#r2;\n"
-	"setp.lt.u32 %%#p1, %%#r0, 32;\n"
-	"selp.u32 %%#n, %u, %u, %%#p1;\n";
+	"mov.u32 %#r0, %tid.z;\n"
+	"mov.u32 %#r1, %ntid.y;\n"
+	"mov.u32 %#r2, %tid.y;\n"
+	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
+	"mov.u32 %#r1, %ntid.x;\n"
+	"mov.u32 %#r2, %tid.x;\n"
+	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
+	"setp.lt.u32 %#p1, %#r0, 32;\n";
 
 static const char begin[] =
 	"@%#p0 bra $#restore;\n";
@@ -842,8 +841,10 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert(p, f, code,
 				gsr_sprintf(p->arena, "%smov.u32 %%#s, %u;\nbra $#meet;\n$#site_%u:\n", sites->red ? "mov.u32 %#v, 0;\n" : "",
 					    sites->n, sites->n));
-	if (r)
-		n += gsr_insert_format(p, f, code, unlooked, r->look + 1, r->look);
+	if (r) {
+		n += gsr_insert_text(p, f, code, unlooked);
+		n += gsr_insert_format(p, f, code, "selp.u32 %%#n, %u, %u, %%#p1;\n", r->look + 1, r->look);
+	}
 	if (r && r->early && r->red)
 		n += gsr_insert_text(p, f, code, "mov.u32 %#v, 0;\n");
 	if (r)

@@ -6,6 +6,8 @@
 #include "arena.h"
 #include "ptx.h"
 
+#define ROOM_MOST	((size_t)1 << 28)	/* at a time for what has not been printed yet; it may be more than there is */
+
 struct text {
 	char *buf;
 	size_t len, room;
@@ -23,7 +25,9 @@ static bool grow(struct text *t, size_t n)
 	size_t room = t->room + n + 64;
 	char *grown = NULL;
 
-	times = times < 2 ? 2 : times > 16 ? 16 : times;
+	/* one large mapping, rather than through the heap, whose top is cut off when it is freed and grows again by small pages */
+	times = times > ROOM_MOST / room ? ROOM_MOST / room : times;
+	times = times < 2 ? 2 : times;
 	/* who may not have so much address space gets on with less */
 	while (!t->failed && !grown && times > 1) {
 		grown = realloc(t->buf, room * times);

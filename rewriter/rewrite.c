@@ -24,7 +24,7 @@ struct job {
 static const char *choose_prefix(struct gsr_arena *a, const char *text, size_t size)
 {
 	unsigned int i;
-	char *prefix = gsr_sprintf(a, "__gsr_");
+	const char *prefix = GSR_PREFIX;
 
 	for (i = 0; memmem(text, size, prefix, strlen(prefix)); i++)
 		prefix = gsr_sprintf(a, "__gsr%u_", i);

@@ -154,6 +154,8 @@ struct gsr_place {
 	struct gsr_var *number;		/* stands for the word that is there; NULL: nobody asks for it */
 };
 
+#define GSR_PREFIX	"__gsr_"
+
 struct gsr_pass {
 	struct gsr_arena *arena;
 	struct gsr_arena *scratch;	/* for a while: who uses it resets it. Nothing is interned there */
@@ -161,7 +163,7 @@ struct gsr_pass {
 	struct gsr_fn *fns;
 	unsigned int n_fns;
 	struct gsr_fn **walk;		/* room for all of them */
-	const char *prefix;		/* of all names we make: occurs nowhere in the input */
+	const char *prefix;		/* of all names we make: occurs nowhere in the input; GSR_PREFIX if that does not */
 	unsigned long mark;		/* last number given to a walk over fns */
 	bool constants;			/* the module has .const variables */
 	struct gsr_shared_var *globals;	/* the table of addresses */

@@ -233,29 +233,32 @@ unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct g
  * two of its words, %#d3 the record, %#r4 bytes of dynamic shared memory
  */
 static const char locate[] =
-	"mov.u32 %%#r0, %%tid.z;\n"
-	"mov.u32 %%#r1, %%ntid.y;\n"
-	"mov.u32 %%#r2, %%tid.y;\n"
-	"mad.lo.u32 %%#r0, %%#r0, %%#r1, %%#r2;\n"
-	"mov.u32 %%#r3, %%ntid.x;\n"
-	"mov.u32 %%#r2, %%tid.x;\n"
-	"mad.lo.u32 %%#r0, %%#r0, %%#r3, %%#r2;\n"
-	"mul.lo.u32 %%#r1, %%#r1, %%#r3;\n"
-	"mov.u32 %%#r2, %%ntid.z;\n"
-	"mul.lo.u32 %%#r1, %%#r1, %%#r2;\n"
-	"mul.wide.u32 %%#d1, %%#r1, 4;\n"
-	"ld.shared.u64 %%#d3, [#task+96];\n"
-	"mov.u32 %%#r4, %%dynamic_smem_size;\n"
-	"add.u32 %%#r2, %%#r4, 15;\n"
-	"and.b32 %%#r2, %%#r2, -16;\n"
-	"mad.lo.u32 %%#r2, %%#r0, 4, %%#r2;\n"
-	"add.u32 %%#r2, %%#r2, %u;\n"
-	"cvt.u64.u32 %%#d0, %%#r2;\n"
-	"add.u64 %%#d0, %%#d0, %%#d3;\n";
+	"mov.u32 %#r0, %tid.z;\n"
+	"mov.u32 %#r1, %ntid.y;\n"
+	"mov.u32 %#r2, %tid.y;\n"
+	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
+	"mov.u32 %#r3, %ntid.x;\n"
+	"mov.u32 %#r2, %tid.x;\n"
+	"mad.lo.u32 %#r0, %#r0, %#r3, %#r2;\n"
+	"mul.lo.u32 %#r1, %#r1, %#r3;\n"
+	"mov.u32 %#r2, %ntid.z;\n"
+	"mul.lo.u32 %#r1, %#r1, %#r2;\n"
+	"mul.wide.u32 %#d1, %#r1, 4;\n"
+	"ld.shared.u64 %#d3, [#task+96];\n"
+	"mov.u32 %#r4, %dynamic_smem_size;\n"
+	"add.u32 %#r2, %#r4, 15;\n"
+	"and.b32 %#r2, %#r2, -16;\n"
+	"mad.lo.u32 %#r2, %#r0, 4, %#r2;\n";
+static const char located[] =
+	"cvt.u64.u32 %#d0, %#r2;\n"
+	"add.u64 %#d0, %#d0, %#d3;\n";
 
 static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
 {
-	return gsr_insert_format(p, f, NULL, locate, r->fixed);
+	unsigned int n = gsr_insert_text(p, f, NULL, locate);
+
+	n += gsr_insert_format(p, f, NULL, "add.u32 %%#r2, %%#r2, %u;\n", r->fixed);
+	return n + gsr_insert_text(p, f, NULL, located);
 }
 
 /* The next word of the thread, from or to %#r2 */
