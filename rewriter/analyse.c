@@ -242,6 +242,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 		else if (!b.warp)
 			s->fn->barriers++;
 		s->fn->plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
+		s->fn->counted |= b.counted || b.arrive;
 	}
 	why = gsr_warp_sync(s->fn->f, insn);
 	if (why && !s->fn->warp_sync)
@@ -543,12 +544,30 @@ bool gsr_ends(const struct gsr_closure *c)
 	return false;
 }
 
+const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, unsigned int more)
+{
+	uint64_t shared = static_shared(c) + more;
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->mbarriers || c->fns[i]->noted) {
+			shared += 4 * (GSR_MBARRIERS_MAX + 1);
+			break;
+		}
+	shared += (gsr_ends(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->phases ? GSR_PHASES_SIZE : 0) +
+		  (c->fns[0]->gathers ? p->gathers_size : 0);
+	if (shared + GSR_TASK_SIZE_RESUMABLE + 16 > SHARED_MAX)
+		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
+				   (unsigned long long)shared);
+	return NULL;
+}
+
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
 {
 	struct gsr_function *f = c->fns[0]->f;
 	unsigned int v = version(p->m->version), i, limit;
 	unsigned int references = gsr_references_used(c);
-	uint64_t params = param_buffer(f), shared;
+	uint64_t params = param_buffer(f);
 	const char *why;
 
 	k->barriers = 0;
@@ -584,17 +603,5 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	if (k->launch_offset + sizeof(struct gsr_launch) > limit)
 		return gsr_sprintf(p->arena, "%llu bytes of parameters leave no room for ours", (unsigned long long)params);
 	why = gsr_mbarriers_refusal(p, c);
-	if (why)
-		return why;
-	shared = static_shared(c);
-	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->mbarriers || c->fns[i]->noted) {
-			shared += 4 * (GSR_MBARRIERS_MAX + 1);
-			break;
-		}
-	shared += (gsr_ends(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->phases ? GSR_PHASES_SIZE : 0);
-	if (shared + GSR_TASK_SIZE_RESUMABLE + 16 > SHARED_MAX)
-		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
-				   (unsigned long long)shared);
-	return NULL;
+	return why ? why : gsr_shared_room(p, c, 0);
 }

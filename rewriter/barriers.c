@@ -27,8 +27,7 @@ static unsigned int slot_of(const struct gsr_writers *w, const char *name)
 	return i;
 }
 
-/* The operand that says which lanes are meant; NULL none */
-static const struct gsr_operand *mask_of(const struct gsr_insn *insn)
+struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn)
 {
 	switch (insn->op) {
 	case GSR_OP_SHFL:
@@ -48,7 +47,7 @@ static const struct gsr_operand *mask_of(const struct gsr_insn *insn)
 const char *gsr_asks_for(const struct gsr_insn *insn)
 {
 	bool barrier = insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER;
-	const struct gsr_operand *o = mask_of(insn);
+	const struct gsr_operand *o = gsr_mask_of(insn);
 
 	/* bar.red has its result before its number */
 	if (!o && barrier && insn->n_opnds > gsr_insn_has(insn, "red"))
@@ -141,13 +140,25 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 	return true;
 }
 
-bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn)
+static const struct gsr_operand *constant_mask(const struct gsr_function *f, const struct gsr_insn *insn)
 {
-	const struct gsr_operand *mask = mask_of(insn);
+	const struct gsr_operand *mask = gsr_mask_of(insn);
 
 	if (mask && mask->kind == GSR_OPND_REG)
 		mask = constant_of(f, mask->name);
-	return mask && mask->kind == GSR_OPND_INT && (uint32_t)mask->ival == ~0u;
+	return mask && mask->kind == GSR_OPND_INT ? mask : NULL;
+}
+
+bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	const struct gsr_operand *mask = constant_mask(f, insn);
+
+	return mask && (uint32_t)mask->ival == ~0u;
+}
+
+bool gsr_constant_mask(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	return constant_mask(f, insn);
 }
 
 /* Is the mask made of the lanes that are there? */
@@ -164,6 +175,8 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 	const char *name = NULL;
 	struct gsr_barrier b;
 
+	if (insn->settled)
+		return NULL;
 	switch (insn->op) {
 	case GSR_OP_SHFL:
 	case GSR_OP_VOTE:
@@ -183,6 +196,11 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 	if (name && insn->n_opnds && mask_of_active(f, &insn->opnds[insn->n_opnds - 1]))
 		return NULL;
 	return name;
+}
+
+bool gsr_counts_warps(const struct gsr_insn *insn)
+{
+	return insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER ? !gsr_insn_has(insn, "warp") : false;
 }
 
 static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
@@ -210,25 +228,30 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 	return NULL;
 }
 
-/* Of all that it may call: a plain barrier, an instruction of whole warps */
-static bool calls_plain(const struct gsr_fn *fn, const struct gsr_insn *insn)
+static bool has_plain(const struct gsr_fn *fn)
 {
-	const struct gsr_fn *to;
-	unsigned int k = 0;
-
-	while ((to = gsr_callee(fn, insn, &k)))
-		if (to->any_plain)
-			return true;
-	return false;
+	return fn->any_plain;
 }
 
-static bool calls_warp_sync(const struct gsr_fn *fn, const struct gsr_insn *insn)
+/* That wait for finished lanes */
+static bool has_warp_sync(const struct gsr_fn *fn)
+{
+	return fn->any_warp_sync && !fn->gathers;
+}
+
+static bool has_counted(const struct gsr_fn *fn)
+{
+	return fn->any_counted && fn->gathers;
+}
+
+/* May it call one that has? */
+static bool calls(const struct gsr_fn *fn, const struct gsr_insn *insn, bool (*has)(const struct gsr_fn *fn))
 {
 	const struct gsr_fn *to;
 	unsigned int k = 0;
 
 	while ((to = gsr_callee(fn, insn, &k)))
-		if (to->any_warp_sync)
+		if (has(to))
 			return true;
 	return false;
 }
@@ -242,7 +265,7 @@ bool gsr_divergent(const struct gsr_fn *fn)
 	for (i = 0; fn->any_plain && i < fn->cfg.n_blocks; i++)
 		for (s = fn->cfg.blocks[i].first; s; s = s->next) {
 			if (s->kind == GSR_STMT_INSN && (fn->cfg.blocks[i].split || s->insn->guard) &&
-			    (is_plain(fn->f, s->insn) || calls_plain(fn, s->insn)))
+			    (is_plain(fn->f, s->insn) || calls(fn, s->insn, has_plain)))
 				return true;
 			if (s == fn->cfg.blocks[i].last)
 				break;
@@ -250,34 +273,95 @@ bool gsr_divergent(const struct gsr_fn *fn)
 	return false;
 }
 
-/*
- * A warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the original the others end
- * and are not waited for, in the twin they would be. Those that wait for all lanes meet them (@end->warps). Where warps stay
- * whole in rows of whole warps, @end->rows.
- */
-static const char *warp_hazard(const struct gsr_fn *fn, struct gsr_end *end, enum gsr_inline *wants)
+bool gsr_lanes_part(const struct gsr_fn *fn)
 {
 	const struct gsr_stmt *s;
 	unsigned int i;
 
+	for (i = 0; fn->any_warp_sync && i < fn->cfg.n_blocks; i++)
+		for (s = fn->cfg.blocks[i].first; fn->cfg.blocks[i].split_warp && s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN && ((!fn->f->entry && gsr_warp_sync(fn->f, s->insn)) || calls(fn, s->insn, has_warp_sync)))
+				return true;
+			if (s == fn->cfg.blocks[i].last)
+				break;
+		}
+	return false;
+}
+
+bool gsr_part_masks(const struct gsr_function *f)
+{
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && !gsr_counts_warps(s->insn) && !gsr_full_mask(f, s->insn))
+			return true;
+	return false;
+}
+
+/* What of a function stands where only part of a block may come by */
+struct hazard {
+	bool counted;			/* where part of a warp may: a barrier with a count */
+	bool part, whole;		/* instructions for some lanes, for all */
+	bool calls;			/* and calls of functions with any */
+	bool rows, counted_rows;	/* the same where warps stay whole, in rows of whole warps */
+};
+
+static void note_hazard(const struct gsr_fn *fn, const struct gsr_block *b, const struct gsr_insn *insn, struct hazard *h)
+{
+	const char *name = gsr_warp_sync(fn->f, insn);
+	bool counts = (name && gsr_counts_warps(insn)) || calls(fn, insn, has_counted), called = calls(fn, insn, has_warp_sync);
+
+	if (!b->split_warp) {
+		h->counted_rows |= counts || called;
+		h->rows |= name && !counts;
+	} else if (counts) {
+		h->counted = true;
+	} else if (name) {
+		*(gsr_full_mask(fn->f, insn) ? &h->whole : &h->part) = true;
+	}
+	h->calls |= called && b->split_warp;
+}
+
+static void find_hazards(const struct gsr_fn *fn, struct hazard *h)
+{
+	const struct gsr_stmt *s;
+	unsigned int i;
+
+	memset(h, 0, sizeof(*h));
 	for (i = 0; fn->any_warp_sync && i < fn->cfg.n_blocks; i++) {
 		const struct gsr_block *b = &fn->cfg.blocks[i];
 
 		for (s = b->first; (b->split || b->split_warp) && s; s = s->next) {
-			const char *name = s->kind == GSR_STMT_INSN ? gsr_warp_sync(fn->f, s->insn) : NULL;
-			bool calls = s->kind == GSR_STMT_INSN && calls_warp_sync(fn, s->insn);
-
-			if (name && b->split_warp && !gsr_full_mask(fn->f, s->insn))
-				return name;
-			if (name && b->split_warp)
-				end->warps = true;
-			if (calls && b->split_warp)
-				*wants = GSR_INLINE_WARPS;
-			if (name || calls)
-				end->rows |= b->split && !b->split_warp;
+			if (s->kind == GSR_STMT_INSN)
+				note_hazard(fn, b, s->insn, h);
 			if (s == b->last)
 				break;
 		}
+	}
+}
+
+/*
+ * A warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the original the others end
+ * and are not waited for, in the twin they would be. Those that wait for all lanes meet them (@end->warps); if there are others in the
+ * kernel, or in functions that stay functions, the lanes of each gather (@end->gathers). Where warps stay whole in rows of whole
+ * warps, @end->rows.
+ */
+static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *kernel, struct gsr_end *end, enum gsr_inline *wants)
+{
+	struct hazard h;
+
+	find_hazards(fn, &h);
+	if (h.counted)
+		return "warp-synchronous barrier with a thread count where only part of a warp may come by";
+	/* only the kernel's own can meet, or gather */
+	if (h.calls || (fn != kernel && (h.whole || h.part)))
+		*wants = GSR_INLINE_WARPS;
+	end->rows |= h.counted_rows;
+	if (fn == kernel && (h.part || kernel->gathers)) {
+		end->gathers = h.part || h.whole || h.rows;
+	} else {
+		end->warps |= fn == kernel && h.whole;
+		end->rows |= h.rows;
 	}
 	return NULL;
 }
@@ -294,6 +378,7 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 		fn->any_exit = fn->exits;
 		fn->any_plain = fn->plain;
 		fn->any_texture = fn->n_textures;
+		fn->any_counted = fn->counted;
 	}
 	while (changed) {
 		changed = false;
@@ -307,6 +392,8 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 					changed = fn->any_texture = true;
 				if (fn->refs[k]->any_exit && !fn->any_exit)
 					changed = fn->any_exit = true;
+				if (fn->refs[k]->any_counted && !fn->any_counted)
+					changed = fn->any_counted = true;
 				if (fn->refs[k]->any_warp_sync && !fn->any_warp_sync) {
 					fn->any_warp_sync = fn->refs[k]->any_warp_sync;
 					changed = true;
@@ -316,10 +403,10 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 	}
 }
 
-const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants)
+const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants)
 {
 	unsigned int counted = 0, i;
-	const char *name;
+	const char *why = NULL;
 
 	memset(end, 0, sizeof(*end));
 	*wants = GSR_INLINE_NONE;
@@ -345,17 +432,7 @@ const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct
 		;
 	if (end->id == 16)
 		return "no barrier is free of thread counts";
-	for (i = 0; i < c->n && *wants == GSR_INLINE_NONE; i++) {
-		bool before = end->warps;
-
-		end->warps = false;
-		name = warp_hazard(c->fns[i], end, wants);
-		if (name)
-			return gsr_sprintf(p->arena, "warp-synchronous %s where only part of a warp may come by", name);
-		/* only the kernel's own can meet */
-		if (i && end->warps)
-			*wants = GSR_INLINE_WARPS;
-		end->warps |= before;
-	}
-	return NULL;
+	for (i = 0; i < c->n && !why && *wants == GSR_INLINE_NONE; i++)
+		why = warp_hazard(c->fns[i], c->fns[0], end, wants);
+	return why;
 }

@@ -211,6 +211,21 @@ void gsr_remove(struct gsr_function *f, struct gsr_stmt *s)
 		f->last = s->prev;
 }
 
+unsigned int gsr_unguard(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s)
+{
+	unsigned int i = ++p->unique;
+
+	if (!s->insn->guard)
+		return 0;
+	gsr_insert(p, f, s, gsr_sprintf(p->arena, "bra $#past_%u;", i));
+	s->prev->insn->guard = s->insn->guard;
+	s->prev->insn->guard_negated = !s->insn->guard_negated;
+	s->insn->guard = NULL;
+	s->insn->guard_negated = false;
+	gsr_insert(p, f, s->next, gsr_sprintf(p->arena, "$#past_%u:", i));
+	return 1;
+}
+
 struct gsr_stmt *gsr_stmt_copy(struct gsr_arena *a, const struct gsr_stmt *s)
 {
 	struct gsr_stmt *out = gsr_alloc(a, sizeof(*out));

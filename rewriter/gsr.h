@@ -59,7 +59,7 @@ struct gsr_kernel {
 	bool waits;			/* it may wait for other blocks: only the counter's order runs those that it waits for */
 	unsigned int static_shared;	/* bytes added */
 	unsigned int inserted[GSR_INSERTIONS];	/* instructions */
-	unsigned int sites;		/* barriers and warp-wide instructions that became meetings at the end of the body */
+	unsigned int sites;		/* barriers and warp-wide instructions that became meetings at the end of the body, or in shared memory */
 	/* with gsr_options.resumable */
 	unsigned int resume_points;	/* 0: this twin can leave between block-tasks only */
 	const char *resume_reason;	/* why there are none, or which loops have none; NULL: nothing to say */

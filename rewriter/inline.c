@@ -498,6 +498,11 @@ bool gsr_stays(const struct gsr_fn *fn)
 	return fn->taken || fn->alloca || fn->keeps_shared;
 }
 
+bool gsr_is_stuck(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	return gsr_stays(fn) || reaches(p, fn, fn);
+}
+
 /* *@n: how many functions it is about */
 static const char *obstacle(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which, unsigned int *n)
 {

@@ -792,6 +792,8 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert(p, f, body, ".reg .b64 %#sp; stacksave.u64 %#sp;");
 	body = f->first;
 	gsr_insert_text(p, f, body, declarations);
+	if (left->gathers)
+		n += gsr_insert_text(p, f, body, left->gathers);
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
 		n += gsr_insert_text(p, f, body, resumable);

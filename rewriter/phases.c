@@ -97,25 +97,9 @@ static unsigned int thread_ends(struct gsr_pass *p, struct gsr_function *f, stru
 	return n;
 }
 
-/* A guarded statement is jumped over, and has no guard any more */
-static unsigned int unguard(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s)
-{
-	unsigned int i = ++p->unique;
-
-	if (!s->insn->guard)
-		return 0;
-	gsr_insert(p, f, s, gsr_sprintf(p->arena, "bra $#past_%u;", i));
-	s->prev->insn->guard = s->insn->guard;
-	s->prev->insn->guard_negated = !s->insn->guard_negated;
-	s->insn->guard = NULL;
-	s->insn->guard_negated = false;
-	gsr_insert(p, f, s->next, gsr_sprintf(p->arena, "$#past_%u:", i));
-	return 1;
-}
-
 static unsigned int meet(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, bool red)
 {
-	unsigned int n = unguard(p, f, s), i = ++p->unique;
+	unsigned int n = gsr_unguard(p, f, s), i = ++p->unique;
 
 	if (red) {
 		gsr_contribute(p, f, s, "%#b2");
@@ -143,7 +127,7 @@ unsigned int gsr_phases(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sit
 			n += meet(p, f, s, b.red);
 			++*sites;
 		} else if (s->insn->op == GSR_OP_EXIT || (f->entry && s->insn->op == GSR_OP_RET)) {
-			n += unguard(p, f, s);
+			n += gsr_unguard(p, f, s);
 			n += thread_ends(p, f, s);
 		}
 	}

@@ -20,7 +20,7 @@ struct looker {
 static const struct range any = { INT32_MIN, UINT32_MAX };
 
 /* .maxntid 256, 1, 1 and .reqntid bound the number of threads of a block by their product */
-static unsigned int threads_of(const struct gsr_function *entry)
+unsigned int gsr_threads_of(const struct gsr_function *entry)
 {
 	unsigned long n = 1024, product, v;
 	unsigned int i;
@@ -151,7 +151,7 @@ static struct range value(struct looker *l, const struct gsr_operand *o, unsigne
 
 unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f, const struct gsr_insn *insn)
 {
-	struct looker l = { .f = f, .threads = threads_of(entry) };
+	struct looker l = { .f = f, .threads = gsr_threads_of(entry) };
 	unsigned int at = gsr_insn_has(insn, "red"), ids = 0;
 	struct range r;
 	int64_t i;

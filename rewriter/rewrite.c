@@ -18,6 +18,7 @@ struct job {
 	bool mbarriers;			/* some twin has a list of them */
 	bool ended;			/* threads of some twin may end in functions */
 	bool phases;			/* barriers of some twin are counted in shared memory */
+	bool gathers, own_gathers;	/* lanes of some twin gather, in functions, in the kernel only */
 };
 
 /* A prefix that no name of the input contains */
@@ -172,6 +173,8 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 		add_bytes(p, out, "#ended", GSR_ENDED_SIZE);
 	if (j->phases)
 		add_bytes(p, out, "#phases", GSR_PHASES_SIZE);
+	if (j->gathers)
+		add_bytes(p, out, "#gathers", p->gathers_size);
 	add_globals(j, out);
 	declare_numbered(p, out);
 	for (i = p->m->first; i; i = i->next) {
@@ -239,12 +242,12 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 		if (!why)
 			why = gsr_refusal(p, c, k);
 		if (!why)
-			why = gsr_barriers(p, c, end, &wants);
+			why = gsr_barriers(c, end, &wants);
 		/* handles are the kernel's parameters */
 		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->n_textures)
 			wants = GSR_INLINE_TEXTURES;
 		/* where block-tasks can be left; those of phases are no barriers any more */
-		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->phases && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
+		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->phases && !fn->gathers && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
 			wants = GSR_INLINE_BARRIERS;
 	} while (!why && wants != GSR_INLINE_NONE);
 	return why;
@@ -255,10 +258,6 @@ static void count_phases(struct gsr_pass *p, const struct gsr_closure *c, struct
 {
 	unsigned int i;
 
-	/* ours wait for nobody but the block's own threads */
-	if (!c->fns[0]->graph)
-		gsr_graph(p, c->fns[0]);
-	k->waits = gsr_waits(p, c);
 	/* their graphs, which are made again, tell where barriers stand that are still some */
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->phases)
@@ -270,6 +269,24 @@ static void count_phases(struct gsr_pass *p, const struct gsr_closure *c, struct
 		}
 }
 
+/* And instructions of lanes that finished ones are left out of. The kernel's own are known later, with all that lets its threads end. */
+static void gather_in_functions(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++) {
+		struct gsr_fn *fn = c->fns[i];
+
+		if (!fn->gathers || fn->gathered)
+			continue;
+		if (!fn->graph)
+			gsr_graph(p, fn);
+		k->inserted[GSR_INSERTED_SITES] += gsr_gathers(p, fn, i ? GSR_GATHER_LANES | GSR_GATHER_ENDS : GSR_GATHER_ENDS, &k->sites);
+		gsr_graph(p, fn);
+		fn->gathered = true;
+	}
+}
+
 static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
 {
 	struct gsr_pass *p = &j->p;
@@ -278,23 +295,36 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	struct gsr_sites sites = { 0 };
 	struct gsr_ids ids = { .alone = true };
 	const char *refusal;
+	unsigned int i, own = 0;
 	struct gsr_end end;
-	unsigned int i;
 
+	/* ours wait for nobody but the block's own threads */
+	if (fn->phases || fn->gathers) {
+		if (!fn->graph)
+			gsr_graph(p, fn);
+		k->waits = gsr_waits(p, c);
+	}
 	if (fn->phases)
 		count_phases(p, c, k);
+	if (fn->gathers)
+		gather_in_functions(p, c, k);
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->f->body && !c->fns[i]->graph)
 			gsr_graph(p, c->fns[i]);
 	refusal = prepare(p, fn, c, k, &end, j->resumable);
+	if (!refusal && end.gathers && !fn->gathers) {
+		own = gsr_gathers_size(fn->f);
+		refusal = gsr_shared_room(p, c, own);
+	}
 	if (refusal) {
 		k->reason = refusal;
 		return;
 	}
 	left.phases = fn->phases;
-	k->early_return = end.early || end.warps || left.phases;
+	left.gathers = fn->gathers ? gsr_gathers_ready : own ? gsr_gathers_ready_own : NULL;
+	k->early_return = end.early || end.warps || left.phases || left.gathers;
 	k->warp_rows = end.rows;
-	k->waits = left.phases ? k->waits : gsr_waits(p, c);
+	k->waits = left.phases || fn->gathers ? k->waits : gsr_waits(p, c);
 	for (i = 0; i < c->n; i++) {
 		left.cp_async |= c->fns[i]->cp_async;
 		left.bulk |= c->fns[i]->bulk;
@@ -307,7 +337,7 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		gsr_flatten(p, fn->f, false);
 		gsr_graph(p, fn);
 	}
-	if (j->resumable && end.warps)
+	if (j->resumable && (end.warps || left.gathers))
 		k->resume_reason = "lanes may be finished while others of the warp wait for it";
 	else if (j->resumable && left.phases)
 		k->resume_reason = "barriers that finished threads have no part in, in functions";
@@ -319,6 +349,8 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		k->save_thread = 4 * resume->words;
 		k->inserted[GSR_INSERTED_RESUME] += gsr_resume_points(p, fn->f, resume);
 	}
+	if (end.gathers)
+		k->inserted[GSR_INSERTED_SITES] += gsr_gathers(p, fn, own ? GSR_GATHER_LANES | GSR_GATHER_ENDS : GSR_GATHER_LANES, &k->sites);
 	if (end.warps)
 		k->inserted[GSR_INSERTED_SITES] += gsr_convert_warps(p, fn, &sites);
 	if (end.early || (resume && !resume->in_place))
@@ -353,6 +385,8 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	gsr_returns(p, fn->f, &k->returns);
 	k->sites += sites.n + sites.warps;
 	k->inserted[GSR_INSERTED_LOOP] += gsr_loop(p, fn->f, &sites, &left, &ids, end.id, resume);
+	if (own)
+		gsr_gathers_declare(p, fn->f);
 	add_parameters(p, fn->f, k->n_references);
 	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
 	if (left.mbarriers) {
@@ -363,6 +397,9 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		k->static_shared += GSR_PHASES_SIZE;
 		j->phases = true;
 	}
+	k->static_shared += own + (fn->gathers ? p->gathers_size : 0);
+	j->own_gathers |= own;
+	j->gathers |= fn->gathers;
 	if (gsr_ends(c)) {
 		k->static_shared += GSR_ENDED_SIZE;
 		j->ended = true;
@@ -386,6 +423,7 @@ static void run(struct job *j)
 	gsr_analyse(p);
 	gsr_inline_small(p);
 	gsr_phases_prepare(p);
+	gsr_gathers_prepare(p);
 	for (item = p->m->first; item; item = item->next) {
 		j->files |= is_file(item);
 		j->names |= is_names(item);
@@ -419,6 +457,9 @@ static void run(struct job *j)
 	}
 	/* ", debug" wants the sections that are gone */
 	j->printed.target = gsr_strndup(p->arena, p->m->target, strcspn(p->m->target, ", \t"));
+	/* what threads that wait nap with, and who is there, has PTX only since then */
+	if ((j->phases || j->gathers || j->own_gathers) && p->m->version[0] == '6' && p->m->version[2] < '3')
+		j->printed.version = "6.3";
 	j->n = n;
 }
 

@@ -13,6 +13,7 @@
  *   globals.c    variables of the module are reached through a table of addresses
  *   references.c texture and surface references by name become handles
  *   phases.c     barriers in functions that stay functions, where threads may be finished
+ *   gathers.c    instructions of some lanes of a warp, or in such functions, where lanes may be finished
  *   inline.c     device functions that cannot stay what they are, and short ones that were called through pointers
  *   ranges.c     which barriers a register may mean
  *   mbarriers.c  what a block leaves in shared memory
@@ -118,7 +119,11 @@ struct gsr_fn {
 	bool holds;			/* it, or what it calls, has barriers without a thread count, and it stays a function */
 	bool phases;			/* phases.c: these become phases */
 	bool phased;			/* they are */
+	bool stuck;			/* cannot become part of a kernel */
+	bool gathers;			/* gathers.c: lanes gather in it, or in what it calls, and threads that end say so */
+	bool gathered;			/* that is inserted */
 	bool plain;			/* has barriers without a thread count */
+	bool counted;			/* with one */
 	bool small;			/* inline.c: a few simple instructions */
 	unsigned int chosen;		/* direct calls of it in place of ones through pointers */
 	bool resume_checked;		/* resume.c: of a device function, */
@@ -133,6 +138,7 @@ struct gsr_fn {
 	/* with all that it calls */
 	bool any_plain;			/* barriers without a thread count */
 	const char *any_warp_sync;
+	bool any_counted;		/* barriers with a thread count */
 	bool any_exit;
 	bool any_texture;		/* texture and surface references by name */
 	bool plain_divergent;		/* such a barrier where not all threads need to come by */
@@ -178,6 +184,7 @@ struct gsr_pass {
 	struct gsr_text *texts;		/* fragment.c: inserted as text before, a hash table */
 	unsigned int n_texts, room_texts;
 	unsigned int look;		/* options: resumable twins look so often */
+	unsigned int gathers_size;	/* bytes that functions share where lanes gather; 0 there are none */
 	const char *poll;		/* loop.c: the scheduling point's, the same in every kernel */
 };
 
@@ -207,6 +214,8 @@ void gsr_analyse(struct gsr_pass *p);
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
+/* The same for static shared memory, if there are @more bytes */
+const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, unsigned int more);
 bool gsr_ends(const struct gsr_closure *c);		/* threads may end in functions that stay functions */
 /* @fn may call @to, and names @v */
 void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v);
@@ -224,6 +233,7 @@ void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_in
  * the writers of such registers were looked for; again when the function's registers have changed.
  */
 const char *gsr_asks_for(const struct gsr_insn *insn);	/* the register; NULL none */
+struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);	/* which lanes are meant; NULL none */
 void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f);
 struct gsr_barrier {
 	bool sync, red, arrive, warp, cluster;
@@ -233,8 +243,10 @@ struct gsr_barrier {
 bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b);
 /* ranges.c: which barriers the instruction of @f, called by @entry, may be of: bit i for barrier i */
 unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f, const struct gsr_insn *insn);
+unsigned int gsr_threads_of(const struct gsr_function *entry);	/* of a block, at most */
 /* Its name if it waits for lanes that need not come; else NULL */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
+bool gsr_counts_warps(const struct gsr_insn *insn);	/* then it is a barrier with a thread count */
 /*
  * How the kernel ends.
  * Returns a refusal or NULL. *@wants: functions that must become part of the kernel first, then ask again.
@@ -242,14 +254,19 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 struct gsr_end {
 	bool early;			/* threads may be finished while others use barriers */
 	bool warps;			/* lanes may be finished while others of the warp wait for it */
+	bool gathers;			/* likewise, and not only for the whole of it: instead of warps */
 	bool rows;			/* right only if each row of a block is made of whole warps */
 	int id;				/* the barrier of our own */
 };
 enum gsr_inline { GSR_INLINE_NONE, GSR_INLINE_EXITS, GSR_INLINE_BARRIERS, GSR_INLINE_WARPS, GSR_INLINE_SMALL, GSR_INLINE_TEXTURES };
-const char *gsr_barriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants);
+const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants);
 void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
 bool gsr_divergent(const struct gsr_fn *fn);		/* for gsr_graph(): plain barriers that part of the threads may pass by */
 bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);	/* is it for all lanes? */
+bool gsr_constant_mask(const struct gsr_function *f, const struct gsr_insn *insn);
+/* Lanes may come in part to a call of what waits for finished ones, or, in a function, to such an instruction */
+bool gsr_lanes_part(const struct gsr_fn *fn);
+bool gsr_part_masks(const struct gsr_function *f);	/* it has instructions that are not for all lanes */
 
 /* Functions that the instruction may call, one after another, from *@k 0 on; NULL: no more */
 struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k);
@@ -262,8 +279,9 @@ bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_in
 void gsr_inline_prepare(struct gsr_pass *p);
 void gsr_inline_small(struct gsr_pass *p);
 
-/* inline.c: it cannot become part of a kernel */
+/* inline.c: it cannot become part of a kernel; because it stays what it is, or also because it is recursive */
 bool gsr_stays(const struct gsr_fn *fn);
+bool gsr_is_stuck(struct gsr_pass *p, struct gsr_fn *fn);
 
 /* exits.c: sets gsr_fn.ends and holds; then, for each such function and for kernels that call them, the instructions inserted */
 #define GSR_ENDED_SIZE	1024u	/* bytes of shared memory: one a thread */
@@ -278,6 +296,17 @@ bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct 
 void gsr_phases_prepare(struct gsr_pass *p);
 unsigned int gsr_phases(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sites);
 extern const char gsr_phases_ready[];
+
+/*
+ * gathers.c: sets gsr_fn.gathers, and ends; then, for each of these and kernels, the instructions inserted. A kernel of which no function
+ * takes part has the words for itself, declared in it.
+ */
+enum gsr_gather { GSR_GATHER_LANES = 1, GSR_GATHER_ENDS = 2 };
+void gsr_gathers_prepare(struct gsr_pass *p);
+unsigned int gsr_gathers(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_gather what, unsigned int *sites);
+unsigned int gsr_gathers_size(const struct gsr_function *entry);	/* bytes of shared memory */
+void gsr_gathers_declare(struct gsr_pass *p, struct gsr_function *f);	/* these, in front of all that is inserted */
+extern const char gsr_gathers_ready[], gsr_gathers_ready_own[];
 
 /* pointers.c */
 /* A refusal or NULL; finds calls through pointers that come from memory, and whether addresses go there */
@@ -352,6 +381,7 @@ void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *retur
 /* What a block leaves behind that must be gone before the next block-task */
 struct gsr_left {
 	bool cp_async, bulk, mbarriers, alloca, phases;
+	const char *gathers;		/* what makes them ready; NULL there are none */
 };
 /* @resume: of a resumable twin, else NULL */
 struct gsr_resume;
@@ -387,6 +417,8 @@ unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struc
 	__attribute__((format(printf, 4, 5)));
 void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s);
 void gsr_remove(struct gsr_function *f, struct gsr_stmt *s);
+/* A guarded statement is jumped over, and has no guard any more */
+unsigned int gsr_unguard(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s);
 struct gsr_stmt *gsr_stmt_copy(struct gsr_arena *a, const struct gsr_stmt *s);
 const char *gsr_expand(struct gsr_pass *p, const char *text);
 

@@ -215,6 +215,12 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "walks")) && k->inserted[GSR_INSERTED_EXITS] && k->static_shared == 1152,
 		   "walks: threads end in functions");
 		ok(!strstr(rw->ptx, ".noreturn"), "stop: it returns now");
+	} else if (strstr(path, "gathers.ptx")) {
+		ok((k = find_kernel(rw, "bounded")) && k->static_shared == 128 + 2 * 136, "bounded: words for the warps that there may be");
+		ok((k = find_kernel(rw, "halves")) && k->static_shared == 128 + 32 * 136 && k->early_return && k->sites == 4,
+		   "halves: its lanes gather at four places");
+		ok((k = find_kernel(rw, "rows")) && !k->warp_rows, "rows: any block");
+		ok((k = find_kernel(rw, "takes_part")) && k->early_return && !k->sites, "takes_part: in what its functions do");
 	} else if (strstr(path, "shared.sm_90")) {
 		ok((k = find_kernel(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
 		ok((k = find_kernel(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");

@@ -144,6 +144,11 @@ printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\
 "$rewrite" "$tmp/grid.ptx" -o "$tmp/none" 2>"$tmp/err"
 [ $? = 1 ] && [ ! -e "$tmp/none" ] && grep -q 'no kernel could be rewritten; --explain says why' "$tmp/err"
 ok $? "nothing rewritten: status 1, message, no file"
+# what lanes gather with is younger than some PTX
+printf '.version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n\t.reg .b32 r;\n\t.reg .pred p;\n\tmov.u32 r, %%laneid;
+\tsetp.gt.u32 p, r, 15;\n\t@p ret;\n\tbar.warp.sync 0xffff;\n\tret;\n}\n' >"$tmp/old.ptx"
+"$rewrite" "$tmp/old.ptx" -o "$tmp/old" && grep -q '^\.version 6\.3' "$tmp/old" && grep -q 'activemask' "$tmp/old"
+ok $? "PTX that is older than what is inserted"
 printf '.version 8.0\n.target sm_90\nrubbish\n' >"$tmp/bad.ptx"
 "$rewrite" "$tmp/bad.ptx" -o "$tmp/none" 2>"$tmp/err"
 [ $? = 2 ] && grep -q 'bad.ptx:3:1: directive expected' "$tmp/err"

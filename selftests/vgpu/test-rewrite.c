@@ -246,6 +246,7 @@ int main(int argc, char **argv)
 		test_harness("selftests/rewriter/corpus/grids.sm_90.ptx", "grid2d", 60, 0, false);
 		test_harness("selftests/rewriter/corpus/shared.sm_90.ptx", "reverse", 60, 0, false);
 		test_harness("selftests/rewriter/corpus/barriers.ptx", "reductions_between", 60, 2, true);
+		test_harness("selftests/rewriter/corpus/gathers.ptx", "waits_elsewhere", 60, 0, false);
 		report();
 		ok(twins_stats.left > twins_stats.runs && twins_stats.wings > twins_stats.runs, "runs are evicted and grow");
 		ok(4 * twins_stats.by_rank > twins_stats.runs && 4 * twins_stats.by_index > twins_stats.runs,
