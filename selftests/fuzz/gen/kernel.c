@@ -418,6 +418,7 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	g.indirect = gen_once_in(&g, 4);
 	g.table_const = g.indirect && gen_once_in(&g, 2);
 	g.async = g.arch >= 80 && o->weight[GEN_async] && gen_once_in(&g, 6);
+	g.gathers = gen_once_in(&g, 4);
 	g.n_funcs = gen_once_in(&g, 2) ? 0 : 1 + gen_roll(&g, FUNCS_MAX - 1);
 	k->launch.dynamic = g.shared && g.dynamic ? 4 * g.threads : gen_once_in(&g, 8) ? 64 : 0;
 	list = params(&g);

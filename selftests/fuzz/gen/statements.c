@@ -268,6 +268,8 @@ static bool allowed(const struct place *p, enum gen_feature what)
 		return lanes && g->arch >= 80;
 	case GEN_match:
 		return lanes;
+	case GEN_gather:
+		return g->gathers && nest && p->level >= LEVEL_WARP && (!p->func || p->func->block) && p->times < TIMES_MAX / 4;
 	case GEN_global_var:
 	case GEN_const_var:
 	case GEN_global_load:
@@ -359,6 +361,7 @@ static void statement(struct place *p, enum gen_feature what)
 	case GEN_vote:
 	case GEN_redux:
 	case GEN_match:
+	case GEN_gather:
 		gen_sync(p, what);
 		break;
 	default:

@@ -196,9 +196,79 @@ static void vote(struct place *p)
 	}
 }
 
+static const char *const redux[] = { "add.u32", "min.u32", "max.s32", "and.b32", "or.b32", "xor.b32" };
+
+/* What lanes of a mask do together, of which some may have ended */
+static const char *together(struct place *p, const char *mask)
+{
+	struct gen *g = p->g;
+
+	switch (gen_roll(g, g->arch >= 80 ? 6 : 5)) {
+	case 0:
+		return gen_text(g, "vote.sync.ballot.b32 %s, %s, %s;", gen_r(p), gen_p(p), mask);
+	case 1:
+		return gen_text(g, "and.b32 %%t0, %s, 3;\nmatch.any.sync.b32 %s, %%t0, %s;", gen_r(p), gen_r(p), mask);
+	case 2:
+		return gen_text(g, "bar.warp.sync %s;\nvote.sync.%s.pred %%q1, %s, %s;\nselp.u32 %s, %u, 2, %%q1;", mask, gen_once_in(g, 2) ? "any" : "all",
+				gen_p(p), mask, gen_r(p), gen_roll(g, 9));
+	case 3:
+		return gen_text(g, "and.b32 %%t0, %s, 1;\nmatch.all.sync.b32 %s|%%p1, %%t0, %s;", gen_r(p), gen_r(p), mask);
+	case 4:
+		/* the lowest that is there gives its own to all */
+		return gen_text(g, "vote.sync.ballot.b32 %%t0, 1, %s;\nbrev.b32 %%t0, %%t0;\nclz.b32 %%t0, %%t0;\nshfl.sync.idx.b32 %s, %s, %%t0, 31, %s;",
+				mask, gen_r(p), gen_r(p), mask);
+	default:
+		return gen_text(g, "redux.sync.%s %s, %s, %s;", redux[gen_roll(g, 6)], gen_r(p), gen_r(p), mask);
+	}
+}
+
+/* The halves of a warp, each its own way; in front of what its lanes do together they may be apart, and end */
+static void halves(struct place *p)
+{
+	static const char *const mask[] = { "0xffff", "0xffff0000" };
+	struct gen *g = p->g;
+	struct gen_node *n = gen_node(p, GEN_gather);
+	unsigned int label = g->labels++, half;
+	struct place in;
+
+	L(n, "mov.u32 %%t0, %%laneid;\nsetp.ge.u32 %%q0, %%t0, 16;\n@%%q0 bra L%u_else;", label);
+	for (half = 0; half < 2; half++) {
+		if (half)
+			gen_line(g, n, 1, "bra L%u;\nL%u_else:", label, label);
+		in = gen_inside(p, n, half, LEVEL_THREAD);
+		in.n_out = 0;
+		gen_statements(&in, 1);
+		gen_line(g, n, half + 1, "%s", together(p, mask[half]));
+	}
+	gen_line(g, n, 2, "L%u:", label);
+}
+
+/* The same in groups of lanes, whose masks are in a register; each goes its own number of rounds */
+static void gather(struct place *p)
+{
+	struct gen *g = p->g;
+	unsigned int width = 1 + gen_roll(g, 5), label = g->labels++;
+	struct gen_node *n;
+	struct place in;
+
+	if (gen_once_in(g, 4)) {
+		halves(p);
+		return;
+	}
+	n = gen_node(p, GEN_gather);
+	L(n, "{\n.reg .b32 lanes, turns;\n.reg .pred more;\nmov.u32 %%t0, %%laneid;\nand.b32 %%t0, %%t0, %u;\nshr.u32 turns, %%t0, %u;", 32 - (1u << width), width);
+	L(n, "mov.u32 lanes, 0x%x;\nshl.b32 lanes, lanes, %%t0;", width == 5 ? ~0u : (1u << (1u << width)) - 1);
+	L(n, "add.u32 turns, turns, %s;\nand.b32 turns, turns, 3;\nL%u:", gen_once_in(g, 2) ? "%cta" : "1", label);
+	in = gen_inside(p, n, 0, LEVEL_THREAD);
+	in.times = p->times * 4;
+	in.n_out = 0;
+	gen_statements(&in, 1 + gen_roll(g, 2));
+	gen_line(g, n, 2, "%s", together(p, width == 5 && gen_once_in(g, 2) ? "-1" : "lanes"));
+	gen_line(g, n, 2, "setp.ne.u32 more, turns, 0;\nsub.u32 turns, turns, 1;\n@more bra L%u;\n}", label);
+}
+
 void gen_sync(struct place *p, enum gen_feature what)
 {
-	static const char *const redux[] = { "add.u32", "min.u32", "max.s32", "and.b32", "or.b32", "xor.b32" };
 	struct gen *g = p->g;
 	struct gen_node *n;
 
@@ -230,6 +300,9 @@ void gen_sync(struct place *p, enum gen_feature what)
 		break;
 	case GEN_vote:
 		vote(p);
+		break;
+	case GEN_gather:
+		gather(p);
 		break;
 	case GEN_redux:
 		n = gen_node(p, what);

@@ -34,7 +34,7 @@ struct gen {
 	bool full_warps;	/* rows, or a single one, of whole warps */
 	bool exits;		/* threads may leave early */
 	bool exit_barriers;	/* with other barriers than 0 beside */
-	bool shared, dynamic, cells, local, async, indirect, variables;	/* wanted in this kernel */
+	bool shared, dynamic, cells, local, async, indirect, variables, gathers;	/* wanted in this kernel */
 	bool table_const;	/* where the table of functions is */
 	bool linear;		/* %lin is %tid.x */
 	unsigned int labels, counters;
