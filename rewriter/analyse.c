@@ -408,6 +408,7 @@ void gsr_analyse(struct gsr_pass *p)
 	struct scan s = { .p = p };
 	struct gsr_item *i;
 	unsigned int k, n_items = 0;
+	bool ends = false;
 
 	for (i = p->m->first; i; i = i->next)
 		n_items++;
@@ -464,6 +465,11 @@ void gsr_analyse(struct gsr_pass *p)
 		fn->refusal = fn->refusal ? fn->refusal : why;
 	}
 	gsr_indirect(p);
+	for (k = 0; k < p->n_fns; k++)
+		ends |= p->fns[k].exits && !p->fns[k].f->entry;
+	for (k = 0; k < p->n_fns; k++)
+		if (p->fns[k].warp_sync)
+			gsr_settle_active(p, &p->fns[k], ends);
 	gsr_barriers_prepare(p);
 	gsr_inline_prepare(p);
 	gsr_exits_prepare(p);

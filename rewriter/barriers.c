@@ -161,12 +161,18 @@ bool gsr_constant_mask(const struct gsr_function *f, const struct gsr_insn *insn
 	return constant_mask(f, insn);
 }
 
-/* Is the mask made of the lanes that are there? */
-static bool mask_of_active(const struct gsr_function *f, const struct gsr_operand *mask)
+static bool makes_mask(const struct gsr_insn *insn)
 {
-	const struct gsr_insn *i = mask->kind == GSR_OPND_REG ? only_writer(f, mask->name) : NULL;
+	return insn->op == GSR_OP_ACTIVEMASK || insn->op == GSR_OP_MATCH;
+}
 
-	return i && (i->op == GSR_OP_ACTIVEMASK || i->op == GSR_OP_MATCH);
+/* What made the mask, if that is of the lanes that were there */
+static const struct gsr_insn *mask_of_active(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	const struct gsr_operand *mask = gsr_mask_of(insn);
+	const struct gsr_insn *i = mask && mask->kind == GSR_OPND_REG ? only_writer(f, mask->name) : NULL;
+
+	return i && makes_mask(i) ? i : NULL;
 }
 
 /* Instructions that must be executed by whole warps (mma, ldmatrix) are not among them: no lane may be finished there. */
@@ -193,9 +199,88 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 	default:
 		break;
 	}
-	if (name && insn->n_opnds && mask_of_active(f, &insn->opnds[insn->n_opnds - 1]))
-		return NULL;
 	return name;
+}
+
+/* ---- masks of lanes that come as one ---- */
+
+#define MAKERS_MAX	64u
+#define LOOKS_MAX	256u	/* each takes as long as the function is; who is not looked at gathers */
+
+struct maker {
+	const struct gsr_insn *insn;
+	unsigned int block;
+};
+
+/* From behind @block, can it be come to again without @maker in between? */
+static bool comes_again(struct gsr_pass *p, const struct gsr_cfg *cfg, unsigned int block, unsigned int maker)
+{
+	unsigned int *todo = gsr_alloc_array(p->scratch, cfg->n_blocks, sizeof(*todo)), n = 0, i, to;
+	bool *seen = gsr_alloc_array(p->scratch, cfg->n_blocks, sizeof(*seen)), again = false;
+
+	for (todo[n++] = block; n && !again;) {
+		const struct gsr_block *b = &cfg->blocks[todo[--n]];
+
+		for (i = 0; i < b->n_succ; i++) {
+			to = b->succ[i];
+			again |= to == block;
+			if (to == cfg->n_blocks || to == maker || seen[to])
+				continue;
+			seen[to] = true;
+			todo[n++] = to;
+		}
+	}
+	gsr_arena_reset(p->scratch);
+	return again;
+}
+
+static bool all_come(struct gsr_pass *p, const struct gsr_cfg *cfg, const struct maker *maker, unsigned int block, unsigned int *looks)
+{
+	unsigned int b = maker->block;
+
+	if (b == block)
+		return true;
+	if (++*looks > LOOKS_MAX)
+		return false;
+	while (b != GSR_NO_BLOCK && b != cfg->n_blocks && b != block)
+		b = cfg->blocks[b].ipdom;
+	return b == block && !comes_again(p, cfg, block, maker->block);
+}
+
+/* @calls: threads may end in what the function calls */
+void gsr_settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
+{
+	struct maker makers[MAKERS_MAX];
+	struct gsr_function *f = fn->f;
+	unsigned int n = 0, looks = 0, i, k;
+	struct gsr_cfg cfg = { 0 };
+	struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && mask_of_active(f, s->insn))
+			break;
+	if (!s || (calls && fn->n_refs))
+		return;
+	gsr_cfg_build(p->arena, p->scratch, f, &cfg);
+	gsr_arena_reset(p->scratch);
+	for (i = 0; i < cfg.n_blocks && !cfg.error; i++) {
+		for (s = cfg.blocks[i].first; s; s = s->next) {
+			const struct gsr_insn *made = s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && !s->insn->guard ?
+							      mask_of_active(f, s->insn) : NULL;
+
+			for (k = 0; made && k < n && makers[k].insn != made; k++)
+				;
+			if (made && k < n)
+				s->insn->settled = all_come(p, &cfg, &makers[k], i, &looks);
+			if (s->kind == GSR_STMT_INSN && makes_mask(s->insn) && n < MAKERS_MAX)
+				makers[n++] = (struct maker){ s->insn, i };
+			if (s == cfg.blocks[i].last)
+				break;
+		}
+	}
+	fn->warp_sync = NULL;
+	for (s = f->first; s && !fn->warp_sync; s = s->next)
+		fn->warp_sync = s->kind == GSR_STMT_INSN ? gsr_warp_sync(f, s->insn) : NULL;
 }
 
 bool gsr_counts_warps(const struct gsr_insn *insn)

@@ -60,7 +60,7 @@ struct gsr_insn {
 	bool guard_negated;		/* @!%p1 */
 	bool unread;			/* an atomic whose result nobody reads (waits.c) */
 	bool chosen;			/* a direct call in place of one through a pointer (indirect.c) */
-	bool settled;			/* of lanes of a warp, and waits for no finished ones (gathers.c) */
+	bool settled;			/* of lanes of a warp, and waits for no finished ones (gathers.c, barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */
 	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */

@@ -246,6 +246,11 @@ unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gs
 unsigned int gsr_threads_of(const struct gsr_function *entry);	/* of a block, at most */
 /* Its name if it waits for lanes that need not come; else NULL */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
+/*
+ * Where a mask is made by activemask or match, all its lanes come to the instruction, and no loop leads there again without making it
+ * anew, nobody ends before: nothing is waited for that does not come. @calls: threads may end in what the function calls.
+ */
+void gsr_settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls);
 bool gsr_counts_warps(const struct gsr_insn *insn);	/* then it is a barrier with a thread count */
 /*
  * How the kernel ends.

@@ -220,6 +220,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "halves")) && k->static_shared == 128 + 32 * 136 && k->early_return && k->sites == 4,
 		   "halves: its lanes gather at four places");
 		ok((k = find_kernel(rw, "rows")) && !k->warp_rows, "rows: any block");
+		ok((k = find_kernel(rw, "were_there")) && k->sites == 2, "were_there: not where all that were there come");
 		ok((k = find_kernel(rw, "takes_part")) && k->early_return && !k->sites, "takes_part: in what its functions do");
 	} else if (strstr(path, "shared.sm_90")) {
 		ok((k = find_kernel(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
