@@ -4,7 +4,8 @@
  *
  * A rewritten kernel "K" is the entry "K" GSR_SUFFIX. It has K's parameters and one more at the end, struct gsr_launch
  * by value (align 16); in front of that, if K names texture or surface references, a handle (u64) for each. It is launched with
- * any number of thread blocks in x (the workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are written into PTX by the rewriter, so they are fixed by assertion.
+ * any number of thread blocks in x (the workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are
+ * written into PTX by the rewriter, so they are fixed by assertion.
  *
  * A worker's life. Thread 0 starts and leaves for all, the first warp to come fetches (of a resumable twin thread
  * 0); the others wait at a barrier and read what was written to shared memory.
