@@ -136,43 +136,6 @@ static const struct gsr_text *usual(const char *text)
 	return NULL;
 }
 
-/* Its place in the table, or the free one for it */
-static struct gsr_text *place(const struct gsr_pass *p, const char *text)
-{
-	uintptr_t at = (uintptr_t)text;
-
-	for (at = at / 16 ^ at / 4096;; at++) {
-		struct gsr_text *t = &p->texts[at & (p->room_texts - 1)];
-
-		if (!t->text || t->text == text)
-			return t;
-	}
-}
-
-/* By its address: all kernels get much the same texts, which are constants */
-static const struct gsr_text *text_of(struct gsr_pass *p, const char *text)
-{
-	const struct gsr_text *known = strcmp(p->prefix, GSR_PREFIX) ? NULL : usual(text);
-	struct gsr_text *old = p->texts, *t;
-	unsigned int i, n = p->room_texts;
-
-	if (known)
-		return known;
-	if (2 * p->n_texts >= n) {
-		p->room_texts = n ? n * 2 : 128;
-		p->texts = gsr_alloc_array(p->arena, p->room_texts, sizeof(*t));
-		for (i = 0; i < n; i++)
-			if (old[i].text)
-				*place(p, old[i].text) = old[i];
-	}
-	t = place(p, text);
-	if (!t->text) {
-		*t = lay_out_here(p, text);
-		p->n_texts++;
-	}
-	return t;
-}
-
 static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const struct gsr_text *t)
 {
 	struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
@@ -185,7 +148,13 @@ static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, 
 
 unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text)
 {
-	return insert_laid_out(p, f, at, text_of(p, text));
+	const struct gsr_text *known = strcmp(p->prefix, GSR_PREFIX) ? NULL : usual(text);
+	struct gsr_text t;
+
+	if (known)
+		return insert_laid_out(p, f, at, known);
+	t = lay_out_here(p, text);
+	return insert_laid_out(p, f, at, &t);
 }
 
 unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *fmt, ...)

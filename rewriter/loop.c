@@ -859,9 +859,7 @@ static unsigned int seldom(struct gsr_pass *p, struct gsr_function *f, bool resu
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
 
-	if (resumable && !p->poll)
-		p->poll = gsr_sprintf(p->arena, poll, "schedule", "schedule");
-	n += gsr_insert_text(p, f, NULL, resumable ? p->poll : poll_copies);
+	n += resumable ? gsr_insert_format(p, f, NULL, poll, "schedule", "schedule") : gsr_insert_text(p, f, NULL, poll_copies);
 	if (resumable)
 		n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
 	n += gsr_insert_text(p, f, NULL, excluded);

@@ -181,11 +181,8 @@ struct gsr_pass {
 	const char **aliases;		/* pairs: what stands for what */
 	unsigned int n_aliases, n_alias_names, room_aliases;
 	unsigned int unique;		/* last number given to a name */
-	struct gsr_text *texts;		/* fragment.c: inserted as text before, a hash table */
-	unsigned int n_texts, room_texts;
 	unsigned int look;		/* options: resumable twins look so often */
 	unsigned int gathers_size;	/* bytes that functions share where lanes gather; 0 there are none */
-	const char *poll;		/* loop.c: the scheduling point's, the same in every kernel */
 };
 
 /* A walk over all that an entry needs: itself first. In the arena. */
@@ -415,7 +412,10 @@ extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
 /* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */
 unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
-/* The same as one statement, for what no pass looks at; not parsed, and each text, which is kept by its address, is laid out once a module */
+/*
+ * The same as one statement, for what no pass looks at: not parsed. @text is a constant: what it is laid out as is kept by its address,
+ * for all modules to come.
+ */
 unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
 /* The same for texts that differ from place to place: these are not kept */
 unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *fmt, ...)
