@@ -97,9 +97,10 @@ lint: $(LINT)
 bench: all $(BENCH)
 	@set -e; for b in $(BENCH); do $$b; done
 
-# The pair of programs on this machine's GPU; runs from a built tree that was carried here, without make's help too
+# On this machine's GPU; both run from a built tree that was carried here, without make's help too. BANDS="ffs --seconds 5"
 bench-gpu:
 	selftests/bench/gpu
+	selftests/bench/bands $(BANDS)
 
 # What a system gets. The interposer lies in its own directory: only programs started by gschedctl load it.
 install: all
@@ -107,7 +108,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/include/linux $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(B)/bin/gschedd $(B)/bin/gschedctl $(B)/bin/gsrewrite $(DESTDIR)$(PREFIX)/bin
 	cp -P $(B)/lib/libgsched.so* $(DESTDIR)$(LIBDIR)
-	install -m 755 $(B)/lib/gsched/libcuda.so.1 $(DESTDIR)$(LIBDIR)/gsched
+	install -m 755 $(B)/lib/gsched/libcuda.so.1 $(B)/lib/gsched/libgsched-mps.so $(DESTDIR)$(LIBDIR)/gsched
 	install -m 644 libgsched/include/gsched.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 uapi/linux/gsched.h $(DESTDIR)$(PREFIX)/include/linux
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(B)/lib/pkgconfig/libgsched.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/libgsched.pc

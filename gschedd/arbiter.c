@@ -144,11 +144,25 @@ static void op_done(struct gsc_task *task)
 		conn_answer(c->conn, task->slot, c->conn->gone ? ENODEV : EINTR);
 }
 
+static void op_set_band(struct gsc_client *core)
+{
+	struct client *c = client_of(core);
+	struct gsched_arb_header *h = &c->arb->header;
+
+	store(&h->slice_us, core->arb.slice_us);
+	store(&h->bands, core->arb.bands);
+	store(&h->share, core->arb.share);
+	store(&h->in_flight_us, core->arb.in_flight_us);
+	store(&h->flags, core->arb.flags);
+	conn_band(c->conn);
+}
+
 static const struct gsc_ops ops = {
 	.set_window = op_set_window,
 	.set_lease = op_set_lease,
 	.arm_timer = op_arm_timer,
 	.done = op_done,
+	.set_band = op_set_band,
 };
 
 /* ---- launches made under a lease ---- */
@@ -349,10 +363,22 @@ int client_complete(struct client *c, const struct gsched_complete *req)
 	return gsc_complete(&c->core, req, now_ns());
 }
 
+int client_report(struct client *c, const struct gsched_report *req)
+{
+	int err = gsc_client_report(&c->core, req, now_ns());
+
+	device_settle(c->dev);
+	return err;
+}
+
 /* What a GPU that still reads the pages of a client that is gone finds. */
 void client_pages_end(struct client *c, uint64_t window)
 {
 	store(&c->arb->header.lease, GSCHED_LEASE_NONE);
+	/* nobody would open its gate again, or set its slice back */
+	store(&c->arb->header.slice_us, 0);
+	store(&c->arb->header.flags, 0);
+	store(&c->arb->header.share, GSCHED_SHARE_ALL);
 	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
 		page_window(c, slot, window);
 }
@@ -524,6 +550,8 @@ int device_set(struct device *dev, const char *file, const char *value)
 		else
 			return -EINVAL;
 		err = gsc_device_set_mode(&dev->core, mode, now_ns());
+	} else if (gsc_param_find(file) >= 0) {
+		err = gsc_device_set_param(&dev->core, gsc_param_find(file), text, now_ns());
 	} else if (!strcmp(file, "clients_max")) {
 		return number_of(text, &dev->clients_max);
 	} else {

@@ -43,7 +43,7 @@ static int call_info(struct call_ctx *ctx)
 	if (info->flags || info->__reserved)
 		return -EOPNOTSUPP;
 	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-			 GSCHED_FEATURE_LEASED;
+			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS;
 	info->devices = n_devices;
 	return 0;
 }
@@ -118,6 +118,17 @@ static int call_complete(struct call_ctx *ctx)
 	if (!ctx->conn->client)
 		return ctx->conn->gone ? -ENODEV : -ENOTCONN;
 	return client_complete(ctx->conn->client, req);
+}
+
+static int call_report(struct call_ctx *ctx)
+{
+	const struct gsched_report *req = ctx->body;
+
+	if (req->flags & ~GSCHED_REPORT__ALL)
+		return -EOPNOTSUPP;
+	if (!ctx->conn->client)
+		return ctx->conn->gone ? -ENODEV : -ENOTCONN;
+	return client_report(ctx->conn->client, req);
 }
 
 static int call_rewrite(struct call_ctx *ctx)
@@ -237,17 +248,9 @@ static int call_group_bind(struct call_ctx *ctx)
 
 static int call_status(struct call_ctx *ctx)
 {
-	char *text = status_json();
-	int fd;
-
-	if (!text)
-		return -ENOMEM;
-	fd = memfd_from("gsched-status", text, strlen(text));
-	free(text);
-	if (fd < 0)
-		return fd;
-	ctx->fds[0] = fd;
-	ctx->n_fds = 1;
+	ctx->later = true;
+	if (!nvml_wait(ctx->conn, ctx->h))
+		status_reply(ctx->conn, ctx->h);
 	return 0;
 }
 
@@ -264,13 +267,31 @@ static int call_device_set(struct call_ctx *ctx)
 	return is_admin(ctx->conn) ? device_set(dev, req->file, req->value) : -EPERM;
 }
 
+static int call_band(struct call_ctx *ctx)
+{
+	struct gsp_band *req = ctx->body;
+	int err;
+
+	if (req->flags & ~GSP_BAND__ALL || req->__reserved)
+		return -EOPNOTSUPP;
+	if (!terminated(req->device, sizeof(req->device)) || !terminated(req->path, sizeof(req->path)) ||
+	    !terminated(req->band, sizeof(req->band)) || req->pid > INT32_MAX)
+		return -EINVAL;
+	err = mps_request(ctx->conn, ctx->h, req);
+	if (err != -EINPROGRESS)
+		return err;
+	ctx->later = true;
+	return 0;
+}
+
 static const struct call calls[] = {
 	[GSP_INFO]		= { call_info, sizeof(struct gsched_info) },
 	[GSP_DEVICE_ADD]	= { call_device_add, sizeof(struct gsched_device_add) },
 	[GSP_DEVICE_DEL]	= { call_device_del, sizeof(struct gsched_device_del) },
-	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2 },
+	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2, offsetof(struct gsched_attach, channel_group) },
 	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit), 0, 0, offsetof(struct gsched_submit, stream) },
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
+	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report) },
 	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
 	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group) },
 	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group) },
@@ -279,6 +300,7 @@ static const struct call calls[] = {
 	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group) },
 	[GSP_STATUS]		= { call_status, 0, 0, 1 },
 	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group) },
+	[GSP_BAND]		= { call_band, sizeof(struct gsp_band) },
 };
 
 /* The caller's structure of `size` bytes: a shorter one is completed with zeroes, a longer one must end in them. */
@@ -314,7 +336,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 		err = -ENOTTY;
 	else if (p->h.flags & ~GSP_FLAG_ASYNC)
 		err = -EOPNOTSUPP;
-	else if (p->h.flags & GSP_FLAG_ASYNC && p->h.type != GSP_SUBMIT && p->h.type != GSP_COMPLETE)
+	else if (p->h.flags & GSP_FLAG_ASYNC && p->h.type != GSP_SUBMIT && p->h.type != GSP_COMPLETE && p->h.type != GSP_REPORT)
 		err = -EINVAL;
 	else if (n_fds != call->in_fds)
 		err = -EINVAL;
@@ -337,7 +359,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 		return;
 	}
 	if (p->h.flags & GSP_FLAG_ASYNC &&
-	    (p->h.type == GSP_COMPLETE || ((struct gsched_submit *)p->body)->flags & GSCHED_SUBMIT_NOWAIT))
+	    (p->h.type != GSP_SUBMIT || ((struct gsched_submit *)p->body)->flags & GSCHED_SUBMIT_NOWAIT))
 		return;
 	conn_reply(conn, &p->h, err, p->body, len, ctx.fds, ctx.n_fds);
 }

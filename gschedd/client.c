@@ -2,6 +2,7 @@
 /* A client: a connection that attached to a device. Its pages are sealed memfds: their size is fixed for good. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,10 +104,12 @@ found:
 	c->group = group_of_pid(dev, conn->pid);
 	c->id = ++last_id;
 	c->arb->header.sms = dev->core.sms;
-	err = gsc_client_attach(&c->core, c->group->core, req->flags, now_ns());
+	err = gsc_client_attach(&c->core, c->group->core, req->flags, req->channel_group, now_ns());
 	if (err)
 		goto close_cl;
 	conn->client = c;
+	/* who attaches with the first version of the structure would take the event for one of a slot */
+	conn->bands = req->size > offsetof(struct gsched_attach, channel_group);
 	device_settle(dev);
 
 	req->client_id = c->id;
@@ -143,6 +146,7 @@ void client_detach(struct client *c)
 	for (; c->leased; c->leased &= c->leased - 1)
 		leased_forget(dev);
 	/* sent away, with nobody to decide for it, it may use what there is; a process that died uses nothing */
+	c->conn->bands = c->conn->band_due = false;
 	client_pages_end(c, c->conn->gone ? GSCHED_WINDOW(0, dev->core.sms * GSCHED_CAPSM) : 0);
 	c->conn->client = NULL;
 	client_free(c);

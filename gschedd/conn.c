@@ -143,6 +143,14 @@ void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event 
 	conn_dirty(conn);
 }
 
+void conn_band(struct conn *conn)
+{
+	if (!conn->bands)
+		return;
+	conn->band_due = true;
+	conn_dirty(conn);
+}
+
 /* The last event. What was due before is of a task that is nobody's business any more. */
 void conn_gone(struct conn *conn)
 {
@@ -216,6 +224,12 @@ static int conn_flush(struct conn *conn)
 		conn_told(conn, slot, conn->event[slot].window);
 		conn->events &= conn->events - 1;
 	}
+	if (conn->band_due) {
+		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_BAND, .time_ns = now_ns() });
+		if (err)
+			return err;
+		conn->band_due = false;
+	}
 	if (conn->gone_due) {
 		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_GONE, .time_ns = now_ns() });
 		if (err)
@@ -232,6 +246,8 @@ static int conn_flush(struct conn *conn)
 static void conn_free(struct conn *conn)
 {
 	rewrite_conn_gone(conn);
+	mps_conn_gone(conn);
+	nvml_conn_gone(conn);
 	if (conn->client)
 		client_detach(conn->client);
 	while (conn->out) {

@@ -28,6 +28,12 @@ int ctl_group_error(const char *group, const char *file, const char *value);
 /* @path and every group above it */
 int ctl_group_create(struct gsched *g, const char *device, const char *path);
 
+/*
+ * Set the environment of the MPS server that a program of @group uses (NULL: of the group that @pid is in; 0 the caller), if its
+ * band has one. Says why not; -1: and --strict forbids to go on.
+ */
+int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid, bool strict);
+
 /* @fn for every group of the device, "" first; stops at the first that does not return 0 */
 int ctl_groups_each(struct ctl *ctl, struct gsched *g,
 		    int (*fn)(struct ctl *ctl, struct gsched *g, const char *group));

@@ -17,6 +17,8 @@ static const struct {
 	{ "capsm.min", "write a number of SMs, not above the device's (1.5 is possible)" },
 	{ "gpu.weight", "write a number from 1 to 10000" },
 	{ "gpu.priority", "write a number from 0 to 99, the higher one more important" },
+	{ "gpu.band", "write a name of up to 31 of a-z, 0-9, '_', '-', or nothing for the parent's" },
+	{ "gpu.latency_target_us", "write a number of microseconds up to 10000000, 0 for none" },
 	{ "cgroup", "write the path of a cgroup v2 directory, or nothing to unbind; the root group takes none" },
 	{ "procs", "write the number of a running process" },
 	{ "owner", "write a user's number; the root group has none" },
@@ -66,7 +68,10 @@ int ctl_group_error(const char *group, const char *file, const char *value)
 			"run gschedctl as root or as gschedd's user";
 		break;
 	case EBUSY:
-		remedy = "end or move its clients and delete the groups below it first";
+		remedy = file && !strcmp(file, "gpu.band") ?
+			"a running process cannot change its band: move the programs in it and below it out first, or end "
+			"them and start them again afterwards" :
+			"end or move its clients and delete the groups below it first";
 		break;
 	case ESRCH:
 		remedy = "give the number of a running process";
@@ -158,7 +163,7 @@ static int show(struct ctl *ctl, struct gsched *g, const char *group)
 		shown++;
 		line = strtok_r(buf, "\n", &save);
 		if (!save || !*save) {
-			printf("  %-14s %s\n", files[i].name, line ? line : "");
+			printf("  %-21s %s\n", files[i].name, line ? line : "");
 			continue;
 		}
 		printf("  %s\n", files[i].name);
@@ -247,6 +252,29 @@ static int delete_device(struct ctl *ctl, const char *name, bool force)
 	return rc;
 }
 
+/* What helps against errno of writing @file of a device */
+static const char *device_remedy(const char *file)
+{
+	static const struct {
+		const char *file, *takes;
+	} known[] = {
+		{ "mode", "mode is auto, spatial or temporal" },
+		{ "policy", "policy is hpf or ffs" },
+		{ "switch_us", "switch_us is 10 to 10000: what a switch between bands costs, in microseconds" },
+		{ "max_overhead", "max_overhead is 5 to 500: per mille of the time that may go into switching" },
+		{ "clients_max", "clients_max is a number" },
+	};
+
+	if (errno == EPERM || errno == EACCES)
+		return "run gschedctl as root or as gschedd's user";
+	if (errno == ENODEV)
+		return "see gschedctl status for the devices";
+	for (size_t i = 0; errno != ENOENT && i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(file, known[i].file))
+			return known[i].takes;
+	return "the files are mode, policy, switch_us, max_overhead and clients_max";
+}
+
 int ctl_device(struct ctl *ctl, int argc, char **argv)
 {
 	struct gsched *g;
@@ -272,18 +300,12 @@ int ctl_device(struct ctl *ctl, int argc, char **argv)
 		return CTL_FAIL;
 	for (int i = first; i < argc && !rc; i++) {
 		char *value = strchr(argv[i], '=');
-		const char *remedy;
 
 		*value++ = '\0';
 		if (!gsched_device_set(g, ctl->device, argv[i], value))
 			continue;
-		remedy = errno == EPERM || errno == EACCES ? "run gschedctl as root or as gschedd's user" :
-			 errno == ENODEV ? "see gschedctl status for the devices" :
-			 errno == ENOENT ? "the files are mode, policy and clients_max" :
-			 !strcmp(argv[i], "mode") ? "mode is auto, spatial or temporal" :
-			 !strcmp(argv[i], "policy") ? "policy is hpf" : "clients_max is a number";
 		ctl_error("device %s: %s: \"%s\": %s; %s", ctl->device ? ctl->device : "(first)", argv[i], value,
-			  strerror(errno), remedy);
+			  strerror(errno), device_remedy(argv[i]));
 		rc = CTL_FAIL;
 	}
 	gsched_close(g);

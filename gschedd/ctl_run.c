@@ -156,9 +156,13 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 	};
 	const char *group = NULL, *interposer;
 	bool create = false, env = false, strict = false;
+	static const char *const of_band[] = { "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY", "GSCHED_BAND" };
+	bool had[sizeof(of_band) / sizeof(of_band[0])];
 	struct gsched *g;
 	int c, rc;
 
+	for (size_t i = 0; i < sizeof(had); i++)
+		had[i] = getenv(of_band[i]);
 	while ((c = getopt_long(argc, argv, "+g:ced:", options, NULL)) != -1) {
 		switch (c) {
 		case 'g':
@@ -208,6 +212,8 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		rc = group && *group ? bind(ctl, g, group, create, env ? getppid() : getpid()) : 0;
 		if (!rc)
 			export_arbiter(ctl, g);
+		if (!rc && ctl_band(ctl, g, group && *group ? group : NULL, env ? getppid() : 0, strict))
+			rc = CTL_FAIL;
 		gsched_close(g);
 		if (rc)
 			return rc;
@@ -223,6 +229,11 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 	}
 	if (env) {
 		print_setting("LD_PRELOAD");
+		for (size_t i = 0; i < sizeof(of_band) / sizeof(of_band[0]); i++)
+			if (!getenv(of_band[i]) && had[i])
+				printf("unset %s\n", of_band[i]);
+			else
+				print_setting(of_band[i]);
 		print_setting("GSCHED_SOCKET");
 		print_setting("GSCHED_BACKEND");
 		print_setting("GSCHED_LIMIT_BY");

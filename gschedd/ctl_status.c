@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "ctl.h"
+#include "ctl_mps.h"
 
 /* A value as text; numbers and lists too. Each call may use one of the last sixteen buffers. */
 static const char *text(const cJSON *o, const char *key)
@@ -63,6 +64,27 @@ static void print_groups(const cJSON *groups)
 	}
 }
 
+/* The bands that share the device in time, and what protects or limits each */
+static void print_bands(const cJSON *bands)
+{
+	const cJSON *b;
+
+	if (!cJSON_GetArraySize(bands))
+		return;
+	printf("  %-24s %-28s %8s %9s %9s %-8s %-4s  %s\n", "BAND", "CLIENTS", "PRIORITY", "SLICE_US", "IN_FORCE", "ACTIVITY", "TURN",
+	       "WHY");
+	cJSON_ArrayForEach(b, bands) {
+		const char *server = text(b, "server"), *in_force = number(b, "applied_us") ? text(b, "applied_us") : "-";
+		char clients[256];
+
+		snprintf(clients, sizeof(clients), "%s%s%s", text(b, "clients"), strcmp(server, "-") ? " of server " : "",
+			 strcmp(server, "-") ? server : "");
+		printf("  %-24s %-28s %8s %9s %9s %-8s %-4s  %s\n", text(b, "name"), clients, text(b, "priority"),
+		       number(b, "slice_us") ? text(b, "slice_us") : "-", in_force, text(b, "activity"),
+		       cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b, "turn")) ? "yes" : "-", text(b, "why"));
+	}
+}
+
 static void print_slots(const cJSON *client)
 {
 	static const char *const tier[] = { "block", "slice", "launch" };
@@ -89,14 +111,22 @@ static void print_clients(const cJSON *clients)
 		puts("  no clients");
 		return;
 	}
-	printf("  %7s %-16s %-24s %-6s %8s %9s %8s %8s %9s %6s  %s\n", "PID", "COMMAND", "GROUP", "LEASE", "BLOCK", "RESUMABLE",
-	       "SLICE", "LAUNCH", "UNMANAGED", "WINGS", "WHY");
+	printf("  %7s %-16s %-24s %-16s %-6s %8s %9s %8s %8s %8s %9s %6s %6s %9s  %s\n", "PID", "COMMAND", "GROUP", "BAND", "LEASE",
+	       "BLOCK", "RESUMABLE", "SLICE", "LAUNCH", "PASSED", "UNMANAGED", "WINGS", "SHARE", "HELD_MS", "WHY");
 	cJSON_ArrayForEach(c, clients) {
 		const cJSON *m = cJSON_GetObjectItemCaseSensitive(c, "managed");
 
-		printf("  %7s %-16s %-24s %-6s %8s %9s %8s %8s %9s %6s  %s\n", text(c, "pid"), text(c, "comm"),
-		       group_name(text(c, "group")), text(c, "lease"), text(m, "block"), text(c, "resumable"), text(m, "slice"),
-		       text(m, "launch"), text(c, "unmanaged"), text(c, "wings"), text(c, "why"));
+		bool has_share = cJSON_GetObjectItemCaseSensitive(c, "share");
+		char share[16] = "-";
+
+		if (has_share)
+			snprintf(share, sizeof(share), "%.3g%%", number(c, "share") * 100);
+		printf("  %7s %-16s %-24s %-16s %-6s %8s %9s %8s %8s %8s %9s %6s %6s %9.0f  %s\n", text(c, "pid"), text(c, "comm"),
+		       group_name(text(c, "group")), text(c, "band"), text(c, "lease"), text(m, "block"), text(c, "resumable"),
+		       text(m, "slice"), text(m, "launch"), text(c, "passed"), text(c, "unmanaged"), text(c, "wings"), share,
+		       number(c, "held_ns") / 1e6, text(c, "why"));
+		if (strcmp(text(c, "hold"), "-"))
+			printf("          %s\n", text(c, "hold"));
 		print_slots(c);
 	}
 }
@@ -114,8 +144,11 @@ static void print_status(const cJSON *root, const char *only)
 		printf("%s: %s SMs, %s, policy %s, arbiter: %s, UUID %s\n", text(d, "name"), text(d, "sms"), text(d, "mode"),
 		       text(d, "policy"), text(root, "backend"), text(d, "uuid"));
 		print_groups(cJSON_GetObjectItemCaseSensitive(d, "groups"));
+		print_bands(cJSON_GetObjectItemCaseSensitive(d, "bands"));
 		print_clients(cJSON_GetObjectItemCaseSensitive(d, "clients"));
+		ctl_print_unmanaged(d);
 	}
+	ctl_print_mps(root);
 	if (!rewrites)
 		return;
 	printf("rewrites: %s served, %s of them from the cache, %s failed\n", text(rewrites, "served"), text(rewrites, "hits"),
@@ -178,8 +211,8 @@ int ctl_groups_each(struct ctl *ctl, struct gsched *g, int (*fn)(struct ctl *ctl
 	return rc;
 }
 
-/* The module arbitrates, gschedd rewrites: its part of the status comes from there, if it runs. */
-static void add_rewrites(struct ctl *ctl, cJSON *root)
+/* The module arbitrates, gschedd rewrites and runs MPS servers: its part of the status comes from there, if it runs. */
+static void add_daemon(struct ctl *ctl, cJSON *root)
 {
 	struct gsched_open_opts opts = ctl->open;
 	struct gsched *g;
@@ -192,7 +225,7 @@ static void add_rewrites(struct ctl *ctl, cJSON *root)
 	if (raw)
 		daemon = cJSON_Parse(raw);
 	if (daemon)
-		cJSON_AddItemToObject(root, "rewrites", cJSON_DetachItemFromObjectCaseSensitive(daemon, "rewrites"));
+		ctl_take_from_daemon(root, daemon);
 	cJSON_Delete(daemon);
 	free(raw);
 	gsched_close(g);
@@ -206,7 +239,7 @@ static int once(struct ctl *ctl, struct gsched *g, bool json)
 	if (!root)
 		return CTL_FAIL;
 	if (gsched_backend(g) == GSCHED_BACKEND_MODULE) {
-		add_rewrites(ctl, root);
+		add_daemon(ctl, root);
 		free(raw);
 		raw = cJSON_PrintUnformatted(root);
 	}

@@ -22,7 +22,7 @@ static const struct subcommand {
 	{ "group", ctl_group, "get NAME FILE", "print one file" },
 	{ "group", ctl_group, "show [NAME]", "print all files of a group, or of every group" },
 	{ "group", ctl_group, "delete NAME", "remove a group without clients and groups below it" },
-	{ "device", ctl_device, "set [NAME] FILE=VALUE ...", "mode=auto|spatial|temporal, policy=hpf, clients_max=N" },
+	{ "device", ctl_device, "set [NAME] FILE=VALUE ...", "mode=auto|spatial|temporal, policy=hpf|ffs, clients_max=N ..." },
 	{ "device", ctl_device, "delete NAME [--force]", "forget a device; --force: its programs go on unmanaged" },
 	{ "status", ctl_status, "[--json]", "devices, groups, clients, and why a kernel is not preemptible" },
 	{ "watch", ctl_watch, "[-n SECONDS]", "status again and again" },

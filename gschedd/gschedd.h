@@ -42,6 +42,11 @@ struct options {
 	enum arbiter_kind arbiter;
 	uint64_t poll_ns;
 	int log_level;
+	bool mps;
+	const char *mps_program, *mps_dir;
+	const char *nvml;		/* library to ask for processes on the GPUs, "" none */
+	unsigned int mps_idle_s;	/* a server without programs ends after it */
+	unsigned int mps_wait_s;	/* and one that is not ready by then is given up */
 	struct device_decl decl[DECLS_MAX];
 	unsigned int n_decl;
 };
@@ -155,6 +160,7 @@ void devices_free(void);
 
 int client_submit(struct client *c, struct gsched_submit *req, bool launched);	/* 0, -EAGAIN it waits, -errno */
 int client_complete(struct client *c, const struct gsched_complete *req);
+int client_report(struct client *c, const struct gsched_report *req);
 void leased_forget(struct device *dev);
 void leased_count(struct device *dev);			/* launches that nobody was told of: before statistics are read */
 void client_leased_count(struct client *c);
@@ -182,6 +188,8 @@ struct conn {
 	struct client *client;
 	bool gone;			/* the device was taken from its client */
 	bool gone_due;			/* ... which is to be told */
+	bool bands;			/* its client knows EVENT_BAND */
+	bool band_due;			/* what its client's header says of the band changed, which is to be told */
 	bool dead, blocked;		/* blocked: the peer does not read, nothing is taken from it */
 	struct reply *out, **out_end;	/* replies that the socket had no room for: 1 and those of rewrite jobs */
 	/* SUBMITs that wait, and those whose answer is to be sent, by slot */
@@ -204,6 +212,7 @@ int conn_open(int fd);			/* takes fd over; -errno */
 void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
 		unsigned int n_fds);	/* takes the descriptors over */
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);
+void conn_band(struct conn *conn);	/* GSCHED_EVENT_BAND */
 void conn_gone(struct conn *conn);	/* before its client is detached */
 void conn_told(struct conn *conn, unsigned int slot, uint64_t window);
 void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a SUBMIT that waits */
@@ -218,6 +227,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 
 /* ---- status.c ---- */
 char *status_json(void);		/* malloc'd */
+void status_reply(struct conn *conn, const struct gsp_header *h);
 int memfd_from(const char *name, const void *data, size_t size);	/* -errno */
 
 /* ---- trace.c ---- */
@@ -251,6 +261,24 @@ int rewrite_init(void);
 int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd);
 void rewrite_conn_gone(struct conn *conn);
 void rewrite_exit(void);
+
+/* ---- mps.c ---- */
+int mps_init(void);			/* -errno, said */
+void mps_exit(void);			/* takes some seconds at most */
+/* 0: @req is filled; -EINPROGRESS: it is answered later; -errno with @req->reason */
+int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *req);
+void mps_conn_gone(struct conn *conn);
+void group_band(const struct group *group, char *band);	/* GSP_BAND_NAME_SIZE; "" none */
+bool mps_owns(pid_t pid);		/* a control daemon or its server */
+void mps_status(struct cJSON *root);
+
+/* ---- nvml.c ---- */
+/* True: the status is to wait for the answer to what is on the GPUs; status_reply() is called then. */
+bool nvml_wait(struct conn *conn, const struct gsp_header *h);
+void nvml_conn_gone(struct conn *conn);
+void nvml_status_device(struct cJSON *to, const struct device *dev);
+void nvml_status(struct cJSON *root);	/* of the module's devices */
+void nvml_exit(void);
 
 /* ---- worker.c: the process that rewrites ---- */
 #define WORKER_NOTES	16

@@ -28,6 +28,11 @@ struct options opt = {
 	.seed = 1,
 	.mode = -1,
 	.log_level = LOG_INFO,
+	.mps_program = "nvidia-cuda-mps-control",
+	.mps_dir = "/run/gsched/mps",
+	.nvml = "libnvidia-ml.so.1",
+	.mps_idle_s = 60,
+	.mps_wait_s = 10,
 };
 
 static int worker_fd = -1;
@@ -37,7 +42,8 @@ const char *argp_program_version = "gschedd 0.1";
 
 enum {
 	KEY_CACHE_SIZE = 256, KEY_DRIVER, KEY_EMBEDDED, KEY_MODULE, KEY_AUTO, KEY_POLL, KEY_FOREGROUND, KEY_LOG, KEY_POLICY,
-	KEY_MODE, KEY_TRACE, KEY_WORKER, KEY_IMAGE_MAX, KEY_SEED,
+	KEY_MODE, KEY_TRACE, KEY_WORKER, KEY_IMAGE_MAX, KEY_SEED, KEY_MPS, KEY_MPS_PROGRAM,
+	KEY_MPS_DIR, KEY_MPS_IDLE, KEY_MPS_WAIT, KEY_NVML,
 };
 
 static const struct argp_option options[] = {
@@ -48,6 +54,8 @@ static const struct argp_option options[] = {
 	{ "image-max", KEY_IMAGE_MAX, "BYTES", 0, "Largest module that the rewrite service takes (default 256M)", 0 },
 	{ "device", 'd', "NAME:UUID:SMS", 0, "Arbitrate this device (repeatable); it need not be known to a driver", 1 },
 	{ "driver", KEY_DRIVER, "PATH", 0, "CUDA driver to ask for devices, \"\" none (default libcuda.so.1)", 1 },
+	{ "nvml", KEY_NVML, "PATH", 0, "NVML library to ask for programs that are not managed, \"\" none (default "
+	  "libnvidia-ml.so.1)", 1 },
 	{ "embedded", KEY_EMBEDDED, NULL, 0, "Arbitrate here", 2 },
 	{ "module", KEY_MODULE, NULL, 0, "The kernel module arbitrates: tell it the devices, serve rewriting", 2 },
 	{ "auto", KEY_AUTO, NULL, 0, "--module if " GSCHED_DEVICE_NODE " exists, else --embedded (default)", 2 },
@@ -56,10 +64,15 @@ static const struct argp_option options[] = {
 	{ "mode", KEY_MODE, "MODE", 0, "auto, spatial or temporal (default auto)", 3 },
 	{ "poll-us", KEY_POLL, "N", 0, "Stay awake N us after a message while clients compete (default 50000 on 8 CPUs or "
 	  "more, else 0)", 3 },
-	{ "trace", KEY_TRACE, "FILE", 0, "Write one JSON line for each grant, evict, grow and done", 4 },
-	{ "foreground", KEY_FOREGROUND, NULL, 0, "Stay in the foreground (always so)", 4 },
-	{ "log-level", KEY_LOG, "LEVEL", 0, "error, warn, info or debug (default info)", 4 },
-	{ "worker", KEY_WORKER, "FD", OPTION_HIDDEN, NULL, 5 },
+	{ "mps", KEY_MPS, NULL, 0, "Run an MPS control daemon for each user and band with programs", 4 },
+	{ "mps-program", KEY_MPS_PROGRAM, "PATH", 0, "The control daemon (default nvidia-cuda-mps-control in $PATH)", 4 },
+	{ "mps-dir", KEY_MPS_DIR, "DIR", 0, "Keep its sockets and logs here (default /run/gsched/mps)", 4 },
+	{ "mps-idle", KEY_MPS_IDLE, "SECONDS", 0, "End it that long after its last program (default 60)", 4 },
+	{ "mps-wait", KEY_MPS_WAIT, "SECONDS", 0, "Give one up that is not ready by then (default 10)", 4 },
+	{ "trace", KEY_TRACE, "FILE", 0, "Write one JSON line for each grant, evict, grow and done", 5 },
+	{ "foreground", KEY_FOREGROUND, NULL, 0, "Stay in the foreground (always so)", 5 },
+	{ "log-level", KEY_LOG, "LEVEL", 0, "error, warn, info or debug (default info)", 5 },
+	{ "worker", KEY_WORKER, "FD", OPTION_HIDDEN, NULL, 6 },
 	{ 0 },
 };
 
@@ -98,6 +111,15 @@ static int parse_size(const char *text, uint64_t *out)
 		return -1;
 	*out = n << shift;
 	return 0;
+}
+
+static unsigned int parse_seconds(struct argp_state *state, const char *option, const char *text, unsigned int least)
+{
+	uint64_t n = 0;
+
+	if (parse_size(text, &n) || n < least || n > 86400)
+		argp_error(state, "--%s %s: not a number of seconds from %u to 86400", option, text, least);
+	return n;
 }
 
 static int parse_uuid(const char *text, size_t len, uint8_t *uuid)
@@ -212,6 +234,24 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_TRACE:
 		opt.trace = arg;
+		break;
+	case KEY_NVML:
+		opt.nvml = arg;
+		break;
+	case KEY_MPS:
+		opt.mps = true;
+		break;
+	case KEY_MPS_PROGRAM:
+		opt.mps_program = arg;
+		break;
+	case KEY_MPS_DIR:
+		opt.mps_dir = arg;
+		break;
+	case KEY_MPS_IDLE:
+		opt.mps_idle_s = parse_seconds(state, "mps-idle", arg, 0);
+		break;
+	case KEY_MPS_WAIT:
+		opt.mps_wait_s = parse_seconds(state, "mps-wait", arg, 1);
 		break;
 	case KEY_FOREGROUND:
 		break;
@@ -393,6 +433,8 @@ int main(int argc, char **argv)
 	err = add_devices();
 	if (!err)
 		err = listen_open(opt.socket);
+	if (!err)
+		err = mps_init();
 	if (!err) {
 		say(LOG_INFO, "serving %s at %s", opt.arbiter == ARBITER_MODULE ? "rewriting" : "arbitration and rewriting",
 		    opt.socket);
@@ -404,6 +446,8 @@ int main(int argc, char **argv)
 	devices_gone();
 	conns_flush();
 	conns_free();
+	mps_exit();
+	nvml_exit();
 	rewrite_exit();
 	devices_free();
 	trace_close();

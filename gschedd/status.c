@@ -90,6 +90,114 @@ static void add_group(cJSON *list, struct group *group)
 	cJSON_AddNumberToObject(g, "owner", group->owner);
 }
 
+static const char *activity_name(uint32_t activity)
+{
+	static const char *const name[] = {
+		[GSCHED_ACTIVITY_IDLE] = "idle", [GSCHED_ACTIVITY_WAITING] = "waiting", [GSCHED_ACTIVITY_BUSY] = "busy",
+	};
+
+	return name[activity];
+}
+
+static struct client *client_of(struct gsc_client *core)
+{
+	return container_of(core, struct client, core);
+}
+
+/* While the core does not ask for reports the page is all there is */
+static uint32_t client_activity(const struct client *c)
+{
+	uint32_t says;
+
+	if (c->core.arb.flags & GSCHED_ARB_REPORT)
+		return c->core.activity;
+	says = load(&c->cl->header.activity);
+	return says <= GSCHED_ACTIVITY_BUSY ? says : GSCHED_ACTIVITY_IDLE;
+}
+
+/* gpu.band of its clients' groups, else after the MPS server or the process whose channel group it is */
+static void band_name(const struct gsc_band *band, char *buf, size_t size)
+{
+	struct gsc_client *core, *first = NULL, *server = NULL;
+
+	list_for_each_entry(core, &band->members, member) {
+		const char *name = gsc_group_band(core->group);
+
+		if (*name) {
+			snprintf(buf, size, "%s", name);
+			return;
+		}
+		if (core->flags & GSCHED_ATTACH_SERVER)
+			server = core;
+		else if (!first)
+			first = core;
+	}
+	if (server)
+		snprintf(buf, size, "mps-%d", (int)client_of(server)->conn->pid);
+	else if (first && first->flags & GSCHED_ATTACH_MPS)
+		snprintf(buf, size, first->channel_group ? "mps-%08x" : "mps", (unsigned int)first->channel_group);
+	else
+		snprintf(buf, size, "pid-%d", first ? (int)client_of(first)->conn->pid : 0);
+}
+
+static void add_bands(cJSON *list, const struct device *dev)
+{
+	struct gsc_client *core;
+	struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->core.bands, node) {
+		const struct gsc_client *owner = gsc_band_owner(band);
+		cJSON *o = cJSON_CreateObject(), *pids;
+		uint32_t activity = GSCHED_ACTIVITY_IDLE;
+		char text[256];
+
+		cJSON_AddItemToArray(list, o);
+		band_name(band, text, sizeof(text));
+		cJSON_AddStringToObject(o, "name", text);
+		pids = cJSON_AddArrayToObject(o, "clients");
+		list_for_each_entry(core, &band->members, member) {
+			if (core->flags & GSCHED_ATTACH_SERVER) {
+				if (core == owner)
+					cJSON_AddNumberToObject(o, "server", client_of(core)->conn->pid);
+				continue;
+			}
+			cJSON_AddItemToArray(pids, cJSON_CreateNumber(client_of(core)->conn->pid));
+			if (client_activity(client_of(core)) > activity)
+				activity = client_activity(client_of(core));
+		}
+		cJSON_AddNumberToObject(o, "priority", band->priority);
+		cJSON_AddNumberToObject(o, "weight", (double)band->weight / GSC_BAND_WEIGHT_SCALE);
+		cJSON_AddNumberToObject(o, "slice_us", band->slice_us);
+		cJSON_AddNumberToObject(o, "applied_us", owner ? owner->slice_us : 0);
+		cJSON_AddNumberToObject(o, "slice_error", owner ? owner->slice_error : 0);
+		cJSON_AddStringToObject(o, "activity", activity_name(activity));
+		cJSON_AddBoolToObject(o, "turn", band == dev->core.turn);
+		gsc_band_why(band, text, sizeof(text));
+		cJSON_AddStringToObject(o, "why", text);
+	}
+}
+
+/* What a client's header and page say of its band */
+static void add_client_band(cJSON *o, const struct client *c)
+{
+	const struct gsched_cl_header *h = &c->cl->header;
+	const struct gsc_arb *arb = &c->core.arb;
+	char name[64], hold[256];
+
+	band_name(c->core.band, name, sizeof(name));
+	cJSON_AddStringToObject(o, "band", name);
+	cJSON_AddNumberToObject(o, "slice_us", arb->slice_us);
+	cJSON_AddNumberToObject(o, "applied_us", c->core.slice_us ? c->core.slice_us : load(&h->slice_us));
+	cJSON_AddNumberToObject(o, "slice_error", c->core.slice_error ? c->core.slice_error : load(&h->slice_error));
+	cJSON_AddStringToObject(o, "activity", activity_name(client_activity(c)));
+	cJSON_AddNumberToObject(o, "passed", load(&h->passed));
+	cJSON_AddNumberToObject(o, "held_ns", load(&h->held_ns));
+	cJSON_AddNumberToObject(o, "paced_ns", load(&h->paced_ns));
+	cJSON_AddNumberToObject(o, "share", (double)arb->share / GSCHED_SHARE_ALL);
+	gsc_client_why(&c->core, hold, sizeof(hold));
+	cJSON_AddStringToObject(o, "hold", hold);
+}
+
 static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
 {
 	const struct gsched_cl_slot *s = &c->cl->slot[slot];
@@ -141,6 +249,7 @@ static void add_client(cJSON *list, const struct client *c)
 	cJSON_AddNumberToObject(o, "resumable", load(&h->resumable));
 	cJSON_AddNumberToObject(o, "wings", load(&h->wings));
 	add_foreign(o, "why", h->why, sizeof(h->why));
+	add_client_band(o, c);
 	slots = cJSON_AddArrayToObject(o, "slots");
 	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
 		add_slot(slots, c, slot);
@@ -148,6 +257,9 @@ static void add_client(cJSON *list, const struct client *c)
 
 static void add_device(cJSON *list, struct device *dev)
 {
+	static const char *const mode[] = {
+		[GSCHED_MODE_TEMPORAL] = "temporal", [GSCHED_MODE_SPATIAL] = "spatial", [GSCHED_MODE_SLICED] = "sliced",
+	};
 	cJSON *o = cJSON_CreateObject(), *groups, *clients;
 	const uint8_t *u = dev->decl.uuid;
 	struct gsc_client *core;
@@ -164,8 +276,11 @@ static void add_device(cJSON *list, struct device *dev)
 	cJSON_AddStringToObject(o, "name", dev->decl.name);
 	cJSON_AddStringToObject(o, "uuid", uuid);
 	cJSON_AddNumberToObject(o, "sms", dev->core.sms);
-	cJSON_AddStringToObject(o, "mode", dev->core.mode == GSCHED_MODE_SPATIAL ? "spatial" : "temporal");
+	cJSON_AddStringToObject(o, "mode", mode[dev->core.mode % 3]);
 	cJSON_AddStringToObject(o, "policy", dev->core.policy->name);
+	for (int i = 0; i < GSC_PARAM_COUNT; i++)
+		cJSON_AddNumberToObject(o, gsc_param_name[i], dev->core.param[i]);
+	add_bands(cJSON_AddArrayToObject(o, "bands"), dev);
 	groups = cJSON_AddArrayToObject(o, "groups");
 	add_group(groups, &dev->root);
 	list_for_each_entry(g, &dev->groups, node)
@@ -173,6 +288,7 @@ static void add_device(cJSON *list, struct device *dev)
 	clients = cJSON_AddArrayToObject(o, "clients");
 	list_for_each_entry(core, &dev->core.clients, node)
 		add_client(clients, container_of(core, struct client, core));
+	nvml_status_device(o, dev);
 }
 
 /* What the rewriter said of kernels, oldest first. */
@@ -208,8 +324,19 @@ char *status_json(void)
 	cJSON_AddNumberToObject(list, "failed", rewrite_stats.failed);
 	add_notes(cJSON_AddArrayToObject(list, "refused"), NOTE_REFUSED);
 	add_notes(cJSON_AddArrayToObject(list, "resumable"), NOTE_RESUMABLE);
+	mps_status(root);
+	nvml_status(root);
 	/* cJSON takes NULL for any object, so memory that ran out shows here */
 	text = root ? cJSON_PrintUnformatted(root) : NULL;
 	cJSON_Delete(root);
 	return text;
+}
+
+void status_reply(struct conn *conn, const struct gsp_header *h)
+{
+	char *text = status_json();
+	int fd = text ? memfd_from("gsched-status", text, strlen(text)) : -ENOMEM;
+
+	free(text);
+	conn_reply(conn, h, fd < 0 ? fd : 0, NULL, 0, &fd, fd >= 0);
 }

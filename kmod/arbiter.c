@@ -111,11 +111,35 @@ static void done(struct gsc_task *task)
 	client->dev->refresh = true;
 }
 
+static void set_band(struct gsc_client *core)
+{
+	struct gsched_client *client = gsched_client_of(core);
+	struct gsched_arb_header *header = &client->arb->header;
+	const struct gsc_arb *arb = &core->arb;
+
+	lockdep_assert_held(&client->dev->lock);
+	if (header->slice_us != arb->slice_us || header->flags != arb->flags)
+		trace_gsched_band(client);
+	WRITE_ONCE(header->slice_us, arb->slice_us);
+	WRITE_ONCE(header->bands, arb->bands);
+	WRITE_ONCE(header->share, arb->share);
+	WRITE_ONCE(header->in_flight_us, arb->in_flight_us);
+	/* whoever sees the new flags sees the words that go with them */
+	smp_store_release(&header->flags, arb->flags);
+	/* not during attach: the caller reads the page once it has mapped it */
+	if (!client->bands)
+		return;
+	client->band_ns = client->dev->core.now;
+	WRITE_ONCE(client->band_pending, true);
+	wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
+}
+
 const struct gsc_ops gsched_core_ops = {
 	.set_window = set_window,
 	.set_lease = set_lease,
 	.arm_timer = arm_timer,
 	.done = done,
+	.set_band = set_band,
 };
 
 static void refresh_header(struct gsched_client *client, u32 top_priority)

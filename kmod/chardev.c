@@ -14,11 +14,17 @@
 static_assert(sizeof(struct gsched_info) == 24);
 static_assert(sizeof(struct gsched_device_add) == 64);
 static_assert(sizeof(struct gsched_device_del) == 24);
-static_assert(sizeof(struct gsched_attach) == 80);
+static_assert(sizeof(struct gsched_attach) == 88);
 static_assert(offsetof(struct gsched_attach, client_id) == 24);
+static_assert(offsetof(struct gsched_attach, channel_group) == 80);
 static_assert(sizeof(struct gsched_submit) == 64);
 static_assert(offsetof(struct gsched_submit, window) == 48);
 static_assert(sizeof(struct gsched_complete) == 24);
+static_assert(sizeof(struct gsched_report) == 24);
+static_assert(offsetof(struct gsched_report, activity) == 8);
+static_assert(offsetof(struct gsched_report, slice_us) == 12);
+static_assert(offsetof(struct gsched_report, slice_error) == 16);
+static_assert(offsetof(struct gsched_report, prioritised) == 20);
 static_assert(sizeof(struct gsched_event) == 32);
 
 /* One call: the caller's structure, and where to put the answer */
@@ -32,6 +38,7 @@ struct gsched_cmd {
 		struct gsched_attach attach;
 		struct gsched_submit submit;
 		struct gsched_complete complete;
+		struct gsched_report report;
 	} u;
 };
 
@@ -54,7 +61,7 @@ static int call_info(struct gsched_client *client, struct gsched_cmd *cmd)
 	if (req->flags || req->__reserved)
 		return -EOPNOTSUPP;
 	req->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-			GSCHED_FEATURE_LEASED;
+			GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS;
 	req->devices = gsched_device_count();
 	return respond(cmd, sizeof(*req));
 }
@@ -104,6 +111,11 @@ static int call_complete(struct gsched_client *client, struct gsched_cmd *cmd)
 	return gsched_client_complete(client, &cmd->u.complete);
 }
 
+static int call_report(struct gsched_client *client, struct gsched_cmd *cmd)
+{
+	return gsched_client_report(client, &cmd->u.report);
+}
+
 #define CALL(nr, fn, type, last) \
 	[_IOC_NR(nr)] = { .handler = fn, .size = sizeof(struct type), .min_size = offsetofend(struct type, last) }
 
@@ -114,6 +126,7 @@ static const struct gsched_call calls[] = {
 	CALL(GSCHED_IOC_ATTACH, call_attach, gsched_attach, __reserved),
 	CALL(GSCHED_IOC_SUBMIT, call_submit, gsched_submit, window),
 	CALL(GSCHED_IOC_COMPLETE, call_complete, gsched_complete, ran_ns),
+	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, prioritised),
 };
 
 static long gsched_ioctl(struct file *file, unsigned int nr, unsigned long arg)
@@ -181,7 +194,7 @@ static int gsched_mmap(struct file *file, struct vm_area_struct *vma)
 
 static bool has_event(const struct gsched_client *client)
 {
-	return !bitmap_empty(client->pending, GSCHED_SLOTS);
+	return !bitmap_empty(client->pending, GSCHED_SLOTS) || READ_ONCE(client->band_pending);
 }
 
 /* Once attached, and expelled since: there is one event left, or none any more */

@@ -48,18 +48,23 @@ static bool pid_is_taken(const struct gsched_client *client)
 	return false;
 }
 
-static int enter_core(struct gsched_client *client, u32 flags)
+static int enter_core(struct gsched_client *client, const struct gsched_attach *req)
 {
 	struct gsched_device *dev = client->dev;
 	u64 now = gsched_lock(dev);
 	int ret = -ENOENT;
 
+	/* an attach that failed later than here may be tried again */
+	memset(&client->core, 0, sizeof(client->core));
 	if (!dev->dying && dev->core.n_clients >= dev->clients_max)
 		ret = -ENOSPC;
 	else if (!dev->dying)
-		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), flags, now);
+		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), req->flags,
+					req->channel_group, now);
 	if (!ret) {
 		client->plain = !pid_is_taken(client);
+		/* who attaches with the first version of the structure would take the event for one of slot 0 */
+		client->bands = req->size > offsetof(struct gsched_attach, channel_group);
 		client->stale = true;
 		dev->refresh = true;
 	}
@@ -85,6 +90,12 @@ static void leave_core(struct gsched_client *client)
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		gsched_store_window(client, slot, last);
 	WRITE_ONCE(client->arb->header.lease, GSCHED_LEASE_NONE);
+	/* nobody would open its gate again, or set its slice back */
+	WRITE_ONCE(client->arb->header.slice_us, 0);
+	WRITE_ONCE(client->arb->header.share, GSCHED_SHARE_ALL);
+	WRITE_ONCE(client->arb->header.flags, 0);
+	client->bands = false;
+	client->band_pending = false;
 	dev->refresh = true;
 	gsched_unlock(dev, now);
 }
@@ -107,7 +118,7 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 	client->pid = get_pid(task_tgid(current));
 	client->nr = pid_nr(client->pid);
 	client->id = atomic64_inc_return(&next_id);
-	ret = enter_core(client, req->flags);
+	ret = enter_core(client, req);
 	if (ret)
 		goto err_pages;
 	if (client->plain)
@@ -321,9 +332,27 @@ int gsched_client_complete(struct gsched_client *client, const struct gsched_com
 	return ret;
 }
 
-/* Take the event of the lowest slot that has one; the very last is that the device went */
+int gsched_client_report(struct gsched_client *client, const struct gsched_report *req)
+{
+	struct gsched_device *dev;
+	int ret;
+	u64 now;
+
+	if (req->flags & ~GSCHED_REPORT__ALL)
+		return -EOPNOTSUPP;
+	if (!gsched_client_live(client))
+		return gsched_client_dead(client);
+	dev = client->dev;
+	now = gsched_lock(dev);
+	ret = client->attached ? gsc_client_report(&client->core, req, now) : gsched_client_dead(client);
+	gsched_unlock(dev, now);
+	return ret;
+}
+
+/* Take the event of the lowest slot that has one, then that of the band; the very last is that the device went */
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event)
 {
+	bool found = true;
 	u32 slot;
 
 	spin_lock_bh(&client->dev->lock);
@@ -340,9 +369,14 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 		*event = client->event[slot];
 		client->told[slot] = GSCHED_WINDOW_LIMIT(event->window);
 		__clear_bit(slot, client->pending);
+	} else if (client->band_pending) {
+		*event = (struct gsched_event) { .type = GSCHED_EVENT_BAND, .time_ns = client->band_ns };
+		WRITE_ONCE(client->band_pending, false);
+	} else {
+		found = false;
 	}
 	spin_unlock_bh(&client->dev->lock);
-	return slot < GSCHED_SLOTS;
+	return found;
 }
 
 /* It could not be delivered: there it is again, unless the task has ended meanwhile */
@@ -353,6 +387,8 @@ void gsched_client_event_back(struct gsched_client *client, const struct gsched_
 	spin_lock_bh(&client->dev->lock);
 	if (event->type == GSCHED_EVENT_GONE)
 		client->gone_told = false;
+	else if (event->type == GSCHED_EVENT_BAND)
+		WRITE_ONCE(client->band_pending, client->bands);
 	else if (task->state != GSC_TASK_NONE && task->seq == event->seq)
 		__set_bit(event->slot, client->pending);
 	spin_unlock_bh(&client->dev->lock);

@@ -65,6 +65,8 @@ CORE_FILE(max, GSC_FILE_CAPSM_MAX)
 CORE_FILE(min, GSC_FILE_CAPSM_MIN)
 CORE_FILE(weight, GSC_FILE_GPU_WEIGHT)
 CORE_FILE(priority, GSC_FILE_GPU_PRIORITY)
+CORE_FILE(band, GSC_FILE_GPU_BAND)
+CORE_FILE(latency, GSC_FILE_GPU_LATENCY)
 CORE_FILE(current, GSC_FILE_CAPSM_CURRENT)
 CORE_FILE(stat, GSC_FILE_GPU_STAT)
 
@@ -102,6 +104,8 @@ static struct configfs_attribute attrs[FILE_COUNT] = {
 	[GSC_FILE_CAPSM_MIN] = { .show = min_show, .store = min_store },
 	[GSC_FILE_GPU_WEIGHT] = { .show = weight_show, .store = weight_store },
 	[GSC_FILE_GPU_PRIORITY] = { .show = priority_show, .store = priority_store },
+	[GSC_FILE_GPU_BAND] = { .show = band_show, .store = band_store },
+	[GSC_FILE_GPU_LATENCY] = { .show = latency_show, .store = latency_store },
 	[GSC_FILE_CAPSM_CURRENT] = { .show = current_show, .store = current_store },
 	[GSC_FILE_GPU_STAT] = { .show = stat_show, .store = stat_store },
 	[FILE_PROCS] = { .ca_name = "procs", .ca_mode = 0644, .show = procs_show, .store = procs_store },

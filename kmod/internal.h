@@ -114,6 +114,9 @@ struct gsched_device {
  * @adopted: slots whose task the arbiter found by itself (lock)
  * @known: last task of each slot that the core was told of (lock)
  * @pending: slots with an event to read (lock)
+ * @bands: the caller of attach knows EVENT_BAND (lock)
+ * @band_pending: there is an EVENT_BAND to read (lock)
+ * @band_ns: time of the decision that it tells of (lock)
  * @event: last event of each slot (lock)
  * @told: limit that userspace last learned of, by slot (lock)
  * @usage: unit-ns of ended tasks (lock)
@@ -140,6 +143,9 @@ struct gsched_client {
 	DECLARE_BITMAP(adopted, GSCHED_SLOTS);
 	u32 known[GSCHED_SLOTS];
 	DECLARE_BITMAP(pending, GSCHED_SLOTS);
+	bool bands;
+	bool band_pending;
+	u64 band_ns;
 	struct gsched_event event[GSCHED_SLOTS];
 	u32 told[GSCHED_SLOTS];
 	u64 usage;
@@ -179,6 +185,10 @@ extern struct class gsched_class;
 extern const struct attribute_group *gsched_device_groups[];
 extern const struct kobj_type gsched_client_ktype;
 
+/* bands.c: what sysfs shows of bands */
+ssize_t gsched_bands_show(struct gsched_device *dev, char *page);
+ssize_t gsched_band_show(struct gsched_client *client, char *page);
+
 /* arbiter.c: the core's actions, and the lock around every event */
 extern const struct gsc_ops gsched_core_ops;
 u64 gsched_lock(struct gsched_device *dev);
@@ -203,6 +213,7 @@ void gsched_client_expel(struct gsched_client *client);
 int gsched_client_dead(const struct gsched_client *client);
 int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req);
 int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req);
+int gsched_client_report(struct gsched_client *client, const struct gsched_report *req);
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event);
 void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event);
 

@@ -14,10 +14,22 @@
 #define CL_OFFSET	BIT(20)
 
 static_assert(sizeof(struct gsched_arb_header) == 4096);
+static_assert(offsetof(struct gsched_arb_header, flags) == 24);
+static_assert(offsetof(struct gsched_arb_header, slice_us) == 28);
+static_assert(offsetof(struct gsched_arb_header, bands) == 32);
+static_assert(offsetof(struct gsched_arb_header, share) == 36);
+static_assert(offsetof(struct gsched_arb_header, in_flight_us) == 40);
 static_assert(sizeof(struct gsched_arb_slot) == 64);
 static_assert(sizeof(struct gsched_arb_page) == 8192);
 static_assert(offsetof(struct gsched_arb_slot, window) == 0);
 static_assert(sizeof(struct gsched_cl_header) == 4096);
+static_assert(offsetof(struct gsched_cl_header, leased_usage) == 320);
+static_assert(offsetof(struct gsched_cl_header, slice_us) == 328);
+static_assert(offsetof(struct gsched_cl_header, slice_error) == 332);
+static_assert(offsetof(struct gsched_cl_header, activity) == 336);
+static_assert(offsetof(struct gsched_cl_header, passed) == 344);
+static_assert(offsetof(struct gsched_cl_header, held_ns) == 352);
+static_assert(offsetof(struct gsched_cl_header, paced_ns) == 360);
 static_assert(sizeof(struct gsched_cl_slot) == 64);
 static_assert(sizeof(struct gsched_cl_page) == 8192);
 static_assert(offsetof(struct gsched_cl_slot, blocks) == 24);

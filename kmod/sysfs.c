@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, clients_max, stat, and tasks/<pid>/ for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, switch_us, max_overhead, clients_max, stat, bands, and tasks/<pid>/
+ * for every client.
  *
- * mode reads as two words: the setting in brackets, then the mode in force: "[auto] spatial". Written: one of auto,
- * temporal, spatial. policy reads as the list of policies with the one in force in brackets.
+ * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced". Written: one of auto,
+ * temporal, spatial; sliced is what auto comes to if every band can have its slice. policy reads as the list of policies
+ * with the one in force in brackets.
  */
 #include <linux/device.h>
 #include <linux/pid.h>
@@ -17,6 +19,7 @@
 static const char *const mode_name[] = {
 	[GSCHED_MODE_TEMPORAL] = "temporal",
 	[GSCHED_MODE_SPATIAL] = "spatial",
+	[GSCHED_MODE_SLICED] = "sliced",
 };
 
 static const char *const policy_name[] = { "hpf", "ffs", "wfq", "corun", "qos" };
@@ -115,6 +118,46 @@ static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RW(policy);
 
+static ssize_t param_show(struct device *kdev, enum gsc_param param, char *page)
+{
+	struct gsched_device *dev = to_device(kdev);
+	int len;
+
+	spin_lock_bh(&dev->lock);
+	len = gsc_device_show_param(&dev->core, param, page, PAGE_SIZE);
+	spin_unlock_bh(&dev->lock);
+	return len;
+}
+
+static ssize_t param_store(struct device *kdev, enum gsc_param param, const char *page, size_t count)
+{
+	struct gsched_device *dev = to_device(kdev);
+	int ret;
+	u64 now;
+
+	if (strlen(page) != count)
+		return -EINVAL;
+	now = gsched_lock(dev);
+	ret = gsc_device_set_param(&dev->core, param, page, now);
+	gsched_unlock(dev, now);
+	return ret ?: count;
+}
+
+/* The parameters of the core: gsc_param_name, what a switch between bands costs and how much of the time it may take */
+#define PARAM(_name, _param) \
+	static ssize_t _name##_show(struct device *kdev, struct device_attribute *attr, char *page) \
+	{ \
+		return param_show(kdev, _param, page); \
+	} \
+	static ssize_t _name##_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count) \
+	{ \
+		return param_store(kdev, _param, page, count); \
+	} \
+	static DEVICE_ATTR_RW(_name)
+
+PARAM(switch_us, GSC_PARAM_SWITCH_US);
+PARAM(max_overhead, GSC_PARAM_MAX_OVERHEAD);
+
 /* Fewer than there are: nobody is sent away, nobody comes */
 static ssize_t clients_max_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
@@ -151,13 +194,22 @@ static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, cha
 }
 static DEVICE_ATTR_RO(stat);
 
+static ssize_t bands_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	return gsched_bands_show(to_device(kdev), page);
+}
+static DEVICE_ATTR_RO(bands);
+
 static struct attribute *device_attrs[] = {
 	&dev_attr_uuid.attr,
 	&dev_attr_sms.attr,
 	&dev_attr_mode.attr,
 	&dev_attr_policy.attr,
+	&dev_attr_switch_us.attr,
+	&dev_attr_max_overhead.attr,
 	&dev_attr_clients_max.attr,
 	&dev_attr_stat.attr,
+	&dev_attr_bands.attr,
 	NULL
 };
 
@@ -298,6 +350,27 @@ static ssize_t wings_show(struct gsched_client *client, char *page)
 	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.wings));
 }
 
+static ssize_t band_show(struct gsched_client *client, char *page)
+{
+	return gsched_band_show(client, page);
+}
+
+/* Launches that nobody was asked about, the time that launches were held back, and the GPU time of paced ones */
+static ssize_t passed_show(struct gsched_client *client, char *page)
+{
+	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.passed));
+}
+
+static ssize_t held_ns_show(struct gsched_client *client, char *page)
+{
+	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.held_ns));
+}
+
+static ssize_t paced_ns_show(struct gsched_client *client, char *page)
+{
+	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.paced_ns));
+}
+
 /* What the client says of itself: printable characters of its header's text */
 static ssize_t why_show(struct gsched_client *client, char *page)
 {
@@ -330,6 +403,10 @@ CLIENT_ATTR(managed);
 CLIENT_ATTR(unmanaged);
 CLIENT_ATTR(resumable);
 CLIENT_ATTR(wings);
+CLIENT_ATTR(band);
+CLIENT_ATTR(passed);
+CLIENT_ATTR(held_ns);
+CLIENT_ATTR(paced_ns);
 CLIENT_ATTR(why);
 
 static struct attribute *client_attrs[] = {
@@ -342,6 +419,10 @@ static struct attribute *client_attrs[] = {
 	&client_unmanaged.attr,
 	&client_resumable.attr,
 	&client_wings.attr,
+	&client_band.attr,
+	&client_passed.attr,
+	&client_held_ns.attr,
+	&client_paced_ns.attr,
 	&client_why.attr,
 	NULL
 };

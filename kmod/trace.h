@@ -42,6 +42,38 @@ DEFINE_EVENT(gsched_task, gsched_grow,
 DEFINE_EVENT(gsched_task, gsched_done,
 	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task), TP_ARGS(client, task));
 
+/* The slice that a client has to set, or its gate, changed. @flags: GSCHED_ARB_*, @share: in 1/GSCHED_SHARE_ALL */
+TRACE_EVENT(gsched_band,
+	TP_PROTO(const struct gsched_client *client),
+	TP_ARGS(client),
+	TP_STRUCT__entry(
+		__array(char, device, GSCHED_NAME_SIZE)
+		__field(pid_t, pid)
+		__field(u32, flags)
+		__field(u32, slice_us)
+		__field(u32, bands)
+		__field(u32, share)
+		__field(u32, in_flight_us)
+	),
+	TP_fast_assign(
+		strscpy(__entry->device, dev_name(&client->dev->dev), GSCHED_NAME_SIZE);
+		__entry->pid = client->nr;
+		__entry->flags = client->core.arb.flags;
+		__entry->slice_us = client->core.arb.slice_us;
+		__entry->bands = client->core.arb.bands;
+		__entry->share = client->core.arb.share;
+		__entry->in_flight_us = client->core.arb.in_flight_us;
+	),
+	TP_printk("device=%s pid=%d slice_us=%u flags=%s bands=%u share=%u in_flight_us=%u",
+		  __entry->device, __entry->pid, __entry->slice_us,
+		  __print_flags(__entry->flags, "|",
+				{ GSCHED_ARB_CLOSED, "closed" },
+				{ GSCHED_ARB_REPORT, "report" },
+				{ GSCHED_ARB_PACED, "paced" },
+				{ GSCHED_ARB_ALONE, "alone" }),
+		  __entry->bands, __entry->share, __entry->in_flight_us)
+);
+
 #endif /* GSCHED_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

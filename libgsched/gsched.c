@@ -142,20 +142,58 @@ int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_
 	return 0;
 }
 
-int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info)
+static void to_attach(struct gsched_attach *req, const unsigned char uuid[16], const struct gsched_attach_opts *opts, bool bands)
 {
-	struct gsched_attach req = { .size = sizeof(req), .flags = mps ? GSCHED_ATTACH_MPS : 0 };
-	struct gsched_info what = { .size = sizeof(what) };
+	*req = (struct gsched_attach){
+		.size = bands ? sizeof(*req) : offsetof(struct gsched_attach, channel_group),
+		.flags = opts->mps ? GSCHED_ATTACH_MPS : 0,
+	};
+	memcpy(req->uuid, uuid, sizeof(req->uuid));
+	if (!bands)
+		return;
+	req->flags |= (opts->slice ? GSCHED_ATTACH_SLICE : 0) | (opts->server ? GSCHED_ATTACH_SERVER : 0);
+	req->channel_group = opts->channel_group;
+}
 
+/* An arbiter that does not say that it knows bands takes the first version of the structure */
+static int attach_any(struct gsched *g, const unsigned char uuid[16], const struct gsched_attach_opts *opts, struct gsched_attach *req)
+{
+	if (g->features & GSCHED_FEATURE_BANDS) {
+		to_attach(req, uuid, opts, true);
+		if (!g->ops->attach(g, req))
+			return 0;
+		if (errno != EOPNOTSUPP && errno != EINVAL)
+			return -1;
+		g->features &= ~GSCHED_FEATURE_BANDS;
+	}
+	if (opts->server) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	to_attach(req, uuid, opts, false);
+	return g->ops->attach(g, req);
+}
+
+int gsched_attach_with(struct gsched *g, const unsigned char uuid[16], const struct gsched_attach_opts *opts,
+		       struct gsched_device_info *info)
+{
+	struct gsched_info what = { .size = sizeof(what) };
+	struct gsched_attach_opts known = { 0 };
+	struct gsched_attach req;
+
+	if (opts->size < sizeof(opts->size)) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (g->attach.size) {
 		errno = EBUSY;
 		return -1;
 	}
-	memcpy(req.uuid, uuid, sizeof(req.uuid));
+	memcpy(&known, opts, opts->size < sizeof(known) ? opts->size : sizeof(known));
 	/* an arbiter that does not say has none of them */
 	if (!g->ops->info(g, &what))
 		g->features = what.features;
-	if (g->ops->attach(g, &req))
+	if (attach_any(g, uuid, &known, &req))
 		return -1;
 	g->attach = req;
 	if (info) {
@@ -165,6 +203,51 @@ int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, stru
 		info->priority = req.priority;
 	}
 	return 0;
+}
+
+int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info)
+{
+	const struct gsched_attach_opts opts = { .size = sizeof(opts), .mps = mps };
+
+	return gsched_attach_with(g, uuid, &opts, info);
+}
+
+int gsched_report(struct gsched *g, const struct gsched_report_info *report)
+{
+	struct gsched_report_info known = { 0 };
+	struct gsched_report req = { .size = sizeof(req) };
+
+	if (report->size < sizeof(report->size)) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (!g->attach.size) {
+		errno = ENOTCONN;
+		return -1;
+	}
+	if (!(g->features & GSCHED_FEATURE_BANDS)) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	memcpy(&known, report, report->size < sizeof(known) ? report->size : sizeof(known));
+	if (known.activity > GSCHED_ACTIVITY_BUSY || known.slice_error < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (known.has_activity) {
+		req.flags |= GSCHED_REPORT_ACTIVITY;
+		req.activity = known.activity;
+	}
+	if (known.has_slice) {
+		req.flags |= GSCHED_REPORT_SLICE;
+		req.slice_us = known.slice_us;
+		req.slice_error = (__u32)known.slice_error;
+	}
+	if (known.has_streams) {
+		req.flags |= GSCHED_REPORT_STREAMS;
+		req.prioritised = known.prioritised;
+	}
+	return g->ops->report(g, &req);
 }
 
 const void *gsched_arb_page(const struct gsched *g, size_t *size)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The client library: libgsched.so.0, and its objects for the interposer, which takes them in whole.
-LIBGSCHED_VERSION := 0.2
-LIBGSCHED_SRCS := $(addprefix libgsched/,gsched.c module.c socket.c packet.c rewrite.c admin.c status.c)
+LIBGSCHED_VERSION := 0.3
+LIBGSCHED_SRCS := $(addprefix libgsched/,gsched.c module.c socket.c packet.c rewrite.c band.c admin.c status.c)
 LIBGSCHED_OBJS := $(call objs,$(LIBGSCHED_SRCS))
 $(LIBGSCHED_OBJS): CPPFLAGS += -Ilibgsched
 
@@ -21,9 +21,10 @@ $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$
 
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
 CUDA_SRCS := $(addprefix libgsched/cuda/,driver.c trampoline.S procaddr.c client.c context.c image.c link.c func.c twin.c \
-	save.c dispatch.c gate.c share.c initial.c reference.c tune.c launch.c calls.c agent.c)
-CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/cuda/noadmin.o
-$(CUDA_OBJS): CPPFLAGS += -Ilibgsched/cuda
+	save.c dispatch.c gate.c share.c initial.c reference.c tune.c pace.c launch.c calls.c agent.c)
+SLICE_OBJS := $(call objs,libgsched/slice.c libgsched/ioctl.c)
+CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(SLICE_OBJS) $(filter-out %/admin.o %/band.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/cuda/noadmin.o
+$(call objs,$(CUDA_SRCS)): CPPFLAGS += -Ilibgsched/cuda
 $(B)/obj/libgsched/cuda/trampoline.o: libgsched/cuda/symbols.def
 
 LIBS += $(B)/lib/gsched/libcuda.so.1
@@ -32,5 +33,17 @@ $(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/libc
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/libcuda.map -Wl,-z,now \
 		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lcjson -lm -lpthread -ldl
+
+# What is preloaded into an MPS server: the same wrapper, and a thread that asks the arbiter for the server's time slice
+MPS_OBJS := $(call objs,libgsched/server.c) $(SLICE_OBJS) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) \
+	$(B)/obj/libgsched/cuda/noadmin.o
+$(call objs,libgsched/server.c): CPPFLAGS += -Ilibgsched
+
+LIBS += $(B)/lib/gsched/libgsched-mps.so
+
+$(B)/lib/gsched/libgsched-mps.so: $(MPS_OBJS) libgsched/server.map
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgsched-mps.so -Wl,--version-script=libgsched/server.map -Wl,-z,now \
+		-o $@ $(MPS_OBJS) -lcjson -lpthread -ldl
 
 include selftests/libgsched/libgsched.mk

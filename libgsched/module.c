@@ -31,6 +31,11 @@ static int module_complete(struct gsched *g, struct gsched_complete *req)
 	return ioctl(g->fd, GSCHED_IOC_COMPLETE, req) ? -1 : 0;
 }
 
+static int module_report(struct gsched *g, struct gsched_report *req)
+{
+	return ioctl(g->fd, GSCHED_IOC_REPORT, req) ? -1 : 0;
+}
+
 /* The descriptor is O_NONBLOCK: that governs read(2) only, SUBMIT waits by its own flag. */
 static int module_event(struct gsched *g, struct gsched_event *event)
 {
@@ -75,6 +80,7 @@ static const struct gsched_transport module_transport = {
 	.attach = module_attach,
 	.submit = module_submit,
 	.complete = module_complete,
+	.report = module_report,
 	.event = module_event,
 	.admin = module_admin,
 	.device_del = module_device_del,

@@ -4,7 +4,7 @@
  *
  * Request and reply: struct gsp_header, then the call's body (at most GSP_BODY_MAX bytes). The reply repeats type and
  * cookie, has err = 0 or a positive errno, and the body as the call changed it. A SUBMIT with GSCHED_SUBMIT_NOWAIT and
- * GSP_FLAG_ASYNC, and a COMPLETE with GSP_FLAG_ASYNC, get no reply. Events come unasked with type GSP_EVENT.
+ * GSP_FLAG_ASYNC, and a COMPLETE or a REPORT with GSP_FLAG_ASYNC, get no reply. Events come unasked with type GSP_EVENT.
  * ATTACH's reply carries two descriptors (SCM_RIGHTS): the arbiter's page (memfd, opened read-only), the client's page
  * (memfd), in this order; the mmap offsets are 0. A connection attaches once; closing it gives everything back.
  * The peer's identity is SO_PEERCRED. GSP_REWRITE and the GSP_GROUP_*, GSP_STATUS calls need no ATTACH.
@@ -22,6 +22,7 @@
 enum gsp_type {
 	/* 0x00 to 0x3f: the ioctl of that number with its structure as body */
 	GSP_INFO = 0x00, GSP_DEVICE_ADD = 0x01, GSP_DEVICE_DEL = 0x02, GSP_ATTACH = 0x03, GSP_SUBMIT = 0x04, GSP_COMPLETE = 0x05,
+	GSP_REPORT = 0x06,
 	GSP_EVENT = 0x40,	/* gschedd to client: struct gsched_event */
 	GSP_REWRITE,		/* struct gsp_rewrite + one fd: memfd with the image; reply: memfd with twins' PTX, memfd with JSON */
 	GSP_GROUP_CREATE,	/* struct gsp_group: path. EEXIST, ENOENT parent, EINVAL name, EPERM */
@@ -30,7 +31,8 @@ enum gsp_type {
 	GSP_GROUP_GET,		/* file; reply: value */
 	GSP_GROUP_BIND,		/* pid joins the group, and what it forks later: file "procs", value the pid */
 	GSP_STATUS,		/* no body; reply: one fd: memfd with JSON text */
-	GSP_DEVICE_SET,		/* struct gsp_group with path "", file "mode" or "policy" */
+	GSP_DEVICE_SET,		/* struct gsp_group with path "", file "mode", "policy", "switch_us" … */
+	GSP_BAND,		/* struct gsp_band; reply: the MPS server's directories, or why there is none */
 };
 
 #define GSP_FLAG_ASYNC		1u
@@ -60,6 +62,33 @@ struct gsp_group {
 	char path[256];		/* "a/b" below the root group, "" the root group */
 	char file[32];		/* "capsm.max" … */
 	char value[3072];	/* set: new value; get: reply. NUL-terminated */
+};
+
+#define GSP_BAND_NAME_SIZE	32	/* a name is [a-z0-9_-], at most 31 of them */
+#define GSP_BAND_DIR_SIZE	128
+
+#define GSP_BAND_BY_NAME	1u	/* @band names the band, @device and @path are not looked at */
+#define GSP_BAND_NO_START	2u	/* only tell the band's name */
+#define GSP_BAND__ALL		(GSP_BAND_BY_NAME | GSP_BAND_NO_START)
+
+/*
+ * Which MPS server a program is to use. The band is that of the group @path, of @pid's group if @path is "", or the one named.
+ * The answer comes when the band's MPS control daemon accepts connections: gschedd starts it if need be, for the
+ * caller's user, and ends it some time after the last @pid that was named here has ended. Answers with @pipe "": the group has no
+ * band, or gschedd was started without --mps. ENOENT no such group, ENODEV, EINVAL, ESRCH @pid, EPERM another user's @pid or
+ * a user that gschedd cannot start processes for; EBUSY too many servers; ETIMEDOUT, EIO it does not start. @reason says more.
+ */
+struct gsp_band {
+	uint32_t size;
+	uint32_t flags;			/* GSP_BAND_*; unknown: EOPNOTSUPP */
+	uint32_t pid;			/* the program, 0 the caller */
+	uint32_t __reserved;		/* must be 0 */
+	char device[GSCHED_NAME_SIZE];	/* "" the first */
+	char path[256];			/* as in struct gsp_group */
+	char band[GSP_BAND_NAME_SIZE];	/* in: with GSP_BAND_BY_NAME; out: the name */
+	char pipe[GSP_BAND_DIR_SIZE];	/* out: CUDA_MPS_PIPE_DIRECTORY */
+	char log[GSP_BAND_DIR_SIZE];	/* out: CUDA_MPS_LOG_DIRECTORY */
+	char reason[256];		/* out, with an error */
 };
 
 #endif /* GSCHED_PROTO_H */

@@ -42,6 +42,8 @@ struct gsched_socket {
 	uint64_t pending;		/* lock: slots with an unread event */
 	uint8_t order[GSCHED_SLOTS];	/* lock: in the order they came */
 	unsigned int n_order;
+	bool band;			/* lock: GSCHED_EVENT_BAND came and is unread */
+	struct gsched_event band_event;
 	bool gone, gone_read;		/* lock: GSCHED_EVENT_GONE came; was delivered */
 	struct gsched_event gone_event;
 };
@@ -67,6 +69,9 @@ static void queue_event(struct gsched_socket *s, const struct gsched_event *ev)
 	if (ev->type == GSCHED_EVENT_GONE) {
 		s->gone = true;
 		s->gone_event = *ev;
+	} else if (ev->type == GSCHED_EVENT_BAND) {
+		s->band = true;
+		s->band_event = *ev;
 	} else if (ev->slot < GSCHED_SLOTS) {
 		if (!(s->pending & (1ULL << ev->slot))) {
 			s->pending |= 1ULL << ev->slot;
@@ -87,13 +92,16 @@ static int next_event(struct gsched_socket *s, struct gsched_event *ev)
 		*ev = s->event[slot];
 		s->pending &= ~(1ULL << slot);
 		memmove(s->order, s->order + 1, --s->n_order);
+	} else if (s->band) {
+		*ev = s->band_event;
+		s->band = false;
 	} else if (s->gone && !s->gone_read) {
 		*ev = s->gone_event;
 		s->gone_read = true;
 	} else {
 		return 0;
 	}
-	if (!s->n_order && !(s->gone && !s->gone_read) && !s->dead)
+	if (!s->n_order && !s->band && !(s->gone && !s->gone_read) && !s->dead)
 		lower_events(s);
 	return 1;
 }
@@ -253,12 +261,13 @@ static int socket_info(struct gsched *g, struct gsched_info *req)
 
 static int socket_attach(struct gsched *g, struct gsched_attach *req)
 {
+	size_t size = req->size;
 	struct waiter w;
 	int rc = -1, err;
 
-	if (call(g, GSP_ATTACH, req, sizeof(*req), sizeof(*req), &w, false))
+	if (call(g, GSP_ATTACH, req, size, sizeof(*req), &w, false))
 		return -1;
-	if (w.n_fds == 2 && w.size == sizeof(*req))
+	if (w.n_fds == 2 && w.size >= size)
 		rc = gsched_map_pages(g, req, w.fds[0], w.fds[1]);
 	else
 		errno = EPROTO;
@@ -283,6 +292,11 @@ static int notify(struct gsched *g, unsigned int type, const void *body, size_t 
 static int socket_complete(struct gsched *g, struct gsched_complete *req)
 {
 	return notify(g, GSP_COMPLETE, req, sizeof(*req));
+}
+
+static int socket_report(struct gsched *g, struct gsched_report *req)
+{
+	return notify(g, GSP_REPORT, req, sizeof(*req));
 }
 
 static int socket_submit(struct gsched *g, struct gsched_submit *req, bool async)
@@ -434,6 +448,7 @@ static const struct gsched_transport socket_transport = {
 	.attach = socket_attach,
 	.submit = socket_submit,
 	.complete = socket_complete,
+	.report = socket_report,
 	.event = socket_event,
 	.admin = socket_admin,
 	.device_del = socket_device_del,

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
- * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy",
+ * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "switch_us", "max_overhead",
+ *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us", "slice_error", "activity", "turn", "why"}],
+ *   "bands_left_out": how many bands the module's file had no room for,
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}}],
- *   "clients": [{"pid", "comm", "group", "lease", "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
+ *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error", "activity", "passed", "held_ns",
+ *     "paced_ns", "share", "lease", "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns", "stream"}]}]}]}
  * A file that is not there leaves its key out: older modules have fewer.
  */
@@ -180,7 +183,7 @@ static int open_dir(int at, const char *name)
 static void add_groups(cJSON *groups, int dir, const char *path, unsigned int depth)
 {
 	static const char *const texts[] = {
-		"capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "cgroup", "capsm.current",
+		"capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "gpu.band", "gpu.latency_target_us", "cgroup", "capsm.current",
 	};
 	cJSON *group = cJSON_CreateObject();
 	char **names, **p, below[PATH_MAX];
@@ -235,6 +238,77 @@ static void add_slots(cJSON *client, int dir)
 	}
 }
 
+/* "12,13" */
+static void add_members(cJSON *band, char *list)
+{
+	cJSON *pids = cJSON_GetObjectItemCaseSensitive(band, "clients");
+	char *pid, *save = NULL;
+
+	for (pid = strtok_r(list, ",", &save); pid && pids; pid = strtok_r(NULL, ",", &save))
+		cJSON_AddItemToArray(pids, cJSON_CreateNumber(strtod(pid, NULL)));
+}
+
+/* "name pid-12 clients 12,13 priority 0 ... why text": pairs up to why, which is the rest of the line */
+static void add_band(cJSON *bands, char *line)
+{
+	cJSON *band = cJSON_CreateObject();
+	char *key, *value, *rest = line;
+
+	cJSON_AddItemToArray(bands, band);
+	while ((key = strsep(&rest, " ")) && rest) {
+		if (!strcmp(key, "why")) {
+			cJSON_AddStringToObject(band, key, rest);
+			return;
+		}
+		value = strsep(&rest, " ");
+		if (!strcmp(key, "name")) {
+			cJSON_AddStringToObject(band, key, value);
+			cJSON_AddArrayToObject(band, "clients");
+		} else if (!strcmp(key, "clients")) {
+			add_members(band, value);
+		} else if (!strcmp(key, "activity")) {
+			cJSON_AddStringToObject(band, key, value);
+		} else if (!strcmp(key, "turn")) {
+			cJSON_AddBoolToObject(band, key, !strcmp(value, "1"));
+		} else {
+			cJSON_AddNumberToObject(band, key, strtod(value, NULL));
+		}
+	}
+}
+
+static void add_bands(cJSON *device, int dir)
+{
+	char buf[4097], *line, *save = NULL;
+	cJSON *bands;
+
+	if (!read_text(dir, "bands", buf, sizeof(buf)))
+		return;
+	bands = cJSON_AddArrayToObject(device, "bands");
+	for (line = strtok_r(buf, "\n", &save); line && bands; line = strtok_r(NULL, "\n", &save)) {
+		if (!strncmp(line, "more ", 5))
+			cJSON_AddNumberToObject(device, "bands_left_out", strtod(line + 5, NULL));
+		else
+			add_band(bands, line);
+	}
+}
+
+/* What a client was told of its band: "name" is the band's */
+static void add_client_band(cJSON *client, int dir)
+{
+	static const char *const numbers[] = { "passed", "held_ns", "paced_ns" };
+	char buf[4096], *rest;
+	size_t i;
+
+	if (read_text(dir, "band", buf, sizeof(buf)) && !strncmp(buf, "name ", 5)) {
+		rest = buf + 5;
+		cJSON_AddStringToObject(client, "band", strsep(&rest, "\n"));
+		if (rest)
+			add_flat(client, rest);
+	}
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		add_number(client, numbers[i], dir, numbers[i]);
+}
+
 static void add_client(cJSON *clients, int dir, const char *pid)
 {
 	cJSON *client = cJSON_CreateObject(), *managed;
@@ -247,6 +321,7 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 	/* the root group is "" everywhere but in the module's own files */
 	if (read_text(dir, "group", buf, sizeof(buf)))
 		cJSON_AddStringToObject(client, "group", strcmp(buf, "/") ? buf : "");
+	add_client_band(client, dir);
 	add_text(client, "lease", dir, "lease");
 	managed = cJSON_AddObjectToObject(client, "managed");
 	if (managed && read_text(dir, "managed", buf, sizeof(buf)))
@@ -276,6 +351,9 @@ static void add_device(cJSON *devices, int config, const char *sysfs, const char
 		add_number(device, "sms", dir, "sms");
 		add_choice(device, "mode", dir, "mode");
 		add_choice(device, "policy", dir, "policy");
+		add_number(device, "switch_us", dir, "switch_us");
+		add_number(device, "max_overhead", dir, "max_overhead");
+		add_bands(device, dir);
 	}
 	groups = cJSON_AddArrayToObject(device, "groups");
 	fd = open_dir(config, name);

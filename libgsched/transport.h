@@ -19,6 +19,7 @@ struct gsched_transport {
 	/* @async: no answer wanted, EAGAIN is success. */
 	int (*submit)(struct gsched *g, struct gsched_submit *req, bool async);
 	int (*complete)(struct gsched *g, struct gsched_complete *req);
+	int (*report)(struct gsched *g, struct gsched_report *req);	/* no answer wanted */
 	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1 filled, 0 none */
 	/* @value is read by SET and DEVICE; @buf is filled by GET. */
 	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,

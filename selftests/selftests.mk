@@ -21,3 +21,11 @@ $(B)/test/demo-%: selftests/demo/tap
 FAST_TESTS += $(B)/test/demo-daemon-drv
 TESTS += $(addprefix $(B)/test/demo-,daemon-drv daemon-rt module-drv)
 $(B)/test/demo-module-drv: modules
+
+# selftests/bench/bands, on the simulated GPU
+$(B)/test/bench-bands: selftests/bench/bands.d/test.py
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s\n' $(B) $< >$@
+	@chmod +x $@
+FAST_TESTS += $(B)/test/bench-bands
+TESTS += $(B)/test/bench-bands

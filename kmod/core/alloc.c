@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The allocator: apportions the device's SMs among the active tasks, under every group's max and min.
+ * The allocator: apportions the device's SMs among the active tasks of one band, under every group's max and min.
  *
  * Ranks are served from the highest down. Within one rank capacity is divided at each group, from the root down, among
  * those below it (child groups by gpu.weight, clients with the default weight) by weighted max-min: everyone gets the same
@@ -95,7 +95,7 @@ static void divide(struct gsc_contest *contest, u32 amount)
 	}
 }
 
-static void tree_add(struct tree *tree, struct gsc_group *group, u64 stamp)
+static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group *group, u64 stamp)
 {
 	struct gsc_device *dev = group->dev;
 
@@ -107,9 +107,9 @@ static void tree_add(struct tree *tree, struct gsc_group *group, u64 stamp)
 		group->reserve = 0;
 		group->cap = group->max == GSC_MAX_UNLIMITED ? dev->sms : min(gsc_sms(group->max), dev->sms);
 		if (group->max != GSC_MAX_UNLIMITED && group->max % GSCHED_CAPSM)
-			dev->fractional = true;
+			band->fractional = true;
 		if (group->min)
-			dev->guarantees = true;
+			band->guarantees = true;
 		group->next_level = NULL;
 		if (tree->first[group->depth])
 			tree->last[group->depth]->next_level = group;
@@ -136,6 +136,7 @@ static void prepare_client(struct gsc_client *client, u64 stamp)
 {
 	client->seen = stamp;
 	client->need = 0;
+	client->full = 0;
 	client->use = 0;
 	client->fixed = 0;
 	client->fair = 0;
@@ -166,33 +167,35 @@ static void prepare_task(struct gsc_task *task)
 	}
 	sms = gsc_sms(task->want);
 	client->use = min(client->use + sms, dev->sms);
-	if (sms > client->need) {
-		group->demand = min(group->demand + sms - client->need, dev->sms);
-		client->need = sms;
+	if (sms > client->full) {
+		group->demand = min(group->demand + sms - client->full, dev->sms);
+		client->full = sms;
 	}
+	client->need = max(client->need, gsc_sms(min(task->need, task->want)));
 }
 
-static void prepare(struct gsc_device *dev, struct tree *tree, bool holds)
+static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
 {
-	u64 stamp = ++dev->stamp;
+	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_client *client;
 	struct gsc_task *task;
 
+	band->stamp = stamp;
 	memset(tree, 0, sizeof(*tree));
-	dev->fractional = false;
-	dev->guarantees = false;
-	list_for_each_entry(task, &dev->tasks, node) {
-		tree_add(tree, task->client->group, stamp);
+	band->fractional = false;
+	band->guarantees = false;
+	list_for_each_entry(task, &band->tasks, node) {
+		tree_add(band, tree, task->client->group, stamp);
 		if (task->client->seen != stamp)
 			prepare_client(task->client, stamp);
 		prepare_task(task);
 	}
-	if (!dev->n_holds)
+	if (!band->n_holds)
 		return;
-	list_for_each_entry(client, &dev->clients, node) {
+	list_for_each_entry(client, &band->members, member) {
 		client->hold_got = 0;
 		if (holds && client->hold_units)
-			tree_add(tree, client->group, stamp);
+			tree_add(band, tree, client->group, stamp);
 	}
 }
 
@@ -238,10 +241,10 @@ static void guarantee(struct tree *tree)
 	}
 }
 
-static struct gsc_task *next_task(const struct gsc_device *dev, struct gsc_task *task)
+static struct gsc_task *next_task(const struct gsc_band *band, struct gsc_task *task)
 {
 	task = list_next_entry(task, node);
-	return list_entry_is_head(task, &dev->tasks, node) ? NULL : task;
+	return list_entry_is_head(task, &band->tasks, node) ? NULL : task;
 }
 
 static void take(struct gsc_client *client, u32 sms, bool hold)
@@ -274,8 +277,9 @@ static u32 owed(const struct gsc_group *group)
  * With the clients entered at their groups: find what each group can take, then divide it from the root down. A hold uses
  * up a max, but fills no guarantee: it gets what is left beside them.
  */
-static void contend(struct gsc_device *dev, struct tree *tree, bool hold)
+static void contend(struct gsc_band *band, struct tree *tree, bool hold)
 {
+	struct gsc_device *dev = gsc_band_device(band);
 	struct gsc_share *share;
 	struct gsc_group *group;
 	int depth;
@@ -292,7 +296,7 @@ static void contend(struct gsc_device *dev, struct tree *tree, bool hold)
 				hi += share->hi;
 			}
 			/* what lower ranks are guaranteed is claimed here too, though only they will take it */
-			group->share.firm = max(firm, hold && dev->guarantees ? owed(group) : unfilled(group));
+			group->share.firm = max(firm, hold && band->guarantees ? owed(group) : unfilled(group));
 			beside = hold ? group->share.firm - firm : 0;
 			group->share.hi = max(group->share.firm, min(room, hi + beside));
 			group->share.lo = max(group->share.firm, min(lo, group->share.hi));
@@ -335,15 +339,15 @@ enum contest_kind {
 };
 
 /* The clients of one rank, @from being the first task of it. Returns the stamp of those that took part */
-static u64 contest_clients(struct gsc_device *dev, struct tree *tree, struct gsc_task *from, enum contest_kind kind)
+static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_task *from, enum contest_kind kind)
 {
 	struct gsc_client *client;
-	u64 stamp = ++dev->stamp;
+	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_task *task;
 	u32 has, use;
 
 	new_contest(tree);
-	for (task = from; task && task->rank == from->rank; task = next_task(dev, task)) {
+	for (task = from; task && task->rank == from->rank; task = next_task(band, task)) {
 		client = task->client;
 		if (!client->need || client->seen == stamp)
 			continue;
@@ -357,28 +361,28 @@ static u64 contest_clients(struct gsc_device *dev, struct tree *tree, struct gsc
 			enter_client(client, kind == CONTEST_KEEP ? client->fixed : 0, client->need);
 		}
 	}
-	contend(dev, tree, false);
+	contend(band, tree, false);
 	return stamp;
 }
 
 /* Serve the clients of one rank, @from being the first task of it. Returns the first of the next rank */
-static struct gsc_task *serve_rank(struct gsc_device *dev, struct tree *tree, struct gsc_task *from, bool spare)
+static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, struct gsc_task *from, bool spare)
 {
 	struct gsc_task *task, *end;
 	struct gsc_client *client;
 	bool fixed = false;
 	u64 stamp;
 
-	for (end = from; end && end->rank == from->rank; end = next_task(dev, end))
+	for (end = from; end && end->rank == from->rank; end = next_task(band, end))
 		fixed |= end->client->fixed != 0;
 	if (fixed && !spare) {
-		contest_clients(dev, tree, from, CONTEST_FAIR);
-		for (task = from; task != end; task = next_task(dev, task))
+		contest_clients(band, tree, from, CONTEST_FAIR);
+		for (task = from; task != end; task = next_task(band, task))
 			if (task->client->need)
 				task->client->fair = task->client->share.got;
 	}
-	stamp = contest_clients(dev, tree, from, spare ? CONTEST_SPARE : CONTEST_KEEP);
-	for (task = from; task != end; task = next_task(dev, task)) {
+	stamp = contest_clients(band, tree, from, spare ? CONTEST_SPARE : CONTEST_KEEP);
+	for (task = from; task != end; task = next_task(band, task)) {
 		client = task->client;
 		if (client->seen != stamp)
 			continue;
@@ -391,14 +395,14 @@ static struct gsc_task *serve_rank(struct gsc_device *dev, struct tree *tree, st
 	return end;
 }
 
-static void serve_holds(struct gsc_device *dev, struct tree *tree, u32 rank)
+static void serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
 {
-	u64 stamp = ++dev->stamp;
+	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_client *client;
 	u32 has, sms;
 
 	new_contest(tree);
-	list_for_each_entry(client, &dev->clients, node) {
+	list_for_each_entry(client, &band->members, member) {
 		if (!client->hold_units || client->hold_rank != rank)
 			continue;
 		has = client->n_tasks ? gsc_sms(client->alloc) : 0;
@@ -406,8 +410,8 @@ static void serve_holds(struct gsc_device *dev, struct tree *tree, u32 rank)
 		client->seen = stamp;
 		enter_client(client, 0, sms - min(sms, has));
 	}
-	contend(dev, tree, true);
-	list_for_each_entry(client, &dev->clients, node) {
+	contend(band, tree, true);
+	list_for_each_entry(client, &band->members, member) {
 		if (client->seen != stamp)
 			continue;
 		client->hold_got = client->share.got * GSCHED_CAPSM;
@@ -416,12 +420,12 @@ static void serve_holds(struct gsc_device *dev, struct tree *tree, u32 rank)
 }
 
 /* The highest rank of a hold below @below */
-static s64 next_hold(const struct gsc_device *dev, s64 below)
+static s64 next_hold(const struct gsc_band *band, s64 below)
 {
 	const struct gsc_client *client;
 	s64 rank = -1;
 
-	list_for_each_entry(client, &dev->clients, node)
+	list_for_each_entry(client, &band->members, member)
 		if (client->hold_units && client->hold_rank < below)
 			rank = max(rank, (s64)client->hold_rank);
 	return rank;
@@ -446,20 +450,20 @@ static u32 least_use(const struct gsc_client *client)
 }
 
 /* A max of 1.5: the last client of the group that stays useful gives up the half */
-static void trim(struct gsc_device *dev, const struct gsc_group *group)
+static void trim(struct gsc_band *band, const struct gsc_group *group)
 {
-	u64 stamp = ++dev->stamp;
+	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_client *client;
 	struct gsc_task *task;
 	u32 sum = 0, excess;
 
-	list_for_each_entry(client, &dev->clients, node)
+	list_for_each_entry(client, &band->members, member)
 		if (client->n_tasks && is_below(client->group, group))
 			sum += client->alloc;
 	if (sum <= group->max)
 		return;
 	excess = sum - group->max;
-	list_for_each_entry_reverse(task, &dev->tasks, node) {
+	list_for_each_entry_reverse(task, &band->tasks, node) {
 		client = task->client;
 		if (client->seen == stamp || !client->alloc || !is_below(client->group, group))
 			continue;
@@ -470,7 +474,7 @@ static void trim(struct gsc_device *dev, const struct gsc_group *group)
 		}
 	}
 	/* nobody stays useful with less: the last ones wait */
-	list_for_each_entry_reverse(task, &dev->tasks, node) {
+	list_for_each_entry_reverse(task, &band->tasks, node) {
 		client = task->client;
 		if (!client->alloc || !is_below(client->group, group))
 			continue;
@@ -503,82 +507,83 @@ static void assign(struct gsc_client *client)
 	}
 }
 
-static void serve(struct gsc_device *dev, struct tree *tree, bool holds)
+static void serve(struct gsc_band *band, struct tree *tree, bool holds)
 {
+	const struct gsc_group *root = &gsc_band_device(band)->root;
 	struct gsc_task *first = NULL, *task;
 	s64 hold = -1, below = (s64)U32_MAX + 1;
 
-	if (!list_empty(&dev->tasks))
-		first = list_first_entry(&dev->tasks, struct gsc_task, node);
+	if (!list_empty(&band->tasks))
+		first = list_first_entry(&band->tasks, struct gsc_task, node);
 	for (task = first;;) {
-		if (holds && dev->n_holds)
-			hold = next_hold(dev, below);
+		if (holds && band->n_holds)
+			hold = next_hold(band, below);
 		if (!task && hold < 0)
 			break;
 		below = max(hold, task ? (s64)task->rank : -1);
 		if (task && task->rank == below)
-			task = serve_rank(dev, tree, task, false);
+			task = serve_rank(band, tree, task, false);
 		if (hold == below)
-			serve_holds(dev, tree, (u32)hold);
+			serve_holds(band, tree, (u32)hold);
 	}
-	for (task = first; task && dev->root.used < dev->root.cap;)
-		task = serve_rank(dev, tree, task, true);
+	for (task = first; task && root->used < root->cap;)
+		task = serve_rank(band, tree, task, true);
 }
 
-static void share_out(struct gsc_device *dev, bool holds)
+static void share_out(struct gsc_band *band, bool holds)
 {
 	struct gsc_client *client;
 	struct gsc_group *group;
 	struct tree tree;
 	int depth;
 
-	prepare(dev, &tree, holds);
-	if (dev->guarantees)
+	prepare(band, &tree, holds);
+	if (band->guarantees)
 		guarantee(&tree);
-	serve(dev, &tree, holds);
-	for (depth = tree.depth; dev->fractional && depth >= 0; depth--)
+	serve(band, &tree, holds);
+	for (depth = tree.depth; band->fractional && depth >= 0; depth--)
 		for (group = tree.first[depth]; group; group = group->next_level)
 			if (group->max % GSCHED_CAPSM && group->max != GSC_MAX_UNLIMITED)
-				trim(dev, group);
-	list_for_each_entry(client, &dev->clients, node)
+				trim(band, group);
+	list_for_each_entry(client, &band->members, member)
 		if (client->n_tasks)
 			assign(client);
 }
 
 /* Clients that have tasks and got nothing */
-static u32 starving(struct gsc_device *dev)
+static u32 starving(struct gsc_band *band)
 {
-	u64 stamp = ++dev->stamp;
+	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_client *client;
 	struct gsc_task *task;
 	u32 n = 0;
 
-	list_for_each_entry(task, &dev->tasks, node)
+	list_for_each_entry(task, &band->tasks, node)
 		if (task->alloc)
 			task->client->fed = stamp;
-	list_for_each_entry(client, &dev->clients, node)
+	list_for_each_entry(client, &band->members, member)
 		if (client->n_tasks && client->fed != stamp)
 			n++;
 	return n;
 }
 
-void gsc_allocate(struct gsc_device *dev)
+void gsc_allocate(struct gsc_band *band)
 {
 	struct gsc_client *client;
 	u32 n;
 
-	share_out(dev, true);
-	if (!dev->n_holds)
+	share_out(band, true);
+	if (!band->n_holds)
 		return;
 	/* nobody waits for what is only kept free */
-	n = starving(dev);
+	n = starving(band);
 	if (!n)
 		return;
-	share_out(dev, false);
-	if (starving(dev) < n) {
-		list_for_each_entry(client, &dev->clients, node)
+	share_out(band, false);
+	if (starving(band) < n) {
+		list_for_each_entry(client, &band->members, member)
 			gsc_hold_drop(client);
 	} else {
-		share_out(dev, true);
+		share_out(band, true);
 	}
 }

@@ -44,25 +44,27 @@ static u32 wish(const struct gsc_device *dev, const struct gsc_task *task)
 	}
 }
 
-static void order(struct gsc_device *dev, u64 now)
+static void order(struct gsc_band *band, u64 now)
 {
+	struct gsc_device *dev = gsc_band_device(band);
 	struct gsc_client *client;
 	struct gsc_task *task;
 	u64 dice = draw(dev);
 
 	/* the time of the last draw's end is still there: gsc_decide() leaves it to us */
-	if (!dev->again || dev->again <= now || dice % 2) {
-		list_for_each_entry(client, &dev->clients, node)
+	if (!band->again || band->again <= now || dice % 2) {
+		list_for_each_entry(client, &band->members, member)
 			client->whim = draw(dev);
-		dev->again = now + DRAW_NS_MIN + (u32)(dice >> 32) % DRAW_NS_SPAN;
+		band->again = now + DRAW_NS_MIN + (u32)(dice >> 32) % DRAW_NS_SPAN;
 	}
-	list_for_each_entry(task, &dev->tasks, node) {
+	list_for_each_entry(task, &band->tasks, node) {
 		task->rank = whim(task->client, 32, 4);
 		task->want = wish(dev, task);
+		task->need = task->want;
 	}
-	gsc_sort(dev);
-	if (list_empty(&dev->tasks))
-		dev->again = 0;
+	gsc_sort(band);
+	if (list_empty(&band->tasks))
+		band->again = 0;
 }
 
 static u64 hold(struct gsc_device *dev, const struct gsc_task *task, u64 now)

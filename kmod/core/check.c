@@ -11,9 +11,8 @@ static bool is_below(const struct gsc_group *group, const struct gsc_group *top)
 
 static int check_clients(const struct gsc_device *dev)
 {
-	u32 clients = 0, holds = 0, tasks, slot;
 	const struct gsc_client *client;
-	u64 timer = dev->again;
+	u32 clients = 0, tasks, slot;
 
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->dev != dev || client->group->dev != dev)
@@ -33,17 +32,171 @@ static int check_clients(const struct gsc_device *dev)
 			return 5;
 		if (!client->hold_units && (client->hold_got || client->hold_until))
 			return 6;
-		if (client->hold_units) {
-			holds++;
-			if (client->hold_until <= dev->now || dev->mode != GSCHED_MODE_SPATIAL)
-				return 7;
-			timer = timer ? min(timer, client->hold_until) : client->hold_until;
-		}
+		if (client->hold_units && (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
+			return 7;
+		if (client->hold_units > dev->sms * GSCHED_CAPSM || client->sizes.whole > dev->sms)
+			return 19;
+		if (client->sizes.chosen >= GSC_SIZE_CLASSES || client->sizes.tried < client->sizes.chosen ||
+		    client->sizes.tried > client->sizes.chosen + 1)
+			return 19;
 		clients++;
 	}
-	if (clients != dev->n_clients || holds != dev->n_holds)
-		return 8;
-	return timer == dev->timer ? 0 : 9;
+	return clients == dev->n_clients ? 0 : 8;
+}
+
+/* The timer is armed for the first time at which anything has to be decided anew */
+static int check_timer(const struct gsc_device *dev)
+{
+	const struct gsc_client *client;
+	const struct gsc_band *band;
+	u64 timer = U64_MAX;
+	u32 holds;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		if (band->again)
+			timer = min(timer, band->again);
+		holds = 0;
+		list_for_each_entry(client, &band->members, member) {
+			if (!client->hold_units)
+				continue;
+			holds++;
+			timer = min(timer, client->hold_until);
+		}
+		if (holds != band->n_holds)
+			return 6;
+	}
+	if (dev->turn_timer)
+		timer = min(timer, dev->turn_timer);
+	return dev->timer == (timer == U64_MAX ? 0 : timer) ? 0 : 9;
+}
+
+/* Every client is in one band, which is that of its equals only, and which lives in one of its members */
+static int check_members(const struct gsc_device *dev)
+{
+	const struct gsc_client *client, *first;
+	const struct gsc_band *band, *other;
+	u32 members = 0, bands = 0, clients;
+	bool home;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		if (list_empty(&band->members))
+			return 60;
+		first = list_first_entry(&band->members, struct gsc_client, member);
+		clients = 0;
+		home = false;
+		list_for_each_entry(client, &band->members, member) {
+			if (client->band != band || !gsc_same_band(client, first))
+				return 61;
+			home |= band == &client->own_band;
+			clients += !gsc_is_server(client);
+			members++;
+			if (gsc_is_server(client) && client->n_tasks)
+				return 62;
+		}
+		if (!home || clients != band->n_clients)
+			return 63;
+		bands += clients != 0;
+		list_for_each_entry(other, &dev->bands, node)
+			if (other != band && gsc_same_band(first, list_first_entry(&other->members, struct gsc_client, member)))
+				return 64;
+	}
+	return members == dev->n_clients && bands == dev->n_bands ? 0 : 65;
+}
+
+/* Only in sliced mode, only the owner; what progresses slowly is never so short that it does not progress at all */
+static int check_slices(const struct gsc_device *dev)
+{
+	const struct gsc_client *client;
+	const struct gsc_band *band;
+	u32 tiny = 0;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		bool slice = dev->mode == GSCHED_MODE_SLICED && band->n_clients;
+
+		if (!band->slice_us == slice || (slice && dev->n_bands < 2))
+			return 70;
+		if (slice && (band->slice_us < GSC_SLICE_LEAST_US || band->slice_us > GSC_SLICE_WHOLE_US) &&
+		    !(band->lower && band->slice_us == GSC_SLICE_TINY_US))
+			return 71;
+		tiny += band->slice_us == GSC_SLICE_TINY_US && band->activity == GSCHED_ACTIVITY_BUSY;
+		list_for_each_entry(client, &band->members, member) {
+			if (client->arb.slice_us != (gsc_band_owner(band) == client ? band->slice_us : 0))
+				return 72;
+			if (client->arb.bands != dev->n_bands || !client->arb.share || client->arb.share > GSCHED_SHARE_ALL)
+				return 73;
+		}
+	}
+	return tiny > 1 && dev->n_lower > 1 ? 74 : 0;
+}
+
+/* Somebody in its band is more important, and everybody who is has streams of the greatest priority */
+static bool may_yield(const struct gsc_client *client)
+{
+	u32 above = 0, prioritised = 0;
+	const struct gsc_client *other;
+
+	list_for_each_entry(other, &client->band->members, member) {
+		if (gsc_is_server(other) || other->group->priority <= client->group->priority)
+			continue;
+		above++;
+		prioritised += other->prioritised;
+	}
+	return above && above == prioritised && !client->dev->policy->flat && !client->dev->policy->no_leases;
+}
+
+/* The header words of a client follow from its band, and it is never trusted to launch while its gate is closed */
+static int check_flags(const struct gsc_client *client)
+{
+	const struct gsc_band *band = client->band;
+	u32 flags = band->flags;
+
+	if (client->arb.share < GSCHED_SHARE_ALL)
+		flags |= GSCHED_ARB_REPORT;
+	if (band->n_clients == 1)
+		flags |= GSCHED_ARB_ALONE;
+	if (may_yield(client))
+		flags |= GSCHED_ARB_YIELDS;
+	if (client->arb.flags != (gsc_is_server(client) ? 0 : flags))
+		return 82;
+	if (client->activity != GSCHED_ACTIVITY_IDLE && !(client->arb.flags & GSCHED_ARB_REPORT))
+		return 83;
+	return gsc_band_closed(band) && client->lease != GSCHED_LEASE_NONE ? 88 : 0;
+}
+
+/* Of the lower bands that have work at most one may launch; all may while none has work */
+static int check_turns(const struct gsc_device *dev)
+{
+	u32 contenders = 0, open = 0, lower = 0;
+	const struct gsc_client *client;
+	const struct gsc_band *band;
+	int ret;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		lower += band->lower;
+		contenders += gsc_contends(band);
+		open += band->lower && !(band->flags & GSCHED_ARB_CLOSED);
+		if (!band->lower && band->flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED))
+			return 80;
+		if (!(band->flags & GSCHED_ARB_REPORT) == band->lower)
+			return 89;
+		if (dev->mode == GSCHED_MODE_SLICED && band == dev->turn && (!gsc_contends(band) || gsc_band_closed(band)))
+			return 81;
+		list_for_each_entry(client, &band->members, member) {
+			ret = check_flags(client);
+			if (ret)
+				return ret;
+		}
+	}
+	if (lower != dev->n_lower || (dev->drain && (lower < 2 || dev->turn || !gsc_contends(dev->drain))))
+		return 84;
+	if (lower < 2)
+		return 0;
+	if (contenders && open > 1)
+		return 85;
+	if (!contenders && open != lower)
+		return 86;
+	/* one of them has the turn, or a band that drains gives it to one */
+	return contenders && !dev->turn && !dev->drain ? 87 : 0;
 }
 
 /* A client's tasks share its window, in the order of their arrival up to the first that has nothing */
@@ -84,43 +237,48 @@ static int check_tasks(const struct gsc_client *client)
 	return (GSCHED_WINDOW_LIMIT(client->window) != 0) == !list_empty(&client->place) ? 0 : 18;
 }
 
-static int check_windows(const struct gsc_device *dev)
+static int check_windows(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_band **owner)
 {
-	const struct gsc_client *client, *owner = NULL;
+	const struct gsc_client *client;
 	const struct gsc_task *task;
 	u32 tasks = 0;
 	u64 base, end = 0;
 	int ret;
 
-	list_for_each_entry(client, &dev->placed, place) {
+	list_for_each_entry(client, &band->placed, place) {
 		base = GSCHED_WINDOW_BASE(client->window);
-		if (client->dev != dev || base % GSCHED_CAPSM || base < end)
+		if (client->band != band || base % GSCHED_CAPSM || base < end)
 			return 20;
 		end = base + (u64)gsc_sms(GSCHED_WINDOW_LIMIT(client->window)) * GSCHED_CAPSM;
 		if (end > (u64)dev->sms * GSCHED_CAPSM)
 			return 21;
-		if (dev->mode == GSCHED_MODE_TEMPORAL && owner)
+		if (dev->mode == GSCHED_MODE_TEMPORAL && *owner && *owner != band)
 			return 23;
-		owner = client;
+		if (gsc_band_closed(band))
+			return 25;
+		*owner = band;
 	}
-	list_for_each_entry(client, &dev->clients, node) {
+	list_for_each_entry(client, &band->members, member) {
 		ret = check_tasks(client);
 		if (ret)
 			return ret;
 		tasks += client->n_tasks;
 	}
-	list_for_each_entry(task, &dev->tasks, node)
+	list_for_each_entry(task, &band->tasks, node) {
+		if (task->client->band != band)
+			return 22;
 		tasks--;
+	}
 	return tasks ? 24 : 0;
 }
 
-/* What is out never is more than the device, but for opaque tasks that a more important client overtook */
-static int check_device(const struct gsc_device *dev)
+/* Windows and holds never exceed the device. Opaque tasks that a more important client overtook are not counted. */
+static int check_capacity(const struct gsc_device *dev, const struct gsc_band *band)
 {
 	const struct gsc_client *client;
 	u64 block = 0, held = 0;
 
-	list_for_each_entry(client, &dev->clients, node) {
+	list_for_each_entry(client, &band->members, member) {
 		block += gsc_sms(GSCHED_WINDOW_LIMIT(client->window));
 		held += gsc_sms(client->hold_got);
 	}
@@ -128,54 +286,85 @@ static int check_device(const struct gsc_device *dev)
 }
 
 /*
- * A group's sum is at most its max; opaque tasks that run are excepted, since a lower max cannot take back what they have.
- * It is at least what the allocator guaranteed, up to one SM for a max that is no whole number of SMs.
+ * In each band a group's sum is at most its max; opaque tasks that run are excepted, since a lower max cannot take back what
+ * they have. It is at least what the allocator guaranteed, up to one SM for a max that is no whole number of SMs.
  */
-static int check_group(const struct gsc_device *dev, const struct gsc_group *group)
+static int check_band_group(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_group *group)
 {
 	u64 sum = 0, block = 0, footprint = 0;
 	const struct gsc_client *client;
-	u32 clients = 0;
 
-	list_for_each_entry(client, &dev->clients, node) {
-		clients += client->group == group;
+	list_for_each_entry(client, &band->members, member) {
 		if (!is_below(client->group, group))
 			continue;
 		sum += client->current_units;
 		footprint += gsc_sms(client->current_units);
 		block += GSCHED_WINDOW_LIMIT(client->window);
 	}
-	if (clients != group->clients)
-		return 40;
-	if (sum != group->current_units)
-		return 41;
 	if (block > group->max)
 		return 42;
-	if (group->seen && dev->guarantees && !dev->fractional && dev->mode == GSCHED_MODE_SPATIAL && sum &&
+	if (group->seen == band->stamp && band->guarantees && !band->fractional && dev->mode != GSCHED_MODE_TEMPORAL && sum &&
 	    group->demand && footprint < group->reserve)
 		return 43;
 	return 0;
 }
 
-/* Nobody waits while there is room for it all the way up */
-static int check_waiting(const struct gsc_device *dev)
+static int check_group(const struct gsc_device *dev, const struct gsc_group *group)
+{
+	const struct gsc_client *client;
+	const struct gsc_band *band;
+	u32 clients = 0;
+	u64 sum = 0;
+	int ret;
+
+	list_for_each_entry(client, &dev->clients, node) {
+		clients += client->group == group;
+		if (is_below(client->group, group))
+			sum += client->current_units;
+	}
+	if (clients != group->clients)
+		return 40;
+	if (sum != group->current_units)
+		return 41;
+	list_for_each_entry(band, &dev->bands, node) {
+		ret = check_band_group(dev, band, group);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Capacity of the band's clients at or below @group, holds included */
+static u64 taken(const struct gsc_band *band, const struct gsc_group *group)
+{
+	const struct gsc_client *client;
+	u64 sum = 0;
+
+	list_for_each_entry(client, &band->members, member)
+		if (is_below(client->group, group))
+			sum += client->current_units + (u64)gsc_sms(client->hold_got) * GSCHED_CAPSM;
+	return sum;
+}
+
+/* No task waits while every group above it has room, unless its band's gate is closed */
+static int check_waiting(const struct gsc_device *dev, const struct gsc_band *band)
 {
 	const struct gsc_client *client;
 	const struct gsc_group *group;
 	const struct gsc_task *task;
 	u64 out = 0;
 
-	if (dev->mode != GSCHED_MODE_SPATIAL || dev->fractional || dev->policy->idles)
+	if (dev->mode == GSCHED_MODE_TEMPORAL || band->fractional || dev->policy->idles || gsc_band_closed(band))
 		return 0;
-	list_for_each_entry(client, &dev->clients, node)
+	list_for_each_entry(client, &band->members, member)
 		out += gsc_sms(client->current_units) + gsc_sms(client->hold_got);
 	if (out >= dev->sms)
 		return 0;
-	list_for_each_entry(task, &dev->tasks, node) {
+	list_for_each_entry(task, &band->tasks, node) {
 		if (gsc_limit(task))
 			continue;
 		for (group = task->client->group; group; group = group->parent)
-			if (group->max <= group->current_units + (u64)group->held * GSCHED_CAPSM)
+			if (group->max <= taken(band, group))
 				break;
 		if (!group)
 			return 50;
@@ -183,16 +372,33 @@ static int check_waiting(const struct gsc_device *dev)
 	return 0;
 }
 
+static int check_bands(const struct gsc_device *dev)
+{
+	const struct gsc_band *band, *owner = NULL;
+	int ret = 0;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		if (!ret)
+			ret = check_windows(dev, band, &owner);
+		if (!ret)
+			ret = check_capacity(dev, band);
+		if (!ret)
+			ret = check_waiting(dev, band);
+	}
+	return ret;
+}
+
 int gsc_check(const struct gsc_device *dev)
 {
+	static int (*const checks[])(const struct gsc_device *dev) = {
+		check_clients, check_members, check_timer, check_slices, check_turns, check_bands,
+	};
 	const struct gsc_group *group = &dev->root;
-	int ret;
+	u32 i;
+	int ret = 0;
 
-	ret = check_clients(dev);
-	if (!ret)
-		ret = check_windows(dev);
-	if (!ret)
-		ret = check_device(dev);
+	for (i = 0; i < ARRAY_SIZE(checks) && !ret; i++)
+		ret = checks[i](dev);
 	/* every group, parents first; no recursion, for this runs in the kernel too */
 	while (!ret) {
 		ret = check_group(dev, group);
@@ -206,5 +412,5 @@ int gsc_check(const struct gsc_device *dev)
 			break;
 		group = list_next_entry(group, sibling);
 	}
-	return ret ? ret : check_waiting(dev);
+	return ret;
 }

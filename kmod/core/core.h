@@ -8,6 +8,10 @@
  * must not call back into the core for the same device.
  *
  * Capacity is in units of 1/1024 CapSM throughout, time in ns, priorities 0..99 with the higher one more important.
+ *
+ * Two levels. A band is one hardware channel group: a process, or an MPS server with its clients. The GPU switches between
+ * bands by their time slices, which band.c, slice.c and turn.c decide. Inside a band clients share in space, on SM windows,
+ * and each band has the whole device to share out.
  */
 #ifndef GSCHED_CORE_H
 #define GSCHED_CORE_H
@@ -17,6 +21,7 @@
 
 struct gsc_device;
 struct gsc_group;
+struct gsc_band;
 struct gsc_client;
 struct gsc_task;
 
@@ -39,20 +44,25 @@ struct gsc_ops {
 	void (*arm_timer)(struct gsc_device *dev, u64 when);
 	/* A task is over and its capacity back (complete, detach): for tracepoints and statistics. */
 	void (*done)(struct gsc_task *task);
+	/*
+	 * client->arb changed: store its words in the header of the client's page, then queue GSCHED_EVENT_BAND. Called once
+	 * in every attach. Default: nothing.
+	 */
+	void (*set_band)(struct gsc_client *client);
 };
 
 /* How the capacity is shared out among active tasks: chosen per device at run time, like a block-layer elevator. */
 struct gsc_policy {
 	const char *name;
 	/*
-	 * Give every active task of @dev its wish (task->want, units) out of what it demands, and its rank, the same for
-	 * all tasks of a client: clients of equal rank share by gpu.weight, a higher rank takes all it wants first. The
-	 * allocator has applied no limits yet; gsc_allocate() clips by every group's max, honours min and never goes
-	 * above the device.
-	 * Called with the tasks in dev->tasks; leaves that list sorted by falling rank, first come first among equals.
+	 * Give every active task of @band its wish (task->want, units) out of what it demands, the part of it that it takes
+	 * from lower ranks (task->need; the rest only where it would be idle), and its rank, the same for all tasks of a
+	 * client: clients of equal rank share by gpu.weight, a higher rank takes all it wants first. The allocator has
+	 * applied no limits yet; gsc_allocate() clips by every group's max, honours min and never goes above the device.
+	 * Called with the tasks in band->tasks; leaves that list sorted by falling rank, first come first among equals.
 	 * Required.
 	 */
-	void (*order)(struct gsc_device *dev, u64 now);
+	void (*order)(struct gsc_band *band, u64 now);
 	/*
 	 * A task ended: how long its capacity should stay free for its client's next one (ns, 0 no). Default 0.
 	 */
@@ -64,9 +74,11 @@ struct gsc_policy {
 	u32 (*place)(struct gsc_device *dev, const struct gsc_client *client, u32 lo, u32 hi);
 	bool idles;		/* may leave capacity unused while tasks wait */
 	bool no_leases;		/* every launch is submitted first */
+	bool flat;		/* priorities mean nothing: bands and clients share by gpu.weight */
 };
 
 extern const struct gsc_policy gsc_policy_hpf;
+extern const struct gsc_policy gsc_policy_ffs;
 extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
@@ -98,8 +110,10 @@ struct gsc_group {
 	struct list_head sibling, children;	/* by parent */
 	u32 max, min;			/* units; max GSC_MAX_UNLIMITED */
 	u32 weight, priority;
+	u32 latency_us;			/* gpu.latency_target_us, 0 none */
+	char band[32];			/* gpu.band, "" the parent's */
 	u32 clients;			/* attached directly */
-	u32 current_units;		/* granted now, with everything below */
+	u32 current_units;		/* granted now in all bands, with everything below */
 	struct gsc_stats stats;		/* with everything below */
 	u32 depth;			/* 0: the root group */
 	/* scratch of the allocator, in SMs, valid in the run whose stamp is in @seen */
@@ -109,6 +123,12 @@ struct gsc_group {
 	struct gsc_share share;		/* as one who shares its parent's */
 	u32 cap, used, held;		/* max; taken so far; of that, by holds */
 	u32 demand, reserve, beside;	/* wanted below; guaranteed below; of its part, what no hold may take */
+	/*
+	 * scratch of band.c: the last band that counted it, and its capsm.min; bands with clients of this group; active
+	 * clients here and below
+	 */
+	u64 band_seen, promise_seen;
+	u32 n_bands, active;
 };
 
 #define GSC_MAX_UNLIMITED	U32_MAX
@@ -117,7 +137,7 @@ enum gsc_task_state { GSC_TASK_NONE, GSC_TASK_WAITING, GSC_TASK_RUNNING };
 
 struct gsc_task {
 	struct gsc_client *client;
-	struct list_head node;		/* dev->tasks */
+	struct list_head node;		/* band->tasks */
 	struct list_head peer;		/* client->tasks */
 	enum gsc_task_state state;
 	u32 slot, seq, tier, blocks_per_sm;
@@ -127,9 +147,24 @@ struct gsc_task {
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
 	u64 usage;			/* unit-ns, of what its client was charged */
 	u32 id;				/* order of arrival */
+	u32 room;			/* SMs it could use, if it was granted when it was submitted, else 0 */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
+	u32 need;			/* of @want, what less important tasks are evicted for */
 	u32 rank;			/* the policy's order */
+};
+
+#define GSC_SIZE_CLASSES	6
+
+/* How long a client's recurring kernels take on @whole >> k SMs, at least one: see size.c */
+struct gsc_sizes {
+	u64 ns[GSC_SIZE_CLASSES];	/* smoothed, 0 unknown */
+	u64 blocks;			/* of its largest kernels lately: only such are measured */
+	u32 whole;			/* SMs that they can fill */
+	u32 chosen;			/* smallest class that is nearly as fast as the best */
+	u32 tried;			/* class for the next request: @chosen, or a smaller one that is unknown */
+	u32 n_requests;
+	u32 n_slow;			/* slow requests in the chosen class, weighed against fast ones */
 };
 
 /* What a client says of launches that nobody was told of: the words of its page (struct gsched_cl_header), read once */
@@ -137,17 +172,59 @@ struct gsc_leased {
 	u64 tasks, ns, usage;
 };
 
+/* What the header of a client's page says of its band: struct gsched_arb_header */
+struct gsc_arb {
+	u32 flags;			/* GSCHED_ARB_* */
+	u32 slice_us, bands, share, in_flight_us;
+};
+
+/*
+ * One hardware channel group. It lives in one of its members (gsc_client.own_band) and moves to another one when that one
+ * detaches. A band without clients, of an MPS server that nobody uses, takes no part in time sharing.
+ */
+struct gsc_band {
+	struct list_head node;		/* dev->bands */
+	struct list_head members;	/* gsc_client.member: clients and the MPS server */
+	struct list_head tasks;		/* active ones, sorted by the policy */
+	struct list_head placed;	/* clients with a window, by base */
+	u32 n_clients;			/* members that are not servers */
+	u32 n_holds;			/* clients with hold_units */
+	u64 again;			/* when the policy wants to decide anew, 0 never; its order() sets it */
+	u64 stamp;			/* of the allocator's last run: the scratch of groups that carry it is of this band */
+	bool fractional;		/* the last run met a max that is no whole number of SMs */
+	bool guarantees;		/* the last run met a min */
+	/* attributes, from its clients and their groups */
+	u32 priority;			/* highest gpu.priority */
+	u32 latency_us;			/* smallest gpu.latency_target_us, 0 none */
+	u32 promised;			/* sum of capsm.min, units */
+	u32 activity;			/* GSCHED_ACTIVITY_* */
+	u64 weight;			/* in 1/GSC_BAND_WEIGHT_SCALE: a group's is divided among its bands */
+	bool mps;			/* a client said so */
+	bool lower;			/* some band is more important, and the policy cares */
+	/* decided */
+	u32 slice_us;			/* for its channel group, 0 the driver's */
+	u32 flags;			/* GSCHED_ARB_* for all its clients */
+	u64 served;			/* dev->turns when it last got a turn */
+};
+
 struct gsc_client {
 	struct gsc_device *dev;
 	struct gsc_group *group;
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */
+	u64 channel_group;		/* as in struct gsched_attach */
+	struct gsc_band *band, own_band;
+	struct list_head member;	/* band->members */
+	struct gsc_arb arb;		/* as at the last set_band */
+	u32 activity;			/* GSCHED_ACTIVITY_*, IDLE while it is not asked to report */
+	bool prioritised;		/* as it reported: its streams have the greatest priority */
+	u32 slice_us, slice_error;	/* as it reported them; 0 nothing */
 	struct gsc_leased leased;	/* as its page said when it was last counted */
 	u64 leased_at;			/* time of that */
 	u32 lease, contended;
 	struct gsc_task task[GSCHED_SLOTS];
 	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
-	struct list_head place;		/* dev->placed, while its window is not empty */
+	struct list_head place;		/* band->placed, while its window is not empty */
 	u64 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage is charged */
@@ -155,43 +232,60 @@ struct gsc_client {
 	u32 hold_units;
 	u64 hold_until;
 	u64 last_submit, interval;	/* smoothed time between submits */
+	u64 gap;			/* longest such time lately that a hold can bridge; it fades */
 	u32 hold_rank;			/* of the task that ended */
 	u32 hold_got;			/* what the allocator keeps free for it now, units */
 	u32 size_recent, size_before;	/* largest of the tasks that ended lately, units */
+	u64 blocks_recent, blocks_before;	/* likewise */
 	u32 n_recent;			/* how many are in size_recent */
+	struct gsc_sizes sizes;
+	u64 hold_block_ns;		/* longest block-tasks below when the last hold began */
 	u32 n_tasks;			/* waiting and running */
 	u32 told_mode, told_priority, told_top;	/* at the last set_lease */
 	struct gsc_share share;		/* scratch of the allocator */
 	u64 seen, fed;
 	/* in SMs: for its largest task, for all side by side, for an opaque one that runs; as if nothing opaque ran */
 	u32 need, use, fixed, fair;
+	u32 full;			/* what its largest task wants, which may be more than it needs */
 	u32 alloc;			/* units */
 	u32 sms, base;			/* footprint and place of the window, in SMs */
 	u64 whim;			/* scratch of policy chaos */
 	bool closed;			/* a task that can have nothing came by */
 };
 
+/* Numbers of a device that the administrator may set: one table of names and ranges for sysfs and the socket */
+enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_COUNT };
+
 struct gsc_device {
 	const struct gsc_ops *ops;
 	const struct gsc_policy *policy;
 	u32 sms;
 	u32 mode;			/* GSCHED_MODE_* in force */
-	s32 mode_set;			/* forced mode, -1 automatic: spatial if every client says MPS */
+	/*
+	 * Forced mode. -1 automatic, by the bands there are. Spatial: all clients count as one band. Temporal: each is a band
+	 * of its own and slices are not used.
+	 */
+	s32 mode_set;
 	struct gsc_group root;
-	struct list_head clients, tasks;
-	u32 n_clients;
+	struct list_head clients, bands;
+	u32 n_clients;			/* servers included */
+	u32 n_bands, n_lower;		/* bands with clients; those of them that are lower */
+	u32 param[GSC_PARAM_COUNT];
+	bool bands_stale;		/* attributes, slices and turns have to be decided anew */
 	u64 now;			/* time of the last event: never goes back */
 	u64 timer;
-	u64 again;		/* when the policy wants to decide anew, 0 never; its order() sets it */
 	u64 seed;		/* what policy chaos draws from; the caller may set it before the policy */
 	u32 next_id;
 	u64 decisions;			/* runs of the allocator */
-	struct list_head placed;	/* clients with a window, by base */
-	struct gsc_client *turn;	/* temporal mode: whose tasks may run */
+	/*
+	 * Whose turn it is. Temporal mode: the band whose tasks may run. Sliced mode: the lower band whose gate is open, or
+	 * NULL. @drain had the turn before and may still have work on the GPU, until @drain_until at the latest.
+	 */
+	struct gsc_band *turn, *drain;
+	u64 turn_end, drain_until;
+	u64 turn_timer;			/* when turns have to be decided anew, 0 never */
+	u64 turns;			/* given so far */
 	u32 top_priority;		/* among the attached clients */
-	u32 n_holds;			/* clients with hold_units */
-	bool fractional;		/* the last run met a max that is no whole number of SMs */
-	bool guarantees;		/* the last run met a min */
 	u64 stamp;
 };
 
@@ -199,18 +293,23 @@ struct gsc_device {
 #define GSC_WEIGHT_DEFAULT	100
 #define GSC_WEIGHT_MAX		10000
 #define GSC_PRIORITY_MAX	99
+#define GSC_BAND_WEIGHT_SCALE	1024
+#define GSC_LATENCY_US_MAX	10000000
+#define GSC_SWITCH_US_DEFAULT	190	/* from one channel group to another, measured on an H200 */
+#define GSC_MAX_OVERHEAD_DEFAULT	50	/* per mille of the time that may go into switching */
 
 /* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
 int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */
 int gsc_group_init(struct gsc_group *group, struct gsc_group *parent);		/* -EINVAL nested too deep */
 int gsc_group_exit(struct gsc_group *group);		/* -EBUSY with children or clients */
-int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 now);
+/* -EINVAL unknown flags. @channel_group: as in struct gsched_attach */
+int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now);
 void gsc_client_detach(struct gsc_client *client, u64 now);
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now);
 
 /*
  * A task wants to run. Returns 0 if it may launch now, -EAGAIN if it waits (set_window(GSC_GRANT) follows), -EBUSY slot
- * taken, -EINVAL numbers out of range. The errors leave no trace.
+ * taken, -EINVAL numbers out of range, or an MPS server's. The errors leave no trace.
  */
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
 /* -EINVAL slot out of range, -ENOENT the slot does not hold seq */
@@ -220,19 +319,39 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
  * than that on the whole device. Before statistics are read, and before the client is moved or detached.
  */
 void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_says, u64 now);
+/*
+ * What a client sees of its band. -EINVAL numbers out of range. Activity is ignored unless GSCHED_ARB_REPORT is set. A slice
+ * that the driver refused (any error but EOPNOTSUPP) counts as refused until one that was asked for is reported set.
+ */
+int gsc_client_report(struct gsc_client *client, const struct gsched_report *req, u64 now);
+/* The member that sets the slice of its band; NULL: an MPS server that is not attached */
+struct gsc_client *gsc_band_owner(const struct gsc_band *band);
+bool gsc_band_can_slice(const struct gsc_band *band);
+/* Which mechanism protects or limits it, in words, without a newline; length */
+int gsc_band_why(const struct gsc_band *band, char *buf, size_t size);
+/* What is kept free or taken from others for its recurring kernels, and why, in words; length, 0 nothing */
+int gsc_client_why(const struct gsc_client *client, char *buf, size_t size);
 /* The timer came. Also charges every running task up to @now: call it before statistics are read. Any time is fine. */
 void gsc_tick(struct gsc_device *dev, u64 now);
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);	/* -EINVAL unknown */
 
+extern const char *const gsc_param_name[GSC_PARAM_COUNT];	/* "switch_us" … */
+int gsc_param_find(const char *name);			/* -ENOENT */
+int gsc_device_set_param(struct gsc_device *dev, enum gsc_param param, const char *text, u64 now);	/* -EINVAL */
+int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, char *buf, size_t size);
+
 /*
  * The files of a group: one implementation of names and formats for configfs, the socket and gschedctl.
  * store: NUL-terminated text, a trailing newline allowed; -EINVAL leaves the old value. A quota is "max" or a decimal
  * number of CapSM, as fine as 1/1024 ("1.5"); max not 0, nothing above the device. show: text with a newline; length.
+ * gpu.band: [a-z0-9_-]{1,31}, or empty for the parent's, which is what show then gives; -EBUSY while a client is attached in the
+ * group or below it, since a process cannot change its channel group.
  */
 enum gsc_file {
 	GSC_FILE_CAPSM_MAX, GSC_FILE_CAPSM_MIN, GSC_FILE_GPU_WEIGHT, GSC_FILE_GPU_PRIORITY,
+	GSC_FILE_GPU_BAND, GSC_FILE_GPU_LATENCY,
 	GSC_FILE_CAPSM_CURRENT, GSC_FILE_GPU_STAT,
 	GSC_FILE_COUNT
 };
@@ -242,6 +361,7 @@ bool gsc_file_writable(enum gsc_file file);
 int gsc_file_find(const char *name);			/* -ENOENT */
 int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *text, u64 now);
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size);
+const char *gsc_group_band(const struct gsc_group *group);	/* its band's name or the nearest ancestor's, "" none */
 
 /* For tests and WARN_ON in debug builds: 0 if every invariant holds, else the number of the first that does not. */
 int gsc_check(const struct gsc_device *dev);

@@ -13,16 +13,71 @@ void gsc_hold_drop(struct gsc_client *client);
 /* task.c */
 void gsc_client_charge(struct gsc_client *client);
 void gsc_task_end(struct gsc_task *task);
-void gsc_tasks_apply(struct gsc_device *dev);
+/* In all bands those that give way come first, then those that gain by it, then what each counts for */
+void gsc_tasks_evict(struct gsc_band *band);
+void gsc_tasks_grant(struct gsc_band *band);
 
-/* policy.c: dev->tasks by falling rank, first come first among equals */
-void gsc_sort(struct gsc_device *dev);
+/* size.c: how many SMs a client's recurring kernels need to be nearly as fast */
+#define GSC_HOLD_NS_MAX		20000000ULL	/* longest hold; what comes less often does not recur */
+/* A task ended that can fill @whole SMs like those of @blocks blocks, which are the largest lately */
+void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks);
+u32 gsc_size_units(const struct gsc_client *client);		/* for its next request; 0: all it wants */
+u64 gsc_size_ns(const struct gsc_client *client);		/* time on that many; 0 unknown */
+u64 gsc_size_best_ns(const struct gsc_client *client);
+
+/* policy.c: band->tasks by falling rank, first come first among equals */
+void gsc_sort(struct gsc_band *band);
 
 /* alloc.c: task->want of every task to client->alloc and task->alloc, client->hold_units to client->hold_got */
-void gsc_allocate(struct gsc_device *dev);
+void gsc_allocate(struct gsc_band *band);
 
 /* window.c: client->alloc to client->base, for clients with tasks of tier block */
-void gsc_place(struct gsc_device *dev);
+void gsc_place(struct gsc_band *band);
+
+#define GSC_ERRNO_MAX		4095
+
+/* band.c: membership, attributes and mode, what clients are told */
+bool gsc_same_band(const struct gsc_client *a, const struct gsc_client *b);
+void gsc_band_join(struct gsc_client *client);
+void gsc_band_leave(struct gsc_client *client);
+void gsc_bands_rebuild(struct gsc_device *dev);		/* gsc_same_band() changed */
+void gsc_bands_update(struct gsc_device *dev);
+void gsc_bands_publish(struct gsc_device *dev);
+
+/* slice.c: band->slice_us of every band */
+#define GSC_SLICE_TINY_US	1		/* leaves the GPU as soon as anyone else has work */
+#define GSC_SLICE_WHOLE_US	1000000		/* runs until it is idle */
+#define GSC_SLICE_LEAST_US	500		/* shortest slice in which a band makes progress */
+void gsc_slices_update(struct gsc_device *dev);
+
+/* turn.c: dev->turn and band->flags. Both modes set task->want to 0 in bands that may not run now. */
+#define GSC_DRAIN_NS		200000000ULL	/* longest time that the next band waits for work in flight */
+#define GSC_IN_FLIGHT_US	2000		/* work on the GPU of a band whose turn may end */
+void gsc_turns_update(struct gsc_device *dev);
+void gsc_turn_sliced(struct gsc_device *dev);
+void gsc_turn_temporal(struct gsc_device *dev);
+/* @heir takes its place; NULL nobody */
+void gsc_turn_forget(struct gsc_device *dev, const struct gsc_band *band, struct gsc_band *heir);
+
+static inline bool gsc_is_server(const struct gsc_client *client)
+{
+	return client->flags & GSCHED_ATTACH_SERVER;
+}
+
+static inline bool gsc_is_recurring(const struct gsc_client *client)
+{
+	return client->interval && client->interval <= GSC_HOLD_NS_MAX;
+}
+
+static inline bool gsc_contends(const struct gsc_band *band)
+{
+	return band->lower && band->activity != GSCHED_ACTIVITY_IDLE;
+}
+
+static inline struct gsc_device *gsc_band_device(const struct gsc_band *band)
+{
+	return list_first_entry(&band->members, struct gsc_client, member)->dev;
+}
 
 static inline bool gsc_is_block(const struct gsc_task *task)
 {
@@ -47,6 +102,12 @@ static inline bool gsc_is_head(const struct gsc_task *task)
 static inline u32 gsc_limit(const struct gsc_task *task)
 {
 	return GSCHED_WINDOW_LIMIT(task->window);
+}
+
+/* It is another band's turn, or the band that had the last one still drains */
+static inline bool gsc_band_closed(const struct gsc_band *band)
+{
+	return band->flags & GSCHED_ARB_CLOSED;
 }
 
 /* Capacity of one worker */

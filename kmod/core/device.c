@@ -12,7 +12,7 @@ void gsc_advance(struct gsc_device *dev, u64 now)
 void gsc_hold_drop(struct gsc_client *client)
 {
 	if (client->hold_units)
-		client->dev->n_holds--;
+		client->band->n_holds--;
 	client->hold_units = 0;
 	client->hold_got = 0;
 	client->hold_until = 0;
@@ -21,68 +21,14 @@ void gsc_hold_drop(struct gsc_client *client)
 static void expire_holds(struct gsc_device *dev)
 {
 	struct gsc_client *client;
+	struct gsc_band *band;
 
-	if (!dev->n_holds)
-		return;
-	list_for_each_entry(client, &dev->clients, node)
-		if (client->hold_units && (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
-			gsc_hold_drop(client);
-}
-
-/* Without MPS two processes cannot be on the device at once */
-static void choose_mode(struct gsc_device *dev)
-{
-	const struct gsc_client *client;
-
-	if (dev->mode_set >= 0) {
-		dev->mode = (u32)dev->mode_set;
-		return;
-	}
-	dev->mode = dev->n_clients ? GSCHED_MODE_SPATIAL : GSCHED_MODE_TEMPORAL;
-	if (dev->n_clients < 2)
-		return;
-	list_for_each_entry(client, &dev->clients, node)
-		if (!(client->flags & GSCHED_ATTACH_MPS))
-			dev->mode = GSCHED_MODE_TEMPORAL;
-}
-
-/*
- * Temporal mode: one client at a time, the most important; among equals who is at it already, then who came first. A task
- * that came after one of an equal client does not prolong the turn, so a long queue of kernels starves nobody.
- */
-static void choose_turn(struct gsc_device *dev)
-{
-	struct gsc_client *owner = NULL;
-	const struct gsc_task *fence = NULL;
-	struct gsc_task *task, *top;
-	bool at_it = false;
-
-	if (list_empty(&dev->tasks)) {
-		dev->turn = NULL;
-		return;
-	}
-	top = list_first_entry(&dev->tasks, struct gsc_task, node);
-	list_for_each_entry(task, &dev->tasks, node) {
-		if (task->rank != top->rank)
-			break;
-		if (task->state != GSC_TASK_RUNNING || at_it)
+	list_for_each_entry(band, &dev->bands, node) {
+		if (!band->n_holds)
 			continue;
-		if (!owner)
-			owner = task->client;
-		if (task->client == dev->turn) {
-			owner = dev->turn;
-			at_it = true;
-		}
-	}
-	if (!owner)
-		owner = top->client;
-	dev->turn = owner;
-	list_for_each_entry(task, &dev->tasks, node) {
-		if (task->rank == top->rank && task->client != owner && !fence)
-			fence = task;
-		if (task->client != owner || task->rank != top->rank ||
-		    (fence && task->state == GSC_TASK_WAITING))
-			task->want = 0;
+		list_for_each_entry(client, &band->members, member)
+			if (client->hold_units && (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
+				gsc_hold_drop(client);
 	}
 }
 
@@ -94,52 +40,91 @@ static bool whole_device(const struct gsc_group *group)
 	return true;
 }
 
+/* Among whom a lease is decided: the clients of a band, or in temporal mode all, for they take the device from each other */
+struct scope {
+	u32 clients, active, priority, n_top;
+};
+
+static void scope_add(struct scope *scope, const struct gsc_client *client)
+{
+	u32 priority = client->group->priority;
+
+	if (gsc_is_server(client))
+		return;
+	if (priority > scope->priority)
+		scope->n_top = 0;
+	scope->priority = max(scope->priority, priority);
+	scope->n_top += priority == scope->priority;
+	scope->active += client->n_tasks != 0;
+	scope->clients++;
+}
+
+static u32 lease_for(const struct gsc_client *client, const struct scope *scope)
+{
+	const struct gsc_policy *policy = client->dev->policy;
+
+	if (policy->no_leases || gsc_is_server(client) || gsc_band_closed(client->band))
+		return GSCHED_LEASE_NONE;
+	if (scope->clients > 1 && scope->n_top == 1 && client->group->priority == scope->priority && !policy->flat)
+		return GSCHED_LEASE_NOTIFY;
+	if (scope->clients == 1 && whole_device(client->group))
+		return GSCHED_LEASE_FREE;
+	return GSCHED_LEASE_NONE;
+}
+
+static void update_lease(struct gsc_client *client, const struct scope *scope)
+{
+	u32 lease = lease_for(client, scope), contended = scope->active - (client->n_tasks != 0);
+	struct gsc_device *dev = client->dev;
+	u32 priority = client->group->priority;
+
+	if (client->lease == lease && client->contended == contended && client->told_mode == dev->mode &&
+	    client->told_priority == priority && client->told_top == dev->top_priority)
+		return;
+	client->lease = lease;
+	client->contended = contended;
+	client->told_mode = dev->mode;
+	client->told_priority = priority;
+	client->told_top = dev->top_priority;
+	if (dev->ops->set_lease)
+		dev->ops->set_lease(client, lease);
+}
+
 static void update_leases(struct gsc_device *dev)
 {
-	u32 top = 0, n_top = 0, active = 0, contended, lease, priority;
+	struct scope all = { 0 }, in_band;
 	struct gsc_client *client;
+	struct gsc_band *band;
 
-	list_for_each_entry(client, &dev->clients, node) {
-		priority = client->group->priority;
-		if (priority > top)
-			n_top = 0;
-		top = max(top, priority);
-		n_top += priority == top;
-		active += client->n_tasks != 0;
+	list_for_each_entry(client, &dev->clients, node)
+		scope_add(&all, client);
+	dev->top_priority = all.priority;
+	list_for_each_entry(band, &dev->bands, node) {
+		in_band = (struct scope){ 0 };
+		list_for_each_entry(client, &band->members, member)
+			scope_add(&in_band, client);
+		list_for_each_entry(client, &band->members, member)
+			update_lease(client, dev->mode == GSCHED_MODE_TEMPORAL ? &all : &in_band);
 	}
-	dev->top_priority = top;
-	list_for_each_entry(client, &dev->clients, node) {
-		priority = client->group->priority;
-		contended = active - (client->n_tasks != 0);
-		lease = GSCHED_LEASE_NONE;
-		if (dev->policy->no_leases)
-			lease = GSCHED_LEASE_NONE;
-		else if (dev->n_clients > 1 && n_top == 1 && priority == top)
-			lease = GSCHED_LEASE_NOTIFY;
-		else if (dev->n_clients == 1 && whole_device(client->group))
-			lease = GSCHED_LEASE_FREE;
-		if (client->lease == lease && client->contended == contended && client->told_mode == dev->mode &&
-		    client->told_priority == priority && client->told_top == top)
-			continue;
-		client->lease = lease;
-		client->contended = contended;
-		client->told_mode = dev->mode;
-		client->told_priority = priority;
-		client->told_top = top;
-		if (dev->ops->set_lease)
-			dev->ops->set_lease(client, lease);
-	}
+}
+
+static u64 earlier(u64 a, u64 b)
+{
+	return a && (!b || a < b) ? a : b;
 }
 
 static void update_timer(struct gsc_device *dev)
 {
 	const struct gsc_client *client;
-	u64 when = dev->again;
+	const struct gsc_band *band;
+	u64 when = dev->turn_timer;
 
-	if (dev->n_holds) {
-		list_for_each_entry(client, &dev->clients, node)
-			if (client->hold_units && (!when || client->hold_until < when))
-				when = client->hold_until;
+	list_for_each_entry(band, &dev->bands, node) {
+		when = earlier(band->again, when);
+		if (!band->n_holds)
+			continue;
+		list_for_each_entry(client, &band->members, member)
+			when = earlier(client->hold_until, when);
 	}
 	if (when == dev->timer)
 		return;
@@ -150,22 +135,34 @@ static void update_timer(struct gsc_device *dev)
 
 void gsc_decide(struct gsc_device *dev)
 {
+	bool stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
+	struct gsc_band *band;
+
 	dev->decisions++;
-	choose_mode(dev);
+	dev->bands_stale = false;
+	if (stale)
+		gsc_bands_update(dev);
 	expire_holds(dev);
-	dev->policy->order(dev, dev->now);
+	list_for_each_entry(band, &dev->bands, node)
+		dev->policy->order(band, dev->now);
 	if (dev->mode == GSCHED_MODE_TEMPORAL)
-		choose_turn(dev);
-	else
-		dev->turn = NULL;
-	gsc_allocate(dev);
-	gsc_place(dev);
-	gsc_tasks_apply(dev);
+		gsc_turn_temporal(dev);
+	else if (dev->n_lower > 1)
+		gsc_turn_sliced(dev);
+	list_for_each_entry(band, &dev->bands, node) {
+		gsc_allocate(band);
+		gsc_place(band);
+		gsc_tasks_evict(band);
+	}
+	list_for_each_entry(band, &dev->bands, node)
+		gsc_tasks_grant(band);
 	update_leases(dev);
+	if (stale)
+		gsc_bands_publish(dev);
 	update_timer(dev);
 }
 
-int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 now)
+int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
 {
 	struct gsc_device *dev = group->dev;
 	u32 slot;
@@ -176,6 +173,7 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	client->dev = dev;
 	client->group = group;
 	client->flags = flags;
+	client->channel_group = channel_group;
 	client->lease = U32_MAX;	/* nothing told yet */
 	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
 		client->task[slot].client = client;
@@ -190,6 +188,7 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	list_add_tail(&client->node, &dev->clients);
 	dev->n_clients++;
 	group->clients++;
+	gsc_band_join(client);
 	gsc_decide(dev);
 	return 0;
 }
@@ -212,12 +211,10 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 		if (client->task[slot].state != GSC_TASK_NONE)
 			gsc_task_end(&client->task[slot]);
 	gsc_hold_drop(client);
-	if (dev->turn == client)
-		dev->turn = NULL;
+	gsc_band_leave(client);
 	add_current(client->group, -client->current_units);
 	client->current_units = 0;
 	client->window = 0;
-	list_del_init(&client->place);
 	list_del_init(&client->node);
 	dev->n_clients--;
 	client->group->clients--;
@@ -240,6 +237,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 	group->clients++;
 	client->group = group;
 	gsc_hold_drop(client);
+	dev->bands_stale = true;
 	gsc_decide(dev);
 }
 
@@ -260,6 +258,8 @@ int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now)
 		return -EINVAL;
 	gsc_advance(dev, now);
 	dev->mode_set = mode;
+	gsc_bands_rebuild(dev);
+	dev->bands_stale = true;
 	gsc_decide(dev);
 	return 0;
 }
@@ -267,12 +267,15 @@ int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now)
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now)
 {
 	const struct gsc_policy *policy = gsc_policy_find(name);
+	struct gsc_band *band;
 
 	if (!policy)
 		return -EINVAL;
 	gsc_advance(dev, now);
 	dev->policy = policy;
-	dev->again = 0;
+	list_for_each_entry(band, &dev->bands, node)
+		band->again = 0;
+	dev->bands_stale = true;
 	gsc_decide(dev);
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The files of a group: names, and text to numbers and back. Formats follow cgroup v2. */
+/* The files of a group and the parameters of a device: names, ranges, and text to numbers and back. Formats follow cgroup v2. */
 #include "decide.h"
 
 #define FRACTION_DIGITS	10	/* 1/1024 = 0.0009765625 */
@@ -9,14 +9,27 @@ const char *const gsc_file_name[GSC_FILE_COUNT] = {
 	[GSC_FILE_CAPSM_MIN] = "capsm.min",
 	[GSC_FILE_GPU_WEIGHT] = "gpu.weight",
 	[GSC_FILE_GPU_PRIORITY] = "gpu.priority",
+	[GSC_FILE_GPU_BAND] = "gpu.band",
+	[GSC_FILE_GPU_LATENCY] = "gpu.latency_target_us",
 	[GSC_FILE_CAPSM_CURRENT] = "capsm.current",
 	[GSC_FILE_GPU_STAT] = "gpu.stat",
 };
 
+const char *const gsc_param_name[GSC_PARAM_COUNT] = {
+	[GSC_PARAM_SWITCH_US] = "switch_us",
+	[GSC_PARAM_MAX_OVERHEAD] = "max_overhead",
+};
+
+static const struct {
+	u32 least, most;
+} param_range[GSC_PARAM_COUNT] = {
+	[GSC_PARAM_SWITCH_US] = { 10, 10000 },
+	[GSC_PARAM_MAX_OVERHEAD] = { 5, 500 },
+};
+
 bool gsc_file_writable(enum gsc_file file)
 {
-	return file == GSC_FILE_CAPSM_MAX || file == GSC_FILE_CAPSM_MIN || file == GSC_FILE_GPU_WEIGHT ||
-	       file == GSC_FILE_GPU_PRIORITY;
+	return file < GSC_FILE_COUNT && file != GSC_FILE_CAPSM_CURRENT && file != GSC_FILE_GPU_STAT;
 }
 
 int gsc_file_find(const char *name)
@@ -25,6 +38,16 @@ int gsc_file_find(const char *name)
 
 	for (i = 0; i < GSC_FILE_COUNT; i++)
 		if (!strcmp(gsc_file_name[i], name))
+			return i;
+	return -ENOENT;
+}
+
+int gsc_param_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < GSC_PARAM_COUNT; i++)
+		if (!strcmp(gsc_param_name[i], name))
 			return i;
 	return -ENOENT;
 }
@@ -107,6 +130,45 @@ static void store_priority(struct gsc_group *group, u32 priority)
 			gsc_hold_drop(client);
 }
 
+const char *gsc_group_band(const struct gsc_group *group)
+{
+	while (!group->band[0] && group->parent)
+		group = group->parent;
+	return group->band;
+}
+
+static bool has_clients(const struct gsc_group *group)
+{
+	const struct gsc_client *client;
+	const struct gsc_group *up;
+
+	list_for_each_entry(client, &group->dev->clients, node)
+		for (up = client->group; up; up = up->parent)
+			if (up == group)
+				return true;
+	return false;
+}
+
+static int store_band(struct gsc_group *group, const char *text)
+{
+	char name[sizeof(group->band)] = "";
+	size_t len;
+
+	for (len = 0; !is_end(text + len); len++) {
+		char c = text[len];
+
+		if (len + 1 >= sizeof(name) || !(is_digit(c) || (c >= 'a' && c <= 'z') || c == '_' || c == '-'))
+			return -EINVAL;
+		name[len] = c;
+	}
+	if (!strcmp(name, group->band))
+		return 0;
+	if (has_clients(group))
+		return -EBUSY;
+	memcpy(group->band, name, sizeof(name));
+	return 0;
+}
+
 int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *text, u64 now)
 {
 	struct gsc_device *dev = group->dev;
@@ -134,14 +196,43 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 		if (!ret)
 			store_priority(group, value);
 		break;
+	case GSC_FILE_GPU_BAND:
+		ret = store_band(group, text);
+		break;
+	case GSC_FILE_GPU_LATENCY:
+		ret = parse_plain(text, 0, GSC_LATENCY_US_MAX, &value);
+		if (!ret)
+			group->latency_us = value;
+		break;
 	default:
 		return -EINVAL;
 	}
 	if (ret)
 		return ret;
 	gsc_advance(dev, now);
+	dev->bands_stale = true;
 	gsc_decide(dev);
 	return 0;
+}
+
+int gsc_device_set_param(struct gsc_device *dev, enum gsc_param param, const char *text, u64 now)
+{
+	int ret;
+
+	if (param >= GSC_PARAM_COUNT)
+		return -EINVAL;
+	ret = parse_plain(text, param_range[param].least, param_range[param].most, &dev->param[param]);
+	if (ret)
+		return ret;
+	gsc_advance(dev, now);
+	dev->bands_stale = true;
+	gsc_decide(dev);
+	return 0;
+}
+
+int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, char *buf, size_t size)
+{
+	return param < GSC_PARAM_COUNT ? scnprintf(buf, size, "%u\n", dev->param[param]) : -EINVAL;
 }
 
 static int show_quota(u32 units, char *buf, size_t size)
@@ -188,6 +279,10 @@ int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf,
 		return scnprintf(buf, size, "%u\n", group->weight);
 	case GSC_FILE_GPU_PRIORITY:
 		return scnprintf(buf, size, "%u\n", group->priority);
+	case GSC_FILE_GPU_BAND:
+		return scnprintf(buf, size, "%s\n", gsc_group_band(group));
+	case GSC_FILE_GPU_LATENCY:
+		return scnprintf(buf, size, "%u\n", group->latency_us);
 	case GSC_FILE_CAPSM_CURRENT:
 		return show_quota(group->current_units, buf, size);
 	case GSC_FILE_GPU_STAT:

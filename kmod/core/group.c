@@ -21,8 +21,9 @@ int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms)
 	dev->mode = GSCHED_MODE_TEMPORAL;
 	dev->mode_set = -1;
 	INIT_LIST_HEAD(&dev->clients);
-	INIT_LIST_HEAD(&dev->tasks);
-	INIT_LIST_HEAD(&dev->placed);
+	INIT_LIST_HEAD(&dev->bands);
+	dev->param[GSC_PARAM_SWITCH_US] = GSC_SWITCH_US_DEFAULT;
+	dev->param[GSC_PARAM_MAX_OVERHEAD] = GSC_MAX_OVERHEAD_DEFAULT;
 	group_setup(&dev->root, dev);
 	return 0;
 }

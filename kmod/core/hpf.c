@@ -6,43 +6,86 @@
  */
 #include "decide.h"
 
-#define HOLD_NS_MAX	20000000ULL
 #define EVICT_NS	20000ULL	/* from the store of a window until workers act on it, measured */
 #define HOLD_FRACTION	4
 
-static void order(struct gsc_device *dev, u64 now)
+static struct gsc_task *next_task(const struct gsc_band *band, struct gsc_task *task)
 {
-	struct gsc_task *task;
-
-	list_for_each_entry(task, &dev->tasks, node) {
-		task->rank = task->client->group->priority;
-		task->want = task->demand;
-	}
-	gsc_sort(dev);
+	task = list_next_entry(task, node);
+	return list_entry_is_head(task, &band->tasks, node) ? NULL : task;
 }
 
 /*
- * Standing capacity, after SMGuard's standby: the next kernel of a more important client would have to wait until block-tasks
- * end. Where that is more than a fraction of the kernel's own time, its capacity is not lent out between two of its kernels:
- * for short kernels that recur, evicting and growing each time costs the others more than the few SMs do.
+ * A client whose kernels are nearly as fast on a part of the device takes no more than that from less important block-tasks. A
+ * kernel that runs keeps what it has. Among equals nothing changes, and above opaque tasks: what those have cannot be taken back.
+ */
+static void limit_needs(struct gsc_band *band)
+{
+	struct gsc_task *task = list_first_entry(&band->tasks, struct gsc_task, node), *first;
+	u32 lowest = list_last_entry(&band->tasks, struct gsc_task, node)->rank, opaque = U32_MAX, units;
+	bool single;
+
+	for (first = task; first; first = next_task(band, first))
+		if (!gsc_is_block(first))
+			opaque = first->rank;
+	while (task && task->rank > lowest) {
+		single = task->rank <= opaque;
+		for (first = task; task && task->rank == first->rank; task = next_task(band, task))
+			single &= task->client == first->client;
+		units = gsc_size_units(first->client);
+		for (; single && units && first != task; first = next_task(band, first))
+			first->need = min(first->want, max(units, gsc_limit(first)));
+	}
+}
+
+static void order(struct gsc_band *band, u64 now)
+{
+	struct gsc_task *task;
+	bool sized = false;
+
+	list_for_each_entry(task, &band->tasks, node) {
+		task->rank = task->client->group->priority;
+		task->want = task->demand;
+		task->need = task->want;
+		sized |= task->client->sizes.tried != 0;
+	}
+	gsc_sort(band);
+	if (sized)
+		limit_needs(band);
+}
+
+/*
+ * Standing capacity, after SMGuard's standby: evicted at its arrival, the next kernel of a more important client would have to
+ * wait until block-tasks end. Where that is more than a fraction of the kernel's own time, what it needs is not lent
+ * out between two of its kernels: for short kernels that recur, evicting and growing each time costs the others more than the
+ * few SMs do.
  */
 static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 {
-	const struct gsc_client *client = ended->client;
-	u64 time = ended->predicted_ns;
+	struct gsc_client *client = ended->client;
+	u64 time = gsc_size_ns(client), longest = 0;
 	const struct gsc_task *task;
+	bool below = false;
 
+	if (!time)
+		time = ended->predicted_ns;
 	if (!time)
 		time = ended->ran ? ended->ran : now - ended->granted;
 	/* rarer than the longest hold: it would be over before the next kernel comes */
-	if (!client->interval || client->interval > HOLD_NS_MAX)
+	if (!gsc_is_recurring(client))
 		return 0;
-	list_for_each_entry(task, &dev->tasks, node) {
-		if (task->client != client && task->state == GSC_TASK_RUNNING && gsc_is_block(task) &&
-		    task->client->group->priority < client->group->priority && task->block_ns + EVICT_NS > time / HOLD_FRACTION)
-			return min(2 * client->interval, (u64)HOLD_NS_MAX);
+	list_for_each_entry(task, &client->band->tasks, node) {
+		/* one that waits is about to be granted */
+		if (task->client == client || !gsc_is_block(task) || task->client->group->priority >= client->group->priority)
+			continue;
+		below = true;
+		longest = max(longest, min(task->block_ns, U64_MAX - EVICT_NS));
 	}
-	return 0;
+	if (!below || longest + EVICT_NS <= time / HOLD_FRACTION)
+		return 0;
+	client->hold_block_ns = longest;
+	/* kernels that come in bursts: it has to last until the next burst */
+	return min(2 * max(client->interval, client->gap), GSC_HOLD_NS_MAX);
 }
 
 const struct gsc_policy gsc_policy_hpf = {

@@ -13,13 +13,13 @@ static int compare(void *priv, const struct list_head *a, const struct list_head
 	return (s32)(x->id - y->id) > 0 ? 1 : -1;
 }
 
-void gsc_sort(struct gsc_device *dev)
+void gsc_sort(struct gsc_band *band)
 {
 	const struct gsc_task *task, *last = NULL;
 
-	list_for_each_entry(task, &dev->tasks, node) {
+	list_for_each_entry(task, &band->tasks, node) {
 		if (last && compare(NULL, &last->node, &task->node) > 0) {
-			list_sort(NULL, &dev->tasks, compare);
+			list_sort(NULL, &band->tasks, compare);
 			return;
 		}
 		last = task;
@@ -30,6 +30,7 @@ const struct gsc_policy *gsc_policy_find(const char *name)
 {
 	static const struct gsc_policy *const known[] = {
 		&gsc_policy_hpf,
+		&gsc_policy_ffs,
 #ifdef GSC_CHAOS
 		&gsc_policy_chaos,
 #endif

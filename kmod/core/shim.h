@@ -55,6 +55,15 @@ typedef __s64 s64;
 #define max(a, b) \
 	({ __typeof__(a) max_a = (a); __typeof__(b) max_b = (b); max_a > max_b ? max_a : max_b; })
 #endif
+#ifndef min_t
+#define min_t(type, a, b)	min((type)(a), (type)(b))
+#endif
+#ifndef max_t
+#define max_t(type, a, b)	max((type)(a), (type)(b))
+#endif
+#ifndef ARRAY_SIZE
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#endif
 #ifndef DIV_ROUND_UP
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #endif
@@ -113,6 +122,12 @@ static inline void list_del_init(struct list_head *node)
 	node->prev->next = node->next;
 	node->next->prev = node->prev;
 	INIT_LIST_HEAD(node);
+}
+
+static inline void list_move_tail(struct list_head *node, struct list_head *head)
+{
+	list_del_init(node);
+	list_add_tail(node, head);
 }
 
 static inline int list_empty(const struct list_head *head)

@@ -3,6 +3,7 @@
 #include "decide.h"
 
 #define SIZES	4	/* tasks that end between two looks at what is the largest */
+#define GAP_FADES	64	/* submits in which the longest gap loses most of its weight */
 
 /*
  * What the task would occupy alone. The hardware spreads blocks over the SMs, one each as long as there are SMs: a kernel of
@@ -128,26 +129,32 @@ static void settle_client(struct gsc_client *client)
 		group->current_units += units - old;
 }
 
-/* First those who must give way, then those who gain by it */
-void gsc_tasks_apply(struct gsc_device *dev)
+void gsc_tasks_evict(struct gsc_band *band)
+{
+	struct gsc_task *task;
+	u64 window;
+
+	list_for_each_entry(task, &band->tasks, node) {
+		window = new_window(task);
+		if (task->state == GSC_TASK_RUNNING && window != task->window && is_eviction(task->window, window))
+			set_window(task, window, GSC_EVICT);
+	}
+}
+
+void gsc_tasks_grant(struct gsc_band *band)
 {
 	struct gsc_client *client;
 	struct gsc_task *task;
 	u64 window;
 
-	list_for_each_entry(task, &dev->tasks, node) {
-		window = new_window(task);
-		if (task->state == GSC_TASK_RUNNING && window != task->window && is_eviction(task->window, window))
-			set_window(task, window, GSC_EVICT);
-	}
-	list_for_each_entry(task, &dev->tasks, node) {
+	list_for_each_entry(task, &band->tasks, node) {
 		window = new_window(task);
 		if (task->state == GSC_TASK_WAITING && task->alloc)
 			set_window(task, window, GSC_GRANT);
 		else if (task->state == GSC_TASK_RUNNING && window != task->window)
 			set_window(task, window, GSC_GROW);
 	}
-	list_for_each_entry(client, &dev->clients, node)
+	list_for_each_entry(client, &band->members, member)
 		if (client->n_tasks || client->current_units)
 			settle_client(client);
 }
@@ -174,6 +181,9 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		/* an hour is as good as never, and cannot overflow */
 		passed = min(passed, (u64)3600 * 1000000000);
 		client->interval = client->interval ? (7 * client->interval + passed) / 8 : passed;
+		client->gap -= client->gap / GAP_FADES;
+		if (passed <= GSC_HOLD_NS_MAX)
+			client->gap = max(client->gap, passed);
 	}
 	client->last_submit = now;
 	/* this is what the capacity was kept free for; for a smaller one it goes on making up what is missing */
@@ -181,12 +191,26 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		gsc_hold_drop(client);
 }
 
+/* SMs that a task granted just now can use: its window, or for an opaque one what no other client of its band has */
+static u32 room_of(const struct gsc_task *task)
+{
+	const struct gsc_client *client = task->client, *other;
+	u32 taken = 0;
+
+	if (gsc_is_block(task))
+		return gsc_sms(gsc_limit(task));
+	list_for_each_entry(other, &client->band->members, member)
+		if (other != client)
+			taken += gsc_sms(other->current_units);
+	return client->dev->sms - min(taken, client->dev->sms);
+}
+
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now)
 {
 	struct gsc_device *dev = client->dev;
 	struct gsc_task *task;
 
-	if (!dev || req->slot >= GSCHED_SLOTS || !req->seq || req->tier > GSCHED_TIER_LAUNCH ||
+	if (!dev || gsc_is_server(client) || req->slot >= GSCHED_SLOTS || !req->seq || req->tier > GSCHED_TIER_LAUNCH ||
 	    !req->blocks_per_sm || req->blocks_per_sm > 32 || !req->blocks)
 		return -EINVAL;
 	task = &client->task[req->slot];
@@ -208,42 +232,67 @@ int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 n
 	task->usage = 0;
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
+	task->room = 0;
 	gsc_client_charge(client);
-	list_add_tail(&task->node, &dev->tasks);
+	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);
 	client->n_tasks++;
 	note_submit(client, task->demand);
 	gsc_decide(dev);
-	return task->state == GSC_TASK_RUNNING ? 0 : -EAGAIN;
+	if (task->state != GSC_TASK_RUNNING)
+		return -EAGAIN;
+	if (gsc_is_recurring(client))
+		task->room = room_of(task);
+	return 0;
 }
 
-/* The largest of the last SIZES to 2 * SIZES - 1 tasks: what the next one is likely to need at most */
-static u32 likely_size(struct gsc_client *client, const struct gsc_task *ended)
+/* What a task could fill: what it had, but neither what others left it beyond its demand nor less because it needs no more */
+static u32 fillable(const struct gsc_client *client, const struct gsc_task *ended)
+{
+	u32 units = min(gsc_limit(ended), ended->demand), whole;
+	const struct gsc_group *group;
+
+	if (!client->sizes.tried)
+		return units;
+	whole = min(client->sizes.whole * GSCHED_CAPSM, ended->demand);
+	for (group = client->group; group; group = group->parent)
+		whole = min(whole, group->max);
+	return max(units, whole);
+}
+
+/* Notes a task that ended. The largest of the last SIZES to 2 * SIZES - 1 is what the next one is likely to fill at most */
+static void note_size(struct gsc_client *client, const struct gsc_task *ended)
 {
 	if (client->n_recent == SIZES) {
 		client->size_before = client->size_recent;
 		client->size_recent = 0;
+		client->blocks_before = client->blocks_recent;
+		client->blocks_recent = 0;
 		client->n_recent = 0;
 	}
 	client->n_recent++;
-	/* its window may be larger than it needs */
-	client->size_recent = max(client->size_recent, min(gsc_limit(ended), ended->demand));
-	return max(client->size_recent, client->size_before);
+	client->size_recent = max(client->size_recent, fillable(client, ended));
+	client->blocks_recent = max(client->blocks_recent, ended->blocks);
 }
 
 static void start_hold(struct gsc_client *client, const struct gsc_task *ended)
 {
 	struct gsc_device *dev = client->dev;
-	u32 size = likely_size(client, ended);
-	u64 ns = 0;
+	u32 size, part;
+	u64 ns;
 
-	if (dev->policy->hold && dev->mode == GSCHED_MODE_SPATIAL)
-		ns = dev->policy->hold(dev, ended, dev->now);
+	note_size(client, ended);
+	if (!dev->policy->hold || dev->mode == GSCHED_MODE_TEMPORAL)
+		return;
+	size = max(client->size_recent, client->size_before);
+	gsc_size_learn(client, ended, gsc_sms(size), max(client->blocks_recent, client->blocks_before));
+	ns = dev->policy->hold(dev, ended, dev->now);
 	if (!ns)
 		return;
 	if (!client->hold_units)
-		dev->n_holds++;
-	client->hold_units = size;
+		client->band->n_holds++;
+	part = gsc_size_units(client);
+	client->hold_units = part ? min(size, part) : size;
 	client->hold_until = dev->now + ns;
 	client->hold_rank = ended->rank;
 }

@@ -2,9 +2,10 @@
 /*
  * Where on the device: for each client with tasks of tier block a window of whole SMs. Windows never overlap. A base moves
  * only if there is no other way, for a worker outside the new window has to leave. Opaque tasks are not placed: they run on
- * SMs that no window covers, wherever the hardware finds them, or in their client's window.
+ * SMs that no window covers, wherever the hardware finds them, or in their client's window. Bands alternate in time: windows of
+ * two bands may overlap.
  *
- * dev->placed keeps the order of the windows on the device, which never changes; the sum of the footprints is at most the
+ * band->placed keeps the order of the windows on the device, which never changes; the sum of the footprints is at most the
  * device (the allocator), so the order can always be kept.
  */
 #include "decide.h"
@@ -13,21 +14,22 @@
  * Keep the order, move as little as possible: a window that grows goes up if there is room, else down, else pushes its upper
  * neighbours; those pushed over the end push back.
  */
-static void settle(struct gsc_device *dev)
+static void settle(struct gsc_band *band)
 {
+	struct gsc_device *dev = gsc_band_device(band);
 	struct gsc_client *client, *next;
 	u32 end = 0, top;
 
-	list_for_each_entry(client, &dev->placed, place) {
+	list_for_each_entry(client, &band->placed, place) {
 		next = list_next_entry(client, place);
-		top = list_entry_is_head(next, &dev->placed, place) ? dev->sms : next->base;
+		top = list_entry_is_head(next, &band->placed, place) ? dev->sms : next->base;
 		if (client->base + client->sms > top)
 			client->base = top - min(top, client->sms);
 		client->base = max(client->base, end);
 		end = client->base + client->sms;
 	}
 	top = dev->sms;
-	list_for_each_entry_reverse(client, &dev->placed, place) {
+	list_for_each_entry_reverse(client, &band->placed, place) {
 		if (client->base + client->sms > top)
 			client->base = top - min(top, client->sms);
 		top = client->base;
@@ -35,16 +37,17 @@ static void settle(struct gsc_device *dev)
 }
 
 /* The place where it was, else the first gap that is large enough, else the largest gap and the others move */
-static void insert(struct gsc_device *dev, struct gsc_client *new)
+static void insert(struct gsc_band *band, struct gsc_client *new)
 {
+	struct gsc_device *dev = gsc_band_device(band);
 	u32 end = 0, top, old = GSCHED_WINDOW_BASE(new->window) / GSCHED_CAPSM, best_size = 0, best_base = 0;
-	struct list_head *after = &dev->placed, *best = &dev->placed, *next;
+	struct list_head *after = &band->placed, *best = &band->placed, *next;
 	struct gsc_client *client;
 	bool fits = false;
 
 	for (;;) {
 		next = after->next;
-		top = next == &dev->placed ? dev->sms : list_entry(next, struct gsc_client, place)->base;
+		top = next == &band->placed ? dev->sms : list_entry(next, struct gsc_client, place)->base;
 		if (new->window && old >= end && old + new->sms <= top) {
 			best = after;
 			best_base = old;
@@ -57,7 +60,7 @@ static void insert(struct gsc_device *dev, struct gsc_client *new)
 			best_size = top - end;
 			fits = best_size >= new->sms;
 		}
-		if (next == &dev->placed)
+		if (next == &band->placed)
 			break;
 		client = list_entry(next, struct gsc_client, place);
 		end = client->base + client->sms;
@@ -66,7 +69,7 @@ static void insert(struct gsc_device *dev, struct gsc_client *new)
 	new->base = best_base;
 	list_add(&new->place, best);
 	if (!fits)
-		settle(dev);
+		settle(band);
 }
 
 static bool has_window(const struct gsc_client *client)
@@ -80,25 +83,26 @@ static bool has_window(const struct gsc_client *client)
 }
 
 /* The policy's own idea of where, in the same order */
-static void choose(struct gsc_device *dev)
+static void choose(struct gsc_band *band)
 {
+	struct gsc_device *dev = gsc_band_device(band);
 	struct gsc_client *client, *next;
 	u32 lo = 0, hi;
 
-	list_for_each_entry(client, &dev->placed, place) {
+	list_for_each_entry(client, &band->placed, place) {
 		next = list_next_entry(client, place);
-		hi = list_entry_is_head(next, &dev->placed, place) ? dev->sms : next->base;
+		hi = list_entry_is_head(next, &band->placed, place) ? dev->sms : next->base;
 		client->base = dev->policy->place(dev, client, lo, hi - client->sms);
 		lo = client->base + client->sms;
 	}
 }
 
-void gsc_place(struct gsc_device *dev)
+void gsc_place(struct gsc_band *band)
 {
 	struct gsc_client *client;
 	struct gsc_task *task;
 
-	list_for_each_entry(client, &dev->clients, node) {
+	list_for_each_entry(client, &band->members, member) {
 		if (!client->n_tasks && list_empty(&client->place))
 			continue;
 		client->sms = has_window(client) ? gsc_sms(client->alloc) : 0;
@@ -106,10 +110,10 @@ void gsc_place(struct gsc_device *dev)
 		if (!client->sms && !list_empty(&client->place))
 			list_del_init(&client->place);
 	}
-	settle(dev);
-	list_for_each_entry(task, &dev->tasks, node)
+	settle(band);
+	list_for_each_entry(task, &band->tasks, node)
 		if (task->client->sms && list_empty(&task->client->place))
-			insert(dev, task->client);
-	if (dev->policy->place)
-		choose(dev);
+			insert(band, task->client);
+	if (gsc_band_device(band)->policy->place)
+		choose(band);
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The agent: one thread a process and device. It finishes tasks whose done gate has opened, tells the arbiter, learns from
- * the GPU's stamps, launches wings where a task may have more workers than it has, and cleans control blocks ahead.
+ * the GPU's stamps, launches wings where a task may have more workers than it has, and cleans control blocks ahead. It sets
+ * the process's time slice and reports activity as the arbiter's page asks.
  * A pass holds the client's lock; nothing in it waits for the GPU.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include "libgsched/slice.h"
 #include "state.h"
 
 #define LINGER_NS	20000000	/* keep looking so long after the last task: the next one need not wake us */
@@ -20,6 +23,7 @@
 #define NAP_NS		50000
 #define TELL_NS		1000000		/* a leased task that runs so long is told to the arbiter: gpu.stat is about such */
 #define NAP_SHORT_NS	5000000
+#define ACTIVE_NS	500000		/* between two looks at whether a band that others wait for is still busy */
 
 /* ---- windows and wings ---- */
 
@@ -406,12 +410,78 @@ static void read_events(struct gi_client *c)
 		gi_client_gone(c, "the arbiter is gone");
 }
 
+/* ---- the band ---- */
+
+/* The process has one time slice a channel group and sets it itself; under MPS the server does. */
+static void follow_slice(struct gi_client *c)
+{
+	const uint8_t *uuid = (const uint8_t *)c->uuid.bytes;
+	struct gsched_cl_header *h = &c->cl->header;
+	struct gsched_report_info report = { .size = sizeof(report), .has_slice = true };
+	bool gone = atomic_load(&c->gone);
+	/* nobody decides any more: what the driver chose starves nobody */
+	uint32_t us = gone ? 0 : gi_load(&c->arb->header.slice_us);
+	struct gsched_slice now;
+
+	gsched_slice_get(uuid, &now);
+	if (c->slice_us == us && c->slice_groups == now.groups)
+		return;
+	c->slice_us = us;
+	c->slice_groups = now.groups;
+	gsched_slice_set(uuid, us, &now);
+	gi_debug("time slice %u us asked, %u us in force (%u groups, status 0x%x)", us, now.us, now.groups, now.status);
+	report.slice_us = now.error ? 0 : now.us;
+	report.slice_error = now.error == ENODEV ? EOPNOTSUPP : now.error;
+	gi_store(&h->slice_us, report.slice_us);
+	gi_store(&h->slice_error, report.slice_error);
+	if (now.error == EIO)
+		gi_why(c, "the driver refuses a time slice of %u us (status 0x%x)", us, now.status);
+	if (!gone)
+		gsched_report(c->g, &report);
+}
+
+/* Do the others of the band have reason to rely on the hardware's priorities? */
+static void follow_streams(struct gi_client *c)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_streams = true };
+
+	report.prioritised = atomic_load(&c->prioritised) == GI_PRIORITISED;
+	if (report.prioritised == c->told_prioritised)
+		return;
+	c->told_prioritised = report.prioritised;
+	gsched_report(c->g, &report);
+}
+
+static void follow_band(struct gi_client *c)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true };
+
+	if (!atomic_load(&c->gone))
+		follow_streams(c);
+	if (!c->mps)
+		follow_slice(c);
+	if (atomic_load(&c->gone) || !(gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)) {
+		c->activity = UINT_MAX;
+		return;
+	}
+	if (c->activity == UINT_MAX)
+		gi_pace_begin(c);
+	report.activity = gi_pace_activity(c, gi_now());
+	if (report.activity == c->activity)
+		return;
+	c->activity = report.activity;
+	gi_store(&c->cl->header.activity, report.activity);
+	gsched_report(c->g, &report);
+}
+
 /* How long until something may be due, ns. */
 static uint64_t nap(struct gi_client *c, uint64_t now)
 {
 	uint64_t mask, best = 1000000, left;
 	bool free_lease = gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || atomic_load(&c->gone);
 
+	if (c->activity <= GSCHED_ACTIVITY_BUSY && c->activity != GSCHED_ACTIVITY_IDLE)
+		best = ACTIVE_NS;
 	for (mask = atomic_load(&c->running); mask; mask &= mask - 1) {
 		struct gi_slot *s = &c->slot[__builtin_ctzll(mask)];
 		uint64_t due = s->launch_ns + s->predicted_ns;
@@ -453,12 +523,12 @@ static void *agent(void *arg)
 
 		if (atomic_load(&c->gone))
 			fds[1].fd = -1;
-		if (atomic_load(&c->running))
+		if (atomic_load(&c->running) || (c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
 			last = now;
 		if (now - last > LINGER_NS) {
 			/* whoever launches after this store wakes us; whoever did before it is seen here */
 			atomic_store(&c->idle, true);
-			idle = !atomic_load(&c->running);
+			idle = !atomic_load(&c->running) && !atomic_load(&c->pacer.in_flight) && !atomic_load(&c->pacer.held);
 		}
 		ts.tv_nsec = nap(c, now);
 		/* nobody will wake us when there is an arbiter again */
@@ -470,12 +540,14 @@ static void *agent(void *arg)
 			break;
 		if (fds[1].revents)
 			read_events(c);
+		gi_pace_watch(c, gi_now());
 		pthread_mutex_lock(&c->lock);
 		if (c->stop) {
 			pthread_mutex_unlock(&c->lock);
 			break;
 		}
 		pass(c);
+		follow_band(c);
 		pthread_mutex_unlock(&c->lock);
 		if (atomic_load(&c->gone))
 			gi_client_reconnect(c, gi_now());

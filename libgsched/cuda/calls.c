@@ -46,7 +46,7 @@ static CUresult forward_ex(const struct gi_launch *l)
 	return gi_real.cuLaunchKernelEx(&config, l->fn, l->params, l->extra);
 }
 
-enum meaning { HARMLESS, OPAQUE, HANDS_OFF };
+enum meaning { HARMLESS, OPAQUE, DEPENDENT };
 
 /* What an attribute asks of us: nothing, the original, or not to stand between this launch and its neighbours. */
 static enum meaning meaning_of(const CUlaunchAttribute *a)
@@ -68,7 +68,7 @@ static enum meaning meaning_of(const CUlaunchAttribute *a)
 	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
 		return OPAQUE;
 	default:
-		return HANDS_OFF;	/* dependent launches, events inside launches, what is yet to come */
+		return DEPENDENT;	/* dependent launches, events inside launches, what is yet to come */
 	}
 }
 
@@ -90,9 +90,8 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction fn, void **pa
 	for (i = 0; i < config->numAttrs && config->attrs; i++)
 		if (meaning_of(&config->attrs[i]) > most)
 			most = meaning_of(&config->attrs[i]);
-	if (most == HANDS_OFF)
-		return forward_ex(&l);
-	l.opaque = most == OPAQUE;
+	l.dependent = most == DEPENDENT;
+	l.opaque = most >= OPAQUE;
 	return gi_launch(&l);
 }
 
@@ -237,10 +236,11 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const 
 	return begun(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, edges, n, mode));
 }
 
-/* An invalidated capture ends with an error, but ends; a call out of turn ends nothing. */
+/* An invalidated capture ends with an error, but ends, and so does one that another thread ends; a call out of turn ends nothing. */
 static CUresult ended(CUresult rc)
 {
-	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
+	    rc == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
 		atomic_fetch_sub(&gi_captures, 1);
 	return rc;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A process's connections to arbiters, one a device; and what becomes of them in a child. */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "libgsched/slice.h"
 #include "libgsched/transport.h"
 #include "state.h"
 
@@ -71,8 +73,10 @@ void gi_client_gone(struct gi_client *c, const char *why)
 /* A connection that is attached to the device; NULL there is none to be had. */
 static struct gsched *join(struct gi_client *c, unsigned int *sms)
 {
+	struct gsched_attach_opts opts = { .size = sizeof(opts) };
 	struct gsched_device_info info;
 	struct gsched *g = gsched_open(NULL);
+	struct gsched_slice slice;
 	int mps = 0;
 
 	if (!g) {
@@ -80,7 +84,16 @@ static struct gsched *join(struct gi_client *c, unsigned int *sms)
 		return NULL;
 	}
 	gi_real.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, c->dev);
-	if (gsched_attach(g, (const unsigned char *)c->uuid.bytes, mps != 0, &info)) {
+	c->mps = mps;
+	c->activity = UINT_MAX;
+	c->told_prioritised = false;
+	c->slice_groups = 0;
+	opts.mps = mps;
+	if (mps)
+		opts.channel_group = gsched_slice_mps_group();
+	else
+		opts.slice = !gsched_slice_get((const uint8_t *)c->uuid.bytes, &slice);
+	if (gsched_attach_with(g, (const unsigned char *)c->uuid.bytes, &opts, &info)) {
 		gi_debug("the arbiter does not take this device: %s", strerror(errno));
 		gsched_close(g);
 		return NULL;
@@ -134,8 +147,11 @@ void gi_client_reconnect(struct gi_client *c, uint64_t now)
 	pthread_mutex_unlock(&gi_lock);
 	pthread_mutex_unlock(&c->lock);
 	gsched_close(good ? old : g);
-	if (good)
-		gi_debug("managed again");
+	if (!good)
+		return;
+	gi_debug("managed again");
+	/* what the new page asked for when it was made comes with no event */
+	gi_agent_wake(c);
 }
 
 static bool connect_client(struct gi_client *c)
@@ -224,6 +240,7 @@ struct gi_client *gi_client_get(CUdevice dev)
 		return NULL;
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);
+	gi_pace_init(&c->pacer);
 	atomic_store(&c->free_mask, ~0ull);
 	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev);
 	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);

@@ -264,6 +264,7 @@ static void take_down(struct gi_ctx *cx)
 
 	if (c) {
 		gi_drain(c, cx, NULL, DRAIN_NS);
+		gi_pace_drop(c, cx);
 		pthread_mutex_lock(&c->lock);
 	}
 	pthread_mutex_lock(&gi_lock);

@@ -15,8 +15,6 @@ typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 
 /* Beyond cudafuncs.h: what is managed but used by none of the programs */
 #define GI_MORE_FUNCTIONS(X) \
-	X(cuStreamBeginCaptureToGraph, , 12030, PTSZ, (CUstream, CUgraph, const CUgraphNode *, const CUgraphEdgeData *, size_t, \
-		CUstreamCaptureMode)) \
 	X(cuGreenCtxCreate, , 12040, PLAIN, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int))
 
 #define GI_FN_PLAIN(symbol, params)

@@ -8,7 +8,7 @@
 #include "state.h"
 
 #define BUCKETS		1024
-#define CACHED		64
+#define CACHED		512	/* of a thread: frameworks launch hundreds of kernels in turns */
 #define SHAPES_MAX	256
 
 static struct gi_name *names[BUCKETS];		/* gi_lock */
@@ -102,6 +102,7 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx)
 {
 	struct gi_func *fn = calloc(1, sizeof(*fn));
 	struct gi_name *named = gi_name_find(handle);
+	bool twins = named && !named->opaque && named->image->form[GI_TWIN].state != GI_IMAGE_NONE;
 	unsigned int i;
 
 	if (!fn)
@@ -116,7 +117,9 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx)
 	fn->opaque = named && named->opaque;
 	/* loading a twin compiles it, and launches wait for that: only for kernels that want one */
 	for (i = 0; i < GI_FORMS; i++)
-		atomic_store(&fn->form[i].state, named && !fn->opaque ? GI_TWIN_UNASKED : GI_TWIN_NONE);
+		atomic_store(&fn->form[i].state, twins ? GI_TWIN_UNASKED : GI_TWIN_NONE);
+	if (named && !fn->opaque && !twins && cx->client)
+		gi_why(cx->client, "%s: tier launch: %s", named->name, named->image->form[GI_TWIN].why);
 	fn->next = funcs[hash(handle) % BUCKETS];
 	funcs[hash(handle) % BUCKETS] = fn;
 	return fn;

@@ -367,23 +367,65 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	return *m && *m >= gi_form_m(fn, shape, GI_TWIN);
 }
 
+/* It has one, or may have one when it is asked for. */
+static bool has_twin(const struct gi_func *fn)
+{
+	return atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) != GI_TWIN_NONE;
+}
+
+/* Nobody shares its band with it in space: what the hardware does with its launches is between bands, or its share of time. */
+static bool alone_in_band(const struct gi_client *c)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return gi_load(&h->lease) == GSCHED_LEASE_FREE || gi_load(&h->flags) & GSCHED_ARB_ALONE;
+}
+
+/* The hardware lets more important programs of the band through by itself, where blocks are short. */
+static bool yields(const struct gi_client *c)
+{
+	return gi_load(&c->arb->header.flags) & GSCHED_ARB_YIELDS;
+}
+
+/*
+ * Launches on streams of the greatest priority, one after another, make others of the band yield by themselves. A program that has
+ * one stream without does not count as one. @stream: of a launch that is not alone in its band.
+ */
+static bool note_priority(struct gi_client *c, const struct gi_ctx *cx, CUstream stream)
+{
+	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
+	int priority = 0;
+	bool greatest = stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD &&
+			!gi_real.cuStreamGetPriority(stream, &priority) && priority == cx->greatest && priority < 0;
+
+	if (!greatest && n)
+		atomic_store_explicit(&c->prioritised, 0, memory_order_relaxed);
+	else if (greatest && n < GI_PRIORITISED)
+		atomic_store_explicit(&c->prioritised, n + 1, memory_order_relaxed);
+	return greatest;
+}
+
 /*
  * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
  * how many of its blocks an SM hosts.
  */
 static const struct gi_form *choose(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
-				    struct gi_shape *shape, uint64_t leased, unsigned int *m)
+				    struct gi_shape *shape, uint64_t leased, bool greatest, unsigned int *m)
 {
 	uint64_t predicted;
 
 	if (!fn || !shape || l->opaque || fn->opaque || atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
-	if (atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) == GI_TWIN_NONE)
+	if (!has_twin(fn))
 		return NULL;
 	if (shape->blocks <= gi_places(c, leased, shape->original_m))
 		return NULL;
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
+		return NULL;
+	/* hardware priority makes room as soon as a window does; with a quota the window has to hold */
+	if (yields(c) && !greatest && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
+	    gi_places(c, leased, 1) == c->sms)
 		return NULL;
 	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
 		return NULL;
@@ -394,21 +436,34 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 }
 
 /*
- * A kernel known to be short, with nobody else on the device: nothing of it needs to be known, so it costs nothing. Now
- * and then one is timed all the same.
+ * A launch that no window holds, of a client that is alone in its band: nobody is asked, and it costs nothing. A kernel that has a
+ * twin but is too short or small for it is one; now and then such a kernel is timed all the same.
  */
-static bool passes(struct gi_client *c, struct gi_shape *shape)
+static bool passes(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape)
 {
-	if (!shape || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE)
+	uint64_t ns = 0;
+
+	if (!alone_in_band(c) && !yields(c))
 		return false;
-	if (atomic_load_explicit(&shape->samples, memory_order_relaxed) < TIMED_FIRST ||
-	    atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) >= GI_LONG_NS)
-		return false;
-	if (atomic_load_explicit(&shape->launches, memory_order_relaxed) % TIMED_EVERY == 0)
-		return false;
-	atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
-	gi_leased(c, atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed), shape->blocks, shape->original_m);
+	if (fn && shape && !l->opaque && !fn->opaque && has_twin(fn)) {
+		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
+		if (atomic_load_explicit(&shape->samples, memory_order_relaxed) < TIMED_FIRST ||
+		    atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) % TIMED_EVERY == 0)
+			return false;
+	}
+	gi_leased(c, ns, l->fn ? (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] : 1, shape ? shape->original_m : 1);
 	return true;
+}
+
+/* Does the arbiter want this launch to wait, to be bounded or to be told of? */
+static bool paced(const struct gi_client *c, bool shared)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	if (atomic_load_explicit(&c->stop, memory_order_relaxed))
+		return false;
+	return gi_load(&h->flags) & (GSCHED_ARB_CLOSED | GSCHED_ARB_REPORT | GSCHED_ARB_PACED) ||
+	       (shared && gi_time_share(h) < GSCHED_SHARE_ALL);
 }
 
 static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
@@ -482,52 +537,34 @@ static void load_code(struct gi_client *c, struct gi_func *fn)
 	gi_gate_open(c);
 }
 
-static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
+/* What is known of a launch before it gets a slot */
+struct candidate {
+	struct gi_func *fn;
+	struct gi_shape *shape;
+	const struct gi_form *form;	/* NULL: the original */
+	struct gi_bound *bound;
+	unsigned int m;
+	uint64_t blocks, leased;
+};
+
+/* A task of its own: a slot, the lease or the grant, the launch */
+static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c, const struct candidate *k)
 {
-	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-	struct gi_shape *shape = NULL;
-	struct gi_func *fn = NULL;
-	struct gi_bound *bound = NULL;
+	const struct gi_form *form = k->form;
+	struct gi_shape *shape = k->shape;
+	struct gi_func *fn = k->fn;
 	const struct gsched_arb_slot *window;
 	struct gi_slot *s;
-	uint64_t blocks, leased;
-	unsigned int m = 0;
-	const struct gi_form *form;
 	bool launched = false;
 	uint32_t lease;
 	CUresult rc;
 	int slot;
 
-	if (atomic_load_explicit(&gi_captures, memory_order_relaxed) &&
-	    (gi_real.cuStreamIsCapturing(l->stream, &capture) || capture != CU_STREAM_CAPTURE_STATUS_NONE))
-		return l->forward(l);
-	blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-	if (!blocks)
-		return l->forward(l);
-	if (l->fn) {
-		fn = gi_func_get(l->fn, cx);
-		if (fn && !atomic_load_explicit(&fn->code_loaded, memory_order_relaxed))
-			load_code(c, fn);
-		if (fn)
-			shape = gi_shape_get(fn, blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
-	}
-	/* an empty slot shows what the group may use */
-	slot = __builtin_ctzll(atomic_load(&c->free_mask) | 1ull << 63);
-	leased = gi_load(&c->arb->slot[slot].window);
-	if (!GSCHED_WINDOW_LIMIT(leased))
-		leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
-	form = choose(c, l, fn, shape, leased, &m);
-	if (form && form->kernel.n_references && !(bound = gi_bound_take(fn, form)))
-		form = NULL;
-	if (!form && passes(c, shape)) {
-		__atomic_fetch_add(&c->cl->header.managed[GSCHED_TIER_LAUNCH], 1, __ATOMIC_RELAXED);
-		return l->forward(l);
-	}
 	slot = claim(c, cx, form);
 	if (slot < 0)
 		slot = claim_wait(c, cx, form);
 	if (slot < 0) {
-		gi_bound_put(bound, false);
+		gi_bound_put(k->bound, false);
 		return unmanaged(l, cx);
 	}
 
@@ -537,15 +574,15 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	s->cx = cx;
 	s->fn = fn;
 	s->form = form;
-	s->bound = bound;
+	s->bound = k->bound;
 	s->stream = stream_id(cx, l->stream);
 	s->shape = shape;
-	s->blocks = blocks;
+	s->blocks = k->blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
-	s->m = form ? m : shape ? shape->original_m : 1;
+	s->m = form ? k->m : shape ? shape->original_m : 1;
 	s->alone = false;
 	if (form && form == &fn->form[GI_TWIN])
-		s->m = tuned(c, s, m);
+		s->m = tuned(c, s, k->m);
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
 	describe(c, cx, s, slot, l);
 	if (form && !pack(s, fn, l->params, l->extra)) {
@@ -556,7 +593,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	s->generation = gi_load(&window->generation);
 	s->window = gi_load(&window->window);
 	if (!GSCHED_WINDOW_LIMIT(s->window))
-		s->window = leased;
+		s->window = k->leased;
 	s->launched = form ? workers_for(c, s) : 0;
 	announce(&c->cl->slot[slot], s);
 	lease = gi_load(&c->arb->header.lease);
@@ -614,6 +651,51 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (atomic_load(&c->idle))
 		gi_agent_wake(c);
 	return CUDA_SUCCESS;
+}
+
+static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
+{
+	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	struct candidate k = { .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] };
+	bool pace, greatest = false;
+	CUresult rc;
+	int slot;
+
+	if (atomic_load_explicit(&gi_captures, memory_order_relaxed) &&
+	    (gi_real.cuStreamIsCapturing(l->stream, &capture) || capture != CU_STREAM_CAPTURE_STATUS_NONE))
+		return l->forward(l);
+	if (!k.blocks)
+		return l->forward(l);
+	if (l->fn && !l->dependent) {
+		k.fn = gi_func_get(l->fn, cx);
+		if (k.fn && !atomic_load_explicit(&k.fn->code_loaded, memory_order_relaxed))
+			load_code(c, k.fn);
+		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
+		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
+			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
+	}
+	/* an empty slot shows what the group may use */
+	slot = __builtin_ctzll(atomic_load(&c->free_mask) | 1ull << 63);
+	k.leased = gi_load(&c->arb->slot[slot].window);
+	if (!GSCHED_WINDOW_LIMIT(k.leased))
+		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
+	if (!alone_in_band(c))
+		greatest = note_priority(c, cx, l->stream);
+	k.form = choose(c, l, k.fn, k.shape, k.leased, greatest, &k.m);
+	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
+		k.form = NULL;
+	pace = paced(c, !k.form);
+	if (pace)
+		gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
+	if (l->dependent || (!k.form && passes(c, l, k.fn, k.shape))) {
+		__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
+		rc = l->forward(l);
+	} else {
+		rc = launch_task(l, cx, c, &k);
+	}
+	if (pace)
+		gi_pace_leave(c, cx, l, !rc);
+	return rc;
 }
 
 CUresult gi_launch(const struct gi_launch *l)

@@ -18,6 +18,7 @@
 #include <gsched.h>
 #include <linux/gsched.h>
 #include "driver.h"
+#include "pace.h"
 #include "rewriter/gsr.h"
 #include "tune.h"
 #include "tuning.h"
@@ -175,6 +176,7 @@ struct gi_slot {
 struct gi_words {
 	uint32_t begun[GI_WING_STREAMS], done[GI_WING_STREAMS];
 	uint32_t cleaned;
+	uint32_t sample;		/* written by the host: pace.c */
 };
 
 struct gi_ctx {
@@ -218,7 +220,7 @@ struct gi_client {
 	uint64_t next_try;		/* agent: to reach an arbiter again */
 	pthread_mutex_t lock;
 	pthread_t agent;
-	bool agent_runs, stop;
+	_Atomic bool stop;		/* the process exits: no agent, so nothing that waits for one */
 	int wake;			/* eventfd */
 	_Atomic bool idle;		/* the agent sleeps until woken */
 	_Atomic uint64_t free_mask, running;
@@ -227,6 +229,13 @@ struct gi_client {
 	_Atomic uint64_t stuck_at;	/* finished when a launch waited in vain for a slot; +1 */
 	struct gi_slot slot[GSCHED_SLOTS];
 	uint64_t busy_until;		/* agent: keep polling */
+	bool mps;			/* its channel group is the MPS server's, which sets the time slice itself */
+	uint32_t slice_us;		/* agent: the time slice that was asked for last, as in the arbiter's page */
+	unsigned int slice_groups;	/* agent: channel groups that had it */
+	_Atomic unsigned int prioritised;	/* launches in a row on streams of the greatest priority, up to GI_PRIORITISED */
+	bool told_prioritised;		/* agent */
+	unsigned int activity;		/* agent: as reported last; ~0 not at all */
+	struct gi_pacer pacer;
 };
 
 extern pthread_mutex_t gi_lock;

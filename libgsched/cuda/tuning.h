@@ -7,6 +7,12 @@
 #include "rewriter/abi.h"
 
 #define GI_LONG_NS		200000	/* shorter kernels are not worth preempting */
+/*
+ * Block-tasks this short make room for streams of greater priority as fast as windows do, at no cost (H200: a 13 us kernel of
+ * 132 blocks beside blocks of 20 us has 38/43 us median/p99 by priority, 55/140 by windows).
+ */
+#define GI_SHORT_BLOCK_NS	100000
+#define GI_PRIORITISED		32	/* launches in a row, until a client counts as one that uses such streams */
 #define GI_POLL_NS		2000
 /* A fetch costs a worker about 0.7 us (H200), and eviction waits for its end */
 #define GI_FETCH_NS		25000

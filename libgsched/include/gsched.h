@@ -42,12 +42,42 @@ GSCHED_API int gsched_fd(const struct gsched *g);
 struct gsched_device_info {
 	uint64_t client_id;
 	unsigned int sms;
-	unsigned int mode;	/* 0 temporal, 1 spatial */
+	unsigned int mode;	/* 0 temporal, 1 spatial, 2 sliced */
 	unsigned int priority;
 };
 
 /* Become a client of the device with this UUID. @mps: this process runs under MPS. ENOENT, EBUSY, EACCES. @info may be NULL. */
 GSCHED_API int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info);
+
+struct gsched_attach_opts {
+	size_t size;		/* sizeof(struct gsched_attach_opts) */
+	bool mps;		/* this process runs under MPS */
+	bool slice;		/* it can set the time slice of its channel group */
+	bool server;		/* it is an MPS server: owns a channel group and submits nothing */
+	uint64_t channel_group;	/* the same number for an MPS server and its clients; 0 unknown, or a group of its own */
+};
+
+/*
+ * The same with options. Towards an arbiter that knows no bands only @mps counts; EOPNOTSUPP then for a @server, which would be
+ * an ordinary client there and cost the others their lease.
+ */
+GSCHED_API int gsched_attach_with(struct gsched *g, const unsigned char uuid[16], const struct gsched_attach_opts *opts,
+				  struct gsched_device_info *info);
+
+struct gsched_report_info {
+	size_t size;			/* sizeof(struct gsched_report_info) */
+	bool has_activity, has_slice, has_streams;	/* which fields count */
+	bool prioritised;		/* launches lately were all on streams of the greatest priority */
+	unsigned int activity;		/* 0 idle, 1 waiting, 2 busy */
+	unsigned int slice_us;		/* the time slice in force by the driver's answer, 0 none could be set */
+	int slice_error;		/* positive errno, 0 none */
+};
+
+/*
+ * Tell the arbiter what the client sees of its band, without waiting for an answer. EINVAL, ENOTCONN not attached, EOPNOTSUPP
+ * the arbiter knows no bands; EPIPE, ENODEV: it is gone.
+ */
+GSCHED_API int gsched_report(struct gsched *g, const struct gsched_report_info *report);
 
 /* The mapped pages, valid until gsched_close(); layout in <linux/gsched.h> (struct gsched_arb_page, struct gsched_cl_page) */
 GSCHED_API const void *gsched_arb_page(const struct gsched *g, size_t *size);
@@ -74,7 +104,7 @@ GSCHED_API int gsched_submit_stream_async(struct gsched *g, const struct gsched_
 GSCHED_API int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns, bool cancel);
 
 struct gsched_event_info {
-	unsigned int type;		/* 1 grant, 2 evict, 3 grow, 4 gone */
+	unsigned int type;		/* 1 grant, 2 evict, 3 grow, 4 gone, 5 band: words of the header changed */
 	unsigned int slot, seq;
 	uint64_t window, time_ns;
 };
@@ -97,6 +127,30 @@ struct gsched_rewrite_opts {
 /* The same with options. EOPNOTSUPP: the daemon is older than an option. */
 GSCHED_API int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts, char **ptx,
 				   size_t *ptx_size, char **json);
+
+struct gsched_band_opts {
+	size_t size;		/* sizeof(struct gsched_band_opts) */
+	const char *socket;	/* NULL: $GSCHED_SOCKET, else the default */
+	const char *device;	/* NULL: the first */
+	const char *group;	/* NULL or "": the group that @pid is in */
+	const char *band;	/* not NULL: the band itself; device and group are not looked at */
+	int pid;		/* the program that will use the MPS server, 0 the caller */
+	bool no_start;		/* only tell the band's name */
+};
+
+struct gsched_band_info {
+	size_t size;		/* in: sizeof(struct gsched_band_info) */
+	char band[32];		/* "": no band, or gschedd runs no MPS servers */
+	char pipe[128];		/* CUDA_MPS_PIPE_DIRECTORY; "" none */
+	char log[128];		/* CUDA_MPS_LOG_DIRECTORY */
+	char reason[256];	/* of an error, "" if gschedd gave none */
+};
+
+/*
+ * The MPS server of a group's band (gschedd only, whichever arbiter), started if need be; may take ten seconds. ENOTCONN no
+ * daemon, ENOTTY an older one, ENOENT no such group, ENODEV, EINVAL, ESRCH, EPERM, EBUSY too many; ETIMEDOUT, EIO it does not start.
+ */
+GSCHED_API int gsched_band(const struct gsched_band_opts *opts, struct gsched_band_info *info);
 
 /* Administration, on either backend. @device NULL: the first. @group: "a/b", "" the root. Files: capsm.max … */
 GSCHED_API int gsched_group_create(struct gsched *g, const char *device, const char *group);

@@ -13,7 +13,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why) { }
 static void op_set_lease(struct gsc_client *client, u32 lease) { }
 static void op_arm_timer(struct gsc_device *dev, u64 when) { }
 static void op_done(struct gsc_task *task) { }
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done };
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL };
 
 static double seconds(void)
 {
@@ -39,7 +39,7 @@ static int measure(unsigned int n, u64 rounds)
 		goto out;
 	for (unsigned int i = 0; i < n; i++) {
 		if (gsc_group_init(&group[i], &dev->root) ||
-		    gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_MPS, now))
+		    gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_MPS, 0, now))
 			goto out;
 		if (i && gsc_submit(&client[i], &submit, now))
 			goto out;

@@ -28,6 +28,8 @@ static void op_arm_timer(struct gsc_device *d, u64 when)
 
 static const struct gsc_ops ops = { .set_window = op_set_window, .arm_timer = op_arm_timer };
 
+static u32 attach_flags = GSCHED_ATTACH_MPS;
+
 static int start(u64 seed, s32 mode, int clients)
 {
 	int ret;
@@ -41,7 +43,7 @@ static int start(u64 seed, s32 mode, int clients)
 	ret = gsc_device_set_policy(&dev, "chaos", MS);
 	gsc_device_set_mode(&dev, mode, MS);
 	for (int c = 0; c < clients; c++)
-		gsc_client_attach(&client[c], &dev.root, GSCHED_ATTACH_MPS, MS);
+		gsc_client_attach(&client[c], &dev.root, attach_flags, 0, MS);
 	return ret;
 }
 
@@ -76,7 +78,7 @@ static bool all_served(u64 seed, s32 mode, int clients, int ticks)
 
 int main(void)
 {
-	bool fine = true, alone = true, turns = true, reaches = true;
+	bool fine = true, alone = true, turns = true, reaches = true, bands = true, evicted = true;
 	u64 seed, first;
 
 	for (seed = 1; seed <= 200; seed++) {
@@ -91,6 +93,15 @@ int main(void)
 		all_served(seed, GSCHED_MODE_SPATIAL, 1, 400);
 		reaches &= zeroes > 10 && moves > 10 && grows > 10 && parts > 10;
 	}
+	attach_flags = GSCHED_ATTACH_SLICE;
+	for (seed = 1; seed <= 200; seed++)
+		bands &= all_served(seed, -1, CLIENTS, 200) && dev.mode == GSCHED_MODE_SLICED && dev.n_bands == CLIENTS;
+	tap(bands, "each of several bands runs by and by, with windows of its own");
+	attach_flags = 0;
+	for (seed = 1; seed <= 200; seed++)
+		evicted &= all_served(seed, -1, CLIENTS, 400) && dev.mode == GSCHED_MODE_TEMPORAL;
+	tap(evicted, "and where no slice can be set");
+	attach_flags = GSCHED_ATTACH_MPS;
 	tap(reaches, "its window shrinks to nothing, to parts, moves and grows");
 	all_served(7, GSCHED_MODE_SPATIAL, CLIENTS, 400);
 	first = hash;

@@ -10,7 +10,7 @@ static void leases(void)
 	EXPECT(client[0].lease == GSCHED_LEASE_NONE);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "132"));
 	EXPECT(client[0].lease == GSCHED_LEASE_FREE);
-	EXPECT(!gsc_client_attach(&client[1], &group[1], GSCHED_ATTACH_MPS, clock_ns));
+	EXPECT(!gsc_client_attach(&client[1], &group[1], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(client[0].lease == GSCHED_LEASE_NONE && client[1].lease == GSCHED_LEASE_NONE);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT(client[0].lease == GSCHED_LEASE_NONE && client[1].lease == GSCHED_LEASE_NOTIFY);
@@ -39,7 +39,7 @@ static void submit_rejects(void)
 	REJECT(blocks_per_sm, 0);
 	REJECT(blocks_per_sm, 33);
 	REJECT(blocks, 0);
-	EXPECT(!client[0].n_tasks && list_empty(&dev.tasks));
+	EXPECT(!client[0].n_tasks && list_empty(&client[0].band->tasks));
 	EXPECT(gsc_submit(&client[0], &ok, clock_ns) == 0);
 	EXPECT(gsc_submit(&client[0], &ok, clock_ns) == -EBUSY);
 	EXPECT(client[0].n_tasks == 1);
@@ -200,13 +200,14 @@ static void number_formats(void)
 
 static void file_names(void)
 {
-	static const char *const name[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "capsm.current", "gpu.stat" };
+	static const char *const name[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "gpu.band",
+		"gpu.latency_target_us", "capsm.current", "gpu.stat" };
 
 	for (int i = 0; i < GSC_FILE_COUNT; i++) {
 		EXPECT(!strcmp(gsc_file_name[i], name[i]));
 		EXPECT(gsc_file_find(name[i]) == i);
-		EXPECT(gsc_file_writable(i) == (i < 4));
-		if (i >= 4)
+		EXPECT(gsc_file_writable(i) == (i < 6));
+		if (i >= 6)
 			EXPECT(store(&group[0], i, "1") == -EINVAL);
 	}
 	EXPECT(gsc_file_find("capsm") == -ENOENT && gsc_file_find("") == -ENOENT);
@@ -237,9 +238,9 @@ static void lifetime_rejects(void)
 	EXPECT(gsc_group_init(&deep[GSC_DEPTH_MAX - 1], parent) == -EINVAL);
 	EXPECT(gsc_group_exit(&deep[GSC_DEPTH_MAX - 1]) == 0);
 	EXPECT(gsc_group_exit(&dev.root) == -EBUSY);
-	EXPECT(gsc_client_attach(&client[0], &group[0], 1U << 31, clock_ns) == -EINVAL);
+	EXPECT(gsc_client_attach(&client[0], &group[0], 1U << 31, 0, clock_ns) == -EINVAL);
 	attach(1);
-	EXPECT(gsc_client_attach(&client[0], &group[0], 0, clock_ns) == -EINVAL);
+	EXPECT(gsc_client_attach(&client[0], &group[0], 0, 0, clock_ns) == -EINVAL);
 	for (int i = GSC_DEPTH_MAX - 2; i >= 0; i--)
 		EXPECT(!gsc_group_exit(&deep[i]));
 }

@@ -25,9 +25,15 @@ static struct {
 	u32 lease;
 } shadow[CLIENTS][GSCHED_SLOTS];
 static u32 shadow_lease[CLIENTS];
+static struct gsc_arb shadow_arb[CLIENTS];
 static u64 usage_ended[CLIENTS], usage_most[CLIENTS], usage_time;	/* unit-ns charged to ended tasks; what was granted */
 static u32 n_shared;
 static u32 n_grant, n_evict, n_grow, n_done, n_hold, n_wait;
+static u32 n_turn, n_sliced, n_lower, n_drain;	/* turns given; events with slices, with lower bands, with a band that drains */
+static u32 n_sized;	/* clients of which a smaller size was in force, over all events */
+static u32 n_emptied;	/* running tasks that were without capacity because their band's gate was closed */
+static bool was_closed[CLIENTS];	/* the gate, after the last event */
+static u32 granted_now[CLIENTS];	/* grants during this event */
 
 static u64 next_random(void)
 {
@@ -75,6 +81,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 			fail("granted twice, or nothing");
 		shadow[c][task->slot].live = true;
 		shadow[c][task->slot].seq = task->seq;
+		granted_now[c]++;
 		n_grant++;
 	} else {
 		if (!shadow[c][task->slot].live || shadow[c][task->slot].seq != task->seq)
@@ -95,6 +102,17 @@ static void op_set_lease(struct gsc_client *c, u32 lease)
 {
 	mix(100 + lease);
 	shadow_lease[index_of(c)] = lease;
+}
+
+static void op_set_band(struct gsc_client *c)
+{
+	const struct gsc_arb *arb = &c->arb;
+
+	mix(300 + arb->flags);
+	mix(arb->slice_us ^ (u64)arb->share << 32);
+	if (!memcmp(&shadow_arb[index_of(c)], arb, sizeof(*arb)))
+		fail("the words of a band did not change");
+	shadow_arb[index_of(c)] = *arb;
 }
 
 static void op_arm_timer(struct gsc_device *d, u64 when)
@@ -119,18 +137,24 @@ static void op_done(struct gsc_task *task)
 	n_done++;
 }
 
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done };
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band };
 
+/* Bands alternate in time: windows of one band must not overlap */
 static void compare_shadow(void)
 {
-	u32 owner[GSCHED_SMS_MAX] = { 0 };
+	static u32 owner[CLIENTS][GSCHED_SMS_MAX];
+	u32 *owned;
 	int c, slot;
 
+	memset(owner, 0, sizeof(owner));
 	for (c = 0; c < CLIENTS; c++) {
 		if (!client[c].dev)
 			continue;
 		if (shadow_lease[c] != client[c].lease)
 			fail("lease not told");
+		if (memcmp(&shadow_arb[c], &client[c].arb, sizeof(shadow_arb[c])))
+			fail("band not told");
+		owned = owner[index_of(container_of(client[c].band, struct gsc_client, own_band))];
 		for (slot = 0; slot < GSCHED_SLOTS; slot++) {
 			const struct gsc_task *task = &client[c].task[slot];
 			u64 w = shadow[c][slot].window, sm;
@@ -145,11 +169,11 @@ static void compare_shadow(void)
 			if (task->tier != GSCHED_TIER_BLOCK)
 				continue;
 			for (sm = GSCHED_WINDOW_BASE(w); sm < (u64)GSCHED_WINDOW_BASE(w) + GSCHED_WINDOW_LIMIT(w); sm += SM) {
-				if (sm / SM >= dev->sms || (owner[sm / SM] && owner[sm / SM] != (u32)c + 1)) {
+				if (sm / SM >= dev->sms || (owned[sm / SM] && owned[sm / SM] != (u32)c + 1)) {
 					fail("windows overlap");
 					break;
 				}
-				owner[sm / SM] = (u32)c + 1;
+				owned[sm / SM] = (u32)c + 1;
 			}
 		}
 	}
@@ -230,20 +254,74 @@ static void check_usage(void)
 static void check_quotas(void)
 {
 	for (int g = 0; g < GROUPS; g++) {
-		u64 sum = 0;
+		u64 sum[CLIENTS] = { 0 };
 
 		if (!group_live[g])
 			continue;
 		for (int c = 0; c < CLIENTS; c++) {
 			const struct gsc_group *up = client[c].dev ? client[c].group : NULL;
+			int home;
 
 			while (up && up != &group[g])
 				up = up->parent;
-			if (up)
-				sum += GSCHED_WINDOW_LIMIT(window_of(c));
+			if (!up)
+				continue;
+			home = index_of(container_of(client[c].band, struct gsc_client, own_band));
+			sum[home] += GSCHED_WINDOW_LIMIT(window_of(c));
+			if (sum[home] > group[g].max)
+				fail("above max");
 		}
-		if (sum > group[g].max)
-			fail("above max");
+	}
+}
+
+/* From what clients were told alone: of those that may launch and have work, no two are in different lower bands */
+static void check_gates(void)
+{
+	const struct gsc_band *open = NULL;
+	u32 tiny = 0;
+
+	for (int c = 0; c < CLIENTS; c++) {
+		const struct gsc_band *band = client[c].dev ? client[c].band : NULL;
+
+		if (!band || client[c].activity == GSCHED_ACTIVITY_IDLE)
+			continue;
+		tiny += client[c].activity == GSCHED_ACTIVITY_BUSY && shadow_arb[c].slice_us == 1;
+		if (!band->lower || dev->n_lower < 2 || shadow_arb[c].flags & GSCHED_ARB_CLOSED)
+			continue;
+		if (open && open != band)
+			fail("two open gates");
+		open = band;
+	}
+	if (tiny > 1)
+		fail("two busy bands that only switch");
+	n_turn = (u32)dev->turns;
+	n_sliced += dev->mode == GSCHED_MODE_SLICED;
+	n_lower += dev->n_lower > 1;
+	n_drain += dev->drain != NULL;
+}
+
+/*
+ * From what clients were told alone: a band drains while its gate is closed. Its rewritten kernels have no window, nothing is
+ * granted, nobody may launch unseen.
+ */
+static void check_closed(void)
+{
+	for (int c = 0; c < CLIENTS; c++) {
+		bool closed = client[c].dev && shadow_arb[c].flags & GSCHED_ARB_CLOSED;
+
+		if (closed && shadow_lease[c] != GSCHED_LEASE_NONE)
+			fail("a lease behind a closed gate");
+		if (closed && was_closed[c] && granted_now[c])
+			fail("a grant behind a closed gate");
+		for (int s = 0; closed && s < GSCHED_SLOTS; s++) {
+			if (!shadow[c][s].live || client[c].task[s].tier != GSCHED_TIER_BLOCK)
+				continue;
+			if (GSCHED_WINDOW_LIMIT(shadow[c][s].window))
+				fail("a window behind a closed gate");
+			n_emptied++;
+		}
+		was_closed[c] = closed;
+		granted_now[c] = 0;
 	}
 }
 
@@ -292,7 +370,15 @@ static void event_store(bool whole)
 	struct gsc_group *g = any_group();
 	char text[32];
 
-	switch (below(6)) {
+	switch (below(8)) {
+	case 7:
+		snprintf(text, sizeof(text), "%u", below(2) ? below(20000) : 0);
+		gsc_group_store(g, GSC_FILE_GPU_LATENCY, text, clock_ns);
+		break;
+	case 6:
+		snprintf(text, sizeof(text), "%s", below(2) ? "inference" : "");
+		gsc_group_store(g, GSC_FILE_GPU_BAND, text, clock_ns);
+		break;
 	case 0:
 		snprintf(text, sizeof(text), whole ? "%u" : "%u.%u", below(dev->sms + 2), below(1000));
 		gsc_group_store(g, GSC_FILE_CAPSM_MAX, text, clock_ns);
@@ -311,6 +397,59 @@ static void event_store(bool whole)
 	default:
 		snprintf(text, sizeof(text), "%u", below(4) * 10);
 		gsc_group_store(g, GSC_FILE_GPU_PRIORITY, text, clock_ns);
+	}
+}
+
+/* A channel group of its own, unknown, or one of a few; MPS, or not; an MPS server now and then */
+static void event_attach(struct gsc_client *c)
+{
+	u32 flags = below(8) ? GSCHED_ATTACH_SLICE : 0;
+	u64 channel_group = below(4) ? below(4) : 100 + below(1000);
+
+	if (channel_group < 3 && below(30))
+		flags |= GSCHED_ATTACH_MPS;
+	if (channel_group < 3 && !below(6))
+		flags |= GSCHED_ATTACH_SERVER;
+	gsc_client_attach(c, any_group(), flags, channel_group, clock_ns);
+}
+
+static void event_report(struct gsc_client *c)
+{
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = below(3) };
+
+	if (!below(20)) {
+		req.flags |= GSCHED_REPORT_SLICE;
+		req.slice_us = below(3000);
+		req.slice_error = below(10) ? 0 : below(2) ? EIO : EOPNOTSUPP;
+	}
+	if (!below(10)) {
+		req.flags |= GSCHED_REPORT_STREAMS;
+		req.prioritised = below(2);
+	}
+	if (!below(100))
+		req.activity = 3;
+	if (gsc_client_report(c, &req, clock_ns) != (req.activity == 3 ? -EINVAL : 0))
+		fail("a report was refused, or a wrong one taken");
+}
+
+static void event_device(void)
+{
+	char text[16];
+
+	switch (below(6)) {
+	case 0:
+		gsc_device_set_mode(dev, (s32)below(4) - 1, clock_ns);
+		break;
+	case 1:
+		snprintf(text, sizeof(text), "%u", below(11000));
+		gsc_device_set_param(dev, GSC_PARAM_SWITCH_US, text, clock_ns);
+		break;
+	case 2:
+		snprintf(text, sizeof(text), "%u", below(510));
+		gsc_device_set_param(dev, GSC_PARAM_MAX_OVERHEAD, text, clock_ns);
+		break;
+	default:
+		gsc_device_set_mode(dev, -1, clock_ns);
 	}
 }
 
@@ -341,9 +480,12 @@ static void step(bool whole)
 	if (!c->dev && what < 60) {
 		memset(c, 0, sizeof(*c));
 		usage_ended[index_of(c)] = usage_most[index_of(c)] = 0;
-		gsc_client_attach(c, any_group(), below(30) ? GSCHED_ATTACH_MPS : 0, clock_ns);
-	} else if (c->dev && what < 45) {
+		memset(&shadow_arb[index_of(c)], 0, sizeof(shadow_arb[0]));
+		event_attach(c);
+	} else if (c->dev && what < 38) {
 		event_submit(c);
+	} else if (c->dev && what < 50) {
+		event_report(c);
 	} else if (c->dev && what < 82) {
 		event_complete(c);
 	} else if (what < 88) {
@@ -354,8 +496,8 @@ static void step(bool whole)
 		gsc_client_move(c, any_group(), clock_ns);
 	} else if (what < 93) {
 		gsc_client_detach(c, clock_ns);
-	} else if (what == 93 && !below(5)) {
-		gsc_device_set_mode(dev, (s32)below(4) - 1, clock_ns);
+	} else if (what == 93 && !below(4)) {
+		event_device();
 	} else {
 		gsc_tick(dev, clock_ns);
 	}
@@ -372,10 +514,15 @@ static void after(void)
 	}
 	compare_shadow();
 	check_quotas();
+	check_gates();
+	check_closed();
 	check_usage();
-	for (int c = 0; c < CLIENTS; c++)
-		if (client[c].dev)
-			check_order(c);
+	for (int c = 0; c < CLIENTS; c++) {
+		if (!client[c].dev)
+			continue;
+		check_order(c);
+		n_sized += client[c].sizes.tried != 0;
+	}
 }
 
 static void give_back(void)
@@ -399,8 +546,8 @@ static void give_back(void)
 			again |= group_live[g];
 		}
 	}
-	if (again || !list_empty(&dev->tasks) || !list_empty(&dev->placed) || !list_empty(&dev->clients) ||
-	    !list_empty(&dev->root.children) || dev->n_holds || dev->timer)
+	if (again || !list_empty(&dev->bands) || !list_empty(&dev->clients) || !list_empty(&dev->root.children) ||
+	    dev->turn || dev->drain || dev->timer)
 		fail("something is left");
 	if (n_grant > n_done)
 		fail("tasks not ended");
@@ -418,6 +565,7 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 	memset(group, 0, GROUPS * sizeof(*group));
 	memset(client, 0, CLIENTS * sizeof(*client));
 	memset(shadow, 0, sizeof(shadow));
+	memset(shadow_arb, 0, sizeof(shadow_arb));
 	memset(group_live, 0, sizeof(group_live));
 	memset(usage_ended, 0, sizeof(usage_ended));
 	memset(usage_most, 0, sizeof(usage_most));
@@ -428,6 +576,9 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 	told_timer = 0;
 	n_shared = 0;
 	n_grant = n_evict = n_grow = n_done = n_hold = n_wait = 0;
+	n_turn = n_sliced = n_lower = n_drain = n_emptied = n_sized = 0;
+	memset(was_closed, 0, sizeof(was_closed));
+	memset(granted_now, 0, sizeof(granted_now));
 	failure = NULL;
 	gsc_device_init(dev, &ops, sizes[seed % 6]);
 	dev->seed = seed;
@@ -445,9 +596,10 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 }
 
 /* Many seeds under one policy */
-static void test_policy(const char *policy, u64 seeds, u64 steps)
+static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 {
 	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed, hash, last = 0;
+	u64 turns = 0, sliced = 0, lower = 0, drains = 0, emptied = 0, sized = 0;
 	bool fine = true, same = true, differ = true;
 	char name[128];
 
@@ -460,6 +612,12 @@ static void test_policy(const char *policy, u64 seeds, u64 steps)
 		holds += n_hold;
 		waits += n_wait;
 		shared += n_shared;
+		turns += n_turn;
+		sliced += n_sliced;
+		lower += n_lower;
+		drains += n_drain;
+		emptied += n_emptied;
+		sized += n_sized;
 		if (seed <= 6)
 			same &= hash == run(seed, steps, policy);
 		differ &= hash != last;
@@ -467,14 +625,22 @@ static void test_policy(const char *policy, u64 seeds, u64 steps)
 	}
 	printf("# %s: %llu grants, %llu evictions, %llu growths, %llu holds, %llu windows shared\n", policy, grants, evicts, grows, holds,
 	       shared);
+	printf("# %s: %llu turns; after %llu events bands had slices, after %llu several lower ones, after %llu one drained\n",
+	       policy, turns, sliced, lower, drains);
+	printf("# %s: %llu times a running task had no window since its band's gate was closed, %llu times a client had a smaller size\n",
+	       policy, emptied, sized);
 	snprintf(name, sizeof(name), "%s: every invariant after every event, all given back at the end", policy);
 	tap(fine, name);
 	snprintf(name, sizeof(name), "%s: same seed, same actions", policy);
 	tap(same, name);
 	snprintf(name, sizeof(name), "%s: other seed, other actions", policy);
 	tap(differ, name);
-	snprintf(name, sizeof(name), "%s: the events reach grants, evictions, growths, holds, waiting and shared windows", policy);
-	tap(grants && evicts && grows && holds && waits && shared, name);
+	snprintf(name, sizeof(name), "%s: the events reach grants, evictions, growths%s, waiting and shared windows", policy,
+		 flat ? "" : ", holds, smaller sizes");
+	tap(grants && evicts && grows && (flat ? !sized : holds && sized) && waits && shared, name);
+	snprintf(name, sizeof(name), "%s: and bands with slices%s", policy,
+		 flat ? ", all equal" : ", several lower ones, turns, drains and windows closed by them");
+	tap(sliced && (flat ? !lower && !turns && !emptied : turns && lower && drains && emptied), name);
 }
 
 int main(int argc, char **argv)
@@ -493,8 +659,9 @@ int main(int argc, char **argv)
 		       n_grant, n_evict, n_grow, n_hold);
 		tap(!failure, "replay");
 	} else {
-		test_policy("hpf", 48, 4000);
-		test_policy("chaos", 24, 4000);
+		test_policy("hpf", 48, 4000, false);
+		test_policy("chaos", 24, 4000, false);
+		test_policy("ffs", 24, 4000, true);
 	}
 	free(dev);
 	free(group);

@@ -388,8 +388,8 @@ static void max_of_the_parent_binds_the_sum(void)
 	memset(sub, 0, sizeof(sub));
 	EXPECT(!gsc_group_init(&sub[0], &group[0]) && !gsc_group_init(&sub[1], &group[0]));
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "10"));
-	EXPECT(!gsc_client_attach(&client[0], &sub[0], GSCHED_ATTACH_MPS, clock_ns));
-	EXPECT(!gsc_client_attach(&client[1], &sub[1], GSCHED_ATTACH_MPS, clock_ns));
+	EXPECT(!gsc_client_attach(&client[0], &sub[0], GSCHED_ATTACH_MPS, 0, clock_ns));
+	EXPECT(!gsc_client_attach(&client[1], &sub[1], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(submit(0, 0, BLOCK, 8) == 0);
 	EXPECT(submit(1, 0, BLOCK, 8) == 0);
 	EXPECT_WINDOW(task(0, 0), 0, 5);
@@ -447,9 +447,9 @@ static void min_deep_below_is_kept(void)
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "10"));
 	EXPECT(!store(&sub[1], GSC_FILE_GPU_PRIORITY, "5"));
 	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
-	EXPECT(!gsc_client_attach(&client[0], &sub[0], GSCHED_ATTACH_MPS, clock_ns));
-	EXPECT(!gsc_client_attach(&client[1], &sub[1], GSCHED_ATTACH_MPS, clock_ns));
-	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, clock_ns));
+	EXPECT(!gsc_client_attach(&client[0], &sub[0], GSCHED_ATTACH_MPS, 0, clock_ns));
+	EXPECT(!gsc_client_attach(&client[1], &sub[1], GSCHED_ATTACH_MPS, 0, clock_ns));
+	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(GSCHED_WINDOW_LIMIT(task(0, 0)->window) == 6 * SM);
@@ -504,9 +504,9 @@ static void newcomer_overtakes_a_running_opaque(void)
 
 static void temporal_one_client_at_a_time(void)
 {
-	EXPECT(!gsc_client_attach(&client[0], &group[0], 0, clock_ns));
+	EXPECT(!gsc_client_attach(&client[0], &group[0], 0, 0, clock_ns));
 	EXPECT(dev.mode == GSCHED_MODE_SPATIAL);
-	EXPECT(!gsc_client_attach(&client[1], &group[1], GSCHED_ATTACH_MPS, clock_ns));
+	EXPECT(!gsc_client_attach(&client[1], &group[1], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
@@ -644,7 +644,7 @@ static void hold_ends_by_the_timer(void)
 	gsc_tick(&dev, clock_ns);
 	EXPECT_WINDOW(task(0, 0), 0, 124);
 	gsc_tick(&dev, ++clock_ns);
-	EXPECT(task(0, 0)->window == ALL && dev.timer == 0 && !dev.n_holds);
+	EXPECT(task(0, 0)->window == ALL && dev.timer == 0 && !client[0].band->n_holds);
 	checked();
 }
 
@@ -675,15 +675,15 @@ static void no_hold_from_equals(void)
 static void hold_lets_nobody_starve(void)
 {
 	periodic(MS);
-	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, clock_ns));
+	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(complete(0, 0) == 0);
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "5"));
 	EXPECT(submit_block_ns(0, 0, BLOCK, 124, 0, MS) == 0);
 	EXPECT_WINDOW(task(0, 0), 0, 124);
-	EXPECT(dev.n_holds == 1);
+	EXPECT(client[0].band->n_holds == 1);
 	EXPECT(submit(2, 0, BLOCK, 8) == 0);
 	EXPECT_WINDOW(task(2, 0), 124, 8);
-	EXPECT(!dev.n_holds);
+	EXPECT(!client[0].band->n_holds);
 }
 
 /* A page's word is believed as far as time and device allow, and counted in every group above */

@@ -13,7 +13,7 @@ static struct gsc_group group[8];
 static struct gsc_client client[8];
 static u64 clock_ns;
 static bool good;		/* of the test that runs */
-static u32 n_done, n_evict, n_grow, n_grant, n_lease, n_timer;
+static u32 n_done, n_evict, n_grow, n_grant, n_lease, n_timer, n_band;
 
 #define EXPECT(x) do { \
 	if (!(x)) { \
@@ -55,7 +55,12 @@ static inline void op_done(struct gsc_task *task)
 	n_done++;
 }
 
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done };
+static inline void op_set_band(struct gsc_client *c)
+{
+	n_band++;
+}
+
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band };
 
 /* group[i] all below the root, client[i] in group[i], clients attached by hand */
 static inline void setup(void)
@@ -63,7 +68,7 @@ static inline void setup(void)
 	memset(&dev, 0, sizeof(dev));
 	memset(group, 0, sizeof(group));
 	memset(client, 0, sizeof(client));
-	n_done = n_evict = n_grow = n_grant = n_lease = n_timer = 0;
+	n_done = n_evict = n_grow = n_grant = n_lease = n_timer = n_band = 0;
 	clock_ns = 1000 * MS;
 	EXPECT(!gsc_device_init(&dev, &ops, SMS));
 	for (int i = 0; i < 8; i++)
@@ -83,7 +88,7 @@ static inline void checked(void)
 static inline void attach(int n)
 {
 	for (int i = 0; i < n; i++)
-		EXPECT(!gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_MPS, clock_ns));
+		EXPECT(!gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_MPS, 0, clock_ns));
 	checked();
 }
 

@@ -34,11 +34,13 @@ static size_t make_body(unsigned int type, uint8_t *body)
 {
 	static const char *const paths[] = { "", "a", "a/b", "a/b/c", "b", "../x", "a//b" };
 	static const char *const files[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "cgroup", "procs", "owner",
-					     "gpu.stat", "mode", "policy", "nothing" };
-	static const char *const values[] = { "max", "4", "0", "1.5", "-1", "99", "", "/", "spatial", "temporal", "auto", "hpf", "x" };
+					     "gpu.stat", "mode", "policy", "switch_us", "max_overhead", "gpu.band",
+					     "gpu.latency_target_us", "nothing" };
+	static const char *const values[] = { "max", "4", "0", "1.5", "-1", "99", "", "/", "spatial", "temporal", "auto", "hpf", "ffs", "x" };
 	struct gsched_submit sub = task(rnd(4), 1 + rnd(3), 1 + rnd(1000));
 	struct gsched_complete com = { .size = sizeof(com), .slot = rnd(4), .seq = 1 + rnd(3), .ran_ns = odd_number() };
-	struct gsched_attach att = { .size = sizeof(att), .flags = rnd(2) };
+	struct gsched_attach att = { .size = sizeof(att), .flags = rnd(8), .channel_group = rnd(3) };
+	struct gsched_report rep = { .size = sizeof(rep), .flags = rnd(4), .activity = rnd(3) };
 	struct gsp_rewrite rew = { .size = sizeof(rew), .arch = 90, .image_size = rnd(200) };
 	struct gsp_group *group = (void *)body;
 
@@ -57,6 +59,14 @@ static size_t make_body(unsigned int type, uint8_t *body)
 	case GSP_COMPLETE:
 		memcpy(body, &com, sizeof(com));
 		return sizeof(com);
+	case GSP_REPORT:
+		if (!rnd(4)) {
+			rep.activity = odd_number();
+			rep.slice_us = odd_number();
+			rep.slice_error = odd_number();
+		}
+		memcpy(body, &rep, sizeof(rep));
+		return sizeof(rep);
 	case GSP_ATTACH:
 		memcpy(att.uuid, uuid, sizeof(uuid));
 		memcpy(body, &att, sizeof(att));
@@ -73,14 +83,14 @@ static size_t make_body(unsigned int type, uint8_t *body)
 	memset(body, 0, sizeof(*group));
 	group->size = sizeof(*group);
 	strcpy(group->path, paths[rnd(7)]);
-	strcpy(group->file, files[rnd(11)]);
-	strcpy(group->value, values[rnd(13)]);
+	strcpy(group->file, files[rnd(sizeof(files) / sizeof(files[0]))]);
+	strcpy(group->value, values[rnd(sizeof(values) / sizeof(values[0]))]);
 	return sizeof(*group);
 }
 
 static void one_packet(int s, struct gsched_cl_page *page)
 {
-	static const unsigned int types[] = { GSP_INFO, GSP_ATTACH, GSP_SUBMIT, GSP_SUBMIT, GSP_SUBMIT, GSP_COMPLETE, GSP_COMPLETE,
+	static const unsigned int types[] = { GSP_INFO, GSP_ATTACH, GSP_SUBMIT, GSP_SUBMIT, GSP_SUBMIT, GSP_COMPLETE, GSP_COMPLETE, GSP_REPORT, GSP_REPORT,
 					      GSP_REWRITE, GSP_GROUP_CREATE, GSP_GROUP_DELETE, GSP_GROUP_SET, GSP_GROUP_GET,
 					      GSP_GROUP_BIND, GSP_STATUS, GSP_DEVICE_SET };
 	struct {

@@ -104,7 +104,7 @@ static void clean_up(void)
 		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void prepare(void)
+void test_dir(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
@@ -149,7 +149,7 @@ static pid_t spawn(const char *option, va_list ap)
 	int n = 5;
 	pid_t pid;
 
-	prepare();
+	test_dir();
 	snprintf(cache, sizeof(cache), "%s/cache", dir);
 	argv[n++] = "--cache";
 	argv[n++] = cache;
@@ -344,11 +344,16 @@ int call(int s, unsigned int type, void *body, size_t len)
 
 void attach(struct peer_client *c, uint32_t flags)
 {
+	attach_to(c, flags, 0);
+}
+
+void attach_to(struct peer_client *c, uint32_t flags, uint64_t channel_group)
+{
 	struct reply r;
 	int err;
 
 	c->s = peer();
-	c->info = (struct gsched_attach){ .size = sizeof(c->info), .flags = flags };
+	c->info = (struct gsched_attach){ .size = sizeof(c->info), .flags = flags, .channel_group = channel_group };
 	memcpy(c->info.uuid, uuid, sizeof(uuid));
 	err = call_fds(c->s, GSP_ATTACH, &c->info, sizeof(c->info), -1, &r);
 	if (err || r.n_fds != 2) {
@@ -451,6 +456,11 @@ const char *group_file(const char *path, const char *file)
 	static struct gsp_group req;
 
 	return group_request(GSP_GROUP_GET, path, file, NULL, &req) ? "" : req.value;
+}
+
+int device_set(const char *file, const char *value)
+{
+	return group_call(GSP_DEVICE_SET, "", file, value);
 }
 
 char *status_text(void)

@@ -21,6 +21,7 @@ void is(long long got, long long want, const char *fmt, ...) __attribute__((form
 #define DEVICE	"gpu0:00010203-0405-0607-0809-0a0b0c0d0e0f:16"
 extern const uint8_t uuid[GSCHED_UUID_SIZE];
 extern char dir[64];			/* of this test, removed at exit */
+void test_dir(void);			/* makes it before a gschedd is started */
 extern char sock_path[96];
 extern pid_t daemon_pid;
 
@@ -54,6 +55,7 @@ struct peer_client {
 	struct gsched_attach info;
 };
 void attach(struct peer_client *c, uint32_t flags);
+void attach_to(struct peer_client *c, uint32_t flags, uint64_t channel_group);
 void detach(struct peer_client *c);
 struct gsched_submit task(unsigned int slot, unsigned int seq, uint64_t blocks);
 int submit(struct peer_client *c, struct gsched_submit *req);	/* err */
@@ -66,6 +68,7 @@ bool wait_limit(const struct peer_client *c, unsigned int slot, uint32_t limit);
 /* ---- administration ---- */
 int group_call(unsigned int type, const char *path, const char *file, const char *value);	/* err */
 const char *group_file(const char *path, const char *file);	/* its text, "" on an error */
+int device_set(const char *file, const char *value);		/* err */
 char *status_text(void);					/* caller frees */
 
 #endif /* GSCHEDD_HARNESS_H */

@@ -26,10 +26,11 @@ static void packets(void)
 	char c;
 
 	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "INFO");
-	ok(info.features & GSCHED_FEATURE_LEASE && info.features & GSCHED_FEATURE_HPF && info.devices == 1,
+	ok(info.features & GSCHED_FEATURE_LEASE && info.features & GSCHED_FEATURE_HPF &&
+	   info.features & GSCHED_FEATURE_BANDS && info.devices == 1,
 	   "INFO tells the features and one device");
 	for (unsigned int i = 0; i < 4; i++) {
-		static const unsigned int types[] = { 0x06, 0x3f, GSP_DEVICE_SET + 1, UINT32_MAX };
+		static const unsigned int types[] = { 0x07, 0x3f, GSP_BAND + 1, UINT32_MAX };
 
 		is(call(s, types[i], &info, sizeof(info)), ENOTTY, "type %#x: ENOTTY", types[i]);
 	}
@@ -101,7 +102,7 @@ static void attaching(void)
 	is(call(s, GSP_COMPLETE, &com, sizeof(com)), ENOTCONN, "COMPLETE before ATTACH: ENOTCONN");
 	is(call(s, GSP_ATTACH, &req, sizeof(req)), ENOENT, "ATTACH: a UUID nobody has: ENOENT");
 	memcpy(req.uuid, uuid, sizeof(uuid));
-	req.flags = 2;
+	req.flags = GSCHED_ATTACH__ALL + 1;
 	is(call(s, GSP_ATTACH, &req, sizeof(req)), EOPNOTSUPP, "ATTACH: unknown flag: EOPNOTSUPP");
 	req.flags = 0;
 	req.__reserved = 1;
@@ -192,6 +193,40 @@ static void submitting(void)
 		ok(receive(c.s, &r, 10000) && r.h.type == GSP_SUBMIT && r.h.err == EINVAL && r.h.cookie == 3,
 		   "ASYNC without NOWAIT: EINVAL");
 	}
+	detach(&c);
+}
+
+static void reporting(void)
+{
+	struct gsched_report ok_req = { .size = sizeof(ok_req), .flags = GSCHED_REPORT__ALL, .activity = GSCHED_ACTIVITY_BUSY }, req;
+	struct gsched_submit sub = task(0, 1, 1);
+	struct peer_client c;
+	int s = peer();
+
+	is(call(s, GSP_REPORT, &ok_req, sizeof(ok_req)), ENOTCONN, "REPORT before ATTACH: ENOTCONN");
+	close(s);
+	attach(&c, GSCHED_ATTACH_SLICE);
+	is(call(c.s, GSP_REPORT, &ok_req, sizeof(ok_req)), 0, "REPORT");
+	req = ok_req;
+	req.flags = GSCHED_REPORT__ALL + 1;
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EOPNOTSUPP, "REPORT: unknown flag: EOPNOTSUPP");
+	req = ok_req;
+	req.prioritised = 2;
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: prioritised is 0 or 1: EINVAL");
+	req = ok_req;
+	req.activity = GSCHED_ACTIVITY_BUSY + 1;
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: activity out of range: EINVAL");
+	req = ok_req;
+	req.slice_error = 4096;
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: no errno: EINVAL");
+	req = ok_req;
+	req.size = 0;
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: size too small: EINVAL");
+	send_req(c.s, GSP_REPORT, GSP_FLAG_ASYNC, 1, &ok_req, sizeof(ok_req), -1);
+	is(submit(&c, &sub), 0, "an ASYNC report has no reply");
+	detach(&c);
+	attach(&c, GSCHED_ATTACH_SERVER | GSCHED_ATTACH_SLICE);
+	is(submit(&c, &sub), EINVAL, "SUBMIT of an MPS server: EINVAL");
 	detach(&c);
 }
 
@@ -333,6 +368,7 @@ int main(void)
 	packets();
 	attaching();
 	submitting();
+	reporting();
 	administration();
 	by_force();
 	return done_testing();

@@ -76,6 +76,30 @@ static inline int attach(int fd, unsigned int flags)
 	return attach_as(fd, flags, &req);
 }
 
+/* Without MPS, and able to set its time slice */
+static inline int attach_band(int fd, unsigned int flags, unsigned long long channel_group, struct gsched_attach *req)
+{
+	*req = (struct gsched_attach) { .size = sizeof(*req), .flags = flags, .channel_group = channel_group };
+	memcpy(req->uuid, dev_uuid, sizeof(req->uuid));
+	return xioctl(fd, GSCHED_IOC_ATTACH, req);
+}
+
+static inline int report_activity(int fd, unsigned int activity)
+{
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = activity };
+
+	return xioctl(fd, GSCHED_IOC_REPORT, &req);
+}
+
+static inline int report_slice(int fd, unsigned int slice_us, unsigned int slice_error)
+{
+	struct gsched_report req = {
+		.size = sizeof(req), .flags = GSCHED_REPORT_SLICE, .slice_us = slice_us, .slice_error = slice_error,
+	};
+
+	return xioctl(fd, GSCHED_IOC_REPORT, &req);
+}
+
 static inline struct gsched_submit task(unsigned int slot, unsigned int seq, unsigned int flags)
 {
 	return (struct gsched_submit) {
@@ -189,11 +213,33 @@ static inline long long stat_of(const char *text, const char *key)
 }
 
 /* Next event, waiting for at most ten seconds: true if there was one */
-static inline bool next_event(int fd, struct gsched_event *event)
+static inline bool any_event(int fd, struct gsched_event *event)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	return poll(&p, 1, 10000) == 1 && (p.revents & POLLIN) && read(fd, event, sizeof(*event)) == sizeof(*event);
+}
+
+/* The same, of a slot: what the client is told of its band is passed over */
+static inline bool next_event(int fd, struct gsched_event *event)
+{
+	do {
+		if (!any_event(fd, event))
+			return false;
+	} while (event->type == GSCHED_EVENT_BAND);
+	return true;
+}
+
+/* Read all that is there: how many events of slots it was, or -errno of a read that failed for another reason than EAGAIN */
+static inline int drain(int fd)
+{
+	struct gsched_event event;
+	ssize_t got;
+	int n = 0;
+
+	while ((got = read(fd, &event, sizeof(event))) == sizeof(event))
+		n += event.type != GSCHED_EVENT_BAND;
+	return got < 0 && errno == EAGAIN ? n : -errno;
 }
 
 /* Run as nobody; the function's result (an errno or 0) comes back */

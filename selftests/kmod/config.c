@@ -89,6 +89,9 @@ TEST_F(config, good_values)
 		{ "capsm.min", "2", "2" }, { "capsm.min", "0", "0" },
 		{ "gpu.weight", "1", "1" }, { "gpu.weight", "200\n", "200" },
 		{ "gpu.priority", "0", "0" }, { "gpu.priority", "99\n", "99" },
+		{ "gpu.latency_target_us", "10000000", "10000000" }, { "gpu.latency_target_us", "0\n", "0" },
+		{ "gpu.band", "red-1_x\n", "red-1_x" }, { "gpu.band", "abcdefghijklmnopqrstuvwxyz01234", "abcdefghijklmnopqrstuvwxyz01234" },
+		{ "gpu.band", "\n", "" },
 	};
 	unsigned int i;
 
@@ -109,8 +112,9 @@ TEST_F(config, bad_values_keep_the_old_one)
 		{ "capsm.min", "17" },
 		{ "gpu.weight", "0" }, { "gpu.weight", "1.5" },
 		{ "gpu.priority", "100" }, { "gpu.priority", "max" }, { "gpu.weight", "max" },
+		{ "gpu.latency_target_us", "10000001" }, { "gpu.latency_target_us", "max" },
 	};
-	static const char *const files[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority" };
+	static const char *const files[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "gpu.latency_target_us" };
 	unsigned int i, j;
 	char before[64];
 
@@ -130,6 +134,38 @@ TEST_F(config, bad_values_keep_the_old_one)
 		slurp(self->text, sizeof(self->text), ROOT "/a/%s", files[j]);
 		EXPECT_STREQ(before, self->text);
 	}
+}
+
+TEST_F(config, band_of_a_group)
+{
+	static const char *const bad[] = { "Red", "a b", "a/b", "a.b", "a\nb", "a\n\n", "abcdefghijklmnopqrstuvwxyz012345" };
+	unsigned int i;
+
+	ASSERT_EQ(0, put("red", ROOT "/a/gpu.band"));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, put(bad[i], ROOT "/a/gpu.band")) TH_LOG("%s", bad[i]);
+	}
+	slurp(self->text, sizeof(self->text), ROOT "/a/gpu.band");
+	EXPECT_STREQ("red", self->text);
+	/* inherited, unless it has one itself */
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/gpu.band");
+	EXPECT_STREQ("red", self->text);
+	ASSERT_EQ(0, put("blue", ROOT "/a/b/gpu.band"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/gpu.band");
+	EXPECT_STREQ("blue", self->text);
+	/* a process cannot change its channel group: not while there are clients, also below */
+	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
+	ASSERT_EQ(0, attach(self->fd, 0));
+	EXPECT_EQ(-EBUSY, put("green", ROOT "/a/b/gpu.band"));
+	EXPECT_EQ(-EBUSY, put("green", ROOT "/a/gpu.band"));
+	EXPECT_EQ(-EBUSY, put("\n", ROOT "/a/b/gpu.band"));
+	EXPECT_EQ(-EINVAL, put("Green", ROOT "/a/b/gpu.band"));
+	EXPECT_EQ(0, put("blue\n", ROOT "/a/b/gpu.band"));
+	slurp(self->text, sizeof(self->text), TASKS "/%d/band", getpid());
+	EXPECT_EQ(0, strncmp(self->text, "name blue\n", 10));
+	close(self->fd);
+	EXPECT_EQ(0, put("green", ROOT "/a/b/gpu.band"));
+	self->fd = gopen();
 }
 
 TEST_F(config, embedded_nul_and_long_values)
@@ -171,6 +207,8 @@ TEST_F(config, other_peoples_groups)
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/capsm.max"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/capsm.max"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/procs"));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/gpu.band"));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, SYSFS "/" DEV_NAME "/switch_us"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, SYSFS "/" DEV_NAME "/mode"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_makes, NULL));
 }
@@ -460,17 +498,45 @@ TEST_F(config, sysfs_device)
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
 	EXPECT_STREQ("[spatial] spatial", self->text);
 	EXPECT_EQ(-EINVAL, put("both", SYSFS "/" DEV_NAME "/mode"));
+	EXPECT_EQ(-EINVAL, put("sliced", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
 	EXPECT_STREQ("[spatial] spatial", self->text);
 	EXPECT_EQ(0, put("auto", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
 	EXPECT_NE(NULL, strstr(self->text, "[hpf]"));
+	EXPECT_EQ(0, put("ffs\n", SYSFS "/" DEV_NAME "/policy"));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
+	EXPECT_STREQ("hpf [ffs]", self->text);
 	EXPECT_EQ(0, put("hpf\n", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("none", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("chaos", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("a-name-much-longer-than-any-policy-has", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(0, stat_of(self->text, "clients"));
+	EXPECT_EQ(0, slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/bands"));
+}
+
+TEST_F(config, sysfs_parameters)
+{
+	static const struct { const char *file, *initial, *good, *bad[3]; } params[] = {
+		{ "switch_us", "190", "10000", { "9", "10001", "1.5" } },
+		{ "max_overhead", "50", "500", { "4", "501", "5 5" } },
+	};
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(params); i++) {
+		slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/%s", params[i].file);
+		EXPECT_STREQ(params[i].initial, self->text);
+		EXPECT_EQ(0, put(params[i].good, SYSFS "/" DEV_NAME "/%s", params[i].file));
+		for (j = 0; j < ARRAY_SIZE(params[i].bad); j++) {
+			EXPECT_EQ(-EINVAL, put(params[i].bad[j], SYSFS "/" DEV_NAME "/%s", params[i].file))
+				TH_LOG("%s = %s", params[i].file, params[i].bad[j]);
+		}
+		EXPECT_EQ(-EINVAL, put("\n", SYSFS "/" DEV_NAME "/%s", params[i].file));
+		EXPECT_EQ(-EINVAL, put("-50", SYSFS "/" DEV_NAME "/%s", params[i].file));
+		slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/%s", params[i].file);
+		EXPECT_STREQ(params[i].good, self->text);
+	}
 }
 
 TEST_F(config, sysfs_tasks)
@@ -508,6 +574,26 @@ TEST_F(config, sysfs_tasks)
 	EXPECT_EQ(6, stat_of(self->text, "launch"));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/wings", getpid());
 	EXPECT_STREQ("8", self->text);
+	cl->header.passed = 31;
+	cl->header.held_ns = 32;
+	cl->header.paced_ns = 33;
+	cl->header.slice_us = 34;
+	cl->header.activity = GSCHED_ACTIVITY_BUSY;
+	slurp(self->text, sizeof(self->text), TASKS "/%d/passed", getpid());
+	EXPECT_STREQ("31", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/held_ns", getpid());
+	EXPECT_STREQ("32", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/paced_ns", getpid());
+	EXPECT_STREQ("33", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/band", getpid());
+	snprintf(line, sizeof(line), "name pid-%d\nslice_us 0\napplied_us 34\nslice_error 0\nactivity busy\nshare 1.000000", getpid());
+	EXPECT_STREQ(line, self->text);
+	/* what the page claims is a number, never an index; what was reported is believed rather */
+	cl->header.activity = ~0u;
+	ASSERT_EQ(0, report_slice(self->fd, 35, 0));
+	slurp(self->text, sizeof(self->text), TASKS "/%d/band", getpid());
+	snprintf(line, sizeof(line), "name pid-%d\nslice_us 0\napplied_us 35\nslice_error 0\nactivity idle\nshare 1.000000", getpid());
+	EXPECT_STREQ(line, self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/resumable", getpid());
 	EXPECT_STREQ("4", self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/unmanaged", getpid());

@@ -19,6 +19,8 @@ FIXTURE_SETUP(event)
 	self->b = gopen();
 	ASSERT_EQ(0, attach(self->a, 0));
 	ASSERT_EQ(0, attach(self->b, 0));
+	/* the first is told that there are two bands now */
+	ASSERT_EQ(0, drain(self->a));
 }
 
 FIXTURE_TEARDOWN(event)
@@ -59,9 +61,11 @@ TEST_F(event, quota_lowered_and_raised)
 	/* two changes before it is read: one event, the last state */
 	ASSERT_EQ(0, put("7", CONFIG "/" DEV_NAME "/capsm.max"));
 	ASSERT_EQ(0, put("9", CONFIG "/" DEV_NAME "/capsm.max"));
-	EXPECT_EQ(sizeof(event), read(self->a, two, sizeof(two)));
+	EXPECT_EQ(sizeof(two), read(self->a, two, sizeof(two)));
 	EXPECT_EQ(GSCHED_EVENT_GROW, two[0].type);
 	EXPECT_EQ(9 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(two[0].window));
+	/* behind the slots comes the share of time that goes with the quota */
+	EXPECT_EQ(GSCHED_EVENT_BAND, two[1].type);
 	/* up and down again, but still more than was known: workers are missing */
 	ASSERT_EQ(0, put("max", CONFIG "/" DEV_NAME "/capsm.max"));
 	ASSERT_EQ(0, put("10", CONFIG "/" DEV_NAME "/capsm.max"));
@@ -71,8 +75,76 @@ TEST_F(event, quota_lowered_and_raised)
 	/* what is over is not told of */
 	ASSERT_EQ(0, put("2", CONFIG "/" DEV_NAME "/capsm.max"));
 	ASSERT_EQ(0, complete(self->a, 6, 1));
+	EXPECT_EQ(0, drain(self->a));
+}
+
+/* The words of the page that concern the band: one event, however often they changed; nothing in attach itself */
+TEST_F(event, band)
+{
+	struct gsched_event event, two[2];
+	struct pollfd p = { .fd = self->b, .events = POLLIN };
+	const volatile struct gsched_arb_page *arb;
+	struct gsched_attach req;
+	int other = gopen();
+
+	EXPECT_EQ(0, poll(&p, 1, 0));
+	ASSERT_EQ(0, attach_band(other, 0, 0, &req));
+	arb = map_arb(other, &req);
+	EXPECT_EQ(3, arb->header.bands);
+	EXPECT_EQ(GSCHED_SHARE_ALL, arb->header.share);
+	p.fd = other;
+	EXPECT_EQ(0, poll(&p, 1, 0));
+	ASSERT_EQ(0, put("8", CONFIG "/" DEV_NAME "/capsm.max"));
+	ASSERT_EQ(0, put("4", CONFIG "/" DEV_NAME "/capsm.max"));
+	EXPECT_EQ(1, poll(&p, 1, 0));
+	EXPECT_EQ(POLLIN, p.revents);
+	EXPECT_EQ(sizeof(event), read(other, two, sizeof(two)));
+	EXPECT_EQ(GSCHED_EVENT_BAND, two[0].type);
+	EXPECT_EQ(0, two[0].slot);
+	EXPECT_EQ(0, two[0].seq);
+	EXPECT_EQ(0, two[0].window);
+	EXPECT_NE(0, two[0].time_ns);
+	EXPECT_EQ(GSCHED_SHARE_ALL / 4, arb->header.share);
+	EXPECT_EQ(GSCHED_ARB_REPORT | GSCHED_ARB_ALONE, arb->header.flags);
+	EXPECT_EQ(0, poll(&p, 1, 0));
+	/* the same quota once more changes nothing */
+	ASSERT_EQ(0, put("4", CONFIG "/" DEV_NAME "/capsm.max"));
+	EXPECT_EQ(0, poll(&p, 1, 0));
+	munmap((void *)arb, req.arb_size);
+	ASSERT_EQ(0, drain(self->a));
+	close(other);
+	/* one band less */
+	ASSERT_TRUE(any_event(self->a, &event));
+	EXPECT_EQ(GSCHED_EVENT_BAND, event.type);
+}
+
+TEST_F(event, band_read_faults)
+{
+	void *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gsched_event event;
+
+	ASSERT_EQ(0, put("4", CONFIG "/" DEV_NAME "/capsm.max"));
+	EXPECT_EQ(-1, read(self->a, hole, sizeof(event)));
+	EXPECT_EQ(EFAULT, errno);
+	ASSERT_TRUE(any_event(self->a, &event));
+	EXPECT_EQ(GSCHED_EVENT_BAND, event.type);
 	EXPECT_EQ(-1, read(self->a, &event, sizeof(event)));
 	EXPECT_EQ(EAGAIN, errno);
+}
+
+/* Who attached with the first version of the structure takes every event for one of a slot */
+TEST_F(event, no_band_for_the_first_version)
+{
+	struct gsched_attach req = { .size = offsetof(struct gsched_attach, channel_group) };
+	struct gsched_event event;
+	int other = gopen();
+
+	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
+	ASSERT_EQ(0, xioctl(other, GSCHED_IOC_ATTACH, &req));
+	ASSERT_EQ(0, put("4", CONFIG "/" DEV_NAME "/capsm.max"));
+	EXPECT_EQ(-1, read(other, &event, sizeof(event)));
+	EXPECT_EQ(EAGAIN, errno);
+	close(other);
 }
 
 /* An event that could not be stored is still there */

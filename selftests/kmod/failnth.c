@@ -70,6 +70,10 @@ static int op_open_attach(void)
 	ret = attach(fd, 0);
 	if (!ret)
 		ret = submit(fd, 0, 1, 0);
+	if (!ret)
+		ret = report_activity(fd, GSCHED_ACTIVITY_BUSY);
+	if (!ret)
+		ret = report_slice(fd, 2048, 0);
 	close(fd);
 	return ret;
 }
@@ -126,6 +130,10 @@ static int op_group(void)
 	ret = put("0", CONFIG "/" DEV_NAME "/a/procs");
 	if (!ret)
 		ret = put("/", CONFIG "/" DEV_NAME "/a/cgroup");
+	if (!ret)
+		ret = put("red", CONFIG "/" DEV_NAME "/a/gpu.band");
+	if (!ret)
+		ret = put("1000", CONFIG "/" DEV_NAME "/a/gpu.latency_target_us");
 	while (rmdir(CONFIG "/" DEV_NAME "/a") && errno == ENOMEM)
 		;
 	return ret;
@@ -155,6 +163,38 @@ TEST_F(failnth, open_attach_submit)
 {
 	RETURN_IF_SKIPPED();
 	sweep(_metadata, self->nth, "open, attach, submit", op_open_attach);
+}
+
+/* An attach that failed may be tried again on the same file, and finds its page in the state of a new one */
+TEST_F(failnth, attach_again)
+{
+	const volatile struct gsched_arb_page *arb;
+	struct gsched_attach req;
+	bool fired = true;
+	int fd, n, ret;
+
+	RETURN_IF_SKIPPED();
+	for (n = 1; n < NTH_MAX && fired; n++) {
+		fd = gopen();
+		ASSERT_GE(fd, 0);
+		arm(self->nth, n);
+		ret = attach(fd, 0);
+		fired = disarm(self->nth);
+		if (ret) {
+			EXPECT_EQ(-ENOMEM, ret);
+			ret = attach_as(fd, 0, &req);
+			ASSERT_EQ(0, ret);
+			arb = map_arb(fd, &req);
+			ASSERT_NE(MAP_FAILED, arb);
+			EXPECT_EQ(1, arb->header.bands) TH_LOG("allocation %d", n);
+			EXPECT_EQ(GSCHED_SHARE_ALL, arb->header.share) TH_LOG("allocation %d", n);
+			EXPECT_EQ(GSCHED_LEASE_FREE, arb->header.lease) TH_LOG("allocation %d", n);
+			munmap((void *)arb, req.arb_size);
+		}
+		close(fd);
+	}
+	EXPECT_FALSE(fired);
+	EXPECT_GT(n, 2);
 }
 
 TEST_F(failnth, map)

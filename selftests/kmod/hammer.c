@@ -25,6 +25,8 @@ static void use(int fd, unsigned int *seed)
 		submit(fd, (slot + i) % GSCHED_SLOTS, i + 1, GSCHED_SUBMIT_NOWAIT);
 		if (read(fd, events, sizeof(events)) < 0 && errno != EAGAIN)
 			break;
+		report_activity(fd, rand_r(seed) % 3);
+		report_slice(fd, rand_r(seed) % 3000, rand_r(seed) % 4 ? 0 : EIO);
 		complete(fd, (slot + rand_r(seed) % 8) % GSCHED_SLOTS, i + 1);
 	}
 }
@@ -39,7 +41,7 @@ static void *client(void *arg)
 		fd = gopen();
 		if (fd < 0)
 			continue;
-		if (attach_as(fd, rand_r(&seed) & 1, &req) == 0) {
+		if (attach_band(fd, rand_r(&seed) % (GSCHED_ATTACH__ALL + 1), rand_r(&seed) % 4, &req) == 0) {
 			void *arb = (void *)map_arb(fd, &req);
 
 			use(fd, &seed);
@@ -102,6 +104,13 @@ static void *writer(void *arg)
 	while (!stop) {
 		put(quotas[rand_r(&seed) % 4], ROOT "/%s", rand_r(&seed) & 1 ? "capsm.max" : "a/capsm.max");
 		put(modes[rand_r(&seed) % 3], SYSFS "/" DEV_NAME "/mode");
+		put(rand_r(&seed) & 1 ? "hpf" : "ffs", SYSFS "/" DEV_NAME "/policy");
+		put(rand_r(&seed) & 1 ? "100" : "190", SYSFS "/" DEV_NAME "/switch_us");
+		put(rand_r(&seed) & 1 ? "500" : "0", ROOT "/%s", rand_r(&seed) & 1 ? "gpu.latency_target_us" : "a/gpu.latency_target_us");
+		put(rand_r(&seed) & 1 ? "10" : "0", ROOT "/a/%s", rand_r(&seed) & 1 ? "gpu.priority" : "b/gpu.priority");
+		put(rand_r(&seed) & 1 ? "red" : "\n", ROOT "/%s", rand_r(&seed) & 1 ? "a/gpu.band" : "a/b/gpu.band");
+		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/bands");
+		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/band", getpid());
 		slurp(text, sizeof(text), ROOT "/gpu.stat");
 		slurp(text, sizeof(text), ROOT "/a/procs");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
@@ -197,6 +206,7 @@ TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 	EXPECT_STREQ("0", text);
 	put("max", ROOT "/capsm.max");
 	put("auto", SYSFS "/" DEV_NAME "/mode");
+	put("hpf", SYSFS "/" DEV_NAME "/policy");
 	EXPECT_EQ(0, submit(keep, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	close(keep);
 	rmdir(ROOT "/a/b");

@@ -35,7 +35,7 @@ TEST_F(call, unknown_numbers)
 {
 	struct gsched_info req = { .size = sizeof(req) };
 
-	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IO(GSCHED_IOC_TYPE, 0x06), &req));
+	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IO(GSCHED_IOC_TYPE, 0x07), &req));
 	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IO(GSCHED_IOC_TYPE, 0xff), &req));
 	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IO(0xE6, 0x00), &req));
 	EXPECT_EQ(-ENOTTY, xioctl(self->a, _IOWR(GSCHED_IOC_TYPE, 0x00, struct gsched_info), &req));
@@ -47,9 +47,10 @@ TEST_F(call, size_rules_of_every_call)
 		{ GSCHED_IOC_INFO, sizeof(struct gsched_info), 0 },
 		{ GSCHED_IOC_DEVICE_ADD, sizeof(struct gsched_device_add), 0 },
 		{ GSCHED_IOC_DEVICE_DEL, sizeof(struct gsched_device_del), 0 },
-		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach), 0 },
+		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach), offsetof(struct gsched_attach, channel_group) },
 		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit), offsetof(struct gsched_submit, stream) },
 		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete), 0 },
+		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report), 0 },
 	};
 	unsigned int i;
 
@@ -91,7 +92,7 @@ TEST_F(call, info)
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	EXPECT_EQ(1, req.devices);
 	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-		  GSCHED_FEATURE_LEASED, req.features);
+		  GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS, req.features);
 	req.flags = 1;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	req.flags = 0;
@@ -246,6 +247,7 @@ TEST_F(call, device_del_by_force)
 	EXPECT_EQ(GSCHED_WINDOW(0, WHOLE), arb->slot[0].window);
 	EXPECT_EQ(-ENODEV, submit(self->a, 1, 1, 0));
 	EXPECT_EQ(-ENODEV, complete(self->a, 0, 1));
+	EXPECT_EQ(-ENODEV, report_activity(self->a, GSCHED_ACTIVITY_BUSY));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, 8192, PROT_READ, MAP_SHARED, self->a, 0));
 	EXPECT_EQ(ENODEV, errno);
 	EXPECT_EQ(1, poll(&p, 1, 0));
@@ -309,6 +311,62 @@ TEST_F(call, attach)
 	EXPECT_EQ(-EBUSY, attach(self->a, 0));
 }
 
+/* A caller of the first version has no channel group: what stands behind its structure is not looked at */
+TEST_F(call, attach_first_version)
+{
+	struct gsched_attach req = { .size = offsetof(struct gsched_attach, channel_group), .channel_group = 5 };
+	struct gsched_attach other;
+
+	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
+	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_ATTACH, &req));
+	EXPECT_EQ(DEV_SMS, req.sms);
+	EXPECT_EQ(5, req.channel_group);
+	/* so the two are in different channel groups, and no slice can be set for the first */
+	ASSERT_EQ(0, attach_band(self->b, GSCHED_ATTACH_SLICE, 5, &other));
+	EXPECT_EQ(GSCHED_MODE_TEMPORAL, other.mode);
+}
+
+TEST_F(call, attach_of_a_server)
+{
+	struct gsched_attach req;
+
+	ASSERT_EQ(0, attach_band(self->a, GSCHED_ATTACH_SERVER | GSCHED_ATTACH_SLICE, 5, &req));
+	EXPECT_EQ(-EINVAL, submit(self->a, 0, 1, 0));
+	EXPECT_EQ(-EINVAL, submit(self->a, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(0, report_slice(self->a, 2048, 0));
+}
+
+TEST_F(call, report_bad_input)
+{
+	struct gsched_report good = {
+		.size = sizeof(good), .flags = GSCHED_REPORT__ALL, .activity = GSCHED_ACTIVITY_BUSY, .slice_us = 2048,
+	};
+	struct gsched_report req = good;
+
+	ASSERT_EQ(0, attach(self->a, 0));
+	req.flags = GSCHED_REPORT__ALL + 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	req = good;
+	req.prioritised = 2;
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	req = good;
+	req.activity = GSCHED_ACTIVITY_BUSY + 1;
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	req.activity = ~0u;
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	req = good;
+	req.slice_error = 4096;
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	/* and the good one still goes, also with the largest numbers there are */
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_REPORT, &good));
+	req = good;
+	req.slice_us = ~0u;
+	req.slice_error = 4095;
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	req.flags = 0;
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+}
+
 TEST_F(call, attach_bad_input)
 {
 	struct gsched_attach req = { .size = sizeof(req) };
@@ -330,6 +388,7 @@ TEST_F(call, not_attached)
 
 	EXPECT_EQ(-ENOTCONN, submit(self->a, 0, 1, 0));
 	EXPECT_EQ(-ENOTCONN, complete(self->a, 0, 1));
+	EXPECT_EQ(-ENOTCONN, report_activity(self->a, GSCHED_ACTIVITY_BUSY));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, 8192, PROT_READ, MAP_SHARED, self->a, 0));
 	EXPECT_EQ(ENOTCONN, errno);
 	EXPECT_EQ(-1, read(self->a, &event, sizeof(event)));

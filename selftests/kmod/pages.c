@@ -84,7 +84,15 @@ TEST_F(page, header)
 	EXPECT_EQ(GSCHED_LEASE_FREE, arb->header.lease);
 	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(arb->slot[5].window));
 	EXPECT_EQ(0, arb->header.contended);
+	EXPECT_EQ(GSCHED_MODE_SPATIAL, arb->header.mode);
+	EXPECT_EQ(1, arb->header.bands);
+	EXPECT_EQ(GSCHED_SHARE_ALL, arb->header.share);
+	EXPECT_EQ(GSCHED_ARB_ALONE, arb->header.flags);
+	EXPECT_EQ(0, arb->header.slice_us);
+	EXPECT_EQ(0, arb->header.in_flight_us);
 	ASSERT_EQ(0, attach(other, 0));
+	EXPECT_EQ(GSCHED_MODE_TEMPORAL, arb->header.mode);
+	EXPECT_EQ(2, arb->header.bands);
 	ASSERT_EQ(0, submit(other, 0, 1, 0));
 	EXPECT_NE(GSCHED_LEASE_FREE, arb->header.lease);
 	EXPECT_EQ(1, arb->header.contended);

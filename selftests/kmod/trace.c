@@ -58,6 +58,33 @@ TEST_F(trace, grant_evict_grow_done)
 	EXPECT_NE(NULL, strstr(self->text, "gsched_done: device=" DEV_NAME)) TH_LOG("%s", self->text);
 }
 
+/* The slice of a band, told to its owner */
+TEST_F(trace, band)
+{
+	struct gsched_attach req;
+	int other = gopen();
+	char line[256];
+
+	RETURN_IF_SKIPPED();
+	ASSERT_EQ(0, attach_band(self->fd, GSCHED_ATTACH_SLICE, 1, &req));
+	ASSERT_EQ(0, attach_band(other, GSCHED_ATTACH_SLICE, 2, &req));
+	ASSERT_EQ(0, put("8", CONFIG "/" DEV_NAME "/capsm.max"));
+	close(other);
+	ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/trace"), 0);
+	/* two bands of equal weight: what the driver would give them */
+	snprintf(line, sizeof(line), "gsched_band: device=" DEV_NAME " pid=%d slice_us=2048 flags=alone bands=2 share=%u in_flight_us=0",
+		 getpid(), GSCHED_SHARE_ALL);
+	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
+	snprintf(line, sizeof(line),
+		 "gsched_band: device=" DEV_NAME " pid=%d slice_us=2048 flags=report|alone bands=2 share=%u in_flight_us=0",
+		 getpid(), GSCHED_SHARE_ALL / 2);
+	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
+	snprintf(line, sizeof(line),
+		 "gsched_band: device=" DEV_NAME " pid=%d slice_us=0 flags=report|alone bands=1 share=%u in_flight_us=0",
+		 getpid(), GSCHED_SHARE_ALL / 2);
+	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
+}
+
 TEST_F(trace, formats)
 {
 	static const char *const events[] = { "gsched_grant", "gsched_evict", "gsched_grow", "gsched_done" };
@@ -68,6 +95,8 @@ TEST_F(trace, formats)
 		ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/events/gsched/%s/format", events[i]), 0);
 		EXPECT_NE(NULL, strstr(self->text, "limit"));
 	}
+	ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/events/gsched/gsched_band/format"), 0);
+	EXPECT_NE(NULL, strstr(self->text, "slice_us"));
 }
 
 TEST_HARNESS_MAIN

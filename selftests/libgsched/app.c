@@ -18,10 +18,12 @@
 #define THREADS	64
 #define N	60
 #define HELD	8
+#define FEW	16
 
 static CUdevice dev;
 static CUcontext ctx;
 static char *image;
+static bool graphs;	/* launches are graphs, which gsched does not rewrite: of few blocks */
 
 static void check(CUresult rc, const char *what)
 {
@@ -72,11 +74,32 @@ static void show(const char *step, uint64_t h)
 	fflush(stdout);
 }
 
+static void launch_graph(CUfunction f, unsigned int blocks, CUstream s, void **params)
+{
+	CUstream capture;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	DO(cuStreamCreate(&capture, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamBeginCapture(capture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
+	DO(cuStreamEndCapture(capture, &graph));
+	DO(cuGraphInstantiate(&exec, graph, 0));
+	DO(cuGraphDestroy(graph));
+	DO(cuGraphLaunch(exec, s));
+	/* it goes when it has run */
+	DO(cuGraphExecDestroy(exec));
+	DO(cuStreamDestroy(capture));
+}
+
 static void launch_work(CUfunction f, CUstream s, CUdeviceptr p, uint32_t n, uint32_t seed)
 {
 	void *params[] = { &p, &n, &seed };
 
-	DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+	if (graphs)
+		launch_graph(f, FEW, s, params);
+	else
+		DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
 }
 
 static void plain(CUmodule m, uint32_t rounds)
@@ -483,6 +506,54 @@ static void asked(CUmodule m)
 	DO(cuMemFreeHost(h.words));
 }
 
+/* A kernel that stays on the GPU until others, launched after it in another stream, are over. */
+static void beside(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS), counts, flag, out;
+	uint32_t free = 0, n = N, i;
+	void *params[] = { &out, &flag, &counts, &free, &n };
+	CUstream s, t;
+	CUfunction f;
+	struct held h;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
+	held_new(&h, m, 4);
+	DO(cuCtxSynchronize());
+	out = h.out;
+	flag = h.at;
+	counts = h.at + 4;
+	launch_graph(h.f, h.blocks, t, params);
+	for (i = 0; i < 12; i++)
+		launch_work(f, s, p, N, i);
+	DO(cuStreamSynchronize(s));
+	held_flag(&h, 1);
+	DO(cuStreamSynchronize(t));
+	show("beside", hash_of(p, BLOCKS * THREADS) ^ hash_of(h.out, 4 * THREADS));
+	DO(cuMemFreeHost(h.words));
+	DO(cuStreamDestroy(s));
+	DO(cuStreamDestroy(t));
+}
+
+/* Streams that are destroyed with work in them */
+static void dropped(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUfunction f;
+	CUstream s;
+	uint32_t i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	for (i = 0; i < 20; i++) {
+		DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+		launch_work(f, s, p, N, i);
+		DO(cuStreamDestroy(s));
+		DO(cuCtxSynchronize());
+	}
+	show("dropped", hash_of(p, BLOCKS * THREADS));
+}
+
 int main(int argc, char **argv)
 {
 	CUmodule m;
@@ -525,6 +596,12 @@ int main(int argc, char **argv)
 			held(m, true);
 		else if (!strcmp(argv[i], "asked"))
 			asked(m);
+		else if (!strcmp(argv[i], "graphs"))
+			graphs = true;
+		else if (!strcmp(argv[i], "beside"))
+			beside(m);
+		else if (!strcmp(argv[i], "dropped"))
+			dropped(m);
 		else if (!strcmp(argv[i], "tiny"))
 			tiny(m);
 		else if (!strcmp(argv[i], "steady"))

@@ -55,10 +55,15 @@ static int text_fd(const char *text)
 
 static void attach(struct fake *f, int fd, const struct gsp_header *head, struct gsched_attach *req)
 {
-	int fds[2], i;
+	int fds[2], i, err = f->attach_err;
 
-	if (f->attach_err) {
-		reply(fd, head, f->attach_err, NULL, 0, NULL, 0);
+	f->attaches++;
+	f->last_attach = (struct gsched_attach){ 0 };
+	memcpy(&f->last_attach, req, req->size);
+	if (f->first_attach_only && req->size > offsetof(struct gsched_attach, channel_group))
+		err = EINVAL;
+	if (err) {
+		reply(fd, head, err, NULL, 0, NULL, 0);
 		return;
 	}
 	fds[0] = page_fd("arb", sizeof(*f->arb), true, (void **)&f->arb);
@@ -74,7 +79,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	req->mode = GSCHED_MODE_SPATIAL;
 	f->conn = fd;
 	f->attached_count++;
-	reply(fd, head, 0, req, sizeof(*req), fds, 2);
+	reply(fd, head, 0, req, req->size, fds, 2);
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -136,6 +141,10 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		f->last_complete = *(struct gsched_complete *)body;
 		f->completes++;
 		f->cancels += f->last_complete.flags == GSCHED_COMPLETE_CANCEL;
+		break;
+	case GSP_REPORT:
+		f->last_report = *(struct gsched_report *)body;
+		f->reports++;
 		break;
 	case GSP_REWRITE: {
 		int out[2] = { text_fd("the twins"), text_fd("{\"description\": true}") };

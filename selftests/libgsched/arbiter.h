@@ -26,6 +26,7 @@ struct fake {
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	int attach_err, submit_err, rewrite_err;
+	bool first_attach_only;		/* EINVAL for an ATTACH of the second version of the structure */
 	uint64_t window;		/* granted; 0: the whole device */
 	bool closed;			/* ... or nothing */
 	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */
@@ -33,6 +34,9 @@ struct fake {
 	unsigned int submits, async_submits, completes, cancels, rewrites, attached_count, detached;
 	struct gsched_submit last_submit;
 	struct gsched_complete last_complete;
+	struct gsched_attach last_attach;
+	unsigned int attaches, reports;
+	struct gsched_report last_report;
 	struct gsp_group last_group;
 	uint32_t last_type;
 	uint32_t held_cookie;

@@ -64,6 +64,66 @@ static void attach(void)
 	ok(gsched_open(&(struct gsched_open_opts){ .size = 1 }) == NULL && errno == EINVAL, "options without a size: EINVAL");
 }
 
+/* Bands: what is asked for and reported, and an arbiter that does not know them */
+static void bands(void)
+{
+	struct gsched_attach_opts opts = { .size = sizeof(opts), .slice = true, .channel_group = 77 };
+	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true, .activity = 2 };
+	struct gsched_event_info ev;
+	struct gsched *g;
+	struct fake f;
+
+	fake_start(&f);
+	f.features = GSCHED_FEATURE_STREAM | GSCHED_FEATURE_BANDS;
+	g = gsched_open(NULL);
+	ok(gsched_report(g, &report) < 0 && errno == ENOTCONN, "report before attach: ENOTCONN");
+	opts.size = 1;
+	ok(gsched_attach_with(g, uuid, &opts, NULL) < 0 && errno == EINVAL, "attach with options without a size: EINVAL");
+	opts.size = sizeof(opts);
+	ok(!gsched_attach_with(g, uuid, &opts, NULL), "attach with options");
+	ok(f.last_attach.size == sizeof(f.last_attach) && f.last_attach.flags == GSCHED_ATTACH_SLICE && f.last_attach.channel_group == 77,
+	   "as it was asked");
+	ok(!gsched_report(g, &report) && fake_wait(&f, &f.reports, 1) && f.last_report.flags == GSCHED_REPORT_ACTIVITY &&
+	   f.last_report.activity == GSCHED_ACTIVITY_BUSY, "a report of activity");
+	report = (struct gsched_report_info){ .size = sizeof(report), .has_slice = true, .slice_us = 500, .slice_error = EIO };
+	ok(!gsched_report(g, &report) && fake_wait(&f, &f.reports, 2) && f.last_report.flags == GSCHED_REPORT_SLICE &&
+	   f.last_report.slice_us == 500 && f.last_report.slice_error == EIO, "a report of a slice");
+	report = (struct gsched_report_info){ .size = sizeof(report), .has_activity = true, .activity = 3 };
+	ok(gsched_report(g, &report) < 0 && errno == EINVAL, "an activity that there is not: EINVAL");
+	/* beside an event of slot 0, which it must not replace */
+	fake_event(&f, GSCHED_EVENT_EVICT, 0, 1, 5);
+	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
+	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
+	f.window = 0;
+	ok(!gsched_submit(g, &(struct gsched_task){ .slot = 1, .seq = 5, .blocks_per_sm = 1, .blocks = 1 }), "submit behind three events");
+	ok(gsched_event_read(g, &ev) == 1 && ev.type == GSCHED_EVENT_EVICT && ev.slot == 0, "the slot's event is there");
+	ok(readable(gsched_fd(g), 0) && gsched_event_read(g, &ev) == 1 && ev.type == GSCHED_EVENT_BAND, "and the band's, once");
+	ok(gsched_event_read(g, &ev) == 0 && !readable(gsched_fd(g), 0), "and no more");
+	gsched_close(g);
+
+	/* it says that it knows them, and does not take the structure */
+	f.first_attach_only = true;
+	g = gsched_open(NULL);
+	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.attaches == 3, "refused with EINVAL: attached without options");
+	ok(f.last_attach.size == offsetof(struct gsched_attach, channel_group) && !f.last_attach.flags, "in the first version");
+	report.activity = 1;
+	ok(gsched_report(g, &report) < 0 && errno == EOPNOTSUPP, "then report: EOPNOTSUPP");
+	gsched_close(g);
+	f.first_attach_only = false;
+
+	f.features = GSCHED_FEATURE_STREAM;
+	g = gsched_open(NULL);
+	opts.server = true;
+	ok(gsched_attach_with(g, uuid, &opts, NULL) < 0 && errno == EOPNOTSUPP, "a server at an older arbiter: EOPNOTSUPP");
+	opts.server = false;
+	opts.mps = true;
+	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.last_attach.flags == GSCHED_ATTACH_MPS, "a client is attached");
+	ok(f.attaches == 4 && f.last_attach.size == offsetof(struct gsched_attach, channel_group), "at the first try");
+	ok(gsched_report(g, &report) < 0 && errno == EOPNOTSUPP, "report: EOPNOTSUPP");
+	gsched_close(g);
+	fake_stop(&f);
+}
+
 static void *submitter(void *arg)
 {
 	struct gsched_task task = { .slot = 3, .seq = 1, .blocks_per_sm = 1, .blocks = 10 };
@@ -252,6 +312,15 @@ static void files(void)
 	put(config, "gpu0/procs", "12\n13\n");
 	put(sysfs, "gpu0/mode", "spatial\n");
 	put(sysfs, "gpu0/policy", "fifo [hpf]\n");
+	put(config, "gpu0/batch/gpu.band", "red\n");
+	put(sysfs, "gpu0/switch_us", "190\n");
+	put(sysfs, "gpu0/bands",
+	    "name red clients 77,78 server 9 priority 5 weight 150.500 slice_us 1000000 applied_us 2048 slice_error 0 activity busy "
+	    "turn 0 why top band: runs whole until it is idle\n"
+	    "name mps-12 server 12 priority 0 weight 0.000 slice_us 0 applied_us 0 slice_error 95 activity idle turn 1 why none\n"
+	    "more 3\n");
+	put(sysfs, "gpu0/tasks/77/band", "name red\nslice_us 0\napplied_us 1\nslice_error 5\nactivity waiting\nshare 0.125000\n");
+	put(sysfs, "gpu0/tasks/77/held_ns", "4711\n");
 	put(sysfs, "gpu0/tasks/77/group", "/\n");
 	put(sysfs, "gpu0/tasks/77/comm", "prog\n");
 	put(sysfs, "gpu0/tasks/77/managed", "block 3\nslice 0\nlaunch 1\n");
@@ -277,6 +346,14 @@ static void files(void)
 	   strstr(text, "\"procs\":\t[12, 13]") && strstr(text, "\"sms\":\t132") && strstr(text, "\"usage\":\t5"), "status: groups");
 	ok(text && strstr(text, "\"pid\":\t77") && strstr(text, "\"group\":\t\"\"") && strstr(text, "\"block\":\t3") && strstr(text, "a \\\"reason\\\"") &&
 	   strstr(text, "\"limit\":\t4096"), "status: clients");
+	ok(text && strstr(text, "\"switch_us\":\t190") && strstr(text, "\"gpu.band\":\t\"red\"") &&
+	   strstr(text, "\"clients\":\t[77, 78]") && strstr(text, "\"server\":\t9") && strstr(text, "\"weight\":\t150.5") &&
+	   strstr(text, "\"turn\":\tfalse") && strstr(text, "\"why\":\t\"top band: runs whole until it is idle\"") &&
+	   strstr(text, "\"name\":\t\"mps-12\"") && strstr(text, "\"clients\":\t[]") && strstr(text, "\"turn\":\ttrue") &&
+	   strstr(text, "\"slice_error\":\t95") && strstr(text, "\"bands_left_out\":\t3"), "status: bands");
+	ok(text && strstr(text, "\"band\":\t\"red\"") && strstr(text, "\"applied_us\":\t1,") &&
+	   strstr(text, "\"activity\":\t\"waiting\"") && strstr(text, "\"share\":\t0.125") &&
+	   strstr(text, "\"held_ns\":\t4711"), "status: what a client was told of its band");
 	free(text);
 	text = gsched_files_status("/nonexistent", sysfs);
 	ok(!text && errno == ENOENT, "status without configfs: ENOENT");
@@ -288,6 +365,7 @@ static void files(void)
 int main(void)
 {
 	attach();
+	bands();
 	tasks();
 	interrupted();
 	rewriting();

@@ -448,7 +448,7 @@ static void counted(void)
 		return;
 	}
 	h = &f.cl->header;
-	ok(!r.status && h->leased_tasks && h->leased_tasks + f.completes == h->managed[0] + h->managed[2],
+	ok(!r.status && h->leased_tasks && h->leased_tasks + f.completes == h->managed[0] + h->managed[2] + h->passed,
 	   "every launch is counted (%llu) or told of (%u)", (unsigned long long)h->leased_tasks, f.completes);
 	ok(h->leased_ns && h->leased_usage >= h->leased_ns / 32 && h->leased_usage <= h->leased_ns * f.sms,
 	   "with its time (%llu ns, %llu CapSM-ns)", (unsigned long long)h->leased_ns, (unsigned long long)h->leased_usage);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune interposer loads symbols temporal)
-FAST_TESTS += $(LG_TESTS)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune slice interposer loads symbols temporal bands)
+# bands waits for many programs: two minutes
+FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
 LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
 LG_RUN := $(call objs,selftests/libgsched/run.c)
@@ -12,6 +13,14 @@ $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBIT
 $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/tune.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
+
+$(B)/test/libgsched/libfake-rm.so: $(call objs,selftests/libgsched/fake-rm.c)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
+
+$(B)/test/libgsched/slice: $(call objs,selftests/libgsched/slice.c) $(SLICE_OBJS) $(B)/test/libgsched/libfake-rm.so
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--export-dynamic -o $@ $(filter %.o,$^) -L$(@D) -lfake-rm -Wl,-rpath,'$$ORIGIN' -ldl -lpthread
 
 # app.c and load-app.c, programs that know nothing of gsched
 $(B)/test/libgsched/app $(B)/test/libgsched/load-app: $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
@@ -26,7 +35,7 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c run.c temporal.c)): CPPFLAGS += -DBUILD='"$(B)"'
+$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c run.c temporal.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
 $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
 		$(addprefix $(B)/test/libgsched/,app variables tables textures libbare.so) $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
@@ -39,6 +48,12 @@ $(B)/test/libgsched/loads: $(call objs,selftests/libgsched/loads.c) $(LG_ARBITER
 
 $(B)/test/libgsched/temporal: $(call objs,selftests/libgsched/temporal.c) $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/app \
 		$(B)/lib/gsched/libcuda.so.1 $(addprefix $(B)/bin/,gschedd gschedctl) $(addprefix $(B)/programs/,batch-drv latency-drv kernels.ptx)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+
+$(B)/test/libgsched/bands: $(call objs,selftests/libgsched/bands.c) $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/app \
+		$(B)/lib/gsched/libcuda.so.1 $(addprefix $(B)/bin/,gschedd gschedctl) $(addprefix $(B)/programs/,latency-drv kernels.ptx) \
+		$(B)/vgpu/libvgpu-rm.so
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 

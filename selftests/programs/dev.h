@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 struct dev_buf;
+struct dev_graph;
 
 /* Each prints a message and ends the program on failure: these are examples of programs that know nothing of gsched. */
 void dev_init(const char *argv0, int high_priority);
@@ -20,6 +21,11 @@ void dev_launch(unsigned int grid_x, unsigned int grid_y, unsigned int threads, 
 		unsigned int seed);
 void dev_sync(void);
 unsigned int dev_blocks_per_sm(unsigned int threads);
+/* Launches between the two become a graph instead of running; one at a time */
+void dev_capture_begin(void);
+struct dev_graph *dev_capture_end(void);
+void dev_graph_launch(struct dev_graph *graph);
+void dev_graph_free(struct dev_graph *graph);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #include "dev.h"
 
 struct dev_buf { CUdeviceptr ptr; };
+struct dev_graph { CUgraphExec exec; };
 
 static CUdevice device;
 static CUstream stream;
@@ -115,4 +116,33 @@ void dev_launch(unsigned int grid_x, unsigned int grid_y, unsigned int threads, 
 void dev_sync(void)
 {
 	check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+void dev_capture_begin(void)
+{
+	check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+}
+
+struct dev_graph *dev_capture_end(void)
+{
+	struct dev_graph *graph = malloc(sizeof(*graph));
+	CUgraph captured;
+
+	if (!graph)
+		abort();
+	check(cuStreamEndCapture(stream, &captured), "cuStreamEndCapture");
+	check(cuGraphInstantiate(&graph->exec, captured, 0), "cuGraphInstantiate");
+	check(cuGraphDestroy(captured), "cuGraphDestroy");
+	return graph;
+}
+
+void dev_graph_launch(struct dev_graph *graph)
+{
+	check(cuGraphLaunch(graph->exec, stream), "cuGraphLaunch");
+}
+
+void dev_graph_free(struct dev_graph *graph)
+{
+	check(cuGraphExecDestroy(graph->exec), "cuGraphExecDestroy");
+	free(graph);
 }

@@ -6,6 +6,7 @@
 #include "kernels.cuh"
 
 struct dev_buf { unsigned int *ptr; };
+struct dev_graph { cudaGraphExec_t exec; };
 
 static cudaStream_t stream;
 
@@ -73,4 +74,33 @@ extern "C" void dev_launch(unsigned int grid_x, unsigned int grid_y, unsigned in
 extern "C" void dev_sync(void)
 {
 	check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+extern "C" void dev_capture_begin(void)
+{
+	check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+}
+
+extern "C" struct dev_graph *dev_capture_end(void)
+{
+	struct dev_graph *graph = (struct dev_graph *)malloc(sizeof(*graph));
+	cudaGraph_t captured;
+
+	if (!graph)
+		abort();
+	check(cudaStreamEndCapture(stream, &captured), "cudaStreamEndCapture");
+	check(cudaGraphInstantiate(&graph->exec, captured, 0), "cudaGraphInstantiate");
+	check(cudaGraphDestroy(captured), "cudaGraphDestroy");
+	return graph;
+}
+
+extern "C" void dev_graph_launch(struct dev_graph *graph)
+{
+	check(cudaGraphLaunch(graph->exec, stream), "cudaGraphLaunch");
+}
+
+extern "C" void dev_graph_free(struct dev_graph *graph)
+{
+	check(cudaGraphExecDestroy(graph->exec), "cudaGraphExecDestroy");
+	free(graph);
 }

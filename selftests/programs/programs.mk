@@ -5,11 +5,11 @@ P := $(B)/programs
 NVCC := $(shell command -v nvcc 2>/dev/null)
 PROGRAMS_DRV := $(P)/batch-drv $(P)/latency-drv
 PROGS += $(PROGRAMS_DRV) $(P)/kernels.ptx $(B)/bench/latstat $(P)/switch
-PROGRAMS_HDRS := selftests/programs/common.h selftests/programs/dev.h selftests/programs/kernels.cuh
+PROGRAMS_HDRS := selftests/programs/common.h selftests/programs/run.h selftests/programs/dev.h selftests/programs/kernels.cuh
 
 $(PROGRAMS_DRV): $(P)/%-drv: $(call objs,selftests/programs/%.c selftests/programs/dev_drv.c) $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -lm -Wl,--allow-shlib-undefined
 
 PROGS += $(P)/launches-drv
 $(P)/launches-drv: $(call objs,selftests/programs/launches.c selftests/vgpu/test-rewrite-launch.c) $(B)/vgpu/libcuda.so.1
@@ -40,6 +40,12 @@ $(P)/%-rt: selftests/programs/%.c selftests/programs/dev_rt.cu $(PROGRAMS_HDRS)
 $(P)/%-rts: selftests/programs/%.c selftests/programs/dev_rt.cu $(PROGRAMS_HDRS)
 	@mkdir -p $(@D)
 	$(call Q,NVCC)$(NVCC) $(NVFLAGS) -cudart static -o $@ $(filter %.c %.cu,$^)
+
+# Machine code only, as libraries are shipped: nothing can be rewritten. For selftests/bench/bands
+PROGS += $(B)/bench/batch-sass $(B)/bench/latency-sass
+$(B)/bench/%-sass: selftests/programs/%.c selftests/programs/dev_rt.cu $(PROGRAMS_HDRS)
+	@mkdir -p $(@D)
+	$(call Q,NVCC)$(NVCC) -O2 -gencode arch=compute_90,code=sm_90 -cudart static -o $@ $(filter %.c %.cu,$^)
 
 # The committed PTX; run by hand after a change of the kernels
 .PHONY: programs-ptx

@@ -58,19 +58,24 @@ CUDADRV_API CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 }
 
 /* The same for every process on the device, another for every device name */
-CUDADRV_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+void vg_uuid(unsigned char uuid[16])
 {
-	CUresult r = check_device(uuid, dev);
 	uint64_t hash = 0xcbf29ce484222325ULL;
 	char name[256];
 
-	if (r)
-		return r;
 	for (const char *s = vg_shm_name(name, sizeof(name)); *s; s++)
 		hash = (hash ^ (unsigned char)*s) * 0x100000001b3ULL;
-	memcpy(uuid->bytes, "vgpu-sim", 8);
-	memcpy(uuid->bytes + 8, &hash, 8);
-	return CUDA_SUCCESS;
+	memcpy(uuid, "vgpu-sim", 8);
+	memcpy(uuid + 8, &hash, 8);
+}
+
+CUDADRV_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+	CUresult r = check_device(uuid, dev);
+
+	if (!r)
+		vg_uuid((unsigned char *)uuid->bytes);
+	return r;
 }
 
 CUDADRV_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
@@ -156,7 +161,7 @@ CUDADRV_API CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CU
 		*pi = (int)vg.config.cc % 10;
 		return CUDA_SUCCESS;
 	case CU_DEVICE_ATTRIBUTE_MPS_ENABLED:
-		*pi = (int)vg.config.mps;
+		*pi = vg.key != VG_NO_MPS;
 		return CUDA_SUCCESS;
 	}
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
@@ -268,6 +273,7 @@ static CUresult ctx_open(struct CUctx_st *ctx, unsigned int flags)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	ctx->next = vg.contexts;
 	vg.contexts = ctx;
+	vg_rm_open(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -289,12 +295,14 @@ static void ctx_close(struct CUctx_st *ctx)
 
 		ctx->events = e->next;
 		vg_mark_put(e->mark);
+		vg_nodes_clear(&e->nodes);
 		vg_handle_del(e);
 		free(e);
 	}
 	vg_modules_drop(ctx);
 	vg_arrays_drop(ctx);
 	vg_regions_drop(ctx);
+	vg_rm_close(ctx);
 }
 
 static CUresult ctx_new(CUcontext *pctx, unsigned int flags, CUdevice dev)
@@ -563,7 +571,10 @@ CUDADRV_API CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
 	CUresult r = enter(&ctx);
 
-	return r ? r : vg_leave(vg_wait_ctx(ctx));
+	if (r)
+		return r;
+	r = vg_capture_ctx(ctx);
+	return vg_leave(r ? r : vg_wait_ctx(ctx));
 }
 
 CUDADRV_API CUresult cuCtxSynchronize(void)

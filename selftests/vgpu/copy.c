@@ -19,10 +19,7 @@ static bool end_ok(enum end end, uint64_t addr, size_t size)
 
 static CUresult finish(struct CUstream_st *s, struct vg_op *op, bool wait)
 {
-	if (wait)
-		return vg_leave(vg_push_wait(s, op));
-	vg_push(s, op);
-	return vg_leave(CUDA_SUCCESS);
+	return vg_leave(wait ? vg_push_wait(s, op) : vg_push(s, op));
 }
 
 static CUresult enter(CUstream stream, bool own, struct CUstream_st **s)
@@ -53,9 +50,9 @@ static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_
 	op->copy.dst = (void *)(uintptr_t)dst;
 	op->copy.src = (const void *)(uintptr_t)src;
 	op->copy.size = size;
-	if (!vg_region_covers(dst, size))
+	if (!vg_region_covers(dst, size) && !s->capture)
 		wait = true;
-	if (!wait && !vg_region_covers(src, size)) {
+	if (!wait && !s->capture && !vg_region_covers(src, size)) {
 		op->copy.staged = malloc(size);
 		if (!op->copy.staged) {
 			vg_op_free(op);
@@ -170,35 +167,49 @@ static CUresult place(const struct side *p, size_t width, size_t rows, size_t pl
 	return CUDA_SUCCESS;
 }
 
-static CUresult copy_rows(const struct side *dst, const struct side *src, size_t width, size_t height, size_t depth, CUstream stream,
-			  bool own, bool wait)
+static CUresult rows_new(const struct side *dst, const struct side *src, size_t width, size_t height, size_t depth,
+			 struct vg_op **out)
 {
-	struct CUstream_st *s;
 	struct vg_op *op;
 	char *from = NULL, *to = NULL;
-	CUresult r = enter(stream, own, &s);
+	CUresult r;
 
-	if (r)
-		return r;
+	*out = NULL;
 	if (!width || !height || !depth)
-		return vg_leave(CUDA_SUCCESS);
+		return CUDA_SUCCESS;
 	op = vg_op_new(VG_OP_COPY2D);
 	if (!op)
-		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = place(dst, width, height, depth, &to, &op->copy2d.dst_pitch, &op->copy2d.dst_plane);
 	if (!r)
 		r = place(src, width, height, depth, &from, &op->copy2d.src_pitch, &op->copy2d.src_plane);
 	if (r) {
 		vg_op_free(op);
-		return vg_leave(r);
+		return r;
 	}
 	op->copy2d.dst = to;
 	op->copy2d.src = from;
 	op->copy2d.width = width;
 	op->copy2d.height = height;
 	op->copy2d.depth = depth;
+	*out = op;
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy_rows(const struct side *dst, const struct side *src, size_t width, size_t height, size_t depth, CUstream stream,
+			  bool own, bool wait)
+{
+	struct CUstream_st *s;
+	struct vg_op *op;
+	CUresult r = enter(stream, own, &s);
+
+	if (r)
+		return r;
+	r = rows_new(dst, src, width, height, depth, &op);
+	if (r || !op)
+		return vg_leave(r);
 	/* pageable memory on either side: wait, which staging row by row would come to */
-	if (!vg_region_find(H(to)) || !vg_region_find(H(from)))
+	if (!s->capture && (!vg_region_find(H(op->copy2d.dst)) || !vg_region_find(H(op->copy2d.src))))
 		wait = true;
 	return finish(s, op, wait);
 }
@@ -217,16 +228,29 @@ static CUresult copy2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool w
 	return copy_rows(&dst, &src, c->WidthInBytes, c->Height, 1, stream, own, wait);
 }
 
+static void sides(const CUDA_MEMCPY3D *c, struct side *dst, struct side *src)
+{
+	*dst = (struct side) { c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch,
+			       c->dstHeight, c->dstArray };
+	*src = (struct side) { c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch,
+			       c->srcHeight, c->srcArray };
+}
+
+CUresult vg_copy_new(const CUDA_MEMCPY3D *c, struct vg_op **out)
+{
+	struct side dst, src;
+
+	sides(c, &dst, &src);
+	return rows_new(&dst, &src, c->WidthInBytes, c->Height, c->Depth, out);
+}
+
 static CUresult copy3d(const CUDA_MEMCPY3D *c, CUstream stream, bool own, bool wait)
 {
 	struct side dst, src;
 
 	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
-	dst = (struct side) { c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch,
-			      c->dstHeight, c->dstArray };
-	src = (struct side) { c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch,
-			      c->srcHeight, c->srcArray };
+	sides(c, &dst, &src);
 	return copy_rows(&dst, &src, c->WidthInBytes, c->Height, c->Depth, stream, own, wait);
 }
 
@@ -255,33 +279,44 @@ ROWS(cuMemcpy3D_v2, CUDA_MEMCPY3D, copy3d)
 ROWS_ASYNC(cuMemcpy2DAsync_v2, CUDA_MEMCPY2D, copy2d)
 ROWS_ASYNC(cuMemcpy3DAsync_v2, CUDA_MEMCPY3D, copy3d)
 
-/* Sets: @element bytes each, @width elements a row */
+/* Sets: elementSize bytes each, width elements a row */
+CUresult vg_set_new(const CUDA_MEMSET_NODE_PARAMS *p, struct vg_op **out)
+{
+	size_t row, extent;
+	struct vg_op *op;
+
+	*out = NULL;
+	if (!p->width || !p->height)
+		return CUDA_SUCCESS;
+	if (__builtin_mul_overflow(p->width, (size_t)p->elementSize, &row) || (p->height > 1 && p->pitch < row) ||
+	    __builtin_mul_overflow(p->height - 1, p->pitch, &extent) || __builtin_add_overflow(extent, row, &extent) ||
+	    p->dst % p->elementSize || !vg_region_covers(p->dst, extent))
+		return CUDA_ERROR_INVALID_VALUE;
+	op = vg_op_new(VG_OP_SET);
+	if (!op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	op->set.dst = (char *)(uintptr_t)p->dst;
+	op->set.pitch = p->pitch;
+	op->set.value = p->value;
+	op->set.element = p->elementSize;
+	op->set.width = p->width;
+	op->set.height = p->height;
+	*out = op;
+	return CUDA_SUCCESS;
+}
+
 static CUresult set(CUdeviceptr dst, size_t pitch, uint32_t value, unsigned int element, size_t width, size_t height,
 		    CUstream stream, bool own, bool wait)
 {
+	const CUDA_MEMSET_NODE_PARAMS p = { dst, pitch, value, element, width, height };
 	struct CUstream_st *s;
 	struct vg_op *op;
-	size_t row, extent;
 	CUresult r = enter(stream, own, &s);
 
 	if (r)
 		return r;
-	if (!width || !height)
-		return vg_leave(CUDA_SUCCESS);
-	if (__builtin_mul_overflow(width, (size_t)element, &row) || (height > 1 && pitch < row) ||
-	    __builtin_mul_overflow(height - 1, pitch, &extent) || __builtin_add_overflow(extent, row, &extent) ||
-	    dst % element || !vg_region_covers(dst, extent))
-		return vg_leave(CUDA_ERROR_INVALID_VALUE);
-	op = vg_op_new(VG_OP_SET);
-	if (!op)
-		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	op->set.dst = (char *)(uintptr_t)dst;
-	op->set.pitch = pitch;
-	op->set.value = value;
-	op->set.element = element;
-	op->set.width = width;
-	op->set.height = height;
-	return finish(s, op, wait);
+	r = vg_set_new(&p, &op);
+	return r || !op ? vg_leave(r) : finish(s, op, wait);
 }
 
 #define SET(bits, TYPE) \

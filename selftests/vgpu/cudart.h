@@ -78,6 +78,9 @@ typedef enum cudaError {
 typedef CUstream cudaStream_t;
 typedef CUevent cudaEvent_t;
 typedef CUkernel cudaKernel_t;
+typedef CUgraph cudaGraph_t;
+typedef CUgraphNode cudaGraphNode_t;
+typedef CUgraphExec cudaGraphExec_t;
 typedef struct cudaArray *cudaArray_t;
 
 typedef struct dim3 {
@@ -108,6 +111,25 @@ struct cudaMemcpy3DParms {
 	struct cudaPitchedPtr dstPtr;
 	struct cudaExtent extent;
 	enum cudaMemcpyKind kind;
+};
+
+struct cudaKernelNodeParams {
+	void *func;
+	dim3 gridDim;
+	dim3 blockDim;
+	unsigned int sharedMemBytes;
+	void **kernelParams;
+	void **extra;
+};
+struct cudaMemsetParams {
+	void *dst;
+	size_t pitch;
+	unsigned int value, elementSize;
+	size_t width, height;
+};
+struct cudaHostNodeParams {
+	CUhostFn fn;
+	void *userData;
 };
 
 struct cudaPointerAttributes {
@@ -227,6 +249,24 @@ struct cudaDeviceProp {
 	X(cuStreamAttachMemAsync, cuStreamAttachMemAsync) X(cuStreamCopyAttributes, cuStreamCopyAttributes) \
 	X(cuStreamGetAttribute, cuStreamGetAttribute) X(cuStreamSetAttribute, cuStreamSetAttribute) \
 	X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode) \
+	X(cuStreamBeginCapture, cuStreamBeginCapture_v2) X(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph) \
+	X(cuStreamEndCapture, cuStreamEndCapture) X(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3) \
+	X(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_v2) \
+	X(cuGraphCreate, cuGraphCreate) X(cuGraphDestroy, cuGraphDestroy) X(cuGraphClone, cuGraphClone) \
+	X(cuGraphAddKernelNode, cuGraphAddKernelNode_v2) X(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode) \
+	X(cuGraphAddMemsetNode, cuGraphAddMemsetNode) X(cuGraphAddHostNode, cuGraphAddHostNode) \
+	X(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode) X(cuGraphAddEmptyNode, cuGraphAddEmptyNode) \
+	X(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode) X(cuGraphAddEventWaitNode, cuGraphAddEventWaitNode) \
+	X(cuGraphAddDependencies, cuGraphAddDependencies_v2) X(cuGraphDestroyNode, cuGraphDestroyNode) \
+	X(cuGraphNodeGetType, cuGraphNodeGetType) X(cuGraphGetNodes, cuGraphGetNodes) \
+	X(cuGraphGetRootNodes, cuGraphGetRootNodes) X(cuGraphGetEdges, cuGraphGetEdges_v2) \
+	X(cuGraphKernelNodeSetParams, cuGraphKernelNodeSetParams_v2) \
+	X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags) X(cuGraphUpload, cuGraphUpload) \
+	X(cuGraphLaunch, cuGraphLaunch) X(cuGraphExecDestroy, cuGraphExecDestroy) \
+	X(cuGraphExecUpdate, cuGraphExecUpdate_v2) X(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2) \
+	X(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams) \
+	X(cuGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams) \
+	X(cuGraphExecHostNodeSetParams, cuGraphExecHostNodeSetParams) \
 	X(cuEventCreate, cuEventCreate) X(cuEventRecord, cuEventRecord) \
 	X(cuEventRecordWithFlags, cuEventRecordWithFlags) X(cuEventQuery, cuEventQuery) \
 	X(cuEventSynchronize, cuEventSynchronize) X(cuEventDestroy, cuEventDestroy_v2) \
@@ -252,6 +292,7 @@ static inline cudaError_t rt_fail(cudaError_t e)
 }
 cudaError_t rt_kernel(const void *host, CUkernel *kernel);
 cudaError_t rt_variable(const void *host, CUdeviceptr *ptr, size_t *size);
+cudaError_t rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c);	/* the driver's parameters of it */
 void rt_forget_context(void);		/* it is reset. Libraries outlive it: programs keep kernel handles */
 
 /* Call the driver once there is a context */

@@ -290,19 +290,27 @@ RT_BOTH(cudaMemcpy2DAsync, _ptsz,
 	 cudaStream_t stream),
 	copy2d(dst, dpitch, src, spitch, width, height, kind, stream, own, true))
 
-static cudaError_t copy3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool own, bool async)
+cudaError_t rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 {
-	CUDA_MEMCPY3D c;
-
 	if (!p || p->srcArray || p->dstArray || !p->srcPtr.ptr || !p->dstPtr.ptr)
 		return rt_fail(cudaErrorInvalidValue);
-	c = (CUDA_MEMCPY3D) {
+	*c = (CUDA_MEMCPY3D) {
 		.srcXInBytes = p->srcPos.x, .srcY = p->srcPos.y, .srcZ = p->srcPos.z, .srcMemoryType = side(p->kind, false),
 		.srcHost = p->srcPtr.ptr, .srcDevice = D(p->srcPtr.ptr), .srcPitch = p->srcPtr.pitch, .srcHeight = p->srcPtr.ysize,
 		.dstXInBytes = p->dstPos.x, .dstY = p->dstPos.y, .dstZ = p->dstPos.z, .dstMemoryType = side(p->kind, true),
 		.dstHost = p->dstPtr.ptr, .dstDevice = D(p->dstPtr.ptr), .dstPitch = p->dstPtr.pitch, .dstHeight = p->dstPtr.ysize,
 		.WidthInBytes = p->extent.width, .Height = p->extent.height, .Depth = p->extent.depth,
 	};
+	return cudaSuccess;
+}
+
+static cudaError_t copy3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool own, bool async)
+{
+	CUDA_MEMCPY3D c;
+	cudaError_t e = rt_copy3d(p, &c);
+
+	if (e)
+		return e;
 	return async ? RT_CALL(own, cuMemcpy3DAsync, &c, stream) : RT_CALL(own, cuMemcpy3D, &c);
 }
 RT_BOTH(cudaMemcpy3D, _ptds, (const struct cudaMemcpy3DParms *p), copy3d(p, NULL, own, false))

@@ -10,6 +10,7 @@
 #include "vgpu.h"
 
 #define STEPS		2048u		/* thread-instructions a block runs in one turn */
+#define STEP_NS		10u		/* about what one takes, for slices that end earlier */
 #define LOOK_NS		10000000u	/* how often to look for processes that died */
 
 struct resident {
@@ -24,6 +25,7 @@ static atomic_bool stopping;
 static struct resident *residents;
 static size_t n_residents, max_residents, cursor;
 static uint64_t last_look;
+static bool feeding;			/* what our slot says: see struct vg_proc */
 
 /* Host functions run on a thread of their own, as they may take long and may wait for other streams */
 static pthread_cond_t host_work = PTHREAD_COND_INITIALIZER;
@@ -138,7 +140,7 @@ static bool submit(struct vg_op *op)
 
 	vg_shm_lock(vg.device);
 	op->kernel.entry = vg_sched_submit(vg.device, vg.proc, &op->kernel.need, blocks, op->kernel.priority);
-	wake = vg_sched_dispatch(vg.device);
+	wake = vg_sched_dispatch(vg.device) | vg_sched_update(vg.device, vg_now());
 	vg_shm_unlock(vg.device);
 	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
 	return op->kernel.entry >= 0;
@@ -152,6 +154,7 @@ static bool kernel_over(struct vg_op *op)
 	if (op->kernel.done < (uint64_t)g[0] * g[1] * g[2])
 		return false;
 	vg_shm_lock(vg.device);
+	vg.device->proc[vg.proc].feeding = feeding = true;
 	vg_sched_remove(vg.device, op->kernel.entry);
 	wake = vg_sched_dispatch(vg.device);
 	vg_shm_unlock(vg.device);
@@ -159,11 +162,9 @@ static bool kernel_over(struct vg_op *op)
 	return true;
 }
 
-/* Try to move a stream with work on by one operation */
-static bool advance_one(struct CUstream_st *s)
+/* Try to bring @op, which its stream has come to, to its end, or a kernel to the device */
+static bool advance_one(struct vg_op *op)
 {
-	struct vg_op *op = s->head;
-
 	if (op->kind == VG_OP_KERNEL && op->kernel.entry >= 0) {
 		if (!kernel_over(op))
 			return false;
@@ -202,22 +203,24 @@ static bool advance_one(struct CUstream_st *s)
  */
 static bool advance_any(bool *values)
 {
-	struct CUstream_st *first = NULL;
+	struct vg_op *first = NULL;
 
 	*values = false;
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
 		for (struct CUstream_st *s = c->streams; s; s = s->next) {
-			const struct vg_op *op = s->head;
-
-			if (!op)
-				continue;
-			if (op->kind == VG_OP_WAIT_VALUE)
-				*values = true;
-			if (op->kind != VG_OP_KERNEL || op->kernel.entry >= 0) {
-				if (advance_one(s))
-					return true;	/* the stream may be gone, and the list another */
-			} else if ((!first || op->seq < first->head->seq) && vg_op_ready(op)) {
-				first = s;
+			if (s->head && s->head->kind == VG_OP_GRAPH && !vg_runnable(s, NULL) && vg_op_ready(s->head)) {
+				vg_run_start(s->head);
+				return true;
+			}
+			for (struct vg_op *op = vg_runnable(s, NULL); op; op = vg_runnable(s, op)) {
+				if (op->kind == VG_OP_WAIT_VALUE)
+					*values = true;
+				if (op->kind != VG_OP_KERNEL || op->kernel.entry >= 0) {
+					if (advance_one(op))
+						return true;	/* the stream may be gone, and the list another */
+				} else if ((!first || op->seq < first->seq) && vg_op_ready(op)) {
+					first = op;
+				}
 			}
 		}
 	return first && advance_one(first);
@@ -236,6 +239,23 @@ static bool advance(bool *values)
 	return moved;
 }
 
+/*
+ * The streams are as far as they go. If no kernel followed those that ended, our group has no more work
+ * and the next one's turn begins. Between two kernels of a stream it does not.
+ */
+static void fed(void)
+{
+	vg_procs wake;
+
+	if (!feeding)
+		return;
+	vg_shm_lock(vg.device);
+	vg.device->proc[vg.proc].feeding = feeding = false;
+	wake = vg_sched_update(vg.device, vg_now());
+	vg_shm_unlock(vg.device);
+	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+}
+
 static void drop_all(void)
 {
 	for (size_t i = 0; i < n_residents; i++)
@@ -245,7 +265,7 @@ static void drop_all(void)
 	for (int i = 0; i < VG_KERNELS_MAX; i++)
 		if (vg.device->entry[i].used && vg.device->entry[i].proc == vg.proc)
 			vg_sched_remove(vg.device, i);
-	vg_shm_wake(vg.device, vg_sched_dispatch(vg.device));
+	vg_shm_wake(vg.device, vg_sched_dispatch(vg.device) | vg_sched_update(vg.device, vg_now()));
 	vg_shm_unlock(vg.device);
 }
 
@@ -279,7 +299,10 @@ static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
 			while (s->head && !(s->head->kind == VG_OP_HOST && s->head->host.running)) {
 				bool last = !s->head->next;
 
-				vg_op_finish(s->head);
+				if (s->head->kind != VG_OP_GRAPH)
+					vg_op_finish(s->head);
+				else if (!vg_run_abort(s->head))
+					break;
 				if (last)
 					break;
 			}
@@ -329,6 +352,24 @@ static bool add_resident(struct vg_op *op, unsigned int sm)
 	return true;
 }
 
+static bool take_blocks_of(struct vg_op *op)
+{
+	bool ok = true;
+
+	while (ok && op->kind == VG_OP_KERNEL && op->kernel.entry >= 0 &&
+	       __atomic_load_n(&vg.device->entry[op->kernel.entry].fresh_blocks, __ATOMIC_RELAXED)) {
+		int sm;
+
+		vg_shm_lock(vg.device);
+		sm = vg_sched_take(vg.device, op->kernel.entry);
+		vg_shm_unlock(vg.device);
+		if (sm < 0)
+			break;
+		ok = add_resident(op, (unsigned int)sm);
+	}
+	return ok;
+}
+
 /* Take up the blocks that were placed for our kernels */
 static void take_blocks(void)
 {
@@ -336,21 +377,9 @@ static void take_blocks(void)
 
 	pthread_mutex_lock(&vg.lock);
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
-		for (struct CUstream_st *s = c->streams; s; s = s->next) {
-			struct vg_op *op = s->head;
-
-			while (ok && op && op->kind == VG_OP_KERNEL && op->kernel.entry >= 0 &&
-			       __atomic_load_n(&vg.device->entry[op->kernel.entry].fresh_blocks, __ATOMIC_RELAXED)) {
-				int sm;
-
-				vg_shm_lock(vg.device);
-				sm = vg_sched_take(vg.device, op->kernel.entry);
-				vg_shm_unlock(vg.device);
-				if (sm < 0)
-					break;
-				ok = add_resident(op, (unsigned int)sm);
-			}
-		}
+		for (struct CUstream_st *s = c->streams; s; s = s->next)
+			for (struct vg_op *op = vg_runnable(s, NULL); ok && op; op = vg_runnable(s, op))
+				ok = take_blocks_of(op);
 	pthread_mutex_unlock(&vg.lock);
 	if (!ok)
 		fault("(any)", VGPU_FAULT_LAUNCH, "no host memory for a block");
@@ -365,9 +394,40 @@ static void look_for_dead(uint64_t now)
 	last_look = now;
 	vg_shm_lock(vg.device);
 	if (vg_shm_reap_dead(vg.device, vg.proc))
-		wake = vg_sched_dispatch(vg.device);
+		wake = vg_sched_dispatch(vg.device) | vg_sched_update(vg.device, now);
 	vg_shm_unlock(vg.device);
 	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+}
+
+static bool active(void)
+{
+	return __atomic_load_n(&vg.device->active, __ATOMIC_ACQUIRE) == vg.device->proc[vg.proc].group;
+}
+
+static bool alone(void)
+{
+	return __atomic_load_n(&vg.device->alone, __ATOMIC_RELAXED);
+}
+
+static uint64_t slice_end(void)
+{
+	return __atomic_load_n(&vg.device->slice_end, __ATOMIC_RELAXED);
+}
+
+/* How many thread-instructions a block may run now, 0: our turn is over */
+static unsigned int allowance(void)
+{
+	uint64_t end, now;
+
+	if (!active())
+		return 0;
+	if (alone())
+		return STEPS;
+	end = slice_end();
+	now = vg_now();
+	if (now >= end)
+		return 0;
+	return end - now < STEPS * STEP_NS ? (unsigned int)((end - now) / STEP_NS) + 1 : STEPS;
 }
 
 static bool our_turn(void)
@@ -375,7 +435,8 @@ static bool our_turn(void)
 	vg_procs wake;
 	bool ours;
 
-	if (vg.config.mps)
+	/* in the middle of it there is nothing to decide */
+	if (__atomic_load_n(&vg.device->turn_start, __ATOMIC_RELAXED) && allowance())
 		return true;
 	vg_shm_lock(vg.device);
 	ours = vg_sched_turn(vg.device, vg.proc, vg_now(), &wake);
@@ -403,14 +464,17 @@ static void block_over(size_t i)
 static void step(uint32_t seen)
 {
 	for (size_t n = n_residents; n && n_residents; n--) {
+		unsigned int steps = allowance();
 		enum vgpu_result r;
 		uint64_t done;
 		size_t i;
 
+		if (!steps)
+			return;
 		if (cursor >= n_residents)
 			cursor = 0;
 		i = cursor++;
-		r = vgpu_block_run(residents[i].block, STEPS, &done);
+		r = vgpu_block_run(residents[i].block, steps, &done);
 		if (r == VGPU_FAULT) {
 			char text[1024];
 
@@ -424,18 +488,18 @@ static void step(uint32_t seen)
 		}
 		if (atomic_load(&vg.kicks) || vg_shm_wakes(vg.device, vg.proc) != seen || atomic_load(&stopping))
 			return;
-		if (!vg.config.mps && vg_now() >= __atomic_load_n(&vg.device->slice_end, __ATOMIC_RELAXED))
-			return;
 	}
 }
 
 /* How long nothing can happen without a wake */
 static uint64_t patience(bool values, bool waiting, uint64_t idle_since, uint64_t now)
 {
-	if (n_residents) {	/* not our turn */
-		uint64_t end = __atomic_load_n(&vg.device->slice_end, __ATOMIC_RELAXED);
+	if (n_residents) {	/* not our turn, or the switch to us is not over */
+		uint64_t end = active() ? __atomic_load_n(&vg.device->ready_at, __ATOMIC_RELAXED) : slice_end();
 
-		return end > now ? end - now : 1000;
+		if (end <= now)
+			return 1000;
+		return end - now < LOOK_NS ? end - now : LOOK_NS;
 	}
 	if (values)		/* memory that anyone may write: look often at first */
 		return now - idle_since < 20000000 ? 50000 : 1000000;
@@ -447,7 +511,7 @@ static bool queued(void)
 	bool any;
 
 	vg_shm_lock(vg.device);
-	any = vg_sched_has_work(vg.device, vg.proc);
+	any = vg.device->proc[vg.proc].kernels;
 	vg_shm_unlock(vg.device);
 	return any;
 }
@@ -455,7 +519,7 @@ static bool queued(void)
 static void *engine(void *arg)
 {
 	uint64_t idle_since = 0;
-	int slot = vg_shm_enter(vg.device);
+	int slot = vg_shm_enter(vg.device, vg.key);
 
 	pthread_mutex_lock(&vg.lock);
 	vg.proc = slot < 0 ? VG_NOBODY : (uint32_t)slot;
@@ -473,6 +537,7 @@ static void *engine(void *arg)
 
 		atomic_store(&vg.kicks, 0);
 		moved = advance(&values);
+		fed();
 		take_blocks();
 		now = vg_now();
 		look_for_dead(now);

@@ -67,20 +67,70 @@ static CUresult pack(const struct vgpu_kernel_info *info, void **params, void **
 	return CUDA_SUCCESS;
 }
 
-struct shape {
-	unsigned int grid[3], block[3], dynamic;
-	const int *priority;
-};
-
-static CUresult launch(const void *handle, const struct shape *shape, CUstream stream, bool own, void **params, void **extra)
+bool vg_kernel_arm(struct vg_op *op)
 {
-	const unsigned int *b = shape->block;
-	struct CUstream_st *s;
-	struct CUctx_st *ctx;
+	struct vgpu_launch *l = &op->kernel.launch;
+
+	op->kernel.n_references = op->kernel.function->info->n_references;
+	if (!vg_references_take(op->kernel.function, &op->kernel.references))
+		return false;
+	l->params = op->kernel.params;
+	l->references = op->kernel.references;
+	l->grid_id = ++vg.ids;
+	l->seed = vg.seed ? vg.seed * 0x9e3779b97f4a7c15ull + l->grid_id : 0;
+	if (vgpu_checks & VGPU_CHECK_GRID)
+		l->watch = vgpu_watch_new();
+	return l->watch || !(vgpu_checks & VGPU_CHECK_GRID);
+}
+
+CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority, struct vg_op **out)
+{
+	const unsigned int grid[3] = { p->gridDimX, p->gridDimY, p->gridDimZ }, b[3] = { p->blockDimX, p->blockDimY, p->blockDimZ };
 	struct CUfunc_st *f;
 	struct vg_need need;
 	struct vg_op *op;
 	int limit;
+	CUresult r = vg_function_get(handle, &f);
+
+	if (r)
+		return r;
+	if (!shape_ok(grid, b) || p->sharedMemBytes > f->max_dynamic_shared)
+		return CUDA_ERROR_INVALID_VALUE;
+	limit = f->info->max_threads ? (int)f->info->max_threads : 1024;
+	need = vg_function_need(f, b[0] * b[1] * b[2], p->sharedMemBytes);
+	if (b[0] * b[1] * b[2] > (unsigned int)limit || !vg_sched_fit(&vg.config, &need))
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	op = vg_op_new(VG_OP_KERNEL);
+	if (!op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = pack(f->info, p->kernelParams, p->extra, &op->kernel.params);
+	if (r) {
+		vg_op_free(op);
+		return r;
+	}
+	op->kernel.function = f;
+	op->kernel.need = need;
+	op->kernel.entry = -1;
+	op->kernel.priority = priority;
+	op->kernel.launch = (struct vgpu_launch) {
+		.kernel = f->kernel, .dynamic_shared = p->sharedMemBytes, .nsmid = vg.config.sms,
+	};
+	memcpy(op->kernel.launch.grid, grid, sizeof(grid));
+	memcpy(op->kernel.launch.block, b, sizeof(b));
+	if (!vg_kernel_arm(op)) {
+		vg_op_free(op);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = op;
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, const int *priority, CUstream stream, bool own)
+{
+	struct CUstream_st *s;
+	struct CUctx_st *ctx;
+	struct CUfunc_st *f;
+	struct vg_op *op;
 	CUresult r = vg_enter_ctx(&ctx);
 
 	if (r)
@@ -88,52 +138,12 @@ static CUresult launch(const void *handle, const struct shape *shape, CUstream s
 	r = vg_function_get(handle, &f);
 	if (!r)
 		r = vg_stream_get(stream, own, ctx, &s);
-	if (r)
-		return vg_leave(r);
-	if (!shape_ok(shape->grid, b) || shape->dynamic > f->max_dynamic_shared)
-		return vg_leave(CUDA_ERROR_INVALID_VALUE);
-	limit = f->info->max_threads ? (int)f->info->max_threads : 1024;
-	need = vg_function_need(f, b[0] * b[1] * b[2], shape->dynamic);
-	if (b[0] * b[1] * b[2] > (unsigned int)limit || !vg_sched_fit(&vg.config, &need))
-		return vg_leave(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-	op = vg_op_new(VG_OP_KERNEL);
-	if (!op)
-		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	r = pack(f->info, params, extra, &op->kernel.params);
-	if (r) {
-		vg_op_free(op);
-		return vg_leave(r);
-	}
-	op->kernel.function = f;
-	op->kernel.n_references = f->info->n_references;
-	if (!vg_references_take(f, &op->kernel.references)) {
-		vg_op_free(op);
-		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	}
-	op->kernel.need = need;
-	op->kernel.entry = -1;
-	op->kernel.priority = shape->priority ? *shape->priority : s->priority;
-	op->kernel.launch = (struct vgpu_launch) {
-		.kernel = f->kernel, .dynamic_shared = shape->dynamic, .params = op->kernel.params,
-		.references = op->kernel.references, .grid_id = ++vg.ids,
-		.nsmid = vg.config.sms,
-	};
-	if (vg.seed)
-		op->kernel.launch.seed = vg.seed * 0x9e3779b97f4a7c15ull + op->kernel.launch.grid_id;
-	if (vgpu_checks & VGPU_CHECK_GRID) {
-		op->kernel.launch.watch = vgpu_watch_new();
-		if (!op->kernel.launch.watch) {
-			vg_op_free(op);
-			return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-		}
-	}
-	memcpy(op->kernel.launch.grid, shape->grid, sizeof(shape->grid));
-	memcpy(op->kernel.launch.block, shape->block, sizeof(shape->block));
-	vg_push(s, op);
-	return vg_leave(CUDA_SUCCESS);
+	if (!r)
+		r = vg_kernel_new(handle, p, priority ? *priority : s->priority, &op);
+	return vg_leave(r ? r : vg_push(s, op));
 }
 
-static CUresult attributes(const CUlaunchConfig *c, struct shape *shape)
+static CUresult attributes(const CUlaunchConfig *c, const int **priority)
 {
 	for (unsigned int i = 0; i < c->numAttrs; i++) {
 		const CUlaunchAttributeValue *v = &c->attrs[i].value;
@@ -142,7 +152,7 @@ static CUresult attributes(const CUlaunchConfig *c, struct shape *shape)
 		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 			if (v->priority > VG_LEAST_PRIORITY || v->priority < VG_GREATEST_PRIORITY)
 				return CUDA_ERROR_INVALID_VALUE;
-			shape->priority = &v->priority;
+			*priority = &v->priority;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
 			if (v->cooperative)
@@ -164,29 +174,35 @@ static CUresult attributes(const CUlaunchConfig *c, struct shape *shape)
 
 static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params, void **extra, bool own)
 {
-	struct shape shape;
+	CUDA_KERNEL_NODE_PARAMS p;
+	const int *priority = NULL;
 	CUresult r;
 
 	if (!c || (c->numAttrs && !c->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	shape = (struct shape) { { c->gridDimX, c->gridDimY, c->gridDimZ }, { c->blockDimX, c->blockDimY, c->blockDimZ },
-				 c->sharedMemBytes, NULL };
-	r = attributes(c, &shape);
-	return r ? r : launch(f, &shape, c->hStream, own, params, extra);
+	p = (CUDA_KERNEL_NODE_PARAMS) {
+		.gridDimX = c->gridDimX, .gridDimY = c->gridDimY, .gridDimZ = c->gridDimZ, .blockDimX = c->blockDimX,
+		.blockDimY = c->blockDimY, .blockDimZ = c->blockDimZ, .sharedMemBytes = c->sharedMemBytes,
+		.kernelParams = params, .extra = extra,
+	};
+	r = attributes(c, &priority);
+	return r ? r : launch(f, &p, priority, c->hStream, own);
 }
 
 CUDADRV_API CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 				    unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
 				    void **extra)
 {
-	return launch(f, &(struct shape){ { gx, gy, gz }, { bx, by, bz }, dynamic, NULL }, stream, false, params, extra);
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL }, NULL, stream,
+		      false);
 }
 
 CUDADRV_API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 					 unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
 					 void **extra)
 {
-	return launch(f, &(struct shape){ { gx, gy, gz }, { bx, by, bz }, dynamic, NULL }, stream, true, params, extra);
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL }, NULL, stream,
+		      true);
 }
 
 CUDADRV_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)

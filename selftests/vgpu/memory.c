@@ -21,10 +21,20 @@ CUDADRV_API CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 	return vg_leave(CUDA_SUCCESS);
 }
 
+/* A call that no graph can stand for */
+static CUresult enter_unsafe(struct CUctx_st **ctx)
+{
+	CUresult r = vg_enter_ctx(ctx);
+
+	if (!r && (r = vg_capture_unsafe()))
+		vg_leave(r);
+	return r;
+}
+
 static CUresult alloc(CUdeviceptr *ptr, size_t size, enum vg_mem kind, unsigned int flags)
 {
 	struct CUctx_st *ctx;
-	CUresult r = vg_enter_ctx(&ctx);
+	CUresult r = enter_unsafe(&ctx);
 
 	return r ? r : vg_leave(vg_mem_alloc(ctx, size, kind, flags, ptr));
 }
@@ -58,7 +68,7 @@ CUDADRV_API CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size, unsigned i
 CUDADRV_API CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
 	struct CUctx_st *ctx;
-	CUresult r = vg_enter_ctx(&ctx);
+	CUresult r = enter_unsafe(&ctx);
 
 	if (r)
 		return r;
@@ -77,6 +87,8 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t size, CUstream stream, bool
 	if (r)
 		return r;
 	r = vg_stream_get(stream, own, ctx, &s);
+	if (!r && s->capture)
+		r = vg_unsimulated("cuMemAllocAsync while its stream captures");
 	return vg_leave(r ? r : vg_mem_alloc(ctx, size, VG_MEM_DEVICE, 0, ptr));	/* early is allowed */
 }
 
@@ -100,8 +112,7 @@ static CUresult free_async(CUdeviceptr ptr, CUstream stream, bool own)
 	if (!op)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	op->free.ptr = ptr;
-	vg_push(s, op);
-	return vg_leave(CUDA_SUCCESS);
+	return vg_leave(vg_push(s, op));
 }
 
 CUDADRV_API CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t size, CUstream stream)
@@ -170,7 +181,7 @@ CUDADRV_API CUresult cuMemHostAlloc(void **p, size_t size, unsigned int flags)
 CUDADRV_API CUresult cuMemFreeHost(void *p)
 {
 	struct CUctx_st *ctx;
-	CUresult r = vg_enter_ctx(&ctx);
+	CUresult r = enter_unsafe(&ctx);
 
 	if (r)
 		return r;
@@ -212,7 +223,7 @@ CUDADRV_API CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned int fla
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
 		return vg_unsimulated("cuMemHostRegister of I/O memory");
-	r = vg_enter_ctx(&ctx);
+	r = enter_unsafe(&ctx);
 	if (r)
 		return r;
 	region.ctx = ctx;
@@ -227,7 +238,7 @@ CUDADRV_API CUresult cuMemHostUnregister(void *p)
 {
 	const struct vg_region *region;
 	struct CUctx_st *ctx;
-	CUresult r = p ? vg_enter_ctx(&ctx) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = p ? enter_unsafe(&ctx) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;

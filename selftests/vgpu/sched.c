@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Blocks to SMs, and turns of processes: see sched.h */
+/* Blocks to SMs, and turns of channel groups: see sched.h */
 #include <stdatomic.h>
 #include <string.h>
 #include "sched.h"
@@ -10,8 +10,14 @@ void vg_sched_init(struct vg_device *d, const struct vg_config *config)
 {
 	d->config = *config;
 	d->tickets = 0;
+	d->groups = 0;
 	d->active = VG_NOBODY;
+	d->alone = 0;
+	d->ran_last = 0;
+	d->ready_at = 0;
+	d->turn_start = 0;
 	d->slice_end = 0;
+	memset(d->group, 0, sizeof(d->group));
 	memset(d->entry, 0, sizeof(d->entry));
 	memset(d->sm, 0, sizeof(d->sm));
 }
@@ -51,7 +57,7 @@ uint32_t vg_sched_carveout(const struct vg_config *c, const struct vg_need *need
 
 static struct vg_sm *plane(struct vg_device *d, uint32_t proc)
 {
-	return d->sm[d->config.mps ? 0 : proc];
+	return d->sm[d->proc[proc].group];
 }
 
 static bool fits(const struct vg_config *c, const struct vg_sm *sm, const struct vg_need *need)
@@ -93,20 +99,31 @@ int vg_sched_submit(struct vg_device *d, uint32_t proc, const struct vg_need *ne
 		e->need = *need;
 		e->total = blocks;
 		e->used = 1;
+		d->proc[proc].kernels++;
 		return i;
 	}
 	return -1;
 }
 
-/* The kernel whose blocks go next among those of one plane (@proc), or of all processes */
-static struct vg_entry *head(struct vg_device *d, uint32_t proc)
+static vg_procs members(const struct vg_device *d, uint32_t group)
+{
+	vg_procs all = 0;
+
+	for (uint32_t p = 0; p < VG_PROCS_MAX; p++)
+		if (d->proc[p].used && d->proc[p].group == group)
+			all |= 1u << p;
+	return all;
+}
+
+/* The kernel whose blocks go next among those of the group with these processes */
+static struct vg_entry *head(struct vg_device *d, vg_procs procs)
 {
 	struct vg_entry *best = NULL;
 
 	for (int i = 0; i < VG_KERNELS_MAX; i++) {
 		struct vg_entry *e = &d->entry[i];
 
-		if (!e->used || e->placed == e->total || (proc != VG_NOBODY && e->proc != proc))
+		if (!e->used || e->placed == e->total || !(procs >> e->proc & 1))
 			continue;
 		if (!best || e->priority < best->priority || (e->priority == best->priority && e->ticket < best->ticket))
 			best = e;
@@ -124,12 +141,12 @@ static int emptiest(const struct vg_config *c, const struct vg_sm *sms, const st
 	return best;
 }
 
-static vg_procs dispatch_plane(struct vg_device *d, uint32_t proc)
+static vg_procs dispatch_group(struct vg_device *d, vg_procs procs)
 {
 	vg_procs got = 0;
 	struct vg_entry *e;
 
-	while ((e = head(d, proc))) {
+	while ((e = head(d, procs))) {
 		struct vg_sm *sms = plane(d, e->proc);
 
 		while (e->placed < e->total) {
@@ -152,13 +169,15 @@ static vg_procs dispatch_plane(struct vg_device *d, uint32_t proc)
 
 vg_procs vg_sched_dispatch(struct vg_device *d)
 {
+	vg_procs busy[VG_GROUPS_MAX] = { 0 };
 	vg_procs got = 0;
 
-	if (d->config.mps)
-		return dispatch_plane(d, VG_NOBODY);
 	for (uint32_t p = 0; p < VG_PROCS_MAX; p++)
-		if (d->proc[p].used)
-			got |= dispatch_plane(d, p);
+		if (d->proc[p].used && d->proc[p].kernels)
+			busy[d->proc[p].group] |= 1u << p;
+	for (uint32_t g = 0; g < VG_GROUPS_MAX; g++)
+		if (busy[g])
+			got |= dispatch_group(d, busy[g]);
 	return got;
 }
 
@@ -195,6 +214,7 @@ void vg_sched_remove(struct vg_device *d, int entry)
 		if (e->held[i])
 			vacate(&plane(d, e->proc)[i], &e->need, e->held[i]);
 	e->used = 0;
+	d->proc[e->proc].kernels--;
 }
 
 void vg_sched_reap(struct vg_device *d, uint32_t proc)
@@ -205,13 +225,19 @@ void vg_sched_reap(struct vg_device *d, uint32_t proc)
 	d->proc[proc].used = 0;
 	d->proc[proc].mem = 0;
 	d->proc[proc].pid = 0;
-	if (d->active == proc)
+	d->proc[proc].feeding = 0;
+	d->proc[proc].kernels = 0;
+	if (d->active == d->proc[proc].group && !members(d, d->active))
 		d->active = VG_NOBODY;
 }
 
 void vg_sched_repair(struct vg_device *d)
 {
+	d->active = VG_NOBODY;	/* the next look begins a turn, behind the group that ran last */
+	d->alone = 0;
 	memset(d->sm, 0, sizeof(d->sm));
+	for (uint32_t p = 0; p < VG_PROCS_MAX; p++)
+		d->proc[p].kernels = 0;
 	for (int i = 0; i < VG_KERNELS_MAX; i++) {
 		struct vg_entry *e = &d->entry[i];
 
@@ -221,6 +247,7 @@ void vg_sched_repair(struct vg_device *d)
 			e->used = 0;
 			continue;
 		}
+		d->proc[e->proc].kernels++;
 		e->placed = e->done;
 		e->fresh_blocks = 0;
 		for (unsigned int s = 0; s < d->config.sms; s++) {
@@ -236,40 +263,127 @@ void vg_sched_repair(struct vg_device *d)
 	}
 }
 
-bool vg_sched_has_work(const struct vg_device *d, uint32_t proc)
+void vg_sched_join(struct vg_device *d, uint32_t proc, uint64_t key)
 {
-	if (!d->proc[proc].used)
-		return false;
-	for (int i = 0; i < VG_KERNELS_MAX; i++)
-		if (d->entry[i].used && d->entry[i].proc == proc)
-			return true;
-	return false;
+	uint32_t vacant = VG_NOBODY;
+
+	for (uint32_t g = 0; g < VG_GROUPS_MAX; g++) {
+		if (!members(d, g)) {
+			vacant = vacant == VG_NOBODY ? g : vacant;
+		} else if (key != VG_NO_MPS && d->group[g].key == key) {
+			d->proc[proc].group = g;
+			return;
+		}
+	}
+	/* there are as many as processes, and @proc is in none */
+	d->group[vacant] = (struct vg_group) { .id = ++d->groups, .key = key, .slice_ns = d->config.timeslice_ns };
+	d->proc[proc].group = vacant;
+}
+
+/* Bits of the groups that have work */
+static uint32_t with_work(const struct vg_device *d)
+{
+	uint32_t groups = 0;
+
+	for (uint32_t p = 0; p < VG_PROCS_MAX; p++)
+		if (d->proc[p].used && (d->proc[p].kernels || d->proc[p].feeding))
+			groups |= 1u << d->proc[p].group;
+	return groups;
+}
+
+bool vg_sched_has_work(const struct vg_device *d, uint32_t group)
+{
+	return with_work(d) >> group & 1;
+}
+
+/* The next of @groups in the run list behind the one that ran last, which itself comes last */
+static uint32_t next_group(const struct vg_device *d, uint32_t groups)
+{
+	uint32_t best = VG_NOBODY;
+
+	for (uint32_t g = 0; g < VG_GROUPS_MAX; g++) {
+		uint64_t id = d->group[g].id, best_id;
+
+		if (!(groups >> g & 1))
+			continue;
+		best_id = best == VG_NOBODY ? 0 : d->group[best].id;
+		if (!best_id || (id > d->ran_last) > (best_id > d->ran_last) ||
+		    ((id > d->ran_last) == (best_id > d->ran_last) && id < best_id))
+			best = g;
+	}
+	return best;
+}
+
+static vg_procs begin_turn(struct vg_device *d, uint32_t group, uint64_t now)
+{
+	uint64_t id = d->group[group].id;
+
+	d->ready_at = d->ran_last && d->ran_last != id ? now + d->config.switch_ns : now;
+	d->slice_end = d->ready_at + VG_BEGIN_NS;
+	d->turn_start = 0;
+	d->ran_last = id;
+	__atomic_store_n(&d->active, group, __ATOMIC_RELEASE);
+	return members(d, group);
+}
+
+vg_procs vg_sched_update(struct vg_device *d, uint64_t now)
+{
+	uint32_t work = with_work(d), next;
+	vg_procs wake = 0;
+
+	if (d->active == VG_NOBODY || !(work >> d->active & 1)) {
+		next = next_group(d, work);
+		if (next == VG_NOBODY)
+			d->active = VG_NOBODY;
+		else
+			wake = begin_turn(d, next, now);
+	} else if (now >= d->slice_end) {
+		uint64_t slice = d->group[d->active].slice_ns;
+
+		next = next_group(d, work);
+		if (d->turn_start && (d->alone || next == d->active)) {
+			/* without competition slices follow each other: this is the one that @now falls into */
+			d->turn_start += (now - d->turn_start) / slice * slice;
+			d->slice_end = d->turn_start + slice;
+		} else if (next != d->active) {
+			wake = begin_turn(d, next, now);
+		} else {
+			d->slice_end = now + VG_BEGIN_NS;
+		}
+	}
+	d->alone = d->active != VG_NOBODY && work == 1u << d->active;
+	return wake;
 }
 
 bool vg_sched_turn(struct vg_device *d, uint32_t proc, uint64_t now, vg_procs *wake)
 {
-	*wake = 0;
-	if (d->config.mps)
-		return true;
-	if (d->active != VG_NOBODY && d->active != proc && !vg_sched_has_work(d, d->active))
-		d->active = VG_NOBODY;
-	if (d->active == VG_NOBODY) {
-		d->active = proc;
-		d->slice_end = now + d->config.timeslice_ns;
-		return true;
+	*wake = vg_sched_update(d, now) & ~(1u << proc);
+	if (d->active != d->proc[proc].group || now < d->ready_at)
+		return false;
+	if (!d->turn_start) {
+		d->turn_start = now;
+		d->slice_end = now + d->group[d->active].slice_ns;
 	}
-	if (now >= d->slice_end) {
-		uint32_t next = d->active;
+	return true;
+}
 
-		for (uint32_t i = 1; i <= VG_PROCS_MAX; i++) {
-			next = (d->active + i) % VG_PROCS_MAX;
-			if (vg_sched_has_work(d, next))
-				break;
-		}
-		if (next != d->active && next != proc)
-			*wake |= 1u << next;
-		d->active = next;
-		d->slice_end = now + d->config.timeslice_ns;
-	}
-	return d->active == proc;
+vg_procs vg_sched_set_slice(struct vg_device *d, uint32_t group, uint64_t ns, uint64_t now)
+{
+	vg_procs wake = vg_sched_update(d, now);
+
+	d->group[group].slice_ns = ns;
+	if (d->active == group && d->turn_start && d->slice_end > d->turn_start + ns)
+		d->slice_end = d->turn_start + ns;
+	return wake | vg_sched_update(d, now);
+}
+
+vg_procs vg_sched_preempt(struct vg_device *d, uint32_t group, uint64_t now)
+{
+	vg_procs wake = vg_sched_update(d, now);
+	uint32_t others;
+
+	if (d->active != group || group == VG_NOBODY)
+		return wake;
+	others = with_work(d) & ~(1u << group);
+	return others ? begin_turn(d, next_group(d, others), now) : wake;
 }

@@ -2,6 +2,7 @@
 /* The shared memory object of a simulated GPU: see shm.h */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,13 +12,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include "shm.h"
 
-#define MAGIC 0x76677031u	/* layout version: change it with struct vg_device */
+#define MAGIC 0x76677032u	/* layout version: change it with struct vg_device */
 
 static bool fail(char *err, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static bool fail(char *err, size_t size, const char *fmt, ...)
@@ -49,23 +52,78 @@ static bool env_number(const char *name, uint64_t *value, uint64_t low, uint64_t
 
 bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size)
 {
-	uint64_t sms = 8, threads = 512, blocks = 16, mps = 1, slice = 20000, cc = 90, mem = 2048, carveout = 1, smem = 100;
+	uint64_t sms = 8, threads = 512, blocks = 16, slice = 20000, change = 200, cc = 90, mem = 2048, carveout = 1, smem = 100;
 
 	if (!env_number("VGPU_SMS", &sms, 1, VG_SMS_MAX, err, err_size) ||
 	    !env_number("VGPU_SM_THREADS", &threads, 32, 2048, err, err_size) ||
 	    !env_number("VGPU_SM_BLOCKS", &blocks, 1, 32, err, err_size) ||
 	    !env_number("VGPU_SM_SHARED_KB", &smem, 16, 228, err, err_size) ||
 	    !env_number("VGPU_CARVEOUT", &carveout, 0, 1, err, err_size) ||
-	    !env_number("VGPU_MPS", &mps, 0, 1, err, err_size) ||
-	    !env_number("VGPU_TIMESLICE_US", &slice, 100, 10000000, err, err_size) ||
+	    !env_number("VGPU_TIMESLICE_US", &slice, 1, 10000000, err, err_size) ||
+	    !env_number("VGPU_SWITCH_US", &change, 0, 1000000, err, err_size) ||
 	    !env_number("VGPU_CC", &cc, 50, 200, err, err_size) ||
 	    !env_number("VGPU_MEM_MB", &mem, 1, 1 << 20, err, err_size))
 		return false;
 	*c = (struct vg_config) {
 		.sms = (uint32_t)sms, .sm_threads = (uint32_t)threads, .sm_blocks = (uint32_t)blocks, .sm_regs = 65536,
-		.sm_smem = (uint32_t)smem << 10, .carveout = (uint32_t)carveout, .mps = (uint32_t)mps, .cc = (uint32_t)cc,
-		.timeslice_ns = slice * 1000, .mem = mem << 20,
+		.sm_smem = (uint32_t)smem << 10, .carveout = (uint32_t)carveout, .cc = (uint32_t)cc,
+		.timeslice_ns = slice * 1000, .switch_ns = change * 1000, .mem = mem << 20,
 	};
+	return true;
+}
+
+const char *vg_mps_directory(void)
+{
+	const char *s = getenv("CUDA_MPS_PIPE_DIRECTORY");
+
+	return s && *s ? s : "/tmp/nvidia-mps";
+}
+
+/* Through a descriptor of the directory, as the path of a socket is short */
+int vg_mps_connect(const char *directory)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, e;
+
+	if (dir < 0)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/control", dir);
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof(a))) {
+		e = errno;
+		close(fd);
+		errno = e;
+		fd = -1;
+	}
+	e = errno;
+	close(dir);
+	errno = e;
+	return fd;
+}
+
+bool vg_key_from_env(uint64_t *key, char *err, size_t err_size)
+{
+	const char *mps = getenv("VGPU_MPS"), *directory = vg_mps_directory();
+	char path[PATH_MAX];
+	int fd;
+
+	*key = VG_NO_MPS;
+	if (!mps || !*mps)
+		mps = "1";
+	if (!strcmp(mps, "0"))
+		return true;
+	if (strcmp(mps, "1") && strcmp(mps, "auto"))
+		return fail(err, err_size, "$VGPU_MPS is \"%s\": give 0, 1 or auto", mps);
+	fd = vg_mps_connect(directory);	/* tells the daemon of a client, so that it starts a server */
+	if (fd >= 0)
+		close(fd);
+	else if (!strcmp(mps, "auto"))
+		return true;
+	/* one directory has many names */
+	*key = 0xcbf29ce484222325ULL;
+	for (const char *s = realpath(directory, path) ?: directory; *s; s++)
+		*key = (*key ^ (unsigned char)*s) * 0x100000001b3ULL;
+	*key += *key == VG_NO_MPS;
 	return true;
 }
 
@@ -118,8 +176,8 @@ static bool prepare(struct vg_device *d, bool fresh, const char *name, const str
 	if (!anyone(d))
 		vg_sched_init(d, config);
 	else if (memcmp(&d->config, config, sizeof(*config)))
-		fprintf(stderr, "vgpu: the device /dev/shm%s is in use and keeps its shape: %u SMs, MPS %s\n", name,
-			d->config.sms, d->config.mps ? "on" : "off");
+		fprintf(stderr, "vgpu: the device /dev/shm%s is in use and keeps its shape: %u SMs, slices of %llu us\n",
+			name, d->config.sms, (unsigned long long)d->config.timeslice_ns / 1000);
 	vg_shm_unlock(d);
 	return true;
 }
@@ -174,7 +232,7 @@ void vg_shm_unmap(struct vg_device *d)
 	munmap(d, sizeof(*d));
 }
 
-int vg_shm_enter(struct vg_device *d)
+int vg_shm_enter(struct vg_device *d, uint64_t key)
 {
 	int slot = -1;
 
@@ -193,11 +251,21 @@ int vg_shm_enter(struct vg_device *d)
 			continue;
 		p->pid = getpid();
 		p->mem = 0;
-		p->used = 1;
+		p->feeding = 0;
+		vg_sched_join(d, (uint32_t)i, key);
+		p->used = 1;	/* last: it is what makes the group exist */
 		slot = i;
 	}
 	vg_shm_unlock(d);
 	return slot;
+}
+
+uint64_t vg_shm_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 void vg_shm_leave(struct vg_device *d, uint32_t proc)
@@ -206,7 +274,7 @@ void vg_shm_leave(struct vg_device *d, uint32_t proc)
 
 	vg_shm_lock(d);
 	vg_sched_reap(d, proc);
-	wake = vg_sched_dispatch(d);
+	wake = vg_sched_dispatch(d) | vg_sched_update(d, vg_shm_now());
 	pthread_mutex_unlock(&d->proc[proc].alive);
 	vg_shm_unlock(d);
 	vg_shm_wake(d, wake);

@@ -33,6 +33,9 @@ void vg_op_free(struct vg_op *op)
 	case VG_OP_WAIT_EVENT:
 		vg_mark_put(op->mark);
 		break;
+	case VG_OP_GRAPH:
+		vg_run_free(op->run);
+		break;
 	default:
 		break;
 	}
@@ -60,6 +63,7 @@ void vg_stream_free(struct CUstream_st *s)
 {
 	struct CUstream_st **p = &s->ctx->streams;
 
+	vg_capture_drop(s);
 	while (*p && *p != s)
 		p = &(*p)->next;
 	if (*p)
@@ -113,7 +117,7 @@ CUresult vg_stream_get(CUstream handle, bool own, struct CUctx_st *ctx, struct C
 	return CUDA_SUCCESS;
 }
 
-void vg_push(struct CUstream_st *s, struct vg_op *op)
+static void queue(struct CUstream_st *s, struct vg_op *op)
 {
 	op->stream = s;
 	op->seq = ++vg.seq;
@@ -122,16 +126,53 @@ void vg_push(struct CUstream_st *s, struct vg_op *op)
 	else
 		s->head = op;
 	s->tail = op;
+}
+
+static void free_all(struct vg_op *op)
+{
+	while (op) {
+		struct vg_op *next = op->next;
+
+		vg_op_free(op);
+		op = next;
+	}
+}
+
+CUresult vg_push(struct CUstream_st *s, struct vg_op *op)
+{
+	CUresult r;
+
+	if (s->capture)
+		return vg_capture_op(s, op);
+	r = vg_capture_implicit(s);
+	if (r) {
+		free_all(op);
+		return r;
+	}
+	while (op) {
+		struct vg_op *next = op->next;
+
+		op->next = NULL;
+		queue(s, op);
+		op = next;
+	}
 	vg_kick();
+	return CUDA_SUCCESS;
 }
 
 CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op)
 {
+	CUresult r = s->capture ? vg_capture_forbids(s) : vg_capture_implicit(s);
 	bool done = false;
 
+	if (r) {
+		free_all(op);
+		return r;
+	}
 	/* cppcheck-suppress autoVariables ; waited for below */
 	op->done = &done;
-	vg_push(s, op);
+	queue(s, op);
+	vg_kick();
 	while (!done)
 		pthread_cond_wait(&vg.changed, &vg.lock);
 	return vg.sticky;
@@ -145,7 +186,10 @@ static bool passed(const struct CUstream_st *s, uint64_t seq)
 CUresult vg_wait_stream(struct CUstream_st *s)
 {
 	uint64_t seq = vg.seq, id = s->id;
+	CUresult r = vg_capture_forbids(s);
 
+	if (r)
+		return r;
 	while (vg_handle_is(s, VG_STREAM) && s->id == id && !passed(s, seq))
 		pthread_cond_wait(&vg.changed, &vg.lock);
 	return vg.sticky;
@@ -205,7 +249,9 @@ bool vg_op_ready(const struct vg_op *op)
 {
 	const struct CUstream_st *s = op->stream, *legacy = s->ctx->legacy;
 
-	if (s == legacy) {
+	if (op->step) {
+		;	/* the graph was ready */
+	} else if (s == legacy) {
 		for (const struct CUstream_st *o = s->ctx->streams; o; o = o->next)
 			if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !passed(o, op->seq - 1))
 				return false;
@@ -214,6 +260,8 @@ bool vg_op_ready(const struct vg_op *op)
 	}
 	if (op->kind == VG_OP_WAIT_EVENT)
 		return op->mark->done;
+	if (op->kind == VG_OP_GRAPH)
+		return vg_run_ready(op);
 	if (op->kind == VG_OP_WAIT_VALUE)
 		return vg_value_reached(op);
 	return true;
@@ -223,13 +271,17 @@ void vg_op_finish(struct vg_op *op)
 {
 	struct CUstream_st *s = op->stream;
 
-	s->head = op->next;
-	if (!s->head)
-		s->tail = NULL;
 	if (op->kind == VG_OP_RECORD) {
 		op->mark->time_ns = vg_now();
 		op->mark->done = true;
 	}
+	if (op->step) {
+		vg_step_finish(op->step);
+		return;
+	}
+	s->head = op->next;
+	if (!s->head)
+		s->tail = NULL;
 	if (op->done)
 		*op->done = true;
 	vg_op_free(op);

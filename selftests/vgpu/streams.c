@@ -38,8 +38,7 @@ static CUresult push(struct CUstream_st *s, struct vg_op *op)
 {
 	if (!op)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	vg_push(s, op);
-	return vg_leave(CUDA_SUCCESS);
+	return vg_leave(vg_push(s, op));
 }
 
 CUDADRV_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
@@ -87,7 +86,10 @@ static CUresult query(CUstream stream, bool own)
 	struct CUstream_st *s;
 	CUresult r = enter(stream, own, &s);
 
-	return r ? r : vg_leave(s->head ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
+	if (r)
+		return r;
+	r = vg_capture_forbids(s);
+	return vg_leave(r ? r : s->head ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
 }
 BOTH(cuStreamQuery, (CUstream stream), query(stream, own))
 
@@ -102,6 +104,11 @@ static CUresult synchronize(CUstream stream, bool own)
 		/* the default stream is behind all blocking ones: an operation on it says when they are through */
 		struct vg_op *op = vg_op_new(VG_OP_FENCE);
 
+		r = vg_capture_forbids(s);
+		if (r) {
+			free(op);
+			return vg_leave(r);
+		}
 		return vg_leave(op ? vg_push_wait(s, op) : CUDA_ERROR_OUT_OF_MEMORY);
 	}
 	return vg_leave(vg_wait_stream(s));
@@ -208,41 +215,6 @@ BOTH(cuStreamAttachMemAsync, (CUstream stream, CUdeviceptr ptr, size_t size, uns
 
 /* Capture: there is none, so no stream ever captures */
 
-static CUresult capturing(CUstream stream, bool own, CUstreamCaptureStatus *status, cuuint64_t *id)
-{
-	struct CUstream_st *s;
-	CUresult r = status ? enter(stream, own, &s) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	*status = CU_STREAM_CAPTURE_STATUS_NONE;
-	if (id)
-		*id = 0;
-	return vg_leave(CUDA_SUCCESS);
-}
-BOTH(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status), capturing(stream, own, status, NULL))
-BOTH(cuStreamGetCaptureInfo, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id), capturing(stream, own, status, id))
-BOTH(cuStreamGetCaptureInfo_v2, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				 const CUgraphNode **nodes, size_t *n), capturing(stream, own, status, id))
-BOTH(cuStreamGetCaptureInfo_v3, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				 const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *n),
-     capturing(stream, own, status, id))
-BOTH(cuStreamBeginCapture, (CUstream stream), ((void)own, vg_unsimulated("cuStreamBeginCapture")))
-BOTH(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), ((void)own, vg_unsimulated("cuStreamBeginCapture")))
-BOTH(cuStreamEndCapture, (CUstream stream, CUgraph *graph), ((void)own, CUDA_ERROR_ILLEGAL_STATE))
-
-CUDADRV_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	static __thread CUstreamCaptureMode current;
-	CUstreamCaptureMode old = current;
-
-	if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return CUDA_ERROR_INVALID_VALUE;
-	current = *mode;
-	*mode = old;
-	return CUDA_SUCCESS;
-}
-
 /* Host functions */
 
 static CUresult host(CUstream stream, bool own, CUhostFn fn, CUstreamCallback callback, void *user)
@@ -312,52 +284,57 @@ VALUE(Write, VG_OP_WRITE_VALUE, 32, _v2)
 VALUE(Write, VG_OP_WRITE_VALUE, 64, )
 VALUE(Write, VG_OP_WRITE_VALUE, 64, _v2)
 
-static CUresult batch(CUstream stream, bool own, unsigned int n, CUstreamBatchMemOpParams *p, unsigned int flags)
+struct vg_op *vg_values_new(unsigned int n, const CUstreamBatchMemOpParams *p, CUresult *r)
 {
 	struct vg_op *first = NULL, **last = &first, *op;
-	struct CUstream_st *s;
-	CUresult r = n && n <= 256 && p && !flags ? enter(stream, own, &s) : CUDA_ERROR_INVALID_VALUE;
 
-	if (r)
-		return r;
+	*r = CUDA_SUCCESS;
 	for (unsigned int i = 0; i < n; i++) {	/* all or none */
 		switch (p[i].operation) {
 		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-			op = value_op(VG_OP_WAIT_VALUE, p[i].waitValue.address, p[i].waitValue.value, 4, p[i].waitValue.flags, &r);
+			op = value_op(VG_OP_WAIT_VALUE, p[i].waitValue.address, p[i].waitValue.value, 4, p[i].waitValue.flags, r);
 			break;
 		case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-			op = value_op(VG_OP_WAIT_VALUE, p[i].waitValue.address, p[i].waitValue.value64, 8, p[i].waitValue.flags, &r);
+			op = value_op(VG_OP_WAIT_VALUE, p[i].waitValue.address, p[i].waitValue.value64, 8, p[i].waitValue.flags, r);
 			break;
 		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-			op = value_op(VG_OP_WRITE_VALUE, p[i].writeValue.address, p[i].writeValue.value, 4, p[i].writeValue.flags, &r);
+			op = value_op(VG_OP_WRITE_VALUE, p[i].writeValue.address, p[i].writeValue.value, 4, p[i].writeValue.flags, r);
 			break;
 		case CU_STREAM_MEM_OP_WRITE_VALUE_64:
 			op = value_op(VG_OP_WRITE_VALUE, p[i].writeValue.address, p[i].writeValue.value64, 8, p[i].writeValue.flags,
-				      &r);
+				      r);
 			break;
 		case CU_STREAM_MEM_OP_BARRIER:
 		case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
 			op = vg_op_new(VG_OP_FENCE);
-			r = op ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+			*r = op ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 			break;
 		default:
 			op = NULL;
-			r = CUDA_ERROR_INVALID_VALUE;
+			*r = CUDA_ERROR_INVALID_VALUE;
 		}
 		if (!op)
 			break;
 		*last = op;
 		last = &op->next;
 	}
-	while ((op = first)) {
+	while (*r && (op = first)) {
 		first = op->next;
-		op->next = NULL;
-		if (r)
-			vg_op_free(op);
-		else
-			vg_push(s, op);
+		vg_op_free(op);
 	}
-	return vg_leave(r);
+	return first;
+}
+
+static CUresult batch(CUstream stream, bool own, unsigned int n, const CUstreamBatchMemOpParams *p, unsigned int flags)
+{
+	struct CUstream_st *s;
+	struct vg_op *ops;
+	CUresult r = n && n <= 256 && p && !flags ? enter(stream, own, &s) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	ops = vg_values_new(n, p, &r);
+	return vg_leave(r ? r : vg_push(s, ops));
 }
 BOTH(cuStreamBatchMemOp, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *p, unsigned int flags),
      batch(stream, own, n, p, flags))
@@ -390,7 +367,7 @@ CUDADRV_API CUresult cuEventCreate(CUevent *event, unsigned int flags)
 	return vg_leave(CUDA_SUCCESS);
 }
 
-static CUresult record(CUevent event, CUstream stream, bool own)
+static CUresult record(CUevent event, CUstream stream, bool own, unsigned int flags)
 {
 	struct CUstream_st *s;
 	struct vg_mark *m;
@@ -401,6 +378,13 @@ static CUresult record(CUevent event, CUstream stream, bool own)
 		return r;
 	if (!vg_handle_is(event, VG_EVENT) || event->ctx != s->ctx)
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	if (s->capture)
+		return vg_leave(vg_capture_record(s, event, flags & CU_EVENT_RECORD_EXTERNAL));
+	if (flags & CU_EVENT_RECORD_EXTERNAL)
+		return vg_leave(CUDA_ERROR_ILLEGAL_STATE);
+	r = vg_capture_implicit(s);
+	if (r)
+		return vg_leave(r);
 	op = vg_op_new(VG_OP_RECORD);
 	m = calloc(1, sizeof(*m));
 	if (!op || !m) {
@@ -412,11 +396,13 @@ static CUresult record(CUevent event, CUstream stream, bool own)
 	op->mark = m;
 	vg_mark_put(event->mark);
 	event->mark = m;
+	event->captured = 0;
 	return push(s, op);
 }
-BOTH(cuEventRecord, (CUevent event, CUstream stream), record(event, stream, own))
+BOTH(cuEventRecord, (CUevent event, CUstream stream), record(event, stream, own, 0))
 BOTH(cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned int flags),
-     (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL) ? CUDA_ERROR_INVALID_VALUE : record(event, stream, own))
+     (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL) ? CUDA_ERROR_INVALID_VALUE :
+     record(event, stream, own, flags))
 
 static CUresult wait_event(CUstream stream, bool own, CUevent event, unsigned int flags)
 {
@@ -428,6 +414,10 @@ static CUresult wait_event(CUstream stream, bool own, CUevent event, unsigned in
 		return r;
 	if (!vg_handle_is(event, VG_EVENT))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	if (s->capture || event->captured)
+		return vg_leave(vg_capture_wait(s, event, s->capture && (flags & CU_EVENT_WAIT_EXTERNAL)));
+	if (flags)
+		return vg_leave(CUDA_ERROR_ILLEGAL_STATE);
 	if (!event->mark)	/* never recorded */
 		return vg_leave(CUDA_SUCCESS);
 	op = vg_op_new(VG_OP_WAIT_EVENT);
@@ -448,16 +438,29 @@ static CUresult enter_event(CUevent event)
 	return r;
 }
 
-CUDADRV_API CUresult cuEventQuery(CUevent event)
+/* To ask or to wait for what it was recorded behind */
+static CUresult enter_asked(CUevent event)
 {
 	CUresult r = enter_event(event);
+
+	if (r)
+		return r;
+	r = vg_capture_event(event);
+	if (!r)
+		r = vg_capture_unsafe();
+	return r ? vg_leave(r) : r;
+}
+
+CUDADRV_API CUresult cuEventQuery(CUevent event)
+{
+	CUresult r = enter_asked(event);
 
 	return r ? r : vg_leave(event->mark && !event->mark->done ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
 }
 
 CUDADRV_API CUresult cuEventSynchronize(CUevent event)
 {
-	CUresult r = enter_event(event);
+	CUresult r = enter_asked(event);
 	struct vg_mark *m;
 
 	if (r)
@@ -484,6 +487,7 @@ CUDADRV_API CUresult cuEventDestroy_v2(CUevent event)
 	if (*p)
 		*p = event->next;
 	vg_mark_put(event->mark);
+	vg_nodes_clear(&event->nodes);
 	vg_handle_del(event);
 	free(event);
 	return vg_leave(CUDA_SUCCESS);

@@ -76,6 +76,45 @@ static int wild(void)
 	return 0;
 }
 
+static void wait_word(void *word)
+{
+	while (!*(volatile uint32_t *)word)
+		usleep(100);
+}
+
+static void count(void *word)
+{
+	++*(volatile uint32_t *)word;
+}
+
+/* A node of a graph faults while a host function of the same launch runs: nothing behind either of them does */
+static int wild_graph(void)
+{
+	CUDA_KERNEL_NODE_PARAMS kp = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1 };
+	CUDA_HOST_NODE_PARAMS hp = { wait_word, NULL }, after = { count, NULL };
+	CUgraphNode a, b, c, d;
+	CUgraphExec exec;
+	CUgraph g;
+	CUevent e;
+	int n, polls;
+
+	if (!prepare())
+		return 1;
+	kp.func = k_wild;
+	hp.userData = (void *)&host[0];
+	after.userData = (void *)&host[1];
+	if (cuEventCreate(&e, 0) || cuGraphCreate(&g, 0) || cuGraphAddHostNode(&a, g, NULL, 0, &hp) ||
+	    cuGraphAddKernelNode(&b, g, NULL, 0, &kp) || cuGraphAddHostNode(&c, g, (CUgraphNode[]){ a, b }, 2, &after) ||
+	    cuGraphAddEventRecordNode(&d, g, &b, 1, e) || cuGraphInstantiate(&exec, g, 0) || cuGraphLaunch(exec, NULL))
+		return 1;
+	for (polls = 0; polls < 100000 && cuDeviceGetCount(&n) != CUDA_ERROR_ILLEGAL_ADDRESS; polls++)
+		usleep(100);
+	host[0] = 1;
+	printf("%s\n", cuGraphLaunch(exec, NULL) == CUDA_ERROR_ILLEGAL_ADDRESS && cuEventSynchronize(e) == CUDA_ERROR_ILLEGAL_ADDRESS &&
+	       !host[1] ? "as it should be" : "something else");
+	return 0;
+}
+
 static int write_readonly(void)
 {
 	char *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -163,6 +202,8 @@ int process_child(const char *role)
 		return hog();
 	if (!strcmp(role, "wild"))
 		return wild();
+	if (!strcmp(role, "wild-graph"))
+		return wild_graph();
 	if (!strcmp(role, "freed"))
 		return use_freed();
 	if (!strcmp(role, "beyond"))
@@ -230,6 +271,7 @@ static bool faulting(void)
 
 	CHECK(child_says("wild", "as it should be", text, sizeof(text)));
 	CHECK(strstr(text, "wild") && strstr(text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+	CHECK(child_says("wild-graph", "as it should be", text, sizeof(text)));
 	memset((void *)host, 0, 4096);
 	OK(stamp(NULL, 1, 2, 512));
 	OK(cuCtxSynchronize());

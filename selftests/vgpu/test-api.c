@@ -407,8 +407,9 @@ static bool entry_points(void)
 	IS(INVALID_VALUE, cuGetProcAddress("cuInit", &p, 13000, 64, &status));
 	IS(NOT_FOUND, cuGetExportTable(&table, &id));
 	/* what exists and is not simulated says so, by name, however it is reached */
-	OK(cuGetProcAddress("cuGraphCreate", &q, 13000, 0, &status));
-	CHECK(heard((CUresult (*)(void))q, text, sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED && strstr(text, "cuGraphCreate"));
+	OK(cuGetProcAddress("cuGraphConditionalHandleCreate", &q, 13000, 0, &status));
+	CHECK(heard((CUresult (*)(void))q, text, sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
+	      strstr(text, "cuGraphConditionalHandleCreate"));
 	CHECK(heard((CUresult (*)(void))(void *)cuLaunchCooperativeKernel, text, sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
 	      strstr(text, "cuLaunchCooperativeKernel"));
 	return true;
@@ -458,6 +459,7 @@ int main(int argc, char **argv)
 	tap_ok(error_texts(), "names and texts of errors");
 	textures_tests();
 	streams_tests();
+	graphs_tests();
 	process_tests("/proc/self/exe");
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-api-%d", (int)getpid());
 	unlink(name);

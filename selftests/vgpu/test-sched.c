@@ -10,17 +10,32 @@
 #include "tap.h"
 
 static const struct vg_config plain = {
-	.sms = 4, .sm_threads = 512, .sm_blocks = 16, .sm_regs = 65536, .sm_smem = 100 << 10, .mps = 1, .cc = 90,
-	.timeslice_ns = 1000, .mem = 1 << 20,
+	.sms = 4, .sm_threads = 512, .sm_blocks = 16, .sm_regs = 65536, .sm_smem = 100 << 10, .cc = 90,
+	.timeslice_ns = 1000, .switch_ns = 200, .mem = 1 << 20,
 };
 static struct vg_device dev;
 
+static void join(unsigned int proc, uint64_t key)
+{
+	vg_sched_join(&dev, proc, key);
+	dev.proc[proc].used = 1;
+}
+
+/* The processes are clients of one MPS server */
 static void setup(struct vg_config c, unsigned int procs)
 {
 	memset(&dev, 0, sizeof(dev));
 	vg_sched_init(&dev, &c);
 	for (unsigned int i = 0; i < procs; i++)
-		dev.proc[i].used = 1;
+		join(i, 1);
+}
+
+/* Each has a group of its own */
+static void setup_groups(struct vg_config c, unsigned int procs)
+{
+	setup(c, 0);
+	for (unsigned int i = 0; i < procs; i++)
+		join(i, VG_NO_MPS);
 }
 
 static struct vg_need need(uint32_t threads, uint32_t smem)
@@ -36,6 +51,19 @@ static int submit(uint32_t proc, uint32_t threads, uint64_t blocks, int priority
 	struct vg_need n = need(threads, 0);
 
 	return vg_sched_submit(&dev, proc, &n, blocks, priority);
+}
+
+/* May the process's blocks step? Wakes are looked at by the tests that are about them. */
+static bool turn(uint32_t proc, uint64_t now)
+{
+	vg_procs wake;
+
+	return vg_sched_turn(&dev, proc, now, &wake);
+}
+
+static uint32_t group_of(uint32_t proc)
+{
+	return dev.proc[proc].group;
 }
 
 static unsigned int held(int e)
@@ -66,6 +94,9 @@ static bool sums_right(void)
 		bool same = true;
 
 		for (unsigned int p = 0; p < VG_PROCS_MAX; p++)
+			same &= copy.proc[p].kernels == dev.proc[p].kernels;
+
+		for (unsigned int p = 0; p < VG_GROUPS_MAX; p++)
 			for (unsigned int i = 0; i < dev.config.sms; i++) {
 				const struct vg_sm *a = &copy.sm[p][i], *b = &dev.sm[p][i];
 
@@ -200,7 +231,7 @@ static bool finishing(void)
 	end_one(a, 1);
 	CHECK(dev.entry[a].done == 2 && held(a) == 0);
 	vg_sched_remove(&dev, a);
-	CHECK(!vg_sched_has_work(&dev, 0));
+	CHECK(!vg_sched_has_work(&dev, dev.proc[0].group));
 	b = submit(0, 512, 4, 0);
 	CHECK(vg_sched_dispatch(&dev) == 1 && held(b) == 4);
 	return true;
@@ -246,7 +277,17 @@ static bool repairing(void)
 	vg_sched_repair(&dev);
 	CHECK(dev.entry[a].placed == 3 && dev.sm[0][2].blocks == 0);
 	CHECK(vg_sched_dispatch(&dev) == 1 && held(a) == 4);
+	/* a turn that may be half begun is begun again */
+	dev.active = group_of(1);
+	dev.alone = 1;
+	vg_sched_repair(&dev);
+	CHECK(dev.active == VG_NOBODY && !dev.alone && turn(0, 1000));
 	return true;
+}
+
+static void slice(uint32_t proc, uint64_t ns, uint64_t now)
+{
+	vg_sched_set_slice(&dev, group_of(proc), ns, now);
 }
 
 static bool time_slices(void)
@@ -255,8 +296,8 @@ static bool time_slices(void)
 	vg_procs wake;
 	int a, b;
 
-	c.mps = 0;
-	setup(c, 3);
+	c.switch_ns = 0;
+	setup_groups(c, 3);
 	a = submit(0, 512, 100, 0);
 	CHECK(vg_sched_dispatch(&dev) == 1);
 	CHECK(vg_sched_turn(&dev, 0, 1000, &wake) && !wake);
@@ -267,17 +308,297 @@ static bool time_slices(void)
 	CHECK(vg_sched_turn(&dev, 0, 1999, &wake));
 	CHECK(!vg_sched_turn(&dev, 0, 2000, &wake) && wake == 2);
 	CHECK(vg_sched_turn(&dev, 1, 2000, &wake));
-	/* whoever is out of work is passed over at once */
+	/* a group without work is passed over at once */
 	vg_sched_remove(&dev, b);
+	CHECK(vg_sched_update(&dev, 2100) == 1);
 	CHECK(vg_sched_turn(&dev, 0, 2100, &wake));
 	CHECK(vg_sched_turn(&dev, 0, 9000, &wake) && !wake);
 	/* and one that dies in its turn */
 	submit(2, 512, 1, 0);
 	vg_sched_dispatch(&dev);
+	vg_sched_update(&dev, 9001);
 	CHECK(!vg_sched_turn(&dev, 0, 20000, &wake) && wake == 4);
 	vg_sched_reap(&dev, 2);
 	CHECK(vg_sched_turn(&dev, 0, 20001, &wake));
 	CHECK(sums_right());
+	return true;
+}
+
+static bool run_list(void)
+{
+	struct vg_config c = plain;
+	vg_procs wake;
+	int b;
+
+	c.switch_ns = 0;
+	setup_groups(c, 3);
+	slice(0, 1000, 0);
+	slice(1, 300, 0);
+	slice(2, 50, 0);
+	/* the order of their kernels does not matter */
+	submit(2, 512, 100, 0);
+	CHECK(turn(2, 10));
+	b = submit(1, 512, 100, 0);
+	submit(0, 512, 100, 0);
+	vg_sched_dispatch(&dev);
+	vg_sched_update(&dev, 10);
+	CHECK(turn(2, 59) && !turn(0, 59) && !turn(1, 59));
+	CHECK(!vg_sched_turn(&dev, 1, 60, &wake) && wake == 1);
+	CHECK(turn(0, 60) && turn(0, 1059) && !turn(0, 1060));
+	CHECK(turn(1, 1060) && turn(1, 1359) && !turn(1, 1360));
+	CHECK(turn(2, 1360) && turn(2, 1409) && !turn(2, 1410));
+	CHECK(turn(0, 1410));
+	/* without work the second group is not in the round */
+	vg_sched_remove(&dev, b);
+	CHECK(vg_sched_update(&dev, 2410) == 4 && turn(2, 2410));
+	CHECK(!turn(2, 2460) && turn(0, 2460));
+	/* it comes again at its place: behind the first one, whichever has the turn */
+	submit(1, 512, 100, 0);
+	vg_sched_update(&dev, 2500);
+	CHECK(!turn(1, 2500) && turn(0, 3459) && !turn(0, 3460) && turn(1, 3460));
+	return true;
+}
+
+static bool switches(void)
+{
+	int b;
+
+	setup_groups(plain, 2);
+	submit(0, 512, 100, 0);
+	CHECK(turn(0, 1000));	/* nothing was there before */
+	b = submit(1, 512, 100, 0);
+	vg_sched_update(&dev, 1000);
+	CHECK(!turn(0, 2000) && !turn(1, 2000));
+	/* nobody's blocks step in the middle of a switch; the slice begins behind it */
+	CHECK(!turn(0, 2199) && !turn(1, 2199));
+	CHECK(turn(1, 2200) && turn(1, 3199) && !turn(1, 3200));
+	CHECK(!turn(0, 3399) && turn(0, 3400));
+	/* alone, one slice after another without a switch */
+	vg_sched_remove(&dev, b);
+	for (uint64_t t = 3400; t < 20000; t += 100)
+		CHECK(turn(0, t));
+	/* idle in between: it was still the last one */
+	vg_sched_remove(&dev, 0);
+	CHECK(!vg_sched_update(&dev, 20000) && dev.active == VG_NOBODY);
+	submit(0, 512, 100, 0);
+	CHECK(turn(0, 30000));
+	vg_sched_remove(&dev, 0);
+	vg_sched_update(&dev, 30001);
+	submit(1, 512, 100, 0);
+	CHECK(!turn(1, 40000) && turn(1, 40200));
+	return true;
+}
+
+static bool feeding(void)
+{
+	int a;
+
+	setup_groups(plain, 2);
+	a = submit(0, 512, 1, 0);
+	CHECK(turn(0, 1000));
+	submit(1, 512, 1, 0);
+	dev.proc[0].feeding = 1;
+	vg_sched_remove(&dev, a);
+	CHECK(!vg_sched_update(&dev, 1100) && !turn(1, 1100));
+	a = submit(0, 512, 1, 0);
+	dev.proc[0].feeding = 0;
+	CHECK(!vg_sched_update(&dev, 1200) && turn(0, 1200));
+	vg_sched_remove(&dev, a);
+	CHECK(vg_sched_update(&dev, 1300) == 2);
+	/* a process that dies so does not keep the turn */
+	dev.proc[0].feeding = 1;
+	CHECK(vg_sched_has_work(&dev, group_of(0)));
+	vg_sched_reap(&dev, 0);
+	CHECK(!vg_sched_has_work(&dev, group_of(0)) && !dev.proc[0].feeding);
+	return true;
+}
+
+static bool set_while_running(void)
+{
+	struct vg_config c = plain;
+
+	c.switch_ns = 0;
+	setup_groups(c, 2);
+	submit(0, 512, 100, 0);
+	submit(1, 512, 100, 0);
+	CHECK(turn(0, 1000));
+	slice(0, 5000, 1500);	/* longer: from the next turn on */
+	CHECK(turn(0, 1999) && !turn(0, 2000));
+	CHECK(turn(1, 2000));
+	slice(1, 600, 2100);	/* shorter: this turn too, counted from its beginning */
+	CHECK(turn(1, 2599) && !turn(1, 2600));
+	CHECK(turn(0, 2600) && turn(0, 7599));
+	/* and over, if that is past */
+	CHECK(vg_sched_set_slice(&dev, group_of(0), 100, 7599) == 2);
+	CHECK(!turn(0, 7599) && turn(1, 7599));
+	slice(0, 700, 7600);	/* another group's leaves the running one alone */
+	CHECK(turn(1, 8198) && !turn(1, 8199));
+	CHECK(turn(0, 8199) && turn(0, 8898) && !turn(0, 8899));
+	return true;
+}
+
+static bool solo(void)
+{
+	struct vg_config c = plain;
+
+	c.switch_ns = 0;
+	setup_groups(c, 2);
+	submit(0, 512, 100, 0);
+	CHECK(turn(0, 1000) && dev.alone);
+	/* nobody looks for long; the other one's kernel comes in the middle of the seventh slice */
+	submit(1, 512, 100, 0);
+	vg_sched_update(&dev, 7700);
+	CHECK(!dev.alone && dev.slice_end == 8000);
+	CHECK(turn(0, 7999) && !turn(1, 7999) && !turn(0, 8000) && turn(1, 8000));
+	return true;
+}
+
+#define PLAY_NS		44000000u
+#define TICKS		(PLAY_NS / 100)
+
+/* On a clock of 100 ns each process steps at every tick that it may: how often each did */
+static void play(unsigned int procs, uint64_t from, unsigned int *ran)
+{
+	memset(ran, 0, procs * sizeof(*ran));
+	for (uint64_t t = from; t < from + PLAY_NS; t += 100)
+		for (unsigned int p = 0; p < procs; p++)
+			ran[p] += turn(p, t);
+}
+
+static bool starvation(void)
+{
+	struct vg_config c = plain;
+	unsigned int ran[3];
+	uint64_t t = 1000;
+
+	c.timeslice_ns = 2000000;
+	c.switch_ns = 200000;
+	setup_groups(c, 3);
+	submit(0, 512, 100, 0);
+	submit(1, 512, 100, 0);
+	play(3, t, ran);
+	/* a tenth goes into switches */
+	CHECK(ran[0] + ran[1] > TICKS / 100 * 88 && ran[0] + ran[1] < TICKS / 100 * 93);
+	CHECK(ran[0] > TICKS / 100 * 40 && ran[1] > TICKS / 100 * 40 && !ran[2]);
+	t += PLAY_NS;
+	slice(0, 1000, t);
+	slice(1, 1000, t);
+	play(3, t, ran);
+	CHECK(ran[0] + ran[1] < TICKS / 100 && ran[0] && ran[1]);
+	/* a long one beside a tiny one has nearly all, and the tiny one does not wait for ever */
+	t += PLAY_NS;
+	slice(0, 10000000, t);
+	play(3, t, ran);
+	CHECK(ran[0] > TICKS / 100 * 94 && ran[1] && ran[1] < TICKS / 1000);
+	return true;
+}
+
+static bool nobody_begins(void)
+{
+	uint64_t end;
+
+	setup_groups(plain, 2);
+	submit(0, 512, 100, 0);
+	submit(1, 512, 100, 0);
+	CHECK(turn(0, 1000) && !turn(0, 2000));
+	end = 2200 + VG_BEGIN_NS;
+	CHECK(!turn(0, end - 1) && !turn(0, end) && !turn(1, end));
+	CHECK(turn(0, end + 200));
+	return true;
+}
+
+static bool owner_dies(void)
+{
+	setup_groups(plain, 3);
+	slice(1, 1000000, 0);
+	submit(1, 512, 100, 0);
+	CHECK(turn(1, 1000));
+	submit(0, 512, 100, 0);
+	submit(2, 512, 100, 0);
+	CHECK(!turn(0, 1500));
+	vg_sched_reap(&dev, 1);
+	/* the next one in the list, behind the dead one's place */
+	CHECK(vg_sched_update(&dev, 1600) == 4 && !turn(2, 1600) && turn(2, 1800));
+	CHECK(!turn(2, 2800) && turn(0, 3000) && !turn(0, 4000) && turn(2, 4200));
+	/* a new process in the dead one's slot has a new group, the last in the list, with a slice of its own */
+	join(1, VG_NO_MPS);
+	CHECK(dev.group[group_of(1)].slice_ns == 1000);
+	submit(1, 512, 100, 0);
+	CHECK(!turn(2, 5200) && turn(1, 5400) && !turn(1, 6400) && turn(0, 6600));
+	CHECK(sums_right());
+	return true;
+}
+
+static bool preempting(void)
+{
+	struct vg_config c = plain;
+
+	c.switch_ns = 0;
+	setup_groups(c, 2);
+	submit(0, 512, 100, 0);
+	CHECK(turn(0, 1000));
+	CHECK(!vg_sched_preempt(&dev, group_of(0), 1100) && turn(0, 1100));
+	submit(1, 512, 100, 0);
+	vg_sched_update(&dev, 1200);
+	CHECK(!vg_sched_preempt(&dev, group_of(1), 1300) && turn(0, 1300));
+	CHECK(vg_sched_preempt(&dev, group_of(0), 1400) == 2 && turn(1, 1400) && !turn(0, 1400));
+	return true;
+}
+
+/* 0 and 1 are clients of one server, 2 of another, 3 is without MPS */
+static bool planes(void)
+{
+	int a, b, e, f;
+
+	setup(plain, 0);
+	join(0, 7);
+	join(1, 7);
+	join(2, 8);
+	join(3, VG_NO_MPS);
+	CHECK(group_of(0) == group_of(1) && group_of(0) != group_of(2) && group_of(2) != group_of(3));
+	a = submit(0, 512, 3, 0);
+	b = submit(1, 512, 3, 0);
+	e = submit(2, 512, 6, 0);
+	f = submit(3, 512, 6, 0);
+	CHECK(vg_sched_dispatch(&dev) == 15);
+	CHECK(held(a) == 3 && held(b) == 1 && held(e) == 4 && held(f) == 4);
+	CHECK(turn(0, 1000) && turn(1, 1000) && !turn(2, 1000) && !turn(3, 1000));
+	CHECK(!turn(0, 2000) && !turn(1, 2000) && turn(2, 2200));
+	CHECK(!turn(2, 3200) && turn(3, 3400));
+	/* the first plane's turn again: both are woken */
+	CHECK(vg_sched_update(&dev, 4400) == 3 && turn(1, 4600) && turn(0, 4600));
+	/* one slice for both, from the first look on */
+	CHECK(turn(0, 5599) && !turn(0, 5600) && !turn(1, 5600));
+	/* a client dies in its turn: the other one goes on in it, with the places of both */
+	CHECK(turn(2, 5800) && !turn(2, 6800) && turn(3, 7000) && !turn(3, 8000) && turn(0, 8200));
+	vg_sched_reap(&dev, 0);
+	CHECK(vg_sched_dispatch(&dev) == 2 && held(b) == 3 && turn(1, 8300) && turn(1, 9199) && !turn(1, 9200));
+	CHECK(sums_right());
+	return true;
+}
+
+static bool joining(void)
+{
+	uint32_t g;
+
+	setup(plain, 0);
+	join(0, 7);
+	g = group_of(0);
+	slice(0, 123, 0);
+	join(1, 7);
+	vg_sched_reap(&dev, 0);
+	join(2, 7);
+	CHECK(group_of(2) == g && dev.group[g].slice_ns == 123);
+	vg_sched_reap(&dev, 1);
+	vg_sched_reap(&dev, 2);
+	join(3, 7);
+	CHECK(dev.group[group_of(3)].slice_ns == 1000 && dev.group[group_of(3)].id == 2);
+	vg_sched_reap(&dev, 3);
+	for (unsigned int i = 0; i < VG_PROCS_MAX; i++)
+		join(i, VG_NO_MPS);
+	for (unsigned int i = 0; i < VG_PROCS_MAX; i++)
+		for (unsigned int j = 0; j < i; j++)
+			CHECK(group_of(i) != group_of(j));
 	return true;
 }
 
@@ -290,9 +611,11 @@ static bool random_walk(void)
 	for (int mode = 0; mode < 2; mode++) {
 		struct vg_config c = plain;
 
-		c.mps = mode;
 		c.carveout = 1;
-		setup(c, 4);
+		if (mode)
+			setup(c, 4);
+		else
+			setup_groups(c, 4);
 		n = 0;
 		for (int step = 0; step < 20000 || n; step++) {
 			uint32_t r;
@@ -322,7 +645,7 @@ static bool random_walk(void)
 				}
 			}
 			vg_sched_dispatch(&dev);
-			for (unsigned int p = 0; p < VG_PROCS_MAX; p++)
+			for (unsigned int p = 0; p < VG_GROUPS_MAX; p++)
 				for (unsigned int i = 0; i < c.sms; i++) {
 					const struct vg_sm *sm = &dev.sm[p][i];
 
@@ -333,7 +656,7 @@ static bool random_walk(void)
 				CHECK(sums_right());
 			CHECK(step < 200000);
 		}
-		for (unsigned int p = 0; p < VG_PROCS_MAX; p++)
+		for (unsigned int p = 0; p < VG_GROUPS_MAX; p++)
 			for (unsigned int i = 0; i < c.sms; i++)
 				CHECK(!dev.sm[p][i].blocks && !dev.sm[p][i].threads && !dev.sm[p][i].smem);
 	}
@@ -367,14 +690,20 @@ static pid_t child(const char *how)
 	if (!pid) {
 		struct vg_device *d = map();
 		struct vg_need n = { .threads = 512 };
-		int slot = d ? vg_shm_enter(d) : -1;
+		int slot = d ? vg_shm_enter(d, strcmp(how, "die in its turn") ? 1 : VG_NO_MPS) : -1;
+		vg_procs wake;
 
 		if (slot < 0)
 			_exit(1);
 		vg_shm_lock(d);
 		vg_sched_submit(d, (uint32_t)slot, &n, 100, 0);
 		vg_sched_dispatch(d);
-		if (strcmp(how, "die in the lock"))
+		if (!strcmp(how, "die in its turn")) {
+			vg_sched_set_slice(d, d->proc[slot].group, 1000000000, 1000);
+			if (!vg_sched_turn(d, (uint32_t)slot, 1000, &wake))
+				_exit(1);
+		}
+		if (strncmp(how, "die", 3))
 			vg_shm_unlock(d);
 		if (!strcmp(how, "leave"))
 			vg_shm_leave(d, (uint32_t)slot);
@@ -400,7 +729,7 @@ static bool after(const char *how, bool kill_it)
 	pid_t pid;
 
 	CHECK(d);
-	slot = vg_shm_enter(d);
+	slot = vg_shm_enter(d, 1);
 	CHECK(slot >= 0);
 	pid = child(how);
 	CHECK(pid > 0);
@@ -435,6 +764,34 @@ static bool killed_inside(void)
 	return after("die in the lock", true);
 }
 
+/* It had the turn and a slice of a second: nobody waits for its end */
+static bool killed_in_turn(void)
+{
+	struct vg_device *d = map();
+	struct vg_need n = { .threads = 512 };
+	vg_procs wake;
+	pid_t pid;
+	int slot;
+
+	CHECK(d);
+	slot = vg_shm_enter(d, VG_NO_MPS);
+	CHECK(slot >= 0);
+	pid = child("die in its turn");
+	CHECK(pid > 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	CHECK(d->active != VG_NOBODY && d->active != d->proc[slot].group);
+	vg_shm_lock(d);
+	vg_sched_submit(d, (uint32_t)slot, &n, 4, 0);
+	vg_sched_dispatch(d);
+	CHECK(!vg_sched_turn(d, (uint32_t)slot, 2000, &wake) && d->active == d->proc[slot].group);
+	CHECK(vg_sched_turn(d, (uint32_t)slot, 2200, &wake) && d->slice_end == 3200);
+	vg_shm_unlock(d);
+	vg_shm_leave(d, (uint32_t)slot);
+	vg_shm_unmap(d);
+	return true;
+}
+
 /* Alone again, a device takes the new shape; in use, it keeps its own */
 static bool shape(void)
 {
@@ -445,7 +802,7 @@ static bool shape(void)
 
 	d = map();
 	CHECK(d);
-	slot = vg_shm_enter(d);
+	slot = vg_shm_enter(d, 1);
 	other.sms = 9;
 	e = vg_shm_map(name, &other, err, sizeof(err));
 	CHECK(e && e->config.sms == 4);
@@ -461,7 +818,7 @@ static bool shape(void)
 static bool environment(void)
 {
 	static const char *const bad[][2] = {
-		{ "VGPU_SMS", "0" }, { "VGPU_SMS", "-1" }, { "VGPU_SMS", "many" }, { "VGPU_SMS", "257" }, { "VGPU_MPS", "2" },
+		{ "VGPU_SMS", "0" }, { "VGPU_SMS", "-1" }, { "VGPU_SMS", "many" }, { "VGPU_SMS", "257" }, { "VGPU_SWITCH_US", "1000001" },
 		{ "VGPU_SM_BLOCKS", "33" }, { "VGPU_TIMESLICE_US", "1e3" }, { "VGPU_SM_THREADS", "99999999999999999999" },
 	};
 	struct vg_config c;
@@ -473,10 +830,37 @@ static bool environment(void)
 		unsetenv(bad[i][0]);
 	}
 	setenv("VGPU_SMS", "3", 1);
-	setenv("VGPU_MPS", "0", 1);
-	CHECK(vg_config_from_env(&c, err, sizeof(err)) && c.sms == 3 && !c.mps && c.sm_threads == 512);
+	setenv("VGPU_SWITCH_US", "7", 1);
+	CHECK(vg_config_from_env(&c, err, sizeof(err)) && c.sms == 3 && c.switch_ns == 7000 && c.sm_threads == 512);
 	unsetenv("VGPU_SMS");
+	unsetenv("VGPU_SWITCH_US");
+	return true;
+}
+
+/* The MPS server is the one of the pipe directory, by whatever name */
+static bool keys(void)
+{
+	uint64_t none, common, fallback, one, same, other;
+	char err[256];
+
+	setenv("VGPU_MPS", "2", 1);
+	CHECK(!vg_key_from_env(&one, err, sizeof(err)) && strstr(err, "VGPU_MPS"));
+	setenv("CUDA_MPS_PIPE_DIRECTORY", "/proc/self/fd", 1);
+	setenv("VGPU_MPS", "0", 1);
+	CHECK(vg_key_from_env(&none, err, sizeof(err)) && none == VG_NO_MPS);
+	setenv("VGPU_MPS", "auto", 1);
+	CHECK(vg_key_from_env(&none, err, sizeof(err)) && none == VG_NO_MPS);	/* no daemon there */
+	setenv("VGPU_MPS", "1", 1);
+	CHECK(vg_key_from_env(&one, err, sizeof(err)));
+	setenv("CUDA_MPS_PIPE_DIRECTORY", "/proc/self/./task/../fd/", 1);
+	CHECK(vg_key_from_env(&same, err, sizeof(err)));
+	setenv("CUDA_MPS_PIPE_DIRECTORY", "/proc/self/fdinfo", 1);
+	CHECK(vg_key_from_env(&other, err, sizeof(err)));
+	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+	CHECK(vg_key_from_env(&common, err, sizeof(err)));
 	unsetenv("VGPU_MPS");
+	CHECK(vg_key_from_env(&fallback, err, sizeof(err)) && fallback == common);
+	CHECK(one == same && one != other && one != common && one != VG_NO_MPS && common != VG_NO_MPS);
 	return true;
 }
 
@@ -495,11 +879,24 @@ int main(void)
 	tap_ok(reaping(), "a dead process's places go to the living");
 	tap_ok(repairing(), "sums are right again after a death inside the lock");
 	tap_ok(time_slices(), "without MPS processes take turns");
+	tap_ok(run_list(), "three groups take turns in the order of creation, each with its slice; idle ones are skipped");
+	tap_ok(switches(), "a switch takes its time, and only if the group changes");
+	tap_ok(feeding(), "between two kernels of a stream the turn stays");
+	tap_ok(set_while_running(), "a new slice counts from the next turn on, a shorter one at once");
+	tap_ok(solo(), "slices of a group without competition follow each other");
+	tap_ok(starvation(), "two busy groups with tiny slices hardly run, one beside a long slice does not disturb");
+	tap_ok(nobody_begins(), "a turn that no process begins goes to the next group");
+	tap_ok(owner_dies(), "a group that dies in its slice leaves the device to the others");
+	tap_ok(preempting(), "preemption ends a turn early, if another group has work");
+	tap_ok(planes(), "clients of one MPS server share in space, beside processes without MPS in time");
+	tap_ok(joining(), "groups live as long as a process is in them");
 	tap_ok(random_walk(), "random kernels: no SM is overfull, nothing is lost");
 	tap_ok(environment(), "wrong variables are named");
+	tap_ok(keys(), "the pipe directory says which MPS server's group a process is in");
 	tap_ok(leaves(), "shared: a process that leaves gives everything back");
 	tap_ok(killed(), "shared: a killed process's blocks are given back");
 	tap_ok(killed_inside(), "shared: one that is killed inside the lock too");
+	tap_ok(killed_in_turn(), "shared: after a death inside the lock in its turn the next group's turn begins");
 	tap_ok(shape(), "shared: the device changes shape only when nobody uses it");
 	shm_unlink(name);
 	return tap_end();

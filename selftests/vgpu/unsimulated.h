@@ -7,102 +7,79 @@
 #define VG_UNSIMULATED_DECLARED(X) \
 	X(cuCtxAttach) X(cuCtxDetach) X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) X(cuCtxGetExecAffinity) \
 	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) X(cuDeviceSetMemPool) \
-	X(cuGraphDestroy) X(cuGraphExecDestroy) X(cuGraphLaunch) X(cuGraphLaunch_ptsz) X(cuLaunch) \
+	X(cuLaunch) \
 	X(cuLaunchCooperativeKernel) X(cuLaunchCooperativeKernel_ptsz) X(cuLaunchGrid) X(cuLaunchGridAsync) \
 	X(cuLibraryGetUnifiedFunction) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) \
 	X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) X(cuMipmappedArrayDestroy) X(cuOccupancyMaxActiveClusters) \
 	X(cuOccupancyMaxPotentialClusterSize)
 
 #define VG_UNSIMULATED(X) \
-	X(cuArray3DCreate) X(cuArray3DGetDescriptor) \
-	X(cuArrayCreate) X(cuArrayGetDescriptor) \
+	X(cuArray3DCreate) X(cuArray3DGetDescriptor) X(cuArrayCreate) X(cuArrayGetDescriptor) \
 	X(cuArrayGetMemoryRequirements) X(cuArrayGetPlane) X(cuArrayGetSparseProperties) \
-	X(cuCheckpointProcessCheckpoint) X(cuCheckpointProcessGetRestoreThreadId) X(cuCheckpointProcessGetState) \
-	X(cuCheckpointProcessLock) X(cuCheckpointProcessRestore) X(cuCheckpointProcessUnlock) \
-	X(cuCoredumpGetAttribute) X(cuCoredumpGetAttributeGlobal) X(cuCoredumpSetAttribute) \
-	X(cuCoredumpSetAttributeGlobal) X(cuCtxFromGreenCtx) X(cuCtxGetDevResource) X(cuCtxRecordEvent) \
-	X(cuCtxWaitEvent) X(cuDestroyExternalMemory) X(cuDestroyExternalSemaphore) X(cuDevResourceGenerateDesc) \
-	X(cuDevSmResourceSplitByCount) X(cuDeviceGetDevResource) X(cuDeviceGetGraphMemAttribute) \
-	X(cuDeviceGetHostAtomicCapabilities) X(cuDeviceGetNvSciSyncAttributes) X(cuDeviceGetP2PAtomicCapabilities) \
-	X(cuDeviceGetTexture1DLinearMaxWidth) X(cuDeviceGraphMemTrim) X(cuDeviceRegisterAsyncNotification) \
-	X(cuDeviceSetGraphMemAttribute) X(cuDeviceTotalMem) X(cuDeviceUnregisterAsyncNotification) \
-	X(cuExternalMemoryGetMappedBuffer) X(cuExternalMemoryGetMappedMipmappedArray) X(cuFlushGPUDirectRDMAWrites) \
-	X(cuFuncSetBlockShape) X(cuFuncSetSharedSize) X(cuGraphAddBatchMemOpNode) X(cuGraphAddChildGraphNode) \
-	X(cuGraphAddDependencies) X(cuGraphAddDependencies_v2) X(cuGraphAddEmptyNode) X(cuGraphAddEventRecordNode) \
-	X(cuGraphAddEventWaitNode) X(cuGraphAddExternalSemaphoresSignalNode) X(cuGraphAddExternalSemaphoresWaitNode) \
-	X(cuGraphAddHostNode) X(cuGraphAddKernelNode) X(cuGraphAddKernelNode_v2) X(cuGraphAddMemAllocNode) \
-	X(cuGraphAddMemFreeNode) X(cuGraphAddMemcpyNode) X(cuGraphAddMemsetNode) X(cuGraphAddNode) \
-	X(cuGraphAddNode_v2) X(cuGraphBatchMemOpNodeGetParams) X(cuGraphBatchMemOpNodeSetParams) \
-	X(cuGraphChildGraphNodeGetGraph) X(cuGraphClone) X(cuGraphConditionalHandleCreate) X(cuGraphCreate) \
-	X(cuGraphDebugDotPrint) X(cuGraphDestroyNode) X(cuGraphEventRecordNodeGetEvent) \
-	X(cuGraphEventRecordNodeSetEvent) X(cuGraphEventWaitNodeGetEvent) X(cuGraphEventWaitNodeSetEvent) \
-	X(cuGraphExecBatchMemOpNodeSetParams) X(cuGraphExecChildGraphNodeSetParams) \
-	X(cuGraphExecEventRecordNodeSetEvent) X(cuGraphExecEventWaitNodeSetEvent) \
-	X(cuGraphExecExternalSemaphoresSignalNodeSetParams) X(cuGraphExecExternalSemaphoresWaitNodeSetParams) \
-	X(cuGraphExecGetFlags) X(cuGraphExecHostNodeSetParams) X(cuGraphExecKernelNodeSetParams) \
-	X(cuGraphExecKernelNodeSetParams_v2) X(cuGraphExecMemcpyNodeSetParams) X(cuGraphExecMemsetNodeSetParams) \
-	X(cuGraphExecNodeSetParams) X(cuGraphExecUpdate) X(cuGraphExecUpdate_v2) \
+	X(cuCheckpointProcessCheckpoint) X(cuCheckpointProcessGetRestoreThreadId) \
+	X(cuCheckpointProcessGetState) X(cuCheckpointProcessLock) X(cuCheckpointProcessRestore) \
+	X(cuCheckpointProcessUnlock) X(cuCoredumpGetAttribute) X(cuCoredumpGetAttributeGlobal) \
+	X(cuCoredumpSetAttribute) X(cuCoredumpSetAttributeGlobal) X(cuCtxFromGreenCtx) X(cuCtxGetDevResource) \
+	X(cuCtxRecordEvent) X(cuCtxWaitEvent) X(cuDestroyExternalMemory) X(cuDestroyExternalSemaphore) \
+	X(cuDevResourceGenerateDesc) X(cuDevSmResourceSplitByCount) X(cuDeviceGetDevResource) \
+	X(cuDeviceGetGraphMemAttribute) X(cuDeviceGetHostAtomicCapabilities) X(cuDeviceGetNvSciSyncAttributes) \
+	X(cuDeviceGetP2PAtomicCapabilities) X(cuDeviceGetTexture1DLinearMaxWidth) X(cuDeviceGraphMemTrim) \
+	X(cuDeviceRegisterAsyncNotification) X(cuDeviceSetGraphMemAttribute) X(cuDeviceTotalMem) \
+	X(cuDeviceUnregisterAsyncNotification) X(cuExternalMemoryGetMappedBuffer) \
+	X(cuExternalMemoryGetMappedMipmappedArray) X(cuFlushGPUDirectRDMAWrites) X(cuFuncSetBlockShape) \
+	X(cuFuncSetSharedSize) X(cuGraphAddExternalSemaphoresSignalNode) \
+	X(cuGraphAddExternalSemaphoresWaitNode) X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) \
+	X(cuGraphBatchMemOpNodeGetParams) X(cuGraphBatchMemOpNodeSetParams) X(cuGraphConditionalHandleCreate) \
+	X(cuGraphDebugDotPrint) X(cuGraphEventRecordNodeGetEvent) X(cuGraphEventRecordNodeSetEvent) \
+	X(cuGraphEventWaitNodeGetEvent) X(cuGraphEventWaitNodeSetEvent) X(cuGraphExecBatchMemOpNodeSetParams) \
+	X(cuGraphExecChildGraphNodeSetParams) X(cuGraphExecEventRecordNodeSetEvent) \
+	X(cuGraphExecEventWaitNodeSetEvent) X(cuGraphExecExternalSemaphoresSignalNodeSetParams) \
+	X(cuGraphExecExternalSemaphoresWaitNodeSetParams) X(cuGraphExecNodeSetParams) \
 	X(cuGraphExternalSemaphoresSignalNodeGetParams) X(cuGraphExternalSemaphoresSignalNodeSetParams) \
-	X(cuGraphExternalSemaphoresWaitNodeGetParams) X(cuGraphExternalSemaphoresWaitNodeSetParams) X(cuGraphGetEdges) \
-	X(cuGraphGetEdges_v2) X(cuGraphGetNodes) X(cuGraphGetRootNodes) X(cuGraphHostNodeGetParams) \
-	X(cuGraphHostNodeSetParams) X(cuGraphInstantiate) X(cuGraphInstantiateWithFlags) \
-	X(cuGraphInstantiateWithParams) X(cuGraphInstantiateWithParams_ptsz) X(cuGraphInstantiate_v2) \
-	X(cuGraphKernelNodeCopyAttributes) X(cuGraphKernelNodeGetAttribute) X(cuGraphKernelNodeGetParams) \
-	X(cuGraphKernelNodeGetParams_v2) X(cuGraphKernelNodeSetAttribute) X(cuGraphKernelNodeSetParams) \
-	X(cuGraphKernelNodeSetParams_v2) X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) \
-	X(cuGraphMemcpyNodeGetParams) X(cuGraphMemcpyNodeSetParams) X(cuGraphMemsetNodeGetParams) \
-	X(cuGraphMemsetNodeSetParams) X(cuGraphNodeFindInClone) X(cuGraphNodeGetDependencies) \
-	X(cuGraphNodeGetDependencies_v2) X(cuGraphNodeGetDependentNodes) X(cuGraphNodeGetDependentNodes_v2) \
-	X(cuGraphNodeGetEnabled) X(cuGraphNodeGetType) X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) \
-	X(cuGraphReleaseUserObject) X(cuGraphRemoveDependencies) X(cuGraphRemoveDependencies_v2) \
-	X(cuGraphRetainUserObject) X(cuGraphUpload) X(cuGraphUpload_ptsz) X(cuGraphicsMapResources) \
+	X(cuGraphExternalSemaphoresWaitNodeGetParams) X(cuGraphExternalSemaphoresWaitNodeSetParams) \
+	X(cuGraphKernelNodeCopyAttributes) X(cuGraphKernelNodeGetAttribute) X(cuGraphKernelNodeSetAttribute) \
+	X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphNodeGetEnabled) \
+	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGraphicsMapResources) \
 	X(cuGraphicsMapResources_ptsz) X(cuGraphicsResourceGetMappedMipmappedArray) \
 	X(cuGraphicsResourceGetMappedPointer) X(cuGraphicsResourceGetMappedPointer_v2) \
-	X(cuGraphicsResourceSetMapFlags) X(cuGraphicsResourceSetMapFlags_v2) X(cuGraphicsSubResourceGetMappedArray) \
-	X(cuGraphicsUnmapResources) X(cuGraphicsUnmapResources_ptsz) X(cuGraphicsUnregisterResource) \
-	X(cuGreenCtxCreate) X(cuGreenCtxDestroy) X(cuGreenCtxGetDevResource) X(cuGreenCtxGetId) \
-	X(cuGreenCtxRecordEvent) X(cuGreenCtxStreamCreate) X(cuGreenCtxWaitEvent) X(cuImportExternalMemory) \
-	X(cuImportExternalSemaphore) X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) X(cuIpcGetMemHandle) \
-	X(cuIpcOpenEventHandle) X(cuIpcOpenMemHandle) X(cuIpcOpenMemHandle_v2) X(cuLaunchCooperativeKernelMultiDevice) \
-	X(cuLinkAddData) X(cuLinkAddFile) X(cuLinkCreate) X(cuLogsCurrent) X(cuLogsDumpToFile) X(cuLogsDumpToMemory) \
-	X(cuLogsRegisterCallback) X(cuLogsUnregisterCallback) X(cuMemAddressFree) X(cuMemAddressReserve) X(cuMemAlloc) \
-	X(cuMemAllocHost) X(cuMemAllocPitch) X(cuMemBatchDecompressAsync) X(cuMemBatchDecompressAsync_ptsz) \
-	X(cuMemCreate) X(cuMemDiscardAndPrefetchBatchAsync) X(cuMemDiscardAndPrefetchBatchAsync_ptsz) \
+	X(cuGraphicsResourceSetMapFlags) X(cuGraphicsResourceSetMapFlags_v2) \
+	X(cuGraphicsSubResourceGetMappedArray) X(cuGraphicsUnmapResources) X(cuGraphicsUnmapResources_ptsz) \
+	X(cuGraphicsUnregisterResource) X(cuGreenCtxCreate) X(cuGreenCtxDestroy) X(cuGreenCtxGetDevResource) \
+	X(cuGreenCtxGetId) X(cuGreenCtxRecordEvent) X(cuGreenCtxStreamCreate) X(cuGreenCtxWaitEvent) \
+	X(cuImportExternalMemory) X(cuImportExternalSemaphore) X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) \
+	X(cuIpcGetMemHandle) X(cuIpcOpenEventHandle) X(cuIpcOpenMemHandle) X(cuIpcOpenMemHandle_v2) \
+	X(cuLaunchCooperativeKernelMultiDevice) X(cuLinkAddData) X(cuLinkAddFile) X(cuLinkCreate) \
+	X(cuLogsCurrent) X(cuLogsDumpToFile) X(cuLogsDumpToMemory) X(cuLogsRegisterCallback) \
+	X(cuLogsUnregisterCallback) X(cuMemAddressFree) X(cuMemAddressReserve) X(cuMemAlloc) X(cuMemAllocHost) \
+	X(cuMemAllocPitch) X(cuMemBatchDecompressAsync) X(cuMemBatchDecompressAsync_ptsz) X(cuMemCreate) \
+	X(cuMemDiscardAndPrefetchBatchAsync) X(cuMemDiscardAndPrefetchBatchAsync_ptsz) \
 	X(cuMemDiscardBatchAsync) X(cuMemDiscardBatchAsync_ptsz) X(cuMemExportToShareableHandle) X(cuMemFree) \
 	X(cuMemGetAccess) X(cuMemGetAddressRange) X(cuMemGetAllocationGranularity) \
 	X(cuMemGetAllocationPropertiesFromHandle) X(cuMemGetDefaultMemPool) X(cuMemGetHandleForAddressRange) \
 	X(cuMemGetInfo) X(cuMemGetMemPool) X(cuMemHostGetDevicePointer) X(cuMemHostRegister) \
 	X(cuMemImportFromShareableHandle) X(cuMemMap) X(cuMemMapArrayAsync) X(cuMemMapArrayAsync_ptsz) \
 	X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolExportPointer) X(cuMemPoolExportToShareableHandle) \
-	X(cuMemPoolGetAccess) X(cuMemPoolImportFromShareableHandle) X(cuMemPoolImportPointer) X(cuMemPoolSetAccess) \
-	X(cuMemPrefetchBatchAsync) X(cuMemPrefetchBatchAsync_ptsz) X(cuMemRangeGetAttribute) \
-	X(cuMemRangeGetAttributes) X(cuMemRelease) X(cuMemRetainAllocationHandle) X(cuMemSetAccess) X(cuMemSetMemPool) \
-	X(cuMemUnmap) X(cuMemcpy2D) X(cuMemcpy2DAsync) X(cuMemcpy2DUnaligned) X(cuMemcpy3D) X(cuMemcpy3DAsync) \
-	X(cuMemcpy3DBatchAsync) X(cuMemcpy3DBatchAsync_ptsz) X(cuMemcpy3DBatchAsync_v2) \
-	X(cuMemcpy3DBatchAsync_v2_ptsz) X(cuMemcpy3DPeer) X(cuMemcpy3DPeerAsync) X(cuMemcpy3DPeerAsync_ptsz) \
-	X(cuMemcpy3DPeer_ptds) X(cuMemcpyAtoA) X(cuMemcpyAtoD) \
-	X(cuMemcpyAtoH) X(cuMemcpyAtoHAsync) \
-	X(cuMemcpyBatchAsync) \
+	X(cuMemPoolGetAccess) X(cuMemPoolImportFromShareableHandle) X(cuMemPoolImportPointer) \
+	X(cuMemPoolSetAccess) X(cuMemPrefetchBatchAsync) X(cuMemPrefetchBatchAsync_ptsz) \
+	X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) X(cuMemRelease) X(cuMemRetainAllocationHandle) \
+	X(cuMemSetAccess) X(cuMemSetMemPool) X(cuMemUnmap) X(cuMemcpy2D) X(cuMemcpy2DAsync) \
+	X(cuMemcpy2DUnaligned) X(cuMemcpy3D) X(cuMemcpy3DAsync) X(cuMemcpy3DBatchAsync) \
+	X(cuMemcpy3DBatchAsync_ptsz) X(cuMemcpy3DBatchAsync_v2) X(cuMemcpy3DBatchAsync_v2_ptsz) \
+	X(cuMemcpy3DPeer) X(cuMemcpy3DPeerAsync) X(cuMemcpy3DPeerAsync_ptsz) X(cuMemcpy3DPeer_ptds) \
+	X(cuMemcpyAtoA) X(cuMemcpyAtoD) X(cuMemcpyAtoH) X(cuMemcpyAtoHAsync) X(cuMemcpyBatchAsync) \
 	X(cuMemcpyBatchAsync_ptsz) X(cuMemcpyBatchAsync_v2) X(cuMemcpyBatchAsync_v2_ptsz) X(cuMemcpyDtoA) \
-	X(cuMemcpyDtoD) X(cuMemcpyDtoDAsync) X(cuMemcpyDtoH) \
-	X(cuMemcpyDtoHAsync) X(cuMemcpyHtoA) X(cuMemcpyHtoAAsync) \
-	X(cuMemcpyHtoD) X(cuMemcpyHtoDAsync) X(cuMemsetD16) \
-	X(cuMemsetD2D16) X(cuMemsetD2D32) X(cuMemsetD2D8) X(cuMemsetD32) X(cuMemsetD8) X(cuMipmappedArrayCreate) \
+	X(cuMemcpyDtoD) X(cuMemcpyDtoDAsync) X(cuMemcpyDtoH) X(cuMemcpyDtoHAsync) X(cuMemcpyHtoA) \
+	X(cuMemcpyHtoAAsync) X(cuMemcpyHtoD) X(cuMemcpyHtoDAsync) X(cuMemsetD16) X(cuMemsetD2D16) \
+	X(cuMemsetD2D32) X(cuMemsetD2D8) X(cuMemsetD32) X(cuMemsetD8) X(cuMipmappedArrayCreate) \
 	X(cuMipmappedArrayGetLevel) X(cuMipmappedArrayGetMemoryRequirements) \
-	X(cuMipmappedArrayGetSparseProperties) X(cuModuleGetGlobal) \
-	X(cuMulticastAddDevice) X(cuMulticastBindAddr) X(cuMulticastBindMem) X(cuMulticastCreate) \
-	X(cuMulticastGetGranularity) X(cuMulticastUnbind) X(cuParamSetSize) X(cuParamSetTexRef) X(cuParamSetf) \
-	X(cuParamSeti) X(cuParamSetv) X(cuProfilerInitialize) X(cuSignalExternalSemaphoresAsync) \
-	X(cuSignalExternalSemaphoresAsync_ptsz) X(cuStreamBeginCaptureToGraph) X(cuStreamBeginCaptureToGraph_ptsz) \
-	X(cuStreamGetGreenCtx) X(cuStreamUpdateCaptureDependencies) X(cuStreamUpdateCaptureDependencies_ptsz) \
-	X(cuStreamUpdateCaptureDependencies_v2) X(cuStreamUpdateCaptureDependencies_v2_ptsz) \
-	X(cuSurfRefGetArray) \
-	X(cuTensorMapEncodeIm2col) X(cuTensorMapEncodeIm2colWide) X(cuTensorMapEncodeTiled) \
-	X(cuTensorMapReplaceAddress) \
-	X(cuTexObjectGetResourceViewDesc) X(cuTexRefCreate) X(cuTexRefDestroy) \
-	X(cuTexRefGetAddress) X(cuTexRefGetArray) \
+	X(cuMipmappedArrayGetSparseProperties) X(cuModuleGetGlobal) X(cuMulticastAddDevice) \
+	X(cuMulticastBindAddr) X(cuMulticastBindMem) X(cuMulticastCreate) X(cuMulticastGetGranularity) \
+	X(cuMulticastUnbind) X(cuParamSetSize) X(cuParamSetTexRef) X(cuParamSetf) X(cuParamSeti) X(cuParamSetv) \
+	X(cuProfilerInitialize) X(cuSignalExternalSemaphoresAsync) X(cuSignalExternalSemaphoresAsync_ptsz) \
+	X(cuStreamGetGreenCtx) X(cuSurfRefGetArray) X(cuTensorMapEncodeIm2col) X(cuTensorMapEncodeIm2colWide) \
+	X(cuTensorMapEncodeTiled) X(cuTensorMapReplaceAddress) X(cuTexObjectGetResourceViewDesc) \
+	X(cuTexRefCreate) X(cuTexRefDestroy) X(cuTexRefGetAddress) X(cuTexRefGetArray) \
 	X(cuTexRefGetMipmappedArray) X(cuTexRefSetAddress) X(cuTexRefSetAddress2D) \
-	X(cuUserObjectCreate) X(cuUserObjectRelease) \
-	X(cuUserObjectRetain) X(cuWaitExternalSemaphoresAsync) X(cuWaitExternalSemaphoresAsync_ptsz)
+	X(cuWaitExternalSemaphoresAsync) X(cuWaitExternalSemaphoresAsync_ptsz)
 
 #endif /* VGPU_UNSIMULATED_H */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "vgpu.h"
 
@@ -21,10 +20,7 @@ static const char deleted;
 
 uint64_t vg_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return vg_shm_now();
 }
 
 void vg_say(const char *fmt, ...)
@@ -155,6 +151,7 @@ static void in_child(void)
 	pthread_cond_init(&vg.changed, NULL);
 	vg.initialized = false;
 	vg.device = NULL;
+	vg_rm_child();
 }
 
 CUDADRV_API CUresult cuInit(unsigned int flags)
@@ -168,7 +165,7 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 	pthread_mutex_lock(&vg.lock);
 	if (vg.initialized)
 		return vg_leave(CUDA_SUCCESS);
-	if (!vg_config_from_env(&config, err, sizeof(err))) {
+	if (!vg_config_from_env(&config, err, sizeof(err)) || !vg_key_from_env(&vg.key, err, sizeof(err))) {
 		vg_say("%s", err);
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
@@ -200,8 +197,10 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 
 __attribute__((destructor)) static void at_exit(void)
 {
-	if (vg.initialized)
-		vg_engine_stop();
+	if (!vg.initialized)
+		return;
+	vg_rm_stop();
+	vg_engine_stop();
 }
 
 CUDADRV_API CUresult cuDriverGetVersion(int *version)

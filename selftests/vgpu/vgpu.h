@@ -20,7 +20,8 @@
 #define VG_GREATEST_PRIORITY	(-5)
 #define VG_STATIC_DYNAMIC_SHARED (48u << 10)	/* dynamic shared memory without the opt-in attribute */
 
-enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT, VG_TEXREF, VG_SURFREF };
+enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT, VG_TEXREF, VG_SURFREF,
+	       VG_GRAPH, VG_NODE, VG_EXEC, VG_USER_OBJECT };
 
 /* One point of a stream that others wait for: an event record. Counted: op, event and waiting ops hold it */
 struct vg_mark {
@@ -31,7 +32,7 @@ struct vg_mark {
 
 enum vg_op_kind {
 	VG_OP_KERNEL, VG_OP_COPY, VG_OP_COPY2D, VG_OP_SET, VG_OP_FREE, VG_OP_RECORD, VG_OP_WAIT_EVENT, VG_OP_WAIT_VALUE,
-	VG_OP_WRITE_VALUE, VG_OP_HOST, VG_OP_FENCE,
+	VG_OP_WRITE_VALUE, VG_OP_HOST, VG_OP_FENCE, VG_OP_GRAPH,
 };
 
 struct vg_op {
@@ -40,6 +41,7 @@ struct vg_op {
 	enum vg_op_kind kind;
 	uint64_t seq;			/* order of issue in the process */
 	bool *done;			/* set when done: a caller that waits */
+	struct vg_step *step;		/* it is a node of a graph that runs: not in its stream's queue */
 	union {
 		struct {
 			struct vgpu_launch launch;
@@ -59,7 +61,14 @@ struct vg_op {
 		struct vg_mark *mark;		/* RECORD, WAIT_EVENT */
 		struct { uint64_t addr, value; unsigned int flags, bytes; } value;
 		struct { CUhostFn fn; CUstreamCallback callback; void *user; bool running; } host;
+		struct vg_run *run;		/* GRAPH */
 	};
+};
+
+/* A list of nodes: without duplicates, the nodes belong to their graph */
+struct vg_nodes {
+	struct CUgraphNode_st **at;
+	size_t n;
 };
 
 struct CUstream_st {
@@ -70,6 +79,8 @@ struct CUstream_st {
 	int priority;
 	uint64_t id;
 	bool dying;			/* destroyed with work left: goes when it is empty */
+	struct vg_capture *capture;	/* NULL: what is issued runs */
+	struct vg_nodes tail_nodes;	/* captures: what the next node depends on */
 };
 
 struct CUevent_st {
@@ -77,6 +88,8 @@ struct CUevent_st {
 	struct CUevent_st *next;
 	unsigned int flags;
 	struct vg_mark *mark;		/* the last record, NULL none yet */
+	uint64_t captured;		/* the capture that the last record is part of, 0: it was not captured */
+	struct vg_nodes nodes;		/* captured: what a wait for it depends on */
 };
 
 struct CUctx_st {
@@ -90,6 +103,7 @@ struct CUctx_st {
 	struct CUevent_st *events;
 	struct CUmod_st *modules;
 	size_t limit[16];
+	uint32_t rm_root, rm_group;	/* its client object and channel group in rm.c, 0 none */
 };
 
 /* A CUfunction and a CUkernel are the same here, as launches take either */
@@ -124,16 +138,21 @@ struct vg_state {
 	struct vg_device *device;
 	uint32_t proc;			/* our slot */
 	struct vg_config config;
+	uint64_t key;			/* our channel group's: see vg_key_from_env() */
 	bool initialized;
 	CUresult sticky;		/* what a kernel's fault left: every later call returns it */
 	uint64_t seed;			/* $VGPU_SEED: the order of warps and lanes; 0: in turn */
 	bool shuffle;			/* $VGPU_SHUFFLE: blocks start in an order by the seed */
 	struct CUctx_st *contexts, *primary;
 	struct CUlib_st *libraries;
+	struct vg_capture *captures;
 	uint64_t seq, ids;
 	_Atomic unsigned int kicks;	/* the engine should look at the streams */
 };
 extern struct vg_state vg;
+
+/* graph.c */
+void vg_nodes_clear(struct vg_nodes *l);
 
 /* vgpu.c: locks, handles, errors */
 CUresult vg_enter(void);			/* lock, initialized and no sticky error; else unlocked with the error */
@@ -148,6 +167,13 @@ void vg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* context.c */
 struct CUctx_st *vg_current(void);
+void vg_uuid(unsigned char uuid[16]);
+
+/* rm.c: control calls for a context that comes, or goes; the lock is held */
+void vg_rm_open(struct CUctx_st *ctx);
+void vg_rm_close(struct CUctx_st *ctx);
+void vg_rm_stop(void);				/* the process has left the device: no more answers */
+void vg_rm_child(void);
 
 /* stream.c: the lock is held */
 CUresult vg_stream_get(CUstream handle, bool per_thread, struct CUctx_st *ctx, struct CUstream_st **out);
@@ -155,8 +181,9 @@ struct CUstream_st *vg_stream_new(struct CUctx_st *ctx, unsigned int flags, int 
 void vg_stream_free(struct CUstream_st *s);
 struct vg_op *vg_op_new(enum vg_op_kind kind);
 void vg_op_free(struct vg_op *op);
-void vg_push(struct CUstream_st *s, struct vg_op *op);
-CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op);	/* and wait until it is done */
+/* Queue it, or capture it if that is what the stream does; it is freed if that fails */
+CUresult vg_push(struct CUstream_st *s, struct vg_op *op);
+CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op);	/* and wait until it is done; no stream that captures */
 CUresult vg_wait_stream(struct CUstream_st *s);
 CUresult vg_wait_ctx(struct CUctx_st *ctx);	/* NULL: all */
 bool vg_op_ready(const struct vg_op *op);
@@ -214,6 +241,36 @@ bool vg_references_take(const struct CUfunc_st *f, uint64_t **handles);
 void vg_references_put(uint64_t *handles, unsigned int n);
 
 /* launch.c */
+CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority, struct vg_op **out);
+bool vg_kernel_arm(struct vg_op *op);	/* what each launch has of its own. false: out of memory */
 struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads, size_t dynamic);
+
+/* copy.c: operations of checked parameters. *@out NULL and success: there is nothing to do */
+CUresult vg_copy_new(const CUDA_MEMCPY3D *c, struct vg_op **out);
+CUresult vg_set_new(const CUDA_MEMSET_NODE_PARAMS *p, struct vg_op **out);
+
+/* streams.c */
+struct vg_op *vg_values_new(unsigned int n, const CUstreamBatchMemOpParams *p, CUresult *r);
+
+/* graph_exec.c: the lock is held */
+bool vg_run_ready(const struct vg_op *op);
+void vg_run_start(struct vg_op *op);		/* its first nodes may run; one without nodes is over */
+bool vg_run_abort(struct vg_op *op);		/* no node starts any more. false: host functions of it still run */
+void vg_run_free(struct vg_run *run);
+void vg_step_finish(struct vg_step *step);
+/* What of a stream may run now: its head, or nodes of the graph that is its head. NULL: no (more) */
+struct vg_op *vg_runnable(const struct CUstream_st *s, const struct vg_op *after);
+
+/* graph_capture.c: all with the lock held */
+CUresult vg_capture_op(struct CUstream_st *s, struct vg_op *op);		/* the stream captures */
+CUresult vg_capture_record(struct CUstream_st *s, struct CUevent_st *e, bool external);
+/* The stream captures, or the event is of a capture */
+CUresult vg_capture_wait(struct CUstream_st *s, struct CUevent_st *e, bool external);
+CUresult vg_capture_unsafe(void);	/* may this thread make a call that no capture can see? */
+CUresult vg_capture_forbids(struct CUstream_st *s);	/* may @s be waited for or asked? */
+CUresult vg_capture_implicit(const struct CUstream_st *s);	/* may the legacy stream be used? */
+CUresult vg_capture_ctx(const struct CUctx_st *ctx);	/* may the whole context be waited for? */
+CUresult vg_capture_event(const struct CUevent_st *e);	/* may it be waited for or asked? */
+void vg_capture_drop(struct CUstream_st *s);	/* the stream goes */
 
 #endif /* VGPU_VGPU_H */

@@ -4,15 +4,31 @@
 
 VGPU := $(B)/vgpu
 VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c shm.c sched.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
-	module.c link.c launch.c texture.c reference.c table.c unsimulated.c)
+	module.c link.c launch.c texture.c reference.c table.c unsimulated.c rm.c \
+	graph.c graph_edges.c graph_params.c graph_exec.c graph_update.c graph_capture.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
 
 $(VGPU)/libcuda.so.1: $(call objs,$(VGPU_SRCS) $(VGPU_EXEC_SRCS)) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ -lpthread -lm -llz4 -lzstd
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm -llz4 -lzstd
 
 $(VGPU)/libcuda.so: $(VGPU)/libcuda.so.1
 	$(call Q,GEN)ln -sf libcuda.so.1 $@
+
+# What stands for the kernel's side of control calls, to be preloaded
+LIBS += $(VGPU)/libvgpu-rm.so
+$(VGPU)/libvgpu-rm.so: $(call objs,selftests/vgpu/rm_preload.c)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libvgpu-rm.so -o $@ $^ -ldl
+
+# The programs of MPS
+PROGS += $(VGPU)/nvidia-cuda-mps-control $(VGPU)/nvidia-cuda-mps-server
+$(VGPU)/nvidia-cuda-mps-control: $(call objs,$(addprefix selftests/vgpu/,mps.c shm.c sched.c))
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lpthread
+
+$(VGPU)/nvidia-cuda-mps-server: $(VGPU)/nvidia-cuda-mps-control
+	$(call Q,GEN)ln -sf nvidia-cuda-mps-control $@
 
 # Our declarations of the driver API against the toolkit's
 $(B)/test/vgpu-cudadrv: selftests/vgpu/check-cudadrv.sh
@@ -21,7 +37,7 @@ $(B)/test/vgpu-cudadrv: selftests/vgpu/check-cudadrv.sh
 TESTS += $(B)/test/vgpu-cudadrv
 FAST_TESTS += $(B)/test/vgpu-cudadrv
 
-VGPU_RT_SRCS := $(addprefix selftests/vgpu/,cudart.c cudart_memory.c cudart_device.c)
+VGPU_RT_SRCS := $(addprefix selftests/vgpu/,cudart.c cudart_memory.c cudart_device.c cudart_graph.c)
 LIBS += $(VGPU)/libcudart.so.13
 
 $(VGPU)/libcudart.so.13: $(call objs,$(VGPU_RT_SRCS)) selftests/vgpu/cudart.map
@@ -35,28 +51,42 @@ $(B)/test/vgpu-sched: $(call objs,$(addprefix selftests/vgpu/,test-sched.c sched
 TESTS += $(B)/test/vgpu-sched
 FAST_TESTS += $(B)/test/vgpu-sched
 
-$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-streams.c test-api-textures.c test-api-process.c)) $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-streams.c test-api-graphs.c test-api-textures.c test-api-process.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
 
+$(B)/test/libtest-slice.so: $(call objs,selftests/vgpu/test-groups-slice.c)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -ldl
+
+$(B)/test/vgpu-groups: $(call objs,selftests/vgpu/test-groups.c) | $(VGPU)/libcuda.so.1 $(VGPU)/libvgpu-rm.so \
+		$(VGPU)/nvidia-cuda-mps-server $(B)/test/libtest-slice.so
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $(filter %.o,$^) -ldl
+TESTS += $(B)/test/vgpu-groups
+FAST_TESTS += $(B)/test/vgpu-groups
+
 $(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-$(B)/test/vgpu-rt-units: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units
-FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units
+TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs
+FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs
 
 ifneq ($(shell command -v nvcc 2>/dev/null),)
 $(B)/test/vgpu-rt: $(B)/test/vgpu-rt-program
 $(B)/test/vgpu-rt-units: $(B)/test/vgpu-rt-units-program
+$(B)/test/vgpu-rt-graphs: $(B)/test/vgpu-rt-graphs-program
 $(B)/test/vgpu-rt-units-program: selftests/vgpu/test-rt-units.cu
 	@mkdir -p $(@D)
 	$(call Q,NVCC)nvcc -std=c++17 -diag-suppress 20054 -cudart shared -arch=sm_90 -o $@ $<
 $(B)/test/vgpu-rt-program: selftests/vgpu/test-rt.cu
+$(B)/test/vgpu-rt-graphs-program: selftests/vgpu/test-rt-graphs.cu
+$(B)/test/vgpu-rt-program $(B)/test/vgpu-rt-graphs-program:
 	@mkdir -p $(@D)
 	$(call Q,NVCC)nvcc -cudart shared -arch=sm_90 -o $@ $<
 endif

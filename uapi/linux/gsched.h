@@ -38,6 +38,7 @@
 #define GSCHED_IOC_ATTACH	_IO(GSCHED_IOC_TYPE, 0x03)	/* struct gsched_attach */
 #define GSCHED_IOC_SUBMIT	_IO(GSCHED_IOC_TYPE, 0x04)	/* struct gsched_submit */
 #define GSCHED_IOC_COMPLETE	_IO(GSCHED_IOC_TYPE, 0x05)	/* struct gsched_complete */
+#define GSCHED_IOC_REPORT	_IO(GSCHED_IOC_TYPE, 0x06)	/* struct gsched_report */
 
 /* struct gsched_info.features */
 #define GSCHED_FEATURE_LEASE	(1ULL << 0)	/* the lease word is used */
@@ -45,6 +46,7 @@
 #define GSCHED_FEATURE_STREAM	(1ULL << 2)	/* struct gsched_submit.stream */
 #define GSCHED_FEATURE_FORCE	(1ULL << 3)	/* GSCHED_DEVICE_DEL_FORCE */
 #define GSCHED_FEATURE_LEASED	(1ULL << 4)	/* launches under a lease are counted: struct gsched_cl_header.leased_* */
+#define GSCHED_FEATURE_BANDS	(1ULL << 5)	/* channel groups, time slices, turns: GSCHED_IOC_REPORT */
 
 /**
  * struct gsched_info - what this arbiter can do
@@ -102,11 +104,17 @@ struct gsched_device_del {
 
 /* struct gsched_attach.flags */
 #define GSCHED_ATTACH_MPS	(1U << 0)	/* this process runs under MPS: the device can be shared in space */
-#define GSCHED_ATTACH__ALL	(GSCHED_ATTACH_MPS)
+#define GSCHED_ATTACH_SLICE	(1U << 1)	/* it can set the time slice of its channel group */
+#define GSCHED_ATTACH_SERVER	(1U << 2)	/* an MPS server: owns a channel group and submits nothing */
+#define GSCHED_ATTACH__ALL	(GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE | GSCHED_ATTACH_SERVER)
 
-/* How a device is shared (FLEP 4.1): sysfs `mode`, struct gsched_arb_header.mode */
-#define GSCHED_MODE_TEMPORAL	0	/* one client at a time: no MPS */
-#define GSCHED_MODE_SPATIAL	1	/* clients side by side on SM windows */
+/*
+ * How a device is shared: sysfs `mode`, struct gsched_arb_header.mode. A *band* is one hardware channel group: a process, or
+ * an MPS server with its clients. Inside a band clients share in space, on SM windows; bands share in time.
+ */
+#define GSCHED_MODE_TEMPORAL	0	/* several bands, one at a time by full eviction (FLEP 4.1): slices cannot be set */
+#define GSCHED_MODE_SPATIAL	1	/* one band */
+#define GSCHED_MODE_SLICED	2	/* several bands, which the GPU switches by their time slices */
 
 /**
  * struct gsched_attach - become a client of a device
@@ -123,6 +131,9 @@ struct gsched_device_del {
  * @mode: out: GSCHED_MODE_* at this moment; the header of the arbiter's page has it later
  * @priority: out: gpu.priority of the group, for the choice of stream priorities
  * @__reserved: must be 0
+ * @channel_group: in: any number that is the same for processes in one hardware channel group (an MPS server and its
+ *	clients) and different for others. 0: a group of its own, or not known: with GSCHED_ATTACH_MPS clients of group 0 count
+ *	as one. A hint: it only decides whom this client shares with in space
  *
  * The group is the deepest one that is bound to the process (procs, also through its ancestors) or to its cgroup; else
  * the root group. Both mappings may be pinned for long (pin_user_pages_fast with FOLL_LONGTERM), as CUDA does.
@@ -140,6 +151,7 @@ struct gsched_attach {
 	__u32 mode;
 	__u32 priority;
 	__u32 __reserved;
+	__aligned_u64 channel_group;
 };
 
 /* What can be done with a running kernel: gsched_submit.tier */
@@ -204,11 +216,41 @@ struct gsched_complete {
 	__aligned_u64 ran_ns;
 };
 
+/* struct gsched_report.activity, struct gsched_cl_header.activity */
+#define GSCHED_ACTIVITY_IDLE	0	/* nothing on the GPU, and nothing held back */
+#define GSCHED_ACTIVITY_WAITING	1	/* nothing on the GPU; launches wait for the band's turn */
+#define GSCHED_ACTIVITY_BUSY	2	/* work is on the GPU, or was within the last milliseconds */
+
+/* struct gsched_report.flags: which fields count */
+#define GSCHED_REPORT_ACTIVITY	(1U << 0)
+#define GSCHED_REPORT_SLICE	(1U << 1)
+#define GSCHED_REPORT_STREAMS	(1U << 2)
+#define GSCHED_REPORT__ALL	(GSCHED_REPORT_ACTIVITY | GSCHED_REPORT_SLICE | GSCHED_REPORT_STREAMS)
+
+/**
+ * struct gsched_report - what the client sees of its band
+ * @size: sizeof(struct gsched_report)
+ * @flags: GSCHED_REPORT_*
+ * @activity: GSCHED_ACTIVITY_*; to be told at changes while GSCHED_ARB_REPORT is set, at other times ignored
+ * @slice_us: the time slice that is in force by the driver's answer; 0: none could be set, @slice_error says why
+ * @slice_error: positive errno, 0 none. EOPNOTSUPP: no channel group was seen; EIO: the driver refused
+ * @prioritised: 1: its launches lately were all on streams of the greatest priority, 0 not. EINVAL otherwise
+ */
+struct gsched_report {
+	__u32 size;
+	__u32 flags;
+	__u32 activity;
+	__u32 slice_us;
+	__u32 slice_error;
+	__u32 prioritised;
+};
+
 /* struct gsched_event.type */
 #define GSCHED_EVENT_GRANT	1	/* a task that waited may launch */
 #define GSCHED_EVENT_EVICT	2	/* the limit of a running task went down, or its window moved */
 #define GSCHED_EVENT_GROW	3	/* the limit of a running task went up: launch a wing */
 #define GSCHED_EVENT_GONE	4	/* the device was removed, or the arbiter ends: run unmanaged. The last event */
+#define GSCHED_EVENT_BAND	5	/* slice_us, flags, share or in_flight_us of the arbiter's page changed; @slot and @seq are 0 */
 
 /**
  * struct gsched_event - one event; read(2) returns a whole number of them, poll(2) says POLLIN when there is one
@@ -249,6 +291,16 @@ struct gsched_event {
 #define GSCHED_LEASE_NOTIFY	1	/* launch at once, then submit (NOWAIT): nobody running is more important */
 #define GSCHED_LEASE_FREE	2	/* launch without submit: no one else is on the device */
 
+/* struct gsched_arb_header.flags */
+#define GSCHED_ARB_CLOSED	(1U << 0)	/* it is another band's turn: launch nothing, report WAITING */
+#define GSCHED_ARB_REPORT	(1U << 1)	/* the arbiter wants to know of activity: other bands may have to wait */
+#define GSCHED_ARB_PACED	(1U << 2)	/* no more than in_flight_us of work on the GPU at a time */
+#define GSCHED_ARB_ALONE	(1U << 3)	/* no other client is in its band */
+#define GSCHED_ARB_YIELDS	(1U << 4)	/* all more important clients of its band, one at least, launch on streams of
+						 * the greatest priority: they get what short blocks leave, without asking */
+
+#define GSCHED_SHARE_ALL	(1U << 20)	/* struct gsched_arb_header.share: all of the device's time */
+
 /**
  * struct gsched_arb_header - first page of the arbiter's mapping, written by the arbiter only
  * @lease: GSCHED_LEASE_*. A client that launches on LEASE_FREE first stores seq, blocks and predicted_ns in its slot,
@@ -256,9 +308,14 @@ struct gsched_event {
  *	a launch is either seen by the arbiter or submitted by the client.
  * @mode: GSCHED_MODE_*
  * @sms: SMs of the device
- * @contended: number of other clients that are active
+ * @contended: number of other clients of its band that are active
  * @priority: gpu.priority of the group now
  * @top_priority: highest gpu.priority among the attached clients
+ * @flags: GSCHED_ARB_*
+ * @slice_us: the time slice that the band's owner has to set for its channel group; 0: whatever the driver chose
+ * @bands: bands present on the device
+ * @share: of the device's time, in 1/GSCHED_SHARE_ALL, for launches that no window can hold; GSCHED_SHARE_ALL: no limit
+ * @in_flight_us: see GSCHED_ARB_PACED
  */
 struct gsched_arb_header {
 	__u32 lease;
@@ -267,7 +324,12 @@ struct gsched_arb_header {
 	__u32 contended;
 	__u32 priority;
 	__u32 top_priority;
-	__u32 __reserved[1018];
+	__u32 flags;
+	__u32 slice_us;
+	__u32 bands;
+	__u32 share;
+	__u32 in_flight_us;
+	__u32 __reserved[1013];
 };
 
 /**
@@ -326,6 +388,12 @@ struct gsched_cl_slot {
  * @leased_tasks: tasks that ended under LEASE_FREE and that the arbiter was never told of
  * @leased_ns: the time they ran by the GPU's clock, or are predicted to have
  * @leased_usage: the same, times the CapSM each would fill: CapSM-ns
+ * @slice_us: the time slice in force, 0 unknown
+ * @slice_error: as in struct gsched_report
+ * @activity: GSCHED_ACTIVITY_*
+ * @passed: launches that nobody was asked about: opaque ones of a client that is alone in its band
+ * @held_ns: time that launches were held back, by turns or a share
+ * @paced_ns: GPU time of paced launches
  *
  * The leased_* words only grow. The arbiter adds what they grew by to gpu.stat when that is read, and before the client's lease
  * or group changes; no more than the time since it last did allows.
@@ -339,7 +407,14 @@ struct gsched_cl_header {
 	__aligned_u64 leased_tasks;
 	__aligned_u64 leased_ns;
 	__aligned_u64 leased_usage;
-	__u32 __reserved[942];
+	__u32 slice_us;
+	__u32 slice_error;
+	__u32 activity;
+	__u32 __pad;
+	__aligned_u64 passed;
+	__aligned_u64 held_ns;
+	__aligned_u64 paced_ns;
+	__u32 __reserved[932];
 };
 
 struct gsched_cl_page {

@@ -17,7 +17,7 @@
 #define STEPS	64
 
 /* what gschedd/main.c and gschedd/rewrite.c have */
-struct options opt = { .mode = -1, .policy = "hpf", .image_max = 1 << 20, .log_level = LOG_ERROR };
+struct options opt = { .mode = -1, .policy = "hpf", .image_max = 1 << 20, .nvml = "", .log_level = LOG_ERROR };
 struct rewrite_stats rewrite_stats;
 
 void say(int level, const char *fmt, ...)

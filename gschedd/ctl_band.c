@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* gschedctl run: which MPS server the program uses, by the band of its group. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ctl.h"
+
+#define PIPE	"CUDA_MPS_PIPE_DIRECTORY"
+#define LOG	"CUDA_MPS_LOG_DIRECTORY"
+#define BAND	"GSCHED_BAND"	/* goes with directories that gschedctl chose: they are not the user's own wish */
+
+/* Did an outer gschedctl run (or run -e) choose the directory in the environment? */
+static bool chosen_by_us(const char *pipe)
+{
+	const char *band = getenv(BAND);
+	char end[64];
+	size_t len, end_len;
+
+	if (!band || !*band)
+		return false;
+	end_len = (size_t)snprintf(end, sizeof(end), "/%s/pipe", band);
+	len = strlen(pipe);
+	return end_len < sizeof(end) && len > end_len && !strcmp(pipe + len - end_len, end);
+}
+
+static void forget(void)
+{
+	unsetenv(PIPE);
+	unsetenv(LOG);
+	unsetenv(BAND);
+}
+
+/*
+ * With the module gschedd has no groups: the name stands in the file of the group or of one above
+ * it.
+ */
+static int module_band(const struct ctl *ctl, struct gsched *g, const char *group, char *band, size_t size)
+{
+	char path[256];
+
+	*band = '\0';
+	if (strlen(group) >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(path, group);
+	for (;;) {
+		char *slash = strrchr(path, '/');
+
+		if (gsched_group_get(g, ctl->device, path, "gpu.band", band, size))
+			goto unknown;
+		band[strcspn(band, "\n")] = '\0';
+		if (*band || !*path)
+			return 0;
+		*(slash ? slash : path) = '\0';
+	}
+
+unknown:
+	*band = '\0';
+	return errno == ENOENT || errno == ENODEV ? 0 : -1;	/* ENOENT: a module without bands */
+}
+
+static int failed(const struct gsched_band_info *info, bool strict)
+{
+	int err = errno;
+
+	/* a gschedd that knows no bands, or none beside the module: as without --mps */
+	if (err == ENOTTY || err == ENOTCONN) {
+		forget();
+		return 0;
+	}
+	ctl_error("band %s%s%s: %s", info->band, *info->band ? ": " : "", strerror(err),
+		  *info->reason ? info->reason : "gschedd's log says more");
+	if (strict)
+		return -1;
+	ctl_error("without its MPS server: the program shares the GPU in time only (--strict refuses that)");
+	forget();
+	return 0;
+}
+
+int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid, bool strict)
+{
+	struct gsched_band_opts opts = {
+		.size = sizeof(opts), .socket = ctl->open.socket, .device = ctl->device, .group = group, .pid = pid,
+	};
+	struct gsched_band_info info = { .size = sizeof(info) };
+	const char *own = getenv(PIPE);
+	char band[64];
+
+	if (gsched_backend(g) == GSCHED_BACKEND_MODULE) {
+		if (module_band(ctl, g, group ? group : "", band, sizeof(band))) {
+			ctl_error("group %s: gpu.band: %s", group && *group ? group : "/", strerror(errno));
+			return strict ? -1 : 0;
+		}
+		opts.band = band;
+	}
+	opts.no_start = own && *own && !chosen_by_us(own);
+	if (gsched_band(&opts, &info))
+		return opts.no_start ? 0 : failed(&info, strict);
+	if (opts.no_start) {
+		if (*info.band)
+			ctl_error("$" PIPE " is set: the program uses that MPS server and not the one of band %s; unset it to "
+				  "change that", info.band);
+		return 0;
+	}
+	forget();
+	if (!*info.pipe)
+		return 0;
+	return setenv(PIPE, info.pipe, 1) || setenv(LOG, info.log, 1) || setenv(BAND, info.band, 1) ? -1 : 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * MPS control daemons: mps.c serves requests and status, mps_daemon.c decides when a daemon runs,
+ * mps_proc.c does what needs the system: directories, processes, the probe. Calls go down this
+ * list; mps_proc.c knows nothing of connections or of the event loop.
+ */
+#ifndef GSCHEDD_MPS_H
+#define GSCHEDD_MPS_H
+
+#include "gschedd.h"
+#include "mps_proc.h"
+
+/* ---- mps_daemon.c ---- */
+enum mps_state { MPS_STOPPED, MPS_STARTING, MPS_READY, MPS_ENDING, MPS_BACKOFF };
+
+struct mps_program {
+	struct list_head node;
+	struct source src;		/* pidfd */
+	struct mps_daemon *daemon;
+	pid_t pid;
+};
+
+struct mps_waiter {
+	struct list_head node;
+	struct conn *conn;
+	struct gsp_header h;
+	struct gsp_band req;
+	uint64_t deadline;
+};
+
+struct mps_daemon {
+	struct list_head node;
+	struct mps_id id;
+	enum mps_state state;
+	pid_t pid;
+	bool adopted;			/* started by an earlier gschedd: not our child */
+	bool failed;			/* MPS_ENDING because it never became ready */
+	struct source process;		/* pidfd */
+	int error_fd;			/* why the child failed before the program ran */
+	struct source quit;		/* pidfd of the process that tells it to quit */
+	pid_t quit_pid;
+	bool termed;			/* MPS_ENDING: SIGTERM was sent */
+	struct source timer;
+	uint64_t due;			/* of the state; 0 none */
+	uint64_t ready_at;
+	unsigned int failures;		/* in a row: set the back-off */
+	unsigned int starts, deaths;
+	char reason[MPS_REASON];	/* why it is not there, or died last */
+	struct list_head programs, waiters;
+};
+
+extern struct list_head mps_daemons;
+/* May a program still be in it that is not among @programs? */
+extern bool (*mps_has_clients)(const struct mps_daemon *d);
+extern struct mps_setup mps_setup;
+
+/*
+ * The user's daemon for the band; the caller fills in the groups of a new one. NULL: *@err, EBUSY
+ * too many
+ */
+struct mps_daemon *mps_daemon_get(uid_t uid, const char *band, int *err);
+void mps_daemon_adopt(struct mps_daemon *d);	/* something serves its directory: watch it, end it when it is idle */
+/* The daemon is needed as long as the process @pid lives. -errno */
+int mps_program_add(struct mps_daemon *d, pid_t pid);
+/* Start the daemon if need be; @req is answered when it is ready, or failed. -errno: it is not. */
+int mps_daemon_wait(struct mps_daemon *d, struct conn *conn, const struct gsp_header *h, const struct gsp_band *req);
+void mps_daemons_end(void);		/* takes some seconds at most */
+
+#endif /* GSCHEDD_MPS_H */

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What sysfs shows of bands: the file bands of a device, one line a band, and tasks/<pid>/band. Words are "key value" pairs with
+ * the keys that gschedd's status has.
+ */
+#include <linux/sysfs.h>
+
+#include "internal.h"
+
+#define LINE_ROOM	512	/* for all of a line but its list of clients */
+#define NAME_MAX_LEN	48	/* of a band: gpu.band, or one that is made up from a number */
+
+static const char *activity_name(u32 activity)
+{
+	static const char *const name[] = {
+		[GSCHED_ACTIVITY_IDLE] = "idle",
+		[GSCHED_ACTIVITY_WAITING] = "waiting",
+		[GSCHED_ACTIVITY_BUSY] = "busy",
+	};
+
+	return name[activity];
+}
+
+/* While the core does not ask for reports the page is all there is. Never beyond the names */
+static u32 client_activity(const struct gsched_client *client)
+{
+	u32 says;
+
+	if (client->core.arb.flags & GSCHED_ARB_REPORT)
+		return client->core.activity;
+	says = READ_ONCE(client->cl->header.activity);
+	return says <= GSCHED_ACTIVITY_BUSY ? says : GSCHED_ACTIVITY_IDLE;
+}
+
+static bool is_server(const struct gsc_client *core)
+{
+	return core->flags & GSCHED_ATTACH_SERVER;
+}
+
+/* gpu.band of its clients' groups, else after the MPS server or the process whose channel group it is */
+static void band_name(const struct gsc_band *band, char *buf, size_t size)
+{
+	struct gsc_client *core, *first = NULL, *server = NULL;
+
+	list_for_each_entry(core, &band->members, member) {
+		const char *name = gsc_group_band(core->group);
+
+		if (*name) {
+			scnprintf(buf, size, "%s", name);
+			return;
+		}
+		if (is_server(core))
+			server = core;
+		else if (!first)
+			first = core;
+	}
+	if (server)
+		scnprintf(buf, size, "mps-%d", gsched_client_of(server)->nr);
+	else if (first && first->flags & GSCHED_ATTACH_MPS && first->channel_group)
+		scnprintf(buf, size, "mps-%08x", lower_32_bits(first->channel_group));
+	else if (first && first->flags & GSCHED_ATTACH_MPS)
+		scnprintf(buf, size, "mps");
+	else
+		scnprintf(buf, size, "pid-%d", first ? gsched_client_of(first)->nr : 0);
+}
+
+/* "clients 12,13 server 11 "; a word that would be empty is left out */
+static int members_emit(const struct gsc_band *band, const struct gsc_client *owner, char *page, int len)
+{
+	struct gsc_client *core;
+	int start = len;
+
+	list_for_each_entry(core, &band->members, member)
+		if (!is_server(core))
+			len += sysfs_emit_at(page, len, "%s%d", len == start ? "clients " : ",", gsched_client_of(core)->nr);
+	if (len != start)
+		len += sysfs_emit_at(page, len, " ");
+	list_for_each_entry(core, &band->members, member)
+		if (core == owner && is_server(core))
+			len += sysfs_emit_at(page, len, "server %d ", gsched_client_of(core)->nr);
+	return len - start;
+}
+
+static u32 band_activity(const struct gsc_band *band)
+{
+	u32 activity = GSCHED_ACTIVITY_IDLE;
+	struct gsc_client *core;
+
+	list_for_each_entry(core, &band->members, member)
+		if (!is_server(core))
+			activity = max(activity, client_activity(gsched_client_of(core)));
+	return activity;
+}
+
+static int band_emit(const struct gsched_device *dev, const struct gsc_band *band, char *page, int len)
+{
+	const struct gsc_client *owner = gsc_band_owner(band);
+	u32 thousandths = band->weight % GSC_BAND_WEIGHT_SCALE * 1000 / GSC_BAND_WEIGHT_SCALE;
+	char name[NAME_MAX_LEN];
+	int start = len;
+
+	band_name(band, name, sizeof(name));
+	len += sysfs_emit_at(page, len, "name %s ", name);
+	len += members_emit(band, owner, page, len);
+	len += sysfs_emit_at(page, len,
+			     "priority %u weight %llu.%03u slice_us %u applied_us %u slice_error %u activity %s turn %u why ",
+			     band->priority, div_u64(band->weight, GSC_BAND_WEIGHT_SCALE), thousandths, band->slice_us,
+			     owner ? owner->slice_us : 0, owner ? owner->slice_error : 0, activity_name(band_activity(band)),
+			     band == dev->core.turn);
+	len += gsc_band_why(band, page + len, PAGE_SIZE - len);
+	len += sysfs_emit_at(page, len, "\n");
+	return len - start;
+}
+
+static u32 clients_of(const struct gsc_band *band)
+{
+	const struct gsc_client *core;
+	u32 n = 0;
+
+	list_for_each_entry(core, &band->members, member)
+		n++;
+	return n;
+}
+
+/*
+ * One line a band: "name pid-12 clients 12 priority 0 weight 100.000 slice_us 1 applied_us 1 slice_error 0 activity busy
+ * turn 1 why ...", the reason last and to the end of the line. Bands that a page has no room for are counted in a last line
+ * "more 3".
+ */
+ssize_t gsched_bands_show(struct gsched_device *dev, char *page)
+{
+	struct gsc_band *band;
+	u32 more = 0;
+	int len = 0;
+
+	spin_lock_bh(&dev->lock);
+	list_for_each_entry(band, &dev->core.bands, node) {
+		/* a pid and its comma take at most 11 characters */
+		if (more || len + LINE_ROOM + clients_of(band) * 11 > PAGE_SIZE)
+			more++;
+		else
+			len += band_emit(dev, band, page, len);
+	}
+	spin_unlock_bh(&dev->lock);
+	if (more)
+		len += sysfs_emit_at(page, len, "more %u\n", more);
+	return len;
+}
+
+/* What the client was told of its band, and what it says of it itself: as it reported, else as it writes into its page */
+ssize_t gsched_band_show(struct gsched_client *client, char *page)
+{
+	const struct gsched_cl_header *hint = &client->cl->header;
+	const struct gsc_client *core = &client->core;
+	u32 applied, error, activity, share;
+	char name[NAME_MAX_LEN];
+	struct gsc_arb arb;
+
+	spin_lock_bh(&client->dev->lock);
+	/* there: the file is made after the client came, and is removed before it leaves */
+	band_name(core->band, name, sizeof(name));
+	arb = core->arb;
+	applied = core->slice_us ?: READ_ONCE(hint->slice_us);
+	error = core->slice_error ?: READ_ONCE(hint->slice_error);
+	activity = client_activity(client);
+	spin_unlock_bh(&client->dev->lock);
+	share = div_u64((u64)arb.share * 1000000, GSCHED_SHARE_ALL);
+	return sysfs_emit(page,
+			  "name %s\nslice_us %u\napplied_us %u\nslice_error %u\nactivity %s\nshare %u.%06u\n",
+			  name, arb.slice_us, applied, error, activity_name(activity), share / 1000000, share % 1000000);
+}

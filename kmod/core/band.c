@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Bands: which clients share a hardware channel group, what their groups ask for it, the mode that follows, and what each
+ * client is told. Slices are in slice.c, turns in turn.c. All of it is decided anew only when dev->bands_stale is set:
+ * submitting and completing tasks changes nothing here.
+ */
+#include "decide.h"
+
+static bool in_space(const struct gsc_client *client)
+{
+	return client->flags & (GSCHED_ATTACH_MPS | GSCHED_ATTACH_SERVER);
+}
+
+bool gsc_same_band(const struct gsc_client *a, const struct gsc_client *b)
+{
+	if (a == b || a->dev->mode_set == GSCHED_MODE_SPATIAL)
+		return true;
+	if (a->dev->mode_set == GSCHED_MODE_TEMPORAL)
+		return false;
+	if (a->channel_group || b->channel_group)
+		return a->channel_group == b->channel_group;
+	return in_space(a) && in_space(b);
+}
+
+static struct gsc_client *first_member(const struct gsc_band *band)
+{
+	return list_first_entry(&band->members, struct gsc_client, member);
+}
+
+void gsc_band_join(struct gsc_client *client)
+{
+	struct gsc_device *dev = client->dev;
+	struct gsc_band *band;
+	struct gsc_task *task;
+
+	list_for_each_entry(band, &dev->bands, node)
+		if (gsc_same_band(client, first_member(band)))
+			goto found;
+	band = &client->own_band;
+	memset(band, 0, sizeof(*band));
+	INIT_LIST_HEAD(&band->members);
+	INIT_LIST_HEAD(&band->tasks);
+	INIT_LIST_HEAD(&band->placed);
+	/* behind all that have waited for a turn so far */
+	band->served = dev->turns;
+	list_add_tail(&band->node, &dev->bands);
+found:
+	client->band = band;
+	list_add_tail(&client->member, &band->members);
+	list_for_each_entry(task, &client->tasks, peer)
+		list_add_tail(&task->node, &band->tasks);
+	dev->bands_stale = true;
+}
+
+static void move_all(struct list_head *from, struct list_head *to)
+{
+	INIT_LIST_HEAD(to);
+	while (!list_empty(from))
+		list_move_tail(from->next, to);
+}
+
+/* The member that the band lives in leaves: it moves to the next one */
+static void rehome(struct gsc_band *band)
+{
+	struct gsc_band *heir = &first_member(band)->own_band;
+	struct gsc_device *dev = gsc_band_device(band);
+	struct gsc_client *client;
+
+	*heir = *band;
+	list_add(&heir->node, &band->node);
+	list_del_init(&band->node);
+	move_all(&band->members, &heir->members);
+	move_all(&band->tasks, &heir->tasks);
+	move_all(&band->placed, &heir->placed);
+	list_for_each_entry(client, &heir->members, member)
+		client->band = heir;
+	gsc_turn_forget(dev, band, heir);
+}
+
+/* The caller dropped its hold */
+void gsc_band_leave(struct gsc_client *client)
+{
+	struct gsc_device *dev = client->dev;
+	struct gsc_band *band = client->band;
+	struct gsc_task *task;
+
+	list_for_each_entry(task, &client->tasks, peer)
+		list_del_init(&task->node);
+	list_del_init(&client->place);
+	list_del_init(&client->member);
+	client->band = NULL;
+	dev->bands_stale = true;
+	if (list_empty(&band->members)) {
+		list_del_init(&band->node);
+		gsc_turn_forget(dev, band, NULL);
+	} else if (band == &client->own_band) {
+		rehome(band);
+	}
+}
+
+void gsc_bands_rebuild(struct gsc_device *dev)
+{
+	struct gsc_client *client;
+
+	list_for_each_entry(client, &dev->clients, node) {
+		gsc_hold_drop(client);
+		gsc_band_leave(client);
+	}
+	list_for_each_entry(client, &dev->clients, node)
+		gsc_band_join(client);
+}
+
+struct gsc_client *gsc_band_owner(const struct gsc_band *band)
+{
+	struct gsc_client *client, *owner = NULL;
+
+	list_for_each_entry(client, &band->members, member) {
+		if (gsc_is_server(client))
+			return client;
+		if (!owner || (!(owner->flags & GSCHED_ATTACH_SLICE) && client->flags & GSCHED_ATTACH_SLICE))
+			owner = client;
+	}
+	/* the channel group of MPS clients is their server's */
+	return band->mps ? NULL : owner;
+}
+
+bool gsc_band_can_slice(const struct gsc_band *band)
+{
+	const struct gsc_client *owner = gsc_band_owner(band);
+
+	return !owner || (owner->flags & GSCHED_ATTACH_SLICE && !owner->slice_error);
+}
+
+/* In how many bands each group has clients, and how many of the clients at or below it are active */
+static void count_groups(struct gsc_device *dev)
+{
+	struct gsc_client *client;
+	struct gsc_group *group;
+	struct gsc_band *band;
+	u64 stamp;
+
+	list_for_each_entry(client, &dev->clients, node) {
+		client->group->n_bands = 0;
+		for (group = client->group; group; group = group->parent)
+			group->active = 0;
+	}
+	list_for_each_entry(band, &dev->bands, node) {
+		stamp = ++dev->stamp;
+		list_for_each_entry(client, &band->members, member) {
+			if (gsc_is_server(client))
+				continue;
+			client->group->n_bands += client->group->band_seen != stamp;
+			client->group->band_seen = stamp;
+			for (group = client->group; group; group = group->parent)
+				group->active += client->activity != GSCHED_ACTIVITY_IDLE;
+		}
+	}
+}
+
+/* The group whose capsm.min holds for clients of @group: the uppermost one below the root that has one */
+static struct gsc_group *promising(struct gsc_group *group)
+{
+	struct gsc_group *found = NULL;
+
+	for (; group->parent; group = group->parent)
+		if (group->min)
+			found = group;
+	return found;
+}
+
+static void add_group(struct gsc_band *band, struct gsc_group *group, u64 stamp)
+{
+	struct gsc_group *promise = promising(group);
+
+	if (group->band_seen != stamp) {
+		group->band_seen = stamp;
+		band->weight += div_u64((u64)group->weight * GSC_BAND_WEIGHT_SCALE, max_t(u32, group->n_bands, 1));
+		if (group->latency_us && (!band->latency_us || group->latency_us < band->latency_us))
+			band->latency_us = group->latency_us;
+	}
+	if (promise && promise->promise_seen != stamp) {
+		promise->promise_seen = stamp;
+		band->promised += min(promise->min, U32_MAX - band->promised);
+	}
+}
+
+static void update_attributes(struct gsc_band *band)
+{
+	u64 stamp = ++gsc_band_device(band)->stamp;
+	struct gsc_client *client;
+
+	band->n_clients = 0;
+	band->priority = 0;
+	band->latency_us = 0;
+	band->promised = 0;
+	band->weight = 0;
+	band->mps = false;
+	band->activity = GSCHED_ACTIVITY_IDLE;
+	list_for_each_entry(client, &band->members, member) {
+		band->mps |= in_space(client);
+		if (gsc_is_server(client))
+			continue;
+		band->n_clients++;
+		band->priority = max(band->priority, client->group->priority);
+		/* BUSY is the larger number: work on the GPU counts for more than work that waits */
+		band->activity = max(band->activity, client->activity);
+		add_group(band, client->group, stamp);
+	}
+	/* one part of a small weight in many bands still counts */
+	band->weight = max(band->weight, (u64)1);
+}
+
+static void choose_mode(struct gsc_device *dev)
+{
+	const struct gsc_band *band;
+	u32 mode = GSCHED_MODE_SPATIAL;
+
+	if (dev->mode_set >= 0) {
+		mode = (u32)dev->mode_set;
+	} else if (!dev->n_bands) {
+		mode = GSCHED_MODE_TEMPORAL;
+	} else if (dev->n_bands > 1) {
+		mode = GSCHED_MODE_SLICED;
+		list_for_each_entry(band, &dev->bands, node)
+			if (band->n_clients && !gsc_band_can_slice(band))
+				mode = GSCHED_MODE_TEMPORAL;
+	}
+	if (mode != dev->mode) {
+		dev->turn = NULL;
+		dev->drain = NULL;
+	}
+	dev->mode = mode;
+}
+
+void gsc_bands_update(struct gsc_device *dev)
+{
+	struct gsc_band *band;
+	u32 top = 0;
+
+	count_groups(dev);
+	dev->n_bands = 0;
+	dev->n_lower = 0;
+	list_for_each_entry(band, &dev->bands, node) {
+		update_attributes(band);
+		dev->n_bands += band->n_clients != 0;
+		if (band->n_clients)
+			top = max(top, band->priority);
+	}
+	choose_mode(dev);
+	list_for_each_entry(band, &dev->bands, node) {
+		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->flat && band->n_clients && band->priority < top;
+		dev->n_lower += band->lower;
+	}
+	gsc_turns_update(dev);
+	gsc_slices_update(dev);
+}
+
+/* A max is a share of the device's time too, for work that no window can hold; those of a group who are active divide it */
+static u32 share_of(const struct gsc_client *client)
+{
+	u32 whole = client->dev->sms * GSCHED_CAPSM, share = GSCHED_SHARE_ALL;
+	const struct gsc_group *group;
+	u64 part;
+
+	for (group = client->group; group; group = group->parent) {
+		if (group->max >= whole)
+			continue;
+		part = div_u64(div_u64((u64)group->max * GSCHED_SHARE_ALL, whole), max_t(u32, group->active, 1));
+		share = min_t(u32, share, part);
+	}
+	return max_t(u32, share, 1);
+}
+
+/*
+ * The hardware serves streams of greater priority first, as soon as blocks end. So kernels with short blocks need no windows
+ * beside more important clients that use such streams.
+ */
+static bool yields(const struct gsc_client *client)
+{
+	const struct gsc_client *other;
+	bool above = false;
+
+	list_for_each_entry(other, &client->band->members, member) {
+		if (gsc_is_server(other) || other->group->priority <= client->group->priority)
+			continue;
+		if (!other->prioritised)
+			return false;
+		above = true;
+	}
+	return above && !client->dev->policy->flat && !client->dev->policy->no_leases;
+}
+
+static struct gsc_arb words_for(const struct gsc_client *client)
+{
+	const struct gsc_band *band = client->band;
+	struct gsc_arb arb = { .bands = client->dev->n_bands, .share = GSCHED_SHARE_ALL };
+
+	if (gsc_band_owner(band) == client)
+		arb.slice_us = band->slice_us;
+	if (gsc_is_server(client))
+		return arb;
+	arb.flags = band->flags | (band->n_clients == 1 ? GSCHED_ARB_ALONE : 0);
+	if (yields(client))
+		arb.flags |= GSCHED_ARB_YIELDS;
+	arb.in_flight_us = band->flags & GSCHED_ARB_PACED ? GSC_IN_FLIGHT_US : 0;
+	arb.share = share_of(client);
+	if (arb.share < GSCHED_SHARE_ALL)
+		arb.flags |= GSCHED_ARB_REPORT;
+	return arb;
+}
+
+void gsc_bands_publish(struct gsc_device *dev)
+{
+	struct gsc_client *client;
+	struct gsc_arb arb;
+
+	list_for_each_entry(client, &dev->clients, node) {
+		arb = words_for(client);
+		if (!(arb.flags & GSCHED_ARB_REPORT))
+			client->activity = GSCHED_ACTIVITY_IDLE;
+		if (arb.flags == client->arb.flags && arb.slice_us == client->arb.slice_us && arb.bands == client->arb.bands &&
+		    arb.share == client->arb.share && arb.in_flight_us == client->arb.in_flight_us)
+			continue;
+		client->arb = arb;
+		if (dev->ops->set_band)
+			dev->ops->set_band(client);
+	}
+}
+
+int gsc_client_report(struct gsc_client *client, const struct gsched_report *req, u64 now)
+{
+	struct gsc_device *dev = client->dev;
+
+	if (!dev || req->activity > GSCHED_ACTIVITY_BUSY || req->slice_error > GSC_ERRNO_MAX || req->prioritised > 1)
+		return -EINVAL;
+	gsc_advance(dev, now);
+	if (req->flags & GSCHED_REPORT_SLICE) {
+		client->slice_us = req->slice_us;
+		/* setting the driver's own slice again, in temporal mode, says nothing of one that it refused */
+		if (req->slice_error || client->arb.slice_us || client->slice_error == EOPNOTSUPP)
+			client->slice_error = req->slice_error;
+	}
+	if (req->flags & GSCHED_REPORT_ACTIVITY && client->arb.flags & GSCHED_ARB_REPORT)
+		client->activity = req->activity;
+	if (req->flags & GSCHED_REPORT_STREAMS)
+		client->prioritised = req->prioritised;
+	dev->bands_stale = true;
+	gsc_decide(dev);
+	return 0;
+}

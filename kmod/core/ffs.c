@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fair sharing (FFS, FLEP 5.2.2): nobody is more important. Bands have time slices in proportion to gpu.weight, in the shortest
+ * epoch that keeps the overhead of switching below max_overhead (slice.c); inside a band clients have SMs by gpu.weight.
+ */
+#include "decide.h"
+
+static void order(struct gsc_band *band, u64 now)
+{
+	struct gsc_task *task;
+
+	list_for_each_entry(task, &band->tasks, node) {
+		task->rank = 0;
+		task->want = task->demand;
+		task->need = task->want;
+	}
+	gsc_sort(band);
+}
+
+const struct gsc_policy gsc_policy_ffs = {
+	.name = "ffs",
+	.order = order,
+	.flat = true,
+};

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Turns. Sliced mode: of the lower bands that have work only one at a time may launch, since two busy bands with the
+ * shortest slice only switch. The turn's holder has an open gate; it gives the turn up when it is idle, or when its time is
+ * over and an equal has work. The next one's gate opens once the holder's work in flight has drained. Temporal mode: one
+ * band has windows.
+ */
+#include "decide.h"
+
+#define TURN_NS		30000000ULL	/* at the mean weight */
+#define TURN_NS_MIN	10000000ULL
+#define TURN_NS_MAX	100000000ULL
+
+void gsc_turn_forget(struct gsc_device *dev, const struct gsc_band *band, struct gsc_band *heir)
+{
+	if (dev->turn == band)
+		dev->turn = heir;
+	if (dev->drain == band)
+		dev->drain = heir;
+}
+
+/* The most important band that has work besides @turn, which may be NULL; of equals the one that waits longest for a turn */
+static struct gsc_band *next_holder(const struct gsc_device *dev, const struct gsc_band *turn)
+{
+	struct gsc_band *band, *best = NULL;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		if (!gsc_contends(band) || band == turn)
+			continue;
+		if (!best || band->priority > best->priority ||
+		    (band->priority == best->priority && band->served < best->served))
+			best = band;
+	}
+	return best;
+}
+
+static u64 turn_length(const struct gsc_device *dev, const struct gsc_band *holder)
+{
+	const struct gsc_band *band;
+	u64 sum = 0, ns;
+	u32 n = 0;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		if (!gsc_contends(band) || band->priority != holder->priority)
+			continue;
+		sum += band->weight;
+		n++;
+	}
+	/* a weight times n is less than 2^40: in microseconds nothing overflows */
+	ns = div64_u64(TURN_NS / 1000 * holder->weight * n, max(sum, (u64)1)) * 1000;
+	return min(max(ns, TURN_NS_MIN), TURN_NS_MAX);
+}
+
+static void begin_turn(struct gsc_device *dev, struct gsc_band *band)
+{
+	dev->turn = band;
+	if (!band)
+		return;
+	dev->turn_end = dev->now + turn_length(dev, band);
+	band->served = ++dev->turns;
+}
+
+/* Returns the band that the turn would go to */
+static struct gsc_band *update_holder(struct gsc_device *dev)
+{
+	struct gsc_band *rival;
+
+	if (dev->drain && (!dev->drain->lower || dev->drain->activity != GSCHED_ACTIVITY_BUSY || dev->drain_until <= dev->now))
+		dev->drain = NULL;
+	if (dev->turn && !gsc_contends(dev->turn))
+		dev->turn = NULL;
+	rival = next_holder(dev, dev->turn);
+	if (dev->turn && rival && (rival->priority > dev->turn->priority ||
+				   (rival->priority == dev->turn->priority && dev->turn_end <= dev->now))) {
+		if (dev->turn->activity == GSCHED_ACTIVITY_BUSY) {
+			dev->drain = dev->turn;
+			dev->drain_until = dev->now + GSC_DRAIN_NS;
+		}
+		dev->turn = NULL;
+		if (!dev->drain)
+			begin_turn(dev, rival);
+	} else if (!dev->turn && !dev->drain) {
+		begin_turn(dev, rival);
+	}
+	return next_holder(dev, dev->turn);
+}
+
+void gsc_turns_update(struct gsc_device *dev)
+{
+	struct gsc_band *band, *rival;
+	u32 contenders = 0;
+
+	dev->turn_timer = 0;
+	list_for_each_entry(band, &dev->bands, node) {
+		/* the first lower band reports already, so its work in flight is known when a second one attaches */
+		band->flags = band->lower ? GSCHED_ARB_REPORT : 0;
+		contenders += gsc_contends(band);
+	}
+	if (dev->n_lower < 2) {
+		dev->drain = NULL;
+		if (dev->mode != GSCHED_MODE_TEMPORAL)
+			dev->turn = NULL;
+		return;
+	}
+	rival = update_holder(dev);
+	if (dev->drain)
+		dev->turn_timer = dev->drain_until;
+	else if (dev->turn && rival && rival->priority == dev->turn->priority)
+		dev->turn_timer = dev->turn_end;
+	list_for_each_entry(band, &dev->bands, node) {
+		if (!band->lower)
+			continue;
+		if (contenders && band != dev->turn)
+			band->flags |= GSCHED_ARB_CLOSED;
+		if (contenders > 1)
+			band->flags |= GSCHED_ARB_PACED;
+	}
+}
+
+/*
+ * A band drains while its gate is closed: its tasks have empty windows, so the workers of rewritten kernels exit at the end of
+ * their block-tasks. An opaque task that runs cannot be evicted and keeps its capacity.
+ */
+void gsc_turn_sliced(struct gsc_device *dev)
+{
+	struct gsc_band *band;
+	struct gsc_task *task;
+
+	list_for_each_entry(band, &dev->bands, node)
+		if (gsc_band_closed(band))
+			list_for_each_entry(task, &band->tasks, node)
+				if (!gsc_is_fixed(task))
+					task->want = 0;
+}
+
+static const struct gsc_task *first_task(const struct gsc_band *band)
+{
+	return list_empty(&band->tasks) ? NULL : list_first_entry(&band->tasks, struct gsc_task, node);
+}
+
+/* Of the tasks with the band's highest rank: does one run? */
+static bool runs(const struct gsc_band *band)
+{
+	const struct gsc_task *top = first_task(band), *task;
+
+	list_for_each_entry(task, &band->tasks, node)
+		if (task->rank == top->rank && task->state == GSC_TASK_RUNNING)
+			return true;
+	return false;
+}
+
+/* Is @band to have the device rather than @other? Rank, then who has it, then who has something running, then who came first */
+static bool precedes(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_band *other)
+{
+	const struct gsc_task *a = first_task(band), *b = first_task(other);
+	bool a_runs, b_runs;
+
+	if (a->rank != b->rank)
+		return a->rank > b->rank;
+	a_runs = runs(band);
+	b_runs = runs(other);
+	if (a_runs && b_runs && (band == dev->turn || other == dev->turn))
+		return band == dev->turn;
+	if (a_runs != b_runs)
+		return a_runs;
+	return (s32)(a->id - b->id) < 0;
+}
+
+/*
+ * Temporal mode: one band at a time. A task that came after one of an equal band does not prolong the turn, so a long queue of
+ * kernels starves nobody.
+ */
+void gsc_turn_temporal(struct gsc_device *dev)
+{
+	struct gsc_band *band, *owner = NULL;
+	const struct gsc_task *fence = NULL;
+	struct gsc_task *task;
+
+	list_for_each_entry(band, &dev->bands, node)
+		if (first_task(band) && (!owner || precedes(dev, band, owner)))
+			owner = band;
+	dev->turn = owner;
+	if (!owner)
+		return;
+	list_for_each_entry(band, &dev->bands, node) {
+		if (band == owner)
+			continue;
+		if (first_task(band) && first_task(band)->rank == first_task(owner)->rank &&
+		    (!fence || (s32)(first_task(band)->id - fence->id) < 0))
+			fence = first_task(band);
+		list_for_each_entry(task, &band->tasks, node)
+			task->want = 0;
+	}
+	if (!fence)
+		return;
+	list_for_each_entry(task, &owner->tasks, node)
+		if (task->state == GSC_TASK_WAITING && (s32)(task->id - fence->id) > 0)
+			task->want = 0;
+}

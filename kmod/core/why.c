@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What protects or limits a band or a client, in words: the same ones from both arbiters. */
+#include "decide.h"
+
+static u32 bands_beside(const struct gsc_band *band, bool *promised)
+{
+	const struct gsc_device *dev = gsc_band_device(band);
+	const struct gsc_band *other;
+	u32 n = 0;
+
+	*promised = false;
+	list_for_each_entry(other, &dev->bands, node) {
+		if (!other->n_clients || other == band)
+			continue;
+		n += other->lower == band->lower;
+		*promised |= other->lower && other->promised;
+	}
+	return n;
+}
+
+static int why_temporal(const struct gsc_band *band, char *buf, size_t size)
+{
+	const struct gsc_client *owner = gsc_band_owner(band);
+
+	if (gsc_band_device(band)->mode_set >= 0)
+		return scnprintf(buf, size, "mode temporal is set: one client at a time has the device, by eviction");
+	if (gsc_band_can_slice(band))
+		return scnprintf(buf, size,
+				 "the slice of another band cannot be set: one band at a time has the device, by eviction");
+	if (owner->slice_error == EOPNOTSUPP)
+		return scnprintf(buf, size,
+				 "slice not set: no channel group was seen (another driver?); one band at a time, by eviction");
+	if (owner->slice_error)
+		return scnprintf(buf, size, "slice not set: the driver refused it (errno %u); one band at a time, by eviction",
+				 owner->slice_error);
+	return scnprintf(buf, size, "slice not set: the program cannot set one (unmanaged driver, or older library); %s",
+			 "one band at a time, by eviction");
+}
+
+static int why_top(const struct gsc_band *band, char *buf, size_t size)
+{
+	const struct gsc_device *dev = gsc_band_device(band);
+	bool promised;
+	u32 others = bands_beside(band, &promised);
+
+	if (!dev->n_lower)
+		return scnprintf(buf, size, "%s: shares the time by weight with %u other%s, slice %u us",
+				 dev->policy->flat ? "policy ffs" : "equals", others, others == 1 ? "" : "s", band->slice_us);
+	if (others)
+		return scnprintf(buf, size, "top band: shares the time by weight with %u other%s, slice %u us%s", others,
+				 others == 1 ? "" : "s", band->slice_us, promised ? ", bounded by capsm.min below" : "");
+	if (promised)
+		return scnprintf(buf, size, "top band: slice %u us, bounded by capsm.min of bands below", band->slice_us);
+	return scnprintf(buf, size, "top band: runs whole until it is idle");
+}
+
+static int why_lower(const struct gsc_band *band, char *buf, size_t size)
+{
+	const struct gsc_device *dev = gsc_band_device(band);
+	bool promised;
+	u32 others = bands_beside(band, &promised);
+	const char *turn = "";
+	int len;
+
+	if (band->slice_us == GSC_SLICE_TINY_US)
+		len = scnprintf(buf, size, "gives way at once: slice 1 us");
+	else if (band->promised)
+		len = scnprintf(buf, size, "capsm.min keeps it a part of the time: slice %u us", band->slice_us);
+	else
+		len = scnprintf(buf, size, "slice %u us until another band has drained", band->slice_us);
+	if (!others)
+		return len;
+	if (band == dev->turn)
+		turn = ", has the turn";
+	else if (band == dev->drain)
+		turn = ", its turn is over and its work drains";
+	else if (band->activity != GSCHED_ACTIVITY_IDLE)
+		turn = ", waits for its turn";
+	return len + scnprintf(buf + len, size - (size_t)len, "; takes turns with %u other%s%s", others,
+			       others == 1 ? "" : "s", turn);
+}
+
+int gsc_band_why(const struct gsc_band *band, char *buf, size_t size)
+{
+	const struct gsc_device *dev = gsc_band_device(band);
+	int len = 0;
+
+	if (!band->n_clients)
+		return scnprintf(buf, size, "an MPS server without clients");
+	if (dev->mode == GSCHED_MODE_SPATIAL && dev->mode_set >= 0)
+		return scnprintf(buf, size, "mode spatial is set: all clients count as one band");
+	if (dev->mode == GSCHED_MODE_SPATIAL)
+		return scnprintf(buf, size, "the only band: nothing to share the time with");
+	if (dev->mode == GSCHED_MODE_TEMPORAL)
+		return why_temporal(band, buf, size);
+	if (!gsc_band_owner(band))
+		len = scnprintf(buf, size, "the driver's slice, since its MPS server is not attached; asked for: ");
+	return len + (band->lower ? why_lower : why_top)(band, buf + len, size - (size_t)len);
+}
+
+int gsc_client_why(const struct gsc_client *client, char *buf, size_t size)
+{
+	const struct gsc_sizes *sizes = &client->sizes;
+	u32 part = gsc_size_units(client);
+	int len;
+
+	if (client->hold_units)
+		len = scnprintf(buf, size, "holds %u of %u SMs between its kernels: block-tasks below take %llu us",
+				gsc_sms(client->hold_units), client->dev->sms,
+				(unsigned long long)div_u64(client->hold_block_ns, 1000));
+	else if (part)
+		len = scnprintf(buf, size, "takes %u of %u SMs from block-tasks below", gsc_sms(part), client->dev->sms);
+	else
+		return scnprintf(buf, size, "%s", "");
+	if (!part)
+		return len;
+	if (sizes->tried != sizes->chosen)
+		return len + scnprintf(buf + len, size - (size_t)len, "; tries whether it needs no more");
+	return len + scnprintf(buf + len, size - (size_t)len, "; its kernels take %llu us on them, %llu us at best",
+			       (unsigned long long)div_u64(gsc_size_ns(client), 1000),
+			       (unsigned long long)div_u64(gsc_size_best_ns(client), 1000));
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Preloaded into an MPS server (and the control daemon, which has no channel groups and is left alone): one thread that is the
+ * arbiter's client on every GPU the server has a channel group on, and sets the time slice that it is told. The server works
+ * the same if there is no arbiter.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+#include <gsched.h>
+#include <linux/gsched.h>
+#include "slice.h"
+
+#define DEVICES		64
+#define RETRY_MS	1000	/* between two looks for an arbiter, or for a group that was made since */
+
+struct device {
+	uint8_t uuid[16];
+	struct gsched *g;
+	const struct gsched_arb_page *arb;
+	struct gsched_cl_page *cl;
+	uint32_t asked;
+	unsigned int groups;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* n_seen, seen, runs */
+static uint8_t seen[DEVICES][16];
+static unsigned int n_seen;
+static bool runs;
+
+/* Nobody decides any more: what the driver chose starves nobody. */
+static void leave(struct device *d)
+{
+	struct gsched_slice now;
+
+	gsched_close(d->g);
+	d->g = NULL;
+	gsched_slice_set(d->uuid, 0, &now);
+}
+
+static void join(struct device *d)
+{
+	const struct gsched_attach_opts opts = {
+		.size = sizeof(opts), .mps = true, .slice = true, .server = true, .channel_group = gsched_slice_mps_group(),
+	};
+
+	d->g = gsched_open(NULL);
+	if (!d->g)
+		return;
+	if (gsched_attach_with(d->g, d->uuid, &opts, NULL)) {
+		gsched_close(d->g);
+		d->g = NULL;
+		return;
+	}
+	d->arb = gsched_arb_page(d->g, NULL);
+	d->cl = gsched_cl_page(d->g, NULL);
+	d->groups = 0;
+}
+
+static void follow(struct device *d)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_slice = true };
+	uint32_t us = __atomic_load_n(&d->arb->header.slice_us, __ATOMIC_ACQUIRE);
+	struct gsched_slice now;
+
+	gsched_slice_get(d->uuid, &now);
+	if (d->asked == us && d->groups == now.groups)
+		return;
+	d->asked = us;
+	d->groups = now.groups;
+	gsched_slice_set(d->uuid, us, &now);
+	report.slice_us = now.error ? 0 : now.us;
+	report.slice_error = now.error == ENODEV ? EOPNOTSUPP : now.error;
+	__atomic_store_n(&d->cl->header.slice_us, report.slice_us, __ATOMIC_RELEASE);
+	__atomic_store_n(&d->cl->header.slice_error, report.slice_error, __ATOMIC_RELEASE);
+	gsched_report(d->g, &report);
+}
+
+/* The windows are its clients' affair; only the page and the end of the connection count. */
+static void read_events(struct device *d)
+{
+	struct gsched_event_info event;
+	bool gone = false;
+	int rc;
+
+	while ((rc = gsched_event_read(d->g, &event)) > 0)
+		gone = gone || event.type == GSCHED_EVENT_GONE;
+	if (rc < 0 || gone)
+		leave(d);
+}
+
+static void *serve(void *arg)
+{
+	struct device device[DEVICES] = { 0 };
+	struct pollfd fds[DEVICES];
+	unsigned int n = 0, i;
+
+	pthread_setname_np(pthread_self(), "gsched-slice");
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		for (; n < n_seen; n++)
+			memcpy(device[n].uuid, seen[n], sizeof(seen[n]));
+		pthread_mutex_unlock(&lock);
+		for (i = 0; i < n; i++) {
+			if (!device[i].g)
+				join(&device[i]);
+			if (device[i].g)
+				follow(&device[i]);
+			fds[i] = (struct pollfd){ .fd = device[i].g ? gsched_fd(device[i].g) : -1, .events = POLLIN };
+		}
+		poll(fds, n, RETRY_MS);
+		for (i = 0; i < n; i++)
+			if (device[i].g && fds[i].revents)
+				read_events(&device[i]);
+	}
+	return arg;
+}
+
+static void group_seen(const uint8_t uuid[16])
+{
+	sigset_t all, before;
+	unsigned int i;
+	pthread_t thread;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < n_seen && memcmp(seen[i], uuid, sizeof(seen[i])); i++)
+		;
+	if (i == n_seen && n_seen < DEVICES)
+		memcpy(seen[n_seen++], uuid, sizeof(seen[0]));
+	if (!runs) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		runs = !pthread_create(&thread, NULL, serve, NULL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		if (runs)
+			pthread_detach(thread);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* A child that goes on as a server has no thread of ours. */
+static void after_fork(void)
+{
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	memcpy(&lock, &unlocked, sizeof(lock));
+	n_seen = 0;
+	runs = false;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+	gsched_slice_seen = group_seen;
+}

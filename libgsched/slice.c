@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Channel groups and their time slices (slice.h). Numbers and structures are the driver's ABI: NVIDIA's open kernel modules,
+ * nvos.h, nv_escape.h, ctrla06c.h, ctrl2080gpu.h.
+ *
+ * Objects of the resource manager form trees: client (root), device, below it subdevices and channel groups. The table keeps
+ * the objects of these classes that the process has, so that a group leads to its GPU. table_lock protects it; it is a leaf
+ * lock and held across our own control calls, which makes them and the removal of a group exclude each other.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "slice.h"
+
+#define RM_MAGIC		'F'
+#define RM_FREE			0x29
+#define RM_CONTROL		0x2a
+#define RM_ALLOC		0x2b
+
+#define CLASS_DEVICE		0x0080
+#define CLASS_SUBDEVICE		0x2080
+#define CLASS_GROUP		0xa06c	/* KEPLER_CHANNEL_GROUP_A, of every GPU since */
+
+#define CMD_SET_TIMESLICE	0xa06c0103
+#define CMD_GET_GID_INFO	0x2080014a
+#define GID_BINARY		2
+
+#define CONTROL_MAJOR		195
+#define CONTROL_MINOR		255
+
+#define MPS_PIPE_DEFAULT	"/tmp/nvidia-mps"
+
+#define OBJECTS			1024
+#define DEVICES			64
+
+struct rm_control {
+	uint32_t client, object, cmd, flags;
+	uint64_t params;
+	uint32_t size, status;
+};
+
+/* NVOS21 and NVOS64 begin alike; where the status is goes by the size */
+struct rm_alloc {
+	uint32_t client, parent, object, class;
+};
+
+struct rm_free {
+	uint32_t client, parent, object, status;
+};
+
+struct gid_info {
+	uint32_t index, flags, length;
+	uint8_t data[256];
+};
+
+struct object {
+	uint32_t client, parent, handle, class;	/* class 0: free entry */
+	int fd;
+	uint8_t uuid[16];	/* device: once known */
+	bool known;
+	/* groups */
+	bool compute;		/* libcuda sets its slice: it runs kernels */
+	uint64_t own_us;	/* what libcuda asked for */
+	uint64_t us;		/* in force */
+};
+
+/* What is wanted of a device's groups, those to come included */
+struct wish {
+	uint8_t uuid[16];
+	uint32_t us;
+	uint32_t refused;	/* NV_STATUS of the last refusal */
+};
+
+void (*gsched_slice_seen)(const uint8_t uuid[16]);
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct object table[OBJECTS];
+static unsigned int n_objects;		/* entries in use are below it */
+static struct wish wishes[DEVICES];
+static unsigned int n_wishes;
+static _Atomic(int (*)(int, unsigned long, ...)) next_ioctl;
+
+static int call_next(int fd, unsigned long request, void *arg)
+{
+	int (*fn)(int, unsigned long, ...) = atomic_load_explicit(&next_ioctl, memory_order_relaxed);
+
+	if (!fn) {
+		void *sym = dlsym(RTLD_NEXT, "ioctl");
+
+		memcpy(&fn, &sym, sizeof(fn));
+		if (!fn) {
+			errno = ENOSYS;
+			return -1;
+		}
+		atomic_store_explicit(&next_ioctl, fn, memory_order_relaxed);
+	}
+	return fn(fd, request, arg);
+}
+
+static bool is_control_node(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISCHR(st.st_mode) && major(st.st_rdev) == CONTROL_MAJOR &&
+	       minor(st.st_rdev) == CONTROL_MINOR;
+}
+
+/* ---- the table; the lock is held ---- */
+
+static struct object *find(uint32_t client, uint32_t handle)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_objects; i++)
+		if (table[i].class && table[i].client == client && table[i].handle == handle)
+			return &table[i];
+	return NULL;
+}
+
+static void add(int fd, const struct rm_alloc *a)
+{
+	struct object *o = find(a->client, a->object);
+	unsigned int i;
+
+	for (i = 0; !o && i < OBJECTS; i++)
+		if (!table[i].class)
+			o = &table[i];
+	if (!o)
+		return;		/* a process with that many groups: the newest keep the driver's slice */
+	if (o >= table + n_objects)
+		n_objects = o - table + 1;
+	*o = (struct object){
+		.client = a->client, .parent = a->parent, .handle = a->object, .class = a->class, .fd = fd,
+	};
+}
+
+/* An object goes with all that is below it; a client with all it has */
+static void drop(uint32_t client, uint32_t handle)
+{
+	struct object *o;
+
+	for (o = table; o < table + n_objects; o++) {
+		if (!o->class || o->client != client || (handle != client && o->handle != handle && o->parent != handle))
+			continue;
+		o->class = 0;
+		if (o->handle != handle && handle != client)
+			drop(client, o->handle);
+	}
+	while (n_objects && !table[n_objects - 1].class)
+		n_objects--;
+}
+
+static uint32_t control(const struct object *o, uint32_t handle, uint32_t cmd, void *params, uint32_t size)
+{
+	struct rm_control c = {
+		.client = o->client, .object = handle, .cmd = cmd, .params = (uintptr_t)params, .size = size,
+	};
+
+	/* the number may be another file's by now */
+	if (!is_control_node(o->fd) || call_next(o->fd, _IOWR(RM_MAGIC, RM_CONTROL, struct rm_control), &c))
+		return UINT32_MAX;
+	return c.status;
+}
+
+/* The GPU that @group is on, asked for once; NULL not known */
+static const uint8_t *uuid_of(const struct object *group)
+{
+	struct object *dev = find(group->client, group->parent), *o;
+	struct gid_info gid = { .flags = GID_BINARY };
+
+	if (!dev || dev->class != CLASS_DEVICE)
+		return NULL;
+	for (o = table; !dev->known && o < table + n_objects; o++) {
+		if (o->class != CLASS_SUBDEVICE || o->client != dev->client || o->parent != dev->handle ||
+		    control(o, o->handle, CMD_GET_GID_INFO, &gid, sizeof(gid)) || gid.length != sizeof(dev->uuid))
+			continue;
+		memcpy(dev->uuid, gid.data, sizeof(dev->uuid));
+		dev->known = true;
+	}
+	return dev->known ? dev->uuid : NULL;
+}
+
+static struct wish *wish_of(const uint8_t *uuid, bool make)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_wishes; i++)
+		if (!memcmp(wishes[i].uuid, uuid, sizeof(wishes[i].uuid)))
+			return &wishes[i];
+	if (!make || n_wishes == DEVICES)
+		return NULL;
+	memcpy(wishes[n_wishes].uuid, uuid, sizeof(wishes[0].uuid));
+	wishes[n_wishes].us = 0;
+	wishes[n_wishes].refused = 0;
+	return &wishes[n_wishes++];
+}
+
+static uint32_t set(struct object *group, uint64_t us)
+{
+	uint64_t value = us;
+	uint32_t status;
+
+	if (group->us == us)
+		return 0;
+	status = control(group, group->handle, CMD_SET_TIMESLICE, &value, sizeof(value));
+	if (!status)
+		group->us = us;
+	return status;
+}
+
+/* ---- what libcuda does ---- */
+
+static void after_alloc(int fd, unsigned long request, const struct rm_alloc *a)
+{
+	const size_t size = _IOC_SIZE(request);
+	uint32_t status;
+
+	if (a->class != CLASS_DEVICE && a->class != CLASS_SUBDEVICE && a->class != CLASS_GROUP)
+		return;
+	if (size == 32)
+		memcpy(&status, (const char *)a + 28, sizeof(status));
+	else if (size == 48)
+		memcpy(&status, (const char *)a + 40, sizeof(status));
+	else
+		return;
+	if (status || !is_control_node(fd))
+		return;
+	pthread_mutex_lock(&table_lock);
+	add(fd, a);
+	pthread_mutex_unlock(&table_lock);
+}
+
+/* libcuda sets a slice: of a group that runs kernels. If we have a wish by then, that is set instead, in the same call. */
+static int set_by_libcuda(int fd, unsigned long request, struct rm_control *c)
+{
+	struct rm_control ours = *c;
+	const uint8_t *uuid = NULL;
+	uint8_t seen[16];
+	struct object *group;
+	struct wish *wish;
+	uint64_t asked, us;
+	bool first = false;
+	int rc;
+
+	memcpy(&asked, (const void *)(uintptr_t)c->params, sizeof(asked));
+	pthread_mutex_lock(&table_lock);
+	group = find(c->client, c->object);
+	if (!group || group->class != CLASS_GROUP) {
+		pthread_mutex_unlock(&table_lock);
+		return call_next(fd, request, c);
+	}
+	uuid = uuid_of(group);
+	wish = uuid ? wish_of(uuid, false) : NULL;
+	us = wish && wish->us ? wish->us : asked;
+	ours.params = (uintptr_t)&us;
+	rc = call_next(fd, request, &ours);
+	if (!rc && ours.status && wish && us != asked) {
+		wish->refused = ours.status;
+		us = asked;
+		ours = *c;
+		ours.params = (uintptr_t)&us;
+		rc = call_next(fd, request, &ours);
+	}
+	c->status = ours.status;
+	if (!rc && !ours.status) {
+		first = !group->compute;
+		group->compute = true;
+		group->own_us = asked;
+		group->us = us;
+	}
+	if (uuid)
+		memcpy(seen, uuid, sizeof(seen));
+	pthread_mutex_unlock(&table_lock);
+	if (first && uuid && gsched_slice_seen)
+		gsched_slice_seen(seen);
+	return rc;
+}
+
+static int rm_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct rm_free freed;
+	int rc;
+
+	switch (_IOC_NR(request)) {
+	case RM_ALLOC:
+		rc = call_next(fd, request, arg);
+		if (!rc && arg) {
+			int err = errno;
+
+			after_alloc(fd, request, arg);
+			errno = err;
+		}
+		return rc;
+	case RM_FREE:
+		if (!arg || _IOC_SIZE(request) != sizeof(freed))
+			break;
+		/* forgotten first: whoever sets slices at this moment must not meet a handle that is used again */
+		memcpy(&freed, arg, sizeof(freed));
+		pthread_mutex_lock(&table_lock);
+		if (freed.object == freed.client || find(freed.client, freed.object))
+			drop(freed.client, freed.object);
+		pthread_mutex_unlock(&table_lock);
+		break;
+	case RM_CONTROL: {
+		struct rm_control *c = arg;
+
+		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_TIMESLICE && c->params &&
+		    c->size == sizeof(uint64_t) && is_control_node(fd))
+			return set_by_libcuda(fd, request, c);
+		break;
+	}
+	default:
+		break;
+	}
+	return call_next(fd, request, arg);
+}
+
+int gsched_slice_ioctl(int fd, unsigned long request, void *arg)
+{
+	if (__builtin_expect(_IOC_TYPE(request) != RM_MAGIC || _IOC_DIR(request) != (_IOC_READ | _IOC_WRITE), 1))
+		return call_next(fd, request, arg);
+	return rm_ioctl(fd, request, arg);
+}
+
+/* ---- what we do ---- */
+
+/* @us NULL: only look. The lock is held. */
+static int each_group(const uint8_t *uuid, const uint32_t *us, struct gsched_slice *to)
+{
+	const uint8_t *on;
+	struct wish *wish = wish_of(uuid, us);
+	struct object *o;
+	uint32_t status;
+
+	memset(to, 0, sizeof(*to));
+	if (us && wish) {
+		wish->us = *us;
+		wish->refused = 0;
+	}
+	for (o = table; o < table + n_objects; o++) {
+		if (o->class != CLASS_GROUP || !o->compute)
+			continue;
+		on = uuid_of(o);
+		if (!on || memcmp(on, uuid, 16))
+			continue;
+		to->groups++;
+		if (us) {
+			status = set(o, *us ? *us : o->own_us);
+			if (status && wish)
+				wish->refused = status;
+		}
+		to->us = o->us;
+	}
+	to->status = wish ? wish->refused : 0;
+	to->error = !to->groups ? ENODEV : to->status ? EIO : 0;
+	return to->error;
+}
+
+int gsched_slice_set(const uint8_t uuid[16], uint32_t us, struct gsched_slice *to)
+{
+	int rc;
+
+	pthread_mutex_lock(&table_lock);
+	rc = each_group(uuid, &us, to);
+	pthread_mutex_unlock(&table_lock);
+	return rc;
+}
+
+int gsched_slice_get(const uint8_t uuid[16], struct gsched_slice *to)
+{
+	int rc;
+
+	pthread_mutex_lock(&table_lock);
+	rc = each_group(uuid, NULL, to);
+	pthread_mutex_unlock(&table_lock);
+	return rc;
+}
+
+uint64_t gsched_slice_mps_group(void)
+{
+	const char *dir = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	struct stat st;
+	uint64_t id;
+
+	/* the inode, since containers see the same directory under other names */
+	if (stat(dir && *dir ? dir : MPS_PIPE_DEFAULT, &st))
+		return 0;
+	id = (uint64_t)st.st_ino * 0x9e3779b97f4a7c15ull ^ (uint64_t)st.st_dev << 32 ^ geteuid();
+	return id ? id : 1;
+}
+
+/* The child has the descriptors, but the groups are its parent's. */
+static void after_fork(void)
+{
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	memcpy(&table_lock, &unlocked, sizeof(table_lock));
+	n_objects = 0;
+	memset(table, 0, sizeof(table));
+	n_wishes = 0;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+}

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The results as tables, as CSV and as a plot."""
+
+import json
+import statistics
+
+import output
+
+PAIRS_TEXT = """\
+Latency of a request in us from its arrival to its end. Requests arrive in an open loop, whether
+earlier ones are done or not (with a pace closed:... they wait for each other); "from launch" counts
+from the moment at which the program got to the request. Requests that were not served when the
+window ended count with the time they had waited. "Batch keeps": work per second, relative to alone
+(of three programs: the sum). "Dominated by": that way is no worse in p99 and in throughput and over
+2 % better in one.
+"""
+QUOTA_TEXT = """\
+Throughput relative to alone over windows of one second. Burst: longest stretch of steps of which
+each took at most 1.5 times what it takes alone.
+"""
+
+
+def us(value):
+    return None if value is None else f"{value:.0f}" if value >= 10000 else f"{value:.1f}"
+
+
+def percent(value):
+    return f"{100 * value:.1f} %"
+
+
+def summary(r):
+    """One line for who watches the run."""
+    if r["status"] != "ok":
+        return f"{r['status']}: {r['reason']}"
+    parts = []
+    if r.get("latency"):
+        latency = r["latency"]["arrival"]
+        parts.append(f"p50 {us(latency['p50'])} p99 {us(latency['p99'])} us")
+    if "p99_alone" in r:
+        parts.append(f"{r['p99_alone']:.2f} of alone")
+    for key in ("keeps", "mean"):
+        if key in r:
+            parts.append(f"{key} {percent(r[key])}")
+    if "each" in r and len(r["each"]) > 1:
+        parts.append("each " + " ".join(map(percent, r["each"])))
+    if "rate" in r:
+        parts.append(f"{r['rate']:.5g} steps/s")
+    return ", ".join(parts)
+
+
+def sections(rows, experiments):
+    """(experiment, request, batch, pace): its rows."""
+    found = {}
+    for r in rows.values():
+        if r["experiment"] in experiments:
+            found.setdefault((r["experiment"], r["request"], r["batch"], r["pace"]), []).append(r)
+    return found
+
+
+def latency_cells(latency):
+    a, s = latency["arrival"], latency["service"]
+    offered = latency["served"] + latency["unserved"]
+    return [us(a["p50"]), us(a["p90"]), us(a["p99"]), us(a["max"])], [
+        us(s["p50"]) if s else None,
+        us(s["p99"]) if s else None,
+        f"{latency['served']} of {offered}",
+    ]
+
+
+def note(r):
+    if r["status"] != "ok":
+        return f"{r['status']}: {r['reason']}"
+    device = r.get("report") or {}
+    parts = [str(device[k]) for k in ("mode", "error") if k in device]
+    for band in device.get("bands") or []:
+        error = f" (error {band['slice_error']})" if band.get("slice_error") else ""
+        parts.append(
+            f"{band.get('name') or 'band'} {band.get('applied_us', band.get('slice_us'))} us{error}"
+        )
+    if device.get("unmanaged"):
+        parts.append(f"{len(device['unmanaged'])} processes unmanaged")
+    return ", ".join(parts)
+
+
+def pairs_markdown(rows):
+    out = []
+    for (experiment, request, batch, pace), found in sections(rows, ("pair", "three")).items():
+        ok = {r["way"]: (r["p99_alone"], r["keeps"]) for r in found if r["status"] == "ok"}
+        better = output.dominated(ok)
+        alone = rows.get(f"alone|request|{request}|{pace}|alone", {})
+        cells = []
+        if alone.get("status") == "ok":
+            first, rest = latency_cells(alone["latency"])
+            cells.append(["alone", *first, "1.00x", *rest, "100 %", "", ""])
+        for r in found:
+            if r["status"] == "ok":
+                first, rest = latency_cells(r["latency"])
+                cells.append(
+                    [
+                        r["way"],
+                        *first,
+                        f"{r['p99_alone']:.2f}x",
+                        *rest,
+                        percent(r["keeps"]),
+                        better.get(r["way"]),
+                        note(r),
+                    ]
+                )
+            else:
+                cells.append([r["way"]] + [None] * 10 + [note(r)])
+        many = "three programs of " if experiment == "three" else ""
+        out.append(f"## {request} beside {many}{batch}, requests {pace}\n")
+        out.append(
+            output.table(
+                [
+                    "how",
+                    "p50 us",
+                    "p90",
+                    "p99",
+                    "max",
+                    "p99/alone",
+                    "from launch p50",
+                    "p99",
+                    "served",
+                    "batch keeps",
+                    "dominated by",
+                    "note",
+                ],
+                cells,
+            )
+        )
+    if out:
+        out.insert(0, PAIRS_TEXT)
+    return out
+
+
+def ffs_markdown(rows):
+    cells = []
+    for r in rows.values():
+        if r["experiment"] != "ffs":
+            continue
+        wanted = [int(w) for w in r["weights"].split(":")]
+        if r["status"] == "ok":
+            cells.append(
+                [
+                    r["batch"],
+                    r["weights"],
+                    r["way"],
+                    " ".join(map(percent, r["each"])),
+                    " ".join(map(percent, r["shares"])),
+                    " ".join(percent(w / sum(wanted)) for w in wanted),
+                    percent(1 - r["keeps"]),
+                    note(r),
+                ]
+            )
+        else:
+            cells.append([r["batch"], r["weights"], r["way"], None, None, None, None, note(r)])
+    headers = [
+        "program",
+        "weights",
+        "how",
+        "work relative to alone",
+        "share",
+        "share by weight",
+        "lost in all",
+        "note",
+    ]
+    return ["## Fair shares of busy programs\n", output.table(headers, cells)] if cells else []
+
+
+def quota_markdown(rows):
+    cells = []
+    for r in rows.values():
+        if r["experiment"] != "quota":
+            continue
+        if r["status"] == "ok":
+            cells.append(
+                [
+                    r["batch"],
+                    f"{r['quota']} %",
+                    r["way"],
+                    percent(r["mean"]),
+                    percent(r["min"]),
+                    percent(r["max"]),
+                    f"{r['burst_ms']:.1f}",
+                    f"{r['pause_ms']:.1f}",
+                    note(r),
+                ]
+            )
+        else:
+            cells.append([r["batch"], f"{r['quota']} %", r["way"]] + [None] * 5 + [note(r)])
+    headers = [
+        "program",
+        "quota",
+        "how",
+        "mean",
+        "min",
+        "max",
+        "longest burst ms",
+        "longest pause ms",
+        "note",
+    ]
+    return ["## Quotas of one program\n", QUOTA_TEXT, output.table(headers, cells)] if cells else []
+
+
+def overhead_figure(found, part):
+    values = [
+        r["rate"] if part == "rate" else r["latency"]["service"][part]
+        for r in found
+        if r["status"] == "ok"
+    ]
+    return statistics.median(values) if values else None
+
+
+def overhead_markdown(rows):
+    found = {}
+    for r in rows.values():
+        if r["experiment"] == "overhead":
+            found.setdefault((r["role"], r["program"], r["pace"]), {}).setdefault(
+                r["way"], []
+            ).append(r)
+    cells = []
+    for (role, program, pace), by_way in found.items():
+        for part in ("p50", "p99") if role == "request" else ("rate",):
+            native = overhead_figure(by_way.get("native", []), part)
+            for way, taken in by_way.items():
+                value = overhead_figure(taken, part)
+                what = f"{part} us, {pace}" if role == "request" else "steps/s"
+                difference = (
+                    f"{100 * (value / native - 1):+.2f} %"
+                    if value and native and way != "native"
+                    else None
+                )
+                values = " ".join(
+                    f"{overhead_figure([r], part):.4g}" for r in taken if r["status"] == "ok"
+                )
+                failed = next((note(r) for r in taken if r["status"] != "ok"), None)
+                cells.append(
+                    [
+                        program,
+                        what,
+                        way,
+                        f"{value:.5g}" if value else None,
+                        difference,
+                        values,
+                        failed,
+                    ]
+                )
+    return (
+        [
+            "## A program that is alone\n",
+            "Medians of runs that alternate with native ones; latencies from the launch.\n",
+            output.table(
+                ["program", "what", "how", "median", "against native", "runs", "note"], cells
+            ),
+        ]
+        if cells
+        else []
+    )
+
+
+def markdown(data):
+    rows = data["rows"]
+    meta = data["meta"]
+    out = [
+        f"{meta['gpu']}; {meta['host']}; {meta['date']}. Windows of "
+        + ", ".join(sorted({f"{r['seconds']:g} s" for r in rows.values()}))
+        + f". gsched {meta['version']}.\n"
+    ]
+    out += (
+        pairs_markdown(rows) + ffs_markdown(rows) + quota_markdown(rows) + overhead_markdown(rows)
+    )
+    return "\n".join(out)
+
+
+def plot(data):
+    panels = []
+    for (experiment, request, batch, pace), found in sections(
+        data["rows"], ("pair", "three")
+    ).items():
+        points = [(r["way"], r["p99_alone"], r["keeps"]) for r in found if r["status"] == "ok"]
+        if points:
+            panels.append(
+                (
+                    f"{request} ({pace}) beside {'3 x ' if experiment == 'three' else ''}{batch}",
+                    [("alone", 1.0, 1.0)] + points,
+                )
+            )
+    return output.svg(panels) if panels else None
+
+
+def csv_rows(data):
+    fields = [
+        "experiment",
+        "request",
+        "batch",
+        "program",
+        "pace",
+        "weights",
+        "quota",
+        "repetition",
+        "way",
+        "status",
+        "seconds",
+    ]
+    headers = (
+        fields
+        + [f"{k}_{p}_us" for k in ("arrival", "service") for p in ("p50", "p90", "p99", "max")]
+        + ["served", "unserved", "p99_relative", "batch_keeps", "each", "rate", "reason"]
+    )
+    rows = []
+    for r in data["rows"].values():
+        latency = r.get("latency") or {}
+        figures = [
+            (latency.get(k) or {}).get(p)
+            for k in ("arrival", "service")
+            for p in ("p50", "p90", "p99", "max")
+        ]
+        keeps = r.get("keeps", r.get("mean"))
+        rows.append(
+            [r.get(k) for k in fields]
+            + figures
+            + [
+                latency.get("served"),
+                latency.get("unserved"),
+                r.get("p99_alone"),
+                keeps,
+                json.dumps(r["each"]) if "each" in r else None,
+                r.get("rate"),
+                r.get("reason"),
+            ]
+        )
+    return output.csv_text(headers, rows)

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the core learns of the capacity that recurring kernels need. The device is simulated: a kernel's time follows from the SMs
+ * that are free when it starts, and SMs that are taken from block-tasks come free only when those end.
+ */
+#include "unit.h"
+
+#define BLOCK_NS	(5 * MS)
+#define BATCH		0
+#define REQUEST		1
+
+typedef u64 (*model_fn)(u32 sms);
+
+static u64 waits, wait_longest;		/* for block-tasks to end, since the last reset */
+
+/* 16 of its 132 blocks fit on an SM: as fast on 9 SMs as on all, half as fast on 8 */
+static u64 packs(u32 sms)
+{
+	return 13 * US * DIV_ROUND_UP(132, 16 * sms);
+}
+
+static u64 packs_slower(u32 sms)
+{
+	return 40 * US * DIV_ROUND_UP(132, 2 * sms);
+}
+
+static u64 scales(u32 sms)
+{
+	return 13 * US * 132 / sms;
+}
+
+static u32 sms_of(int c)
+{
+	return client[c].current_units / SM;
+}
+
+static void attach_batch(const char *priority)
+{
+	attach(2);
+	EXPECT(!store(&group[REQUEST], GSC_FILE_GPU_PRIORITY, priority));
+	EXPECT(submit_block_ns(BATCH, 0, BLOCK, 100000, 0, BLOCK_NS) == 0);
+}
+
+static void end_request(u64 ran_ns)
+{
+	struct gsched_complete req = make_complete(0, 1);
+
+	req.ran_ns = ran_ns;
+	EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
+	checked();
+}
+
+/* One request of @blocks blocks; @waited: its measured time includes the wait for SMs. Returns what it had free at once */
+static u32 request(u32 tier, u64 blocks, model_fn model, bool waited)
+{
+	u32 before = SMS - sms_of(BATCH), free;
+	u64 wait = 0, ran;
+
+	EXPECT(submit(REQUEST, 0, tier, blocks) == 0);
+	free = SMS - sms_of(BATCH);
+	if (tier == BLOCK)
+		free = min(free, GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) / SM);
+	/* evicted workers leave in the middle of their block-tasks on average */
+	if (free > before)
+		wait = BLOCK_NS / 2;
+	waits += wait != 0;
+	wait_longest = max(wait_longest, wait);
+	ran = model(min(free, (u32)min(blocks, (u64)SMS)));
+	clock_ns += wait + ran;
+	end_request(waited ? wait + ran : ran);
+	clock_ns += MS - ran;
+	return before;
+}
+
+static void requests(u32 n, u32 tier, u64 blocks, model_fn model, bool waited)
+{
+	waits = 0;
+	wait_longest = 0;
+	while (n--)
+		request(tier, blocks, model, waited);
+}
+
+static bool client_says(const char *part)
+{
+	char text[256];
+	int len = gsc_client_why(&client[REQUEST], text, sizeof(text));
+
+	if (len == (int)strlen(text) && strstr(text, part) && (*part || !len))
+		return true;
+	printf("# \"%s\" does not say \"%s\"\n", text, part);
+	return false;
+}
+
+static void a_few_sms_are_enough_for(u32 tier, bool waited)
+{
+	attach_batch("10");
+	EXPECT(client_says(""));
+	requests(120, tier, 132, packs, waited);
+	EXPECT(client[REQUEST].sizes.chosen == 3 && client[REQUEST].hold_units == 16 * SM && client[REQUEST].hold_got == 16 * SM);
+	EXPECT_WINDOW(task(BATCH, 0), 0, 116);
+	EXPECT(client_says("holds 16 of 132 SMs between its kernels: block-tasks below take 5000 us; its kernels take 13 us on them"));
+	/* nothing is evicted for it any more, and nothing waits */
+	n_evict = 0;
+	requests(100, tier, 132, packs, waited);
+	EXPECT(!waits && n_evict == 0);
+	EXPECT_WINDOW(task(BATCH, 0), 0, 116);
+	/* while it runs it has taken what it says */
+	EXPECT(submit(REQUEST, 0, tier, 132) == 0);
+	EXPECT(client_says("takes 16 of 132 SMs from block-tasks below; its kernels take 13 us on them, 13 us at best"));
+	clock_ns += 13 * US;
+	end_request(13 * US);
+}
+
+static void a_few_sms_are_enough(void)
+{
+	a_few_sms_are_enough_for(LAUNCH, false);
+}
+
+static void whatever_its_time_counts(void)
+{
+	a_few_sms_are_enough_for(LAUNCH, true);
+}
+
+static void also_for_a_rewritten_kernel(void)
+{
+	a_few_sms_are_enough_for(BLOCK, false);
+}
+
+/* Its next kernel is submitted before the last one ends, eight times; then there is a gap */
+static void queued_kernels_are_measured_too(void)
+{
+	u32 evicted;
+
+	attach_batch("10");
+	for (int i = 0; i < 400; i++) {
+		EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+		for (u32 n = 1; n <= 8; n++) {
+			struct gsched_complete req = make_complete(!(n & 1), 1);
+
+			req.ran_ns = packs(SMS - sms_of(BATCH));
+			if (n < 8)
+				EXPECT(submit(REQUEST, n & 1, LAUNCH, 132) == 0);
+			clock_ns += req.ran_ns;
+			EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
+			checked();
+		}
+		clock_ns += MS;
+		gsc_tick(&dev, clock_ns);
+	}
+	/* the hold bridges the gap between two bursts, though the mean time between two kernels is shorter */
+	EXPECT(client[REQUEST].sizes.chosen == 3 && client[REQUEST].hold_units == 16 * SM && client[REQUEST].interval < 500 * US);
+	evicted = n_evict;
+	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT_WINDOW(task(BATCH, 0), 0, 116);
+	EXPECT(n_evict == evicted);
+	end_request(13 * US);
+	/* one kernel after the other from here on: the gap is forgotten */
+	for (int i = 0; i < 400; i++) {
+		clock_ns += 100 * US;
+		EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+		clock_ns += 13 * US;
+		end_request(13 * US);
+	}
+	EXPECT(client[REQUEST].hold_until < clock_ns + 300 * US);
+}
+
+/* 64 blocks that each need an SM of their own */
+static void a_kernel_that_scales_keeps_its_size(void)
+{
+	u32 trials = 0, less = 0;
+
+	attach_batch("10");
+	requests(20, LAUNCH, 64, scales, false);
+	for (int i = 0; i < 320; i++) {
+		less += request(LAUNCH, 64, scales, false) < 64;
+		trials += client[REQUEST].sizes.tried != 0;
+		EXPECT(client[REQUEST].hold_units == (client[REQUEST].sizes.tried ? 32 : 64) * SM);
+	}
+	EXPECT(client[REQUEST].sizes.chosen == 0 && trials <= 1 && less <= trials);
+	EXPECT_WINDOW(task(BATCH, 0), 0, 68);
+	EXPECT(client_says("holds 64 of 132 SMs"));
+}
+
+/* The device is not kept free while others wait for it: a kernel that needs all of it evicts, as before */
+static void a_kernel_that_needs_the_device_evicts(void)
+{
+	attach_batch("10");
+	requests(200, LAUNCH, 132, scales, false);
+	EXPECT(client[REQUEST].sizes.chosen == 0 && !client[REQUEST].sizes.tried);
+	EXPECT(task(BATCH, 0)->window == ALL && waits >= 190);
+	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
+}
+
+static void alone_it_gets_all_it_wants(void)
+{
+	attach_batch("10");
+	requests(120, BLOCK, 132, packs, false);
+	EXPECT(complete(BATCH, 0) == 0);
+	EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+	EXPECT(task(REQUEST, 0)->window == ALL);
+	/* what it runs on stays its own */
+	EXPECT(submit_block_ns(BATCH, 0, BLOCK, 100000, 0, BLOCK_NS) == -EAGAIN);
+	EXPECT(task(REQUEST, 0)->window == ALL);
+	clock_ns += 13 * US;
+	end_request(13 * US);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 116 * SM);
+}
+
+static void equals_share_as_before(void)
+{
+	attach_batch("10");
+	requests(120, BLOCK, 132, packs, false);
+	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 0, clock_ns));
+	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
+	for (int first = 0; first < 2; first++) {
+		EXPECT(submit(first ? REQUEST : 2, 0, BLOCK, 132) == 0);
+		EXPECT(submit(first ? 2 : REQUEST, 0, BLOCK, 132) == 0);
+		EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == 66 * SM);
+		EXPECT(GSCHED_WINDOW_LIMIT(task(2, 0)->window) == 66 * SM);
+		EXPECT(client[REQUEST].sizes.tried == 3);
+		EXPECT(complete(2, 0) == 0 && complete(REQUEST, 0) == 0);
+		clock_ns += MS;
+	}
+}
+
+/* An opaque task below would keep what it is lent */
+static void opaque_tasks_below_get_nothing_of_it(void)
+{
+	attach_batch("10");
+	requests(120, LAUNCH, 132, packs, false);
+	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 116 * SM);
+	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 0, clock_ns));
+	clock_ns += 13 * US;
+	end_request(13 * US);
+	EXPECT(submit(2, 0, LAUNCH, 4) == 0);
+	EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == SMS * SM);
+}
+
+static void guarantees_hold(void)
+{
+	attach_batch("10");
+	requests(120, BLOCK, 132, packs, false);
+	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MIN, "40"));
+	EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == 40 * SM);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 92 * SM);
+	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MIN, "0"));
+	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MAX, "9"));
+	EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == 9 * SM);
+	clock_ns += 13 * US;
+	end_request(13 * US);
+	EXPECT(client[REQUEST].hold_got <= 9 * SM);
+	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MAX, "max"));
+	EXPECT(!store(&group[BATCH], GSC_FILE_CAPSM_MIN, "130"));
+	EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 130 * SM);
+}
+
+/* A client may say of its times what it likes: it is given no more than its max, nor than it wants */
+static void lies_gain_nothing(void)
+{
+	static const u64 lie[] = { 1, ~0ull, 13000, 0, 500, 5000000 };
+	u64 rng = 1;
+
+	for (int limited = 0; limited < 2; limited++) {
+		setup();
+		attach_batch("10");
+		if (limited)
+			EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MAX, "10"));
+		for (int i = 0; i < 4000; i++) {
+			u32 most = limited ? 10 : 100;
+
+			rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+			EXPECT(submit(REQUEST, 0, rng >> 60 & 1 ? LAUNCH : BLOCK, limited ? 132 : 100) == 0);
+			EXPECT(client[REQUEST].current_units <= most * SM);
+			EXPECT(sms_of(BATCH) >= SMS - most);
+			clock_ns += 13 * US;
+			/* in runs, so that each class is believed to be the best at some time */
+			end_request(lie[i % 200 < 100 ? rng >> 33 & 3 : (u32)(rng >> 33) % 6]);
+			EXPECT(client[REQUEST].hold_units <= most * SM && client[REQUEST].hold_got <= most * SM);
+			EXPECT(sms_of(BATCH) >= SMS - most);
+			clock_ns += MS;
+		}
+	}
+}
+
+static void an_outlier_changes_nothing(void)
+{
+	attach_batch("10");
+	requests(120, LAUNCH, 132, packs, false);
+	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	/* another band's slice came between */
+	clock_ns += 3 * MS;
+	end_request(3 * MS);
+	EXPECT(client[REQUEST].sizes.chosen == 3 && client[REQUEST].hold_units == 16 * SM && client[REQUEST].sizes.ns[3] == 13 * US);
+	/* nor does a time that no kernel can have had, once it is known better */
+	clock_ns += MS;
+	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	end_request(1);
+	requests(40, LAUNCH, 132, packs, false);
+	EXPECT(client[REQUEST].sizes.chosen == 3 && client[REQUEST].sizes.ns[3] > 12 * US);
+}
+
+static void a_kernel_that_became_slower_gets_more(void)
+{
+	attach_batch("10");
+	requests(120, LAUNCH, 132, packs, false);
+	/* now 2 blocks an SM: 66 SMs and more are equally good */
+	requests(3, LAUNCH, 132, packs_slower, false);
+	EXPECT(client[REQUEST].sizes.chosen == 3);
+	requests(1, LAUNCH, 132, packs_slower, false);
+	EXPECT(client[REQUEST].sizes.chosen == 2);
+	requests(40, LAUNCH, 132, packs_slower, false);
+	EXPECT(client[REQUEST].sizes.chosen <= 1);
+	requests(600, LAUNCH, 132, packs_slower, false);
+	EXPECT(client[REQUEST].sizes.chosen == 1 && client[REQUEST].hold_units <= 66 * SM && client[REQUEST].hold_units >= 33 * SM);
+	/* and back, when smaller classes are tried again */
+	requests(1200, LAUNCH, 132, packs, false);
+	EXPECT(client[REQUEST].sizes.chosen == 3 && client[REQUEST].hold_units == 16 * SM);
+}
+
+/* Half of them do not fit on what was chosen: never several in a row, but too many */
+static void a_mixture_gets_more(void)
+{
+	attach_batch("10");
+	requests(120, LAUNCH, 132, packs, false);
+	for (int i = 0; i < 16; i++)
+		request(LAUNCH, 132, i % 2 ? packs_slower : packs, false);
+	EXPECT(client[REQUEST].sizes.chosen < 3);
+}
+
+static void another_kernel_starts_anew(void)
+{
+	attach_batch("10");
+	requests(120, LAUNCH, 132, packs, false);
+	requests(1, LAUNCH, 100000, scales, false);
+	EXPECT(!client[REQUEST].sizes.chosen && !client[REQUEST].sizes.tried);
+	EXPECT(submit(REQUEST, 0, LAUNCH, 100000) == 0);
+	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
+}
+
+/* A smaller kernel of the same client has no part in what is known of the large one */
+static void small_kernels_say_nothing_of_large_ones(void)
+{
+	u64 known;
+
+	attach_batch("10");
+	requests(120, LAUNCH, 132, packs, false);
+	known = client[REQUEST].sizes.ns[3];
+	for (int i = 0; i < 30; i++) {
+		EXPECT(submit(REQUEST, 0, LAUNCH, i % 3 ? 8 : 132) == 0);
+		EXPECT(sms_of(BATCH) == 116);
+		clock_ns += 13 * US;
+		end_request(i % 3 ? 2 * US : 13 * US);
+		clock_ns += MS;
+	}
+	EXPECT(client[REQUEST].sizes.chosen == 3 && client[REQUEST].sizes.ns[3] >= known - 1 && client[REQUEST].hold_units == 16 * SM);
+}
+
+static void rare_kernels_teach_nothing(void)
+{
+	attach_batch("10");
+	for (int i = 0; i < 120; i++) {
+		request(LAUNCH, 132, packs, false);
+		clock_ns += 40 * MS;
+	}
+	EXPECT(!client[REQUEST].sizes.whole && task(BATCH, 0)->window == ALL);
+	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
+}
+
+static void ffs_learns_nothing(void)
+{
+	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns));
+	attach_batch("10");
+	for (int i = 0; i < 60; i++) {
+		EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+		EXPECT(sms_of(BATCH) == 66);
+		clock_ns += 13 * US;
+		end_request(13 * US);
+		clock_ns += MS;
+	}
+	EXPECT(!client[REQUEST].sizes.whole && client_says(""));
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	TEST(a_few_sms_are_enough), TEST(whatever_its_time_counts), TEST(also_for_a_rewritten_kernel), TEST(queued_kernels_are_measured_too),
+	TEST(a_kernel_that_scales_keeps_its_size), TEST(a_kernel_that_needs_the_device_evicts), TEST(alone_it_gets_all_it_wants),
+	TEST(equals_share_as_before), TEST(opaque_tasks_below_get_nothing_of_it), TEST(guarantees_hold), TEST(lies_gain_nothing),
+	TEST(an_outlier_changes_nothing), TEST(a_mixture_gets_more), TEST(a_kernel_that_became_slower_gets_more), TEST(another_kernel_starts_anew),
+	TEST(small_kernels_say_nothing_of_large_ones), TEST(rare_kernels_teach_nothing), TEST(ffs_learns_nothing),
+};
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		good = true;
+		setup();
+		tests[i].run();
+		tap(good, tests[i].name);
+	}
+	return tap_end();
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the fake resource manager does and has seen: fake-rm.c. */
+#ifndef FAKE_RM_H
+#define FAKE_RM_H
+
+#include <stdbool.h>
+
+struct fake_rm {
+	bool control[64];		/* by descriptor: it is the control node */
+	unsigned int calls, sets, gids;
+	unsigned int refuse;		/* NV_STATUS for slices other than libcuda's own; 0: none */
+	unsigned int last_group;
+	unsigned long long last_us;
+};
+
+extern struct fake_rm fake_rm;
+
+#endif
