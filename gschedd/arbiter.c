@@ -238,7 +238,7 @@ void client_leased_count(struct client *c)
 {
 	const struct gsched_cl_header *h = &c->cl->header;
 	const struct gsc_leased says = {
-		.tasks = load(&h->leased_tasks), .ns = load(&h->leased_ns), .usage = load(&h->leased_usage),
+		.tasks = load(&h->leased_tasks) + load(&h->passed), .ns = load(&h->leased_ns), .usage = load(&h->leased_usage),
 	};
 
 	gsc_client_leased(&c->core, &says, now_ns());

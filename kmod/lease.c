@@ -39,7 +39,7 @@ void gsched_lease_count(struct gsched_client *client, u64 now)
 {
 	const struct gsched_cl_header *header = &client->cl->header;
 	const struct gsc_leased says = {
-		.tasks = READ_ONCE(header->leased_tasks),
+		.tasks = READ_ONCE(header->leased_tasks) + READ_ONCE(header->passed),
 		.ns = READ_ONCE(header->leased_ns),
 		.usage = READ_ONCE(header->leased_usage),
 	};

@@ -70,7 +70,9 @@ TRACE_EVENT(gsched_band,
 				{ GSCHED_ARB_CLOSED, "closed" },
 				{ GSCHED_ARB_REPORT, "report" },
 				{ GSCHED_ARB_PACED, "paced" },
-				{ GSCHED_ARB_ALONE, "alone" }),
+				{ GSCHED_ARB_ALONE, "alone" },
+				{ GSCHED_ARB_YIELDS, "yields" },
+				{ GSCHED_ARB_PRIVATE, "private" }),
 		  __entry->bands, __entry->share, __entry->in_flight_us)
 );
 

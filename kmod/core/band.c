@@ -290,6 +290,15 @@ static bool yields(const struct gsc_client *client)
 	return above && !client->dev->policy->flat && !client->dev->policy->no_leases;
 }
 
+/* No other client can come into its band, and the GPU's slices keep the bands apart: where nothing limits it, no launch needs a window */
+static bool private_band(const struct gsc_client *client)
+{
+	const struct gsc_device *dev = client->dev;
+
+	return dev->mode_set < 0 && dev->mode != GSCHED_MODE_TEMPORAL && !dev->policy->no_leases && !in_space(client) &&
+	       !client->channel_group && gsc_band_can_slice(client->band);
+}
+
 static struct gsc_arb words_for(const struct gsc_client *client)
 {
 	const struct gsc_band *band = client->band;
@@ -302,6 +311,8 @@ static struct gsc_arb words_for(const struct gsc_client *client)
 	arb.flags = band->flags | (band->n_clients == 1 ? GSCHED_ARB_ALONE : 0);
 	if (yields(client))
 		arb.flags |= GSCHED_ARB_YIELDS;
+	if (private_band(client))
+		arb.flags |= GSCHED_ARB_PRIVATE;
 	arb.in_flight_us = band->flags & GSCHED_ARB_PACED ? GSC_IN_FLIGHT_US : 0;
 	arb.share = share_of(client);
 	if (arb.share < GSCHED_SHARE_ALL)

@@ -144,6 +144,17 @@ static bool may_yield(const struct gsc_client *client)
 	return above && above == prioritised && !client->dev->policy->flat && !client->dev->policy->no_leases;
 }
 
+/* One client in a band of its own, in time slices that it can set, under a policy that leaves it alone */
+static bool is_private(const struct gsc_client *client)
+{
+	const struct gsc_device *dev = client->dev;
+
+	if (client->flags & (GSCHED_ATTACH_MPS | GSCHED_ATTACH_SERVER) || client->channel_group || dev->policy->no_leases)
+		return false;
+	return dev->mode_set == -1 && dev->mode != GSCHED_MODE_TEMPORAL && client->band->n_clients == 1 &&
+	       client->flags & GSCHED_ATTACH_SLICE && !client->slice_error;
+}
+
 /* The header words of a client follow from its band, and it is never trusted to launch while its gate is closed */
 static int check_flags(const struct gsc_client *client)
 {
@@ -156,6 +167,8 @@ static int check_flags(const struct gsc_client *client)
 		flags |= GSCHED_ARB_ALONE;
 	if (may_yield(client))
 		flags |= GSCHED_ARB_YIELDS;
+	if (is_private(client))
+		flags |= GSCHED_ARB_PRIVATE;
 	if (client->arb.flags != (gsc_is_server(client) ? 0 : flags))
 		return 82;
 	if (client->activity != GSCHED_ACTIVITY_IDLE && !(client->arb.flags & GSCHED_ARB_REPORT))

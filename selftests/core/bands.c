@@ -5,7 +5,7 @@
 #define OWN	GSCHED_ATTACH_SLICE
 #define CLIENT	GSCHED_ATTACH_MPS
 #define SERVER	(GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE | GSCHED_ATTACH_SERVER)
-#define ALONE	GSCHED_ARB_ALONE
+#define ALONE	(GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE)
 #define REPORT	GSCHED_ARB_REPORT
 
 static void join(int c, u32 flags, u64 channel_group)
@@ -306,20 +306,20 @@ static void alone_is_the_only_client_of_a_band(void)
 	EXPECT(!client[0].arb.flags);
 	join(1, CLIENT, 7);
 	join(2, OWN, 0);
-	EXPECT(client[1].arb.flags == ALONE && client[2].arb.flags == ALONE && !client[0].arb.flags);
+	EXPECT(client[1].arb.flags == GSCHED_ARB_ALONE && client[2].arb.flags == ALONE && !client[0].arb.flags);
 	n_band = 0;
 	join(3, CLIENT, 7);
 	EXPECT(!client[1].arb.flags && !client[3].arb.flags && client[2].arb.flags == ALONE && !client[0].arb.flags);
 	/* all four were told: their slices changed, or the flag */
 	EXPECT(n_band == 4);
 	leave(1);
-	EXPECT(client[3].arb.flags == ALONE);
+	EXPECT(client[3].arb.flags == GSCHED_ARB_ALONE);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_SPATIAL, clock_ns));
 	checked();
 	EXPECT(!client[3].arb.flags && !client[2].arb.flags);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	checked();
-	EXPECT(client[3].arb.flags == ALONE && client[2].arb.flags == ALONE && !client[0].arb.flags);
+	EXPECT(client[3].arb.flags == GSCHED_ARB_ALONE && client[2].arb.flags == GSCHED_ARB_ALONE && !client[0].arb.flags);
 }
 
 static void latency_target_bounds_the_others(void)
@@ -389,6 +389,36 @@ static void streams(int c, u32 prioritised)
 	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_STREAMS, .prioritised = prioritised };
 
 	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
+	checked();
+}
+
+static bool is_private(int c)
+{
+	return client[c].arb.flags & GSCHED_ARB_PRIVATE;
+}
+
+static void a_band_is_private_while_slices_keep_it_apart(void)
+{
+	struct gsched_report refused = { .size = sizeof(refused), .flags = GSCHED_REPORT_SLICE, .slice_error = EIO };
+
+	join(0, OWN, 0);
+	EXPECT(is_private(0));
+	join(1, CLIENT, 7);
+	EXPECT(is_private(0) && !is_private(1));
+	join(2, OWN, 0);
+	EXPECT(is_private(0) && is_private(2));
+	/* eviction is what is left then, and windows do it */
+	EXPECT(!gsc_client_report(&client[2], &refused, clock_ns));
+	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL && !is_private(0) && !is_private(2));
+	leave(2);
+	EXPECT(is_private(0));
+	/* whoever shares the device in space may find the others in its way */
+	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_SPATIAL, clock_ns));
+	EXPECT(!is_private(0));
+	EXPECT(!gsc_device_set_mode(&dev, -1, clock_ns));
+	EXPECT(is_private(0));
+	EXPECT(!gsc_device_set_policy(&dev, "chaos", clock_ns));
+	EXPECT(!is_private(0));
 	checked();
 }
 
@@ -643,6 +673,7 @@ static const struct {
 	TEST(reports_are_checked), TEST(alone_has_the_drivers_slice), TEST(top_runs_whole_and_the_lower_gives_way),
 	TEST(several_tops_have_the_drivers_slice), TEST(equals_have_the_drivers_slice_by_weight), TEST(ffs_shares_an_epoch_by_weight),
 	TEST(weight_is_of_the_groups_of_a_band), TEST(alone_is_the_only_client_of_a_band),
+	TEST(a_band_is_private_while_slices_keep_it_apart),
 	TEST(latency_target_bounds_the_others), TEST(two_busy_lower_bands_get_time), TEST(promised_capacity_bounds_the_top),
 	TEST(the_hardware_serves_prioritised_streams), TEST(ffs_knows_no_priorities), TEST(ffs_shares_a_band_by_weight), TEST(share_of_the_time),
 	TEST(band_outlives_the_member_it_lives_in), TEST(move_changes_the_band), TEST(why),

@@ -10,7 +10,7 @@
 #define BUSY	GSCHED_ACTIVITY_BUSY
 #define CLOSED	GSCHED_ARB_CLOSED
 #define PACED	GSCHED_ARB_PACED
-#define ALONE	GSCHED_ARB_ALONE
+#define ALONE	(GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE)
 #define REPORT	GSCHED_ARB_REPORT
 
 static void join(int c, const char *priority)

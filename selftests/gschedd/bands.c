@@ -18,7 +18,7 @@
 #define OWN	GSCHED_ATTACH_SLICE
 #define CLIENT	GSCHED_ATTACH_MPS
 #define SERVER	(GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE | GSCHED_ATTACH_SERVER)
-#define ALONE	GSCHED_ARB_ALONE
+#define ALONE	(GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE)
 #define REPORT	GSCHED_ARB_REPORT
 #define IDLE	GSCHED_ACTIVITY_IDLE
 #define WAITING	GSCHED_ACTIVITY_WAITING
@@ -314,7 +314,7 @@ static void mps(void)
 	end(&server, SIGKILL);
 	ok(has_slice(&own, 2048) && status_has("the driver's slice, since its MPS server is not attached"), "without it the driver's slice stays");
 	end(&first, 0);
-	ok(has_flags(&second, ~0u, ALONE), "the last of its clients is alone in its band");
+	ok(has_flags(&second, ~0u, GSCHED_ARB_ALONE), "the last of its clients is alone in its band");
 	end(&second, 0);
 	end(&own, 0);
 	is(group_call(GSP_GROUP_SET, "b", "gpu.band", ""), 0, "no name");

@@ -298,6 +298,7 @@ struct gsched_event {
 #define GSCHED_ARB_ALONE	(1U << 3)	/* no other client is in its band */
 #define GSCHED_ARB_YIELDS	(1U << 4)	/* all more important clients of its band, one at least, launch on streams of
 						 * the greatest priority: they get what short blocks leave, without asking */
+#define GSCHED_ARB_PRIVATE	(1U << 5)	/* nor can one come: what competes with it does so in time, by slices */
 
 #define GSCHED_SHARE_ALL	(1U << 20)	/* struct gsched_arb_header.share: all of the device's time */
 
@@ -385,13 +386,14 @@ struct gsched_cl_slot {
  * @wings: wings launched
  * @why: NUL-terminated: why this client, or its last kernel, is not managed as well as it could be
  * @resumable: of @managed[GSCHED_TIER_BLOCK], launches whose block-tasks can be left in their middle
- * @leased_tasks: tasks that ended under LEASE_FREE and that the arbiter was never told of
+ * @leased_tasks: tasks in slots that ended under LEASE_FREE and that the arbiter was never told of
  * @leased_ns: the time they ran by the GPU's clock, or are predicted to have
  * @leased_usage: the same, times the CapSM each would fill: CapSM-ns
  * @slice_us: the time slice in force, 0 unknown
  * @slice_error: as in struct gsched_report
  * @activity: GSCHED_ACTIVITY_*
- * @passed: launches that nobody was asked about: opaque ones of a client that is alone in its band
+ * @passed: launches that nobody was asked about, in no slot: all of a client whose band is private and whose window
+ *	is the whole device, opaque ones of a client that is alone in its band. They are tasks of gpu.stat, too
  * @held_ns: time that launches were held back, by turns or a share
  * @paced_ns: GPU time of paced launches
  *
