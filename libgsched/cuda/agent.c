@@ -232,10 +232,12 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 		/* a launch under a lease that is still good is counted, no more */
 		if (!atomic_load(&c->gone) &&
 		    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
-		     gi_load(&c->arb->slot[i].generation) != s->generation))
+		     gi_load(&c->arb->slot[i].generation) != s->generation)) {
 			gsched_complete(c->g, i, s->seq, ran, false);
-		else
-			gi_leased(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
+		} else {
+			__atomic_fetch_add(&c->cl->header.leased_tasks, 1, __ATOMIC_RELAXED);
+			gi_used(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
+		}
 	}
 	if (!wings_over(s, line))
 		return;

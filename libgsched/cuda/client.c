@@ -54,12 +54,11 @@ void gi_why(struct gi_client *c, const char *fmt, ...)
 }
 
 /* The arbiter adds these up when it cares: launches that only the page tells of. */
-void gi_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
+void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
 {
 	struct gsched_cl_header *h = &c->cl->header;
 	uint64_t full = (uint64_t)c->sms * m;
 
-	__atomic_fetch_add(&h->leased_tasks, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&h->leased_ns, ns, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&h->leased_usage, ns * (blocks < full ? blocks : full) / m, __ATOMIC_RELAXED);
 }
@@ -241,6 +240,7 @@ struct gi_client *gi_client_get(CUdevice dev)
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);
 	gi_pace_init(&c->pacer);
+	c->always_resumable = gi_env("GSCHED_RESUMABLE_ALWAYS", 0);
 	atomic_store(&c->free_mask, ~0ull);
 	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev);
 	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);

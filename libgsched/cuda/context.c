@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Contexts: the client's pages as their GPU sees them, control blocks, the agent's streams. Set up by the first launch or
- * load in a context, taken down before the program destroys it.
+ * Contexts: the client's pages as their GPU sees them, control blocks, the agent's streams. Known from the first launch or load
+ * in a context, prepared for its first task, taken down before the program destroys it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,13 +54,16 @@ static void unregister_pages(struct gi_client *c, struct gi_ctx *cx)
 	cx->owns_pages = false;
 }
 
+/* What prepare() made; the words stay */
 static void release(struct gi_ctx *cx)
 {
 	unsigned int i;
 
-	for (i = 0; i < GI_WING_STREAMS; i++)
+	for (i = 0; i < GI_WING_STREAMS; i++) {
 		if (cx->wing_stream[i])
 			gi_real.cuStreamDestroy_v2(cx->wing_stream[i]);
+		cx->wing_stream[i] = NULL;
+	}
 	if (cx->clean_stream)
 		gi_real.cuStreamDestroy_v2(cx->clean_stream);
 	if (cx->control)
@@ -70,15 +73,39 @@ static void release(struct gi_ctx *cx)
 	gi_save_release(cx);
 	if (cx->blank)
 		gi_real.cuMemFreeHost(cx->blank);
-	if (cx->words)
-		gi_real.cuMemFreeHost(cx->words);
+	cx->clean_stream = NULL;
+	cx->control = cx->ranges = 0;
+	cx->blank = NULL;
 	if (cx->client)
 		unregister_pages(cx->client, cx);
 }
 
-static bool set_up(struct gi_ctx *cx, struct gi_client *c)
+/* gi_lock held */
+static CUresult make_words(struct gi_ctx *cx)
+{
+	CUresult rc;
+	void *host;
+
+	if (cx->words)
+		return CUDA_SUCCESS;
+	rc = gi_real.cuMemHostAlloc(&host, sizeof(*cx->words), CU_MEMHOSTALLOC_DEVICEMAP);
+	if (rc)
+		return rc;
+	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->words_dev, host, 0);
+	if (rc) {
+		gi_real.cuMemFreeHost(host);
+		return rc;
+	}
+	memset(host, 0, sizeof(*cx->words));
+	gi_store(&cx->words, host);
+	return CUDA_SUCCESS;
+}
+
+/* gi_lock held */
+static bool prepare(struct gi_ctx *cx)
 {
 	const size_t bytes = GSCHED_SLOTS * sizeof(struct gsr_control);
+	struct gi_client *c = cx->client;
 	CUstreamBatchMemOpParams op = { 0 };
 	int least = 0, i;
 	void *host;
@@ -86,7 +113,6 @@ static bool set_up(struct gi_ctx *cx, struct gi_client *c)
 
 	if (!register_pages(c, cx))
 		return false;
-	cx->client = c;
 	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->arb, (void *)c->arb, 0);
 	rc = rc ? rc : gi_real.cuMemHostGetDevicePointer_v2(&cx->cl, c->cl, 0);
 	rc = rc ? rc : gi_real.cuMemAlloc_v2(&cx->control, bytes);
@@ -97,14 +123,8 @@ static bool set_up(struct gi_ctx *cx, struct gi_client *c)
 	memset(cx->blank, 0, bytes + sizeof(struct gsr_save));
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		gsr_control_init(&cx->blank[i], GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM));
-	rc = gi_real.cuMemHostAlloc(&host, sizeof(*cx->words), CU_MEMHOSTALLOC_DEVICEMAP);
-	if (rc)
-		goto fail;
-	cx->words = host;
-	memset(cx->words, 0, sizeof(*cx->words));
-	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->words_dev, cx->words, 0);
-	if (!rc)
-		gi_real.cuCtxGetStreamPriorityRange(&least, &cx->greatest);
+	rc = make_words(cx);
+	gi_real.cuCtxGetStreamPriorityRange(&least, NULL);
 	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream, CU_STREAM_NON_BLOCKING, least);
 	for (i = 0; i < GI_WING_STREAMS && !rc; i++)
 		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i], CU_STREAM_NON_BLOCKING, least);
@@ -124,10 +144,53 @@ static bool set_up(struct gi_ctx *cx, struct gi_client *c)
 	return true;
 
 fail:
-	gi_why(c, "setting up a context failed (error %d): running unmanaged", rc);
+	gi_why(c, "setting up a context failed (error %d): its launches are not managed", rc);
 	release(cx);
-	cx->client = NULL;
 	return false;
+}
+
+/*
+ * Not before a task needs it: streams, pinned memory and registered pages cost a program some tenths of a second, and most need
+ * none of it. What is made here has no part in a capture, and may wait for tasks that must not need a wing meanwhile.
+ */
+bool gi_ctx_prepare(struct gi_ctx *cx)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	int state = atomic_load_explicit(&cx->prepared, memory_order_acquire);
+
+	if (state != GI_UNPREPARED)
+		return state == GI_PREPARED;
+	gi_gate_close(cx->client);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&gi_lock);
+	if (cx->prepared == GI_UNPREPARED)
+		atomic_store_explicit(&cx->prepared, prepare(cx) ? GI_PREPARED : GI_PREPARE_FAILED, memory_order_release);
+	pthread_mutex_unlock(&gi_lock);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	gi_gate_open(cx->client);
+	return cx->prepared == GI_PREPARED;
+}
+
+void gi_ctx_words(struct gi_ctx *cx)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	if (gi_load(&cx->words))
+		return;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&gi_lock);
+	make_words(cx);
+	pthread_mutex_unlock(&gi_lock);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+/* gi_lock held */
+static void set_up(struct gi_ctx *cx, struct gi_client *c)
+{
+	int least;
+
+	cx->client = c;
+	gi_real.cuCtxGetStreamPriorityRange(&least, &cx->greatest);
 }
 
 /*
@@ -156,6 +219,8 @@ bool gi_contexts_follow(struct gi_client *c)
 			set_up(cx, c);
 			continue;
 		}
+		if (cx->prepared != GI_PREPARED)
+			continue;
 		good = register_pages(c, cx) && !gi_real.cuMemHostGetDevicePointer_v2(&arb, (void *)c->arb, 0) &&
 		       !gi_real.cuMemHostGetDevicePointer_v2(&cl, c->cl, 0);
 		if (good) {
@@ -272,6 +337,8 @@ static void take_down(struct gi_ctx *cx)
 	if (!gi_real.cuCtxSetCurrent(cx->handle)) {
 		gi_twin_settle(NULL, cx, false);
 		release(cx);
+		if (cx->words)
+			gi_real.cuMemFreeHost(cx->words);
 	} else {
 		gi_twin_settle(NULL, cx, true);
 	}

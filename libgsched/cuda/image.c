@@ -87,7 +87,7 @@ static void track(void *handle, bool library, const void *data, size_t max, bool
 	pthread_mutex_lock(&gi_lock);
 	image->next = images;
 	images = image;
-	if (cx && image->form[GI_TWIN].state == GI_IMAGE_NEW)
+	if (cx && image->form[GI_TWIN].state == GI_IMAGE_NEW && !gi_direct(cx->client, gi_leased_window(cx->client)))
 		gi_twin_image(image, cx->client->arch);
 	pthread_mutex_unlock(&gi_lock);
 }

@@ -331,19 +331,6 @@ static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 	return want ? want : 1;
 }
 
-/* For tests, and who wants soon more than much */
-static bool always_resumable(void)
-{
-	static _Atomic int cached = -1;
-	int v = atomic_load_explicit(&cached, memory_order_relaxed);
-
-	if (v < 0) {
-		v = gi_env("GSCHED_RESUMABLE_ALWAYS", 0) != 0;
-		atomic_store_explicit(&cached, v, memory_order_relaxed);
-	}
-	return v;
-}
-
 /*
  * The resumable form costs a little more and is another module to load: only for block-tasks that somebody may wait for,
  * while there is somebody.
@@ -354,7 +341,7 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	const struct gsched_arb_header *h = &c->arb->header;
 
 	/* side by side the few SMs a newcomer needs are held free for it, which costs less than this form does */
-	if (gi_load(&h->mode) != GSCHED_MODE_TEMPORAL && !always_resumable())
+	if (gi_load(&h->mode) != GSCHED_MODE_TEMPORAL && !c->always_resumable)
 		return false;
 	/* someone more important may be idle now and come while the kernel runs */
 	if (block_ns(shape) < GI_RESUME_NS ||
@@ -373,7 +360,7 @@ static bool has_twin(const struct gi_func *fn)
 	return atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) != GI_TWIN_NONE;
 }
 
-/* Nobody shares its band with it in space: what the hardware does with its launches is between bands, or its share of time. */
+/* Nobody shares its band with it in space. */
 static bool alone_in_band(const struct gi_client *c)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
@@ -451,7 +438,8 @@ static bool passes(struct gi_client *c, const struct gi_launch *l, struct gi_fun
 		    atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) % TIMED_EVERY == 0)
 			return false;
 	}
-	gi_leased(c, ns, l->fn ? (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] : 1, shape ? shape->original_m : 1);
+	if (ns)
+		gi_used(c, ns, (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], shape->original_m);
 	return true;
 }
 
@@ -560,8 +548,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	CUresult rc;
 	int slot;
 
-	slot = claim(c, cx, form);
-	if (slot < 0)
+	slot = gi_ctx_prepare(cx) ? claim(c, cx, form) : -1;
+	if (slot < 0 && cx->prepared == GI_PREPARED)
 		slot = claim_wait(c, cx, form);
 	if (slot < 0) {
 		gi_bound_put(k->bound, false);
@@ -653,19 +641,43 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	return CUDA_SUCCESS;
 }
 
+/* Nobody is asked, and there is no slot: what the hardware does with the launch is between bands, or the client's share of time. */
+static CUresult pass_on(const struct gi_launch *l, struct gi_client *c)
+{
+	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
+	return l->forward(l);
+}
+
+/* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
+static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
+{
+	const struct gi_func *fn;
+	CUresult rc;
+
+	if (!paced(c, true))
+		return pass_on(l, c);
+	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
+	gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
+	rc = pass_on(l, c);
+	gi_pace_leave(c, cx, l, !rc);
+	return rc;
+}
+
 static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] };
 	bool pace, greatest = false;
 	CUresult rc;
-	int slot;
 
 	if (atomic_load_explicit(&gi_captures, memory_order_relaxed) &&
 	    (gi_real.cuStreamIsCapturing(l->stream, &capture) || capture != CU_STREAM_CAPTURE_STATUS_NONE))
 		return l->forward(l);
 	if (!k.blocks)
 		return l->forward(l);
+	k.leased = gi_leased_window(c);
+	if (gi_direct(c, k.leased))
+		return launch_direct(l, cx, c);
 	if (l->fn && !l->dependent) {
 		k.fn = gi_func_get(l->fn, cx);
 		if (k.fn && !atomic_load_explicit(&k.fn->code_loaded, memory_order_relaxed))
@@ -674,9 +686,6 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
-	/* an empty slot shows what the group may use */
-	slot = __builtin_ctzll(atomic_load(&c->free_mask) | 1ull << 63);
-	k.leased = gi_load(&c->arb->slot[slot].window);
 	if (!GSCHED_WINDOW_LIMIT(k.leased))
 		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
 	if (!alone_in_band(c))
@@ -687,12 +696,10 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	pace = paced(c, !k.form);
 	if (pace)
 		gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
-	if (l->dependent || (!k.form && passes(c, l, k.fn, k.shape))) {
-		__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
-		rc = l->forward(l);
-	} else {
+	if (l->dependent || (!k.form && passes(c, l, k.fn, k.shape)))
+		rc = pass_on(l, c);
+	else
 		rc = launch_task(l, cx, c, &k);
-	}
 	if (pace)
 		gi_pace_leave(c, cx, l, !rc);
 	return rc;

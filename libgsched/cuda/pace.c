@@ -376,6 +376,7 @@ void gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 	struct gi_batch *b;
 	useconds_t nap;
 
+	gi_ctx_words(cx);
 	/* a launch is no cancellation point, and the lock would stay locked */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&p->lock);

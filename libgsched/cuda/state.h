@@ -179,16 +179,19 @@ struct gi_words {
 	uint32_t sample;		/* written by the host: pace.c */
 };
 
+enum gi_prepared { GI_UNPREPARED, GI_PREPARED, GI_PREPARE_FAILED };
+
 struct gi_ctx {
 	struct gi_ctx *next;		/* gi_lock */
 	CUcontext handle;
 	CUdevice dev;
 	struct gi_client *client;	/* NULL: nothing here is managed */
+	_Atomic int prepared;		/* enum gi_prepared: what follows, down to the streams, for tasks in slots */
 	bool owns_pages;		/* the pages are registered through it */
 	CUdeviceptr arb, cl, control;
 	CUdeviceptr ranges;		/* GSCHED_SLOTS areas; 0 none */
 	struct gsr_control *blank;	/* pinned: GSCHED_SLOTS clean control blocks, and a struct gsr_save */
-	struct gi_words *words;		/* pinned */
+	struct gi_words *words;		/* pinned; NULL until somebody needs them */
 	CUdeviceptr words_dev;
 	bool broken;			/* client lock: the driver calls it dead */
 	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
@@ -229,6 +232,7 @@ struct gi_client {
 	_Atomic uint64_t stuck_at;	/* finished when a launch waited in vain for a slot; +1 */
 	struct gi_slot slot[GSCHED_SLOTS];
 	uint64_t busy_until;		/* agent: keep polling */
+	bool always_resumable;		/* for tests, and who wants soon more than much */
 	bool mps;			/* its channel group is the MPS server's, which sets the time slice itself */
 	uint32_t slice_us;		/* agent: the time slice that was asked for last, as in the arbiter's page */
 	unsigned int slice_groups;	/* agent: channel groups that had it */
@@ -269,10 +273,28 @@ void gi_why(struct gi_client *c, const char *fmt, ...) __attribute__((format(pri
 void gi_client_gone(struct gi_client *c, const char *why);
 void gi_client_reconnect(struct gi_client *c, uint64_t now);	/* agent, while it is gone */
 uint64_t gi_env(const char *name, uint64_t otherwise);
-void gi_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);	/* ended, and nobody was told */
+void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);	/* and nobody was told */
+
+/* The window of an empty slot: what the group may use; limit 0: nothing was told yet */
+static inline uint64_t gi_leased_window(struct gi_client *c)
+{
+	return gi_load(&c->arb->slot[__builtin_ctzll(atomic_load(&c->free_mask) | 1ull << 63)].window);
+}
+
+/*
+ * What competes with the program does so in time only, and nothing limits it: then no launch needs a twin, a slot or anybody's
+ * word. @leased: gi_leased_window()
+ */
+static inline bool gi_direct(const struct gi_client *c, uint64_t leased)
+{
+	return gi_load(&c->arb->header.flags) & GSCHED_ARB_PRIVATE && !c->always_resumable &&
+	       GSCHED_WINDOW_LIMIT(leased) >= c->sms * GSCHED_CAPSM;
+}
 
 /* context.c */
 struct gi_ctx *gi_current(void);			/* of the calling thread; NULL none */
+bool gi_ctx_prepare(struct gi_ctx *cx);			/* before its first task, as often as you like; @cx is current, no lock held */
+void gi_ctx_words(struct gi_ctx *cx);			/* makes cx->words if there is memory; @cx is current, no lock held */
 bool gi_contexts_follow(struct gi_client *c);		/* both locks held: to the client's new pages */
 struct gi_ctx *gi_ctx_next(struct gi_ctx *cx);		/* gi_lock held; NULL: the first */
 void gi_ctx_ending(CUcontext handle);			/* before it is destroyed: tasks end, streams go */

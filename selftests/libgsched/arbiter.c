@@ -70,6 +70,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	fds[1] = page_fd("cl", sizeof(*f->cl), false, (void **)&f->cl);
 	f->arb->header.sms = f->sms;
 	f->arb->header.lease = f->lease;
+	f->arb->header.flags = f->flags;
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		f->arb->slot[i].window = GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
 	req->client_id = 7;
@@ -242,7 +243,7 @@ void fake_restart(struct fake *f)
 {
 	struct fake old = *f;
 
-	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .features = old.features,
+	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .flags = old.flags, .features = old.features,
 			    .rewrite_err = old.rewrite_err };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);

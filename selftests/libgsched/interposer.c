@@ -433,6 +433,50 @@ static void restarted(void)
 	fake_stop(&f);
 }
 
+/*
+ * Who shares the GPU in time only has no twin, no slot and nothing set up for them: its launches are counted, no more. With a quota,
+ * or when somebody may come into its band, it has.
+ */
+static void direct(void)
+{
+	static char *const what[] = { "steady", NULL };
+	uint64_t passed;
+	unsigned int i;
+	struct run alone, r;
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE;
+	run(true, steps, &r);
+	same(&r, &expected, "a band of its own");
+	ok(f.cl && f.cl->header.passed && !f.cl->header.managed[GSCHED_TIER_BLOCK] && !f.cl->header.managed[GSCHED_TIER_LAUNCH] &&
+	   !f.rewrites && !f.submits, "its launches pass, and nothing is rewritten (%u requests)", f.rewrites);
+	fake_stop(&f);
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE;
+	start(&r, true, what);
+	fake_wait(&f, &f.attached_count, 1);
+	ok(f.cl && becomes_64(&f.cl->header.passed, 3), "launches pass");
+	for (i = 0; f.arb && i < GSCHED_SLOTS; i++)
+		fake_window(&f, i, GSCHED_WINDOW(0, 2 * GSCHED_CAPSM));
+	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 3), "a quota: twins");
+	for (i = 0; f.arb && i < GSCHED_SLOTS; i++)
+		fake_window(&f, i, GSCHED_WINDOW(0, 8 * GSCHED_CAPSM));
+	passed = f.cl ? f.cl->header.passed : 0;
+	ok(f.cl && becomes_64(&f.cl->header.passed, passed + 3), "no quota: they pass again");
+	if (f.arb)
+		f.arb->header.flags = GSCHED_ARB_ALONE;
+	passed = f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0;
+	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], passed + 3), "somebody may come: twins");
+	tell(&r, "1");
+	finish(&r);
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	same(&r, &alone, "one way and the other");
+	fake_stop(&f);
+}
+
 /* Nobody is told of launches under a lease, unless they last; the page counts them. */
 static void counted(void)
 {
@@ -448,7 +492,7 @@ static void counted(void)
 		return;
 	}
 	h = &f.cl->header;
-	ok(!r.status && h->leased_tasks && h->leased_tasks + f.completes == h->managed[0] + h->managed[2] + h->passed,
+	ok(!r.status && h->leased_tasks && h->leased_tasks + f.completes == h->managed[0] + h->managed[2],
 	   "every launch is counted (%llu) or told of (%u)", (unsigned long long)h->leased_tasks, f.completes);
 	ok(h->leased_ns && h->leased_usage >= h->leased_ns / 32 && h->leased_usage <= h->leased_ns * f.sms,
 	   "with its time (%llu ns, %llu CapSM-ns)", (unsigned long long)h->leased_ns, (unsigned long long)h->leased_usage);
@@ -663,6 +707,7 @@ int main(void)
 	death();
 	restarted();
 	counted();
+	direct();
 	refused();
 	variables();
 	tables();
