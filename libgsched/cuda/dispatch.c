@@ -83,6 +83,8 @@ unsigned int gi_places(const struct gi_client *c, uint64_t window, unsigned int 
 	uint64_t end = base + GSCHED_WINDOW_LIMIT(window), whole = (uint64_t)c->sms * GSCHED_CAPSM;
 	unsigned int weight = GSCHED_CAPSM / m, first, last, sm, bit, n = 0;
 
+	if (!base && end >= whole)
+		return c->sms * m;
 	if (end > whole)
 		end = whole;
 	if (base >= end)

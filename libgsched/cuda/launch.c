@@ -654,7 +654,7 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	const struct gi_func *fn;
 	CUresult rc;
 
-	if (!paced(c, true))
+	if (!paced(c, true))	/* a capture goes on, of another stream */
 		return pass_on(l, c);
 	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
 	gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
@@ -714,6 +714,10 @@ CUresult gi_launch(const struct gi_launch *l)
 	if (!cx || !cx->client)
 		return l->forward(l);
 	c = cx->client;
+	/* what most launches are; an arbiter's pages stay mapped when it is gone, so nothing has to be held for that */
+	if (gi_direct(c, gi_leased_window(c)) && !paced(c, true) && !atomic_load_explicit(&c->gone, memory_order_relaxed) &&
+	    !atomic_load_explicit(&gi_captures, memory_order_relaxed))
+		return pass_on(l, c);
 	/* while it counts us the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
 	rc = atomic_load(&c->gone) ? unmanaged(l, cx) : manage(l, cx, c);
