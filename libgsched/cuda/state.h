@@ -17,11 +17,11 @@
 #include <time.h>
 #include <gsched.h>
 #include <linux/gsched.h>
-#include "driver.h"
-#include "pace.h"
+#include "base/driver.h"
+#include "launch/pace.h"
 #include "rewriter/gsr.h"
-#include "tune.h"
-#include "tuning.h"
+#include "code/tune.h"
+#include "code/tuning.h"
 
 #define GI_WING_STREAMS		16
 #define GI_RECONNECT_NS		1000000000	/* between two looks for an arbiter, when it went */

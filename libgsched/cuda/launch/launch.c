@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
-#include "launch.h"
+#include "launch/launch.h"
 
 #define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
 #define TIMED_EVERY	64	/* ... and then one in so many */

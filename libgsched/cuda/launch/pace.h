@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "driver.h"
+#include "base/driver.h"
 
 #define GI_BATCHES		4	/* the bound on work in flight is two; the last one's end is kept for its time */
 #define GI_BATCH_STREAMS	8	/* streams of a batch with an event of their own; more close the batch */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Pure: no driver, no clock. selftests/libgsched/tune.c */
-#include "tune.h"
+#include "code/tune.h"
 
 #define LEAST		4	/* workers an SM: of fewer none can be missed */
 #define EARLY		4	/* pairs after which one that mostly loses is given up ... */

@@ -18,7 +18,7 @@ struct entry {
 #define ENTRY_PTSZ(name, symbol, since) { #name, since, symbol, symbol##_ptsz, REAL(symbol) },
 static const struct entry entries[] = {
 #define MANAGED(name, suffix, since, stream) ENTRY_##stream(name, name##suffix, since)
-#include "managed.h"
+#include "entry/managed.h"
 #undef MANAGED
 };
 

@@ -3,7 +3,7 @@
  * The driver's calls that launch, make streams, capture, or end contexts. Stream 0 of the _ptsz flavours is the thread's
  * own: as CU_STREAM_PER_THREAD it means the same to the plain flavours.
  */
-#include "launch.h"
+#include "launch/launch.h"
 
 static CUstream per_thread(CUstream stream)
 {

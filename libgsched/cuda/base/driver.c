@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "driver.h"
+#include "base/driver.h"
 
 #define SONAME		"libcuda.so.1"
 #define CACHE		"/etc/ld.so.cache"
@@ -33,7 +33,7 @@ static struct stat self;
 
 static const char *const forwarded[] = {
 #define FORWARD(name) #name,
-#include "symbols.def"
+#include "entry/symbols.def"
 #undef FORWARD
 };
 

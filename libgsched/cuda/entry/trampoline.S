@@ -75,6 +75,6 @@ gi_lazy:
 	.size	gi_lazy, . - gi_lazy
 
 #define FORWARD(name) forward name
-#include "symbols.def"
+#include "entry/symbols.def"
 
 	.section .note.GNU-stack, "", @progbits

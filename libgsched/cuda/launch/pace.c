@@ -2,7 +2,7 @@
 /* Pacing of launches: pace.h. */
 #include <string.h>
 #include <unistd.h>
-#include "launch.h"
+#include "launch/launch.h"
 
 #define HOLD_US		100	/* between two looks at a gate that another process opens */
 #define BOUND_US	20	/* between two looks at events of our own */
