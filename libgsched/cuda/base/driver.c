@@ -7,14 +7,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "base/driver.h"
+#include "base/base.h"
 
 #define SONAME		"libcuda.so.1"
 #define CACHE		"/etc/ld.so.cache"
@@ -23,41 +22,11 @@
 #define CACHE_X86_64	0x0303		/* libc6, 64 bit */
 
 struct gi_real gi_real;
-bool gi_driver_open;
-extern void *gi_slots[];
-void *gi_bind(unsigned long index) __attribute__((visibility("hidden")));
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_open;			/* gi_real is valid */
 static void *handle;
 static struct stat self;
-
-static const char *const forwarded[] = {
-#define FORWARD(name) #name,
-#include "entry/symbols.def"
-#undef FORWARD
-};
-
-void gi_debug(const char *fmt, ...)
-{
-	static int on = -1;
-	char line[512];
-	va_list ap;
-	int n;
-
-	if (on < 0)
-		on = getenv("GSCHED_DEBUG") != NULL;
-	if (!on)
-		return;
-	n = snprintf(line, sizeof(line), "gsched[%d]: ", (int)getpid());
-	va_start(ap, fmt);
-	n += vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
-	va_end(ap);
-	if (n > (int)sizeof(line) - 2)
-		n = sizeof(line) - 2;
-	line[n++] = '\n';
-	if (write(STDERR_FILENO, line, n) < 0)
-		return;
-}
 
 static CUresult missing(void)
 {
@@ -198,28 +167,23 @@ static void open_driver(void)
 #undef GI_FN_PLAIN
 #undef GI_FN_PTSZ
 #undef GI_FN_PTDS
-	__atomic_store_n(&gi_driver_open, handle != NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&is_open, handle != NULL, __ATOMIC_RELEASE);
 }
 
 bool gi_driver(void)
 {
 	pthread_once(&once, open_driver);
-	return __atomic_load_n(&gi_driver_open, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&is_open, __ATOMIC_ACQUIRE);
 }
 
-/* From the trampolines: where the forwarded symbol @index is, for now and for later calls. */
-void *gi_bind(unsigned long index)
+void *gi_driver_symbol(const char *name)
 {
-	const char *name = forwarded[index];
-	void *fn = NULL;
+	void *fn;
 
 	if (!gi_driver())
-		return no_driver;
+		return NULL;
 	fn = dlsym(handle, name);
-	if (!fn) {
+	if (!fn)
 		gi_debug("%s: the driver has no such function", name);
-		fn = missing;
-	}
-	__atomic_store_n(&gi_slots[index], fn, __ATOMIC_RELEASE);
-	return fn;
+	return fn ? fn : (void *)missing;
 }

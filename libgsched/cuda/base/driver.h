@@ -40,17 +40,12 @@ GI_MORE_FUNCTIONS(GI_DECLARE)
 #undef GI_FN_PTSZ
 
 extern struct gi_real gi_real;
-extern bool gi_driver_open;		/* gi_real is valid */
 
 /* Open the driver unless that was done; false: there is none. Any thread. */
 bool gi_driver(void);
 /* What a call of @fn is that the driver does not have. */
 bool gi_driver_lacks(const void *fn);
-
-/* To begin a managed function with: no driver, no call. */
-#define GI_ENTER() do { if (!gi_driver_open && !gi_driver()) return CUDA_ERROR_NOT_INITIALIZED; } while (0)
-
-/* $GSCHED_DEBUG: a line to standard error; otherwise nothing is ever printed. */
-void gi_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Where the driver has @name; what a call is that it does not have, if it lacks it; NULL there is no driver. */
+void *gi_driver_symbol(const char *name);
 
 #endif /* GI_DRIVER_H */

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "state.h"
+#include "code/code.h"
 
 #define BUCKETS		1024
 #define CACHED		512	/* of a thread: frameworks launch hundreds of kernels in turns */
@@ -49,6 +49,17 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 	strcpy(n->name, name);
 	n->next = names[hash(handle) % BUCKETS];
 	names[hash(handle) % BUCKETS] = n;
+}
+
+void gi_name_function(CUkernel kernel, CUfunction function)
+{
+	struct gi_name *named;
+
+	pthread_mutex_lock(&gi_lock);
+	named = gi_name_find(kernel);
+	if (named)
+		gi_name_add(function, false, named->image, named->name);
+	pthread_mutex_unlock(&gi_lock);
 }
 
 static void free_func(struct gi_func *fn)
@@ -147,18 +158,6 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 	return fn;
 }
 
-/* Call for every context's function of a handle. gi_lock is held meanwhile. */
-void gi_func_each(const void *handle, void (*call)(struct gi_func *, void *), void *arg)
-{
-	struct gi_func *fn;
-
-	pthread_mutex_lock(&gi_lock);
-	for (fn = funcs[hash(handle) % BUCKETS]; fn; fn = fn->next)
-		if (fn->handle == handle)
-			call(fn, arg);
-	pthread_mutex_unlock(&gi_lock);
-}
-
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared)
 {
 	struct gi_shape *shape, *head = atomic_load_explicit(&fn->shapes, memory_order_acquire);
@@ -201,6 +200,64 @@ unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_
 		got = 32;
 	atomic_store_explicit(&shape->m[id], got + 1, memory_order_relaxed);
 	return got;
+}
+
+/* ---- attributes ---- */
+
+struct setting {
+	CUfunction_attribute attribute;
+	CUfunc_cache cache;
+	int value;
+	bool is_cache;
+};
+
+static void apply(struct gi_func *fn, const struct setting *set)
+{
+	unsigned int i;
+
+	if (!set->is_cache && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET && set->value)
+		fn->opaque = true;
+	if (!set->is_cache && set->attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+		atomic_store(&fn->own_carveout, true);
+	for (i = 0; i < GI_FORMS; i++) {
+		if (atomic_load(&fn->form[i].state) != GI_TWIN_READY)
+			continue;
+		if (set->is_cache)
+			gi_real.cuFuncSetCacheConfig(fn->form[i].function, set->cache);
+		else
+			gi_real.cuFuncSetAttribute(fn->form[i].function, set->attribute, set->value);
+	}
+}
+
+static void apply_to(void *handle, const struct setting *set)
+{
+	struct gi_name *named;
+	struct gi_func *fn;
+
+	pthread_mutex_lock(&gi_lock);
+	named = gi_name_find(handle);
+	if (named && set->is_cache)
+		named->cache = set->cache;
+	else if (named && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET && set->value)
+		named->opaque = true;
+	for (fn = funcs[hash(handle) % BUCKETS]; fn; fn = fn->next)
+		if (fn->handle == handle)
+			apply(fn, set);
+	pthread_mutex_unlock(&gi_lock);
+}
+
+void gi_func_attribute(void *handle, CUfunction_attribute attribute, int value)
+{
+	const struct setting set = { .attribute = attribute, .value = value };
+
+	apply_to(handle, &set);
+}
+
+void gi_func_cache_config(void *handle, CUfunc_cache cache)
+{
+	const struct setting set = { .is_cache = true, .cache = cache };
+
+	apply_to(handle, &set);
 }
 
 void gi_func_reset(void)

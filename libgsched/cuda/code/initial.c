@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "state.h"
+#include "code/code.h"
 
 #define VARIABLE_MAX	(64u << 10)	/* what is larger is not read while the program waits */
 
@@ -138,8 +138,7 @@ static bool matters(const struct gi_image *image, const char *name)
 	return false;
 }
 
-/* The program is about to get a variable's address */
-static void asked(void *handle, const char *name, CUdeviceptr at, size_t size)
+void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t size)
 {
 	struct gi_ctx *cx = NULL, *of = NULL;
 	struct gi_image *image;
@@ -177,42 +176,4 @@ static void asked(void *handle, const char *name, CUdeviceptr at, size_t size)
 	else
 		free(bytes);
 	pthread_mutex_unlock(&gi_lock);
-}
-
-/* ---- the driver's calls ---- */
-
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
-{
-	size_t size = 0;
-	CUresult rc;
-
-	GI_ENTER();
-	rc = gi_real.cuModuleGetGlobal_v2(ptr, bytes ? bytes : &size, module, name);
-	if (!rc && ptr && name)
-		asked(module, name, *ptr, bytes ? *bytes : size);
-	return rc;
-}
-
-CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
-{
-	size_t size = 0;
-	CUresult rc;
-
-	GI_ENTER();
-	rc = gi_real.cuLibraryGetGlobal(ptr, bytes ? bytes : &size, library, name);
-	if (!rc && ptr && name)
-		asked(library, name, *ptr, bytes ? *bytes : size);
-	return rc;
-}
-
-CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
-{
-	size_t size = 0;
-	CUresult rc;
-
-	GI_ENTER();
-	rc = gi_real.cuLibraryGetManaged(ptr, bytes ? bytes : &size, library, name);
-	if (!rc && ptr && name)
-		asked(library, name, *ptr, bytes ? *bytes : size);
-	return rc;
 }

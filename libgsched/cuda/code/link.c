@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "state.h"
+#include "code/code.h"
 
 #define INPUTS_MAX	(64u << 20)	/* bytes kept of one link; of all results together */
 #define RESULTS_MAX	256
@@ -102,17 +102,21 @@ static void keep(CUlinkState state, const void *data, size_t size)
 	in->bytes += size;
 }
 
-static void keep_file(CUlinkState state, const char *path)
+void gi_link_data(CUlinkState state, const void *data, size_t size)
+{
+	pthread_mutex_lock(&gi_lock);
+	keep(state, data, size);
+	pthread_mutex_unlock(&gi_lock);
+}
+
+void gi_link_file(CUlinkState state, const char *path)
 {
 	FILE *f = fopen(path, "re");
 	char *data = f ? malloc(INPUTS_MAX) : NULL;
 	size_t n = data ? fread(data, 1, INPUTS_MAX, f) : 0;
 
-	if (n && n < INPUTS_MAX) {
-		pthread_mutex_lock(&gi_lock);
-		keep(state, data, n);
-		pthread_mutex_unlock(&gi_lock);
-	}
+	if (n && n < INPUTS_MAX)
+		gi_link_data(state, data, n);
 	free(data);
 	if (f)
 		fclose(f);
@@ -160,6 +164,21 @@ static void linked(struct input *in, unsigned int arch, const void *code, size_t
 	pthread_mutex_unlock(&gi_lock);
 }
 
+void gi_link_ends(CUlinkState state, const void *code, size_t size)
+{
+	struct gi_ctx *cx = code ? gi_current() : NULL;
+	struct input *in;
+
+	pthread_mutex_lock(&gi_lock);
+	in = take(state);
+	pthread_mutex_unlock(&gi_lock);
+	if (!in)
+		return;
+	if (!in->dropped && cx && cx->client)
+		linked(in, cx->client->arch, code, size);
+	input_free(in);
+}
+
 char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size)
 {
 	char *ptx = NULL;
@@ -187,66 +206,4 @@ void gi_link_reset(void)
 	inputs = NULL;
 	results = NULL;
 	n_results = 0;
-}
-
-/* ---- the driver's calls ---- */
-
-CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int n,
-			  CUjit_option *options, void **values)
-{
-	CUresult rc;
-
-	GI_ENTER();
-	rc = gi_real.cuLinkAddData_v2(state, type, data, size, name, n, options, values);
-	if (!rc && (type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_FATBINARY)) {
-		pthread_mutex_lock(&gi_lock);
-		keep(state, data, type == CU_JIT_INPUT_PTX ? strnlen(data, size) : size);
-		pthread_mutex_unlock(&gi_lock);
-	}
-	return rc;
-}
-
-CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n, CUjit_option *options,
-			  void **values)
-{
-	CUresult rc;
-
-	GI_ENTER();
-	rc = gi_real.cuLinkAddFile_v2(state, type, path, n, options, values);
-	if (!rc && (type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_FATBINARY))
-		keep_file(state, path);
-	return rc;
-}
-
-CUresult cuLinkComplete(CUlinkState state, void **code, size_t *size)
-{
-	struct input *in;
-	struct gi_ctx *cx;
-	CUresult rc;
-
-	GI_ENTER();
-	rc = gi_real.cuLinkComplete(state, code, size);
-	cx = gi_current();
-	pthread_mutex_lock(&gi_lock);
-	in = take(state);
-	pthread_mutex_unlock(&gi_lock);
-	if (!in)
-		return rc;
-	if (!rc && code && size && !in->dropped && cx && cx->client)
-		linked(in, cx->client->arch, *code, *size);
-	input_free(in);
-	return rc;
-}
-
-CUresult cuLinkDestroy(CUlinkState state)
-{
-	struct input *in;
-
-	GI_ENTER();
-	pthread_mutex_lock(&gi_lock);
-	in = take(state);
-	pthread_mutex_unlock(&gi_lock);
-	if (in)
-		input_free(in);
-	return gi_real.cuLinkDestroy(state);
 }

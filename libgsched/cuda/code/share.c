@@ -4,7 +4,7 @@
  * is launched. The copies go through a stream of their own: nothing of the program's is waited for.
  */
 #include <stdlib.h>
-#include "state.h"
+#include "code/code.h"
 
 struct original {
 	struct gi_image *image;

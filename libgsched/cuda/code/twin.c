@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rewriter/ptx.h"
-#include "state.h"
+#include "code/code.h"
 
 #define CAPPED_MAX	8	/* modules compiled again for a register cap, an image and context */
+
+struct gi_pause gi_twin_pause;
 
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;		/* gi_lock */
 static pthread_cond_t done;					/* gi_lock; CLOCK_MONOTONIC */
@@ -306,7 +308,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		snprintf(why, sizeof(why), "its context cannot be entered");
 	else if (!fn->params && !(params = params_of(from, k)))
 		snprintf(why, sizeof(why), "its parameters have no layout we know");
-	else if ((gated = true) && !gi_gate_close(c))
+	else if ((gated = true) && !gi_twin_pause.begin(c))
 		snprintf(why, sizeof(why), "its twin was not loaded: no pause between kernels within %llu s", GI_QUIET_NS / 1000000000);
 	else if (!(twin = twin_of(fn, from, k, why, sizeof(why))) && !why[0])
 		snprintf(why, sizeof(why), "its twin does not load");
@@ -333,7 +335,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	atomic_store(&form->state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
 	pthread_mutex_unlock(&gi_lock);
 	if (gated)
-		gi_gate_open(c);
+		gi_twin_pause.end(c);
 	gi_real.cuCtxSetCurrent(NULL);
 }
 

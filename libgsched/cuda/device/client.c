@@ -1,57 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A process's connections to arbiters, one a device; and what becomes of them in a child. */
+/* A process's connections to arbiters, one a device. */
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 #include "libgsched/slice.h"
 #include "libgsched/transport.h"
-#include "state.h"
+#include "device/device.h"
 
 pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
 _Atomic unsigned int gi_generation = 1;
-_Atomic int gi_captures;
-_Atomic bool gi_green;
+bool (*gi_client_made)(struct gi_client *c);
 
 static struct gi_client *clients;
-
-uint64_t gi_env(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-	unsigned long long v;
-	char *end;
-
-	if (!text || !*text)
-		return otherwise;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	return errno || *end ? otherwise : v;
-}
-
-/* Why something is not managed: for gschedctl status. The last reason stays. */
-void gi_why(struct gi_client *c, const char *fmt, ...)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	char text[sizeof(c->cl->header.why)];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	gi_debug("%s", text);
-	if (!c || !c->cl)
-		return;
-	pthread_mutex_lock(&lock);
-	/* a reader may look at any time: it always finds an end */
-	c->cl->header.why[0] = 0;
-	memcpy(c->cl->header.why + 1, text + 1, sizeof(text) - 1);
-	__atomic_store_n(&c->cl->header.why[0], text[0], __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
-}
 
 /* The arbiter adds these up when it cares: launches that only the page tells of. */
 void gi_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
@@ -114,21 +75,15 @@ static void use(struct gi_client *c, struct gsched *g)
  * be done: the launches that began before it went, and their tasks. The old pages stay mapped and pinned: others may still
  * look at them, and unpinning waits for the device.
  */
-void gi_client_reconnect(struct gi_client *c, uint64_t now)
+bool gi_client_reconnect(struct gi_client *c)
 {
 	struct gsched *g, *old = c->g;
 	unsigned int sms;
 	bool good;
 
-	if (now < c->next_try)
-		return;
-	c->next_try = now + GI_RECONNECT_NS;
-	/* who comes in from here on finds us gone */
-	if (atomic_load(&c->inside) || atomic_load(&c->free_mask) != ~0ull)
-		return;
 	g = join(c, &sms);
 	if (!g)
-		return;
+		return false;
 	pthread_mutex_lock(&c->lock);
 	pthread_mutex_lock(&gi_lock);
 	good = sms == c->sms && !c->stop;
@@ -141,17 +96,22 @@ void gi_client_reconnect(struct gi_client *c, uint64_t now)
 	if (good) {
 		old->arb = NULL;
 		old->cl = NULL;
-		atomic_store(&c->stuck_at, 0);
 		atomic_store(&c->gone, false);
 	}
 	pthread_mutex_unlock(&gi_lock);
 	pthread_mutex_unlock(&c->lock);
 	gsched_close(good ? old : g);
-	if (!good)
-		return;
-	gi_debug("managed again");
-	/* what the new page asked for when it was made comes with no event */
-	gi_agent_wake(c);
+	if (good)
+		gi_debug("managed again");
+	return good;
+}
+
+static void disconnect(struct gi_client *c)
+{
+	gsched_close(c->g);
+	c->g = NULL;
+	c->arb = NULL;
+	c->cl = NULL;
 }
 
 static bool connect_client(struct gi_client *c)
@@ -161,87 +121,25 @@ static bool connect_client(struct gi_client *c)
 	if (!g)
 		return false;
 	use(c, g);
-	if (!c->sms || c->sms > GSCHED_SMS_MAX)
-		goto close;
-	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->wake < 0)
-		goto close;
-	if (!gi_agent_start(c))
+	if (c->sms && c->sms <= GSCHED_SMS_MAX)
 		return true;
-	close(c->wake);
-close:
-	gsched_close(c->g);
-	c->g = NULL;
-	c->arb = NULL;
-	c->cl = NULL;
+	disconnect(c);
 	return false;
-}
-
-/* The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's connections open. */
-static void after_fork(void)
-{
-	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-	struct gi_client *c;
-
-	memcpy(&gi_lock, &unlocked, sizeof(gi_lock));
-	for (c = clients; c; c = c->next) {
-		if (!c->g)
-			continue;
-		close(c->wake);
-		gsched_abandon(c->g);
-	}
-	clients = NULL;
-	atomic_fetch_add(&gi_generation, 1);
-	atomic_store(&gi_captures, 0);
-	gi_context_reset();
-	gi_image_reset();
-	gi_link_reset();
-	gi_func_reset();
-	gi_twin_reset();
-	gi_references_reset();
-}
-
-/* The driver goes away in exit: the agents must not call it any more. */
-static void at_exit(void)
-{
-	struct gi_client *c;
-
-	pthread_mutex_lock(&gi_lock);
-	c = clients;
-	pthread_mutex_unlock(&gi_lock);
-	for (; c; c = c->next) {
-		if (!c->g)
-			continue;
-		pthread_mutex_lock(&c->lock);
-		c->stop = true;
-		pthread_mutex_unlock(&c->lock);
-		gi_agent_wake(c);
-	}
-}
-
-static void hooks(void)
-{
-	pthread_atfork(NULL, NULL, after_fork);
-	atexit(at_exit);
 }
 
 struct gi_client *gi_client_get(CUdevice dev)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct gi_client *c;
 	int major = 0, minor = 0;
 
 	for (c = clients; c; c = c->next)
 		if (c->dev == dev)
 			return c;
-	pthread_once(&once, hooks);
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);
-	gi_pace_init(&c->pacer);
-	atomic_store(&c->free_mask, ~0ull);
 	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev);
 	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
 	c->arch = major * 10 + minor;
@@ -251,7 +149,23 @@ struct gi_client *gi_client_get(CUdevice dev)
 		gi_debug("device without a UUID");
 	else if (connect_client(c))
 		gi_dispatch(c);
+	if (!gi_client_made(c) && c->g)
+		disconnect(c);
 	c->next = clients;
 	gi_store(&clients, c);
 	return c;
+}
+
+struct gi_client *gi_client_next(struct gi_client *c)
+{
+	return c ? c->next : clients;
+}
+
+void gi_client_reset(void)
+{
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	memcpy(&gi_lock, &unlocked, sizeof(gi_lock));
+	clients = NULL;
+	atomic_fetch_add(&gi_generation, 1);
 }

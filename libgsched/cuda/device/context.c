@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Contexts: the client's pages as their GPU sees them, control blocks, the agent's streams. Set up by the first launch or
- * load in a context, taken down before the program destroys it.
+ * load in a context, released before the program destroys it (process/ending.c).
  */
 #include <stdlib.h>
 #include <string.h>
-#include "state.h"
-
-#define DRAIN_NS	5000000000ull
+#include "device/device.h"
 
 static struct gi_ctx *contexts;			/* gi_lock */
 
@@ -54,7 +52,7 @@ static void unregister_pages(struct gi_client *c, struct gi_ctx *cx)
 	cx->owns_pages = false;
 }
 
-static void release(struct gi_ctx *cx)
+void gi_ctx_release(struct gi_ctx *cx)
 {
 	unsigned int i;
 
@@ -67,7 +65,6 @@ static void release(struct gi_ctx *cx)
 		gi_real.cuMemFree_v2(cx->control);
 	if (cx->ranges)
 		gi_real.cuMemFree_v2(cx->ranges);
-	gi_save_release(cx);
 	if (cx->blank)
 		gi_real.cuMemFreeHost(cx->blank);
 	if (cx->words)
@@ -125,7 +122,7 @@ static bool set_up(struct gi_ctx *cx, struct gi_client *c)
 
 fail:
 	gi_why(c, "setting up a context failed (error %d): running unmanaged", rc);
-	release(cx);
+	gi_ctx_release(cx);
 	cx->client = NULL;
 	return false;
 }
@@ -177,7 +174,7 @@ struct gi_ctx *gi_ctx_next(struct gi_ctx *cx)
 	return cx ? cx->next : contexts;
 }
 
-static struct gi_ctx *find(CUcontext handle)
+struct gi_ctx *gi_ctx_find(CUcontext handle)
 {
 	struct gi_ctx *cx;
 
@@ -224,7 +221,7 @@ struct gi_ctx *gi_current(void)
 	if (last.handle == handle && last.generation == generation)
 		return last.cx;
 	pthread_mutex_lock(&gi_lock);
-	cx = find(handle);
+	cx = gi_ctx_find(handle);
 	if (!cx)
 		cx = add(handle);
 	pthread_mutex_unlock(&gi_lock);
@@ -234,9 +231,8 @@ struct gi_ctx *gi_current(void)
 	return cx;
 }
 
-static void forget(struct gi_ctx *cx)
+void gi_ctx_forget(struct gi_ctx *cx)
 {
-	struct gi_image *image = NULL;
 	struct gi_ctx **p;
 
 	for (p = &contexts; *p; p = &(*p)->next) {
@@ -245,113 +241,11 @@ static void forget(struct gi_ctx *cx)
 		*p = cx->next;
 		break;
 	}
-	gi_funcs_drop(NULL, cx);
-	gi_references_drop(NULL, cx, true);
-	while ((image = gi_image_next(image))) {
-		gi_initial_drop(image, cx);
-		if (image->module_cx == cx)
-			image->module_cx = NULL;
-	}
 	atomic_fetch_add(&gi_generation, 1);
 	free(cx);
-}
-
-/* Tasks end (or are given up after a while), then everything of ours in the context is released. */
-static void take_down(struct gi_ctx *cx)
-{
-	struct gi_client *c = cx->client;
-	CUcontext before = NULL;
-
-	if (c) {
-		gi_drain(c, cx, NULL, DRAIN_NS);
-		gi_pace_drop(c, cx);
-		pthread_mutex_lock(&c->lock);
-	}
-	pthread_mutex_lock(&gi_lock);
-	gi_real.cuCtxGetCurrent(&before);
-	if (!gi_real.cuCtxSetCurrent(cx->handle)) {
-		gi_twin_settle(NULL, cx, false);
-		release(cx);
-	} else {
-		gi_twin_settle(NULL, cx, true);
-	}
-	gi_real.cuCtxSetCurrent(before);
-	forget(cx);
-	pthread_mutex_unlock(&gi_lock);
-	if (c)
-		pthread_mutex_unlock(&c->lock);
-}
-
-static void ending(CUcontext handle)
-{
-	struct gi_ctx *cx;
-
-	pthread_mutex_lock(&gi_lock);
-	cx = find(handle);
-	pthread_mutex_unlock(&gi_lock);
-	if (cx)
-		take_down(cx);
-}
-
-void gi_ctx_ending(CUcontext handle)
-{
-	ending(handle);
-	pthread_mutex_lock(&gi_lock);
-	gi_images_drop(handle);
-	pthread_mutex_unlock(&gi_lock);
-}
-
-/* Primary contexts are counted: the last release takes ours down, before the driver does it. */
-#define DEVICES	64
-static int retained[DEVICES];			/* gi_lock */
-static CUcontext primary[DEVICES];
-
-void gi_primary_retained(CUdevice dev)
-{
-	if (dev < 0 || dev >= DEVICES)
-		return;
-	pthread_mutex_lock(&gi_lock);
-	retained[dev]++;
-	pthread_mutex_unlock(&gi_lock);
-}
-
-bool gi_primary_ending(CUdevice dev, bool reset)
-{
-	CUcontext handle = NULL;
-	unsigned int flags;
-	int active = 0;
-	bool last_one;
-
-	if (dev < 0 || dev >= DEVICES)
-		return false;
-	pthread_mutex_lock(&gi_lock);
-	last_one = reset || retained[dev] <= 1;
-	if (!reset && retained[dev])
-		retained[dev]--;
-	pthread_mutex_unlock(&gi_lock);
-	if (!last_one || gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) || !active)
-		return false;
-	if (gi_real.cuDevicePrimaryCtxRetain(&handle, dev))
-		return false;
-	ending(handle);
-	gi_real.cuDevicePrimaryCtxRelease_v2(dev);
-	primary[dev] = handle;
-	return true;
-}
-
-void gi_primary_ended(CUdevice dev)
-{
-	unsigned int flags;
-	int active = 0;
-
-	pthread_mutex_lock(&gi_lock);
-	if (!gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) && !active)
-		gi_images_drop(primary[dev]);
-	pthread_mutex_unlock(&gi_lock);
 }
 
 void gi_context_reset(void)
 {
 	contexts = NULL;
-	memset(retained, 0, sizeof(retained));
 }

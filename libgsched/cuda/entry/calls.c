@@ -3,7 +3,7 @@
  * The driver's calls that launch, make streams, capture, or end contexts. Stream 0 of the _ptsz flavours is the thread's
  * own: as CU_STREAM_PER_THREAD it means the same to the plain flavours.
  */
-#include "launch/launch.h"
+#include "process/process.h"
 
 static CUstream per_thread(CUstream stream)
 {
@@ -159,24 +159,14 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 	return cuGraphLaunch(exec, per_thread(stream));
 }
 
-/* ---- streams: those of a more important group take the greatest priority, if the program has no wish of its own ---- */
-
-static bool preferred(int *priority)
-{
-	struct gi_ctx *cx = gi_current();
-
-	if (!cx || !cx->client || atomic_load(&cx->client->gone) || !gi_load(&cx->client->arb->header.priority))
-		return false;
-	*priority = cx->greatest;
-	return true;
-}
+/* ---- streams ---- */
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
 	int priority;
 
 	GI_ENTER();
-	if (preferred(&priority))
+	if (gi_stream_preferred(&priority))
 		return gi_real.cuStreamCreateWithPriority(stream, flags, priority);
 	return gi_real.cuStreamCreate(stream, flags);
 }
@@ -185,7 +175,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 {
 	GI_ENTER();
 	if (!priority)
-		preferred(&priority);
+		gi_stream_preferred(&priority);
 	return gi_real.cuStreamCreateWithPriority(stream, flags, priority);
 }
 
@@ -257,7 +247,7 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 	return ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
 }
 
-/* ---- memory: these calls wait for the device (gate.c) ---- */
+/* ---- memory: these calls wait for the device (task/gate.c) ---- */
 
 CUresult cuMemFree_v2(CUdeviceptr ptr)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "libgsched/proto.h"
-#include "state.h"
+#include "process/process.h"
 
 struct entry {
 	const char *name;
@@ -74,7 +74,7 @@ static void ask_for_queues(void)
 
 CUresult cuInit(unsigned int flags)
 {
-	if (!gi_driver())
+	if (!gi_begin())
 		return CUDA_ERROR_NO_DEVICE;
 	ask_for_queues();
 	return gi_real.cuInit(flags);

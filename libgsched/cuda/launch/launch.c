@@ -8,107 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 #include "launch/launch.h"
 
 #define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
 #define TIMED_EVERY	64	/* ... and then one in so many */
-
-/* ---- slots ---- */
-
-/*
- * For a twin (@twin) only one with a clean control block: what is still being cleaned must not be written to meanwhile, and a
- * free slot stays clean until it is claimed. Originals take the others first.
- */
-static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
-{
-	uint64_t mask = atomic_load(&c->free_mask), clean, pick;
-	int slot;
-
-	for (;;) {
-		clean = atomic_load_explicit(&cx->clean, memory_order_acquire);
-		pick = mask & (twin ? clean : ~clean);
-		if (!pick && !twin)
-			pick = mask;
-		if (!pick)
-			return -1;
-		slot = __builtin_ctzll(pick);
-		if (!atomic_compare_exchange_weak(&c->free_mask, &mask, mask & ~(1ull << slot)))
-			continue;
-		/* a whole task of another thread may have been in it since we looked */
-		if (!twin || atomic_load_explicit(&cx->clean, memory_order_acquire) & (1ull << slot))
-			return slot;
-		mask = atomic_fetch_or(&c->free_mask, 1ull << slot) | 1ull << slot;
-	}
-}
-
-/*
- * All slots are taken, or none is clean yet: the queue is as deep as it gets, so the program waits as it would for a full
- * hardware queue. Not for ever: the tasks in the slots may wait for something this thread has yet to do.
- */
-static int claim_wait(struct gi_client *c, const struct gi_ctx *cx, bool twin)
-{
-	uint64_t finished = atomic_load(&c->finished), start;
-	uint64_t patience = gi_env("GSCHED_SLOT_WAIT_MS", 1000) * 1000000;
-	int slot = claim(c, cx, twin);
-
-	if (slot >= 0)
-		return slot;
-	if (atomic_load(&c->stuck_at) == finished + 1)
-		return -1;
-	for (start = gi_now(); !atomic_load(&c->gone);) {
-		if (!gi_agent_reap(c))
-			gi_agent_wake(c);
-		slot = claim(c, cx, twin);
-		if (slot >= 0)
-			return slot;
-		if (finished != atomic_load(&c->finished)) {
-			finished = atomic_load(&c->finished);
-			start = gi_now();
-		} else if (gi_now() - start > patience) {
-			atomic_store(&c->stuck_at, finished + 1);
-			gi_why(c, "64 tasks in flight and none ends: further launches are not managed");
-			break;
-		}
-		usleep(20);
-	}
-	return -1;
-}
-
-static void unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool lost)
-{
-	gi_save_put(&c->slot[slot], lost);
-	gi_bound_put(c->slot[slot].bound, false);
-	gi_store(&c->cl->slot[slot].retired, seq);
-	atomic_fetch_or(&c->free_mask, 1ull << slot);
-}
-
-/* ---- streams ---- */
-
-/*
- * A number for the arbiter: equal for launches that run in order, and no address of ours for others to read. Addresses of
- * different things differ, and multiplying by an odd number keeps them so.
- */
-static uint64_t stream_id(const struct gi_ctx *cx, CUstream stream)
-{
-	static __thread char mine;
-	static _Atomic uint64_t secret;
-	uint64_t id = (uintptr_t)stream, odd = atomic_load_explicit(&secret, memory_order_relaxed), none = 0;
-
-	if (!odd) {
-		if (getrandom(&odd, sizeof(odd), GRND_NONBLOCK) != sizeof(odd))
-			odd = gi_now() * 0x9e3779b97f4a7c15ull;
-		if (!atomic_compare_exchange_strong(&secret, &none, odd | 1))
-			odd = none;
-		odd |= 1;
-	}
-	if (!stream || stream == CU_STREAM_LEGACY)
-		id = (uintptr_t)cx;
-	else if (stream == CU_STREAM_PER_THREAD)
-		id = (uintptr_t)&mine + ((uint64_t)(uintptr_t)cx << 32);
-	return id * odd;
-}
 
 /* ---- parameters ---- */
 
@@ -277,18 +180,6 @@ static void carve(const struct gi_client *c, const struct gi_slot *s)
 static uint64_t block_ns(struct gi_shape *shape)
 {
 	return shape ? atomic_load_explicit(&shape->block_ns, memory_order_relaxed) : 0;
-}
-
-void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot)
-{
-	*task = (struct gsched_task){
-		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,
-		.predicted_ns = s->predicted_ns,
-		.block_ns = block_ns(s->shape),
-	};
-	/* how long others wait at most for this one to give way */
-	if (s->save && s->form->everywhere)
-		task->block_ns = GI_LEAVE_NS;
 }
 
 /* Wait for the grant. false: there is no arbiter any more. */
@@ -560,22 +451,20 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	CUresult rc;
 	int slot;
 
-	slot = claim(c, cx, form);
-	if (slot < 0)
-		slot = claim_wait(c, cx, form);
+	slot = gi_slot_claim(c, cx, form);
 	if (slot < 0) {
 		gi_bound_put(k->bound, false);
 		return unmanaged(l, cx);
 	}
 
-	s = &c->slot[slot];
+	s = &c->tasks->slot[slot];
 	if (!++s->seq)
 		s->seq = 1;
 	s->cx = cx;
 	s->fn = fn;
 	s->form = form;
 	s->bound = k->bound;
-	s->stream = stream_id(cx, l->stream);
+	s->stream = gi_stream_id(cx, l->stream);
 	s->shape = shape;
 	s->blocks = k->blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
@@ -586,7 +475,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
 	describe(c, cx, s, slot, l);
 	if (form && !pack(s, fn, l->params, l->extra)) {
-		unclaim(c, slot, s->seq, false);
+		gi_slot_unclaim(c, slot, s->seq, false);
 		return unmanaged(l, cx);
 	}
 	window = &c->arb->slot[slot];
@@ -608,7 +497,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			s->submitted = true;
 	} else if (lease != GSCHED_LEASE_FREE) {
 		if (!submit(c, s, slot)) {
-			unclaim(c, slot, s->seq, false);
+			gi_slot_unclaim(c, slot, s->seq, false);
 			return unmanaged(l, cx);
 		}
 		s->submitted = true;
@@ -636,7 +525,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		if (form)
 			atomic_fetch_or(&cx->dirty, 1ull << slot);
 		/* if it was to be zeroed, the stream does so some time */
-		unclaim(c, slot, s->seq, s->save && !s->save->zeroed);
+		gi_slot_unclaim(c, slot, s->seq, s->save && !s->save->zeroed);
 		/* the program gets the driver's own word on its own launch */
 		return form ? unmanaged(l, cx) : rc;
 	}
@@ -645,10 +534,10 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		__atomic_fetch_add(&c->cl->header.resumable, 1, __ATOMIC_RELAXED);
 	if (shape)
 		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
-	atomic_fetch_or(&c->running, 1ull << slot);
+	atomic_fetch_or(&c->tasks->running, 1ull << slot);
 	if (form)
 		gi_gate_leave(c);
-	if (atomic_load(&c->idle))
+	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 	return CUDA_SUCCESS;
 }
@@ -675,7 +564,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
 	/* an empty slot shows what the group may use */
-	slot = __builtin_ctzll(atomic_load(&c->free_mask) | 1ull << 63);
+	slot = __builtin_ctzll(atomic_load(&c->tasks->free_mask) | 1ull << 63);
 	k.leased = gi_load(&c->arb->slot[slot].window);
 	if (!GSCHED_WINDOW_LIMIT(k.leased))
 		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);

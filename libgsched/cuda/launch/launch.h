@@ -3,7 +3,8 @@
 #ifndef GI_LAUNCH_H
 #define GI_LAUNCH_H
 
-#include "state.h"
+#include "launch/pace.h"
+#include "task/task.h"
 
 struct gi_launch {
 	CUfunction fn;			/* NULL: not a kernel (a graph) */
@@ -18,5 +19,8 @@ struct gi_launch {
 };
 
 CUresult gi_launch(const struct gi_launch *l);
+
+/* band.c: the time slice is set as asked, activity reported. The agent, the client's lock is held. */
+void gi_follow_band(struct gi_client *c);
 
 #endif /* GI_LAUNCH_H */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Pacing of launches: pace.h. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "launch/launch.h"
@@ -17,9 +18,12 @@
 #define SETTLE_CONTEXTS	16	/* of a process on one device */
 #define EVENT_NS	1500	/* what two events around one launch measure of themselves (H200) */
 
-void gi_pace_init(struct gi_pacer *p)
+bool gi_pace_new(struct gi_client *c)
 {
-	pthread_mutex_init(&p->lock, NULL);
+	c->pacer = calloc(1, sizeof(*c->pacer));
+	if (c->pacer)
+		pthread_mutex_init(&c->pacer->lock, NULL);
+	return c->pacer;
 }
 
 /* ---- GPU times of launches ---- */
@@ -229,10 +233,10 @@ static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launc
 /* Whatever a launch waits for, it is not the GPU for long. The agent, without a lock: it must not wait for that launch. */
 void gi_pace_watch(struct gi_client *c, uint64_t now)
 {
-	uint64_t since = atomic_load(&c->pacer.waiting_since);
+	uint64_t since = atomic_load(&c->pacer->waiting_since);
 
 	if (since && now > since + WATCH_NS)
-		gi_store(c->pacer.waiting_word, c->pacer.tickets);
+		gi_store(c->pacer->waiting_word, c->pacer->tickets);
 }
 
 /* The launch was made, or failed. Without the wait a measurement is good only if it has not begun by now. */
@@ -369,7 +373,7 @@ static void restore(struct capture_mode *m)
 
 void gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn, bool shared)
 {
-	struct gi_pacer *p = &c->pacer;
+	struct gi_pacer *p = c->pacer;
 	uint64_t bound, now, since = 0, open_since = 0, ns;
 	struct capture_mode mode = { 0 };
 	int cancel, unused;
@@ -434,7 +438,7 @@ static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream)
 
 void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, bool launched)
 {
-	struct gi_pacer *p = &c->pacer;
+	struct gi_pacer *p = c->pacer;
 	struct gi_batch *b = last_batch(p);
 	struct capture_mode mode = { 0 };
 
@@ -447,7 +451,7 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		release_sample(p, b);
 	restore(&mode);
 	pthread_mutex_unlock(&p->lock);
-	if (atomic_load(&c->idle))
+	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 }
 
@@ -470,7 +474,7 @@ static void *settle(void *arg)
 			contexts[n++] = cx->handle;
 	pthread_mutex_unlock(&gi_lock);
 	for (i = 0; i < n; i++) {
-		while (atomic_load(&gi_captures) && !atomic_load(&c->pacer.dropping))
+		while (atomic_load(&gi_captures) && !atomic_load(&c->pacer->dropping))
 			usleep(HOLD_US);
 		/* whoever destroys a context may be the one that captures */
 		if (atomic_load(&gi_captures))
@@ -479,7 +483,7 @@ static void *settle(void *arg)
 			gi_real.cuCtxSynchronize();
 	}
 	gi_real.cuCtxSetCurrent(NULL);
-	atomic_store(&c->pacer.unknown, false);
+	atomic_store(&c->pacer->unknown, false);
 	gi_agent_wake(c);
 	return NULL;
 }
@@ -488,10 +492,10 @@ void gi_pace_begin(struct gi_client *c)
 {
 	pthread_t thread;
 
-	if (!__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) || atomic_exchange(&c->pacer.unknown, true))
+	if (!__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) || atomic_exchange(&c->pacer->unknown, true))
 		return;
 	if (pthread_create(&thread, NULL, settle, c))
-		atomic_store(&c->pacer.unknown, false);
+		atomic_store(&c->pacer->unknown, false);
 	else
 		pthread_detach(thread);
 }
@@ -502,7 +506,7 @@ static bool on_gpu(const struct gi_client *c, bool *evicted)
 	uint64_t mask;
 
 	*evicted = false;
-	for (mask = atomic_load(&c->running); mask; mask &= mask - 1) {
+	for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
 		const struct gsched_cl_slot *line = &c->cl->slot[i];
 
@@ -516,7 +520,7 @@ static bool on_gpu(const struct gi_client *c, bool *evicted)
 
 unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
 {
-	struct gi_pacer *p = &c->pacer;
+	struct gi_pacer *p = c->pacer;
 	uint64_t last = atomic_load(&p->last_ns);
 	bool evicted;
 
@@ -541,7 +545,7 @@ unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
 
 void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 {
-	struct gi_pacer *p = &c->pacer;
+	struct gi_pacer *p = c->pacer;
 	unsigned int i;
 
 	/* it waits for what destroying the context would wait for */

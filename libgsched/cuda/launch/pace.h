@@ -14,14 +14,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "base/driver.h"
+#include "device/device.h"
 
 #define GI_BATCHES		4	/* the bound on work in flight is two; the last one's end is kept for its time */
 #define GI_BATCH_STREAMS	8	/* streams of a batch with an event of their own; more close the batch */
 #define GI_PACE_KERNELS		512	/* launches whose GPU time is remembered */
 
-struct gi_client;
-struct gi_ctx;
 struct gi_launch;
 
 struct gi_batch {
@@ -62,7 +60,7 @@ struct gi_pacer {
 /* The share of the device's time; an arbiter that knows of none leaves the word 0. */
 #define gi_time_share(h) (gi_load(&(h)->share) ? gi_load(&(h)->share) : GSCHED_SHARE_ALL)
 
-void gi_pace_init(struct gi_pacer *p);
+bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
 
 /*
  * Around the driver's call of a launch for which gi_paced() is true. enter waits as long as it has to, and returns with the lock

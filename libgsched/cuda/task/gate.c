@@ -5,16 +5,16 @@
  * launches are held back, and tasks that may need a wing are waited for first.
  */
 #include <unistd.h>
-#include "state.h"
+#include "task/task.h"
 
 static bool quiet(struct gi_client *c)
 {
 	uint64_t mask;
 
-	if (atomic_load(&c->launching))
+	if (atomic_load(&c->tasks->launching))
 		return false;
 	/* read without the lock: at worst a slot that was just finished is looked at once more */
-	for (mask = atomic_load(&c->running); mask; mask &= mask - 1) {
+	for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
 
 		if (gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&
@@ -27,18 +27,18 @@ static bool quiet(struct gi_client *c)
 void gi_gate_enter(struct gi_client *c)
 {
 	for (;;) {
-		atomic_fetch_add(&c->launching, 1);
-		if (!atomic_load(&c->closed))
+		atomic_fetch_add(&c->tasks->launching, 1);
+		if (!atomic_load(&c->tasks->closed))
 			return;
-		atomic_fetch_sub(&c->launching, 1);
-		while (atomic_load(&c->closed))
+		atomic_fetch_sub(&c->tasks->launching, 1);
+		while (atomic_load(&c->tasks->closed))
 			usleep(20);
 	}
 }
 
 void gi_gate_leave(struct gi_client *c)
 {
-	atomic_fetch_sub(&c->launching, 1);
+	atomic_fetch_sub(&c->tasks->launching, 1);
 }
 
 bool gi_gate_close(struct gi_client *c)
@@ -46,7 +46,7 @@ bool gi_gate_close(struct gi_client *c)
 	uint64_t until = gi_now() + GI_QUIET_NS;
 	unsigned int round;
 
-	atomic_fetch_add(&c->closed, 1);
+	atomic_fetch_add(&c->tasks->closed, 1);
 	for (round = 0; !quiet(c); round++) {
 		if (gi_now() > until)
 			return false;
@@ -58,7 +58,7 @@ bool gi_gate_close(struct gi_client *c)
 
 void gi_gate_open(struct gi_client *c)
 {
-	atomic_fetch_sub(&c->closed, 1);
+	atomic_fetch_sub(&c->tasks->closed, 1);
 }
 
 struct gi_client *gi_gate_close_current(void)

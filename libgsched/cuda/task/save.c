@@ -5,7 +5,7 @@
  * before the context goes: freeing waits for the device. No area to be had means that a task's block-tasks are not suspended.
  */
 #include <stddef.h>
-#include "state.h"
+#include "task/task.h"
 
 #define SHARE	32	/* of the device's memory, one part in so many */
 

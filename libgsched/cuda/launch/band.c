@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the band is told: the process's time slice is as the arbiter's page asks, and the arbiter learns of its activity and streams. */
+#include <errno.h>
+#include <limits.h>
+#include "libgsched/slice.h"
+#include "launch/launch.h"
+
+/* The process has one time slice a channel group and sets it itself; under MPS the server does. */
+static void follow_slice(struct gi_client *c)
+{
+	const uint8_t *uuid = (const uint8_t *)c->uuid.bytes;
+	struct gsched_cl_header *h = &c->cl->header;
+	struct gsched_report_info report = { .size = sizeof(report), .has_slice = true };
+	bool gone = atomic_load(&c->gone);
+	/* nobody decides any more: what the driver chose starves nobody */
+	uint32_t us = gone ? 0 : gi_load(&c->arb->header.slice_us);
+	struct gsched_slice now;
+
+	gsched_slice_get(uuid, &now);
+	if (c->slice_us == us && c->slice_groups == now.groups)
+		return;
+	c->slice_us = us;
+	c->slice_groups = now.groups;
+	gsched_slice_set(uuid, us, &now);
+	gi_debug("time slice %u us asked, %u us in force (%u groups, status 0x%x)", us, now.us, now.groups, now.status);
+	report.slice_us = now.error ? 0 : now.us;
+	report.slice_error = now.error == ENODEV ? EOPNOTSUPP : now.error;
+	gi_store(&h->slice_us, report.slice_us);
+	gi_store(&h->slice_error, report.slice_error);
+	if (now.error == EIO)
+		gi_why(c, "the driver refuses a time slice of %u us (status 0x%x)", us, now.status);
+	if (!gone)
+		gsched_report(c->g, &report);
+}
+
+/* Do the others of the band have reason to rely on the hardware's priorities? */
+static void follow_streams(struct gi_client *c)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_streams = true };
+
+	report.prioritised = atomic_load(&c->prioritised) == GI_PRIORITISED;
+	if (report.prioritised == c->told_prioritised)
+		return;
+	c->told_prioritised = report.prioritised;
+	gsched_report(c->g, &report);
+}
+
+void gi_follow_band(struct gi_client *c)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true };
+
+	if (!atomic_load(&c->gone))
+		follow_streams(c);
+	if (!c->mps)
+		follow_slice(c);
+	if (atomic_load(&c->gone) || !(gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)) {
+		c->activity = UINT_MAX;
+		return;
+	}
+	if (c->activity == UINT_MAX)
+		gi_pace_begin(c);
+	report.activity = gi_pace_activity(c, gi_now());
+	if (report.activity == c->activity)
+		return;
+	c->activity = report.activity;
+	gi_store(&c->cl->header.activity, report.activity);
+	gsched_report(c->g, &report);
+}
