@@ -22,7 +22,8 @@ $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
 CUDA_SRCS := $(sort $(wildcard libgsched/cuda/*/*.c libgsched/cuda/*/*.S))
 SLICE_OBJS := $(call objs,libgsched/slice.c libgsched/ioctl.c)
-CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(SLICE_OBJS) $(filter-out %/admin.o %/band.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/noadmin.o
+FOLLOW_OBJS := $(SLICE_OBJS) $(call objs,libgsched/follow.c)
+CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(FOLLOW_OBJS) $(filter-out %/admin.o %/band.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/noadmin.o
 $(call objs,$(CUDA_SRCS)): CPPFLAGS += -Ilibgsched/cuda
 $(B)/obj/libgsched/cuda/entry/trampoline.o: libgsched/cuda/entry/symbols.def
 
@@ -34,7 +35,7 @@ $(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/entr
 		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lcjson -lm -lpthread -ldl
 
 # What is preloaded into an MPS server: the same wrapper, and a thread that asks the arbiter for the server's time slice
-MPS_OBJS := $(call objs,libgsched/server.c) $(SLICE_OBJS) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) \
+MPS_OBJS := $(call objs,libgsched/server.c) $(FOLLOW_OBJS) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) \
 	$(B)/obj/libgsched/noadmin.o
 $(call objs,libgsched/server.c): CPPFLAGS += -Ilibgsched
 

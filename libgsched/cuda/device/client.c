@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "libgsched/slice.h"
 #include "libgsched/transport.h"
 #include "device/device.h"
 
@@ -48,7 +47,7 @@ static struct gsched *join(struct gi_client *c, unsigned int *sms)
 	c->mps = mps;
 	c->activity = UINT_MAX;
 	c->told_prioritised = false;
-	c->slice_groups = 0;
+	c->slice.groups = 0;
 	opts.mps = mps;
 	if (mps)
 		opts.channel_group = gsched_slice_mps_group();

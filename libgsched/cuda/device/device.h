@@ -14,6 +14,7 @@
 #include <gsched.h>
 #include <linux/gsched.h>
 #include "base/base.h"
+#include "libgsched/follow.h"
 #include "rewriter/gsr.h"
 
 #define GI_WING_STREAMS		16
@@ -82,8 +83,7 @@ struct gi_client {
 	_Atomic unsigned int prioritised;	/* launches in a row on streams of the greatest priority, up to GI_PRIORITISED */
 	bool mps;			/* its channel group is the MPS server's, which sets the time slice itself */
 	/* the agent's: what the arbiter was told last */
-	uint32_t slice_us;		/* the time slice that was asked for, as in the arbiter's page */
-	unsigned int slice_groups;	/* channel groups that had it */
+	struct gsched_slice_asked slice;
 	bool told_prioritised;
 	unsigned int activity;		/* ~0 not at all */
 };

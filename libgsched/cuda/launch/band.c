@@ -2,35 +2,21 @@
 /* What the band is told: the process's time slice is as the arbiter's page asks, and the arbiter learns of its activity and streams. */
 #include <errno.h>
 #include <limits.h>
-#include "libgsched/slice.h"
 #include "launch/launch.h"
 
 /* The process has one time slice a channel group and sets it itself; under MPS the server does. */
 static void follow_slice(struct gi_client *c)
 {
-	const uint8_t *uuid = (const uint8_t *)c->uuid.bytes;
-	struct gsched_cl_header *h = &c->cl->header;
-	struct gsched_report_info report = { .size = sizeof(report), .has_slice = true };
 	bool gone = atomic_load(&c->gone);
 	/* nobody decides any more: what the driver chose starves nobody */
 	uint32_t us = gone ? 0 : gi_load(&c->arb->header.slice_us);
 	struct gsched_slice now;
 
-	gsched_slice_get(uuid, &now);
-	if (c->slice_us == us && c->slice_groups == now.groups)
+	if (!gsched_slice_follow(&c->slice, (const uint8_t *)c->uuid.bytes, us, gone ? NULL : c->g, &c->cl->header, &now))
 		return;
-	c->slice_us = us;
-	c->slice_groups = now.groups;
-	gsched_slice_set(uuid, us, &now);
 	gi_debug("time slice %u us asked, %u us in force (%u groups, status 0x%x)", us, now.us, now.groups, now.status);
-	report.slice_us = now.error ? 0 : now.us;
-	report.slice_error = now.error == ENODEV ? EOPNOTSUPP : now.error;
-	gi_store(&h->slice_us, report.slice_us);
-	gi_store(&h->slice_error, report.slice_error);
 	if (now.error == EIO)
 		gi_why(c, "the driver refuses a time slice of %u us (status 0x%x)", us, now.status);
-	if (!gone)
-		gsched_report(c->g, &report);
 }
 
 /* Do the others of the band have reason to rely on the hardware's priorities? */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* How many workers a window holds as its tasks are dispatched (device/dispatch.c), and the static ranges of one task. */
-#include <stddef.h>
 #include "task/task.h"
 
 /* As the workers themselves reckon, SM by SM */
