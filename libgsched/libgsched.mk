@@ -20,23 +20,23 @@ $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$
 	$(call Q,GEN)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIBGSCHED_VERSION)|' $< >$@
 
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
-CUDA_SRCS := $(addprefix libgsched/cuda/,driver.c trampoline.S procaddr.c client.c context.c image.c link.c func.c twin.c \
-	save.c dispatch.c gate.c share.c initial.c reference.c tune.c pace.c launch.c calls.c agent.c)
+CUDA_SRCS := $(sort $(wildcard libgsched/cuda/*/*.c libgsched/cuda/*/*.S))
 SLICE_OBJS := $(call objs,libgsched/slice.c libgsched/ioctl.c)
-CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(SLICE_OBJS) $(filter-out %/admin.o %/band.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/cuda/noadmin.o
+FOLLOW_OBJS := $(SLICE_OBJS) $(call objs,libgsched/follow.c)
+CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(FOLLOW_OBJS) $(filter-out %/admin.o %/band.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/noadmin.o
 $(call objs,$(CUDA_SRCS)): CPPFLAGS += -Ilibgsched/cuda
-$(B)/obj/libgsched/cuda/trampoline.o: libgsched/cuda/symbols.def
+$(B)/obj/libgsched/cuda/entry/trampoline.o: libgsched/cuda/entry/symbols.def
 
 LIBS += $(B)/lib/gsched/libcuda.so.1
 
-$(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/libcuda.map
+$(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/entry/libcuda.map
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/libcuda.map -Wl,-z,now \
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/entry/libcuda.map -Wl,-z,now \
 		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lcjson -lm -lpthread -ldl
 
 # What is preloaded into an MPS server: the same wrapper, and a thread that asks the arbiter for the server's time slice
-MPS_OBJS := $(call objs,libgsched/server.c) $(SLICE_OBJS) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) \
-	$(B)/obj/libgsched/cuda/noadmin.o
+MPS_OBJS := $(call objs,libgsched/server.c) $(FOLLOW_OBJS) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) \
+	$(B)/obj/libgsched/noadmin.o
 $(call objs,libgsched/server.c): CPPFLAGS += -Ilibgsched
 
 LIBS += $(B)/lib/gsched/libgsched-mps.so

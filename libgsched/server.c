@@ -4,7 +4,6 @@
  * arbiter's client on every GPU the server has a channel group on, and sets the time slice that it is told. The server works
  * the same if there is no arbiter.
  */
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +11,7 @@
 #include <unistd.h>
 #include <gsched.h>
 #include <linux/gsched.h>
-#include "slice.h"
+#include "follow.h"
 
 #define DEVICES		64
 #define RETRY_MS	1000	/* between two looks for an arbiter, or for a group that was made since */
@@ -22,8 +21,7 @@ struct device {
 	struct gsched *g;
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
-	uint32_t asked;
-	unsigned int groups;
+	struct gsched_slice_asked asked;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* n_seen, seen, runs */
@@ -57,26 +55,15 @@ static void join(struct device *d)
 	}
 	d->arb = gsched_arb_page(d->g, NULL);
 	d->cl = gsched_cl_page(d->g, NULL);
-	d->groups = 0;
+	d->asked.groups = 0;
 }
 
 static void follow(struct device *d)
 {
-	struct gsched_report_info report = { .size = sizeof(report), .has_slice = true };
 	uint32_t us = __atomic_load_n(&d->arb->header.slice_us, __ATOMIC_ACQUIRE);
 	struct gsched_slice now;
 
-	gsched_slice_get(d->uuid, &now);
-	if (d->asked == us && d->groups == now.groups)
-		return;
-	d->asked = us;
-	d->groups = now.groups;
-	gsched_slice_set(d->uuid, us, &now);
-	report.slice_us = now.error ? 0 : now.us;
-	report.slice_error = now.error == ENODEV ? EOPNOTSUPP : now.error;
-	__atomic_store_n(&d->cl->header.slice_us, report.slice_us, __ATOMIC_RELEASE);
-	__atomic_store_n(&d->cl->header.slice_error, report.slice_error, __ATOMIC_RELEASE);
-	gsched_report(d->g, &report);
+	gsched_slice_follow(&d->asked, d->uuid, us, d->g, &d->cl->header, &now);
 }
 
 /* The windows are its clients' affair; only the page and the end of the connection count. */

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # `make lint` beyond the module: cppcheck and clang-tidy (.clang-tidy) over what runs in userspace, the core in its userspace
-# form included, and shellcheck. Every message fails. clang-tidy looks again only at what changed; -j helps. The module in
-# selftests/kmod/pin is looked at with the module (kmod.mk).
-LINT_SRCS := $(filter-out selftests/kmod/pin/%,$(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*.c rewriter/*.c kmod/core/*.c selftests/*/*.c selftests/*/*/*.c)))
+# form included, shellcheck, and which room of the interposer calls which. Every message fails. clang-tidy looks again only at
+# what changed; -j helps. The module in selftests/kmod/pin is looked at with the module (kmod.mk).
+LINT_SRCS := $(filter-out selftests/kmod/pin/%,$(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*/*.c rewriter/*.c kmod/core/*.c selftests/*/*.c selftests/*/*/*.c)))
 LINT_INC := $(INC) -Ikmod/core -Ilibgsched -Ilibgsched/cuda
 LINT_DEFS := -D_GNU_SOURCE -DBUILD='"$(B)"' -DGSCHED_LIBDIR='"$(LIBDIR)"'
-LINT += lint-cppcheck lint-clang-tidy lint-shellcheck
-.PHONY: lint-cppcheck lint-clang-tidy lint-shellcheck
+LINT += lint-cppcheck lint-clang-tidy lint-shellcheck lint-rooms
+.PHONY: lint-cppcheck lint-clang-tidy lint-shellcheck lint-rooms
 
 # Off everywhere: varFuncNullUB, NULL is a pointer here. selftests/kmod is written in the kselftest harness' macros, which
 # cppcheck does not see. System headers are left out; the macro of them that it has to know is in cppcheck.cfg.
@@ -31,3 +31,6 @@ $(LINT_TIDY): $(B)/lint/%.tidy: %.c .clang-tidy
 lint-shellcheck:
 	$(call Q,LINT)shellcheck -x -e SC1091,SC2012,SC2015 \
 		$$(grep -rlIE '^#!/.*[ /](ba)?sh$$' .ci gschedd selftests) selftests/lib.sh
+
+lint-rooms: $(call objs,$(CUDA_SRCS))
+	$(call Q,LINT)selftests/lint-rooms $(B)/obj/libgsched/cuda

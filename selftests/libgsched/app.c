@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 
 #define BLOCKS	192
 #define THREADS	64

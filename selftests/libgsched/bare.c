@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A driver that has cuInit and nothing else. */
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 
 __attribute__((visibility("default"))) CUresult cuInit(unsigned int flags)
 {

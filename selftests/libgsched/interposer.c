@@ -459,9 +459,13 @@ static void direct(void)
 	ok(f.cl && becomes_64(&f.cl->header.passed, 3), "launches pass");
 	for (i = 0; f.arb && i < GSCHED_SLOTS; i++)
 		fake_window(&f, i, GSCHED_WINDOW(0, 2 * GSCHED_CAPSM));
+	if (f.arb)
+		f.arb->header.share = GSCHED_SHARE_ALL / 4;
 	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 3), "a quota: twins");
 	for (i = 0; f.arb && i < GSCHED_SLOTS; i++)
 		fake_window(&f, i, GSCHED_WINDOW(0, 8 * GSCHED_CAPSM));
+	if (f.arb)
+		f.arb->header.share = GSCHED_SHARE_ALL;
 	passed = f.cl ? f.cl->header.passed : 0;
 	ok(f.cl && becomes_64(&f.cl->header.passed, passed + 3), "no quota: they pass again");
 	if (f.arb)

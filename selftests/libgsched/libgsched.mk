@@ -10,7 +10,7 @@ $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBIT
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
 
-$(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/tune.c)
+$(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/code/tune.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The number of workers an SM that libgsched/cuda/tune.c comes to, for kernels whose time is a function of it. */
+/* The number of workers an SM that libgsched/cuda/code/tune.c comes to, for kernels whose time is a function of it. */
 #include <stdlib.h>
-#include "libgsched/cuda/tune.h"
+#include "libgsched/cuda/code/tune.h"
 #include "tap.h"
 
 #define FULL 32

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 #include "dev.h"
 
 struct dev_buf { CUdeviceptr ptr; };

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 #include "selftests/vgpu/test-rewrite.h"
 
 static CUstream stream;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "libgsched/cuda/tuning.h"
+#include "libgsched/cuda/code/tuning.h"
 #include "gpu.h"
 #include "rewriter/ptx.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include "libgsched/cuda/tuning.h"
+#include "libgsched/cuda/code/tuning.h"
 #include "gpu-run.h"
 
 #define NOT_SEEN	0xdeadbeef

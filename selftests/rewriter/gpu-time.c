@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "libgsched/cuda/tune.h"
-#include "libgsched/cuda/tuning.h"
+#include "libgsched/cuda/code/tune.h"
+#include "libgsched/cuda/code/tuning.h"
 #include "gpu-run.h"
 
 #define WARM_UP		3	/* pairs */

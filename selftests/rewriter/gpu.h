@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 #include "rewriter/abi.h"
 #include "rewriter/gsr.h"
 #include "selftests/vgpu/test-rewrite.h"

@@ -31,7 +31,7 @@ $(B)/bench/corpus/.copied: $(CORPUS)
 	$(call Q,COPY)cp $^ $(@D)
 	@touch $@
 
-$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-memory.c gpu-reference.c gpu-run.c gpu-time.c gpu-table.c gpu-tools.c) selftests/vgpu/test-rewrite-launch.c libgsched/cuda/tune.c) \
+$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-memory.c gpu-reference.c gpu-run.c gpu-time.c gpu-table.c gpu-tools.c) selftests/vgpu/test-rewrite-launch.c libgsched/cuda/code/tune.c) \
 		$(B)/lib/libgsr.a $(B)/vgpu/libcuda.so.1 $(B)/bench/corpus/.copied
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lm

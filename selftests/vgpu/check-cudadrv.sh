@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Hold libgsched/cuda/cudadrv.h against the toolkit's cuda.h: values, sizes, offsets, function types. All by the compiler.
+# Hold libgsched/cuda/base/cudadrv.h against the toolkit's cuda.h: values, sizes, offsets, function types. All by the compiler.
 # And the structures of cudart.h against cuda_runtime_api.h.
 set -u
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit 1
@@ -14,7 +14,7 @@ if ! [ -f "$inc/cuda.h" ]; then
 fi
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
-dir=libgsched/cuda
+dir=libgsched/cuda/base
 
 constants() {	# $1: our header
 	sed -E -e '/cudafuncs.h/d' -e 's/\<(CU|cu|cl_)[A-Za-z_0-9]*/ours_&/g' -e 's/ours_([A-Za-z_0-9]*_st \*)/\1/g' "$1" >"$out/ours.h"

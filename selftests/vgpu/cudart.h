@@ -7,7 +7,7 @@
 #define VGPU_CUDART_H
 
 #include <stdbool.h>
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 
 #define RT_API __attribute__((visibility("default")))
 

@@ -19,7 +19,7 @@ struct symbol {
 static const struct symbol simulated[] = {
 #define CUFN(name, suffix, since, stream, params) \
 	{ #name, #name #suffix, since, (void *)name##suffix, (void *)TWIN_##stream(name##suffix) },
-#include "libgsched/cuda/cudafuncs.h"
+#include "libgsched/cuda/base/cudafuncs.h"
 #undef CUFN
 };
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 #include <string.h>
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 #include "tap.h"
 
 /*

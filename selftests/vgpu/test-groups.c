@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 #include "rm.h"
 #include "tap.h"
 

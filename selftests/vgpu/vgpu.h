@@ -11,7 +11,7 @@
 
 #define CUDADRV_NO_ALIASES
 #define CUDADRV_API __attribute__((visibility("default")))
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 #include "rewriter/gsr.h"
 #include "exec.h"
 #include "shm.h"

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What all rooms stand on: the driver, the environment, the clock, and where to say what happens. */
+#ifndef GI_BASE_H
+#define GI_BASE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+#include <linux/gsched.h>
+#include "base/driver.h"
+
+static inline uint64_t gi_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Words that the GPU or another process writes or reads */
+#define gi_load(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define gi_store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+/* A number in the environment; @otherwise if it is not set, or is none. */
+uint64_t gi_env(const char *name, uint64_t otherwise);
+
+/* $GSCHED_DEBUG: a line to standard error; otherwise nothing is ever printed. */
+void gi_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Why something is not managed: for gschedctl status. The last reason stays. @page: NULL there is none */
+void gi_report(struct gsched_cl_page *page, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif /* GI_BASE_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The real driver: found once, opened by absolute path, its functions in gi_real by their symbols. A function that this
+ * driver lacks is a stub that returns CUDA_ERROR_NOT_FOUND, so no pointer is ever NULL.
+ */
+#ifndef GI_DRIVER_H
+#define GI_DRIVER_H
+
+#define CUDADRV_NO_ALIASES
+#define CUDADRV_API __attribute__((visibility("default")))
+#include "cudadrv.h"
+#include <stdbool.h>
+
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+
+/* Beyond cudafuncs.h: what is managed but used by none of the programs */
+#define GI_MORE_FUNCTIONS(X) \
+	X(cuGreenCtxCreate, , 12040, PLAIN, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int))
+
+#define GI_FN_PLAIN(symbol, params)
+#define GI_FN_PTSZ(symbol, params) CUresult (*symbol##_ptsz) params;
+#define GI_FN_PTDS(symbol, params) CUresult (*symbol##_ptds) params;
+#define CUFN(name, suffix, since, stream, params) CUresult (*name##suffix) params; GI_FN_##stream(name##suffix, params)
+struct gi_real {
+#include "cudafuncs.h"
+	GI_MORE_FUNCTIONS(CUFN)
+};
+#undef CUFN
+#undef GI_FN_PLAIN
+#undef GI_FN_PTSZ
+#undef GI_FN_PTDS
+
+#define GI_FN_PLAIN(symbol, params)
+#define GI_FN_PTSZ(symbol, params) CUDADRV_API CUresult symbol##_ptsz params;
+#define GI_DECLARE(name, suffix, since, stream, params) \
+	CUDADRV_API CUresult name##suffix params; GI_FN_##stream(name##suffix, params)
+GI_MORE_FUNCTIONS(GI_DECLARE)
+#undef GI_DECLARE
+#undef GI_FN_PLAIN
+#undef GI_FN_PTSZ
+
+extern struct gi_real gi_real;
+
+/* Open the driver unless that was done; false: there is none. Any thread. */
+bool gi_driver(void);
+/* What a call of @fn is that the driver does not have. */
+bool gi_driver_lacks(const void *fn);
+/* Where the driver has @name; what a call is that it does not have, if it lacks it; NULL there is no driver. */
+void *gi_driver_symbol(const char *name);
+
+#endif /* GI_DRIVER_H */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the program loaded: images, their kernels, twins, texture references and first values of variables. */
+#ifndef GI_CODE_H
+#define GI_CODE_H
+
+#include "code/tune.h"
+#include "code/tuning.h"
+#include "device/device.h"
+
+struct gi_bound;
+struct gi_func;
+
+/* What a kernel can be launched as beside the original. Each is a module of its own. */
+enum gi_form_id { GI_TWIN, GI_RESUMABLE, GI_FORMS };
+
+/* The rewriter's answer to an image. */
+struct gi_rewritten {
+	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
+	struct gsr_rewrite desc;	/* READY: the kernels' descriptions */
+	char *twins;			/* READY: their PTX */
+	char why[288];			/* NONE */
+	struct gi_loaded *loaded;	/* the twins' modules */
+};
+
+/* A module or library that the program loaded. gi_lock. */
+struct gi_image {
+	struct gi_image *next;
+	void *handle;			/* CUmodule or CUlibrary; NULL once unloaded */
+	void *module;			/* what cuLibraryGetModule gave for it, */
+	struct gi_ctx *module_cx;	/* in this context */
+	bool library;
+	CUcontext context;		/* a module's; NULL a library's */
+	const void *raw;		/* library loaded before there was a context: its image */
+	void *raw_copy;			/* ... if we had to copy it */
+	char *ptx;			/* what to rewrite; kept while a form may yet be asked for */
+	size_t ptx_size;
+	struct gi_rewritten form[GI_FORMS];
+	unsigned int arch;		/* to rewrite for */
+	bool functions;			/* its variables may hold addresses of functions */
+	struct gi_initial *initial;	/* what they held at first */
+	bool initial_lost;		/* no memory for one of these */
+	struct gi_image *next_job;
+};
+
+/* One form of an image in one context; max_regs 0: as the compiler likes. Worker only, freed by unload. */
+struct gi_loaded {
+	struct gi_loaded *next;
+	struct gi_ctx *cx;
+	unsigned int max_regs;
+	CUmodule module;		/* NULL: did not load */
+	bool *missing;			/* by variable of the image's desc: it was not found; NULL there are none */
+};
+
+/* A kernel's handle as the program got it, in any context. gi_lock. */
+struct gi_name {
+	struct gi_name *next;		/* hash chain */
+	void *handle;			/* CUfunction or CUkernel */
+	bool is_kernel;
+	struct gi_image *image;
+	CUfunc_cache cache;		/* last cuFuncSetCacheConfig, -1 none */
+	bool opaque;			/* clusters: never use the twin */
+	char name[];
+};
+
+struct gi_param {
+	size_t offset, size;
+};
+
+/* What was learnt of launches of one kernel with one shape. Keys never change; nodes live as long as the function. */
+struct gi_shape {
+	struct gi_shape *next;
+	uint64_t blocks;
+	uint32_t threads, shared;
+	unsigned int original_m;		/* blocks per SM of the original */
+	_Atomic unsigned int m[GI_FORMS];	/* of the forms plus 1, 0 not asked yet */
+	_Atomic uint64_t predicted_ns, block_ns;	/* alone on the whole device; 0 unknown */
+	_Atomic uint32_t launches, samples;
+	struct gi_tune tune;			/* of the TWIN form's workers; times: agent */
+};
+
+enum gi_twin { GI_TWIN_NONE, GI_TWIN_UNASKED, GI_TWIN_QUEUED, GI_TWIN_READY };
+
+/* One form of a kernel in one context. */
+struct gi_form {
+	_Atomic int state;		/* enum gi_twin; READY publishes what follows */
+	CUfunction function;
+	size_t launch_offset;
+	bool warp_rows;			/* needs a block whose x is a multiple of 32 */
+	struct gsr_kernel kernel;	/* numbers only: its strings are the image's */
+	bool everywhere;		/* RESUMABLE: no loop is without a point where it can be left */
+	int shared;			/* static, bytes */
+	_Atomic unsigned int carveout;	/* as we set it (gi_tune_carveout()), 0 as it was */
+};
+
+/* A kernel in one context. */
+struct gi_func {
+	struct gi_func *next;		/* hash chain, gi_lock */
+	void *handle;
+	struct gi_ctx *cx;
+	struct gi_name *named;		/* NULL: its image is unknown */
+	CUfunction original;		/* for questions about the original */
+	struct gi_form form[GI_FORMS];
+	const struct gi_param *params;	/* the same in all forms; published by the twin's state */
+	unsigned int n_params;
+	size_t param_size;
+	_Atomic bool waited;		/* a launch has waited for the twin once */
+	_Atomic bool code_loaded;	/* the original's */
+	bool opaque;
+	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
+	_Atomic(struct gi_shape *) shapes;
+	enum gi_form_id job;		/* gi_lock: the form that is asked for */
+	struct gi_func *next_job;	/* gi_lock */
+};
+
+/* ---- image.c ---- */
+
+/* The program loaded it. @max: bytes at @data, SIZE_MAX if only the image itself says; @preserved: it stays where it is */
+void gi_image_loaded(void *handle, bool library, const void *data, size_t max, bool preserved);
+void gi_image_file(void *handle, bool library, const char *path);
+void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char *name);	/* one of its kernels' handles */
+void gi_image_module(const void *library, void *module);	/* what cuLibraryGetModule gave, in the current context */
+struct gi_image *gi_image_find(const void *handle);	/* gi_lock held */
+struct gi_image *gi_image_next(struct gi_image *image);	/* gi_lock held; NULL: the first */
+/* gi_lock held; no task of it runs, or @gone: so is its context, or they do */
+void gi_image_drop(struct gi_image *image, bool gone);
+void gi_images_drop(CUcontext context);			/* gi_lock held: they went with it */
+void gi_images_leave(struct gi_ctx *cx);		/* gi_lock held: all of it that is in the context, but not the twins */
+void gi_image_reset(void);				/* after fork */
+
+/* ---- link.c ---- */
+
+/* Machine code that was linked at run time, its PTX (malloc'd); NULL: it was not */
+char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size);
+/* What goes into a link, and what comes out of it; NULL: nothing does any more */
+void gi_link_data(CUlinkState state, const void *data, size_t size);
+void gi_link_file(CUlinkState state, const char *path);
+void gi_link_ends(CUlinkState state, const void *code, size_t size);
+void gi_link_reset(void);				/* after fork */
+
+/* ---- func.c ---- */
+
+void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name);	/* gi_lock held */
+struct gi_name *gi_name_find(const void *handle);	/* gi_lock held */
+void gi_name_function(CUkernel kernel, CUfunction function);	/* what cuKernelGetFunction gave */
+struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx);
+struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
+unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id);
+/* What is set on a kernel is set on its twins */
+void gi_func_attribute(void *handle, CUfunction_attribute attribute, int value);
+void gi_func_cache_config(void *handle, CUfunc_cache cache);
+void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx);	/* gi_lock held; of either */
+void gi_func_reset(void);				/* after fork */
+
+/* ---- twin.c ---- */
+
+void gi_twin_image(struct gi_image *image, unsigned int arch);	/* gi_lock held: rewrite it in the background */
+bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is there */
+bool gi_form_ask(struct gi_func *fn, enum gi_form_id id);	/* true: it is there; else it was asked for now or before */
+/* gi_lock held: no job for either is left, their modules are unloaded unless the context is gone. */
+void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
+void gi_twin_reset(void);				/* after fork */
+
+/*
+ * A hook, set by process/: loading code waits for the device, and so waits for a pause between tasks first (task/gate.c). begin
+ * returns false if there was none in GI_QUIET_NS; end follows in any case.
+ */
+#define GI_QUIET_NS		10000000000ull
+extern struct gi_pause {
+	bool (*begin)(struct gi_client *c);
+	void (*end)(struct gi_client *c);
+} gi_twin_pause;
+
+/* ---- reference.c: what is bound to the kernel's references now; the context is current. NULL: not known, the original is launched ---- */
+
+struct gi_bound *gi_bound_take(const struct gi_func *fn, const struct gi_form *form);
+void gi_bound_put(struct gi_bound *b, bool lost);	/* @lost: workers may still use it */
+void gi_bound_handles(const struct gi_bound *b, void *to);
+void gi_reference_new(void *handle, CUmodule module, const char *name, bool surface);
+/* The program's call and what is noted of it are one: begin, the call, then what it did (@rc) */
+void gi_reference_begin(void);
+CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC *resource);	/* NULL: nothing, or not known */
+CUresult gi_reference_sampled(void *handle, CUresult rc);	/* in another way */
+void gi_reference_unbind(CUresourcetype type, const void *array);	/* it goes */
+void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, bool gone);	/* of either */
+void gi_references_reset(void);				/* after fork */
+
+/* ---- share.c: fill the table of @twins, loaded into the current context, @cx. @missing is malloc'd, NULL without variables ---- */
+
+bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc, CUmodule twins, bool **missing);
+
+/* ---- initial.c ---- */
+
+bool gi_names_functions(const char *ptx);		/* variables hold addresses, of functions perhaps */
+/* The word that was at @offset in the image's variable, which is at @at in @cx, the current context, before anybody wrote to it */
+bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at, size_t size, uint64_t offset,
+		uint64_t *word);
+void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t size);	/* the program gets its address */
+void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx);	/* gi_lock held: of the context; NULL: all */
+
+#endif /* GI_CODE_H */

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What variables held at first. A twin calls functions by the numbers that they have in the original's module, and these are what the
+ * program's tables of functions held before anybody wrote to them (rewriter/gsr.h). No kernel of the module does, or there is no
+ * twin; the host cannot before it has asked for the variable's address. So that is read when a twin is loaded, or when the
+ * program asks, whichever comes first: before it gets its answer.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "code/code.h"
+
+#define VARIABLE_MAX	(64u << 10)	/* what is larger is not read while the program waits */
+
+struct gi_initial {
+	struct gi_initial *next;
+	const struct gi_ctx *cx;	/* a library's variables are one a context; NULL: of any */
+	void *bytes;			/* NULL: not known */
+	size_t size;
+	char name[];
+};
+
+/* In PTX '=' stands in front of the first values of variables and nowhere else. Those of numbers only are not of interest. */
+bool gi_names_functions(const char *ptx)
+{
+	const char *at, *c;
+
+	for (at = strchr(ptx, '='); at; at = strchr(c, '=')) {
+		bool inside = false;	/* of a number, which may have letters */
+
+		for (c = at + 1; *c && *c != ';'; c++) {
+			bool digit = *c >= '0' && *c <= '9', letter = ((*c | 32) >= 'a' && (*c | 32) <= 'z') || *c == '_' || *c == '$' || *c == '%';
+
+			if (letter && !inside)
+				return true;
+			inside = digit || (inside && (letter || *c == '.'));
+		}
+	}
+	return false;
+}
+
+/* gi_lock held */
+static struct gi_initial *find(const struct gi_image *image, const struct gi_ctx *cx, const char *name)
+{
+	struct gi_initial *i;
+
+	for (i = image->initial; i; i = i->next)
+		if ((!i->cx || i->cx == cx) && !strcmp(i->name, name))
+			break;
+	return i;
+}
+
+/* gi_lock held. Who comes first was before any write: what others read meanwhile may be later. Takes @bytes. */
+static void note(struct gi_image *image, const struct gi_ctx *cx, const char *name, void *bytes, size_t size)
+{
+	struct gi_initial *i = find(image, cx, name) ? NULL : malloc(sizeof(*i) + strlen(name) + 1);
+
+	if (!i) {
+		image->initial_lost |= !find(image, cx, name);
+		free(bytes);
+		return;
+	}
+	*i = (struct gi_initial){ .next = image->initial, .cx = cx, .bytes = bytes, .size = size };
+	strcpy(i->name, name);
+	image->initial = i;
+}
+
+/* From the current context, @cx; without waiting for anything of the program's. NULL: that cannot be */
+static void *copy(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	void *bytes = cx && cx->client && size <= VARIABLE_MAX ? malloc(size + 1) : NULL;
+	CUresult rc;
+
+	if (!bytes)
+		return NULL;
+	/* a capture may be going on, which this is no part of */
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	rc = gi_real.cuMemcpyDtoHAsync_v2(bytes, at, size, cx->clean_stream);
+	rc = rc ? rc : gi_real.cuStreamSynchronize(cx->clean_stream);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	if (!rc)
+		return bytes;
+	free(bytes);
+	return NULL;
+}
+
+bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at, size_t size, uint64_t offset,
+		uint64_t *word)
+{
+	const struct gi_ctx *of = image->library ? cx : NULL;
+	struct gi_initial *i;
+	bool good;
+	void *bytes;
+
+	pthread_mutex_lock(&gi_lock);
+	i = find(image, of, name);
+	pthread_mutex_unlock(&gi_lock);
+	if (!i) {
+		bytes = copy(cx, at, size);
+		pthread_mutex_lock(&gi_lock);
+		note(image, of, name, bytes, size);
+		i = find(image, of, name);
+		pthread_mutex_unlock(&gi_lock);
+	}
+	good = i && i->bytes && !image->initial_lost && offset + sizeof(*word) <= i->size;
+	if (good)
+		memcpy(word, (char *)i->bytes + offset, sizeof(*word));
+	return good;
+}
+
+/* gi_lock held */
+void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx)
+{
+	struct gi_initial **p = &image->initial, *i;
+
+	while ((i = *p)) {
+		if (cx && i->cx != cx) {
+			p = &i->next;
+			continue;
+		}
+		*p = i->next;
+		free(i->bytes);
+		free(i);
+	}
+}
+
+/* gi_lock held. May the variable hold addresses of functions that twins want to know? */
+static bool matters(const struct gi_image *image, const char *name)
+{
+	const struct gi_rewritten *form = &image->form[GI_TWIN];
+	unsigned int i;
+
+	if (form->state != GI_IMAGE_READY)
+		return form->state == GI_IMAGE_NEW && image->functions;
+	for (i = 0; i < form->desc.n_variables; i++)
+		if (form->desc.variables[i].function && !strcmp(form->desc.variables[i].name, name))
+			return true;
+	return false;
+}
+
+void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t size)
+{
+	struct gi_ctx *cx = NULL, *of = NULL;
+	struct gi_image *image;
+	bool here, read = false;
+	void *bytes;
+
+	pthread_mutex_lock(&gi_lock);
+	image = gi_image_find(handle);
+	if (image) {
+		read = matters(image, name);
+	} else {
+		/* the module that a library is in some context, perhaps, got by other ways than cuLibraryGetModule */
+		while ((image = gi_image_next(image)))
+			if (image->library && matters(image, name))
+				note(image, NULL, name, NULL, 0);
+	}
+	pthread_mutex_unlock(&gi_lock);
+	if (!read)
+		return;
+	cx = gi_current();
+	pthread_mutex_lock(&gi_lock);
+	image = gi_image_find(handle);
+	if (image && image->library)
+		of = handle == image->handle ? cx : image->module_cx;
+	here = image && cx && (image->library ? of == cx : image->context == cx->handle);
+	read = image && !find(image, of, name);
+	pthread_mutex_unlock(&gi_lock);
+	if (!read)
+		return;
+	bytes = here ? copy(cx, at, size) : NULL;
+	pthread_mutex_lock(&gi_lock);
+	image = gi_image_find(handle);
+	if (image)
+		note(image, of, name, bytes, size);
+	else
+		free(bytes);
+	pthread_mutex_unlock(&gi_lock);
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Texture and surface references of modules. The driver takes what is bound to one when a kernel is launched; a twin's wings are
+ * launched later, when the program may have bound something else. So twins get handles of objects (rewriter/gsr.h): one is made of
+ * what is bound at the first launch after a change, and lives until the next change and until the tasks that have it are over.
+ * What is bound comes through here; how it is sampled the driver is asked for. Where a reference is not known to be bound,
+ * or no object can be made of it, the original is launched.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "code/code.h"
+
+struct object {
+	CUcontext context;
+	uint64_t handle;
+	bool surface;
+	unsigned int users;	/* the reference, while it is of use, and tasks */
+	CUDA_RESOURCE_DESC resource;
+	CUDA_TEXTURE_DESC texture;
+};
+
+struct reference {
+	struct reference *next;
+	void *handle;		/* CUtexref or CUsurfref */
+	struct gi_image *image;
+	struct gi_ctx *cx;
+	bool surface, bound;
+	bool odd;		/* no object can be made of it as it is */
+	bool stale;		/* it may be sampled in another way since the object was made */
+	CUDA_RESOURCE_DESC resource;
+	struct object *object;	/* NULL: something was bound since, or not asked for */
+	char name[];
+};
+
+struct gi_bound {
+	unsigned int n;
+	struct object *object[];
+};
+
+/* Behind all others; the calls that are made meanwhile do not wait for the GPU */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct reference *references;
+
+static struct reference *find(const void *handle)
+{
+	struct reference *r;
+
+	for (r = references; r && r->handle != handle; r = r->next)
+		;
+	return r;
+}
+
+/* @gone: its context is, or will be; or workers may still use it */
+static void put(struct object *o, bool gone)
+{
+	CUcontext before = NULL;
+
+	if (!o || --o->users)
+		return;
+	if (!gone) {
+		gi_real.cuCtxGetCurrent(&before);
+		if (before != o->context)
+			gone = gi_real.cuCtxSetCurrent(o->context);
+		if (!gone && o->surface)
+			gi_real.cuSurfObjectDestroy(o->handle);
+		else if (!gone)
+			gi_real.cuTexObjectDestroy(o->handle);
+		if (before != o->context)
+			gi_real.cuCtxSetCurrent(before);
+	}
+	free(o);
+}
+
+static void forget(struct reference *r)
+{
+	put(r->object, false);
+	r->object = NULL;
+	r->odd = r->stale = false;
+}
+
+/* ---- objects ---- */
+
+/* A driver without the question has nothing that could be set */
+static bool told(CUresult rc)
+{
+	return !rc || rc == CUDA_ERROR_NOT_FOUND;
+}
+
+static bool sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
+{
+	int i, anisotropy = 0;
+
+	for (i = 0; i < 3; i++)
+		if (gi_real.cuTexRefGetAddressMode(&d->addressMode[i], t, i))
+			return false;
+	if (gi_real.cuTexRefGetFilterMode(&d->filterMode, t) || gi_real.cuTexRefGetFlags(&d->flags, t) ||
+	    !told(gi_real.cuTexRefGetMaxAnisotropy(&anisotropy, t)) ||
+	    !told(gi_real.cuTexRefGetMipmapFilterMode(&d->mipmapFilterMode, t)) ||
+	    !told(gi_real.cuTexRefGetMipmapLevelBias(&d->mipmapLevelBias, t)) ||
+	    !told(gi_real.cuTexRefGetMipmapLevelClamp(&d->minMipmapLevelClamp, &d->maxMipmapLevelClamp, t)) ||
+	    !told(gi_real.cuTexRefGetBorderColor(d->borderColor, t)))
+		return false;
+	d->maxAnisotropy = (unsigned int)anisotropy;
+	return true;
+}
+
+/* An array is read in its own format; if the program has set another since it was bound, we do not know how */
+static bool formatted(CUtexref t, CUDA_RESOURCE_DESC *d)
+{
+	CUDA_ARRAY3D_DESCRIPTOR a;
+	CUarray_format format;
+	int channels;
+
+	if (d->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+		return true;
+	if (gi_real.cuTexRefGetFormat(&format, &channels, t))
+		return false;
+	switch (d->resType) {
+	case CU_RESOURCE_TYPE_LINEAR:
+		d->res.linear.format = format;
+		d->res.linear.numChannels = (unsigned int)channels;
+		return true;
+	case CU_RESOURCE_TYPE_PITCH2D:
+		return format == d->res.pitch2D.format && (unsigned int)channels == d->res.pitch2D.numChannels;
+	default:
+		return !gi_real.cuArray3DGetDescriptor_v2(&a, d->res.array.hArray) && a.Format == format &&
+		       a.NumChannels == (unsigned int)channels;
+	}
+}
+
+/* What an object of it is made of now; NULL: that is not known */
+static struct object *describe(const struct reference *r)
+{
+	struct object *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->context = r->cx->handle;
+	o->surface = r->surface;
+	o->users = 1;
+	memcpy(&o->resource, &r->resource, sizeof(o->resource));
+	if (r->surface || (sampling(r->handle, &o->texture) && formatted(r->handle, &o->resource)))
+		return o;
+	gi_debug("not known how the reference %s is read", r->name);
+	free(o);
+	return NULL;
+}
+
+/* What lies between members is 0 in both, or else costs an object */
+static bool alike(const struct object *a, const struct object *b)
+{
+	/* NOLINTBEGIN(bugprone-suspicious-memory-comparison) */
+	return !memcmp(&a->resource, &b->resource, sizeof(a->resource)) && !memcmp(&a->texture, &b->texture, sizeof(a->texture));
+	/* NOLINTEND(bugprone-suspicious-memory-comparison) */
+}
+
+/* Instead of @before, if that is not the same. Old versions of the runtime say before each launch what they said before the last one */
+static struct object *make(const struct reference *r, struct object *before)
+{
+	struct object *o = describe(r);
+	unsigned long long handle = 0;
+	CUresult rc;
+
+	if (o && before && alike(o, before)) {
+		free(o);
+		return before;
+	}
+	put(before, false);
+	if (!o)
+		return NULL;
+	rc = o->surface ? gi_real.cuSurfObjectCreate(&handle, &o->resource) :
+			  gi_real.cuTexObjectCreate(&handle, &o->resource, &o->texture, NULL);
+	if (rc) {
+		gi_debug("no object for the reference %s (error %d)", r->name, rc);
+		free(o);
+		return NULL;
+	}
+	o->handle = handle;
+	return o;
+}
+
+static struct object *take(const struct gi_func *fn, const struct gsr_reference *wanted)
+{
+	struct reference *r;
+
+	for (r = references; r; r = r->next)
+		if (r->image == fn->named->image && r->cx == fn->cx && r->surface == wanted->surface && !strcmp(r->name, wanted->name))
+			break;
+	if (!r || !r->bound || r->odd)
+		return NULL;
+	if (!r->object || r->stale)
+		r->object = make(r, r->object);
+	r->stale = false;
+	r->odd = !r->object;
+	if (r->object)
+		r->object->users++;
+	return r->object;
+}
+
+struct gi_bound *gi_bound_take(const struct gi_func *fn, const struct gi_form *form)
+{
+	const struct gsr_kernel *k = &form->kernel;
+	struct gi_bound *b = calloc(1, sizeof(*b) + k->n_references * sizeof(*b->object));
+
+	if (!b)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	while (b->n < k->n_references && (b->object[b->n] = take(fn, &k->references[b->n])))
+		b->n++;
+	pthread_mutex_unlock(&lock);
+	if (b->n == k->n_references)
+		return b;
+	gi_debug("%s: not known what is bound to %s: the original", k->name, k->references[b->n].name);
+	gi_bound_put(b, false);
+	return NULL;
+}
+
+void gi_bound_put(struct gi_bound *b, bool lost)
+{
+	if (!b)
+		return;
+	pthread_mutex_lock(&lock);
+	while (b->n)
+		put(b->object[--b->n], lost);
+	pthread_mutex_unlock(&lock);
+	free(b);
+}
+
+void gi_bound_handles(const struct gi_bound *b, void *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < b->n; i++)
+		memcpy((char *)to + i * sizeof(uint64_t), &b->object[i]->handle, sizeof(uint64_t));
+}
+
+void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, bool gone)
+{
+	struct reference **p = &references, *r;
+
+	pthread_mutex_lock(&lock);
+	while ((r = *p)) {
+		if (r->image != image && r->cx != cx) {
+			p = &r->next;
+			continue;
+		}
+		*p = r->next;
+		put(r->object, gone);
+		free(r);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void gi_references_reset(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	memcpy(&lock, &fresh, sizeof(lock));
+	references = NULL;
+}
+
+/* ---- what the program says ---- */
+
+void gi_reference_new(void *handle, CUmodule module, const char *name, bool surface)
+{
+	struct gi_ctx *cx = gi_current();
+	struct gi_image *image;
+	struct reference *r;
+
+	pthread_mutex_lock(&gi_lock);
+	pthread_mutex_lock(&lock);
+	image = cx && cx->client && !find(handle) ? gi_image_find(module) : NULL;
+	r = image ? calloc(1, sizeof(*r) + strlen(name) + 1) : NULL;
+	if (r) {
+		r->handle = handle;
+		r->image = image;
+		r->cx = cx;
+		r->surface = surface;
+		strcpy(r->name, name);
+		r->next = references;
+		references = r;
+	}
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&gi_lock);
+}
+
+/* The call and what is noted of it are one: so is what launches see */
+void gi_reference_begin(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC *resource)
+{
+	struct reference *r = rc ? NULL : find(handle);
+
+	if (r) {
+		forget(r);
+		r->bound = resource;
+		if (resource)
+			r->resource = *resource;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+/* The next launch asks how it is sampled now */
+CUresult gi_reference_sampled(void *handle, CUresult rc)
+{
+	struct reference *r = rc ? NULL : find(handle);
+
+	if (r) {
+		r->stale = true;
+		r->odd = false;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+/* No object may be made of what is gone. An address that is bound goes by cuMemFree, and then cuTexObjectCreate says so. */
+void gi_reference_unbind(CUresourcetype type, const void *array)
+{
+	struct reference *r;
+
+	pthread_mutex_lock(&lock);
+	for (r = references; r; r = r->next) {
+		const CUDA_RESOURCE_DESC *d = &r->resource;
+
+		if (!r->bound || d->resType != type ||
+		    array != (type == CU_RESOURCE_TYPE_ARRAY ? (void *)d->res.array.hArray : (void *)d->res.mipmap.hMipmappedArray))
+			continue;
+		forget(r);
+		r->bound = false;
+	}
+	pthread_mutex_unlock(&lock);
+}

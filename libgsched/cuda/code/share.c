@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Twins share the original's variables: their module has a table of addresses (rewriter/gsr.h), filled here before a twin
+ * is launched. The copies go through a stream of their own: nothing of the program's is waited for.
+ */
+#include <stdlib.h>
+#include "code/code.h"
+
+struct original {
+	struct gi_image *image;
+	struct gi_ctx *cx;		/* the current one */
+};
+
+/* Managed variables of a library have a call of their own. */
+static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
+{
+	struct gi_image *image = ((struct original *)arg)->image;
+	CUdeviceptr at = 0;
+	size_t bytes = 0;
+	CUresult rc;
+
+	if (image->library) {
+		rc = gi_real.cuLibraryGetGlobal(&at, &bytes, image->handle, name);
+		if (rc)
+			rc = gi_real.cuLibraryGetManaged(&at, &bytes, image->handle, name);
+	} else {
+		rc = gi_real.cuModuleGetGlobal_v2(&at, &bytes, image->handle, name);
+	}
+	*address = at;
+	*size = bytes;
+	return !rc;
+}
+
+static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
+{
+	struct original *o = arg;
+	uint64_t at, size;
+
+	return find(o, name, &at, &size) && gi_initial(o->image, o->cx, name, at, size, offset, word);
+}
+
+bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc, CUmodule twins, bool **missing)
+{
+	size_t size = desc->n_variables * sizeof(uint64_t), room;
+	struct original original = { .image = image, .cx = cx };
+	CUdeviceptr at;
+	CUstream stream;
+	uint64_t *table;
+	bool good;
+
+	*missing = NULL;
+	if (!desc->n_variables)
+		return true;
+	if (gi_real.cuModuleGetGlobal_v2(&at, &room, twins, desc->addresses) || room != size ||
+	    gi_real.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
+		return false;
+	table = malloc(size);
+	*missing = calloc(desc->n_variables, sizeof(**missing));
+	good = table && *missing && !gi_real.cuMemcpyDtoHAsync_v2(table, at, size, stream) &&
+	       !gi_real.cuStreamSynchronize(stream);
+	if (good) {
+		gsr_fill_addresses(desc, find, first, &original, table, *missing);
+		good = !gi_real.cuMemcpyHtoDAsync_v2(at, table, size, stream) && !gi_real.cuStreamSynchronize(stream);
+	}
+	gi_real.cuStreamDestroy_v2(stream);
+	free(table);
+	if (!good) {
+		free(*missing);
+		*missing = NULL;
+	}
+	return good;
+}

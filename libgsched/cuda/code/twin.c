@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Twins in the background: one worker thread has images rewritten (by gschedd, whose cache everybody shares, or right
+ * here if it does not answer), loads the twins beside the original's module, and caps their registers where they would
+ * cost blocks per SM.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rewriter/ptx.h"
+#include "code/code.h"
+
+#define CAPPED_MAX	8	/* modules compiled again for a register cap, an image and context */
+
+struct gi_pause gi_twin_pause;
+
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;		/* gi_lock */
+static pthread_cond_t done;					/* gi_lock; CLOCK_MONOTONIC */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool runs;						/* gi_lock */
+static struct gi_func *first_job, **last_job = &first_job;	/* gi_lock */
+static struct gi_image *first_image, **last_image = &first_image;	/* gi_lock */
+static struct gi_image *busy_image;				/* gi_lock */
+static struct gi_ctx *busy_cx;					/* gi_lock */
+
+static unsigned int type_size(const char *type)
+{
+	const char *digits = type + strcspn(type, "0123456789");
+	unsigned int bits = strtoul(digits, NULL, 10);
+	/* .f16x2, .bf16x2 and the like */
+	const char *x = strchr(digits, 'x');
+
+	if (x)
+		bits *= strtoul(x + 1, NULL, 10);
+	return bits >= 8 ? bits / 8 : 0;
+}
+
+/* Where the parameters of an entry lie in its packed buffer: PTX's own rules. false: not to be known. */
+static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param *out, size_t *end)
+{
+	size_t at = 0;
+	unsigned int i, d;
+
+	for (i = 0; i < n; i++) {
+		const struct gsr_var *v = &f->params[i];
+		size_t size = type_size(v->type), align = v->align;
+
+		if (!size)
+			return false;
+		if (align < size && !v->align)
+			align = size;
+		if (v->vec) {
+			size *= v->vec;
+			align = align < size ? size : align;
+		}
+		for (d = 0; d < v->n_dims; d++)
+			size *= v->dims[d];
+		at = (at + align - 1) / align * align;
+		out[i].offset = at;
+		out[i].size = size;
+		at += size;
+	}
+	*end = at;
+	return true;
+}
+
+/* Parameters of @k, from the twins' PTX. */
+static struct gi_param *params_of(const struct gi_rewritten *form, const struct gsr_kernel *k)
+{
+	struct gsr_module *m = NULL;
+	struct gi_param *params = NULL;
+	struct gsr_function *f;
+	struct gsr_error err;
+	char name[1024];
+	size_t end = 0;
+
+	if (snprintf(name, sizeof(name), "%s" GSR_SUFFIX, k->name) >= (int)sizeof(name))
+		return NULL;
+	if (gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
+		return NULL;
+	f = gsr_module_function(m, name);
+	if (f && f->n_params == k->params + 1 + (k->n_references > 0))
+		params = calloc(k->params + 1, sizeof(*params));
+	if (params && (!layout(f, k->params, params, &end) || end > (k->n_references ? k->references_offset : k->launch_offset))) {
+		free(params);
+		params = NULL;
+	}
+	gsr_module_free(m);
+	return params;
+}
+
+/* Rewrite into one form: no lock held, @image is busy_image. */
+static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id id)
+{
+	struct gsched_rewrite_opts ask = { .size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE };
+	struct gi_rewritten *form = &image->form[id];
+	char *ptx = image->ptx, *twins = NULL, *json = NULL, why[sizeof(form->why)] = "";
+	struct gsr_rewrite desc = { 0 };
+	size_t size = image->ptx_size, twins_size = 0;
+	struct gsr_error err = { 0 };
+	bool ok = false;
+
+	if (!ptx && image->raw && gsr_image_ptx(image->raw, SIZE_MAX, arch, &ptx, &size, &err))
+		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message : "no PTX in the image");
+	if (ptx && !gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &json)) {
+		ok = !gsr_rewrite_from_json(json, strlen(json), &desc, &err);
+		if (!ok)
+			snprintf(why, sizeof(why), "gschedd's answer: %s", err.message);
+	} else if (ptx && errno == ENOEXEC) {
+		snprintf(why, sizeof(why), "%s", json ? json : "refused");
+	} else if (ptx) {
+		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable };
+
+		gi_debug("no rewrite service (%s): rewriting in the program", strerror(errno));
+		if (!gsr_rewrite_ptx(ptx, size, &opts, &desc, &err)) {
+			ok = true;
+			if (desc.ptx)
+				twins = strdup(desc.ptx);
+		} else {
+			snprintf(why, sizeof(why), "%s", err.message);
+		}
+	}
+	free(json);
+	if (ok && !twins && !desc.n_kernels)
+		ok = false;
+	pthread_mutex_lock(&gi_lock);
+	/* the resumable form is the last that can be asked for, and only of what has a twin */
+	if (!ok || id == GI_RESUMABLE) {
+		if (ptx != image->ptx)
+			free(ptx);
+		free(image->ptx);
+		ptx = NULL;
+	}
+	image->ptx = ptx;
+	image->ptx_size = size;
+	free(image->raw_copy);
+	image->raw = image->raw_copy = NULL;
+	if (ok) {
+		form->desc = desc;
+		form->twins = twins;
+		form->state = GI_IMAGE_READY;
+	} else {
+		free(twins);
+		gsr_rewrite_free(&desc);
+		snprintf(form->why, sizeof(form->why), "%s", why[0] ? why : "no kernels");
+		form->state = GI_IMAGE_NONE;
+	}
+	pthread_mutex_unlock(&gi_lock);
+}
+
+/* One form as a module of @cx, which is current. Loaded once for each register cap. NULL: does not load. */
+static struct gi_loaded *load(struct gi_image *image, struct gi_rewritten *form, struct gi_ctx *cx, unsigned int max_regs)
+{
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	struct gi_loaded *l;
+	unsigned int capped = 0;
+	CUresult rc;
+	void *value;
+
+	for (l = form->loaded; l; l = l->next) {
+		if (l->cx == cx && l->max_regs == max_regs)
+			return l->module ? l : NULL;
+		capped += l->cx == cx && l->max_regs;
+	}
+	if (max_regs && capped >= CAPPED_MAX)
+		return NULL;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->cx = cx;
+	l->max_regs = max_regs;
+	value = (void *)(uintptr_t)max_regs;
+	rc = gi_real.cuModuleLoadDataEx(&l->module, form->twins, max_regs ? 1 : 0, &option, &value);
+	if (rc) {
+		l->module = NULL;
+		gi_why(cx->client, "the driver does not load the twins (error %d): tier launch", rc);
+	} else if (!gi_share(image, cx, &form->desc, l->module, &l->missing)) {
+		gi_real.cuModuleUnload(l->module);
+		l->module = NULL;
+		gi_why(cx->client, "the twins' table of addresses cannot be filled: tier launch");
+	}
+	pthread_mutex_lock(&gi_lock);
+	l->next = form->loaded;
+	form->loaded = l;
+	pthread_mutex_unlock(&gi_lock);
+	return l->module ? l : NULL;
+}
+
+static int attribute(CUfunction f, CUfunction_attribute what)
+{
+	int v = 0;
+
+	return gi_real.cuFuncGetAttribute(&v, what, f) ? 0 : v;
+}
+
+/* Does @twin host fewer blocks than @original at some usual block size? */
+static bool loses(CUfunction original, CUfunction twin)
+{
+	static const int sizes[] = { 64, 128, 256, 512, 1024 };
+	int most = attribute(original, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), a, b;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		if (most && sizes[i] > most)
+			break;
+		if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&a, original, sizes[i], 0) ||
+		    gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&b, twin, sizes[i], 0))
+			continue;
+		if (b < a)
+			return true;
+	}
+	return false;
+}
+
+static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const struct gsr_kernel *k, char *why, size_t size)
+{
+	CUfunction twin = NULL, capped = NULL;
+	struct gi_loaded *l;
+	const struct gsr_variable *variable;
+	char symbol[1024];
+	int sm_regs = 0, sm_threads = 0;
+
+	if (snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, k->name) >= (int)sizeof(symbol))
+		return NULL;
+	l = load(fn->named->image, form, fn->cx, 0);
+	variable = l && l->missing ? gsr_missing_variable(&form->desc, k, l->missing) : NULL;
+	if (variable && variable->function)
+		snprintf(why, size, "not known which number %.100s had in its variable %.100s", variable->function, variable->name);
+	else if (variable)
+		snprintf(why, size, "the driver does not find its variable %.200s", variable->name);
+	if (!l || variable || gi_real.cuModuleGetFunction(&twin, l->module, symbol))
+		return NULL;
+	if (!loses(fn->original, twin))
+		return twin;
+	gi_real.cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, fn->cx->dev);
+	gi_real.cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, fn->cx->dev);
+	l = load(fn->named->image, form, fn->cx,
+		 gi_register_cap((unsigned int)attribute(fn->original, CU_FUNC_ATTRIBUTE_NUM_REGS), (unsigned int)sm_regs,
+				 (unsigned int)sm_threads));
+	/* a place on the SM is not worth registers that move to memory and back in every round */
+	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) && !loses(fn->original, capped) &&
+	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES))
+		return capped;
+	return twin;
+}
+
+static const struct gsr_kernel *kernel_of(const struct gi_rewritten *form, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < form->desc.n_kernels; i++)
+		if (!strcmp(form->desc.kernels[i].name, name))
+			return &form->desc.kernels[i];
+	return NULL;
+}
+
+/* The limits a program may have raised before the twin was there; later ones come through cuFuncSetAttribute. */
+static void copy_attributes(struct gi_func *fn, CUfunction twin)
+{
+	static const CUfunction_attribute what[] = {
+		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(what) / sizeof(*what); i++) {
+		int v, had;
+
+		if (!gi_real.cuFuncGetAttribute(&v, what[i], fn->original) &&
+		    !gi_real.cuFuncGetAttribute(&had, what[i], twin) && v != had) {
+			gi_real.cuFuncSetAttribute(twin, what[i], v);
+			if (what[i] == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+				atomic_store(&fn->own_carveout, true);
+		}
+	}
+	if ((int)fn->named->cache >= 0)
+		gi_real.cuFuncSetCacheConfig(twin, fn->named->cache);
+}
+
+/* No lock held; the image and the context are marked busy, so both stay. */
+static void resolve(struct gi_func *fn, enum gi_form_id id)
+{
+	struct gi_image *image = fn->named->image;
+	struct gi_rewritten *from = &image->form[id];
+	struct gi_form *form = &fn->form[id];
+	const char *name = fn->named->name;
+	const struct gsr_kernel *k = NULL;
+	struct gi_client *c = fn->cx->client;
+	struct gi_param *params = NULL;
+	CUfunction twin = NULL;
+	bool gated = false;
+	char why[288] = "";
+
+	if (from->state == GI_IMAGE_NEW)
+		rewrite(image, c->arch, id);
+	if (from->state == GI_IMAGE_READY)
+		k = kernel_of(from, name);
+	if (from->state == GI_IMAGE_NONE)
+		snprintf(why, sizeof(why), "%s", from->why);
+	else if (!k)
+		snprintf(why, sizeof(why), "not in the module's PTX");
+	else if (k->tier != GSR_TIER_BLOCK)
+		snprintf(why, sizeof(why), "%s", k->reason ? k->reason : "not rewritten");
+	else if (id == GI_RESUMABLE && !k->resume_points)
+		snprintf(why, sizeof(why), "%s", k->resume_reason ? k->resume_reason : "nowhere to leave it");
+	else if (gi_real.cuCtxSetCurrent(fn->cx->handle))
+		snprintf(why, sizeof(why), "its context cannot be entered");
+	else if (!fn->params && !(params = params_of(from, k)))
+		snprintf(why, sizeof(why), "its parameters have no layout we know");
+	else if ((gated = true) && !gi_twin_pause.begin(c))
+		snprintf(why, sizeof(why), "its twin was not loaded: no pause between kernels within %llu s", GI_QUIET_NS / 1000000000);
+	else if (!(twin = twin_of(fn, from, k, why, sizeof(why))) && !why[0])
+		snprintf(why, sizeof(why), "its twin does not load");
+	if (!twin) {
+		gi_why(c, "%s: %s: %s", name, id == GI_RESUMABLE ? "preemptible at block-task ends only" : "tier launch", why);
+		free(params);
+	}
+	pthread_mutex_lock(&gi_lock);
+	if (twin) {
+		copy_attributes(fn, twin);
+		if (params) {
+			fn->params = params;
+			fn->n_params = k->params;
+			fn->param_size = k->param_size;
+		}
+		form->function = twin;
+		form->launch_offset = k->launch_offset;
+		form->warp_rows = k->warp_rows;
+		form->kernel = *k;
+		form->everywhere = !k->resume_reason;
+		gi_real.cuFuncGetAttribute(&form->shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, twin);
+		gi_debug("%s: %s loaded", name, id == GI_RESUMABLE ? "resumable twin" : "twin");
+	}
+	atomic_store(&form->state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
+	pthread_mutex_unlock(&gi_lock);
+	if (gated)
+		gi_twin_pause.end(c);
+	gi_real.cuCtxSetCurrent(NULL);
+}
+
+static void *worker(void *arg)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	pthread_setname_np(pthread_self(), "gsched-twin");
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&gi_lock);
+	for (;;) {
+		struct gi_image *image = first_image;
+		struct gi_func *fn = first_job;
+
+		if (fn) {
+			first_job = fn->next_job;
+			if (!first_job)
+				last_job = &first_job;
+			busy_image = fn->named->image;
+			busy_cx = fn->cx;
+			pthread_mutex_unlock(&gi_lock);
+			resolve(fn, fn->job);
+			pthread_mutex_lock(&gi_lock);
+		} else if (image) {
+			first_image = image->next_job;
+			if (!first_image)
+				last_image = &first_image;
+			busy_image = image;
+			pthread_mutex_unlock(&gi_lock);
+			if (image->form[GI_TWIN].state == GI_IMAGE_NEW)
+				rewrite(image, image->arch, GI_TWIN);
+			pthread_mutex_lock(&gi_lock);
+		} else {
+			pthread_cond_wait(&work, &gi_lock);
+			continue;
+		}
+		busy_image = NULL;
+		busy_cx = NULL;
+		pthread_cond_broadcast(&done);
+	}
+	return NULL;
+}
+
+static void init(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&done, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+/* gi_lock held */
+static bool start(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	pthread_once(&once, init);
+	if (!runs) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		runs = !pthread_create(&thread, NULL, worker, NULL);
+		if (runs)
+			pthread_detach(thread);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_cond_signal(&work);
+	return runs;
+}
+
+void gi_twin_image(struct gi_image *image, unsigned int arch)
+{
+	image->arch = arch;
+	image->next_job = NULL;
+	*last_image = image;
+	last_image = &image->next_job;
+	start();
+}
+
+/*
+ * Once only, and in the background: whoever loads a module holds the driver's lock, and launches wait for that. The resumable
+ * form is asked for after the twin is there, so a function is in the queue once at most.
+ */
+bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
+{
+	_Atomic int *state = &fn->form[id].state;
+
+	if (atomic_load_explicit(state, memory_order_acquire) != GI_TWIN_UNASKED)
+		return atomic_load_explicit(state, memory_order_acquire) == GI_TWIN_READY;
+	pthread_mutex_lock(&gi_lock);
+	if (atomic_load(state) == GI_TWIN_UNASKED) {
+		atomic_store(state, GI_TWIN_QUEUED);
+		fn->job = id;
+		fn->next_job = NULL;
+		*last_job = fn;
+		last_job = &fn->next_job;
+		if (!start())
+			atomic_store(state, GI_TWIN_NONE);
+	}
+	pthread_mutex_unlock(&gi_lock);
+	return false;
+}
+
+/* The first launch that wants it asks for it and waits a while, later ones look only. */
+bool gi_twin_wait(struct gi_func *fn)
+{
+	uint64_t until = gi_now() + gi_env("GSCHED_TWIN_WAIT_MS", 2000) * 1000000;
+	struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
+	_Atomic int *state = &fn->form[GI_TWIN].state;
+
+	if (gi_form_ask(fn, GI_TWIN))
+		return true;
+	if (atomic_load(state) == GI_TWIN_QUEUED && !atomic_exchange(&fn->waited, true)) {
+		pthread_mutex_lock(&gi_lock);
+		while (atomic_load(state) == GI_TWIN_QUEUED)
+			if (pthread_cond_timedwait(&done, &gi_lock, &ts) == ETIMEDOUT)
+				break;
+		pthread_mutex_unlock(&gi_lock);
+	}
+	return atomic_load(state) == GI_TWIN_READY;
+}
+
+static void unload(struct gi_rewritten *form, struct gi_ctx *cx, bool destroyed)
+{
+	struct gi_loaded **p = &form->loaded;
+	CUcontext before = NULL;
+
+	if (!*p)
+		return;
+	gi_real.cuCtxGetCurrent(&before);
+
+	while (*p) {
+		struct gi_loaded *l = *p;
+
+		if (cx && l->cx != cx) {
+			p = &l->next;
+			continue;
+		}
+		*p = l->next;
+		if (l->module && !destroyed && !gi_real.cuCtxSetCurrent(l->cx->handle))
+			gi_real.cuModuleUnload(l->module);
+		free(l->missing);
+		free(l);
+	}
+	if (!destroyed)
+		gi_real.cuCtxSetCurrent(before);
+}
+
+void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+{
+	struct gi_func **p = &first_job;
+	struct gi_image **q = &first_image, *i;
+	unsigned int id;
+
+	pthread_once(&once, init);
+	while (*p) {
+		struct gi_func *fn = *p;
+
+		if ((image && fn->named->image == image) || (cx && fn->cx == cx)) {
+			*p = fn->next_job;
+			atomic_store(&fn->form[fn->job].state, GI_TWIN_NONE);
+		} else {
+			p = &fn->next_job;
+		}
+	}
+	last_job = p;
+	while (*q && *q != image)
+		q = &(*q)->next_job;
+	if (image && *q)
+		*q = image->next_job;
+	while (*q)
+		q = &(*q)->next_job;
+	last_image = q;
+	while ((image && busy_image == image) || (cx && busy_cx == cx))
+		pthread_cond_wait(&done, &gi_lock);
+	for (id = 0; id < GI_FORMS; id++) {
+		if (image)
+			unload(&image->form[id], NULL, destroyed);
+		else
+			for (i = gi_image_next(NULL); i; i = gi_image_next(i))
+				unload(&i->form[id], cx, destroyed);
+	}
+}
+
+void gi_twin_reset(void)
+{
+	static const pthread_once_t again = PTHREAD_ONCE_INIT;
+	static const pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
+
+	memcpy(&once, &again, sizeof(once));
+	memcpy(&work, &fresh, sizeof(work));
+	first_job = NULL;
+	last_job = &first_job;
+	first_image = NULL;
+	last_image = &first_image;
+	busy_image = NULL;
+	busy_cx = NULL;
+	runs = false;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A process's connections to arbiters, one a device. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "libgsched/transport.h"
+#include "device/device.h"
+
+pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
+_Atomic unsigned int gi_generation = 1;
+bool (*gi_client_made)(struct gi_client *c);
+
+static struct gi_client *clients;
+
+/* The arbiter adds these up when it cares: launches that only the page tells of. */
+void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
+{
+	struct gsched_cl_header *h = &c->cl->header;
+	uint64_t full = (uint64_t)c->sms * m;
+
+	__atomic_fetch_add(&h->leased_ns, ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->leased_usage, ns * (blocks < full ? blocks : full) / m, __ATOMIC_RELAXED);
+}
+
+void gi_client_gone(struct gi_client *c, const char *why)
+{
+	if (!atomic_exchange(&c->gone, true))
+		gi_why(c, "%s: running unmanaged", why);
+}
+
+/* A connection that is attached to the device; NULL there is none to be had. */
+static struct gsched *join(struct gi_client *c, unsigned int *sms)
+{
+	struct gsched_attach_opts opts = { .size = sizeof(opts) };
+	struct gsched_device_info info;
+	struct gsched *g = gsched_open(NULL);
+	struct gsched_slice slice;
+	int mps = 0;
+
+	if (!g) {
+		gi_debug("no arbiter: %s", strerror(errno));
+		return NULL;
+	}
+	gi_real.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, c->dev);
+	c->mps = mps;
+	c->activity = UINT_MAX;
+	c->told_prioritised = false;
+	c->slice.groups = 0;
+	opts.mps = mps;
+	if (mps)
+		opts.channel_group = gsched_slice_mps_group();
+	else
+		opts.slice = !gsched_slice_get((const uint8_t *)c->uuid.bytes, &slice);
+	if (gsched_attach_with(g, (const unsigned char *)c->uuid.bytes, &opts, &info)) {
+		gi_debug("the arbiter does not take this device: %s", strerror(errno));
+		gsched_close(g);
+		return NULL;
+	}
+	*sms = info.sms;
+	return g;
+}
+
+static void use(struct gi_client *c, struct gsched *g)
+{
+	c->g = g;
+	c->arb = gsched_arb_page(g, NULL);
+	c->cl = gsched_cl_page(g, NULL);
+}
+
+/*
+ * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever uses the old ones must
+ * be done: the launches that began before it went, and their tasks. The old pages stay mapped and pinned: others may still
+ * look at them, and unpinning waits for the device.
+ */
+bool gi_client_reconnect(struct gi_client *c)
+{
+	struct gsched *g, *old = c->g;
+	unsigned int sms;
+	bool good;
+
+	g = join(c, &sms);
+	if (!g)
+		return false;
+	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&gi_lock);
+	good = sms == c->sms && !c->stop;
+	if (good) {
+		use(c, g);
+		good = gi_contexts_follow(c);
+		if (!good)
+			use(c, old);
+	}
+	if (good) {
+		old->arb = NULL;
+		old->cl = NULL;
+		atomic_store(&c->gone, false);
+	}
+	pthread_mutex_unlock(&gi_lock);
+	pthread_mutex_unlock(&c->lock);
+	gsched_close(good ? old : g);
+	if (good)
+		gi_debug("managed again");
+	return good;
+}
+
+static void disconnect(struct gi_client *c)
+{
+	gsched_close(c->g);
+	c->g = NULL;
+	c->arb = NULL;
+	c->cl = NULL;
+}
+
+static bool connect_client(struct gi_client *c)
+{
+	struct gsched *g = join(c, &c->sms);
+
+	if (!g)
+		return false;
+	use(c, g);
+	if (c->sms && c->sms <= GSCHED_SMS_MAX)
+		return true;
+	disconnect(c);
+	return false;
+}
+
+struct gi_client *gi_client_get(CUdevice dev)
+{
+	struct gi_client *c;
+	int major = 0, minor = 0;
+
+	for (c = clients; c; c = c->next)
+		if (c->dev == dev)
+			return c;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->dev = dev;
+	pthread_mutex_init(&c->lock, NULL);
+	c->always_resumable = gi_env("GSCHED_RESUMABLE_ALWAYS", 0);
+	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev);
+	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
+	c->arch = major * 10 + minor;
+	gi_real.cuDeviceGetAttribute(&c->sm_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, dev);
+	gi_real.cuDeviceGetAttribute(&c->reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, dev);
+	if (gi_real.cuDeviceGetUuid_v2(&c->uuid, dev) && gi_real.cuDeviceGetUuid(&c->uuid, dev))
+		gi_debug("device without a UUID");
+	else if (connect_client(c))
+		gi_dispatch(c);
+	if (!gi_client_made(c) && c->g)
+		disconnect(c);
+	c->next = clients;
+	gi_store(&clients, c);
+	return c;
+}
+
+struct gi_client *gi_client_next(struct gi_client *c)
+{
+	return c ? c->next : clients;
+}
+
+void gi_client_reset(void)
+{
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	memcpy(&gi_lock, &unlocked, sizeof(gi_lock));
+	clients = NULL;
+	atomic_fetch_add(&gi_generation, 1);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Contexts: the client's pages as their GPU sees them, control blocks, the agent's streams. Known from the first launch or load
+ * in a context, prepared for its first task, released before the program destroys it (process/ending.c).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "device/device.h"
+
+static struct gi_ctx *contexts;			/* gi_lock */
+
+static __thread struct {
+	CUcontext handle;
+	unsigned int generation;
+	struct gi_ctx *cx;
+} last;
+
+/* Both pages, registered once a process and device: portable, so every context of it sees them. */
+static bool register_pages(struct gi_client *c, struct gi_ctx *cx)
+{
+	const unsigned int flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+	void *arb = (void *)c->arb;
+	struct gi_ctx *other;
+	CUresult rc;
+
+	for (other = contexts; other; other = other->next)
+		if (other->client == c && other->owns_pages)
+			return true;
+	rc = gi_real.cuMemHostRegister_v2(arb, sizeof(*c->arb), flags | CU_MEMHOSTREGISTER_READ_ONLY);
+	if (rc)
+		rc = gi_real.cuMemHostRegister_v2(arb, sizeof(*c->arb), flags);
+	if (rc) {
+		gi_why(c, "the driver does not pin the arbiter's page (error %d): running unmanaged", rc);
+		return false;
+	}
+	rc = gi_real.cuMemHostRegister_v2(c->cl, sizeof(*c->cl), flags);
+	if (rc) {
+		gi_real.cuMemHostUnregister(arb);
+		gi_why(c, "the driver does not pin the client's page (error %d): running unmanaged", rc);
+		return false;
+	}
+	cx->owns_pages = true;
+	return true;
+}
+
+static void unregister_pages(struct gi_client *c, struct gi_ctx *cx)
+{
+	if (!cx->owns_pages)
+		return;
+	gi_real.cuMemHostUnregister((void *)c->arb);
+	gi_real.cuMemHostUnregister(c->cl);
+	cx->owns_pages = false;
+}
+
+/* What prepare() made */
+static void release(struct gi_ctx *cx)
+{
+	unsigned int i;
+
+	for (i = 0; i < GI_WING_STREAMS; i++) {
+		if (cx->wing_stream[i])
+			gi_real.cuStreamDestroy_v2(cx->wing_stream[i]);
+		cx->wing_stream[i] = NULL;
+	}
+	if (cx->clean_stream)
+		gi_real.cuStreamDestroy_v2(cx->clean_stream);
+	if (cx->control)
+		gi_real.cuMemFree_v2(cx->control);
+	if (cx->ranges)
+		gi_real.cuMemFree_v2(cx->ranges);
+	if (cx->blank)
+		gi_real.cuMemFreeHost(cx->blank);
+	cx->clean_stream = NULL;
+	cx->control = cx->ranges = 0;
+	cx->blank = NULL;
+	if (cx->client)
+		unregister_pages(cx->client, cx);
+}
+
+void gi_ctx_release(struct gi_ctx *cx)
+{
+	release(cx);
+	if (cx->words)
+		gi_real.cuMemFreeHost(cx->words);
+}
+
+/* gi_lock held */
+static CUresult make_words(struct gi_ctx *cx)
+{
+	CUresult rc;
+	void *host;
+
+	if (cx->words)
+		return CUDA_SUCCESS;
+	rc = gi_real.cuMemHostAlloc(&host, sizeof(*cx->words), CU_MEMHOSTALLOC_DEVICEMAP);
+	if (rc)
+		return rc;
+	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->words_dev, host, 0);
+	if (rc) {
+		gi_real.cuMemFreeHost(host);
+		return rc;
+	}
+	memset(host, 0, sizeof(*cx->words));
+	gi_store(&cx->words, host);
+	return CUDA_SUCCESS;
+}
+
+/* gi_lock held */
+static bool prepare(struct gi_ctx *cx)
+{
+	const size_t bytes = GSCHED_SLOTS * sizeof(struct gsr_control);
+	struct gi_client *c = cx->client;
+	CUstreamBatchMemOpParams op = { 0 };
+	int least = 0, i;
+	void *host;
+	CUresult rc;
+
+	if (!register_pages(c, cx))
+		return false;
+	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->arb, (void *)c->arb, 0);
+	rc = rc ? rc : gi_real.cuMemHostGetDevicePointer_v2(&cx->cl, c->cl, 0);
+	rc = rc ? rc : gi_real.cuMemAlloc_v2(&cx->control, bytes);
+	rc = rc ? rc : gi_real.cuMemHostAlloc(&host, bytes + sizeof(struct gsr_save), CU_MEMHOSTALLOC_PORTABLE);
+	if (rc)
+		goto fail;
+	cx->blank = host;
+	memset(cx->blank, 0, bytes + sizeof(struct gsr_save));
+	for (i = 0; i < GSCHED_SLOTS; i++)
+		gsr_control_init(&cx->blank[i], GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM));
+	rc = make_words(cx);
+	gi_real.cuCtxGetStreamPriorityRange(&least, NULL);
+	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream, CU_STREAM_NON_BLOCKING, least);
+	for (i = 0; i < GI_WING_STREAMS && !rc; i++)
+		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i], CU_STREAM_NON_BLOCKING, least);
+	if (rc)
+		goto fail;
+	/* clean all of them, and see that the streams can write words at all */
+	rc = gi_real.cuMemcpyHtoDAsync_v2(cx->control, cx->blank, bytes, cx->clean_stream);
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op.writeValue.address = cx->words_dev + offsetof(struct gi_words, cleaned);
+	op.writeValue.value = cx->clean_ticket = 1;
+	rc = rc ? rc : gi_real.cuStreamBatchMemOp_v2(cx->clean_stream, 1, &op, 0);
+	if (rc)
+		goto fail;
+	cx->cleaning = ~0ull;
+	if (!gi_ranges_new(cx))
+		gi_why(c, "no device memory for static ranges: block-tasks are handed out by a counter");
+	return true;
+
+fail:
+	gi_why(c, "setting up a context failed (error %d): its launches are not managed", rc);
+	release(cx);
+	return false;
+}
+
+/*
+ * Not before a task needs it: streams, pinned memory and registered pages cost a program some tenths of a second, and most need
+ * none of it. What is made here has no part in a capture.
+ */
+bool gi_ctx_prepare(struct gi_ctx *cx)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	int state = atomic_load_explicit(&cx->prepared, memory_order_acquire);
+
+	if (state != GI_UNPREPARED)
+		return state == GI_PREPARED;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&gi_lock);
+	if (cx->prepared == GI_UNPREPARED)
+		atomic_store_explicit(&cx->prepared, prepare(cx) ? GI_PREPARED : GI_PREPARE_FAILED, memory_order_release);
+	pthread_mutex_unlock(&gi_lock);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	return cx->prepared == GI_PREPARED;
+}
+
+void gi_ctx_words(struct gi_ctx *cx)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	if (gi_load(&cx->words))
+		return;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&gi_lock);
+	make_words(cx);
+	pthread_mutex_unlock(&gi_lock);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+/* gi_lock held */
+static void set_up(struct gi_ctx *cx, struct gi_client *c)
+{
+	int least;
+
+	cx->client = c;
+	gi_real.cuCtxGetStreamPriorityRange(&least, &cx->greatest);
+}
+
+/*
+ * Contexts made while there was no arbiter are set up now. Those of before keep what they have but the addresses of the pages; the
+ * old ones' registration ends with its context.
+ */
+bool gi_contexts_follow(struct gi_client *c)
+{
+	struct gi_ctx *cx, *owned = NULL;
+	CUdeviceptr arb, cl;
+	CUcontext before = NULL;
+	bool good = true;
+
+	gi_real.cuCtxGetCurrent(&before);
+	for (cx = contexts; cx; cx = cx->next) {
+		if (cx->client == c && cx->owns_pages)
+			owned = cx;
+		if (cx->client == c)
+			cx->owns_pages = false;
+	}
+	for (cx = contexts; cx && good; cx = cx->next) {
+		if (cx->dev != c->dev || cx->broken || (cx->client && cx->client != c) ||
+		    gi_real.cuCtxSetCurrent(cx->handle))
+			continue;
+		if (!cx->client) {
+			set_up(cx, c);
+			continue;
+		}
+		if (cx->prepared != GI_PREPARED)
+			continue;
+		good = register_pages(c, cx) && !gi_real.cuMemHostGetDevicePointer_v2(&arb, (void *)c->arb, 0) &&
+		       !gi_real.cuMemHostGetDevicePointer_v2(&cl, c->cl, 0);
+		if (good) {
+			cx->arb = arb;
+			cx->cl = cl;
+		}
+	}
+	for (cx = contexts; cx && !good; cx = cx->next)
+		if (cx->client == c && cx->owns_pages && !gi_real.cuCtxSetCurrent(cx->handle))
+			unregister_pages(c, cx);
+	if (!good && owned)
+		owned->owns_pages = true;
+	gi_real.cuCtxSetCurrent(before);
+	return good;
+}
+
+struct gi_ctx *gi_ctx_next(struct gi_ctx *cx)
+{
+	return cx ? cx->next : contexts;
+}
+
+struct gi_ctx *gi_ctx_find(CUcontext handle)
+{
+	struct gi_ctx *cx;
+
+	for (cx = contexts; cx; cx = cx->next)
+		if (cx->handle == handle)
+			break;
+	return cx;
+}
+
+static struct gi_ctx *add(CUcontext handle)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_client *c;
+	struct gi_ctx *cx;
+	CUdevice dev;
+
+	if (gi_real.cuCtxGetDevice(&dev))
+		return NULL;
+	cx = calloc(1, sizeof(*cx));
+	if (!cx)
+		return NULL;
+	cx->handle = handle;
+	cx->dev = dev;
+	pthread_mutex_init(&cx->save_lock, NULL);
+	/* a capture may be going on: allocations of ours have no part in it */
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	c = gi_client_get(dev);
+	if (c && c->g && !atomic_load(&c->gone))
+		set_up(cx, c);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	cx->next = contexts;
+	contexts = cx;
+	return cx;
+}
+
+struct gi_ctx *gi_current(void)
+{
+	unsigned int generation = atomic_load_explicit(&gi_generation, memory_order_acquire);
+	CUcontext handle = NULL;
+	struct gi_ctx *cx;
+
+	if (gi_real.cuCtxGetCurrent(&handle) || !handle)
+		return NULL;
+	if (last.handle == handle && last.generation == generation)
+		return last.cx;
+	pthread_mutex_lock(&gi_lock);
+	cx = gi_ctx_find(handle);
+	if (!cx)
+		cx = add(handle);
+	pthread_mutex_unlock(&gi_lock);
+	last.handle = handle;
+	last.generation = generation;
+	last.cx = cx;
+	return cx;
+}
+
+void gi_ctx_forget(struct gi_ctx *cx)
+{
+	struct gi_ctx **p;
+
+	for (p = &contexts; *p; p = &(*p)->next) {
+		if (*p != cx)
+			continue;
+		*p = cx->next;
+		break;
+	}
+	atomic_fetch_add(&gi_generation, 1);
+	free(cx);
+}
+
+void gi_context_reset(void)
+{
+	contexts = NULL;
+}

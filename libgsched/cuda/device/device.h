@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The process's sessions with arbiters, one a device; its contexts and streams.
+ *
+ * gi_lock protects the tables: clients, contexts, images, names, functions, the twin worker's queue. It is never held
+ * across a call of the driver that may wait for the GPU. A client's lock protects its contexts' streams and the tasks
+ * that run: the agent thread holds it during a pass, launches do not take it. Order: client lock, then gi_lock.
+ */
+#ifndef GI_DEVICE_H
+#define GI_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <gsched.h>
+#include <linux/gsched.h>
+#include "base/base.h"
+#include "libgsched/follow.h"
+#include "rewriter/gsr.h"
+
+#define GI_WING_STREAMS		16
+#define GI_RECONNECT_NS		1000000000	/* between two looks for an arbiter, when it went */
+
+struct gi_pacer;	/* launch/pace.h */
+struct gi_tasks;	/* task/task.h */
+
+/* Words that streams write and the agent reads: pinned memory. */
+struct gi_words {
+	uint32_t begun[GI_WING_STREAMS], done[GI_WING_STREAMS];
+	uint32_t cleaned;
+	uint32_t sample;		/* written by the host: launch/pace.c */
+};
+
+/* Device memory for the suspended block-tasks of one task: task/save.c. */
+struct gi_save {
+	CUdeviceptr memory;
+	size_t size;
+	enum { GI_SAVE_FREE, GI_SAVE_TAKEN, GI_SAVE_LOST } state;
+	bool zeroed;			/* the header is, or will be by its stream's order */
+};
+
+enum gi_prepared { GI_UNPREPARED, GI_PREPARED, GI_PREPARE_FAILED };
+
+struct gi_ctx {
+	struct gi_ctx *next;		/* gi_lock */
+	CUcontext handle;
+	CUdevice dev;
+	struct gi_client *client;	/* NULL: nothing here is managed */
+	_Atomic int prepared;		/* enum gi_prepared: what follows, down to the streams, for tasks in slots */
+	bool owns_pages;		/* the pages are registered through it */
+	CUdeviceptr arb, cl, control;
+	CUdeviceptr ranges;		/* GSCHED_SLOTS areas; 0 none */
+	struct gsr_control *blank;	/* pinned: GSCHED_SLOTS clean control blocks, and a struct gsr_save */
+	struct gi_words *words;		/* pinned; NULL until somebody needs them */
+	CUdeviceptr words_dev;
+	bool broken;			/* client lock: the driver calls it dead */
+	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
+	uint32_t wing_ticket[GI_WING_STREAMS];
+	/* Slots by their control block; a slot is in one of them at most. In none: a task has it, or was given up */
+	_Atomic uint64_t clean, dirty;
+	uint64_t cleaning;		/* client lock */
+	uint32_t clean_ticket;
+	int greatest;			/* stream priority */
+	pthread_mutex_t save_lock;	/* innermost */
+	struct gi_save save[GSCHED_SLOTS];	/* save_lock */
+	size_t saved, save_max;		/* save_lock: bytes in them, and at most */
+};
+
+struct gi_client {
+	struct gi_client *next;		/* gi_lock */
+	CUdevice dev;
+	CUuuid uuid;
+	unsigned int sms, arch;
+	int sm_shared, reserved;	/* bytes of shared memory of an SM, and of a block besides its own */
+	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
+	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
+	bool ranges;			/* they have static ranges */
+	struct gsched *g;		/* NULL: there is no arbiter for it */
+	const struct gsched_arb_page *arb;
+	struct gsched_cl_page *cl;
+	struct gi_tasks *tasks;		/* this and the next: there if there is an arbiter */
+	struct gi_pacer *pacer;
+	_Atomic bool gone;		/* the arbiter went away */
+	_Atomic uint32_t inside;	/* launches that may use the arbiter and its pages */
+	pthread_mutex_t lock;
+	_Atomic bool stop;		/* the process exits: no agent, so nothing that waits for one */
+	_Atomic unsigned int prioritised;	/* launches in a row on streams of the greatest priority, up to GI_PRIORITISED */
+	bool always_resumable;		/* for tests, and who wants soon more than much */
+	bool mps;			/* its channel group is the MPS server's, which sets the time slice itself */
+	/* the agent's: what the arbiter was told last */
+	struct gsched_slice_asked slice;
+	bool told_prioritised;
+	unsigned int activity;		/* ~0 not at all */
+};
+
+extern pthread_mutex_t gi_lock;
+extern _Atomic unsigned int gi_generation;	/* changes whenever a cached lookup may be stale */
+
+/* ---- client.c ---- */
+
+struct gi_client *gi_client_get(CUdevice dev);		/* gi_lock held; never NULL unless out of memory */
+struct gi_client *gi_client_next(struct gi_client *c);	/* gi_lock held; NULL: the first */
+void gi_client_gone(struct gi_client *c, const char *why);
+/* Is there an arbiter again? The agent; nobody uses the client's pages any more. */
+bool gi_client_reconnect(struct gi_client *c);
+void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);	/* and nobody was told */
+void gi_client_reset(void);				/* after fork */
+
+/* Why something of the client's is not managed */
+#define gi_why(c, ...)	gi_report((c)->cl, __VA_ARGS__)
+
+/* A hook, set by process/: a client was made, and has what rooms above keep for it. false: it cannot be used. gi_lock held */
+extern bool (*gi_client_made)(struct gi_client *c);
+
+/* The share of the device's time; an arbiter that knows of none leaves the word 0. */
+#define gi_time_share(h) (gi_load(&(h)->share) ? gi_load(&(h)->share) : GSCHED_SHARE_ALL)
+
+/*
+ * What competes with the program does so in time only, and it has no quota: then no launch needs a twin, a slot or anybody's word.
+ */
+static inline bool gi_direct(const struct gi_client *c)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return gi_load(&h->flags) & GSCHED_ARB_PRIVATE && gi_time_share(h) >= GSCHED_SHARE_ALL && !c->always_resumable;
+}
+
+/* ---- context.c ---- */
+
+struct gi_ctx *gi_current(void);			/* of the calling thread; NULL none */
+/* Before its first task, as often as you like; it is current, no lock is held, and no task of the client may need a wing */
+bool gi_ctx_prepare(struct gi_ctx *cx);
+void gi_ctx_words(struct gi_ctx *cx);			/* makes cx->words if there is memory; it is current, no lock held */
+struct gi_ctx *gi_ctx_find(CUcontext handle);		/* gi_lock held */
+struct gi_ctx *gi_ctx_next(struct gi_ctx *cx);		/* gi_lock held; NULL: the first */
+bool gi_contexts_follow(struct gi_client *c);		/* both locks held: to the client's new pages */
+void gi_ctx_release(struct gi_ctx *cx);			/* both locks held; it is current: its streams and memory go */
+void gi_ctx_forget(struct gi_ctx *cx);			/* gi_lock held; frees it */
+void gi_context_reset(void);				/* after fork */
+
+/* ---- dispatch.c ---- */
+
+void gi_dispatch(struct gi_client *c);			/* as the environment says */
+size_t gi_ranges_size(const struct gi_client *c);	/* of a slot's area */
+bool gi_ranges_new(struct gi_ctx *cx);			/* false: no memory for them, its tasks use the counter */
+
+/* ---- stream.c ---- */
+
+extern _Atomic int gi_captures;				/* stream captures under way */
+extern _Atomic bool gi_green;				/* the program partitions the device itself: no twins */
+
+uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbiter */
+bool gi_stream_preferred(int *priority);		/* of a stream in the current context; false: none */
+
+#endif /* GI_DEVICE_H */

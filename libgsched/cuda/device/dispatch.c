@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* How a program's tasks are dispatched: rewriter/abi.h, GSR_LAUNCH_*, struct gsr_ranges. */
+#include <stdlib.h>
+#include <string.h>
+#include "device/device.h"
+
+#define WORKERS_MAX	32u	/* blocks that an SM holds */
+
+/* $NAME as one of @words, by number; the first if it is not set, or is none of them, which the client's page then says */
+static unsigned int choice(struct gi_client *c, const char *name, const char *const *words, unsigned int n)
+{
+	const char *text = getenv(name);
+	unsigned int i;
+
+	if (!text || !*text)
+		return 0;
+	for (i = 0; i < n; i++)
+		if (!strcmp(text, words[i]))
+			return i;
+	gi_why(c, "%s=%s: neither %s%s%s nor %s; taken for %s", name, text, words[0], n > 2 ? ", " : "", n > 2 ? words[1] : "",
+	       words[n - 1], words[0]);
+	return 0;
+}
+
+void gi_dispatch(struct gi_client *c)
+{
+	static const char *const limits[] = { "sm", "rank", "worker" }, *const sources[] = { "queue", "static" };
+	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
+	const char *workers = getenv("GSCHED_WORKERS");
+
+	c->dispatch = flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)];
+	c->ranges = choice(c, "GSCHED_DISPATCH", sources, 2);
+	c->workers = gi_env("GSCHED_WORKERS", 0);
+	if (workers && *workers && (!c->workers || c->workers > WORKERS_MAX)) {
+		gi_why(c, "GSCHED_WORKERS=%s: not a number from 1 to %u; as many as are fastest are taken", workers, WORKERS_MAX);
+		c->workers = 0;
+	}
+}
+
+/* ---- static ranges: one area a slot, made with the context ---- */
+
+size_t gi_ranges_size(const struct gi_client *c)
+{
+	return (sizeof(struct gsr_ranges) + sizeof(uint64_t) * 32 * c->sms + 127) / 128 * 128;
+}
+
+bool gi_ranges_new(struct gi_ctx *cx)
+{
+	if (!cx->client->ranges || !gi_real.cuMemAlloc_v2(&cx->ranges, GSCHED_SLOTS * gi_ranges_size(cx->client)))
+		return true;
+	cx->ranges = 0;
+	return false;
+}

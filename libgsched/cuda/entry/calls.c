@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The driver's calls that launch, make streams, capture, or end contexts. Stream 0 of the _ptsz flavours is the thread's
+ * own: as CU_STREAM_PER_THREAD it means the same to the plain flavours.
+ */
+#include "process/process.h"
+
+static CUstream per_thread(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+/* ---- launches ---- */
+
+static CUresult forward_kernel(const struct gi_launch *l)
+{
+	return gi_real.cuLaunchKernel(l->fn, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+				      l->shared, l->stream, l->params, l->extra);
+}
+
+CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+			unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
+			void **extra)
+{
+	struct gi_launch l = {
+		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared, .stream = stream,
+		.params = params, .extra = extra, .forward = forward_kernel,
+	};
+
+	GI_ENTER();
+	return gi_launch(&l);
+}
+
+CUresult cuLaunchKernel_ptsz(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+			     unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
+			     void **extra)
+{
+	return cuLaunchKernel(fn, gx, gy, gz, bx, by, bz, shared, per_thread(stream), params, extra);
+}
+
+static CUresult forward_ex(const struct gi_launch *l)
+{
+	CUlaunchConfig config = *l->config;
+
+	config.hStream = l->stream;
+	return gi_real.cuLaunchKernelEx(&config, l->fn, l->params, l->extra);
+}
+
+enum meaning { HARMLESS, OPAQUE, DEPENDENT };
+
+/* What an attribute asks of us: nothing, the original, or not to stand between this launch and its neighbours. */
+static enum meaning meaning_of(const CUlaunchAttribute *a)
+{
+	switch (a->id) {
+	case CU_LAUNCH_ATTRIBUTE_IGNORE:
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		return HARMLESS;
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		return a->value.cooperative ? OPAQUE : HARMLESS;
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		return a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z > 1 ? OPAQUE : HARMLESS;
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+		return OPAQUE;
+	default:
+		return DEPENDENT;	/* dependent launches, events inside launches, what is yet to come */
+	}
+}
+
+static CUresult launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra, CUstream stream)
+{
+	struct gi_launch l = {
+		.fn = fn, .stream = stream, .params = params, .extra = extra, .config = config, .forward = forward_ex,
+	};
+	enum meaning most = HARMLESS;
+	unsigned int i;
+
+	l.grid[0] = config->gridDimX;
+	l.grid[1] = config->gridDimY;
+	l.grid[2] = config->gridDimZ;
+	l.block[0] = config->blockDimX;
+	l.block[1] = config->blockDimY;
+	l.block[2] = config->blockDimZ;
+	l.shared = config->sharedMemBytes;
+	for (i = 0; i < config->numAttrs && config->attrs; i++)
+		if (meaning_of(&config->attrs[i]) > most)
+			most = meaning_of(&config->attrs[i]);
+	l.dependent = most == DEPENDENT;
+	l.opaque = most >= OPAQUE;
+	return gi_launch(&l);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
+{
+	GI_ENTER();
+	if (!config)
+		return gi_real.cuLaunchKernelEx(config, fn, params, extra);
+	return launch_ex(config, fn, params, extra, config->hStream);
+}
+
+CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
+{
+	GI_ENTER();
+	if (!config)
+		return gi_real.cuLaunchKernelEx_ptsz(config, fn, params, extra);
+	return launch_ex(config, fn, params, extra, per_thread(config->hStream));
+}
+
+static CUresult forward_cooperative(const struct gi_launch *l)
+{
+	return gi_real.cuLaunchCooperativeKernel(l->fn, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+						 l->block[2], l->shared, l->stream, l->params);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+				   unsigned int by, unsigned int bz, unsigned int shared, CUstream stream,
+				   void **params)
+{
+	struct gi_launch l = {
+		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared, .stream = stream,
+		.params = params, .opaque = true, .forward = forward_cooperative,
+	};
+
+	GI_ENTER();
+	return gi_launch(&l);
+}
+
+CUresult cuLaunchCooperativeKernel_ptsz(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
+					unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+					CUstream stream, void **params)
+{
+	return cuLaunchCooperativeKernel(fn, gx, gy, gz, bx, by, bz, shared, per_thread(stream), params);
+}
+
+static CUresult forward_graph(const struct gi_launch *l)
+{
+	return gi_real.cuGraphLaunch((CUgraphExec)l->call, l->stream);
+}
+
+/* A graph is scheduled whole, like a kernel we know nothing of. */
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+	struct gi_launch l = {
+		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true, .forward = forward_graph,
+		.call = exec,
+	};
+
+	GI_ENTER();
+	return gi_launch(&l);
+}
+
+CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
+{
+	return cuGraphLaunch(exec, per_thread(stream));
+}
+
+/* ---- streams ---- */
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	int priority;
+
+	GI_ENTER();
+	if (gi_stream_preferred(&priority))
+		return gi_real.cuStreamCreateWithPriority(stream, flags, priority);
+	return gi_real.cuStreamCreate(stream, flags);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
+{
+	GI_ENTER();
+	if (!priority)
+		gi_stream_preferred(&priority);
+	return gi_real.cuStreamCreateWithPriority(stream, flags, priority);
+}
+
+/* ---- captures: while one goes on, launches ask whether they are part of it ---- */
+
+static CUresult begun(CUresult rc)
+{
+	if (!rc)
+		atomic_fetch_add(&gi_captures, 1);
+	return rc;
+}
+
+CUresult cuStreamBeginCapture(CUstream stream)
+{
+	GI_ENTER();
+	return begun(gi_real.cuStreamBeginCapture(stream));
+}
+
+CUresult cuStreamBeginCapture_ptsz(CUstream stream)
+{
+	GI_ENTER();
+	return begun(gi_real.cuStreamBeginCapture_ptsz(stream));
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+	GI_ENTER();
+	return begun(gi_real.cuStreamBeginCapture_v2(stream, mode));
+}
+
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
+{
+	GI_ENTER();
+	return begun(gi_real.cuStreamBeginCapture_v2_ptsz(stream, mode));
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
+				     const CUgraphEdgeData *edges, size_t n, CUstreamCaptureMode mode)
+{
+	GI_ENTER();
+	return begun(gi_real.cuStreamBeginCaptureToGraph(stream, graph, nodes, edges, n, mode));
+}
+
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
+					  const CUgraphEdgeData *edges, size_t n, CUstreamCaptureMode mode)
+{
+	GI_ENTER();
+	return begun(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, edges, n, mode));
+}
+
+/* An invalidated capture ends with an error, but ends, and so does one that another thread ends; a call out of turn ends nothing. */
+static CUresult ended(CUresult rc)
+{
+	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
+	    rc == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+		atomic_fetch_sub(&gi_captures, 1);
+	return rc;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+	GI_ENTER();
+	return ended(gi_real.cuStreamEndCapture(stream, graph));
+}
+
+CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
+{
+	GI_ENTER();
+	return ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
+}
+
+/* ---- memory: these calls wait for the device (task/gate.c) ---- */
+
+CUresult cuMemFree_v2(CUdeviceptr ptr)
+{
+	struct gi_client *c;
+	CUresult rc;
+
+	GI_ENTER();
+	c = gi_gate_close_current();
+	rc = gi_real.cuMemFree_v2(ptr);
+	if (c)
+		gi_gate_open(c);
+	return rc;
+}
+
+CUresult cuMemFreeHost(void *ptr)
+{
+	struct gi_client *c;
+	CUresult rc;
+
+	GI_ENTER();
+	c = gi_gate_close_current();
+	rc = gi_real.cuMemFreeHost(ptr);
+	if (c)
+		gi_gate_open(c);
+	return rc;
+}
+
+CUresult cuMemHostUnregister(void *ptr)
+{
+	struct gi_client *c;
+	CUresult rc;
+
+	GI_ENTER();
+	c = gi_gate_close_current();
+	rc = gi_real.cuMemHostUnregister(ptr);
+	if (c)
+		gi_gate_open(c);
+	return rc;
+}
+
+/* ---- contexts ---- */
+
+CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
+{
+	GI_ENTER();
+	atomic_store(&gi_green, true);
+	return gi_real.cuGreenCtxCreate(green, desc, dev, flags);
+}
+
+CUresult cuCtxDestroy(CUcontext context)
+{
+	GI_ENTER();
+	gi_ctx_ending(context);
+	return gi_real.cuCtxDestroy(context);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	GI_ENTER();
+	gi_ctx_ending(context);
+	return gi_real.cuCtxDestroy_v2(context);
+}
+
+CUresult cuCtxDetach(CUcontext context)
+{
+	GI_ENTER();
+	gi_ctx_ending(context);
+	return gi_real.cuCtxDetach(context);
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuDevicePrimaryCtxRetain(context, dev);
+	if (!rc)
+		gi_primary_retained(dev);
+	return rc;
+}
+
+static CUresult primary_gone(CUdevice dev, bool reset, CUresult (*call)(CUdevice))
+{
+	bool ending;
+	CUresult rc;
+
+	GI_ENTER();
+	ending = gi_primary_ending(dev, reset);
+	rc = call(dev);
+	if (ending)
+		gi_primary_ended(dev);
+	return rc;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	GI_ENTER();
+	return primary_gone(dev, false, gi_real.cuDevicePrimaryCtxRelease);
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	GI_ENTER();
+	return primary_gone(dev, false, gi_real.cuDevicePrimaryCtxRelease_v2);
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	GI_ENTER();
+	return primary_gone(dev, true, gi_real.cuDevicePrimaryCtxReset);
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	GI_ENTER();
+	return primary_gone(dev, true, gi_real.cuDevicePrimaryCtxReset_v2);
+}

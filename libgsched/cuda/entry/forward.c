@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What is not managed: each call goes on to the driver (trampoline.S), which is opened by the first. */
+#include "base/base.h"
+
+extern void *gi_slots[];
+void *gi_bind(unsigned long index) __attribute__((visibility("hidden")));
+
+static const char *const forwarded[] = {
+#define FORWARD(name) #name,
+#include "entry/symbols.def"
+#undef FORWARD
+};
+
+static CUresult no_driver(void)
+{
+	return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+/* From the trampolines: where the forwarded symbol @index is, for now and for later calls. */
+void *gi_bind(unsigned long index)
+{
+	void *fn = gi_driver_symbol(forwarded[index]);
+
+	if (!fn)
+		return no_driver;
+	__atomic_store_n(&gi_slots[index], fn, __ATOMIC_RELEASE);
+	return fn;
+}

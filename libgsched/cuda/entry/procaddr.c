@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* cuInit, and cuGetProcAddress: the driver's answer, unless the name is one of ours. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "libgsched/proto.h"
+#include "process/process.h"
+
+struct entry {
+	const char *name;
+	int since;
+	void *plain, *ptsz;		/* ours */
+	void *const *real;		/* the driver's plain one */
+};
+
+#define REAL(symbol)	((void *const *)&gi_real.symbol)
+#define ENTRY_PLAIN(name, symbol, since) { #name, since, symbol, symbol, REAL(symbol) },
+#define ENTRY_PTSZ(name, symbol, since) { #name, since, symbol, symbol##_ptsz, REAL(symbol) },
+static const struct entry entries[] = {
+#define MANAGED(name, suffix, since, stream) ENTRY_##stream(name, name##suffix, since)
+#include "entry/managed.h"
+#undef MANAGED
+};
+
+static void *ours(const char *name, int version, cuuint64_t flags)
+{
+	const struct entry *best = NULL;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(entries) / sizeof(*entries); i++)
+		if (entries[i].since <= version && !strcmp(entries[i].name, name) && !gi_driver_lacks(*entries[i].real))
+			best = &entries[i];
+	if (!best)
+		return NULL;
+	return flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ? best->ptsz : best->plain;
+}
+
+CUresult cuGetProcAddress(const char *name, void **fn, int version, cuuint64_t flags)
+{
+	CUresult rc;
+	void *own;
+
+	GI_ENTER();
+	rc = gi_real.cuGetProcAddress(name, fn, version, flags);
+	if (!rc && name && fn && *fn && (own = ours(name, version, flags)))
+		*fn = own;
+	return rc;
+}
+
+CUresult cuGetProcAddress_v2(const char *name, void **fn, int version, cuuint64_t flags,
+			     CUdriverProcAddressQueryResult *status)
+{
+	CUresult rc;
+	void *own;
+
+	GI_ENTER();
+	rc = gi_real.cuGetProcAddress_v2(name, fn, version, flags, status);
+	if (!rc && name && fn && *fn && (own = ours(name, version, flags)))
+		*fn = own;
+	return rc;
+}
+
+/*
+ * A wing must never stand behind its own task's done gate in a hardware queue. The driver makes 8 queues unless told
+ * otherwise; with as many as it allows, our streams have queues of their own.
+ */
+static void ask_for_queues(void)
+{
+	const char *path = getenv("GSCHED_SOCKET");
+
+	if (!access(GSCHED_DEVICE_NODE, F_OK) || !access(path && *path ? path : GSP_SOCKET_DEFAULT, F_OK))
+		setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
+CUresult cuInit(unsigned int flags)
+{
+	if (!gi_begin())
+		return CUDA_ERROR_NO_DEVICE;
+	ask_for_queues();
+	return gi_real.cuInit(flags);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the band is told: the process's time slice is as the arbiter's page asks, and the arbiter learns of its activity and streams. */
+#include <errno.h>
+#include <limits.h>
+#include "launch/launch.h"
+
+/* The process has one time slice a channel group and sets it itself; under MPS the server does. */
+static void follow_slice(struct gi_client *c)
+{
+	bool gone = atomic_load(&c->gone);
+	/* nobody decides any more: what the driver chose starves nobody */
+	uint32_t us = gone ? 0 : gi_load(&c->arb->header.slice_us);
+	struct gsched_slice now;
+
+	if (!gsched_slice_follow(&c->slice, (const uint8_t *)c->uuid.bytes, us, gone ? NULL : c->g, &c->cl->header, &now))
+		return;
+	gi_debug("time slice %u us asked, %u us in force (%u groups, status 0x%x)", us, now.us, now.groups, now.status);
+	if (now.error == EIO)
+		gi_why(c, "the driver refuses a time slice of %u us (status 0x%x)", us, now.status);
+}
+
+/* Do the others of the band have reason to rely on the hardware's priorities? */
+static void follow_streams(struct gi_client *c)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_streams = true };
+
+	report.prioritised = atomic_load(&c->prioritised) == GI_PRIORITISED;
+	if (report.prioritised == c->told_prioritised)
+		return;
+	c->told_prioritised = report.prioritised;
+	gsched_report(c->g, &report);
+}
+
+void gi_follow_band(struct gi_client *c)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true };
+
+	if (!atomic_load(&c->gone))
+		follow_streams(c);
+	if (!c->mps)
+		follow_slice(c);
+	if (atomic_load(&c->gone) || !(gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)) {
+		c->activity = UINT_MAX;
+		return;
+	}
+	if (c->activity == UINT_MAX)
+		gi_pace_begin(c);
+	report.activity = gi_pace_activity(c, gi_now());
+	if (report.activity == c->activity)
+		return;
+	c->activity = report.activity;
+	gi_store(&c->cl->header.activity, report.activity);
+	gsched_report(c->g, &report);
+}

@@ -1,0 +1,630 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Launches. The path of a managed one: its function and shape (cached), a slot, the slot's line in the client's page, the
+ * lease; then the twin behind its control block and in front of its done gate, or the original; then the slot is the
+ * agent's. Under LEASE_FREE it makes no system call, takes no lock and allocates nothing, but for a
+ * twin of a kernel with texture or surface references by name.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "launch/launch.h"
+
+#define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
+#define TIMED_EVERY	64	/* ... and then one in so many */
+
+/* ---- parameters ---- */
+
+/* The packed buffer of the app's parameters with ours behind them. false: not as the kernel declares them. */
+static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
+{
+	size_t need = s->form->launch_offset + sizeof(struct gsr_launch), size = 0;
+	const void *buffer = NULL;
+	unsigned int i;
+
+	if (s->params_room < need) {
+		char *more = realloc(s->params, need < 4096 ? 4096 : need);
+
+		if (!more)
+			return false;
+		s->params = more;
+		s->params_room = need < 4096 ? 4096 : need;
+	}
+	if (params) {
+		for (i = 0; i < fn->n_params; i++)
+			memcpy(s->params + fn->params[i].offset, params[i], fn->params[i].size);
+	} else if (extra) {
+		for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+			if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+				buffer = extra[1];
+			else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+				size = *(size_t *)extra[1];
+			else
+				return false;
+		}
+		if (size < fn->param_size || (fn->param_size && !buffer))
+			return false;
+		if (fn->param_size)
+			memcpy(s->params, buffer, fn->param_size);
+	} else if (fn->n_params) {
+		return false;
+	}
+	if (s->bound)
+		gi_bound_handles(s->bound, s->params + s->form->kernel.references_offset);
+	memcpy(s->params + s->form->launch_offset, &s->arg, sizeof(s->arg));
+	return true;
+}
+
+/* ---- the device's work ---- */
+
+/* *@launched: the device has it, whatever is returned. */
+static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
+{
+	const uint64_t whole = GSCHED_WINDOW(0, s->cx->client->sms * GSCHED_CAPSM);
+	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
+	};
+	CUdeviceptr control = s->cx->control + i * sizeof(struct gsr_control);
+	struct gsr_launch *arg = (void *)(s->params + s->form->launch_offset);
+	CUstreamBatchMemOpParams op[2] = { 0 };
+	CUresult rc = CUDA_SUCCESS;
+
+	*launched = false;
+	if (s->window == whole) {
+		arg->flags |= GSR_LAUNCH_WHOLE;
+	} else {
+		op[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+		op[0].writeValue.address = control + offsetof(struct gsr_control, relay);
+		op[0].writeValue.value64 = s->window;
+		rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 1, op, 0);
+	}
+	if (!rc && s->save && !s->save->zeroed)
+		rc = gi_real.cuMemcpyHtoDAsync_v2(s->save->memory, s->cx->blank + GSCHED_SLOTS, sizeof(struct gsr_save),
+						  l->stream);
+	rc = rc ? rc : gi_ranges_zero(s, l->stream);
+	if (rc)
+		return rc;
+	if (l->config) {
+		CUlaunchConfig config = *l->config;
+
+		config.gridDimX = s->launched;
+		config.gridDimY = config.gridDimZ = 1;
+		config.hStream = l->stream;
+		rc = gi_real.cuLaunchKernelEx(&config, s->form->function, NULL, extra);
+	} else {
+		rc = gi_real.cuLaunchKernel(s->form->function, s->launched, 1, 1, l->block[0], l->block[1], l->block[2],
+					    l->shared, l->stream, NULL, extra);
+	}
+	if (rc)
+		return rc;
+	*launched = true;
+	if (s->save)
+		s->save->zeroed = true;
+	memset(op, 0, sizeof(op));
+	op[0].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	op[0].waitValue.address = control + offsetof(struct gsr_control, gate);
+	op[0].waitValue.value = s->seq;
+	op[0].waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
+	op[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op[1].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, retired);
+	op[1].writeValue.value = s->seq;
+	return gi_real.cuStreamBatchMemOp_v2(l->stream, 2, op, 0);
+}
+
+static bool events_ready(struct gi_slot *s)
+{
+	if (s->event_cx == s->cx)
+		return true;
+	/* another context's events went with it or stay unused */
+	s->event_cx = NULL;
+	if (gi_real.cuEventCreate(&s->begin, CU_EVENT_DEFAULT))
+		return false;
+	if (gi_real.cuEventCreate(&s->end, CU_EVENT_DEFAULT)) {
+		gi_real.cuEventDestroy_v2(s->begin);
+		return false;
+	}
+	s->event_cx = s->cx;
+	return true;
+}
+
+static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
+{
+	CUstreamBatchMemOpParams op = { 0 };
+	CUresult rc;
+
+	s->timed = s->shape && (atomic_load(&s->shape->samples) < TIMED_FIRST ||
+				atomic_load(&s->shape->launches) % TIMED_EVERY == 0) && events_ready(s);
+	if (s->timed && gi_real.cuEventRecord(s->begin, l->stream))
+		s->timed = false;
+	rc = l->forward(l);
+	if (rc)
+		return rc;
+	if (s->timed && gi_real.cuEventRecord(s->end, l->stream))
+		s->timed = false;
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op.writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, retired);
+	op.writeValue.value = s->seq;
+	rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 1, &op, 0);
+	if (rc)
+		gi_debug("the end of a launch cannot be marked (error %d)", rc);
+	return CUDA_SUCCESS;
+}
+
+/* How many of the twin's blocks an SM gets, of @full that fit; is it to be measured? */
+static unsigned int tuned(struct gi_client *c, struct gi_slot *s, unsigned int full)
+{
+	if (c->workers)
+		return c->workers < full ? c->workers : full;
+	s->alone = !gi_load(&c->arb->header.contended);
+	return gi_tune_workers(&s->shape->tune, full, atomic_load_explicit(&s->shape->launches, memory_order_relaxed), s->alone);
+}
+
+/* Not what the program has chosen, and no call where nothing changes */
+static void carve(const struct gi_client *c, const struct gi_slot *s)
+{
+	struct gi_form *form = &s->fn->form[GI_TWIN];
+	unsigned int carveout;
+
+	if (s->form != form || atomic_load_explicit(&s->fn->own_carveout, memory_order_relaxed))
+		return;
+	carveout = gi_tune_carveout(gi_form_m(s->fn, s->shape, GI_TWIN), s->m, form->shared + s->shared, c->reserved, c->sm_shared);
+	if (atomic_exchange_explicit(&form->carveout, carveout, memory_order_relaxed) != carveout)
+		gi_real.cuFuncSetAttribute(form->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+					   carveout ? (int)carveout : CU_SHAREDMEM_CARVEOUT_DEFAULT);
+}
+
+/* ---- the arbiter ---- */
+
+/* Of a block-task in a full launch, as seen before; 0 not yet known */
+static uint64_t block_ns(struct gi_shape *shape)
+{
+	return shape ? atomic_load_explicit(&shape->block_ns, memory_order_relaxed) : 0;
+}
+
+/* Wait for the grant. false: there is no arbiter any more. */
+static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
+{
+	struct gsched_task task;
+	bool retried = false;
+
+	for (;;) {
+		gi_to_task(&task, s, slot);
+		if (!gsched_submit_stream(c->g, &task, s->stream)) {
+			s->window = task.window;
+			return true;
+		}
+		if (errno == EINTR)
+			continue;
+		/* the lease was taken back while we read it: the arbiter found the task in the page, knowing less of it */
+		if (errno == EBUSY && !retried) {
+			retried = true;
+			gsched_complete(c->g, slot, s->seq, 0, true);
+			continue;
+		}
+		if (errno == EPIPE || errno == ENODEV || errno == ENOTCONN || errno == ECONNRESET)
+			gi_client_gone(c, "the arbiter is gone");
+		else
+			gi_why(c, "the arbiter refused a launch: %s", strerror(errno));
+		return false;
+	}
+}
+
+/* How many workers to launch with: all that fit where no one else is, else what the window holds. */
+static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
+{
+	uint32_t full = c->sms * s->m, want = full;
+
+	if (gi_load(&c->arb->header.contended))
+		want = gi_places(c, s->window, s->m);
+	if (want > s->blocks)
+		want = s->blocks;
+	return want ? want : 1;
+}
+
+/*
+ * The resumable form costs a little more and is another module to load: only for block-tasks that somebody may wait for,
+ * while there is somebody.
+ */
+static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape,
+			    unsigned int *m)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	/* side by side the few SMs a newcomer needs are held free for it, which costs less than this form does */
+	if (gi_load(&h->mode) != GSCHED_MODE_TEMPORAL && !c->always_resumable)
+		return false;
+	/* someone more important may be idle now and come while the kernel runs */
+	if (block_ns(shape) < GI_RESUME_NS ||
+	    (gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_load(&h->top_priority) <= gi_load(&h->priority)))
+		return false;
+	if (!gi_form_ask(fn, GI_RESUMABLE) || (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
+		return false;
+	*m = gi_form_m(fn, shape, GI_RESUMABLE);
+	/* fewer of its blocks at a time cost more than it is worth */
+	return *m && *m >= gi_form_m(fn, shape, GI_TWIN);
+}
+
+/* It has one, or may have one when it is asked for. */
+static bool has_twin(const struct gi_func *fn)
+{
+	return atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) != GI_TWIN_NONE;
+}
+
+/* Nobody shares its band with it in space. */
+static bool alone_in_band(const struct gi_client *c)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return gi_load(&h->lease) == GSCHED_LEASE_FREE || gi_load(&h->flags) & GSCHED_ARB_ALONE;
+}
+
+/* The hardware lets more important programs of the band through by itself, where blocks are short. */
+static bool yields(const struct gi_client *c)
+{
+	return gi_load(&c->arb->header.flags) & GSCHED_ARB_YIELDS;
+}
+
+/*
+ * Launches on streams of the greatest priority, one after another, make others of the band yield by themselves. A program that has
+ * one stream without does not count as one. @stream: of a launch that is not alone in its band.
+ */
+static bool note_priority(struct gi_client *c, const struct gi_ctx *cx, CUstream stream)
+{
+	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
+	int priority = 0;
+	bool greatest = stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD &&
+			!gi_real.cuStreamGetPriority(stream, &priority) && priority == cx->greatest && priority < 0;
+
+	if (!greatest && n)
+		atomic_store_explicit(&c->prioritised, 0, memory_order_relaxed);
+	else if (greatest && n < GI_PRIORITISED)
+		atomic_store_explicit(&c->prioritised, n + 1, memory_order_relaxed);
+	return greatest;
+}
+
+/*
+ * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
+ * how many of its blocks an SM hosts.
+ */
+static const struct gi_form *choose(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
+				    struct gi_shape *shape, uint64_t leased, bool greatest, unsigned int *m)
+{
+	uint64_t predicted;
+
+	if (!fn || !shape || l->opaque || fn->opaque || atomic_load_explicit(&gi_green, memory_order_relaxed))
+		return NULL;
+	if (!has_twin(fn))
+		return NULL;
+	if (shape->blocks <= gi_places(c, leased, shape->original_m))
+		return NULL;
+	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
+	if (predicted && predicted < GI_LONG_NS)
+		return NULL;
+	/* hardware priority makes room as soon as a window does; with a quota the window has to hold */
+	if (yields(c) && !greatest && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
+	    gi_places(c, leased, 1) == c->sms)
+		return NULL;
+	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
+		return NULL;
+	if (wants_resumable(c, l, fn, shape, m))
+		return &fn->form[GI_RESUMABLE];
+	*m = gi_form_m(fn, shape, GI_TWIN);
+	return *m ? &fn->form[GI_TWIN] : NULL;
+}
+
+/*
+ * A launch that no window holds, of a client that is alone in its band: nobody is asked, and it costs nothing. A kernel that has a
+ * twin but is too short or small for it is one; now and then such a kernel is timed all the same.
+ */
+static bool passes(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape)
+{
+	uint64_t ns = 0;
+
+	if (!alone_in_band(c) && !yields(c))
+		return false;
+	if (fn && shape && !l->opaque && !fn->opaque && has_twin(fn)) {
+		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
+		if (atomic_load_explicit(&shape->samples, memory_order_relaxed) < TIMED_FIRST ||
+		    atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) % TIMED_EVERY == 0)
+			return false;
+	}
+	if (ns)
+		gi_used(c, ns, (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], shape->original_m);
+	return true;
+}
+
+/* Does the arbiter want this launch to wait, to be bounded or to be told of? */
+static bool paced(const struct gi_client *c, bool shared)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	if (atomic_load_explicit(&c->stop, memory_order_relaxed))
+		return false;
+	return gi_load(&h->flags) & (GSCHED_ARB_CLOSED | GSCHED_ARB_REPORT | GSCHED_ARB_PACED) ||
+	       (shared && gi_time_share(h) < GSCHED_SHARE_ALL);
+}
+
+static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
+{
+	if (cx && cx->client && cx->client->cl)
+		__atomic_fetch_add(&cx->client->cl->header.unmanaged, 1, __ATOMIC_RELAXED);
+	return l->forward(l);
+}
+
+static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
+		     const struct gi_launch *l)
+{
+	s->weight = GSCHED_CAPSM / s->m;
+	s->arg = (struct gsr_launch){
+		.control = cx->control + slot * sizeof(struct gsr_control),
+		.window = cx->arb + offsetof(struct gsched_arb_page, slot) + slot * sizeof(struct gsched_arb_slot),
+		.stat = cx->cl + offsetof(struct gsched_cl_page, slot) + slot * sizeof(struct gsched_cl_slot),
+		.grid = { l->grid[0], l->grid[1], l->grid[2] },
+		.seq = s->seq, .weight = s->weight, .poll_ns = GI_POLL_NS, .fetch_ns = GI_FETCH_NS,
+		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m, .flags = c->dispatch,
+	};
+	gi_ranges_use(s, slot);
+	memcpy(s->block, l->block, sizeof(s->block));
+	s->shared = l->shared;
+	if (s->form && s->form == &s->fn->form[GI_RESUMABLE]) {
+		size_t stride = gi_save_stride(s->form, s);
+
+		/* a suspended block-task keeps the others of its fetch waiting with it */
+		s->arg.fetch_max = 1;
+		gi_save_take(s, sizeof(struct gsr_save) + stride * c->sms * s->m);
+		if (s->save) {
+			s->arg.save = s->save->memory;
+			s->arg.save_stride = stride;
+			s->arg.save_per_sm = s->m;
+			s->arg.save_sms = c->sms;
+		}
+	}
+	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns(s->shape));
+	s->submitted = s->completed = s->timed = false;
+	s->integral = 0;
+	s->wings = 0;
+	s->wing_gap = 0;
+	s->next_wing = 0;
+	memset(s->wing_ticket, 0, sizeof(s->wing_ticket));
+	memset(s->wing_count, 0, sizeof(s->wing_count));
+}
+
+/* The slot's line in the page, the task's number last: from there on the arbiter may find it. */
+static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
+{
+	line->launched = s->launched;
+	line->left = 0;
+	line->seen_limit = 0;
+	line->wings_retired = 0;
+	line->blocks = s->blocks;
+	line->predicted_ns = s->predicted_ns;
+	line->start_ns = 0;
+	line->end_ns = 0;
+	line->tier = s->tier;
+	gi_store(&line->seq, s->seq);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* The first launch of a function loads its code, if that is put off until then: not while a task may need a wing */
+static void load_code(struct gi_client *c, struct gi_func *fn)
+{
+	if (atomic_exchange(&fn->code_loaded, true) || !gi_real.cuFuncLoad)
+		return;
+	gi_gate_close(c);
+	gi_real.cuFuncLoad(fn->original);
+	gi_gate_open(c);
+}
+
+/* What is known of a launch before it gets a slot */
+struct candidate {
+	struct gi_func *fn;
+	struct gi_shape *shape;
+	const struct gi_form *form;	/* NULL: the original */
+	struct gi_bound *bound;
+	unsigned int m;
+	uint64_t blocks, leased;
+};
+
+static bool prepared(struct gi_client *c, struct gi_ctx *cx)
+{
+	bool ok;
+
+	if (atomic_load_explicit(&cx->prepared, memory_order_acquire) == GI_PREPARED)
+		return true;
+	gi_gate_close(c);
+	ok = gi_ctx_prepare(cx);
+	gi_gate_open(c);
+	return ok;
+}
+
+/* A task of its own: a slot, the lease or the grant, the launch */
+static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c, const struct candidate *k)
+{
+	const struct gi_form *form = k->form;
+	struct gi_shape *shape = k->shape;
+	struct gi_func *fn = k->fn;
+	const struct gsched_arb_slot *window;
+	struct gi_slot *s;
+	bool launched = false;
+	uint32_t lease;
+	CUresult rc;
+	int slot;
+
+	slot = prepared(c, cx) ? gi_slot_claim(c, cx, form) : -1;
+	if (slot < 0) {
+		gi_bound_put(k->bound, false);
+		return unmanaged(l, cx);
+	}
+
+	s = &c->tasks->slot[slot];
+	if (!++s->seq)
+		s->seq = 1;
+	s->cx = cx;
+	s->fn = fn;
+	s->form = form;
+	s->bound = k->bound;
+	s->stream = gi_stream_id(cx, l->stream);
+	s->shape = shape;
+	s->blocks = k->blocks;
+	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
+	s->m = form ? k->m : shape ? shape->original_m : 1;
+	s->alone = false;
+	if (form && form == &fn->form[GI_TWIN])
+		s->m = tuned(c, s, k->m);
+	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
+	describe(c, cx, s, slot, l);
+	if (form && !pack(s, fn, l->params, l->extra)) {
+		gi_slot_unclaim(c, slot, s->seq, false);
+		return unmanaged(l, cx);
+	}
+	window = &c->arb->slot[slot];
+	s->generation = gi_load(&window->generation);
+	s->window = gi_load(&window->window);
+	if (!GSCHED_WINDOW_LIMIT(s->window))
+		s->window = k->leased;
+	s->launched = form ? workers_for(c, s) : 0;
+	announce(&c->cl->slot[slot], s);
+	lease = gi_load(&c->arb->header.lease);
+	if (lease == GSCHED_LEASE_NOTIFY) {
+		struct gsched_task task;
+
+		/* told before the launch: the eviction goes on while the driver is at it */
+		gi_to_task(&task, s, slot);
+		if (gsched_submit_stream_async(c->g, &task, s->stream))
+			gi_client_gone(c, "the arbiter is gone");
+		else
+			s->submitted = true;
+	} else if (lease != GSCHED_LEASE_FREE) {
+		if (!submit(c, s, slot)) {
+			gi_slot_unclaim(c, slot, s->seq, false);
+			return unmanaged(l, cx);
+		}
+		s->submitted = true;
+		s->launched = form ? workers_for(c, s) : 0;
+		gi_store(&c->cl->slot[slot].launched, s->launched);
+	}
+	s->alone = s->alone && gi_places(c, s->window, s->m) == c->sms * s->m;
+	s->launch_ns = s->window_since = gi_now();
+	if (form) {
+		gi_gate_enter(c);
+		atomic_fetch_and(&cx->clean, ~(1ull << slot));
+		carve(c, s);
+		rc = launch_twin(l, s, slot, &launched);
+		if (rc)
+			gi_gate_leave(c);
+	} else {
+		rc = launch_original(l, s);
+	}
+	if (rc) {
+		if (s->submitted)
+			gsched_complete(c->g, slot, s->seq, 0, true);
+		/* launched without its gate: the context is beyond use, and so is the slot */
+		if (launched)
+			return rc;
+		if (form)
+			atomic_fetch_or(&cx->dirty, 1ull << slot);
+		/* if it was to be zeroed, the stream does so some time */
+		gi_slot_unclaim(c, slot, s->seq, s->save && !s->save->zeroed);
+		/* the program gets the driver's own word on its own launch */
+		return form ? unmanaged(l, cx) : rc;
+	}
+	__atomic_fetch_add(&c->cl->header.managed[s->tier], 1, __ATOMIC_RELAXED);
+	if (s->arg.save)
+		__atomic_fetch_add(&c->cl->header.resumable, 1, __ATOMIC_RELAXED);
+	if (shape)
+		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
+	atomic_fetch_or(&c->tasks->running, 1ull << slot);
+	if (form)
+		gi_gate_leave(c);
+	if (atomic_load(&c->tasks->idle))
+		gi_agent_wake(c);
+	return CUDA_SUCCESS;
+}
+
+/* Nobody is asked, and there is no slot: what the hardware does with the launch is between bands, or the client's share of time. */
+static CUresult pass_on(const struct gi_launch *l, struct gi_client *c)
+{
+	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
+	return l->forward(l);
+}
+
+/* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
+static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
+{
+	const struct gi_func *fn;
+	CUresult rc;
+
+	if (!paced(c, true))	/* a capture goes on, of another stream */
+		return pass_on(l, c);
+	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
+	gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
+	rc = pass_on(l, c);
+	gi_pace_leave(c, cx, l, !rc);
+	return rc;
+}
+
+static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
+{
+	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	struct candidate k = { .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] };
+	bool pace, greatest = false;
+	CUresult rc;
+	int slot;
+
+	if (atomic_load_explicit(&gi_captures, memory_order_relaxed) &&
+	    (gi_real.cuStreamIsCapturing(l->stream, &capture) || capture != CU_STREAM_CAPTURE_STATUS_NONE))
+		return l->forward(l);
+	if (!k.blocks)
+		return l->forward(l);
+	if (gi_direct(c))
+		return launch_direct(l, cx, c);
+	if (l->fn && !l->dependent) {
+		k.fn = gi_func_get(l->fn, cx);
+		if (k.fn && !atomic_load_explicit(&k.fn->code_loaded, memory_order_relaxed))
+			load_code(c, k.fn);
+		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
+		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
+			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
+	}
+	/* an empty slot shows what the group may use */
+	slot = __builtin_ctzll(atomic_load(&c->tasks->free_mask) | 1ull << 63);
+	k.leased = gi_load(&c->arb->slot[slot].window);
+	if (!GSCHED_WINDOW_LIMIT(k.leased))
+		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
+	if (!alone_in_band(c))
+		greatest = note_priority(c, cx, l->stream);
+	k.form = choose(c, l, k.fn, k.shape, k.leased, greatest, &k.m);
+	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
+		k.form = NULL;
+	pace = paced(c, !k.form);
+	if (pace)
+		gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
+	if (l->dependent || (!k.form && passes(c, l, k.fn, k.shape)))
+		rc = pass_on(l, c);
+	else
+		rc = launch_task(l, cx, c, &k);
+	if (pace)
+		gi_pace_leave(c, cx, l, !rc);
+	return rc;
+}
+
+CUresult gi_launch(const struct gi_launch *l)
+{
+	struct gi_ctx *cx = gi_current();
+	struct gi_client *c;
+	CUresult rc;
+
+	if (!cx || !cx->client)
+		return l->forward(l);
+	c = cx->client;
+	/* what most launches are; an arbiter's pages stay mapped when it is gone, so nothing has to be held for that */
+	if (gi_direct(c) && !paced(c, true) && !atomic_load_explicit(&c->gone, memory_order_relaxed) &&
+	    !atomic_load_explicit(&gi_captures, memory_order_relaxed))
+		return pass_on(l, c);
+	/* while it counts us the client keeps its arbiter and its pages, alive or dead */
+	atomic_fetch_add(&c->inside, 1);
+	rc = atomic_load(&c->gone) ? unmanaged(l, cx) : manage(l, cx, c);
+	atomic_fetch_sub(&c->inside, 1);
+	return rc;
+}

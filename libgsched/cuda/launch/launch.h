@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One launch, whichever call it came by. */
+#ifndef GI_LAUNCH_H
+#define GI_LAUNCH_H
+
+#include "launch/pace.h"
+#include "task/task.h"
+
+struct gi_launch {
+	CUfunction fn;			/* NULL: not a kernel (a graph) */
+	unsigned int grid[3], block[3], shared;
+	CUstream stream;		/* CU_STREAM_PER_THREAD for the _ptsz calls' stream 0 */
+	void **params, **extra;
+	const CUlaunchConfig *config;	/* cuLaunchKernelEx; attributes that the twin may have too */
+	bool opaque;			/* never the twin */
+	bool dependent;			/* its start may overlap its predecessor's end: nothing of ours may come between */
+	CUresult (*forward)(const struct gi_launch *l);	/* the driver's call, as the program made it */
+	const void *call;		/* what @forward needs beyond that */
+};
+
+CUresult gi_launch(const struct gi_launch *l);
+
+/* band.c: the time slice is set as asked, activity reported. The agent, the client's lock is held. */
+void gi_follow_band(struct gi_client *c);
+
+#endif /* GI_LAUNCH_H */

@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Pacing of launches: pace.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "launch/launch.h"
+
+#define HOLD_US		100	/* between two looks at a gate that another process opens */
+#define BOUND_US	20	/* between two looks at events of our own */
+#define BOUND_NS	1000000000	/* a launch waits no longer for work in flight: that may be waiting for it */
+#define IDLE_NS		2000000	/* without a launch and with nothing in flight: idle */
+#define MARK_NS		200000	/* host time after which a batch that only reports is closed */
+#define TAIL_NS		500000	/* GPU time that may be behind the last event, where work is only reported */
+#define IN_FLIGHT_NS	2000000	/* work in flight under a share, and the most it may save up */
+#define LAUNCHES_MAX	4096	/* in a batch */
+#define WATCH_NS	10000000	/* a launch that is measured takes so long at most; then the GPU goes on */
+#define SAMPLE_EVERY	16	/* batches of which one holds one launch, to learn its time */
+#define SETTLE_CONTEXTS	16	/* of a process on one device */
+#define EVENT_NS	1500	/* what two events around one launch measure of themselves (H200) */
+
+bool gi_pace_new(struct gi_client *c)
+{
+	c->pacer = calloc(1, sizeof(*c->pacer));
+	if (c->pacer)
+		pthread_mutex_init(&c->pacer->lock, NULL);
+	return c->pacer;
+}
+
+/* ---- GPU times of launches ---- */
+
+static uint64_t key_of(const struct gi_launch *l)
+{
+	uint64_t key = (uintptr_t)l->fn ^ (uintptr_t)l->call;
+
+	key = (key ^ (uint64_t)l->grid[0] << 32 ^ (uint64_t)l->grid[1] << 16 ^ l->grid[2]) * 0x9e3779b97f4a7c15ull;
+	return key ? key : 1;
+}
+
+static uint64_t remembered(const struct gi_pacer *p, uint64_t key)
+{
+	unsigned int i = key >> 40;
+
+	return p->known[i % GI_PACE_KERNELS].key == key ? p->known[i % GI_PACE_KERNELS].ns : 0;
+}
+
+/* The least that was seen counts: what disturbs a measurement makes it longer. */
+static void remember(struct gi_pacer *p, uint64_t key, uint64_t ns)
+{
+	unsigned int i = (key >> 40) % GI_PACE_KERNELS;
+
+	ns = ns > 2 * EVENT_NS ? ns - EVENT_NS : ns / 2 + 1;
+	if (p->known[i].key == key && p->known[i].ns && p->known[i].ns < ns)
+		ns = (15 * p->known[i].ns + ns) / 16;
+	p->known[i].key = key;
+	p->known[i].ns = ns;
+}
+
+/* A kernel's first launch may load its code, which waits for the GPU: it is only noted. */
+static bool is_new(struct gi_pacer *p, uint64_t key)
+{
+	unsigned int i = (key >> 40) % GI_PACE_KERNELS;
+
+	if (p->known[i].key == key)
+		return false;
+	p->known[i].key = key;
+	p->known[i].ns = 0;
+	return true;
+}
+
+/* ---- batches ---- */
+
+static struct gi_batch *batch_at(struct gi_pacer *p, unsigned int i)
+{
+	return &p->batch[(p->first + i) % GI_BATCHES];
+}
+
+/* The open one; without one the last in flight, whose end can be put off */
+static struct gi_batch *last_batch(struct gi_pacer *p)
+{
+	return batch_at(p, p->open ? p->pending : p->pending - 1);
+}
+
+static void drop_events(struct gi_batch *b)
+{
+	unsigned int i;
+
+	if (b->cx && b->begin)
+		gi_real.cuEventDestroy_v2(b->begin);
+	for (i = 0; b->cx && i < b->events; i++)
+		gi_real.cuEventDestroy_v2(b->end[i]);
+	memset(b, 0, sizeof(*b));
+}
+
+/* Nothing of the batch is in flight; an error of the driver's means a context beyond use, which has nothing in flight. */
+static bool is_over(const struct gi_batch *b)
+{
+	unsigned int i;
+
+	for (i = 0; i < b->streams; i++)
+		if (gi_real.cuEventQuery(b->end[i]) == CUDA_ERROR_NOT_READY)
+			return false;
+	return true;
+}
+
+/* GPU time from @from to the last end of @b, ns; negative: not known */
+static int64_t span(CUevent from, const struct gi_batch *b)
+{
+	int64_t most = -1;
+	unsigned int i;
+	float ms;
+
+	for (i = 0; i < b->streams; i++)
+		if (!gi_real.cuEventElapsedTime(&ms, from, b->end[i]) && ms >= 0 && ms < 1e7 && (int64_t)(ms * 1e6) > most)
+			most = ms * 1e6;
+	return most;
+}
+
+/* What the batch took of the GPU: since it began or the one before it ended, and no more than its launches take together. */
+static uint64_t time_of(const struct gi_pacer *p, const struct gi_batch *b)
+{
+	const struct gi_batch *before = &p->batch[(p->first + GI_BATCHES - 1) % GI_BATCHES];
+	int64_t ns = span(b->begin, b), after;
+	unsigned int i;
+
+	for (i = 0; p->ended && before->cx == b->cx && i < before->streams && ns > 0; i++) {
+		after = span(before->end[i], b);
+		if (after >= 0 && after < ns)
+			ns = after;
+	}
+	if (ns < 0)
+		ns = 0;
+	if (!b->unknown && b->expected_ns < (uint64_t)ns)
+		ns = b->expected_ns;
+	return ns;
+}
+
+static void account(struct gi_client *c, struct gi_pacer *p, const struct gi_batch *b)
+{
+	uint64_t ns = time_of(p, b);
+	int64_t one;
+
+	if (b->sample) {
+		one = span(b->begin, b);
+		if (one > 0)
+			remember(p, b->sample, one);
+	}
+	if (b->launches)
+		p->average_ns = p->average_ns ? (3 * p->average_ns + ns / b->launches) / 4 : ns / b->launches + 1;
+	if (p->balance_at)
+		p->balance_ns -= ns;
+	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
+}
+
+/* Account for batches that have ended. The lock is held; events may be queried whichever context is current. */
+static void reap(struct gi_client *c, struct gi_pacer *p)
+{
+	while (p->pending && is_over(batch_at(p, 0))) {
+		account(c, p, batch_at(p, 0));
+		p->first = (p->first + 1) % GI_BATCHES;
+		p->pending--;
+		p->ended = true;
+		atomic_store(&p->in_flight, p->pending + p->open);
+	}
+}
+
+static bool record(struct gi_batch *b, CUstream stream)
+{
+	unsigned int i;
+
+	for (i = 0; i < b->streams && b->stream[i] != stream; i++)
+		;
+	if (i == GI_BATCH_STREAMS)
+		return false;
+	if (i == b->events) {
+		if (gi_real.cuEventCreate(&b->end[i], CU_EVENT_DEFAULT))
+			return false;
+		b->events++;
+	}
+	if (gi_real.cuEventRecord(b->end[i], stream))
+		return false;
+	b->stream[i] = stream;
+	if (i == b->streams)
+		b->streams++;
+	return true;
+}
+
+static uint64_t bound_ns(const struct gi_client *c, bool shared)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+	uint64_t ns = 0;
+
+	if (shared && gi_time_share(h) < GSCHED_SHARE_ALL)
+		ns = IN_FLIGHT_NS;
+	if (gi_load(&h->flags) & GSCHED_ARB_PACED && (!ns || gi_load(&h->in_flight_us) * 1000ull < ns))
+		ns = gi_load(&h->in_flight_us) * 1000ull;
+	return ns;
+}
+
+/*
+ * A launch that needs more local memory than the context has at the moment waits for the GPU, which must not wait for it.
+ * Graphs last so long that the host's time does not matter.
+ */
+static bool may_wait_for(const struct gi_launch *l, CUfunction fn)
+{
+	int local = -1;
+
+	return l->fn && fn && !l->dependent && !gi_real.cuFuncGetAttribute(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, fn) && !local;
+}
+
+/*
+ * A batch of one launch, to learn its time. On an idle GPU the first event would be over before the launch gets there, and the
+ * time between them would be the host's: so both wait on the GPU until the launch was made.
+ */
+static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l, CUfunction fn, uint64_t now)
+{
+	CUstreamBatchMemOpParams op = { 0 };
+
+	b->sample = key_of(l);
+	b->target = 1;
+	if (p->pending || !b->cx->words || !may_wait_for(l, fn))
+		return;
+	op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	op.waitValue.address = b->cx->words_dev + offsetof(struct gi_words, sample);
+	op.waitValue.value = p->tickets + 1;
+	op.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;
+	if (gi_real.cuStreamBatchMemOp_v2(l->stream, 1, &op, 0))
+		return;
+	b->ticket = ++p->tickets;
+	p->waiting_word = &b->cx->words->sample;
+	atomic_store(&p->waiting_since, now);
+}
+
+/* Whatever a launch waits for, it is not the GPU for long. The agent, without a lock: it must not wait for that launch. */
+void gi_pace_watch(struct gi_client *c, uint64_t now)
+{
+	uint64_t since = atomic_load(&c->pacer->waiting_since);
+
+	if (since && now > since + WATCH_NS)
+		gi_store(c->pacer->waiting_word, c->pacer->tickets);
+}
+
+/* The launch was made, or failed. Without the wait a measurement is good only if it has not begun by now. */
+static void release_sample(struct gi_pacer *p, struct gi_batch *b)
+{
+	if (b->ticket) {
+		atomic_store(&p->waiting_since, 0);
+		gi_store(&b->cx->words->sample, b->ticket);
+	} else if (b->sample && (!b->begin || gi_real.cuEventQuery(b->begin) != CUDA_ERROR_NOT_READY)) {
+		b->sample = 0;
+	}
+	b->ticket = 0;
+}
+
+static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn, uint64_t bound,
+		       uint64_t now)
+{
+	struct gi_batch *b = batch_at(p, p->pending);
+
+	if (b->cx != cx)
+		drop_events(b);
+	b->cx = cx;
+	b->streams = 0;
+	b->launches = 0;
+	b->unmarked_ns = 0;
+	b->expected_ns = 0;
+	b->unknown = false;
+	b->opened_ns = now;
+	b->target = LAUNCHES_MAX;
+	if (bound)
+		b->target = p->average_ns ? bound / 2 / p->average_ns + 1 : 1;
+	if (b->target > LAUNCHES_MAX)
+		b->target = LAUNCHES_MAX;
+	b->sample = 0;
+	b->ticket = 0;
+	if (!is_new(p, key_of(l)) && (!remembered(p, key_of(l)) || (bound && p->turns++ % SAMPLE_EVERY == 0)))
+		sample(p, b, l, fn, now);
+	if (!b->begin && gi_real.cuEventCreate(&b->begin, CU_EVENT_DEFAULT))
+		b->begin = NULL;
+	if (b->begin && gi_real.cuEventRecord(b->begin, l->stream))
+		b->begin = NULL;
+	p->open = true;
+	atomic_store(&p->in_flight, p->pending + 1);
+}
+
+static void close_batch(struct gi_pacer *p)
+{
+	struct gi_batch *b = batch_at(p, p->pending);
+
+	p->open = false;
+	/* without an event there is nothing to wait for */
+	if (b->streams)
+		p->pending++;
+	atomic_store(&p->in_flight, p->pending);
+}
+
+/* ---- waiting ---- */
+
+/* Does the share leave room? What is in flight counts as if it had ended. */
+static bool affords(const struct gi_client *c, struct gi_pacer *p, uint64_t now)
+{
+	uint32_t share = gi_time_share(&c->arb->header);
+	uint64_t passed, flying = 0;
+	unsigned int i;
+
+	if (share >= GSCHED_SHARE_ALL) {
+		p->balance_at = 0;
+		return true;
+	}
+	if (!p->balance_at) {
+		p->balance_at = now;
+		p->balance_ns = 0;
+	}
+	passed = now - p->balance_at;
+	p->balance_at = now;
+	/* a minute is as good as for ever, and does not overflow */
+	if (passed > 60000000000ull)
+		passed = 60000000000ull;
+	p->balance_ns += (int64_t)(passed * share / GSCHED_SHARE_ALL);
+	if (p->balance_ns > IN_FLIGHT_NS)
+		p->balance_ns = IN_FLIGHT_NS;
+	for (i = 0; i < p->pending + p->open; i++)
+		flying += batch_at(p, i)->launches * p->average_ns;
+	return p->balance_ns >= (int64_t)flying;
+}
+
+/* Behind a kernel that stays on the GPU, batches end that are not the oldest. */
+static unsigned int unfinished(struct gi_pacer *p)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < p->pending; i++)
+		n += !is_over(batch_at(p, i));
+	return n;
+}
+
+/* @open_since: since when nothing but work in flight and the share keep this launch, 0 something else did */
+static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, uint64_t bound, uint64_t now, uint64_t *open_since,
+		   useconds_t *nap)
+{
+	*nap = HOLD_US;
+	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_CLOSED) {
+		*open_since = 0;
+		return false;
+	}
+	*nap = BOUND_US;
+	if (!*open_since)
+		*open_since = now;
+	if (shared && !affords(c, p, now))
+		return p->pending && now - *open_since > BOUND_NS;
+	/* the open batch is one of those in flight */
+	return !bound || p->pending < 2 || p->open || unfinished(p) < 2 || now - *open_since > BOUND_NS;
+}
+
+/* Asking about events is no part of a capture that another thread may be in the middle of. */
+struct capture_mode {
+	CUstreamCaptureMode mode;
+	bool changed;
+};
+
+static void relax(struct capture_mode *m)
+{
+	if (m->changed || !atomic_load_explicit(&gi_captures, memory_order_relaxed))
+		return;
+	m->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	m->changed = !gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
+}
+
+static void restore(struct capture_mode *m)
+{
+	if (m->changed)
+		gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
+}
+
+void gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn, bool shared)
+{
+	struct gi_pacer *p = c->pacer;
+	uint64_t bound, now, since = 0, open_since = 0, ns;
+	struct capture_mode mode = { 0 };
+	int cancel, unused;
+	struct gi_batch *b;
+	useconds_t nap;
+
+	gi_ctx_words(cx);
+	/* a launch is no cancellation point, and the lock would stay locked */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		/* a capture may begin, and the arbiter change its mind, while this launch waits */
+		relax(&mode);
+		bound = bound_ns(c, shared);
+		now = gi_now();
+		reap(c, p);
+		/* what a program that is held has begun must be able to end */
+		if (p->open && (batch_at(p, p->pending)->cx != cx || (bound && !batch_at(p, p->pending)->begin)))
+			close_batch(p);
+		if (atomic_load(&c->gone) || atomic_load(&c->stop) || may_go(c, p, shared, bound, now, &open_since, &nap))
+			break;
+		if (p->open)
+			close_batch(p);
+		if (!since) {
+			since = now;
+			atomic_fetch_add(&p->held, 1);
+			gi_agent_wake(c);
+		}
+		usleep(nap);
+	}
+	pthread_setcancelstate(cancel, &unused);
+	if (since) {
+		atomic_fetch_sub(&p->held, 1);
+		__atomic_fetch_add(&c->cl->header.held_ns, now - since, __ATOMIC_RELAXED);
+	}
+	atomic_store(&p->last_ns, now);
+	if (!p->open && p->pending < GI_BATCHES - 1)
+		open_batch(p, cx, l, fn, bound, now);
+	restore(&mode);
+	b = last_batch(p);
+	if (b->cx != cx)
+		return;
+	ns = remembered(p, key_of(l));
+	b->launches++;
+	b->expected_ns += ns;
+	b->unmarked_ns += ns ? ns : TAIL_NS;
+	b->unknown = b->unknown || !ns;
+}
+
+/* An event is never put on a stream that may be gone by now: only behind the launch that was just made. */
+static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream)
+{
+	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS, known = false;
+	unsigned int i;
+
+	for (i = 0; i < b->streams && !known; i++)
+		known = b->stream[i] == stream;
+	if ((full || !known || b->unmarked_ns >= TAIL_NS) && record(b, stream))
+		b->unmarked_ns = 0;
+	if (p->open && (full || b->streams == GI_BATCH_STREAMS))
+		close_batch(p);
+}
+
+void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, bool launched)
+{
+	struct gi_pacer *p = c->pacer;
+	struct gi_batch *b = last_batch(p);
+	struct capture_mode mode = { 0 };
+
+	relax(&mode);
+	if (b->cx == cx && launched)
+		mark(p, b, l->stream);
+	else if (b->cx == cx)
+		b->launches--;
+	if (b->cx == cx)
+		release_sample(p, b);
+	restore(&mode);
+	pthread_mutex_unlock(&p->lock);
+	if (atomic_load(&c->tasks->idle))
+		gi_agent_wake(c);
+}
+
+/*
+ * Launches that were not looked at left no event: a thread waits once for the contexts that the client has now. A program that
+ * captures a stream must not be disturbed, so it waits for that first.
+ */
+static void *settle(void *arg)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUcontext contexts[SETTLE_CONTEXTS];
+	struct gi_client *c = arg;
+	unsigned int n = 0, i;
+	struct gi_ctx *cx;
+
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&gi_lock);
+	for (cx = gi_ctx_next(NULL); cx && n < SETTLE_CONTEXTS; cx = gi_ctx_next(cx))
+		if (cx->client == c)
+			contexts[n++] = cx->handle;
+	pthread_mutex_unlock(&gi_lock);
+	for (i = 0; i < n; i++) {
+		while (atomic_load(&gi_captures) && !atomic_load(&c->pacer->dropping))
+			usleep(HOLD_US);
+		/* whoever destroys a context may be the one that captures */
+		if (atomic_load(&gi_captures))
+			continue;
+		if (!gi_real.cuCtxSetCurrent(contexts[i]))
+			gi_real.cuCtxSynchronize();
+	}
+	gi_real.cuCtxSetCurrent(NULL);
+	atomic_store(&c->pacer->unknown, false);
+	gi_agent_wake(c);
+	return NULL;
+}
+
+void gi_pace_begin(struct gi_client *c)
+{
+	pthread_t thread;
+
+	if (!__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) || atomic_exchange(&c->pacer->unknown, true))
+		return;
+	if (pthread_create(&thread, NULL, settle, c))
+		atomic_store(&c->pacer->unknown, false);
+	else
+		pthread_detach(thread);
+}
+
+/* Tasks in slots: is one on the GPU, or could be? @evicted: one is not, since all of its workers have left an empty window. */
+static bool on_gpu(const struct gi_client *c, bool *evicted)
+{
+	uint64_t mask;
+
+	*evicted = false;
+	for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
+		unsigned int i = __builtin_ctzll(mask);
+		const struct gsched_cl_slot *line = &c->cl->slot[i];
+
+		if (gi_load(&line->tier) != GSCHED_TIER_BLOCK || GSCHED_WINDOW_LIMIT(gi_load(&c->arb->slot[i].window)) ||
+		    gi_load(&line->left) < gi_load(&line->launched))
+			return true;
+		*evicted = true;
+	}
+	return false;
+}
+
+unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
+{
+	struct gi_pacer *p = c->pacer;
+	uint64_t last = atomic_load(&p->last_ns);
+	bool evicted;
+
+	/* a launch that waits looks at the events itself */
+	if (!pthread_mutex_trylock(&p->lock)) {
+		reap(c, p);
+		/* nothing followed: what is behind the last event is at most MARK_NS of launches */
+		if (p->open && now - last > IDLE_NS)
+			close_batch(p);
+		reap(c, p);
+		pthread_mutex_unlock(&p->lock);
+	}
+	if (on_gpu(c, &evicted) || atomic_load(&p->unknown))
+		return GSCHED_ACTIVITY_BUSY;
+	/* an event behind an evicted task comes when its gate opens */
+	if (atomic_load(&p->in_flight) && !evicted)
+		return GSCHED_ACTIVITY_BUSY;
+	if (atomic_load(&p->held) || evicted)
+		return GSCHED_ACTIVITY_WAITING;
+	return now - last < IDLE_NS ? GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
+}
+
+void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
+{
+	struct gi_pacer *p = c->pacer;
+	unsigned int i;
+
+	/* it waits for what destroying the context would wait for */
+	atomic_fetch_add(&p->dropping, 1);
+	while (atomic_load(&p->unknown))
+		usleep(HOLD_US);
+	atomic_fetch_sub(&p->dropping, 1);
+	pthread_mutex_lock(&p->lock);
+	for (i = 0; i < GI_BATCHES; i++) {
+		if (p->batch[i].cx != cx)
+			continue;
+		p->pending = 0;
+		p->open = false;
+		p->ended = false;
+		drop_events(&p->batch[i]);
+	}
+	atomic_store(&p->in_flight, p->pending);
+	pthread_mutex_unlock(&p->lock);
+}

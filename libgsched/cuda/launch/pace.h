@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Pacing: launches wait for their band's turn, stay within a share of the device's time, or have a bound on the work in
+ * flight; and the arbiter learns whether the program has work on the GPU. Nothing of it costs anything while the arbiter's
+ * page asks for none of it.
+ *
+ * Launches are counted in batches. A batch ends with an event on each stream it used, so what is in flight and what it took
+ * is known without a word per launch. A batch is closed when it holds about half of the work that may be in flight.
+ */
+#ifndef GI_PACE_H
+#define GI_PACE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "device/device.h"
+
+#define GI_BATCHES		4	/* the bound on work in flight is two; the last one's end is kept for its time */
+#define GI_BATCH_STREAMS	8	/* streams of a batch with an event of their own; more close the batch */
+#define GI_PACE_KERNELS		512	/* launches whose GPU time is remembered */
+
+struct gi_launch;
+
+struct gi_batch {
+	struct gi_ctx *cx;		/* its events are this context's; NULL: none were made */
+	CUevent begin, end[GI_BATCH_STREAMS];
+	CUstream stream[GI_BATCH_STREAMS];
+	unsigned int events, streams;	/* events made; streams used */
+	unsigned int launches, target;	/* target: launches until it is closed */
+	uint64_t opened_ns;		/* host clock */
+	uint64_t unmarked_ns;		/* of launches behind its last event */
+	uint64_t expected_ns;		/* sum of the remembered GPU times, 0 if one is not known */
+	bool unknown;			/* of one launch at least the time is not known */
+	uint64_t sample;		/* key of its only launch, which is measured; 0 none */
+	uint32_t ticket;		/* its launch waits on the GPU until this is in gi_words.sample; 0: it does not */
+};
+
+struct gi_pacer {
+	pthread_mutex_t lock;		/* everything below but the atomics; held while a launch waits */
+	struct gi_batch batch[GI_BATCHES];
+	unsigned int first, pending;	/* batches in flight, @first the oldest; the open one is behind them */
+	bool open, ended;		/* the batch behind them is open; the one before @first has ended and has its events */
+	uint32_t tickets;
+	unsigned int turns;		/* batches opened: every so many hold one launch, as a sample */
+	uint64_t average_ns;		/* GPU time of a launch; 0 not known */
+	/* the share of the device's time, as a bucket of GPU time */
+	int64_t balance_ns;
+	uint64_t balance_at;		/* host clock; 0: no share was in force */
+	struct { uint64_t key, ns; } known[GI_PACE_KERNELS];	/* ns 0: seen, not measured yet */
+	_Atomic unsigned int in_flight;	/* pending and open batches, for the agent */
+	_Atomic unsigned int held;	/* launches that wait */
+	_Atomic unsigned int dropping;	/* threads that destroy a context wait for @unknown */
+	_Atomic uint64_t last_ns;	/* host clock of the last launch that was looked at */
+	_Atomic uint64_t waiting_since;	/* host clock: the GPU waits for a launch that is measured, 0: it does not */
+	uint32_t *waiting_word;
+	_Atomic bool unknown;		/* what was launched before anybody looked may still run */
+};
+
+bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
+
+/*
+ * Around the driver's call of a launch for which gi_paced() is true. enter waits as long as it has to, and returns with the lock
+ * held: leave follows in the same thread. @fn: the kernel itself, NULL not known: its launch is then not measured. @shared: the
+ * group's share of time counts, as no window holds this launch.
+ */
+void gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn, bool shared);
+void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, bool launched);
+
+/* Let the GPU go on if a measured launch takes too long. The agent, before anything that may wait for the driver. */
+void gi_pace_watch(struct gi_client *c, uint64_t now);
+
+/* From now on activity is reported: launches until here were not looked at. The agent; locks nothing. */
+void gi_pace_begin(struct gi_client *c);
+
+/* What the arbiter is told: GSCHED_ACTIVITY_*. The agent. */
+unsigned int gi_pace_activity(struct gi_client *c, uint64_t now);
+
+/* The context is about to be destroyed: its events go. */
+void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx);
+
+#endif /* GI_PACE_H */

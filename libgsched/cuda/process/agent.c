@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The agent: one thread a process and device. It makes passes over the tasks (task/pass.c), sets the process's time slice and reports
+ * activity as the arbiter's page asks, and looks for an arbiter when it went.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "process/process.h"
+
+#define LINGER_NS	20000000	/* keep looking so long after the last task: the next one need not wake us */
+#define NAP_NS		1000000		/* at most, while there is something to look at */
+#define ACTIVE_NS	500000		/* between two looks at whether a band that others wait for is still busy */
+
+static void read_events(struct gi_client *c)
+{
+	struct gsched_event_info ev;
+	int rc;
+
+	if (atomic_load(&c->gone))
+		return;
+	/* the windows themselves are read from the page: events only say when to look */
+	while ((rc = gsched_event_read(c->g, &ev)) > 0)
+		if (ev.type == GSCHED_EVENT_GONE)
+			gi_client_gone(c, "the device was removed");
+	if (rc < 0)
+		gi_client_gone(c, "the arbiter is gone");
+}
+
+/*
+ * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever uses the old ones must
+ * be done: the launches that began before it went, and their tasks. The old pages stay mapped and pinned: others may still
+ * look at them, and unpinning waits for the device.
+ */
+static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
+{
+	if (now < *next_try)
+		return;
+	*next_try = now + GI_RECONNECT_NS;
+	/* who comes in from here on finds us gone */
+	if (atomic_load(&c->inside) || atomic_load(&c->tasks->free_mask) != ~0ull)
+		return;
+	atomic_store(&c->tasks->stuck_at, 0);
+	/* what the new page asked for when it was made comes with no event */
+	if (gi_client_reconnect(c))
+		gi_agent_wake(c);
+}
+
+static void *agent(void *arg)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_client *c = arg;
+	uint64_t last = gi_now(), next_try = 0, n;
+
+	pthread_setname_np(pthread_self(), "gsched-agent");
+	prctl(PR_SET_TIMERSLACK, 1000);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	for (;;) {
+		struct pollfd fds[] = { { .fd = c->tasks->wake, .events = POLLIN }, { .fd = gsched_fd(c->g), .events = POLLIN } };
+		struct timespec ts = { 0 };
+		uint64_t now = gi_now();
+		bool idle = false;
+
+		if (atomic_load(&c->gone))
+			fds[1].fd = -1;
+		if (atomic_load(&c->tasks->running) || (c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
+			last = now;
+		if (now - last > LINGER_NS) {
+			/* whoever launches after this store wakes us; whoever did before it is seen here */
+			atomic_store(&c->tasks->idle, true);
+			idle = !atomic_load(&c->tasks->running) && !atomic_load(&c->pacer->in_flight) && !atomic_load(&c->pacer->held);
+		}
+		ts.tv_nsec = gi_tasks_due(c, now, c->activity <= GSCHED_ACTIVITY_BUSY && c->activity != GSCHED_ACTIVITY_IDLE ?
+					  ACTIVE_NS : NAP_NS);
+		/* nobody will wake us when there is an arbiter again */
+		if (idle && atomic_load(&c->gone))
+			ts = (struct timespec){ .tv_sec = GI_RECONNECT_NS / 1000000000 };
+		ppoll(fds, 2, idle && !atomic_load(&c->gone) ? NULL : &ts, NULL);
+		atomic_store(&c->tasks->idle, false);
+		if (fds[0].revents && read(c->tasks->wake, &n, sizeof(n)) < 0 && errno != EAGAIN)
+			break;
+		if (fds[1].revents)
+			read_events(c);
+		gi_pace_watch(c, gi_now());
+		pthread_mutex_lock(&c->lock);
+		if (c->stop) {
+			pthread_mutex_unlock(&c->lock);
+			break;
+		}
+		gi_pass(c);
+		gi_follow_band(c);
+		pthread_mutex_unlock(&c->lock);
+		if (atomic_load(&c->gone))
+			reconnect(c, gi_now(), &next_try);
+	}
+	return NULL;
+}
+
+int gi_agent_start(struct gi_client *c)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, NULL, agent, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!rc)
+		pthread_detach(thread);
+	return rc ? -1 : 0;
+}

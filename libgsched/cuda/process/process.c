@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The process: how it begins to use the driver, and what becomes of it in a child and at exit. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "libgsched/transport.h"
+#include "process/process.h"
+
+bool gi_begun;
+
+/* The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's connections open. */
+static void after_fork(void)
+{
+	struct gi_client *c;
+
+	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
+		if (!c->g)
+			continue;
+		close(c->tasks->wake);
+		gsched_abandon(c->g);
+	}
+	gi_client_reset();
+	atomic_store(&gi_captures, 0);
+	gi_context_reset();
+	gi_primary_reset();
+	gi_image_reset();
+	gi_link_reset();
+	gi_func_reset();
+	gi_twin_reset();
+	gi_references_reset();
+}
+
+/* The driver goes away in exit: the agents must not call it any more. */
+static void at_exit(void)
+{
+	struct gi_client *c;
+
+	pthread_mutex_lock(&gi_lock);
+	c = gi_client_next(NULL);
+	pthread_mutex_unlock(&gi_lock);
+	for (; c; c = gi_client_next(c)) {
+		if (!c->g)
+			continue;
+		pthread_mutex_lock(&c->lock);
+		c->stop = true;
+		pthread_mutex_unlock(&c->lock);
+		gi_agent_wake(c);
+	}
+}
+
+static void hooks(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+	atexit(at_exit);
+}
+
+static bool client_made(struct gi_client *c)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	/* not before the driver has its own: ours run first */
+	pthread_once(&once, hooks);
+	if (!c->g)
+		return true;
+	if (!gi_tasks_new(c))
+		return false;
+	if (gi_pace_new(c) && !gi_agent_start(c))
+		return true;
+	gi_tasks_free(c);
+	return false;
+}
+
+static void begin(void)
+{
+	gi_client_made = client_made;
+	gi_twin_pause = (struct gi_pause){ gi_gate_close, gi_gate_open };
+	__atomic_store_n(&gi_begun, gi_driver(), __ATOMIC_RELEASE);
+}
+
+bool gi_begin(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, begin);
+	return __atomic_load_n(&gi_begun, __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A pass over a client's tasks: those whose done gate has opened are finished and the arbiter told, the GPU's stamps are learnt from,
+ * wings launched where a task may have more workers than it has, and control blocks cleaned ahead. It holds the client's lock;
+ * nothing in it waits for the GPU. The agent makes most (process/agent.c).
+ */
+#include <unistd.h>
+#include "task/task.h"
+
+#define HEALTH_NS	1000000000
+#define NAP_NS		50000
+#define TELL_NS		1000000		/* a leased task that runs so long is told to the arbiter: gpu.stat is about such */
+#define NAP_SHORT_NS	5000000
+
+/* ---- ends ---- */
+
+static void average(_Atomic uint64_t *to, uint64_t x)
+{
+	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
+
+	atomic_store_explicit(to, had ? (3 * had + x) / 4 : x, memory_order_relaxed);
+}
+
+/* Events also time what a launch waits for between them: the time alone is nearer to the least that was seen. */
+static void least(_Atomic uint64_t *to, uint64_t x)
+{
+	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
+
+	atomic_store_explicit(to, had && had < x ? (7 * had + x) / 8 : x, memory_order_relaxed);
+}
+
+/* What the GPU's clock says of the run, 0 nothing; teaches the shape. */
+static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsched_cl_slot *line, uint64_t now)
+{
+	uint64_t start = gi_load(&line->start_ns), end = gi_load(&line->end_ns), ran, span, workers;
+	float ms;
+
+	if (s->tier != GSCHED_TIER_BLOCK) {
+		if (!s->timed || gi_real.cuEventElapsedTime(&ms, s->begin, s->end) || !(ms > 0) || ms > 1e6)
+			return 0;
+		ran = ms * 1e6;
+		least(&s->shape->predicted_ns, ran);
+		least(&s->shape->block_ns, ran * c->sms * s->m / (s->blocks > c->sms * s->m ? s->blocks : c->sms * s->m));
+		atomic_fetch_add(&s->shape->samples, 1);
+		return ran;
+	}
+	if (!start || end <= start || end - start > 3600000000000ull)
+		return 0;
+	ran = end - start;
+	span = now - s->launch_ns;
+	workers = s->integral + (now - s->window_since) * gi_places(c, s->window, s->m);
+	workers = span ? workers / span : 0;
+	if (!workers)
+		workers = 1;
+	if (workers > s->blocks)
+		workers = s->blocks;
+	/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a launch without blocks gets no slot */
+	average(&s->shape->block_ns, ran * workers / s->blocks);
+	average(&s->shape->predicted_ns, ran * workers / (s->blocks < c->sms * s->m ? s->blocks : c->sms * s->m));
+	atomic_fetch_add(&s->shape->samples, 1);
+	if (s->alone && !s->integral && !s->wings && !gi_load(&c->arb->header.contended))
+		gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran);
+	return ran;
+}
+
+static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+{
+	struct gsched_cl_slot *line = &c->cl->slot[i];
+
+	if (!s->completed) {
+		uint64_t ran = learn(c, s, line, now);
+
+		s->completed = true;
+		/* a launch under a lease that is still good is counted, no more */
+		if (!atomic_load(&c->gone) &&
+		    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
+		     gi_load(&c->arb->slot[i].generation) != s->generation)) {
+			gsched_complete(c->g, i, s->seq, ran, false);
+		} else {
+			__atomic_fetch_add(&c->cl->header.leased_tasks, 1, __ATOMIC_RELAXED);
+			gi_used(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
+		}
+	}
+	if (!gi_wings_over(s, line))
+		return;
+	if (s->tier == GSCHED_TIER_BLOCK)
+		atomic_fetch_or(&s->cx->dirty, 1ull << i);
+	gi_save_put(s, false);
+	gi_bound_put(s->bound, false);
+	atomic_fetch_and(&c->tasks->running, ~(1ull << i));
+	atomic_fetch_add(&c->tasks->finished, 1);
+	atomic_fetch_or(&c->tasks->free_mask, 1ull << i);
+}
+
+/*
+ * A launch under LEASE_FREE told nobody. If it lasts, tell now, when it costs the program nothing: statistics then count
+ * it. If the arbiter found it in the page first, the slot's generation has changed.
+ */
+static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+{
+	struct gsched_task task;
+
+	if (s->submitted || s->completed || now - s->launch_ns < TELL_NS || atomic_load(&c->gone) ||
+	    gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
+	    gi_load(&c->arb->slot[i].generation) != s->generation)
+		return;
+	gi_to_task(&task, s, i);
+	s->submitted = true;
+	gsched_submit_stream_async(c->g, &task, s->stream);
+}
+
+/* The context is beyond use (an illegal access, say): its tasks will never retire. */
+static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
+{
+	if (!atomic_load(&c->gone))
+		gsched_complete(c->g, i, s->seq, 0, true);
+	gi_store(&c->cl->slot[i].retired, s->seq);
+	gi_save_put(s, true);
+	gi_bound_put(s->bound, true);
+	atomic_fetch_and(&c->tasks->running, ~(1ull << i));
+	atomic_fetch_add(&c->tasks->finished, 1);
+	atomic_fetch_or(&c->tasks->free_mask, 1ull << i);
+}
+
+static bool healthy(struct gi_ctx *cx)
+{
+	CUresult rc;
+
+	if (cx->broken)
+		return false;
+	rc = gi_real.cuStreamQuery(cx->clean_stream);
+	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_READY)
+		return true;
+	gi_why(cx->client, "the context is beyond use (error %d)", rc);
+	cx->broken = true;
+	return false;
+}
+
+/* ---- control blocks ---- */
+
+static void clean(struct gi_ctx *cx)
+{
+	CUstreamBatchMemOpParams op = { 0 };
+	uint64_t dirty = atomic_load(&cx->dirty), mask;
+
+	if (cx->cleaning && gi_load(&cx->words->cleaned) == cx->clean_ticket) {
+		atomic_fetch_or(&cx->clean, cx->cleaning);
+		cx->cleaning = 0;
+	}
+	if (cx->cleaning || !dirty || cx->broken)
+		return;
+	for (mask = dirty; mask;) {
+		unsigned int first = __builtin_ctzll(mask), n = 0;
+
+		while (first + n < GSCHED_SLOTS && mask & (1ull << (first + n)))
+			mask &= ~(1ull << (first + n++));
+		if (gi_real.cuMemcpyHtoDAsync_v2(cx->control + first * sizeof(struct gsr_control), &cx->blank[first],
+						 n * sizeof(struct gsr_control), cx->clean_stream))
+			return;
+	}
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op.writeValue.address = cx->words_dev + offsetof(struct gi_words, cleaned);
+	op.writeValue.value = ++cx->clean_ticket;
+	if (gi_real.cuStreamBatchMemOp_v2(cx->clean_stream, 1, &op, 0))
+		return;
+	cx->cleaning = dirty;
+	atomic_fetch_and(&cx->dirty, ~dirty);
+}
+
+/* ---- passes ---- */
+
+void gi_pass(struct gi_client *c)
+{
+	uint64_t running = atomic_load(&c->tasks->running), now = gi_now(), mask;
+	struct gi_ctx *current = NULL, *cx;
+	CUcontext before = NULL;
+
+	if (running)
+		gi_real.cuCtxGetCurrent(&before);
+	for (mask = running; mask; mask &= mask - 1) {
+		unsigned int i = __builtin_ctzll(mask);
+		struct gi_slot *s = &c->tasks->slot[i];
+
+		if (!current || s->cx != current) {
+			current = s->cx;
+			if (gi_real.cuCtxSetCurrent(current->handle))
+				current->broken = true;
+		}
+		gi_follow_window(c, s, i, now);
+		if (gi_load(&c->cl->slot[i].retired) == s->seq) {
+			finish(c, s, i, now);
+		} else if (s->cx->broken || (now - s->launch_ns > HEALTH_NS && !healthy(s->cx))) {
+			give_up(c, s, i);
+		} else {
+			tell(c, s, i, now);
+			if (s->tier == GSCHED_TIER_BLOCK)
+				gi_wing(c, s, i, now);
+		}
+	}
+	/*
+	 * Cleaning can be put off, wings cannot: whoever holds gi_lock may be in a call of the driver that waits for a task
+	 * which waits for its wing.
+	 */
+	if (pthread_mutex_trylock(&gi_lock)) {
+		if (current)
+			gi_real.cuCtxSetCurrent(before);
+		return;
+	}
+	for (cx = gi_ctx_next(NULL); cx; cx = gi_ctx_next(cx)) {
+		if (cx->client != c || !(atomic_load(&cx->dirty) || cx->cleaning))
+			continue;
+		if (!current && !running)
+			gi_real.cuCtxGetCurrent(&before);
+		if (cx != current && !gi_real.cuCtxSetCurrent(cx->handle))
+			current = cx;
+		clean(cx);
+	}
+	pthread_mutex_unlock(&gi_lock);
+	if (current)
+		gi_real.cuCtxSetCurrent(before);
+}
+
+bool gi_reap(struct gi_client *c)
+{
+	if (pthread_mutex_trylock(&c->lock))
+		return false;
+	/* also once the agent has stopped: whoever calls may call the driver */
+	gi_pass(c);
+	pthread_mutex_unlock(&c->lock);
+	return true;
+}
+
+void gi_agent_wake(struct gi_client *c)
+{
+	uint64_t one = 1;
+
+	atomic_store(&c->tasks->idle, false);
+	if (write(c->tasks->wake, &one, sizeof(one)) < 0)
+		return;
+}
+
+uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
+{
+	uint64_t mask, best = most, left;
+	bool free_lease = gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || atomic_load(&c->gone);
+
+	for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
+		struct gi_slot *s = &c->tasks->slot[__builtin_ctzll(mask)];
+		uint64_t due = s->launch_ns + s->predicted_ns;
+
+		/* half of what is left, so that the end is met with small steps */
+		left = due > now ? (due - now) / 2 : s->predicted_ns ? (now - due) / 8 : 50000;
+		/* short kernels: others wait for their capacity, and what was learnt may hold waiting for others */
+		if (s->tier != GSCHED_TIER_BLOCK && s->predicted_ns < NAP_SHORT_NS && left > NAP_NS)
+			left = NAP_NS;
+		if (s->completed)
+			left = 100000;
+		if (free_lease)
+			left = left < 200000 ? 200000 : left;
+		if (left < 20000)
+			left = 20000;
+		/* wings that did not last */
+		if (s->tier == GSCHED_TIER_BLOCK && s->next_wing > now && left > s->next_wing - now)
+			left = s->next_wing - now;
+		if (left < best)
+			best = left;
+	}
+	return best;
+}
+
+/* Wait until no task of @cx, or of @image, is in flight. false: they did not end in time. */
+bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns)
+{
+	uint64_t until = gi_now() + timeout_ns, mask;
+	bool busy;
+
+	for (;;) {
+		if (!gi_reap(c))
+			gi_agent_wake(c);
+		busy = false;
+		pthread_mutex_lock(&c->lock);
+		for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
+			struct gi_slot *s = &c->tasks->slot[__builtin_ctzll(mask)];
+
+			if (!((cx && s->cx == cx) || (image && s->fn && s->fn->named && s->fn->named->image == image)))
+				continue;
+			busy = true;
+			if (gi_now() > until)
+				give_up(c, s, __builtin_ctzll(mask));
+		}
+		pthread_mutex_unlock(&c->lock);
+		if (!busy)
+			return true;
+		if (gi_now() > until)
+			return false;
+		usleep(50);
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Save areas: where resumable twins keep block-tasks that were left in their middle (struct gsr_save and its records). A
+ * task has one for itself as long as it runs, wings included; a context keeps those it made for later tasks. None is freed
+ * before the context goes: freeing waits for the device. No area to be had means that a task's block-tasks are not suspended.
+ */
+#include <stddef.h>
+#include "task/task.h"
+
+#define SHARE	32	/* of the device's memory, one part in so many */
+
+size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s)
+{
+	return gsr_save_stride(&form->kernel, (size_t)s->block[0] * s->block[1] * s->block[2], s->shared);
+}
+
+/* The smallest free one that is large enough, else a new one. save_lock held. */
+static struct gi_save *find(struct gi_ctx *cx, size_t size)
+{
+	struct gi_save *best = NULL, *unused = NULL;
+	unsigned int i;
+
+	for (i = 0; i < GSCHED_SLOTS; i++) {
+		struct gi_save *save = &cx->save[i];
+
+		if (!save->memory)
+			unused = save;
+		else if (save->state == GI_SAVE_FREE && save->size >= size && (!best || save->size < best->size))
+			best = save;
+	}
+	if (best || !unused)
+		return best;
+	if (!cx->save_max) {
+		size_t total = 0;
+
+		gi_real.cuDeviceTotalMem_v2(&total, cx->dev);
+		cx->save_max = total / SHARE;
+	}
+	if (size > cx->save_max || cx->saved > cx->save_max - size || gi_real.cuMemAlloc_v2(&unused->memory, size)) {
+		unused->memory = 0;
+		return NULL;
+	}
+	unused->size = size;
+	unused->zeroed = false;
+	cx->saved += size;
+	return unused;
+}
+
+void gi_save_take(struct gi_slot *s, size_t size)
+{
+	struct gi_ctx *cx = s->cx;
+
+	pthread_mutex_lock(&cx->save_lock);
+	s->save = find(cx, size);
+	if (s->save)
+		s->save->state = GI_SAVE_TAKEN;
+	pthread_mutex_unlock(&cx->save_lock);
+	if (!s->save)
+		gi_why(cx->client, "no device memory (%zu MiB) to suspend block-tasks in", size >> 20);
+}
+
+void gi_save_put(struct gi_slot *s, bool lost)
+{
+	struct gi_save *save = s->save;
+
+	if (!save)
+		return;
+	s->save = NULL;
+	pthread_mutex_lock(&s->cx->save_lock);
+	save->state = lost ? GI_SAVE_LOST : GI_SAVE_FREE;
+	pthread_mutex_unlock(&s->cx->save_lock);
+}
+
+void gi_save_release(struct gi_ctx *cx)
+{
+	unsigned int i;
+
+	for (i = 0; i < GSCHED_SLOTS; i++)
+		if (cx->save[i].memory)
+			gi_real.cuMemFree_v2(cx->save[i].memory);
+}

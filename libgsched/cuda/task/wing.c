@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Windows and wings: more workers for a task that may have more than it has. */
+#include <string.h>
+#include "task/task.h"
+
+#define WING_GAP_MIN	100000
+#define WING_GAP_MAX	10000000
+#define STALL_NS	5000000		/* a stream that has not begun a wing by then stands behind something */
+
+void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+{
+	uint64_t window = gi_load(&c->arb->slot[i].window);
+
+	if (window == s->window)
+		return;
+	s->integral += (now - s->window_since) * gi_places(c, s->window, s->m);
+	s->window = window;
+	s->window_since = now;
+	s->wing_gap = 0;
+	s->next_wing = 0;
+}
+
+static bool stream_idle(const struct gi_ctx *cx, unsigned int k)
+{
+	return gi_load(&cx->words->done[k]) == cx->wing_ticket[k];
+}
+
+static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, unsigned int workers,
+			    uint32_t present, bool no_window)
+{
+	struct gi_ctx *cx = s->cx;
+	struct gsr_launch *arg = (void *)(s->params + s->form->launch_offset);
+	size_t size = s->form->launch_offset + sizeof(*arg);
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
+	};
+	uint32_t ticket = cx->wing_ticket[k] + 1;
+	CUstreamBatchMemOpParams op[3] = { 0 };
+	CUresult rc;
+
+	s->arg.first = present;
+	if (no_window)
+		s->arg.flags |= GSR_LAUNCH_NO_WINDOW;
+	memcpy(arg, &s->arg, sizeof(*arg));
+	op[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, begun) + k * sizeof(uint32_t);
+	op[0].writeValue.value = ticket;
+	op[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	op[1].writeValue.address = cx->control + i * sizeof(struct gsr_control) + offsetof(struct gsr_control, relay);
+	op[1].writeValue.value64 = s->window;
+	/* nobody tells of a window that is in the relay before it is seen in the page */
+	op[2].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op[2].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, seen_limit);
+	op[2].writeValue.value = GSCHED_WINDOW_LIMIT(s->window);
+	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 3, op, 0);
+	rc = rc ? rc : gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0], s->block[1], s->block[2],
+					      s->shared, cx->wing_stream[k], NULL, extra);
+	if (rc)
+		return rc;
+	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, done) + k * sizeof(uint32_t);
+	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 1, op, 0);
+	if (rc)
+		return rc;
+	cx->wing_ticket[k] = ticket;
+	s->wing_ticket[k] = ticket;
+	s->wing_count[k] = workers;
+	s->wings++;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * A wing whose stream has not even begun it stands in a hardware queue behind something else, perhaps behind its own
+ * task's gate: do not count its workers, another stream may get through.
+ */
+static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
+{
+	uint32_t n = 0;
+	unsigned int k;
+
+	if (!s->wings || now < s->next_wing + STALL_NS)
+		return 0;
+	for (k = 0; k < GI_WING_STREAMS; k++)
+		if (s->wing_ticket[k] && (int32_t)(gi_load(&s->cx->words->begun[k]) - s->wing_ticket[k]) < 0)
+			n += s->wing_count[k];
+	return n;
+}
+
+/*
+ * Workers that found nothing to do are not in @left, except those of a resumable task with block-tasks that wait: then all are
+ * counted, so that launched - left is who can take them up. A wing is on a stream of its own: it may come only when the
+ * task's launch has begun, or it would run what the program's stream has yet to come to.
+ */
+void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+{
+	struct gsched_cl_slot *line = &c->cl->slot[i];
+	bool gone = atomic_load(&c->gone);
+	uint32_t left = gi_load(&line->left), full = c->sms * s->m, want, present, stalled, workers;
+	unsigned int k;
+	CUresult rc;
+
+	if (!gi_load(&line->start_ns) || gi_load(&line->finished) == s->seq || now < s->next_wing)
+		return;
+	want = gone ? full : gi_places(c, s->window, s->m);
+	if (want > s->blocks)
+		want = s->blocks;
+	stalled = workers_stalled(s, now);
+	present = s->launched - stalled;
+	present = left > present ? 0 : present - left;
+	if (present >= want)
+		return;
+	/* those that land outside the window leave at once: ask for more each time, up to all the places there are */
+	workers = want - present;
+	if (s->wing_gap) {
+		uint64_t more = (uint64_t)workers * (s->wing_gap / WING_GAP_MIN + 1);
+
+		workers = more > full - present ? full - present : more;
+	}
+	for (k = 0; k < GI_WING_STREAMS && !stream_idle(s->cx, k); k++)
+		;
+	if (k == GI_WING_STREAMS)
+		return;
+	rc = launch_wing(s, i, k, workers, present, gone);
+	if (rc) {
+		gi_debug("a wing of slot %u does not launch (error %d)", i, rc);
+		s->next_wing = now + WING_GAP_MAX;
+		return;
+	}
+	gi_debug("wing of %u workers in slot %u, window %u+%u, present %u of %u", workers, i, GSCHED_WINDOW_BASE(s->window),
+		 GSCHED_WINDOW_LIMIT(s->window), present, want);
+	s->launched += workers;
+	gi_store(&line->launched, s->launched);
+	__atomic_fetch_add(&c->cl->header.wings, 1, __ATOMIC_RELAXED);
+	s->wing_gap = s->wing_gap ? s->wing_gap * 2 : WING_GAP_MIN;
+	if (s->wing_gap > WING_GAP_MAX)
+		s->wing_gap = WING_GAP_MAX;
+	s->next_wing = now + s->wing_gap;
+}
+
+bool gi_wings_over(const struct gi_slot *s, struct gsched_cl_slot *line)
+{
+	uint32_t over = s->wings;
+	unsigned int k;
+
+	if (!s->wings)
+		return true;
+	for (k = 0; k < GI_WING_STREAMS; k++)
+		if (s->wing_ticket[k] && (int32_t)(gi_load(&s->cx->words->done[k]) - s->wing_ticket[k]) < 0)
+			over--;
+	gi_store(&line->wings_retired, over);
+	return over == s->wings;
+}
