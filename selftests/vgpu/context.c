@@ -22,7 +22,7 @@ static CUresult check_device(const void *out, CUdevice dev)
 
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = vg_enter();
+	r = vg_enter_device();
 	if (r)
 		return r;
 	return vg_leave(dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS);
@@ -282,7 +282,7 @@ static void ctx_close(struct CUctx_st *ctx)
 	struct CUctx_st **p = &vg.contexts;
 
 	ctx->alive = false;
-	vg_wait_ctx(ctx);
+	vg_wait_held(VG_HOLDER_CTX_DESTROY, ctx);
 	while (*p && *p != ctx)
 		p = &(*p)->next;
 	if (*p)
@@ -312,7 +312,7 @@ static CUresult ctx_new(CUcontext *pctx, unsigned int flags, CUdevice dev)
 
 	if (!pctx || (flags & ~(unsigned int)CU_CTX_FLAGS_MASK))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = vg_enter();
+	r = vg_enter_device();
 	if (r)
 		return r;
 	if (dev)
@@ -357,7 +357,7 @@ CUDADRV_API CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, 
 
 CUDADRV_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 {
-	pthread_mutex_lock(&vg.lock);
+	vg_enter_any();
 	if (!vg.initialized)
 		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
 	if (!vg_handle_is(ctx, VG_CONTEXT) || ctx->primary)
@@ -382,7 +382,7 @@ CUDADRV_API CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 	if (r)
 		return r;
-	r = vg_enter();
+	r = vg_enter_device();
 	if (r)
 		return r;
 	if (!vg.primary) {
@@ -403,7 +403,7 @@ CUDADRV_API CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 static CUresult primary_release(CUdevice dev, bool reset)
 {
-	pthread_mutex_lock(&vg.lock);
+	vg_enter_any();
 	if (!vg.initialized)
 		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
 	if (dev)
@@ -442,7 +442,7 @@ CUDADRV_API CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 
 CUDADRV_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
-	CUresult r = vg_enter();
+	CUresult r = vg_enter_device();
 
 	if (r)
 		return r;
@@ -469,7 +469,7 @@ CUDADRV_API CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flag
 
 	if (r)
 		return r;
-	r = vg_enter();
+	r = vg_enter_device();
 	if (r)
 		return r;
 	*flags = vg.primary ? vg.primary->flags : 0;
@@ -479,7 +479,7 @@ CUDADRV_API CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flag
 
 CUDADRV_API CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
-	pthread_mutex_lock(&vg.lock);
+	vg_enter_any();
 	if (!vg.initialized)
 		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
 	if (!vg_handle_is(ctx, VG_CONTEXT))
@@ -514,7 +514,7 @@ CUDADRV_API CUresult cuCtxPopCurrent(CUcontext *pctx)
 
 CUDADRV_API CUresult cuCtxSetCurrent(CUcontext ctx)
 {
-	pthread_mutex_lock(&vg.lock);
+	vg_enter_any();
 	if (!vg.initialized)
 		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
 	if (ctx && !vg_handle_is(ctx, VG_CONTEXT))
@@ -638,6 +638,9 @@ CUDADRV_API CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 		return r;
 	if (!limit_known(limit))
 		return vg_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
+	r = vg_may_wait(VG_HOLDER_CTX_SET_LIMIT, ctx);
+	if (r)
+		return vg_leave(r);
 	ctx->limit[limit] = value;
 	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
 		vgpu_heap_limit = value;

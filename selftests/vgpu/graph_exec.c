@@ -317,6 +317,9 @@ static CUresult instantiate(CUgraphExec *out, CUgraph g, unsigned long long flag
 		return vg_unsimulated("cuGraphInstantiate for launches by the device");
 	if (!acyclic(g))
 		return CUDA_ERROR_INVALID_VALUE;
+	r = vg_current() ? vg_may_wait(VG_HOLDER_GRAPH_INSTANTIATE, vg_current()) : CUDA_SUCCESS;
+	if (r)
+		return r;
 	exec = calloc(1, sizeof(*exec));
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -137,6 +137,8 @@ static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, con
 		return r;
 	r = vg_function_get(handle, &f);
 	if (!r)
+		r = vg_function_load(f, VG_HOLDER_LAUNCH);
+	if (!r)
 		r = vg_stream_get(stream, own, ctx, &s);
 	if (!r)
 		r = vg_kernel_new(handle, p, priority ? *priority : s->priority, &op);

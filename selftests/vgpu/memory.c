@@ -36,7 +36,10 @@ static CUresult alloc(CUdeviceptr *ptr, size_t size, enum vg_mem kind, unsigned 
 	struct CUctx_st *ctx;
 	CUresult r = enter_unsafe(&ctx);
 
-	return r ? r : vg_leave(vg_mem_alloc(ctx, size, kind, flags, ptr));
+	if (r)
+		return r;
+	r = vg_may_wait(kind == VG_MEM_HOST ? VG_HOLDER_MEM_HOST_ALLOC : VG_HOLDER_MEM_ALLOC, ctx);
+	return vg_leave(r ? r : vg_mem_alloc(ctx, size, kind, flags, ptr));
 }
 
 CUDADRV_API CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size)
@@ -74,7 +77,7 @@ CUDADRV_API CUresult cuMemFree_v2(CUdeviceptr ptr)
 		return r;
 	if (!ptr)
 		return vg_leave(CUDA_SUCCESS);
-	r = vg_wait_ctx(NULL);
+	r = vg_wait_held(VG_HOLDER_MEM_FREE, NULL);
 	return vg_leave(r ? r : vg_mem_free(ptr, false));
 }
 
@@ -185,7 +188,7 @@ CUDADRV_API CUresult cuMemFreeHost(void *p)
 
 	if (r)
 		return r;
-	r = vg_wait_ctx(NULL);
+	r = vg_wait_held(VG_HOLDER_MEM_FREE_HOST, NULL);
 	return vg_leave(r ? r : vg_mem_free((uintptr_t)p, true));
 }
 
@@ -242,7 +245,7 @@ CUDADRV_API CUresult cuMemHostUnregister(void *p)
 
 	if (r)
 		return r;
-	r = vg_wait_ctx(NULL);
+	r = vg_wait_held(VG_HOLDER_MEM_HOST_UNREGISTER, NULL);
 	if (r)
 		return vg_leave(r);
 	region = vg_region_find((uintptr_t)p);

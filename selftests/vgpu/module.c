@@ -158,6 +158,9 @@ static CUresult module_new(CUmodule *module, const void *image, size_t size, uns
 	r = vg_enter_ctx(&ctx);
 	if (r)
 		return r;
+	r = vg_may_wait(VG_HOLDER_MODULE_LOAD, ctx);
+	if (r)
+		return vg_leave(r);
 	r = load(image, size, n, options, values, &m);
 	if (r)
 		return vg_leave(r);
@@ -205,7 +208,7 @@ CUDADRV_API CUresult cuModuleUnload(CUmodule module)
 		return r;
 	if (!vg_handle_is(module, VG_MODULE) || module->library)
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	r = vg_wait_ctx(module->ctx);
+	r = vg_wait_held(VG_HOLDER_MODULE_UNLOAD, module->ctx);
 	for (p = &module->ctx->modules; *p && *p != module; p = &(*p)->next)
 		;
 	if (*p)
@@ -224,13 +227,19 @@ void vg_modules_drop(struct CUctx_st *ctx)
 	}
 }
 
+/* Do functions get to the device when they are first asked for or launched, and not with their module? */
+static bool lazy(void)
+{
+	return vg_holds(VG_HOLDER_MODULE_GET_FUNCTION) || vg_holds(VG_HOLDER_LAUNCH);
+}
+
 CUDADRV_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
 	CUresult r = mode ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
-	*mode = CU_MODULE_EAGER_LOADING;
+	*mode = lazy() ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -252,7 +261,7 @@ CUDADRV_API CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const c
 	if (!vg_handle_is(module, VG_MODULE))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
 	*f = function(module, name);
-	return vg_leave(*f ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
+	return vg_leave(*f ? vg_function_load(*f, VG_HOLDER_MODULE_GET_FUNCTION) : CUDA_ERROR_NOT_FOUND);
 }
 
 /* Is @name in $VGPU_HIDE? There the assembler left it out, as if no code needed it. */
@@ -398,7 +407,7 @@ CUDADRV_API CUresult cuLibraryUnload(CUlibrary library)
 		return r;
 	if (!vg_handle_is(library, VG_LIBRARY))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	r = vg_wait_ctx(NULL);
+	r = vg_wait_held(VG_HOLDER_LIBRARY_UNLOAD, NULL);
 	for (p = &vg.libraries; *p && *p != library; p = &(*p)->next)
 		;
 	if (*p)
@@ -484,6 +493,14 @@ CUresult vg_function_get(const void *handle, struct CUfunc_st **out)
 	return CUDA_SUCCESS;
 }
 
+CUresult vg_function_load(struct CUfunc_st *f, enum vg_holder call)
+{
+	if (f->loaded || !vg_holds(call))
+		return CUDA_SUCCESS;
+	f->loaded = true;
+	return vg_wait_held(call, vg_current());
+}
+
 static CUresult enter_function(const void *handle, struct CUfunc_st **f)
 {
 	CUresult r = vg_enter();
@@ -502,9 +519,10 @@ CUDADRV_API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	if (r)
 		return r;
 	r = vg_function_get(kernel, &f);
-	if (!r)
-		*function = f;
-	return vg_leave(r);
+	if (r)
+		return vg_leave(r);
+	*function = f;
+	return vg_leave(vg_function_load(f, VG_HOLDER_MODULE_GET_FUNCTION));
 }
 
 CUDADRV_API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
@@ -692,7 +710,7 @@ CUDADRV_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction ha
 
 	if (r)
 		return r;
-	*state = CU_FUNCTION_LOADING_STATE_LOADED;
+	*state = !lazy() || f->loaded ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -701,5 +719,5 @@ CUDADRV_API CUresult cuFuncLoad(CUfunction handle)
 	struct CUfunc_st *f;
 	CUresult r = enter_function(handle, &f);
 
-	return r ? r : vg_leave(CUDA_SUCCESS);
+	return r ? r : vg_leave(vg_function_load(f, VG_HOLDER_MODULE_GET_FUNCTION));
 }

@@ -103,6 +103,8 @@ static struct CUstream_st *per_thread_stream(struct CUctx_st *ctx)
 
 CUresult vg_stream_get(CUstream handle, bool own, struct CUctx_st *ctx, struct CUstream_st **out)
 {
+	CUresult r;
+
 	if (!handle)
 		handle = own ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
@@ -111,10 +113,12 @@ CUresult vg_stream_get(CUstream handle, bool own, struct CUctx_st *ctx, struct C
 		*out = handle == CU_STREAM_LEGACY ? ctx->legacy : per_thread_stream(ctx);
 		return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (!vg_handle_is(handle, VG_STREAM) || handle->dying)
-		return CUDA_ERROR_INVALID_HANDLE;
+	do {
+		if (!vg_handle_is(handle, VG_STREAM) || handle->dying)
+			return CUDA_ERROR_INVALID_HANDLE;
+	} while (vg_await(handle->ctx, &r));
 	*out = handle;
-	return CUDA_SUCCESS;
+	return r;
 }
 
 static void queue(struct CUstream_st *s, struct vg_op *op)
@@ -126,6 +130,7 @@ static void queue(struct CUstream_st *s, struct vg_op *op)
 	else
 		s->head = op;
 	s->tail = op;
+	s->n_ops++;
 }
 
 static void free_all(struct vg_op *op)
@@ -145,6 +150,8 @@ CUresult vg_push(struct CUstream_st *s, struct vg_op *op)
 	if (s->capture)
 		return vg_capture_op(s, op);
 	r = vg_capture_implicit(s);
+	if (!r)
+		r = vg_wait_room(s);
 	if (r) {
 		free_all(op);
 		return r;
@@ -280,6 +287,7 @@ void vg_op_finish(struct vg_op *op)
 		return;
 	}
 	s->head = op->next;
+	s->n_ops--;
 	if (!s->head)
 		s->tail = NULL;
 	if (op->done)

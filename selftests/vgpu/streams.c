@@ -433,9 +433,13 @@ static CUresult enter_event(CUevent event)
 {
 	CUresult r = vg_enter();
 
-	if (!r && !vg_handle_is(event, VG_EVENT))
-		r = vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	return r;
+	if (r)
+		return r;
+	do {
+		if (!vg_handle_is(event, VG_EVENT))
+			return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	} while (vg_await(event->ctx, &r));
+	return r ? vg_leave(r) : r;
 }
 
 /* To ask or to wait for what it was recorded behind */

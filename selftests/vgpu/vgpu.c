@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The state of vgpu's libcuda in one process: lock, handles, messages; cuInit and what goes with the library itself */
+/* The state of vgpu's libcuda in one process: handles, messages; cuInit and what goes with the library itself */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,36 +38,6 @@ CUresult vg_unsimulated(const char *name)
 {
 	vg_say("%s is not simulated; it returns CUDA_ERROR_NOT_SUPPORTED", name);
 	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult vg_enter(void)
-{
-	pthread_mutex_lock(&vg.lock);
-	if (!vg.initialized)
-		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
-	if (vg.sticky)
-		return vg_leave(vg.sticky);
-	return CUDA_SUCCESS;
-}
-
-CUresult vg_enter_ctx(struct CUctx_st **ctx)
-{
-	CUresult r = vg_enter();
-
-	if (r)
-		return r;
-	*ctx = vg_current();
-	if (!*ctx)
-		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
-	if (!(*ctx)->alive)
-		return vg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-	return CUDA_SUCCESS;
-}
-
-CUresult vg_leave(CUresult r)
-{
-	pthread_mutex_unlock(&vg.lock);
-	return r;
 }
 
 static size_t slot_of(const void *p)
@@ -162,13 +132,15 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&vg.lock);
+	vg_enter_any();
 	if (vg.initialized)
 		return vg_leave(CUDA_SUCCESS);
 	if (!vg_config_from_env(&config, err, sizeof(err)) || !vg_key_from_env(&vg.key, err, sizeof(err))) {
 		vg_say("%s", err);
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
+	if (!vg_calls_init())
+		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	vg.device = vg_shm_map(NULL, &config, err, sizeof(err));
 	if (!vg.device) {
 		vg_say("%s", err);

@@ -13,6 +13,7 @@
 #define CUDADRV_API __attribute__((visibility("default")))
 #include "libgsched/cuda/cudadrv.h"
 #include "rewriter/gsr.h"
+#include "calls.h"
 #include "exec.h"
 #include "shm.h"
 
@@ -75,6 +76,7 @@ struct CUstream_st {
 	struct CUctx_st *ctx;
 	struct CUstream_st *next;	/* ctx->streams */
 	struct vg_op *head, *tail;
+	unsigned int n_ops;		/* in the queue */
 	unsigned int flags;		/* CU_STREAM_NON_BLOCKING */
 	int priority;
 	uint64_t id;
@@ -95,6 +97,7 @@ struct CUevent_st {
 struct CUctx_st {
 	struct CUctx_st *next;
 	bool primary, alive;
+	bool held;			/* a call that waits has its lock: see calls.h */
 	unsigned int refs, flags;
 	uint64_t id;
 	CUfunc_cache cache_config;
@@ -113,6 +116,7 @@ struct CUfunc_st {
 	const struct vgpu_kernel *kernel;
 	const struct vgpu_kernel_info *info;
 	unsigned int max_dynamic_shared;
+	bool loaded;
 	int carveout;			/* CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1 default */
 	CUfunc_cache cache_config;
 };
@@ -154,10 +158,7 @@ extern struct vg_state vg;
 /* graph.c */
 void vg_nodes_clear(struct vg_nodes *l);
 
-/* vgpu.c: locks, handles, errors */
-CUresult vg_enter(void);			/* lock, initialized and no sticky error; else unlocked with the error */
-CUresult vg_enter_ctx(struct CUctx_st **ctx);	/* the same, and a current context */
-CUresult vg_leave(CUresult r);			/* unlock, return @r */
+/* vgpu.c: handles, errors */
 bool vg_handle_add(const void *p, enum vg_type type);
 void vg_handle_del(const void *p);
 bool vg_handle_is(const void *p, enum vg_type type);
@@ -219,6 +220,7 @@ void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n);
 
 /* module.c */
 CUresult vg_function_get(const void *handle, struct CUfunc_st **out);
+CUresult vg_function_load(struct CUfunc_st *f, enum vg_holder call);	/* for its first use, by @call */
 void vg_modules_drop(struct CUctx_st *ctx);
 
 CUresult vg_read_file(const char *name, char **data, size_t *size);	/* malloc'd, a NUL behind it */

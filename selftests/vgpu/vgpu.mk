@@ -3,7 +3,7 @@
 -include selftests/vgpu/exec.mk
 
 VGPU := $(B)/vgpu
-VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c shm.c sched.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
+VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c calls.c shm.c sched.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
 	module.c link.c launch.c texture.c reference.c table.c unsimulated.c rm.c \
 	graph.c graph_edges.c graph_params.c graph_exec.c graph_update.c graph_capture.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
@@ -56,6 +56,12 @@ $(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
+
+$(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-driver-locks.c test-driver-delays.c)) $(VGPU)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
+TESTS += $(B)/test/vgpu-driver
+FAST_TESTS += $(B)/test/vgpu-driver
 
 $(B)/test/libtest-slice.so: $(call objs,selftests/vgpu/test-groups-slice.c)
 	@mkdir -p $(@D)
