@@ -156,7 +156,7 @@ CUresult vg_enter_ctx(struct CUctx_st **ctx)
 		return r;
 	*ctx = vg_current();
 	if (!*ctx)
-		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+		return vg_leave(vg_current_gone() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT);
 	if (!(*ctx)->alive)
 		return vg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	return CUDA_SUCCESS;

@@ -28,7 +28,7 @@
 	X(ARRAY_DESTROY, "cuArrayDestroy", true) \
 	X(FULL, "full", true)				/* whatever queues work behind VG_QUEUE_MAX operations */ \
 	X(MODULE_LOAD, "cuModuleLoad", false)		/* and its other forms */ \
-	X(MODULE_GET_FUNCTION, "cuModuleGetFunction", false)	/* cuKernelGetFunction, cuFuncLoad: the function's first */ \
+	X(MODULE_GET_FUNCTION, "cuModuleGetFunction", false)	/* cuKernelGetFunction, cuFuncLoad */ \
 	X(LAUNCH, "cuLaunchKernel", false)		/* of a function that nothing has loaded yet */ \
 	X(GRAPH_INSTANTIATE, "cuGraphInstantiate", false) \
 	X(MEM_ALLOC, "cuMemAlloc", false)		/* managed memory too */ \

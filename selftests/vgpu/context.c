@@ -7,13 +7,29 @@
 
 #define STACK_MAX 64
 
-static __thread struct CUctx_st *stack[STACK_MAX];
+/* A context that was destroyed may stand in the stacks of other threads: its memory stays, its handle may be another's */
+static __thread struct { struct CUctx_st *ctx; uint64_t id; } stack[STACK_MAX];
 static __thread unsigned int depth;
-static struct CUctx_st *graveyard;	/* destroyed contexts: other threads' stacks may still name them */
+
+static struct CUctx_st *top(void)
+{
+	return depth ? stack[depth - 1].ctx : NULL;
+}
+
+bool vg_current_gone(void)
+{
+	return depth && stack[depth - 1].ctx->handle_id != stack[depth - 1].id;
+}
 
 struct CUctx_st *vg_current(void)
 {
-	return depth ? stack[depth - 1] : NULL;
+	return vg_current_gone() ? NULL : top();
+}
+
+static void push(struct CUctx_st *ctx)
+{
+	stack[depth].ctx = ctx;
+	stack[depth++].id = ctx->handle_id;
 }
 
 static CUresult check_device(const void *out, CUdevice dev)
@@ -296,13 +312,21 @@ static void ctx_close(struct CUctx_st *ctx)
 		ctx->events = e->next;
 		vg_mark_put(e->mark);
 		vg_nodes_clear(&e->nodes);
-		vg_handle_del(e);
-		free(e);
+		vg_object_free(VG_EVENT, e);
 	}
 	vg_modules_drop(ctx);
 	vg_arrays_drop(ctx);
 	vg_regions_drop(ctx);
 	vg_rm_close(ctx);
+}
+
+static struct CUctx_st *object(void)
+{
+	struct CUctx_st *ctx = vg_object_new(VG_CONTEXT, sizeof(*ctx));
+
+	if (ctx)
+		ctx->handle_id = ++vg.ids;
+	return ctx;
 }
 
 static CUresult ctx_new(CUcontext *pctx, unsigned int flags, CUdevice dev)
@@ -317,18 +341,16 @@ static CUresult ctx_new(CUcontext *pctx, unsigned int flags, CUdevice dev)
 		return r;
 	if (dev)
 		return vg_leave(CUDA_ERROR_INVALID_DEVICE);
-	ctx = calloc(1, sizeof(*ctx));
-	if (!ctx || depth == STACK_MAX || !vg_handle_add(ctx, VG_CONTEXT)) {
-		free(ctx);
+	ctx = depth < STACK_MAX ? object() : NULL;
+	if (!ctx)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	}
 	r = ctx_open(ctx, flags);
 	if (r) {
-		vg_handle_del(ctx);
-		free(ctx);
+		ctx->handle_id = 0;
+		vg_object_free(VG_CONTEXT, ctx);
 		return vg_leave(r);
 	}
-	stack[depth++] = ctx;
+	push(ctx);
 	*pctx = ctx;
 	return vg_leave(CUDA_SUCCESS);
 }
@@ -364,10 +386,10 @@ CUDADRV_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
 	vg_handle_del(ctx);
 	ctx_close(ctx);
-	ctx->next = graveyard;
-	graveyard = ctx;
 	if (vg_current() == ctx)
 		depth--;
+	ctx->handle_id = 0;
+	vg_object_free(VG_CONTEXT, ctx);
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -386,8 +408,8 @@ CUDADRV_API CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	if (r)
 		return r;
 	if (!vg.primary) {
-		vg.primary = calloc(1, sizeof(*vg.primary));
-		if (!vg.primary || !vg_handle_add(vg.primary, VG_CONTEXT))
+		vg.primary = object();
+		if (!vg.primary)
 			return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
 		vg.primary->primary = true;
 	}
@@ -449,8 +471,8 @@ CUDADRV_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int fl
 	if (dev || (flags & ~(unsigned int)CU_CTX_FLAGS_MASK))
 		return vg_leave(dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE);
 	if (!vg.primary) {
-		vg.primary = calloc(1, sizeof(*vg.primary));
-		if (!vg.primary || !vg_handle_add(vg.primary, VG_CONTEXT))
+		vg.primary = object();
+		if (!vg.primary)
 			return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
 		vg.primary->primary = true;
 	}
@@ -486,7 +508,7 @@ CUDADRV_API CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
 	if (depth == STACK_MAX)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	stack[depth++] = ctx;
+	push(ctx);
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -503,7 +525,7 @@ CUDADRV_API CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	depth--;
 	if (pctx)
-		*pctx = stack[depth];
+		*pctx = stack[depth].ctx;
 	return CUDA_SUCCESS;
 }
 
@@ -522,7 +544,7 @@ CUDADRV_API CUresult cuCtxSetCurrent(CUcontext ctx)
 	if (depth)
 		depth--;
 	if (ctx)
-		stack[depth++] = ctx;
+		push(ctx);
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -532,7 +554,7 @@ CUDADRV_API CUresult cuCtxGetCurrent(CUcontext *pctx)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pctx = vg_current();
+	*pctx = top();
 	return CUDA_SUCCESS;
 }
 

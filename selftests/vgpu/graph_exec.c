@@ -116,7 +116,8 @@ static CUresult add_steps(struct vg_run *run, const struct CUgraph_st *g, struct
 static bool functions_live(const struct CUgraph_st *g)
 {
 	for (const struct CUgraphNode_st *n = g->nodes; n; n = n->next) {
-		if (n->type == CU_GRAPH_NODE_TYPE_KERNEL && n->op && !vg_handle_is(n->op->kernel.function, VG_FUNCTION))
+		if (n->type == CU_GRAPH_NODE_TYPE_KERNEL && n->op && (!vg_handle_is(n->op->kernel.function, VG_FUNCTION) ||
+								      n->op->kernel.function->id != n->op->kernel.function_id))
 			return false;
 		if (n->child && !functions_live(n->child))
 			return false;
@@ -320,17 +321,13 @@ static CUresult instantiate(CUgraphExec *out, CUgraph g, unsigned long long flag
 	r = vg_current() ? vg_may_wait(VG_HOLDER_GRAPH_INSTANTIATE, vg_current()) : CUDA_SUCCESS;
 	if (r)
 		return r;
-	exec = calloc(1, sizeof(*exec));
+	exec = vg_object_new(VG_EXEC, sizeof(*exec));
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->flags = flags;
 	r = vg_graph_clone(g, &exec->graph);
-	if (!r && !vg_handle_add(exec, VG_EXEC)) {
-		vg_graph_free(exec->graph);
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	if (r) {
-		free(exec);
+		vg_object_free(VG_EXEC, exec);
 		return r;
 	}
 	*out = exec;
@@ -468,10 +465,9 @@ CUDADRV_API CUresult cuGraphExecDestroy(CUgraphExec exec)
 
 	if (r)
 		return r;
-	vg_handle_del(exec);
 	vg_graph_free(exec->graph);
 	vg_mark_put(exec->last);
-	free(exec);
+	vg_object_free(VG_EXEC, exec);
 	return vg_leave(CUDA_SUCCESS);
 }
 

@@ -109,6 +109,7 @@ CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int
 		return r;
 	}
 	op->kernel.function = f;
+	op->kernel.function_id = f->id;
 	op->kernel.need = need;
 	op->kernel.entry = -1;
 	op->kernel.priority = priority;

@@ -41,15 +41,13 @@ static void module_free(struct CUmod_st *m)
 		struct CUfunc_st *f = m->functions;
 
 		m->functions = f->next;
-		vg_handle_del(f);
-		free(f);
+		vg_object_free(VG_FUNCTION, f);
 	}
 	vg_references_drop(m);
 	vg_regions_drop(m);
-	vg_handle_del(m);
 	if (m->image)
 		vgpu_module_free(m->image);
-	free(m);
+	vg_object_free(VG_MODULE, m);
 }
 
 static bool add_functions(struct CUmod_st *m)
@@ -61,14 +59,13 @@ static bool add_functions(struct CUmod_st *m)
 	if (ok)
 		vgpu_module_kernels(m->image, list, n);
 	while (ok && n--) {	/* from the last, so that the list has the module's order */
-		struct CUfunc_st *f = calloc(1, sizeof(*f));
+		struct CUfunc_st *f = vg_object_new(VG_FUNCTION, sizeof(*f));
 
-		ok = f && vg_handle_add(f, VG_FUNCTION);
-		if (!ok) {
-			free(f);
+		ok = f;
+		if (!ok)
 			break;
-		}
 		f->module = m;
+		f->id = ++vg.ids;
 		f->kernel = list[n];
 		f->info = vgpu_kernel_info(list[n]);
 		f->max_dynamic_shared = f->info->static_shared < VG_STATIC_DYNAMIC_SHARED ?
@@ -98,7 +95,7 @@ static CUresult load(const void *image, size_t size, unsigned int n, CUjit_optio
 		error_log(n, options, values, e.message);
 		return image_error(status);
 	}
-	m = calloc(1, sizeof(*m));
+	m = vg_object_new(VG_MODULE, sizeof(*m));
 	if (m)
 		m->image = vgpu_module_load(ptx, ptx_size, text, sizeof(text));
 	free(ptx);
@@ -107,10 +104,10 @@ static CUresult load(const void *image, size_t size, unsigned int n, CUjit_optio
 	if (!m->image) {
 		vg_say("PTX refused: %s", text);
 		error_log(n, options, values, text);
-		free(m);
+		vg_object_free(VG_MODULE, m);
 		return CUDA_ERROR_INVALID_PTX;
 	}
-	if (!vg_handle_add(m, VG_MODULE) || !add_functions(m)) {
+	if (!add_functions(m)) {
 		module_free(m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -360,15 +357,12 @@ static CUresult library_new(CUlibrary *library, const void *image, size_t size, 
 	r = vg_enter();
 	if (r)
 		return r;
-	l = calloc(1, sizeof(*l));
-	if (!l || !vg_handle_add(l, VG_LIBRARY)) {
-		free(l);
+	l = vg_object_new(VG_LIBRARY, sizeof(*l));
+	if (!l)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	}
 	r = load(image, size, n, options, values, &l->module);
 	if (r) {
-		vg_handle_del(l);
-		free(l);
+		vg_object_free(VG_LIBRARY, l);
 		return vg_leave(r);
 	}
 	l->module->library = l;
@@ -413,8 +407,7 @@ CUDADRV_API CUresult cuLibraryUnload(CUlibrary library)
 	if (*p)
 		*p = library->next;
 	module_free(library->module);
-	vg_handle_del(library);
-	free(library);
+	vg_object_free(VG_LIBRARY, library);
 	return vg_leave(r);
 }
 

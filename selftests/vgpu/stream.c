@@ -44,12 +44,10 @@ void vg_op_free(struct vg_op *op)
 
 struct CUstream_st *vg_stream_new(struct CUctx_st *ctx, unsigned int flags, int priority)
 {
-	struct CUstream_st *s = calloc(1, sizeof(*s));
+	struct CUstream_st *s = vg_object_new(VG_STREAM, sizeof(*s));
 
-	if (!s || !vg_handle_add(s, VG_STREAM)) {
-		free(s);
+	if (!s)
 		return NULL;
-	}
 	s->ctx = ctx;
 	s->flags = flags;
 	s->priority = priority;
@@ -68,8 +66,7 @@ void vg_stream_free(struct CUstream_st *s)
 		p = &(*p)->next;
 	if (*p)
 		*p = s->next;
-	vg_handle_del(s);
-	free(s);
+	vg_object_free(VG_STREAM, s);
 }
 
 /* A thread's own default stream in one context */

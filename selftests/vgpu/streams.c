@@ -354,11 +354,9 @@ CUDADRV_API CUresult cuEventCreate(CUevent *event, unsigned int flags)
 		return r;
 	if (flags & CU_EVENT_INTERPROCESS)
 		return vg_leave(vg_unsimulated("cuEventCreate with CU_EVENT_INTERPROCESS"));
-	e = calloc(1, sizeof(*e));
-	if (!e || !vg_handle_add(e, VG_EVENT)) {
-		free(e);
+	e = vg_object_new(VG_EVENT, sizeof(*e));
+	if (!e)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	}
 	e->ctx = ctx;
 	e->flags = flags;
 	e->next = ctx->events;
@@ -492,8 +490,7 @@ CUDADRV_API CUresult cuEventDestroy_v2(CUevent event)
 		*p = event->next;
 	vg_mark_put(event->mark);
 	vg_nodes_clear(&event->nodes);
-	vg_handle_del(event);
-	free(event);
+	vg_object_free(VG_EVENT, event);
 	return vg_leave(CUDA_SUCCESS);
 }
 

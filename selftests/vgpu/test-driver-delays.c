@@ -92,7 +92,7 @@ static bool refused(void)
 void delays_tests(void)
 {
 	driver_test("", none, "no call pauses without VGPU_DELAYS");
-	driver_test("VGPU_DELAYS=7:500", in_range, "VGPU_DELAYS: two pauses a call, within their range, for each thread its own");
+	driver_test("VGPU_DELAYS=7:500", in_range, "VGPU_DELAYS: two pauses a call, in their range, for each thread its own");
 	shared = test_shared(3 * sizeof(*shared));
 	driver_test("VGPU_DELAYS=7:500", keep, "VGPU_DELAYS with a seed");
 	round_ = 1;

@@ -252,9 +252,9 @@ void locks_tests(void)
 	driver_test("VGPU_LOCKS=1", unload_held, "VGPU_LOCKS=1: cuModuleUnload does");
 	driver_test("VGPU_LOCKS=1", fill_queue_held, "VGPU_LOCKS=1: what goes behind 1024 operations does");
 	driver_test("VGPU_LOCKS=cuMemFree,cuMemAlloc", mem_alloc_held, "VGPU_LOCKS by name: cuMemAlloc does");
-	driver_test("VGPU_LOCKS=cuModuleGetFunction", get_function_held, "VGPU_LOCKS by name: a function that nobody had asked for");
+	driver_test("VGPU_LOCKS=cuModuleGetFunction", get_function_held, "VGPU_LOCKS by name: a function's first use does");
 	driver_test("VGPU_LOCKS=all", instantiate_held, "VGPU_LOCKS=all: cuGraphInstantiate");
-	driver_test("VGPU_LOCKS=cuLaunchKernel", first_launch, "VGPU_LOCKS by name: functions are loaded by their first launch");
+	driver_test("VGPU_LOCKS=cuLaunchKernel", first_launch, "VGPU_LOCKS by name: a first launch loads");
 	driver_test("VGPU_LOCKS=all", stream_sync_waits, "VGPU_LOCKS=all: cuStreamSynchronize holds nothing");
 	driver_test("VGPU_LOCKS=all", ctx_sync_waits, "VGPU_LOCKS=all: cuCtxSynchronize holds nothing");
 	driver_test("VGPU_LOCKS=1", other_context, "VGPU_LOCKS=1: another context's calls go on");

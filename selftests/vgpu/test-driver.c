@@ -83,6 +83,7 @@ int main(void)
 	setenv("VGPU_MPS", "1", 1);
 	locks_tests();
 	delays_tests();
+	handles_tests();
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d", (int)getpid());
 	unlink(name);
 	return tap_end();

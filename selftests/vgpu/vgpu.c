@@ -114,6 +114,33 @@ bool vg_handle_is(const void *p, enum vg_type type)
 	return s != SIZE_MAX && handles[s].type == type;
 }
 
+/* Of each type, those that went; the first word is the next one */
+static void *spare[VG_TYPES];
+
+void *vg_object_new(enum vg_type type, size_t size)
+{
+	void *p = spare[type];
+
+	if (p) {
+		memcpy(&spare[type], p, sizeof(p));
+		memset(p, 0, size);
+	} else {
+		p = calloc(1, size);
+	}
+	if (p && !vg_handle_add(p, type)) {
+		vg_object_free(type, p);
+		p = NULL;
+	}
+	return p;
+}
+
+void vg_object_free(enum vg_type type, void *p)
+{
+	vg_handle_del(p);
+	memcpy(p, &spare[type], sizeof(p));
+	spare[type] = p;
+}
+
 /* A child of fork has neither the engine nor a slot: as with CUDA, it cannot use the device */
 static void in_child(void)
 {

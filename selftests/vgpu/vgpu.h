@@ -22,7 +22,7 @@
 #define VG_STATIC_DYNAMIC_SHARED (48u << 10)	/* dynamic shared memory without the opt-in attribute */
 
 enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT, VG_TEXREF, VG_SURFREF,
-	       VG_GRAPH, VG_NODE, VG_EXEC, VG_USER_OBJECT };
+	       VG_GRAPH, VG_NODE, VG_EXEC, VG_USER_OBJECT, VG_TYPES };
 
 /* One point of a stream that others wait for: an event record. Counted: op, event and waiting ops hold it */
 struct vg_mark {
@@ -47,6 +47,7 @@ struct vg_op {
 		struct {
 			struct vgpu_launch launch;
 			struct CUfunc_st *function;
+			uint64_t function_id;	/* its handle may be another function's by now */
 			void *params;
 			uint64_t *references;	/* handles of objects, by the kernel's number */
 			unsigned int n_references;
@@ -99,6 +100,7 @@ struct CUctx_st {
 	bool primary, alive;
 	bool held;			/* a call that waits has its lock: see calls.h */
 	unsigned int refs, flags;
+	uint64_t handle_id;		/* of all contexts that had this handle, which one */
 	uint64_t id;
 	CUfunc_cache cache_config;
 	struct CUstream_st *streams;	/* the legacy default stream is the last */
@@ -113,6 +115,7 @@ struct CUctx_st {
 struct CUfunc_st {
 	struct CUfunc_st *next;
 	struct CUmod_st *module;
+	uint64_t id;
 	const struct vgpu_kernel *kernel;
 	const struct vgpu_kernel_info *info;
 	unsigned int max_dynamic_shared;
@@ -162,12 +165,19 @@ void vg_nodes_clear(struct vg_nodes *l);
 bool vg_handle_add(const void *p, enum vg_type type);
 void vg_handle_del(const void *p);
 bool vg_handle_is(const void *p, enum vg_type type);
+/*
+ * An object behind a new handle, zeroed but for what is set here. NULL: no memory. As with NVIDIA's driver the next one of a
+ * type has the handle of the one that went last.
+ */
+void *vg_object_new(enum vg_type type, size_t size);
+void vg_object_free(enum vg_type type, void *p);	/* its handle may be gone already */
 uint64_t vg_now(void);
 CUresult vg_unsimulated(const char *name);	/* says so on stderr */
 void vg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* context.c */
-struct CUctx_st *vg_current(void);
+struct CUctx_st *vg_current(void);		/* NULL: there is none, or it is destroyed */
+bool vg_current_gone(void);			/* the latter */
 void vg_uuid(unsigned char uuid[16]);
 
 /* rm.c: control calls for a context that comes, or goes; the lock is held */
