@@ -113,9 +113,12 @@ CUresult vg_enter_any(void)
 	return CUDA_SUCCESS;
 }
 
-static CUresult state(void)
+/* With no context current there is no device to ask about a fault, but the only one */
+static CUresult state(const struct CUctx_st *ctx)
 {
-	return vg.initialized ? vg.sticky : CUDA_ERROR_NOT_INITIALIZED;
+	if (!vg.initialized)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return ctx ? ctx->gpu->sticky : vg.n_gpus == 1 ? vg.gpu[0].sticky : CUDA_SUCCESS;
 }
 
 CUresult vg_enter_device(void)
@@ -123,7 +126,7 @@ CUresult vg_enter_device(void)
 	CUresult r;
 
 	vg_enter_any();
-	r = state();
+	r = state(vg_current());
 	return r ? vg_leave(r) : r;
 }
 
@@ -133,7 +136,7 @@ bool vg_await(const struct CUctx_st *ctx, CUresult *r)
 
 	while (ctx->held)
 		pthread_cond_wait(&vg.changed, &vg.lock);
-	*r = state();
+	*r = state(ctx);
 	return waited;
 }
 
@@ -216,7 +219,7 @@ CUresult vg_wait_room(struct CUstream_st *s)
 	hold(s->ctx, true);
 	while (s->n_ops >= VG_QUEUE_MAX)
 		pthread_cond_wait(&vg.changed, &vg.lock);
-	r = vg.sticky;
+	r = s->ctx->gpu->sticky;
 	hold(s->ctx, false);
 	return r;
 }

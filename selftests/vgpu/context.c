@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Driver API: the device and contexts. One device, number 0. */
-#include <stdio.h>
+/* Driver API: contexts */
 #include <stdlib.h>
 #include <string.h>
 #include "vgpu.h"
@@ -32,237 +31,6 @@ static void push(struct CUctx_st *ctx)
 	stack[depth++].id = ctx->handle_id;
 }
 
-static CUresult check_device(const void *out, CUdevice dev)
-{
-	CUresult r;
-
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = vg_enter_device();
-	if (r)
-		return r;
-	return vg_leave(dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS);
-}
-
-CUDADRV_API CUresult cuDeviceGet(CUdevice *device, int ordinal)
-{
-	CUresult r = check_device(device, ordinal);
-
-	if (!r)
-		*device = 0;
-	return r;
-}
-
-CUDADRV_API CUresult cuDeviceGetCount(int *count)
-{
-	CUresult r = check_device(count, 0);
-
-	if (!r)
-		*count = 1;
-	return r;
-}
-
-CUDADRV_API CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
-{
-	CUresult r = check_device(name, dev);
-
-	if (!r && len < 1)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		snprintf(name, (size_t)len, "gsched vgpu (simulated)");
-	return r;
-}
-
-/* The same for every process on the device, another for every device name */
-void vg_uuid(unsigned char uuid[16])
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-	char name[256];
-
-	for (const char *s = vg_shm_name(name, sizeof(name)); *s; s++)
-		hash = (hash ^ (unsigned char)*s) * 0x100000001b3ULL;
-	memcpy(uuid, "vgpu-sim", 8);
-	memcpy(uuid + 8, &hash, 8);
-}
-
-CUDADRV_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
-{
-	CUresult r = check_device(uuid, dev);
-
-	if (!r)
-		vg_uuid((unsigned char *)uuid->bytes);
-	return r;
-}
-
-CUDADRV_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
-{
-	return cuDeviceGetUuid_v2(uuid, dev);
-}
-
-CUDADRV_API CUresult cuDeviceGetLuid(char *luid, unsigned int *mask, CUdevice dev)
-{
-	return CUDA_ERROR_NOT_SUPPORTED;	/* as on every system but Windows */
-}
-
-CUDADRV_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
-{
-	CUresult r = check_device(bytes, dev);
-
-	if (!r)
-		*bytes = vg.config.mem;
-	return r;
-}
-
-static int max_block(void)
-{
-	return vg.config.sm_threads < 1024 ? (int)vg.config.sm_threads : 1024;
-}
-
-CUDADRV_API CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
-{
-	static const struct { CUdevice_attribute attrib; int value; } fixed[] = {
-		{ CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff }, { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535 },
-		{ CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535 }, { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64 },
-		{ CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, VG_STATIC_DYNAMIC_SHARED },
-		{ CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536 }, { CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32 },
-		{ CU_DEVICE_ATTRIBUTE_MAX_PITCH, 0x7fffffff }, { CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000 },
-		{ CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 512 }, { CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, 32 },
-		{ CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT, 512 }, { CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 1 },
-		{ CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1 }, { CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1 },
-		{ CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1000000 }, { CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 64 },
-		{ CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 20 }, { CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1 },
-		{ CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1 }, { CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 0xff },
-		{ CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 1 }, { CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1 },
-		{ CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 1 }, { CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED, 1 },
-		{ CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1 },
-		{ CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1, 1 }, { CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 1 },
-		{ CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1, 1 },
-		{ CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1 },
-		{ CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 1 },
-		{ CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1 },
-		{ CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2 },
-		{ CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1 },
-	};
-	CUresult r = check_device(pi, dev);
-
-	if (r)
-		return r;
-	switch ((int)attrib) {
-	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
-	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
-		*pi = max_block();
-		return CUDA_SUCCESS;
-	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-		*pi = (int)vg.config.sms;
-		return CUDA_SUCCESS;
-	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
-		*pi = (int)vg.config.sm_threads;
-		return CUDA_SUCCESS;
-	case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
-		*pi = (int)vg.config.sm_blocks;
-		return CUDA_SUCCESS;
-	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
-	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
-		*pi = (int)vg.config.sm_regs;
-		return CUDA_SUCCESS;
-	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
-	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-		*pi = (int)vg.config.sm_smem;
-		return CUDA_SUCCESS;
-	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-		*pi = (int)vg.config.cc / 10;
-		return CUDA_SUCCESS;
-	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-		*pi = (int)vg.config.cc % 10;
-		return CUDA_SUCCESS;
-	case CU_DEVICE_ATTRIBUTE_MPS_ENABLED:
-		*pi = vg.key != VG_NO_MPS;
-		return CUDA_SUCCESS;
-	}
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-		if (fixed[i].attrib == attrib) {
-			*pi = fixed[i].value;
-			return CUDA_SUCCESS;
-		}
-	if (attrib < 1 || attrib >= CU_DEVICE_ATTRIBUTE_MAX)
-		return CUDA_ERROR_INVALID_VALUE;
-	*pi = 0;	/* what it does not do */
-	return CUDA_SUCCESS;
-}
-
-CUDADRV_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
-{
-	CUresult r = major && minor ? check_device(major, dev) : CUDA_ERROR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	*major = (int)vg.config.cc / 10;
-	*minor = (int)vg.config.cc % 10;
-	return CUDA_SUCCESS;
-}
-
-CUDADRV_API CUresult cuDeviceGetProperties(CUdevprop *p, CUdevice dev)
-{
-	CUresult r = check_device(p, dev);
-
-	if (r)
-		return r;
-	*p = (CUdevprop) {
-		.maxThreadsPerBlock = max_block(), .maxThreadsDim = { max_block(), max_block(), 64 },
-		.maxGridSize = { 0x7fffffff, 65535, 65535 }, .sharedMemPerBlock = VG_STATIC_DYNAMIC_SHARED,
-		.totalConstantMemory = 65536, .SIMDWidth = 32, .memPitch = 0x7fffffff,
-		.regsPerBlock = (int)vg.config.sm_regs, .clockRate = 1000000, .textureAlign = 512,
-	};
-	return CUDA_SUCCESS;
-}
-
-static const char bus_id[] = "0000:FF:00.0";
-
-CUDADRV_API CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
-{
-	CUresult r = check_device(id, dev);
-
-	if (!r && len < (int)sizeof(bus_id))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		memcpy(id, bus_id, sizeof(bus_id));
-	return r;
-}
-
-CUDADRV_API CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
-{
-	CUresult r = check_device(dev, 0);
-
-	if (!r)
-		r = id && !strcmp(id, bus_id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-	if (!r)
-		*dev = 0;
-	return r;
-}
-
-CUDADRV_API CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
-{
-	CUresult r = check_device(can, dev);
-
-	if (!r && peer)
-		r = CUDA_ERROR_INVALID_DEVICE;
-	if (!r)
-		*can = 0;
-	return r;
-}
-
-CUDADRV_API CUresult cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
-{
-	CUresult r = check_device(pi, dev);
-
-	if (!r)
-		*pi = 0;
-	return r;
-}
-
-/* Contexts */
-
 static void ctx_init(struct CUctx_st *ctx, unsigned int flags)
 {
 	ctx->flags = flags;
@@ -279,7 +47,7 @@ static void ctx_init(struct CUctx_st *ctx, unsigned int flags)
 
 static CUresult ctx_open(struct CUctx_st *ctx, unsigned int flags)
 {
-	CUresult r = vg_engine_start();
+	CUresult r = vg_engine_start(ctx->gpu);
 
 	if (r)
 		return r;
@@ -320,12 +88,14 @@ static void ctx_close(struct CUctx_st *ctx)
 	vg_rm_close(ctx);
 }
 
-static struct CUctx_st *object(void)
+static struct CUctx_st *object(struct vg_gpu *gpu)
 {
 	struct CUctx_st *ctx = vg_object_new(VG_CONTEXT, sizeof(*ctx));
 
-	if (ctx)
+	if (ctx) {
 		ctx->handle_id = ++vg.ids;
+		ctx->gpu = gpu;
+	}
 	return ctx;
 }
 
@@ -336,12 +106,14 @@ static CUresult ctx_new(CUcontext *pctx, unsigned int flags, CUdevice dev)
 
 	if (!pctx || (flags & ~(unsigned int)CU_CTX_FLAGS_MASK))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = vg_enter_device();
+	r = vg_check_device(pctx, dev);
+	if (!r)
+		r = vg_enter_device();
 	if (r)
 		return r;
-	if (dev)
-		return vg_leave(CUDA_ERROR_INVALID_DEVICE);
-	ctx = depth < STACK_MAX ? object() : NULL;
+	if (vg.gpu[dev].sticky)
+		return vg_leave(vg.gpu[dev].sticky);
+	ctx = depth < STACK_MAX ? object(&vg.gpu[dev]) : NULL;
 	if (!ctx)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	r = ctx_open(ctx, flags);
@@ -398,47 +170,65 @@ CUDADRV_API CUresult cuCtxDestroy(CUcontext ctx)
 	return cuCtxDestroy_v2(ctx);
 }
 
+/* Of the device, made if need be; alive or not. NULL: no memory */
+static struct CUctx_st *primary_of(CUdevice dev)
+{
+	struct vg_gpu *gpu = &vg.gpu[dev];
+
+	if (!gpu->primary)
+		gpu->primary = object(gpu);
+	if (gpu->primary)
+		gpu->primary->primary = true;
+	return gpu->primary;
+}
+
 CUDADRV_API CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
-	CUresult r = check_device(pctx, dev);
+	CUresult r = vg_check_device(pctx, dev);
+	struct CUctx_st *ctx;
 
 	if (r)
 		return r;
 	r = vg_enter_device();
 	if (r)
 		return r;
-	if (!vg.primary) {
-		vg.primary = object();
-		if (!vg.primary)
-			return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-		vg.primary->primary = true;
-	}
-	if (!vg.primary->alive) {
-		r = ctx_open(vg.primary, vg.primary->flags);
+	if (vg.gpu[dev].sticky)
+		return vg_leave(vg.gpu[dev].sticky);
+	ctx = primary_of(dev);
+	if (!ctx)
+		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	if (!ctx->alive) {
+		r = ctx_open(ctx, ctx->flags);
 		if (r)
 			return vg_leave(r);
 	}
-	vg.primary->refs++;
-	*pctx = vg.primary;
+	ctx->refs++;
+	*pctx = ctx;
 	return vg_leave(CUDA_SUCCESS);
 }
 
 static CUresult primary_release(CUdevice dev, bool reset)
 {
+	struct CUctx_st *ctx;
+	bool any = false;
+
 	vg_enter_any();
 	if (!vg.initialized)
 		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
-	if (dev)
+	if (dev < 0 || (unsigned int)dev >= vg.n_gpus)
 		return vg_leave(CUDA_ERROR_INVALID_DEVICE);
-	if (!vg.primary || !vg.primary->alive)
+	ctx = vg.gpu[dev].primary;
+	if (!ctx || !ctx->alive)
 		return vg_leave(reset ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
 	if (reset)
-		vg.primary->refs = 0;
-	else if (--vg.primary->refs)
+		ctx->refs = 0;
+	else if (--ctx->refs)
 		return vg_leave(CUDA_SUCCESS);
-	ctx_close(vg.primary);
-	if (!vg.contexts)
-		vg.sticky = CUDA_SUCCESS;	/* the fault went with what it spoiled */
+	ctx_close(ctx);
+	for (const struct CUctx_st *c = vg.contexts; c; c = c->next)
+		any |= c->gpu == ctx->gpu;
+	if (!any)
+		ctx->gpu->sticky = CUDA_SUCCESS;	/* the fault went with what it spoiled */
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -464,19 +254,19 @@ CUDADRV_API CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 
 CUDADRV_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
-	CUresult r = vg_enter_device();
+	CUresult r = vg_check_device(&dev, dev);
+	struct CUctx_st *ctx;
 
+	if (!r && (flags & ~(unsigned int)CU_CTX_FLAGS_MASK))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = vg_enter_device();
 	if (r)
 		return r;
-	if (dev || (flags & ~(unsigned int)CU_CTX_FLAGS_MASK))
-		return vg_leave(dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE);
-	if (!vg.primary) {
-		vg.primary = object();
-		if (!vg.primary)
-			return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-		vg.primary->primary = true;
-	}
-	vg.primary->flags = flags;
+	ctx = primary_of(dev);
+	if (!ctx)
+		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	ctx->flags = flags;
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -487,15 +277,15 @@ CUDADRV_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags
 
 CUDADRV_API CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
-	CUresult r = active ? check_device(flags, dev) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = active ? vg_check_device(flags, dev) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
 	r = vg_enter_device();
 	if (r)
 		return r;
-	*flags = vg.primary ? vg.primary->flags : 0;
-	*active = vg.primary && vg.primary->alive;
+	*flags = vg.gpu[dev].primary ? vg.gpu[dev].primary->flags : 0;
+	*active = vg.gpu[dev].primary && vg.gpu[dev].primary->alive;
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -580,7 +370,7 @@ CUDADRV_API CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 	r = enter(&ctx);
 	if (r)
 		return r;
-	*device = 0;
+	*device = (CUdevice)ctx->gpu->number;
 	return vg_leave(CUDA_SUCCESS);
 }
 

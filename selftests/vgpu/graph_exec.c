@@ -112,14 +112,15 @@ static CUresult add_steps(struct vg_run *run, const struct CUgraph_st *g, struct
 	return CUDA_SUCCESS;
 }
 
-/* Their modules may have been unloaded since */
-static bool functions_live(const struct CUgraph_st *g)
+/* Their modules may have been unloaded since. A graph whose kernels are on several devices is not simulated */
+static bool functions_live(const struct CUgraph_st *g, const struct vg_gpu *gpu)
 {
 	for (const struct CUgraphNode_st *n = g->nodes; n; n = n->next) {
 		if (n->type == CU_GRAPH_NODE_TYPE_KERNEL && n->op && (!vg_handle_is(n->op->kernel.function, VG_FUNCTION) ||
-								      n->op->kernel.function->id != n->op->kernel.function_id))
+								      n->op->kernel.function->id != n->op->kernel.function_id ||
+								      n->op->kernel.function->module->gpu != gpu))
 			return false;
-		if (n->child && !functions_live(n->child))
+		if (n->child && !functions_live(n->child, gpu))
 			return false;
 	}
 	return true;
@@ -410,7 +411,7 @@ static CUresult launch(CUgraphExec exec, CUstream stream, bool own)
 		return r;
 	if (s->capture)
 		return vg_leave(vg_capture_graph(s, exec->graph));
-	if (!functions_live(exec->graph))
+	if (!functions_live(exec->graph, s->ctx->gpu))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
 	r = vg_capture_implicit(s);
 	if (r)

@@ -167,6 +167,7 @@ CUresult vg_push(struct CUstream_st *s, struct vg_op *op)
 CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op)
 {
 	CUresult r = s->capture ? vg_capture_forbids(s) : vg_capture_implicit(s);
+	const struct vg_gpu *gpu = s->ctx->gpu;
 	bool done = false;
 
 	if (r) {
@@ -179,7 +180,7 @@ CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op)
 	vg_kick();
 	while (!done)
 		pthread_cond_wait(&vg.changed, &vg.lock);
-	return vg.sticky;
+	return gpu->sticky;
 }
 
 static bool passed(const struct CUstream_st *s, uint64_t seq)
@@ -190,13 +191,14 @@ static bool passed(const struct CUstream_st *s, uint64_t seq)
 CUresult vg_wait_stream(struct CUstream_st *s)
 {
 	uint64_t seq = vg.seq, id = s->id;
+	const struct vg_gpu *gpu = s->ctx->gpu;
 	CUresult r = vg_capture_forbids(s);
 
 	if (r)
 		return r;
 	while (vg_handle_is(s, VG_STREAM) && s->id == id && !passed(s, seq))
 		pthread_cond_wait(&vg.changed, &vg.lock);
-	return vg.sticky;
+	return gpu->sticky;
 }
 
 static bool ctx_passed(const struct CUctx_st *ctx, uint64_t seq)
@@ -209,6 +211,8 @@ static bool ctx_passed(const struct CUctx_st *ctx, uint64_t seq)
 
 CUresult vg_wait_ctx(struct CUctx_st *ctx)
 {
+	const struct CUctx_st *asked = ctx ? ctx : vg_current();
+	const struct vg_gpu *gpu = asked ? asked->gpu : &vg.gpu[0];
 	uint64_t seq = vg.seq;
 
 	for (;;) {
@@ -218,7 +222,7 @@ CUresult vg_wait_ctx(struct CUctx_st *ctx)
 			if ((!ctx || c == ctx) && !ctx_passed(c, seq))
 				done = false;
 		if (done)
-			return vg.sticky;
+			return gpu->sticky;
 		pthread_cond_wait(&vg.changed, &vg.lock);
 	}
 }
@@ -278,6 +282,8 @@ void vg_op_finish(struct vg_op *op)
 	if (op->kind == VG_OP_RECORD) {
 		op->mark->time_ns = vg_now();
 		op->mark->done = true;
+		if (vg.n_gpus > 1)
+			vg_kick();	/* streams of other devices may wait for it */
 	}
 	if (op->step) {
 		vg_step_finish(op->step);

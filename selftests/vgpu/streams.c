@@ -138,7 +138,7 @@ static CUresult get(CUstream stream, bool own, enum property what, void *out)
 		*(CUcontext *)out = s->ctx;
 		break;
 	case DEVICE:
-		*(CUdevice *)out = 0;
+		*(CUdevice *)out = (CUdevice)s->ctx->gpu->number;
 		break;
 	}
 	return vg_leave(CUDA_SUCCESS);
@@ -463,10 +463,12 @@ CUDADRV_API CUresult cuEventQuery(CUevent event)
 CUDADRV_API CUresult cuEventSynchronize(CUevent event)
 {
 	CUresult r = enter_asked(event);
+	const struct vg_gpu *gpu;
 	struct vg_mark *m;
 
 	if (r)
 		return r;
+	gpu = event->ctx->gpu;
 	m = event->mark;
 	if (m) {
 		m->refs++;
@@ -474,7 +476,7 @@ CUDADRV_API CUresult cuEventSynchronize(CUevent event)
 			pthread_cond_wait(&vg.changed, &vg.lock);
 		vg_mark_put(m);
 	}
-	return vg_leave(vg.sticky);
+	return vg_leave(gpu->sticky);
 }
 
 CUDADRV_API CUresult cuEventDestroy_v2(CUevent event)

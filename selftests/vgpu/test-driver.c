@@ -84,7 +84,10 @@ int main(void)
 	locks_tests();
 	delays_tests();
 	handles_tests();
+	devices_tests();
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d", (int)getpid());
+	unlink(name);
+	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d.1", (int)getpid());
 	unlink(name);
 	return tap_end();
 }

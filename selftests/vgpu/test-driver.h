@@ -12,5 +12,6 @@ void *test_shared(size_t size);	/* zeroed memory that the tests' processes share
 void locks_tests(void);
 void delays_tests(void);
 void handles_tests(void);
+void devices_tests(void);
 
 #endif /* VGPU_TEST_DRIVER_H */

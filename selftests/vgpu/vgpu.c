@@ -147,14 +147,13 @@ static void in_child(void)
 	pthread_mutex_init(&vg.lock, NULL);
 	pthread_cond_init(&vg.changed, NULL);
 	vg.initialized = false;
-	vg.device = NULL;
+	vg.n_gpus = 0;
 	vg_rm_child();
 }
 
 CUDADRV_API CUresult cuInit(unsigned int flags)
 {
 	static bool registered;
-	struct vg_config config;
 	char err[512], *end;
 
 	if (flags)
@@ -162,18 +161,12 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 	vg_enter_any();
 	if (vg.initialized)
 		return vg_leave(CUDA_SUCCESS);
-	if (!vg_config_from_env(&config, err, sizeof(err)) || !vg_key_from_env(&vg.key, err, sizeof(err))) {
+	if (!vg_key_from_env(&vg.key, err, sizeof(err))) {
 		vg_say("%s", err);
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
-	if (!vg_calls_init())
+	if (!vg_calls_init() || !vg_devices_init())
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
-	vg.device = vg_shm_map(NULL, &config, err, sizeof(err));
-	if (!vg.device) {
-		vg_say("%s", err);
-		return vg_leave(CUDA_ERROR_NO_DEVICE);
-	}
-	vg.config = vg.device->config;
 	if (!vgpu_checks_parse(getenv("VGPU_CHECK") ?: "none", &vgpu_checks)) {
 		vg_say("$VGPU_CHECK is \"%s\": give all, none, or names of checks with commas", getenv("VGPU_CHECK"));
 		return vg_leave(CUDA_ERROR_NO_DEVICE);

@@ -2,8 +2,8 @@
 /*
  * Inside vgpu's libcuda: objects behind the handles, and the calls between its files.
  *
- * One lock (vg.lock) protects everything here but what says otherwise. The engine, one thread a process, is the device's
- * side: it moves the streams on, runs blocks and copies. A stream is a queue of operations; its head is what runs. API
+ * One lock (vg.lock) protects everything here but what says otherwise. The engine, one thread for each device that has
+ * contexts, is the device's side: it moves the streams on, runs blocks and copies. A stream is a queue of operations; its head is what runs. API
  * calls append and, if they are synchronous, wait on vg.changed.
  */
 #ifndef VGPU_VGPU_H
@@ -19,6 +19,7 @@
 
 #define VG_LEAST_PRIORITY	0
 #define VG_GREATEST_PRIORITY	(-5)
+#define VG_GPUS_MAX		8
 #define VG_STATIC_DYNAMIC_SHARED (48u << 10)	/* dynamic shared memory without the opt-in attribute */
 
 enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT, VG_TEXREF, VG_SURFREF,
@@ -97,6 +98,7 @@ struct CUevent_st {
 
 struct CUctx_st {
 	struct CUctx_st *next;
+	struct vg_gpu *gpu;
 	bool primary, alive;
 	bool held;			/* a call that waits has its lock: see calls.h */
 	unsigned int refs, flags;
@@ -118,6 +120,7 @@ struct CUfunc_st {
 	uint64_t id;
 	const struct vgpu_kernel *kernel;
 	const struct vgpu_kernel_info *info;
+	struct CUfunc_st **on;		/* a library's on its first device: the same one on each of them, NULL: it is the only one */
 	unsigned int max_dynamic_shared;
 	bool loaded;
 	int carveout;			/* CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1 default */
@@ -128,6 +131,7 @@ struct CUfunc_st {
 struct CUmod_st {
 	struct CUmod_st *next;
 	struct CUctx_st *ctx;		/* NULL: a library's */
+	struct vg_gpu *gpu;
 	struct vgpu_module *image;
 	struct CUfunc_st *functions;
 	struct CUlib_st *library;
@@ -136,25 +140,37 @@ struct CUmod_st {
 
 struct CUlib_st {
 	struct CUlib_st *next;
-	struct CUmod_st *module;
+	struct CUmod_st *module[VG_GPUS_MAX];	/* on each device; handles of kernels are the first one's functions */
+};
+
+/* A device that this process sees */
+struct vg_gpu {
+	unsigned int number;		/* as CUDA counts them in this process */
+	unsigned int index;		/* on the machine */
+	struct vg_device *device;
+	struct vg_config config;
+	uint32_t proc;			/* our slot, if the engine runs */
+	pthread_t thread;
+	bool running, entered;		/* entered: it has tried to get a slot */
+	CUresult sticky;		/* what a kernel's fault left: every later call returns it */
+	struct CUctx_st *primary;
+	_Atomic unsigned int kicks;	/* the engine should look at the streams */
+	uint64_t quiet;			/* mem.c: how new the regions are that the engine may still look at */
 };
 
 struct vg_state {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;		/* an operation ended */
-	struct vg_device *device;
-	uint32_t proc;			/* our slot */
-	struct vg_config config;
+	struct vg_gpu gpu[VG_GPUS_MAX];
+	unsigned int n_gpus;
 	uint64_t key;			/* our channel group's: see vg_key_from_env() */
 	bool initialized;
-	CUresult sticky;		/* what a kernel's fault left: every later call returns it */
 	uint64_t seed;			/* $VGPU_SEED: the order of warps and lanes; 0: in turn */
 	bool shuffle;			/* $VGPU_SHUFFLE: blocks start in an order by the seed */
-	struct CUctx_st *contexts, *primary;
+	struct CUctx_st *contexts;
 	struct CUlib_st *libraries;
 	struct vg_capture *captures;
 	uint64_t seq, ids;
-	_Atomic unsigned int kicks;	/* the engine should look at the streams */
 };
 extern struct vg_state vg;
 
@@ -175,10 +191,16 @@ uint64_t vg_now(void);
 CUresult vg_unsimulated(const char *name);	/* says so on stderr */
 void vg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* device.c */
+bool vg_devices_init(void);			/* by the environment; false: said on stderr why there is none */
+struct vg_gpu *vg_gpu_at(unsigned int index);	/* of the machine's; NULL: this process does not see it */
+void vg_uuid(unsigned int index, unsigned char uuid[16]);
+void vg_uuid_text(unsigned int index, char text[41]);	/* GPU-... */
+CUresult vg_check_device(const void *out, CUdevice dev);	/* arguments of a call that asks about a device */
+
 /* context.c */
 struct CUctx_st *vg_current(void);		/* NULL: there is none, or it is destroyed */
 bool vg_current_gone(void);			/* the latter */
-void vg_uuid(unsigned char uuid[16]);
 
 /* rm.c: control calls for a context that comes, or goes; the lock is held */
 void vg_rm_open(struct CUctx_st *ctx);
@@ -203,8 +225,9 @@ bool vg_value_reached(const struct vg_op *op);
 void vg_mark_put(struct vg_mark *m);
 
 /* engine.c */
-CUresult vg_engine_start(void);
-void vg_engine_stop(void);
+extern __thread struct vg_gpu *vg_here;		/* on the thread of an engine: its device */
+CUresult vg_engine_start(struct vg_gpu *gpu);
+void vg_engine_stop(void);			/* all of them */
 void vg_kick(void);
 
 /* mem.c: regions of device-accessible memory; the lock is held */
@@ -215,13 +238,14 @@ struct vg_region {
 	bool readonly;
 	unsigned int flags;
 	struct CUctx_st *ctx;
+	const struct vg_gpu *gpu;	/* DEVICE: no other one's kernels may use it */
 	const void *owner;		/* goes with it: a context, a module */
 };
 const struct vg_region *vg_region_find(uint64_t addr);
 bool vg_region_covers(uint64_t addr, size_t size);
 CUresult vg_region_add(const struct vg_region *r);
 void vg_region_del(uint64_t base);
-void vg_region_quiet(void);			/* by the engine, between two blocks */
+void vg_region_quiet(void);			/* by an engine, between two blocks */
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags, CUdeviceptr *out);
 CUresult vg_mem_free(CUdeviceptr ptr, bool host);
 void vg_regions_drop(const void *owner);	/* it goes, with its memory */
@@ -229,7 +253,7 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write);
 void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n);
 
 /* module.c */
-CUresult vg_function_get(const void *handle, struct CUfunc_st **out);
+CUresult vg_function_get(const void *handle, struct CUfunc_st **out);	/* a kernel's: on the current device */
 CUresult vg_function_load(struct CUfunc_st *f, enum vg_holder call);	/* for its first use, by @call */
 void vg_modules_drop(struct CUctx_st *ctx);
 

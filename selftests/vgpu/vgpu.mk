@@ -3,7 +3,7 @@
 -include selftests/vgpu/exec.mk
 
 VGPU := $(B)/vgpu
-VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c calls.c shm.c sched.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
+VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c calls.c shm.c sched.c device.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
 	module.c link.c launch.c texture.c reference.c table.c unsimulated.c rm.c \
 	graph.c graph_edges.c graph_params.c graph_exec.c graph_update.c graph_capture.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
@@ -57,7 +57,7 @@ $(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-
 TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
 
-$(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-driver-locks.c test-driver-delays.c test-driver-handles.c)) $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-driver-locks.c test-driver-delays.c test-driver-handles.c test-driver-devices.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-driver
