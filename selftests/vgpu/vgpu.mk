@@ -77,22 +77,24 @@ FAST_TESTS += $(B)/test/vgpu-groups
 $(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-$(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs
-FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs
+TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices
+FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices
 
 ifneq ($(shell command -v nvcc 2>/dev/null),)
 $(B)/test/vgpu-rt: $(B)/test/vgpu-rt-program
 $(B)/test/vgpu-rt-units: $(B)/test/vgpu-rt-units-program
 $(B)/test/vgpu-rt-graphs: $(B)/test/vgpu-rt-graphs-program
+$(B)/test/vgpu-rt-devices: $(B)/test/vgpu-rt-devices-program
 $(B)/test/vgpu-rt-units-program: selftests/vgpu/test-rt-units.cu
 	@mkdir -p $(@D)
 	$(call Q,NVCC)nvcc -std=c++17 -diag-suppress 20054 -cudart shared -arch=sm_90 -o $@ $<
 $(B)/test/vgpu-rt-program: selftests/vgpu/test-rt.cu
 $(B)/test/vgpu-rt-graphs-program: selftests/vgpu/test-rt-graphs.cu
-$(B)/test/vgpu-rt-program $(B)/test/vgpu-rt-graphs-program:
+$(B)/test/vgpu-rt-devices-program: selftests/vgpu/test-rt-devices.cu
+$(B)/test/vgpu-rt-program $(B)/test/vgpu-rt-graphs-program $(B)/test/vgpu-rt-devices-program:
 	@mkdir -p $(@D)
 	$(call Q,NVCC)nvcc -cudart shared -arch=sm_90 -o $@ $<
 endif
