@@ -110,7 +110,19 @@ CUDADRV_API CUresult cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t
 static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t size, CUstream stream, bool own,
 			  bool wait)
 {
-	return copy(dst, DEVICE, src, DEVICE, size, stream, own, wait);
+	CUresult r = vg_enter();
+
+	if (r)
+		return r;
+	if (!vg_handle_is(dst_ctx, VG_CONTEXT) || !vg_handle_is(src_ctx, VG_CONTEXT))
+		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+	/* behind what either context has to do */
+	if (wait)
+		r = vg_wait_ctx(dst_ctx);
+	if (wait && !r)
+		r = vg_wait_ctx(src_ctx);
+	vg_leave(r);
+	return r ? r : copy(dst, DEVICE, src, DEVICE, size, stream, own, wait);
 }
 
 CUDADRV_API CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc, size_t size)

@@ -28,7 +28,7 @@ struct symbol {			/* a kernel or a variable, by the address of its shadow on the
 	const char *name;
 	bool function;
 	CUkernel kernel;
-	CUdeviceptr ptr;
+	CUdeviceptr ptr[RT_DEVICES];	/* a variable: on each device */
 	size_t size;
 };
 
@@ -43,7 +43,8 @@ struct rt_driver rt_driver[2];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cudaError_t start_error;
-static CUcontext primary;
+static struct { CUcontext ctx; bool retained; } primaries[RT_DEVICES];
+static __thread int device;		/* whose context the thread gets if it has none */
 static struct fat *fats;
 static struct symbol *symbols[BUCKETS];
 static __thread cudaError_t last_error;
@@ -104,6 +105,34 @@ cudaError_t rt_ready(void)
 	return rt_fail(start_error);
 }
 
+CUresult rt_primary(int dev, CUcontext *ctx)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (dev < 0 || dev >= RT_DEVICES)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&lock);
+	if (!primaries[dev].retained)
+		r = rt_driver[0].p_cuDevicePrimaryCtxRetain(&primaries[dev].ctx, dev);
+	primaries[dev].retained = !r;
+	*ctx = primaries[dev].ctx;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* Does @ctx work, as far as the runtime can tell? */
+static bool usable(CUcontext ctx)
+{
+	bool good = true;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < RT_DEVICES; i++)
+		if (primaries[i].ctx == ctx)
+			good = primaries[i].retained;
+	pthread_mutex_unlock(&lock);
+	return good;
+}
+
 cudaError_t rt_context(void)
 {
 	CUcontext ctx = NULL;
@@ -112,14 +141,31 @@ cudaError_t rt_context(void)
 	if (rt_ready())
 		return start_error;
 	r = rt_driver[0].p_cuCtxGetCurrent(&ctx);
-	if (r || (ctx && ctx != primary))
+	if (r || (ctx && usable(ctx)))
 		return rt_error(r);
-	if (ctx && primary)
-		return cudaSuccess;
-	pthread_mutex_lock(&lock);
-	r = primary ? CUDA_SUCCESS : rt_driver[0].p_cuDevicePrimaryCtxRetain(&primary, 0);
-	pthread_mutex_unlock(&lock);
-	return rt_error(r ? r : rt_driver[0].p_cuCtxSetCurrent(primary));
+	return rt_set_device(device);
+}
+
+cudaError_t rt_set_device(int dev)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	if (rt_ready())
+		return start_error;
+	r = rt_primary(dev, &ctx);
+	if (!r)
+		r = rt_driver[0].p_cuCtxSetCurrent(ctx);
+	if (!r)
+		device = dev;
+	return rt_error(r);
+}
+
+int rt_device(void)
+{
+	CUdevice current;
+
+	return !start_error && !rt_driver[0].p_cuCtxGetDevice(&current) ? current : device;
 }
 
 /* Registration: called by constructors, before main. Nothing here touches the driver. */
@@ -306,18 +352,20 @@ cudaError_t rt_variable(const void *host, CUdeviceptr *ptr, size_t *size)
 	cudaError_t e = rt_context();
 	CUresult r = CUDA_SUCCESS;
 	struct symbol *s;
+	int dev;
 
 	if (e)
 		return e;
+	dev = rt_device();
 	pthread_mutex_lock(&lock);
 	s = find(host, false);
-	if (s && !s->ptr) {
+	if (s && !s->ptr[dev]) {
 		r = load(s->fat);
 		if (!r)
-			r = rt_driver[0].p_cuLibraryGetGlobal(&s->ptr, &s->size, s->fat->library, s->name);
+			r = rt_driver[0].p_cuLibraryGetGlobal(&s->ptr[dev], &s->size, s->fat->library, s->name);
 	}
 	if (s && ptr)
-		*ptr = s->ptr;
+		*ptr = s->ptr[dev];
 	if (s && size)
 		*size = s->size;
 	pthread_mutex_unlock(&lock);
@@ -326,10 +374,10 @@ cudaError_t rt_variable(const void *host, CUdeviceptr *ptr, size_t *size)
 	return rt_error(r);
 }
 
-void rt_forget_context(void)
+void rt_forget_context(int dev)
 {
 	pthread_mutex_lock(&lock);
-	primary = NULL;
+	primaries[dev].retained = false;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -370,7 +418,7 @@ static cudaError_t launched(CUresult r, dim3 g, dim3 b)
 {
 	int max = 1024;
 
-	rt_driver[0].p_cuDeviceGetAttribute(&max, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0);
+	rt_driver[0].p_cuDeviceGetAttribute(&max, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, rt_device());
 	if (r == CUDA_ERROR_INVALID_VALUE && (!g.x || !g.y || !g.z || !b.x || !b.y || !b.z || g.y > 65535 || g.z > 65535 ||
 					      g.x > 0x7fffffff || (uint64_t)b.x * b.y * b.z > (uint64_t)max))
 		return rt_fail(cudaErrorInvalidConfiguration);

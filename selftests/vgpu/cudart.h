@@ -212,6 +212,7 @@ struct cudaDeviceProp {
 	X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2) \
 	X(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2) \
 	X(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState) \
+	X(cuCtxGetDevice, cuCtxGetDevice) X(cuStreamGetDevice, cuStreamGetDevice) X(cuMemcpyPeer, cuMemcpyPeer) X(cuMemcpyPeerAsync, cuMemcpyPeerAsync) \
 	X(cuCtxGetCurrent, cuCtxGetCurrent) X(cuCtxSetCurrent, cuCtxSetCurrent) \
 	X(cuCtxSynchronize, cuCtxSynchronize) X(cuCtxSetLimit, cuCtxSetLimit) X(cuCtxGetLimit, cuCtxGetLimit) \
 	X(cuCtxGetCacheConfig, cuCtxGetCacheConfig) X(cuCtxSetCacheConfig, cuCtxSetCacheConfig) \
@@ -283,6 +284,10 @@ extern struct rt_driver rt_driver[2];
 
 cudaError_t rt_ready(void);		/* driver loaded and initialized */
 cudaError_t rt_context(void);		/* and a context current in this thread */
+#define RT_DEVICES 8
+cudaError_t rt_set_device(int dev);	/* its primary context is current in this thread */
+int rt_device(void);			/* of the current context, or the one that rt_context() would make current */
+CUresult rt_primary(int dev, CUcontext *ctx);	/* retained until the device is reset */
 cudaError_t rt_error(CUresult r);	/* remembers it for cudaGetLastError */
 void rt_remember(cudaError_t e);
 static inline cudaError_t rt_fail(cudaError_t e)
@@ -293,7 +298,7 @@ static inline cudaError_t rt_fail(cudaError_t e)
 cudaError_t rt_kernel(const void *host, CUkernel *kernel);
 cudaError_t rt_variable(const void *host, CUdeviceptr *ptr, size_t *size);
 cudaError_t rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c);	/* the driver's parameters of it */
-void rt_forget_context(void);		/* it is reset. Libraries outlive it: programs keep kernel handles */
+void rt_forget_context(int dev);		/* the device is reset. Libraries outlive it: programs keep kernel handles */
 
 /* Call the driver once there is a context */
 #define RT_CALL(own, name, ...) \

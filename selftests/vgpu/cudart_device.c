@@ -29,20 +29,24 @@ RT_FN(cudaGetDeviceCount, (int *n))
 
 RT_FN(cudaGetDevice, (int *device))
 {
-	if (!device)
-		return rt_fail(cudaErrorInvalidValue);
-	*device = 0;
-	return rt_ready();
+	cudaError_t e = device ? rt_ready() : rt_fail(cudaErrorInvalidValue);
+
+	if (!e)
+		*device = rt_device();
+	return e;
 }
 
 RT_FN(cudaSetDevice, (int device))
 {
-	return device ? rt_fail(cudaErrorInvalidDevice) : rt_context();
+	return rt_set_device(device);
 }
 
 RT_FN(cudaInitDevice, (int device, unsigned int device_flags, unsigned int flags))
 {
-	return device ? rt_fail(cudaErrorInvalidDevice) : rt_context();
+	cudaError_t e = rt_ready();
+	CUcontext ctx;
+
+	return e ? e : rt_error(rt_primary(device, &ctx));	/* it does not become the current one */
 }
 
 RT_FN(cudaChooseDevice, (int *device, const struct cudaDeviceProp *prop))
@@ -52,14 +56,14 @@ RT_FN(cudaChooseDevice, (int *device, const struct cudaDeviceProp *prop))
 
 RT_FN(cudaSetValidDevices, (int *list, int n))
 {
-	return list && n == 1 && !*list ? cudaSuccess : rt_fail(cudaErrorInvalidDevice);
+	return list && n > 0 && *list >= 0 ? cudaSuccess : rt_fail(cudaErrorInvalidDevice);
 }
 
 RT_FN(cudaSetDeviceFlags, (unsigned int flags))
 {
 	cudaError_t e = rt_ready();
 
-	return e ? e : rt_error(rt_driver[0].p_cuDevicePrimaryCtxSetFlags(0, flags));
+	return e ? e : rt_error(rt_driver[0].p_cuDevicePrimaryCtxSetFlags(rt_device(), flags));
 }
 
 RT_FN(cudaGetDeviceFlags, (unsigned int *flags))
@@ -67,7 +71,7 @@ RT_FN(cudaGetDeviceFlags, (unsigned int *flags))
 	cudaError_t e = rt_ready();
 	int active;
 
-	return e ? e : rt_error(rt_driver[0].p_cuDevicePrimaryCtxGetState(0, flags, &active));
+	return e ? e : rt_error(rt_driver[0].p_cuDevicePrimaryCtxGetState(rt_device(), flags, &active));
 }
 
 RT_FN(cudaDeviceSynchronize, (void))
@@ -78,12 +82,14 @@ RT_FN(cudaDeviceSynchronize, (void))
 RT_FN(cudaDeviceReset, (void))
 {
 	cudaError_t e = rt_ready();
+	int dev;
 
 	if (e)
 		return e;
-	rt_forget_context();
+	dev = rt_device();
+	rt_forget_context(dev);
 	rt_driver[0].p_cuCtxSetCurrent(NULL);
-	return rt_error(rt_driver[0].p_cuDevicePrimaryCtxReset(0));
+	return rt_error(rt_driver[0].p_cuDevicePrimaryCtxReset(dev));
 }
 
 RT_FN(cudaDeviceGetAttribute, (int *value, CUdevice_attribute which, int device))
@@ -214,7 +220,7 @@ RT_FN(cudaGetDeviceProperties, (struct cudaDeviceProp *p, int device))
 
 static cudaError_t get_attribute(CUkernel k, CUfunction_attribute which, int *value)
 {
-	return rt_error(rt_driver[0].p_cuKernelGetAttribute(value, which, k, 0));
+	return rt_error(rt_driver[0].p_cuKernelGetAttribute(value, which, k, rt_device()));
 }
 
 RT_FN(cudaFuncGetAttributes, (struct cudaFuncAttributes *a, const void *f))
@@ -247,7 +253,7 @@ RT_FN(cudaFuncSetAttribute, (const void *f, CUfunction_attribute which, int valu
 	CUkernel k;
 	cudaError_t e = rt_kernel(f, &k);
 
-	return e ? e : rt_error(rt_driver[0].p_cuKernelSetAttribute(which, value, k, 0));
+	return e ? e : rt_error(rt_driver[0].p_cuKernelSetAttribute(which, value, k, rt_device()));
 }
 
 RT_FN(cudaFuncSetCacheConfig, (const void *f, CUfunc_cache config))
@@ -255,7 +261,7 @@ RT_FN(cudaFuncSetCacheConfig, (const void *f, CUfunc_cache config))
 	CUkernel k;
 	cudaError_t e = rt_kernel(f, &k);
 
-	return e ? e : rt_error(rt_driver[0].p_cuKernelSetCacheConfig(k, config, 0));
+	return e ? e : rt_error(rt_driver[0].p_cuKernelSetCacheConfig(k, config, rt_device()));
 }
 
 RT_FN(cudaFuncGetName, (const char **name, const void *f))
@@ -325,7 +331,7 @@ RT_FN(cudaThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode))
 RT_BOTH(cudaStreamGetPriority, _ptsz, (cudaStream_t s, int *out), RT_CALL(own, cuStreamGetPriority, s, out))
 RT_BOTH(cudaStreamGetFlags, _ptsz, (cudaStream_t s, unsigned int *out), RT_CALL(own, cuStreamGetFlags, s, out))
 RT_BOTH(cudaStreamGetId, _ptsz, (cudaStream_t s, unsigned long long *out), RT_CALL(own, cuStreamGetId, s, out))
-RT_BOTH(cudaStreamGetDevice, _ptsz, (cudaStream_t s, int *out), ((void)own, cudaGetDevice(out)))
+RT_BOTH(cudaStreamGetDevice, _ptsz, (cudaStream_t s, int *out), RT_CALL(own, cuStreamGetDevice, s, out))
 RT_BOTH(cudaStreamSynchronize, _ptsz, (cudaStream_t s), RT_CALL(own, cuStreamSynchronize, s))
 RT_BOTH(cudaStreamQuery, _ptsz, (cudaStream_t s), RT_CALL(own, cuStreamQuery, s))
 RT_BOTH(cudaStreamWaitEvent, _ptsz, (cudaStream_t s, cudaEvent_t event, unsigned int flags),

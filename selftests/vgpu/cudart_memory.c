@@ -183,15 +183,31 @@ RT_BOTH(cudaMemcpy, _ptds, (void *dst, const void *src, size_t size, enum cudaMe
 RT_BOTH(cudaMemcpyAsync, _ptsz, (void *dst, const void *src, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream),
 	copy_async(dst, src, size, kind, stream, own))
 
+static cudaError_t ends(int dst_device, CUcontext *dst, int src_device, CUcontext *src)
+{
+	cudaError_t e = rt_context();
+	CUresult r;
+
+	if (e)
+		return e;
+	r = rt_primary(dst_device, dst);
+	return rt_error(r ? r : rt_primary(src_device, src));
+}
+
 RT_FN(cudaMemcpyPeer, (void *dst, int dst_device, const void *src, int src_device, size_t size))
 {
-	return dst_device || src_device ? rt_fail(cudaErrorInvalidDevice) : copy(dst, src, size, cudaMemcpyDeviceToDevice, false);
+	CUcontext to, from;
+	cudaError_t e = ends(dst_device, &to, src_device, &from);
+
+	return e ? e : rt_error(rt_driver[0].p_cuMemcpyPeer(D(dst), to, D(src), from, size));
 }
 
 RT_FN(cudaMemcpyPeerAsync, (void *dst, int dst_device, const void *src, int src_device, size_t size, cudaStream_t stream))
 {
-	return dst_device || src_device ? rt_fail(cudaErrorInvalidDevice) :
-	       copy_async(dst, src, size, cudaMemcpyDeviceToDevice, stream, false);
+	CUcontext to, from;
+	cudaError_t e = ends(dst_device, &to, src_device, &from);
+
+	return e ? e : rt_error(rt_driver[0].p_cuMemcpyPeerAsync(D(dst), to, D(src), from, size, stream));
 }
 
 /* A part of a variable */

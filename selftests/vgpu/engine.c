@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The engine: the one thread of a process that plays the device. It moves the streams on, takes up the blocks that
+ * The engine: the one thread of a process that plays one device. It moves the streams on, takes up the blocks that
  * sched.c placed for this process, steps them in turn, and sleeps when there is nothing to do.
  */
 #include <stdatomic.h>
@@ -19,13 +19,15 @@ struct resident {
 	unsigned int sm;
 };
 
-static pthread_t thread;
-static bool running;
+__thread struct vg_gpu *vg_here;
+
+/* Of the engine on whose thread they are */
+static __thread struct resident *residents;
+static __thread size_t n_residents, max_residents, cursor;
+static __thread uint64_t last_look;
+static __thread bool feeding;		/* what our slot says: see struct vg_proc */
+
 static atomic_bool stopping;
-static struct resident *residents;
-static size_t n_residents, max_residents, cursor;
-static uint64_t last_look;
-static bool feeding;			/* what our slot says: see struct vg_proc */
 
 /* Host functions run on a thread of their own, as they may take long and may wait for other streams */
 static pthread_cond_t host_work = PTHREAD_COND_INITIALIZER;
@@ -35,9 +37,13 @@ static bool host_running;
 
 void vg_kick(void)
 {
-	atomic_fetch_add(&vg.kicks, 1);
-	if (running)
-		vg_shm_wake(vg.device, 1u << vg.proc);
+	for (unsigned int i = 0; i < vg.n_gpus; i++) {
+		struct vg_gpu *g = &vg.gpu[i];
+
+		atomic_fetch_add(&g->kicks, 1);
+		if (g->running)
+			vg_shm_wake(g->device, 1u << g->proc);
+	}
 }
 
 static void *host_main(void *arg)
@@ -138,11 +144,11 @@ static bool submit(struct vg_op *op)
 	uint64_t blocks = (uint64_t)g[0] * g[1] * g[2];
 	vg_procs wake;
 
-	vg_shm_lock(vg.device);
-	op->kernel.entry = vg_sched_submit(vg.device, vg.proc, &op->kernel.need, blocks, op->kernel.priority);
-	wake = vg_sched_dispatch(vg.device) | vg_sched_update(vg.device, vg_now());
-	vg_shm_unlock(vg.device);
-	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+	vg_shm_lock(vg_here->device);
+	op->kernel.entry = vg_sched_submit(vg_here->device, vg_here->proc, &op->kernel.need, blocks, op->kernel.priority);
+	wake = vg_sched_dispatch(vg_here->device) | vg_sched_update(vg_here->device, vg_now());
+	vg_shm_unlock(vg_here->device);
+	vg_shm_wake(vg_here->device, wake & ~(1u << vg_here->proc));
 	return op->kernel.entry >= 0;
 }
 
@@ -153,12 +159,12 @@ static bool kernel_over(struct vg_op *op)
 
 	if (op->kernel.done < (uint64_t)g[0] * g[1] * g[2])
 		return false;
-	vg_shm_lock(vg.device);
-	vg.device->proc[vg.proc].feeding = feeding = true;
-	vg_sched_remove(vg.device, op->kernel.entry);
-	wake = vg_sched_dispatch(vg.device);
-	vg_shm_unlock(vg.device);
-	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+	vg_shm_lock(vg_here->device);
+	vg_here->device->proc[vg_here->proc].feeding = feeding = true;
+	vg_sched_remove(vg_here->device, op->kernel.entry);
+	wake = vg_sched_dispatch(vg_here->device);
+	vg_shm_unlock(vg_here->device);
+	vg_shm_wake(vg_here->device, wake & ~(1u << vg_here->proc));
 	return true;
 }
 
@@ -207,7 +213,7 @@ static bool advance_any(bool *values)
 
 	*values = false;
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
-		for (struct CUstream_st *s = c->streams; s; s = s->next) {
+		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL; s; s = s->next) {
 			if (s->head && s->head->kind == VG_OP_GRAPH && !vg_runnable(s, NULL) && vg_op_ready(s->head)) {
 				vg_run_start(s->head);
 				return true;
@@ -249,11 +255,11 @@ static void fed(void)
 
 	if (!feeding)
 		return;
-	vg_shm_lock(vg.device);
-	vg.device->proc[vg.proc].feeding = feeding = false;
-	wake = vg_sched_update(vg.device, vg_now());
-	vg_shm_unlock(vg.device);
-	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+	vg_shm_lock(vg_here->device);
+	vg_here->device->proc[vg_here->proc].feeding = feeding = false;
+	wake = vg_sched_update(vg_here->device, vg_now());
+	vg_shm_unlock(vg_here->device);
+	vg_shm_wake(vg_here->device, wake & ~(1u << vg_here->proc));
 }
 
 static void drop_all(void)
@@ -261,12 +267,12 @@ static void drop_all(void)
 	for (size_t i = 0; i < n_residents; i++)
 		vgpu_block_free(residents[i].block);
 	n_residents = 0;
-	vg_shm_lock(vg.device);
+	vg_shm_lock(vg_here->device);
 	for (int i = 0; i < VG_KERNELS_MAX; i++)
-		if (vg.device->entry[i].used && vg.device->entry[i].proc == vg.proc)
-			vg_sched_remove(vg.device, i);
-	vg_shm_wake(vg.device, vg_sched_dispatch(vg.device) | vg_sched_update(vg.device, vg_now()));
-	vg_shm_unlock(vg.device);
+		if (vg_here->device->entry[i].used && vg_here->device->entry[i].proc == vg_here->proc)
+			vg_sched_remove(vg_here->device, i);
+	vg_shm_wake(vg_here->device, vg_sched_dispatch(vg_here->device) | vg_sched_update(vg_here->device, vg_now()));
+	vg_shm_unlock(vg_here->device);
 }
 
 static CUresult fault_code(enum vgpu_fault fault)
@@ -291,9 +297,9 @@ static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
 	vg_say("kernel %s: %s: %s", kernel, text, name);
 	drop_all();
 	pthread_mutex_lock(&vg.lock);
-	vg.sticky = r;
+	vg_here->sticky = r;
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
-		for (struct CUstream_st *s = c->streams, *next; s; s = next) {
+		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL, *next; s; s = next) {
 			next = s->next;
 			/* a host function that runs is ended by its thread */
 			while (s->head && !(s->head->kind == VG_OP_HOST && s->head->host.running)) {
@@ -357,12 +363,12 @@ static bool take_blocks_of(struct vg_op *op)
 	bool ok = true;
 
 	while (ok && op->kind == VG_OP_KERNEL && op->kernel.entry >= 0 &&
-	       __atomic_load_n(&vg.device->entry[op->kernel.entry].fresh_blocks, __ATOMIC_RELAXED)) {
+	       __atomic_load_n(&vg_here->device->entry[op->kernel.entry].fresh_blocks, __ATOMIC_RELAXED)) {
 		int sm;
 
-		vg_shm_lock(vg.device);
-		sm = vg_sched_take(vg.device, op->kernel.entry);
-		vg_shm_unlock(vg.device);
+		vg_shm_lock(vg_here->device);
+		sm = vg_sched_take(vg_here->device, op->kernel.entry);
+		vg_shm_unlock(vg_here->device);
 		if (sm < 0)
 			break;
 		ok = add_resident(op, (unsigned int)sm);
@@ -377,7 +383,7 @@ static void take_blocks(void)
 
 	pthread_mutex_lock(&vg.lock);
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
-		for (struct CUstream_st *s = c->streams; s; s = s->next)
+		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL; s; s = s->next)
 			for (struct vg_op *op = vg_runnable(s, NULL); ok && op; op = vg_runnable(s, op))
 				ok = take_blocks_of(op);
 	pthread_mutex_unlock(&vg.lock);
@@ -392,26 +398,26 @@ static void look_for_dead(uint64_t now)
 	if (now - last_look < LOOK_NS)
 		return;
 	last_look = now;
-	vg_shm_lock(vg.device);
-	if (vg_shm_reap_dead(vg.device, vg.proc))
-		wake = vg_sched_dispatch(vg.device) | vg_sched_update(vg.device, now);
-	vg_shm_unlock(vg.device);
-	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+	vg_shm_lock(vg_here->device);
+	if (vg_shm_reap_dead(vg_here->device, vg_here->proc))
+		wake = vg_sched_dispatch(vg_here->device) | vg_sched_update(vg_here->device, now);
+	vg_shm_unlock(vg_here->device);
+	vg_shm_wake(vg_here->device, wake & ~(1u << vg_here->proc));
 }
 
 static bool active(void)
 {
-	return __atomic_load_n(&vg.device->active, __ATOMIC_ACQUIRE) == vg.device->proc[vg.proc].group;
+	return __atomic_load_n(&vg_here->device->active, __ATOMIC_ACQUIRE) == vg_here->device->proc[vg_here->proc].group;
 }
 
 static bool alone(void)
 {
-	return __atomic_load_n(&vg.device->alone, __ATOMIC_RELAXED);
+	return __atomic_load_n(&vg_here->device->alone, __ATOMIC_RELAXED);
 }
 
 static uint64_t slice_end(void)
 {
-	return __atomic_load_n(&vg.device->slice_end, __ATOMIC_RELAXED);
+	return __atomic_load_n(&vg_here->device->slice_end, __ATOMIC_RELAXED);
 }
 
 /* How many thread-instructions a block may run now, 0: our turn is over */
@@ -436,12 +442,12 @@ static bool our_turn(void)
 	bool ours;
 
 	/* in the middle of it there is nothing to decide */
-	if (__atomic_load_n(&vg.device->turn_start, __ATOMIC_RELAXED) && allowance())
+	if (__atomic_load_n(&vg_here->device->turn_start, __ATOMIC_RELAXED) && allowance())
 		return true;
-	vg_shm_lock(vg.device);
-	ours = vg_sched_turn(vg.device, vg.proc, vg_now(), &wake);
-	vg_shm_unlock(vg.device);
-	vg_shm_wake(vg.device, wake);
+	vg_shm_lock(vg_here->device);
+	ours = vg_sched_turn(vg_here->device, vg_here->proc, vg_now(), &wake);
+	vg_shm_unlock(vg_here->device);
+	vg_shm_wake(vg_here->device, wake);
 	return ours;
 }
 
@@ -450,11 +456,11 @@ static void block_over(size_t i)
 	struct vg_op *op = residents[i].op;
 	vg_procs wake;
 
-	vg_shm_lock(vg.device);
-	vg_sched_done(vg.device, op->kernel.entry, residents[i].sm);
-	wake = vg_sched_dispatch(vg.device);
-	vg_shm_unlock(vg.device);
-	vg_shm_wake(vg.device, wake & ~(1u << vg.proc));
+	vg_shm_lock(vg_here->device);
+	vg_sched_done(vg_here->device, op->kernel.entry, residents[i].sm);
+	wake = vg_sched_dispatch(vg_here->device);
+	vg_shm_unlock(vg_here->device);
+	vg_shm_wake(vg_here->device, wake & ~(1u << vg_here->proc));
 	vgpu_block_free(residents[i].block);
 	residents[i] = residents[--n_residents];
 	op->kernel.done++;
@@ -486,7 +492,7 @@ static void step(uint32_t seen)
 			block_over(i);
 			return;
 		}
-		if (atomic_load(&vg.kicks) || vg_shm_wakes(vg.device, vg.proc) != seen || atomic_load(&stopping))
+		if (atomic_load(&vg_here->kicks) || vg_shm_wakes(vg_here->device, vg_here->proc) != seen || atomic_load(&stopping))
 			return;
 	}
 }
@@ -495,7 +501,7 @@ static void step(uint32_t seen)
 static uint64_t patience(bool values, bool waiting, uint64_t idle_since, uint64_t now)
 {
 	if (n_residents) {	/* not our turn, or the switch to us is not over */
-		uint64_t end = active() ? __atomic_load_n(&vg.device->ready_at, __ATOMIC_RELAXED) : slice_end();
+		uint64_t end = active() ? __atomic_load_n(&vg_here->device->ready_at, __ATOMIC_RELAXED) : slice_end();
 
 		if (end <= now)
 			return 1000;
@@ -510,32 +516,34 @@ static bool queued(void)
 {
 	bool any;
 
-	vg_shm_lock(vg.device);
-	any = vg.device->proc[vg.proc].kernels;
-	vg_shm_unlock(vg.device);
+	vg_shm_lock(vg_here->device);
+	any = vg_here->device->proc[vg_here->proc].kernels;
+	vg_shm_unlock(vg_here->device);
 	return any;
 }
 
 static void *engine(void *arg)
 {
 	uint64_t idle_since = 0;
-	int slot = vg_shm_enter(vg.device, vg.key);
+	int slot;
 
+	vg_here = arg;
+	slot = vg_shm_enter(vg_here->device, vg.key);
 	pthread_mutex_lock(&vg.lock);
-	vg.proc = slot < 0 ? VG_NOBODY : (uint32_t)slot;
-	vg.config = vg.device->config;
-	running = slot >= 0;
-	*(bool *)arg = true;
+	vg_here->proc = slot < 0 ? VG_NOBODY : (uint32_t)slot;
+	vg_here->config = vg_here->device->config;
+	vg_here->running = slot >= 0;
+	vg_here->entered = true;
 	pthread_cond_broadcast(&vg.changed);
 	pthread_mutex_unlock(&vg.lock);
 	if (slot < 0)
 		return NULL;
 	while (!atomic_load(&stopping)) {
-		uint32_t seen = vg_shm_wakes(vg.device, vg.proc);
+		uint32_t seen = vg_shm_wakes(vg_here->device, vg_here->proc);
 		bool values, moved, waiting;
 		uint64_t now;
 
-		atomic_store(&vg.kicks, 0);
+		atomic_store(&vg_here->kicks, 0);
 		moved = advance(&values);
 		fed();
 		take_blocks();
@@ -553,8 +561,8 @@ static void *engine(void *arg)
 		if (!idle_since)
 			idle_since = now;
 		waiting = queued();
-		if (!atomic_load(&stopping) && !atomic_load(&vg.kicks))
-			vg_shm_wait(vg.device, vg.proc, seen, patience(values, waiting, idle_since, now));
+		if (!atomic_load(&stopping) && !atomic_load(&vg_here->kicks))
+			vg_shm_wait(vg_here->device, vg_here->proc, seen, patience(values, waiting, idle_since, now));
 	}
 	for (size_t i = 0; i < n_residents; i++)
 		vgpu_block_free(residents[i].block);
@@ -562,22 +570,21 @@ static void *engine(void *arg)
 	free(residents);
 	residents = NULL;
 	max_residents = 0;
-	vg_shm_leave(vg.device, vg.proc);
+	vg_shm_leave(vg_here->device, vg_here->proc);
 	return NULL;
 }
 
-CUresult vg_engine_start(void)
+CUresult vg_engine_start(struct vg_gpu *g)
 {
-	bool started = false;
-
-	if (running)
+	if (g->running)
 		return CUDA_SUCCESS;
-	if (pthread_create(&thread, NULL, engine, &started))
+	g->entered = false;
+	if (pthread_create(&g->thread, NULL, engine, g))
 		return CUDA_ERROR_OPERATING_SYSTEM;
-	while (!started)
+	while (!g->entered)
 		pthread_cond_wait(&vg.changed, &vg.lock);
-	if (!running) {
-		pthread_join(thread, NULL);
+	if (!g->running) {
+		pthread_join(g->thread, NULL);
 		vg_say("all %u process slots of the device are taken", VG_PROCS_MAX);
 		return CUDA_ERROR_DEVICE_UNAVAILABLE;
 	}
@@ -586,10 +593,11 @@ CUresult vg_engine_start(void)
 
 void vg_engine_stop(void)
 {
-	if (!running)
-		return;
 	atomic_store(&stopping, true);
 	vg_kick();
-	pthread_join(thread, NULL);
-	running = false;
+	for (unsigned int i = 0; i < vg.n_gpus; i++) {
+		if (vg.gpu[i].running)
+			pthread_join(vg.gpu[i].thread, NULL);
+		vg.gpu[i].running = false;
+	}
 }

@@ -146,7 +146,7 @@ CUresult vg_node_new(struct CUgraph_st *g, CUgraphNodeType type, const CUgraphNo
 			if (deps[j] == deps[i])
 				return CUDA_ERROR_INVALID_VALUE;
 	}
-	n = calloc(1, sizeof(*n));
+	n = vg_object_new(VG_NODE, sizeof(*n));
 	if (!n)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	n->type = type;
@@ -154,8 +154,6 @@ CUresult vg_node_new(struct CUgraph_st *g, CUgraphNodeType type, const CUgraphNo
 	for (size_t i = 0; i < n_deps; i++)
 		if (!vg_nodes_add(&n->deps, deps[i]))
 			goto no_memory;
-	if (!vg_handle_add(n, VG_NODE))
-		goto no_memory;
 	n->graph = g;
 	*g->end = n;
 	g->end = &n->next;
@@ -164,7 +162,7 @@ CUresult vg_node_new(struct CUgraph_st *g, CUgraphNodeType type, const CUgraphNo
 	return CUDA_SUCCESS;
 no_memory:
 	vg_nodes_clear(&n->deps);
-	free(n);
+	vg_object_free(VG_NODE, n);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -175,8 +173,7 @@ static void release(struct CUgraphNode_st *n)
 	if (n->child)
 		vg_graph_free(n->child);
 	vg_nodes_clear(&n->deps);
-	vg_handle_del(n);
-	free(n);
+	vg_object_free(VG_NODE, n);
 }
 
 void vg_node_free(struct CUgraphNode_st *n)
@@ -199,12 +196,10 @@ void vg_node_free(struct CUgraphNode_st *n)
 
 struct CUgraph_st *vg_graph_new(void)
 {
-	struct CUgraph_st *g = calloc(1, sizeof(*g));
+	struct CUgraph_st *g = vg_object_new(VG_GRAPH, sizeof(*g));
 
-	if (!g || !vg_handle_add(g, VG_GRAPH)) {
-		free(g);
+	if (!g)
 		return NULL;
-	}
 	g->end = &g->nodes;
 	return g;
 }
@@ -218,8 +213,7 @@ void vg_graph_free(struct CUgraph_st *g)
 		release(n);
 	}
 	vg_users_drop(&g->users);
-	vg_handle_del(g);
-	free(g);
+	vg_object_free(VG_GRAPH, g);
 }
 
 size_t vg_graph_number(struct CUgraph_st *g)

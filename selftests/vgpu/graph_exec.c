@@ -112,13 +112,15 @@ static CUresult add_steps(struct vg_run *run, const struct CUgraph_st *g, struct
 	return CUDA_SUCCESS;
 }
 
-/* Their modules may have been unloaded since */
-static bool functions_live(const struct CUgraph_st *g)
+/* Their modules may have been unloaded since. A graph whose kernels are on several devices is not simulated */
+static bool functions_live(const struct CUgraph_st *g, const struct vg_gpu *gpu)
 {
 	for (const struct CUgraphNode_st *n = g->nodes; n; n = n->next) {
-		if (n->type == CU_GRAPH_NODE_TYPE_KERNEL && n->op && !vg_handle_is(n->op->kernel.function, VG_FUNCTION))
+		if (n->type == CU_GRAPH_NODE_TYPE_KERNEL && n->op && (!vg_handle_is(n->op->kernel.function, VG_FUNCTION) ||
+								      n->op->kernel.function->id != n->op->kernel.function_id ||
+								      n->op->kernel.function->module->gpu != gpu))
 			return false;
-		if (n->child && !functions_live(n->child))
+		if (n->child && !functions_live(n->child, gpu))
 			return false;
 	}
 	return true;
@@ -317,17 +319,16 @@ static CUresult instantiate(CUgraphExec *out, CUgraph g, unsigned long long flag
 		return vg_unsimulated("cuGraphInstantiate for launches by the device");
 	if (!acyclic(g))
 		return CUDA_ERROR_INVALID_VALUE;
-	exec = calloc(1, sizeof(*exec));
+	r = vg_current() ? vg_may_wait(VG_HOLDER_GRAPH_INSTANTIATE, vg_current()) : CUDA_SUCCESS;
+	if (r)
+		return r;
+	exec = vg_object_new(VG_EXEC, sizeof(*exec));
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->flags = flags;
 	r = vg_graph_clone(g, &exec->graph);
-	if (!r && !vg_handle_add(exec, VG_EXEC)) {
-		vg_graph_free(exec->graph);
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	if (r) {
-		free(exec);
+		vg_object_free(VG_EXEC, exec);
 		return r;
 	}
 	*out = exec;
@@ -410,7 +411,7 @@ static CUresult launch(CUgraphExec exec, CUstream stream, bool own)
 		return r;
 	if (s->capture)
 		return vg_leave(vg_capture_graph(s, exec->graph));
-	if (!functions_live(exec->graph))
+	if (!functions_live(exec->graph, s->ctx->gpu))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
 	r = vg_capture_implicit(s);
 	if (r)
@@ -465,10 +466,9 @@ CUDADRV_API CUresult cuGraphExecDestroy(CUgraphExec exec)
 
 	if (r)
 		return r;
-	vg_handle_del(exec);
 	vg_graph_free(exec->graph);
 	vg_mark_put(exec->last);
-	free(exec);
+	vg_object_free(VG_EXEC, exec);
 	return vg_leave(CUDA_SUCCESS);
 }
 

@@ -14,13 +14,13 @@ struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads,
 		.smem = (uint32_t)((f->info->static_shared + dynamic + 127) & ~(size_t)127),
 	};
 
-	need.carveout = vg_sched_carveout(&vg.config, &need, f->carveout);
+	need.carveout = vg_sched_carveout(&f->module->gpu->config, &need, f->carveout);
 	return need;
 }
 
-static bool shape_ok(const unsigned int grid[3], const unsigned int block[3])
+static bool shape_ok(const struct vg_config *c, const unsigned int grid[3], const unsigned int block[3])
 {
-	unsigned int max = vg.config.sm_threads < 1024 ? vg.config.sm_threads : 1024;
+	unsigned int max = c->sm_threads < 1024 ? c->sm_threads : 1024;
 	uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
 
 	if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7fffffff || grid[1] > 65535 || grid[2] > 65535)
@@ -94,11 +94,11 @@ CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int
 
 	if (r)
 		return r;
-	if (!shape_ok(grid, b) || p->sharedMemBytes > f->max_dynamic_shared)
+	if (!shape_ok(&f->module->gpu->config, grid, b) || p->sharedMemBytes > f->max_dynamic_shared)
 		return CUDA_ERROR_INVALID_VALUE;
 	limit = f->info->max_threads ? (int)f->info->max_threads : 1024;
 	need = vg_function_need(f, b[0] * b[1] * b[2], p->sharedMemBytes);
-	if (b[0] * b[1] * b[2] > (unsigned int)limit || !vg_sched_fit(&vg.config, &need))
+	if (b[0] * b[1] * b[2] > (unsigned int)limit || !vg_sched_fit(&f->module->gpu->config, &need))
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	op = vg_op_new(VG_OP_KERNEL);
 	if (!op)
@@ -109,11 +109,12 @@ CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int
 		return r;
 	}
 	op->kernel.function = f;
+	op->kernel.function_id = f->id;
 	op->kernel.need = need;
 	op->kernel.entry = -1;
 	op->kernel.priority = priority;
 	op->kernel.launch = (struct vgpu_launch) {
-		.kernel = f->kernel, .dynamic_shared = p->sharedMemBytes, .nsmid = vg.config.sms,
+		.kernel = f->kernel, .dynamic_shared = p->sharedMemBytes, .nsmid = f->module->gpu->config.sms,
 	};
 	memcpy(op->kernel.launch.grid, grid, sizeof(grid));
 	memcpy(op->kernel.launch.block, b, sizeof(b));
@@ -137,7 +138,11 @@ static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, con
 		return r;
 	r = vg_function_get(handle, &f);
 	if (!r)
+		r = vg_function_load(f, VG_HOLDER_LAUNCH);
+	if (!r)
 		r = vg_stream_get(stream, own, ctx, &s);
+	if (!r && (f->module->gpu != ctx->gpu || s->ctx->gpu != ctx->gpu))
+		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r)
 		r = vg_kernel_new(handle, p, priority ? *priority : s->priority, &op);
 	return vg_leave(r ? r : vg_push(s, op));
@@ -232,7 +237,7 @@ static CUresult blocks_per_sm(const void *handle, int threads, size_t dynamic, i
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);
 	need = vg_function_need(f, (unsigned int)threads, dynamic);
 	*out = threads > 1024 || (f->info->max_threads && (unsigned int)threads > f->info->max_threads) ? 0 :
-	       (int)vg_sched_fit(&vg.config, &need);
+	       (int)vg_sched_fit(&f->module->gpu->config, &need);
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -249,10 +254,23 @@ CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunct
 	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(n, f, threads, dynamic, 0);
 }
 
+static CUresult function_sms(const void *handle, int *sms)
+{
+	struct CUfunc_st *f;
+	CUresult r = vg_enter();
+
+	if (r)
+		return r;
+	r = vg_function_get(handle, &f);
+	if (!r)
+		*sms = (int)f->module->gpu->config.sms;
+	return vg_leave(r);
+}
+
 CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *size, CUfunction f, CUoccupancyB2DSize shared_of,
 							       size_t dynamic, int limit, unsigned int flags)
 {
-	int max = 0, best = 0, n = 0, threads;
+	int max = 0, best = 0, n = 0, sms = 0, threads;
 	CUresult r;
 
 	if (!min_grid || !size)
@@ -262,6 +280,9 @@ CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, in
 		return r;
 	if (limit > 0 && limit < max)
 		max = limit;
+	r = function_sms(f, &sms);
+	if (r)
+		return r;
 	*size = 0;
 	*min_grid = 0;
 	for (threads = max; threads > 0; threads = (threads - 1) & ~31) {
@@ -273,7 +294,7 @@ CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, in
 			continue;
 		best = n * threads;
 		*size = threads;
-		*min_grid = n * (int)vg.config.sms;
+		*min_grid = n * sms;
 	}
 	return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -295,7 +316,7 @@ CUDADRV_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CU
 	r = vg_function_get(handle, &f);
 	if (r)
 		return vg_leave(r);
-	share = (vg.config.sm_smem / (unsigned int)blocks) & ~(size_t)127;
+	share = (f->module->gpu->config.sm_smem / (unsigned int)blocks) & ~(size_t)127;
 	*dynamic = share > f->info->static_shared ? share - f->info->static_shared : 0;
 	return vg_leave(CUDA_SUCCESS);
 }

@@ -13,6 +13,7 @@
 #define EM_VGPU		190		/* what machine code for NVIDIA's devices has */
 
 struct CUlinkState_st {
+	unsigned int cc;
 	struct gsr_unit *units;
 	unsigned int n;
 	char *code;
@@ -44,6 +45,7 @@ CUDADRV_API CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void
 		free(l);
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	}
+	l->cc = ctx->gpu->config.cc;
 	options_of(l, n, options, values);
 	*state = l;
 	return vg_leave(CUDA_SUCCESS);
@@ -110,7 +112,7 @@ static CUresult complete(struct CUlinkState_st *l, void **code, size_t *size)
 	char *ptx;
 
 	eh.e_ident[EI_CLASS] = ELFCLASS64;
-	if (gsr_program_ptx(NULL, 0, l->units, l->n, vg.config.cc, &ptx, &n, &err)) {
+	if (gsr_program_ptx(NULL, 0, l->units, l->n, l->cc, &ptx, &n, &err)) {
 		vg_say("link refused: %s", err.message);
 		if (l->log && l->log_size)
 			snprintf(l->log, l->log_size, "%s", err.message);

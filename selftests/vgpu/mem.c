@@ -16,6 +16,7 @@
 struct list {
 	struct list *retired;
 	uint64_t generation;
+	uint64_t until;			/* the generation that replaced it */
 	size_t n;
 	struct vg_region r[];	/* by address */
 };
@@ -23,6 +24,7 @@ struct list {
 static struct list empty;
 static _Atomic(struct list *) current = &empty;
 static struct list *retired;
+static uint64_t generations;
 
 static size_t first_above(const struct list *l, uint64_t addr)
 {
@@ -70,12 +72,12 @@ bool vg_region_covers(uint64_t addr, size_t size)
 
 static void publish(struct list *l)
 {
-	static uint64_t generation;
 	struct list *old;
 
-	l->generation = ++generation;
+	l->generation = ++generations;
 	old = atomic_exchange(&current, l);
 	if (old != &empty) {
+		old->until = l->generation;
 		old->retired = retired;
 		retired = old;
 	}
@@ -83,11 +85,18 @@ static void publish(struct list *l)
 
 void vg_region_quiet(void)
 {
-	while (retired) {
-		struct list *next = retired->retired;
+	uint64_t all = vg_here->quiet = generations;
 
-		free(retired);
-		retired = next;
+	for (unsigned int i = 0; i < vg.n_gpus; i++)
+		if (vg.gpu[i].running && vg.gpu[i].quiet < all)
+			all = vg.gpu[i].quiet;
+	for (struct list **p = &retired, *l; (l = *p);) {
+		if (l->until > all) {
+			p = &l->retired;
+			continue;
+		}
+		*p = l->retired;
+		free(l);
 	}
 }
 
@@ -137,7 +146,7 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write)
 
 	if (now->generation != generation || addr - last.base >= last.size) {
 		r = lookup(now, addr);
-		if (!r)
+		if (!r || (r->gpu && r->gpu != vg_here))
 			return false;
 		generation = now->generation;
 		last = *r;
@@ -202,6 +211,11 @@ void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n)
 		}
 	i = first_above(l, addr);
 	r = i ? &l->r[i - 1] : NULL;
+	if (r && r->gpu && r->gpu != vg_here && addr - r->base < r->size) {
+		snprintf(buf, n, ", in the %llu bytes at 0x%llx, which are device %u's", (unsigned long long)r->size,
+			 (unsigned long long)r->base, r->gpu->number);
+		return;
+	}
 	if (r && addr - r->base < r->size + APART)
 		snprintf(buf, n, ", %s the %llu bytes at 0x%llx", addr - r->base >= r->size ? "behind" : size > r->size - (addr - r->base) ?
 			 "across the end of" : "in, which may not be written,", (unsigned long long)r->size, (unsigned long long)r->base);
@@ -238,37 +252,38 @@ static void give_pages(void *p, size_t size)
 		free(p);
 }
 
-static bool charge(size_t size)
+static bool charge(const struct vg_gpu *g, size_t size)
 {
 	uint64_t used = 0;
 	bool ok;
 
-	vg_shm_lock(vg.device);
+	vg_shm_lock(g->device);
 	for (uint32_t i = 0; i < VG_PROCS_MAX; i++)
-		used += vg.device->proc[i].mem;
-	ok = size <= vg.config.mem && used <= vg.config.mem - size;
+		used += g->device->proc[i].mem;
+	ok = size <= g->config.mem && used <= g->config.mem - size;
 	if (ok)
-		vg.device->proc[vg.proc].mem += size;
-	vg_shm_unlock(vg.device);
+		g->device->proc[g->proc].mem += size;
+	vg_shm_unlock(g->device);
 	return ok;
 }
 
-static void uncharge(size_t size)
+static void uncharge(const struct vg_gpu *g, size_t size)
 {
-	vg_shm_lock(vg.device);
-	vg.device->proc[vg.proc].mem -= size;
-	vg_shm_unlock(vg.device);
+	vg_shm_lock(g->device);
+	g->device->proc[g->proc].mem -= size;
+	vg_shm_unlock(g->device);
 }
 
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags, CUdeviceptr *out)
 {
-	struct vg_region r = { .size = size, .kind = kind, .flags = flags, .ctx = ctx, .owner = ctx };
+	struct vg_region r = { .size = size, .kind = kind, .flags = flags, .ctx = ctx, .owner = ctx,
+			       .gpu = kind == VG_MEM_DEVICE ? ctx->gpu : NULL };
 	CUresult err;
 	void *p;
 
 	if (!size || !out)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (kind == VG_MEM_DEVICE && !charge(size))
+	if (kind == VG_MEM_DEVICE && !charge(ctx->gpu, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p = take_pages(size);
 	r.base = (uintptr_t)p;
@@ -277,7 +292,7 @@ CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsig
 		if (p)
 			give_pages(p, size);
 		if (kind == VG_MEM_DEVICE)
-			uncharge(size);
+			uncharge(ctx->gpu, size);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = r.base;
@@ -297,7 +312,7 @@ CUresult vg_mem_free(CUdeviceptr ptr, bool host)
 	vg_region_del(ptr);
 	give_pages((void *)(uintptr_t)copy.base, copy.size);
 	if (copy.kind == VG_MEM_DEVICE)
-		uncharge(copy.size);
+		uncharge(copy.gpu, copy.size);
 	return CUDA_SUCCESS;
 }
 
@@ -315,7 +330,7 @@ void vg_regions_drop(const void *owner)
 		if (r.kind != VG_MEM_REGISTERED && r.kind != VG_MEM_GLOBAL)
 			give_pages((void *)(uintptr_t)r.base, r.size);
 		if (r.kind == VG_MEM_DEVICE)
-			uncharge(r.size);
+			uncharge(r.gpu, r.size);
 		l = atomic_load(&current);	/* what stands before i did not move */
 	}
 }

@@ -6,18 +6,20 @@
 
 CUDADRV_API CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 {
+	struct vg_device *d;
 	struct CUctx_st *ctx;
 	uint64_t used = 0;
 	CUresult r = left && total ? vg_enter_ctx(&ctx) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
-	vg_shm_lock(vg.device);
+	d = ctx->gpu->device;
+	vg_shm_lock(d);
 	for (uint32_t i = 0; i < VG_PROCS_MAX; i++)
-		used += vg.device->proc[i].mem;
-	vg_shm_unlock(vg.device);
-	*total = vg.config.mem;
-	*left = vg.config.mem - used;
+		used += d->proc[i].mem;
+	vg_shm_unlock(d);
+	*total = d->config.mem;
+	*left = d->config.mem - used;
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -36,7 +38,10 @@ static CUresult alloc(CUdeviceptr *ptr, size_t size, enum vg_mem kind, unsigned 
 	struct CUctx_st *ctx;
 	CUresult r = enter_unsafe(&ctx);
 
-	return r ? r : vg_leave(vg_mem_alloc(ctx, size, kind, flags, ptr));
+	if (r)
+		return r;
+	r = vg_may_wait(kind == VG_MEM_HOST ? VG_HOLDER_MEM_HOST_ALLOC : VG_HOLDER_MEM_ALLOC, ctx);
+	return vg_leave(r ? r : vg_mem_alloc(ctx, size, kind, flags, ptr));
 }
 
 CUDADRV_API CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size)
@@ -67,6 +72,7 @@ CUDADRV_API CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size, unsigned i
 
 CUDADRV_API CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
+	const struct vg_region *region;
 	struct CUctx_st *ctx;
 	CUresult r = enter_unsafe(&ctx);
 
@@ -74,7 +80,11 @@ CUDADRV_API CUresult cuMemFree_v2(CUdeviceptr ptr)
 		return r;
 	if (!ptr)
 		return vg_leave(CUDA_SUCCESS);
-	r = vg_wait_ctx(NULL);
+	region = vg_region_find(ptr);
+	if (!region)
+		return vg_leave(CUDA_ERROR_INVALID_VALUE);
+	/* managed memory may be any context's work's */
+	r = vg_wait_held(VG_HOLDER_MEM_FREE, region->kind == VG_MEM_DEVICE ? region->ctx : NULL);
 	return vg_leave(r ? r : vg_mem_free(ptr, false));
 }
 
@@ -185,7 +195,7 @@ CUDADRV_API CUresult cuMemFreeHost(void *p)
 
 	if (r)
 		return r;
-	r = vg_wait_ctx(NULL);
+	r = vg_wait_held(VG_HOLDER_MEM_FREE_HOST, NULL);
 	return vg_leave(r ? r : vg_mem_free((uintptr_t)p, true));
 }
 
@@ -242,7 +252,7 @@ CUDADRV_API CUresult cuMemHostUnregister(void *p)
 
 	if (r)
 		return r;
-	r = vg_wait_ctx(NULL);
+	r = vg_wait_held(VG_HOLDER_MEM_HOST_UNREGISTER, NULL);
 	if (r)
 		return vg_leave(r);
 	region = vg_region_find((uintptr_t)p);
@@ -353,8 +363,10 @@ static CUresult attribute(void *out, CUpointer_attribute attribute, CUdeviceptr 
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 		*(void **)out = is_host(r) || r->kind == VG_MEM_MANAGED ? (void *)(uintptr_t)ptr : NULL;
 		return is_host(r) || r->kind == VG_MEM_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)out = (int)r->ctx->gpu->number;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		*(int *)out = 0;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:

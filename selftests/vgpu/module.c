@@ -41,15 +41,14 @@ static void module_free(struct CUmod_st *m)
 		struct CUfunc_st *f = m->functions;
 
 		m->functions = f->next;
-		vg_handle_del(f);
-		free(f);
+		free(f->on);
+		vg_object_free(VG_FUNCTION, f);
 	}
 	vg_references_drop(m);
 	vg_regions_drop(m);
-	vg_handle_del(m);
 	if (m->image)
 		vgpu_module_free(m->image);
-	free(m);
+	vg_object_free(VG_MODULE, m);
 }
 
 static bool add_functions(struct CUmod_st *m)
@@ -61,14 +60,13 @@ static bool add_functions(struct CUmod_st *m)
 	if (ok)
 		vgpu_module_kernels(m->image, list, n);
 	while (ok && n--) {	/* from the last, so that the list has the module's order */
-		struct CUfunc_st *f = calloc(1, sizeof(*f));
+		struct CUfunc_st *f = vg_object_new(VG_FUNCTION, sizeof(*f));
 
-		ok = f && vg_handle_add(f, VG_FUNCTION);
-		if (!ok) {
-			free(f);
+		ok = f;
+		if (!ok)
 			break;
-		}
 		f->module = m;
+		f->id = ++vg.ids;
 		f->kernel = list[n];
 		f->info = vgpu_kernel_info(list[n]);
 		f->max_dynamic_shared = f->info->static_shared < VG_STATIC_DYNAMIC_SHARED ?
@@ -83,7 +81,8 @@ static bool add_functions(struct CUmod_st *m)
 }
 
 /* PTX text, fat binary or its wrapper, or what cuLinkComplete gave. @size SIZE_MAX: not known */
-static CUresult load(const void *image, size_t size, unsigned int n, CUjit_option *options, void **values, struct CUmod_st **out)
+static CUresult load(struct vg_gpu *gpu, const void *image, size_t size, unsigned int n, CUjit_option *options, void **values,
+		     struct CUmod_st **out)
 {
 	struct gsr_error e = { 0 };
 	enum gsr_status status;
@@ -92,13 +91,13 @@ static CUresult load(const void *image, size_t size, unsigned int n, CUjit_optio
 	size_t ptx_size;
 	char *ptx;
 
-	status = vg_linked_ptx(image, size, &ptx, &ptx_size) ? GSR_OK : gsr_image_ptx(image, size, vg.config.cc, &ptx, &ptx_size, &e);
+	status = vg_linked_ptx(image, size, &ptx, &ptx_size) ? GSR_OK : gsr_image_ptx(image, size, gpu->config.cc, &ptx, &ptx_size, &e);
 	if (status) {
 		vg_say("image refused: %s", e.message);
 		error_log(n, options, values, e.message);
 		return image_error(status);
 	}
-	m = calloc(1, sizeof(*m));
+	m = vg_object_new(VG_MODULE, sizeof(*m));
 	if (m)
 		m->image = vgpu_module_load(ptx, ptx_size, text, sizeof(text));
 	free(ptx);
@@ -107,10 +106,11 @@ static CUresult load(const void *image, size_t size, unsigned int n, CUjit_optio
 	if (!m->image) {
 		vg_say("PTX refused: %s", text);
 		error_log(n, options, values, text);
-		free(m);
+		vg_object_free(VG_MODULE, m);
 		return CUDA_ERROR_INVALID_PTX;
 	}
-	if (!vg_handle_add(m, VG_MODULE) || !add_functions(m)) {
+	m->gpu = gpu;
+	if (!add_functions(m)) {
 		module_free(m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -158,7 +158,10 @@ static CUresult module_new(CUmodule *module, const void *image, size_t size, uns
 	r = vg_enter_ctx(&ctx);
 	if (r)
 		return r;
-	r = load(image, size, n, options, values, &m);
+	r = vg_may_wait(VG_HOLDER_MODULE_LOAD, ctx);
+	if (r)
+		return vg_leave(r);
+	r = load(ctx->gpu, image, size, n, options, values, &m);
 	if (r)
 		return vg_leave(r);
 	m->ctx = ctx;
@@ -205,7 +208,7 @@ CUDADRV_API CUresult cuModuleUnload(CUmodule module)
 		return r;
 	if (!vg_handle_is(module, VG_MODULE) || module->library)
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	r = vg_wait_ctx(module->ctx);
+	r = vg_wait_held(VG_HOLDER_MODULE_UNLOAD, module->ctx);
 	for (p = &module->ctx->modules; *p && *p != module; p = &(*p)->next)
 		;
 	if (*p)
@@ -224,13 +227,19 @@ void vg_modules_drop(struct CUctx_st *ctx)
 	}
 }
 
+/* Do functions get to the device when they are first asked for or launched, and not with their module? */
+static bool lazy(void)
+{
+	return vg_holds(VG_HOLDER_MODULE_GET_FUNCTION) || vg_holds(VG_HOLDER_LAUNCH);
+}
+
 CUDADRV_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
 	CUresult r = mode ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
-	*mode = CU_MODULE_EAGER_LOADING;
+	*mode = lazy() ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -252,7 +261,7 @@ CUDADRV_API CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const c
 	if (!vg_handle_is(module, VG_MODULE))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
 	*f = function(module, name);
-	return vg_leave(*f ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
+	return vg_leave(*f ? vg_function_load(*f, VG_HOLDER_MODULE_GET_FUNCTION) : CUDA_ERROR_NOT_FOUND);
 }
 
 /* Is @name in $VGPU_HIDE? There the assembler left it out, as if no code needed it. */
@@ -339,7 +348,55 @@ CUDADRV_API CUresult cuModuleEnumerateFunctions(CUfunction *list, unsigned int n
 	return vg_leave(CUDA_SUCCESS);
 }
 
-/* Libraries: need no context */
+/* Libraries: need no context. Each device has the library's module for itself; nobody may unload one of these */
+
+static unsigned int current_gpu(void)
+{
+	const struct CUctx_st *ctx = vg_current();
+
+	return ctx ? ctx->gpu->number : 0;
+}
+
+static void library_drop(struct CUlib_st *l)
+{
+	for (unsigned int i = 0; i < vg.n_gpus; i++)
+		if (l->module[i])
+			module_free(l->module[i]);
+}
+
+/* The functions of the first module know those of the others */
+static bool join(struct CUlib_st *l)
+{
+	struct CUfunc_st *on[VG_GPUS_MAX];
+
+	for (unsigned int i = 0; i < vg.n_gpus; i++)
+		on[i] = l->module[i]->functions;
+	while (on[0]) {
+		on[0]->on = malloc(sizeof(on));
+		if (!on[0]->on)
+			return false;
+		memcpy(on[0]->on, on, sizeof(on));
+		for (unsigned int i = 0; i < vg.n_gpus; i++)
+			on[i] = on[i]->next;
+	}
+	return true;
+}
+
+static CUresult library_load(struct CUlib_st *l, const void *image, size_t size, CUjit_option *options, void **values, unsigned int n)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; i < vg.n_gpus && !r; i++) {
+		r = load(&vg.gpu[i], image, size, n, options, values, &l->module[i]);
+		if (!r)
+			l->module[i]->library = l;
+	}
+	if (!r && vg.n_gpus > 1 && !join(l))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r)
+		library_drop(l);
+	return r;
+}
 
 static CUresult library_new(CUlibrary *library, const void *image, size_t size, CUjit_option *options, void **values, unsigned int n)
 {
@@ -351,18 +408,14 @@ static CUresult library_new(CUlibrary *library, const void *image, size_t size, 
 	r = vg_enter();
 	if (r)
 		return r;
-	l = calloc(1, sizeof(*l));
-	if (!l || !vg_handle_add(l, VG_LIBRARY)) {
-		free(l);
+	l = vg_object_new(VG_LIBRARY, sizeof(*l));
+	if (!l)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	}
-	r = load(image, size, n, options, values, &l->module);
+	r = library_load(l, image, size, options, values, n);
 	if (r) {
-		vg_handle_del(l);
-		free(l);
+		vg_object_free(VG_LIBRARY, l);
 		return vg_leave(r);
 	}
-	l->module->library = l;
 	l->next = vg.libraries;
 	vg.libraries = l;
 	*library = l;
@@ -398,14 +451,13 @@ CUDADRV_API CUresult cuLibraryUnload(CUlibrary library)
 		return r;
 	if (!vg_handle_is(library, VG_LIBRARY))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	r = vg_wait_ctx(NULL);
+	r = vg_wait_held(VG_HOLDER_LIBRARY_UNLOAD, NULL);
 	for (p = &vg.libraries; *p && *p != library; p = &(*p)->next)
 		;
 	if (*p)
 		*p = library->next;
-	module_free(library->module);
-	vg_handle_del(library);
-	free(library);
+	library_drop(library);
+	vg_object_free(VG_LIBRARY, library);
 	return vg_leave(r);
 }
 
@@ -417,7 +469,7 @@ CUDADRV_API CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, con
 		return r;
 	if (!vg_handle_is(library, VG_LIBRARY))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	*kernel = (CUkernel)function(library->module, name);
+	*kernel = (CUkernel)function(library->module[0], name);
 	return vg_leave(*kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
 }
 
@@ -429,7 +481,7 @@ CUDADRV_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary libr
 		return r;
 	if (!vg_handle_is(library, VG_LIBRARY))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	*count = list_functions(library->module, NULL, 0);
+	*count = list_functions(library->module[0], NULL, 0);
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -441,7 +493,7 @@ CUDADRV_API CUresult cuLibraryEnumerateKernels(CUkernel *list, unsigned int n, C
 		return r;
 	if (!vg_handle_is(library, VG_LIBRARY))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	list_functions(library->module, (void **)list, n);
+	list_functions(library->module[0], (void **)list, n);
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -454,7 +506,7 @@ CUDADRV_API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 		return r;
 	if (!vg_handle_is(library, VG_LIBRARY))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	*module = library->module;
+	*module = library->module[ctx->gpu->number];
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -466,11 +518,14 @@ CUDADRV_API CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibra
 		return r;
 	if (!vg_handle_is(library, VG_LIBRARY))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	return vg_leave(global(library->module, ptr, bytes, name));
+	return vg_leave(global(library->module[current_gpu()], ptr, bytes, name));
 }
 
 CUDADRV_API CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
 {
+	/* each device has the library's variables for itself */
+	if (vg.n_gpus > 1)
+		return vg_unsimulated("managed memory of a library on several devices");
 	return cuLibraryGetGlobal(ptr, bytes, library, name);
 }
 
@@ -478,10 +533,20 @@ CUDADRV_API CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibr
 
 CUresult vg_function_get(const void *handle, struct CUfunc_st **out)
 {
+	struct CUfunc_st *f = (struct CUfunc_st *)(uintptr_t)handle;
+
 	if (!vg_handle_is(handle, VG_FUNCTION))
 		return CUDA_ERROR_INVALID_HANDLE;
-	*out = (struct CUfunc_st *)(uintptr_t)handle;
+	*out = f->on ? f->on[current_gpu()] : f;
 	return CUDA_SUCCESS;
+}
+
+CUresult vg_function_load(struct CUfunc_st *f, enum vg_holder call)
+{
+	if (f->loaded || !vg_holds(call))
+		return CUDA_SUCCESS;
+	f->loaded = true;
+	return vg_wait_held(call, vg_current());
 }
 
 static CUresult enter_function(const void *handle, struct CUfunc_st **f)
@@ -502,9 +567,10 @@ CUDADRV_API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	if (r)
 		return r;
 	r = vg_function_get(kernel, &f);
-	if (!r)
-		*function = f;
-	return vg_leave(r);
+	if (r)
+		return vg_leave(r);
+	*function = f;
+	return vg_leave(vg_function_load(f, VG_HOLDER_MODULE_GET_FUNCTION));
 }
 
 CUDADRV_API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
@@ -520,11 +586,12 @@ CUDADRV_API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 
 static int max_threads(const struct CUfunc_st *f)
 {
-	unsigned int n = vg.config.sm_threads < 1024 ? vg.config.sm_threads : 1024;
+	const struct vg_config *c = &f->module->gpu->config;
+	unsigned int n = c->sm_threads < 1024 ? c->sm_threads : 1024;
 
 	if (f->info->max_threads && f->info->max_threads < n)
 		n = f->info->max_threads;
-	while (n > 32 && !vg_sched_fit(&vg.config, &(struct vg_need){ .regs = vg_function_need(f, n, 0).regs }))
+	while (n > 32 && !vg_sched_fit(c, &(struct vg_need){ .regs = vg_function_need(f, n, 0).regs }))
 		n = (n - 1) & ~31u;
 	return (int)n;
 }
@@ -546,7 +613,7 @@ static CUresult get_attribute(int *pi, CUfunction_attribute attrib, const struct
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
 	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-		*pi = (int)vg.config.cc;
+		*pi = (int)f->module->gpu->config.cc;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
 		*pi = (int)f->max_dynamic_shared;
@@ -573,8 +640,8 @@ static CUresult set_attribute(struct CUfunc_st *f, CUfunction_attribute attrib, 
 {
 	switch (attrib) {
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		if (value < 0 || f->info->static_shared > vg.config.sm_smem ||
-		    (unsigned int)value > vg.config.sm_smem - f->info->static_shared)
+		if (value < 0 || f->info->static_shared > f->module->gpu->config.sm_smem ||
+		    (unsigned int)value > f->module->gpu->config.sm_smem - f->info->static_shared)
 			return CUDA_ERROR_INVALID_VALUE;
 		f->max_dynamic_shared = (unsigned int)value;
 		return CUDA_SUCCESS;
@@ -588,30 +655,55 @@ static CUresult set_attribute(struct CUfunc_st *f, CUfunction_attribute attrib, 
 	}
 }
 
-CUDADRV_API CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction handle)
+/* A kernel's function on a device, @dev -1: on the current one */
+static CUresult enter_function_on(const void *handle, CUdevice dev, struct CUfunc_st **f)
+{
+	CUresult r = enter_function(handle, f);
+	const struct CUfunc_st *k = handle;
+
+	if (r || dev == -1)
+		return r;
+	if (dev < 0 || (unsigned int)dev >= vg.n_gpus)
+		return vg_leave(CUDA_ERROR_INVALID_DEVICE);
+	if (k->on)
+		*f = k->on[dev];
+	return CUDA_SUCCESS;
+}
+
+static CUresult attribute_on(int *pi, CUfunction_attribute attrib, const void *handle, CUdevice dev)
 {
 	struct CUfunc_st *f;
-	CUresult r = pi ? enter_function(handle, &f) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = pi ? enter_function_on(handle, dev, &f) : CUDA_ERROR_INVALID_VALUE;
 
 	return r ? r : vg_leave(get_attribute(pi, attrib, f));
 }
 
-CUDADRV_API CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel handle, CUdevice dev)
+CUDADRV_API CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction handle)
 {
-	return dev ? CUDA_ERROR_INVALID_DEVICE : cuFuncGetAttribute(pi, attrib, (CUfunction)handle);
+	return attribute_on(pi, attrib, handle, -1);
 }
 
-CUDADRV_API CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attrib, int value)
+CUDADRV_API CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel handle, CUdevice dev)
+{
+	return dev == -1 ? CUDA_ERROR_INVALID_DEVICE : attribute_on(pi, attrib, handle, dev);
+}
+
+static CUresult set_attribute_on(const void *handle, CUfunction_attribute attrib, int value, CUdevice dev)
 {
 	struct CUfunc_st *f;
-	CUresult r = enter_function(handle, &f);
+	CUresult r = enter_function_on(handle, dev, &f);
 
 	return r ? r : vg_leave(set_attribute(f, attrib, value));
 }
 
+CUDADRV_API CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attrib, int value)
+{
+	return set_attribute_on(handle, attrib, value, -1);
+}
+
 CUDADRV_API CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int value, CUkernel handle, CUdevice dev)
 {
-	return dev ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetAttribute((CUfunction)handle, attrib, value);
+	return dev == -1 ? CUDA_ERROR_INVALID_DEVICE : set_attribute_on(handle, attrib, value, dev);
 }
 
 CUDADRV_API CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
@@ -627,7 +719,13 @@ CUDADRV_API CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config
 
 CUDADRV_API CUresult cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice dev)
 {
-	return dev ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetCacheConfig((CUfunction)handle, config);
+	struct CUfunc_st *f;
+	CUresult r = dev == -1 ? CUDA_ERROR_INVALID_DEVICE : enter_function_on(handle, dev, &f);
+
+	if (r)
+		return r;
+	f->cache_config = config;
+	return vg_leave(CUDA_SUCCESS);
 }
 
 CUDADRV_API CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
@@ -692,7 +790,7 @@ CUDADRV_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction ha
 
 	if (r)
 		return r;
-	*state = CU_FUNCTION_LOADING_STATE_LOADED;
+	*state = !lazy() || f->loaded ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
 	return vg_leave(CUDA_SUCCESS);
 }
 
@@ -701,5 +799,5 @@ CUDADRV_API CUresult cuFuncLoad(CUfunction handle)
 	struct CUfunc_st *f;
 	CUresult r = enter_function(handle, &f);
 
-	return r ? r : vg_leave(CUDA_SUCCESS);
+	return r ? r : vg_leave(vg_function_load(f, VG_HOLDER_MODULE_GET_FUNCTION));
 }

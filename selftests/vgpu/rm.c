@@ -22,6 +22,7 @@
 
 struct object {
 	uint32_t client, handle, parent, class;
+	struct vg_gpu *gpu;		/* of a device and what lies below it */
 	uint64_t slice_us;
 };
 
@@ -69,8 +70,8 @@ static uint32_t check_parent(uint32_t class, uint32_t parent_class, const void *
 	}
 	if (parent_class != want)
 		return NV_ERR_INVALID_ARGUMENT;
-	if (class == NV01_DEVICE_0 && (!params || *(const uint32_t *)params))
-		return NV_ERR_INVALID_ARGUMENT;	/* there is one device, number 0 */
+	if (class == NV01_DEVICE_0 && (!params || !vg_gpu_at(*(const uint32_t *)params)))
+		return NV_ERR_INVALID_ARGUMENT;
 	if (class == NV20_SUBDEVICE_0 && params && *(const uint32_t *)params)
 		return NV_ERR_INVALID_ARGUMENT;
 	if (class == KEPLER_CHANNEL_GROUP_A && vg.key != VG_NO_MPS && !mps_server())
@@ -119,7 +120,8 @@ static uint32_t rm_alloc(uint32_t root, uint32_t parent, uint32_t *handle, uint3
 	if (find(root, *handle))
 		return NV_ERR_INVALID_ARGUMENT;
 	o.handle = *handle;
-	o.slice_us = vg.config.timeslice_ns / 1000;
+	o.gpu = class == NV01_DEVICE_0 ? vg_gpu_at(*(const uint32_t *)params) : p->gpu;
+	o.slice_us = o.gpu->config.timeslice_ns / 1000;
 	return add(&o);
 }
 
@@ -143,22 +145,23 @@ static uint32_t rm_free(uint32_t root, uint32_t handle)
 	return NV_OK;
 }
 
-static uint32_t gid_info(struct nv_gid_info *info)
+static uint32_t gid_info(const struct object *o, struct nv_gid_info *info)
 {
+	char text[41];
 	uint8_t u[16];
 
 	if (info->index)
 		return NV_ERR_INVALID_ARGUMENT;
-	vg_uuid(u);
+	vg_uuid(o->gpu->index, u);
 	switch (info->flags & NV2080_GPU_GID_FORMAT) {
 	case NV2080_GPU_GID_BINARY:
 		memcpy(info->data, u, sizeof(u));
 		info->length = sizeof(u);
 		return NV_OK;
 	case NV2080_GPU_GID_ASCII:
-		info->length = 1 + (uint32_t)snprintf((char *)info->data, sizeof(info->data),
-			"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-			u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+		vg_uuid_text(o->gpu->index, text);
+		memcpy(info->data, text, sizeof(text));
+		info->length = sizeof(text);
 		return NV_OK;
 	default:
 		return NV_ERR_INVALID_ARGUMENT;
@@ -171,26 +174,26 @@ static uint32_t set_slice(struct object *o, uint64_t us)
 
 	if (!us || us > UINT32_MAX)
 		return NV_ERR_INVALID_ARGUMENT;
-	if (us != vg.config.timeslice_ns / 1000 && flag("VGPU_RM_REFUSE"))
+	if (us != o->gpu->config.timeslice_ns / 1000 && flag("VGPU_RM_REFUSE"))
 		return NV_ERR_INSUFFICIENT_PERMISSIONS;
 	o->slice_us = us;
-	vg_shm_lock(vg.device);
-	wake = vg_sched_set_slice(vg.device, vg.device->proc[vg.proc].group, us * 1000, vg_now());
-	vg_shm_unlock(vg.device);
-	vg_shm_wake(vg.device, wake);
+	vg_shm_lock(o->gpu->device);
+	wake = vg_sched_set_slice(o->gpu->device, o->gpu->device->proc[o->gpu->proc].group, us * 1000, vg_now());
+	vg_shm_unlock(o->gpu->device);
+	vg_shm_wake(o->gpu->device, wake);
 	return NV_OK;
 }
 
-static uint32_t preempt(const struct nv_preempt *p)
+static uint32_t preempt(const struct object *o, const struct nv_preempt *p)
 {
 	vg_procs wake;
 
 	if (p->manual_timeout && p->timeout_us > NVA06C_PREEMPT_MAX_US)
 		return NV_ERR_INVALID_ARGUMENT;
-	vg_shm_lock(vg.device);
-	wake = vg_sched_preempt(vg.device, vg.device->proc[vg.proc].group, vg_now());
-	vg_shm_unlock(vg.device);
-	vg_shm_wake(vg.device, wake);
+	vg_shm_lock(o->gpu->device);
+	wake = vg_sched_preempt(o->gpu->device, o->gpu->device->proc[o->gpu->proc].group, vg_now());
+	vg_shm_unlock(o->gpu->device);
+	vg_shm_wake(o->gpu->device, wake);
 	return NV_OK;
 }
 
@@ -222,9 +225,9 @@ static uint32_t rm_control(const struct nv_control *c)
 		*(uint64_t *)params = o->slice_us;
 		return NV_OK;
 	case NVA06C_CTRL_CMD_PREEMPT:
-		return preempt(params);
+		return preempt(o, params);
 	default:
-		return gid_info(params);
+		return gid_info(o, params);
 	}
 }
 
@@ -286,10 +289,10 @@ static void (*find_register(void))(int, vgpu_rm_handler)
 void vg_rm_open(struct CUctx_st *ctx)
 {
 	void (*rm_register)(int, vgpu_rm_handler) = find_register();
-	struct nv_device_params device = { .device = 0 };
+	struct nv_device_params device = { .device = ctx->gpu->index };
 	struct nv_subdevice_params subdevice = { .subdevice = 0 };
 	struct nv_group_params group = { .engine = 1 };
-	uint64_t slice_us = vg.config.timeslice_ns / 1000;
+	uint64_t slice_us = ctx->gpu->config.timeslice_ns / 1000;
 	struct nv_control c = { .object = GROUP, .cmd = NVA06C_CTRL_CMD_SET_TIMESLICE, .params = (uintptr_t)&slice_us,
 				.params_size = sizeof(slice_us) };
 	uint32_t root;

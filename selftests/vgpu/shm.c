@@ -72,6 +72,16 @@ bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size)
 	return true;
 }
 
+bool vg_devices_from_env(unsigned int *n, unsigned int max, char *err, size_t err_size)
+{
+	uint64_t v = 1;
+
+	if (!env_number("VGPU_DEVICES", &v, 1, max, err, err_size))
+		return false;
+	*n = (unsigned int)v;
+	return true;
+}
+
 const char *vg_mps_directory(void)
 {
 	const char *s = getenv("CUDA_MPS_PIPE_DIRECTORY");
@@ -127,14 +137,18 @@ bool vg_key_from_env(uint64_t *key, char *err, size_t err_size)
 	return true;
 }
 
-const char *vg_shm_name(char *buf, size_t size)
+const char *vg_shm_name(unsigned int index, char *buf, size_t size)
 {
 	const char *env = getenv("VGPU_NAME");
+	size_t n;
 
 	if (env && *env)
 		snprintf(buf, size, "/%s", *env == '/' ? env + 1 : env);
 	else
 		snprintf(buf, size, "/vgpu-%u", (unsigned int)getuid());
+	n = strlen(buf);
+	if (index)
+		snprintf(buf + n, size - n, ".%u", index);
 	return buf;
 }
 
@@ -186,12 +200,9 @@ struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, c
 {
 	struct vg_device *d = NULL;
 	struct stat st;
-	char buf[256];
 	bool fresh;
 	int fd;
 
-	if (!name)
-		name = vg_shm_name(buf, sizeof(buf));
 	fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		fail(err, err_size, "cannot open /dev/shm%s: %s; is a tmpfs mounted on /dev/shm?", name, strerror(errno));

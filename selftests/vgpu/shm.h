@@ -12,13 +12,15 @@
 
 /*
  * The device's shape, from the environment of the first process on it:
- *  VGPU_NAME name of the object; VGPU_SMS (8); VGPU_SM_THREADS (512), VGPU_SM_BLOCKS (16),
+ *  VGPU_DEVICES (1) how many there are, each with its own SMs, memory, processes and turns, all of one shape;
+ *  VGPU_NAME name of the object, of another device's VGPU_NAME.1 and so on; VGPU_SMS (8); VGPU_SM_THREADS (512), VGPU_SM_BLOCKS (16),
  *  VGPU_SM_SHARED_KB (100): of one SM; VGPU_CARVEOUT (1): SMs keep their split of shared memory until
  *  they are empty; VGPU_TIMESLICE_US (20000): the slice of a channel group until it is set;
  *  VGPU_SWITCH_US (200): what a switch between groups takes; VGPU_CC (90); VGPU_MEM_MB (2048).
  * false: *err says which one is wrong.
  */
 bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size);
+bool vg_devices_from_env(unsigned int *n, unsigned int max, char *err, size_t err_size);
 /*
  * Which channel group this process is in, from its environment: *@key for vg_shm_enter(). VGPU_MPS
  * 0: its own. 1 (the default): the one of the MPS server of CUDA_MPS_PIPE_DIRECTORY
@@ -30,10 +32,10 @@ bool vg_key_from_env(uint64_t *key, char *err, size_t err_size);
 const char *vg_mps_directory(void);
 int vg_mps_connect(const char *directory);
 
-/* Map the device, making it if need be. NULL: *err. @name NULL: $VGPU_NAME, or a name of the user. */
+/* Map the device, making it if need be. NULL: *err */
 struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, char *err, size_t err_size);
 void vg_shm_unmap(struct vg_device *d);
-const char *vg_shm_name(char *buf, size_t size);
+const char *vg_shm_name(unsigned int index, char *buf, size_t size);	/* by $VGPU_NAME, or of the user */
 
 /*
  * Takes a slot for this process, in the channel group of @key: the slot's number, or -1 if all are

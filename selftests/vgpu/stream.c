@@ -44,12 +44,10 @@ void vg_op_free(struct vg_op *op)
 
 struct CUstream_st *vg_stream_new(struct CUctx_st *ctx, unsigned int flags, int priority)
 {
-	struct CUstream_st *s = calloc(1, sizeof(*s));
+	struct CUstream_st *s = vg_object_new(VG_STREAM, sizeof(*s));
 
-	if (!s || !vg_handle_add(s, VG_STREAM)) {
-		free(s);
+	if (!s)
 		return NULL;
-	}
 	s->ctx = ctx;
 	s->flags = flags;
 	s->priority = priority;
@@ -68,8 +66,7 @@ void vg_stream_free(struct CUstream_st *s)
 		p = &(*p)->next;
 	if (*p)
 		*p = s->next;
-	vg_handle_del(s);
-	free(s);
+	vg_object_free(VG_STREAM, s);
 }
 
 /* A thread's own default stream in one context */
@@ -103,6 +100,8 @@ static struct CUstream_st *per_thread_stream(struct CUctx_st *ctx)
 
 CUresult vg_stream_get(CUstream handle, bool own, struct CUctx_st *ctx, struct CUstream_st **out)
 {
+	CUresult r;
+
 	if (!handle)
 		handle = own ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
@@ -111,10 +110,12 @@ CUresult vg_stream_get(CUstream handle, bool own, struct CUctx_st *ctx, struct C
 		*out = handle == CU_STREAM_LEGACY ? ctx->legacy : per_thread_stream(ctx);
 		return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (!vg_handle_is(handle, VG_STREAM) || handle->dying)
-		return CUDA_ERROR_INVALID_HANDLE;
+	do {
+		if (!vg_handle_is(handle, VG_STREAM) || handle->dying)
+			return CUDA_ERROR_INVALID_HANDLE;
+	} while (vg_await(handle->ctx, &r));
 	*out = handle;
-	return CUDA_SUCCESS;
+	return r;
 }
 
 static void queue(struct CUstream_st *s, struct vg_op *op)
@@ -126,6 +127,7 @@ static void queue(struct CUstream_st *s, struct vg_op *op)
 	else
 		s->head = op;
 	s->tail = op;
+	s->n_ops++;
 }
 
 static void free_all(struct vg_op *op)
@@ -145,6 +147,8 @@ CUresult vg_push(struct CUstream_st *s, struct vg_op *op)
 	if (s->capture)
 		return vg_capture_op(s, op);
 	r = vg_capture_implicit(s);
+	if (!r)
+		r = vg_wait_room(s);
 	if (r) {
 		free_all(op);
 		return r;
@@ -163,6 +167,7 @@ CUresult vg_push(struct CUstream_st *s, struct vg_op *op)
 CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op)
 {
 	CUresult r = s->capture ? vg_capture_forbids(s) : vg_capture_implicit(s);
+	const struct vg_gpu *gpu = s->ctx->gpu;
 	bool done = false;
 
 	if (r) {
@@ -175,7 +180,7 @@ CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op)
 	vg_kick();
 	while (!done)
 		pthread_cond_wait(&vg.changed, &vg.lock);
-	return vg.sticky;
+	return gpu->sticky;
 }
 
 static bool passed(const struct CUstream_st *s, uint64_t seq)
@@ -186,13 +191,14 @@ static bool passed(const struct CUstream_st *s, uint64_t seq)
 CUresult vg_wait_stream(struct CUstream_st *s)
 {
 	uint64_t seq = vg.seq, id = s->id;
+	const struct vg_gpu *gpu = s->ctx->gpu;
 	CUresult r = vg_capture_forbids(s);
 
 	if (r)
 		return r;
 	while (vg_handle_is(s, VG_STREAM) && s->id == id && !passed(s, seq))
 		pthread_cond_wait(&vg.changed, &vg.lock);
-	return vg.sticky;
+	return gpu->sticky;
 }
 
 static bool ctx_passed(const struct CUctx_st *ctx, uint64_t seq)
@@ -205,6 +211,8 @@ static bool ctx_passed(const struct CUctx_st *ctx, uint64_t seq)
 
 CUresult vg_wait_ctx(struct CUctx_st *ctx)
 {
+	const struct CUctx_st *asked = ctx ? ctx : vg_current();
+	const struct vg_gpu *gpu = asked ? asked->gpu : &vg.gpu[0];
 	uint64_t seq = vg.seq;
 
 	for (;;) {
@@ -214,7 +222,7 @@ CUresult vg_wait_ctx(struct CUctx_st *ctx)
 			if ((!ctx || c == ctx) && !ctx_passed(c, seq))
 				done = false;
 		if (done)
-			return vg.sticky;
+			return gpu->sticky;
 		pthread_cond_wait(&vg.changed, &vg.lock);
 	}
 }
@@ -274,12 +282,15 @@ void vg_op_finish(struct vg_op *op)
 	if (op->kind == VG_OP_RECORD) {
 		op->mark->time_ns = vg_now();
 		op->mark->done = true;
+		if (vg.n_gpus > 1)
+			vg_kick();	/* streams of other devices may wait for it */
 	}
 	if (op->step) {
 		vg_step_finish(op->step);
 		return;
 	}
 	s->head = op->next;
+	s->n_ops--;
 	if (!s->head)
 		s->tail = NULL;
 	if (op->done)

@@ -138,7 +138,7 @@ static CUresult get(CUstream stream, bool own, enum property what, void *out)
 		*(CUcontext *)out = s->ctx;
 		break;
 	case DEVICE:
-		*(CUdevice *)out = 0;
+		*(CUdevice *)out = (CUdevice)s->ctx->gpu->number;
 		break;
 	}
 	return vg_leave(CUDA_SUCCESS);
@@ -354,11 +354,9 @@ CUDADRV_API CUresult cuEventCreate(CUevent *event, unsigned int flags)
 		return r;
 	if (flags & CU_EVENT_INTERPROCESS)
 		return vg_leave(vg_unsimulated("cuEventCreate with CU_EVENT_INTERPROCESS"));
-	e = calloc(1, sizeof(*e));
-	if (!e || !vg_handle_add(e, VG_EVENT)) {
-		free(e);
+	e = vg_object_new(VG_EVENT, sizeof(*e));
+	if (!e)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	}
 	e->ctx = ctx;
 	e->flags = flags;
 	e->next = ctx->events;
@@ -433,9 +431,13 @@ static CUresult enter_event(CUevent event)
 {
 	CUresult r = vg_enter();
 
-	if (!r && !vg_handle_is(event, VG_EVENT))
-		r = vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	return r;
+	if (r)
+		return r;
+	do {
+		if (!vg_handle_is(event, VG_EVENT))
+			return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	} while (vg_await(event->ctx, &r));
+	return r ? vg_leave(r) : r;
 }
 
 /* To ask or to wait for what it was recorded behind */
@@ -461,10 +463,12 @@ CUDADRV_API CUresult cuEventQuery(CUevent event)
 CUDADRV_API CUresult cuEventSynchronize(CUevent event)
 {
 	CUresult r = enter_asked(event);
+	const struct vg_gpu *gpu;
 	struct vg_mark *m;
 
 	if (r)
 		return r;
+	gpu = event->ctx->gpu;
 	m = event->mark;
 	if (m) {
 		m->refs++;
@@ -472,7 +476,7 @@ CUDADRV_API CUresult cuEventSynchronize(CUevent event)
 			pthread_cond_wait(&vg.changed, &vg.lock);
 		vg_mark_put(m);
 	}
-	return vg_leave(vg.sticky);
+	return vg_leave(gpu->sticky);
 }
 
 CUDADRV_API CUresult cuEventDestroy_v2(CUevent event)
@@ -488,8 +492,7 @@ CUDADRV_API CUresult cuEventDestroy_v2(CUevent event)
 		*p = event->next;
 	vg_mark_put(event->mark);
 	vg_nodes_clear(&event->nodes);
-	vg_handle_del(event);
-	free(event);
+	vg_object_free(VG_EVENT, event);
 	return vg_leave(CUDA_SUCCESS);
 }
 

@@ -10,5 +10,6 @@ if ! [ -x "$program" ]; then
 	exit 0
 fi
 export VGPU_NAME=vgpu-test-rt-$$ VGPU_SM_THREADS=512 VGPU_MPS=1 LD_LIBRARY_PATH=$here/../vgpu
-trap 'rm -f "/dev/shm/$VGPU_NAME"' EXIT
+[ "$(basename "$0")" != vgpu-rt-devices ] || export VGPU_DEVICES=2 CUDA_VISIBLE_DEVICES=0,1
+trap 'rm -f "/dev/shm/$VGPU_NAME" "/dev/shm/$VGPU_NAME.1"' EXIT
 "$program"

@@ -184,7 +184,7 @@ CUDADRV_API CUresult cuArrayDestroy(CUarray array)
 	if (!*p)
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
 	/* kernels and copies that use it come first */
-	r = vg_wait_ctx((*p)->ctx);
+	r = vg_wait_held(VG_HOLDER_ARRAY_DESTROY, (*p)->ctx);
 	p = find_array(array);
 	if (*p)
 		free_array(p, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The state of vgpu's libcuda in one process: lock, handles, messages; cuInit and what goes with the library itself */
+/* The state of vgpu's libcuda in one process: handles, messages; cuInit and what goes with the library itself */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,36 +38,6 @@ CUresult vg_unsimulated(const char *name)
 {
 	vg_say("%s is not simulated; it returns CUDA_ERROR_NOT_SUPPORTED", name);
 	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult vg_enter(void)
-{
-	pthread_mutex_lock(&vg.lock);
-	if (!vg.initialized)
-		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
-	if (vg.sticky)
-		return vg_leave(vg.sticky);
-	return CUDA_SUCCESS;
-}
-
-CUresult vg_enter_ctx(struct CUctx_st **ctx)
-{
-	CUresult r = vg_enter();
-
-	if (r)
-		return r;
-	*ctx = vg_current();
-	if (!*ctx)
-		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
-	if (!(*ctx)->alive)
-		return vg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-	return CUDA_SUCCESS;
-}
-
-CUresult vg_leave(CUresult r)
-{
-	pthread_mutex_unlock(&vg.lock);
-	return r;
 }
 
 static size_t slot_of(const void *p)
@@ -144,37 +114,59 @@ bool vg_handle_is(const void *p, enum vg_type type)
 	return s != SIZE_MAX && handles[s].type == type;
 }
 
+/* Of each type, those that went; the first word is the next one */
+static void *spare[VG_TYPES];
+
+void *vg_object_new(enum vg_type type, size_t size)
+{
+	void *p = spare[type];
+
+	if (p) {
+		memcpy(&spare[type], p, sizeof(p));
+		memset(p, 0, size);
+	} else {
+		p = calloc(1, size);
+	}
+	if (p && !vg_handle_add(p, type)) {
+		vg_object_free(type, p);
+		p = NULL;
+	}
+	return p;
+}
+
+void vg_object_free(enum vg_type type, void *p)
+{
+	vg_handle_del(p);
+	memcpy(p, &spare[type], sizeof(p));
+	spare[type] = p;
+}
+
 /* A child of fork has neither the engine nor a slot: as with CUDA, it cannot use the device */
 static void in_child(void)
 {
 	pthread_mutex_init(&vg.lock, NULL);
 	pthread_cond_init(&vg.changed, NULL);
 	vg.initialized = false;
-	vg.device = NULL;
+	vg.n_gpus = 0;
 	vg_rm_child();
 }
 
 CUDADRV_API CUresult cuInit(unsigned int flags)
 {
 	static bool registered;
-	struct vg_config config;
 	char err[512], *end;
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&vg.lock);
+	vg_enter_any();
 	if (vg.initialized)
 		return vg_leave(CUDA_SUCCESS);
-	if (!vg_config_from_env(&config, err, sizeof(err)) || !vg_key_from_env(&vg.key, err, sizeof(err))) {
+	if (!vg_key_from_env(&vg.key, err, sizeof(err))) {
 		vg_say("%s", err);
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
-	vg.device = vg_shm_map(NULL, &config, err, sizeof(err));
-	if (!vg.device) {
-		vg_say("%s", err);
+	if (!vg_calls_init() || !vg_devices_init())
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
-	}
-	vg.config = vg.device->config;
 	if (!vgpu_checks_parse(getenv("VGPU_CHECK") ?: "none", &vgpu_checks)) {
 		vg_say("$VGPU_CHECK is \"%s\": give all, none, or names of checks with commas", getenv("VGPU_CHECK"));
 		return vg_leave(CUDA_ERROR_NO_DEVICE);

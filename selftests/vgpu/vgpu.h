@@ -2,8 +2,8 @@
 /*
  * Inside vgpu's libcuda: objects behind the handles, and the calls between its files.
  *
- * One lock (vg.lock) protects everything here but what says otherwise. The engine, one thread a process, is the device's
- * side: it moves the streams on, runs blocks and copies. A stream is a queue of operations; its head is what runs. API
+ * One lock (vg.lock) protects everything here but what says otherwise. The engine, one thread for each device that has
+ * contexts, is the device's side: it moves the streams on, runs blocks and copies. A stream is a queue of operations; its head is what runs. API
  * calls append and, if they are synchronous, wait on vg.changed.
  */
 #ifndef VGPU_VGPU_H
@@ -13,15 +13,17 @@
 #define CUDADRV_API __attribute__((visibility("default")))
 #include "libgsched/cuda/base/cudadrv.h"
 #include "rewriter/gsr.h"
+#include "calls.h"
 #include "exec.h"
 #include "shm.h"
 
 #define VG_LEAST_PRIORITY	0
 #define VG_GREATEST_PRIORITY	(-5)
+#define VG_GPUS_MAX		8
 #define VG_STATIC_DYNAMIC_SHARED (48u << 10)	/* dynamic shared memory without the opt-in attribute */
 
 enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT, VG_TEXREF, VG_SURFREF,
-	       VG_GRAPH, VG_NODE, VG_EXEC, VG_USER_OBJECT };
+	       VG_GRAPH, VG_NODE, VG_EXEC, VG_USER_OBJECT, VG_TYPES };
 
 /* One point of a stream that others wait for: an event record. Counted: op, event and waiting ops hold it */
 struct vg_mark {
@@ -46,6 +48,7 @@ struct vg_op {
 		struct {
 			struct vgpu_launch launch;
 			struct CUfunc_st *function;
+			uint64_t function_id;	/* its handle may be another function's by now */
 			void *params;
 			uint64_t *references;	/* handles of objects, by the kernel's number */
 			unsigned int n_references;
@@ -75,6 +78,7 @@ struct CUstream_st {
 	struct CUctx_st *ctx;
 	struct CUstream_st *next;	/* ctx->streams */
 	struct vg_op *head, *tail;
+	unsigned int n_ops;		/* in the queue */
 	unsigned int flags;		/* CU_STREAM_NON_BLOCKING */
 	int priority;
 	uint64_t id;
@@ -94,8 +98,11 @@ struct CUevent_st {
 
 struct CUctx_st {
 	struct CUctx_st *next;
+	struct vg_gpu *gpu;
 	bool primary, alive;
+	bool held;			/* a call that waits has its lock: see calls.h */
 	unsigned int refs, flags;
+	uint64_t handle_id;		/* of all contexts that had this handle, which one */
 	uint64_t id;
 	CUfunc_cache cache_config;
 	struct CUstream_st *streams;	/* the legacy default stream is the last */
@@ -110,9 +117,12 @@ struct CUctx_st {
 struct CUfunc_st {
 	struct CUfunc_st *next;
 	struct CUmod_st *module;
+	uint64_t id;
 	const struct vgpu_kernel *kernel;
 	const struct vgpu_kernel_info *info;
+	struct CUfunc_st **on;		/* a library's on its first device: the same one on each of them, NULL: it is the only one */
 	unsigned int max_dynamic_shared;
+	bool loaded;
 	int carveout;			/* CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1 default */
 	CUfunc_cache cache_config;
 };
@@ -121,6 +131,7 @@ struct CUfunc_st {
 struct CUmod_st {
 	struct CUmod_st *next;
 	struct CUctx_st *ctx;		/* NULL: a library's */
+	struct vg_gpu *gpu;
 	struct vgpu_module *image;
 	struct CUfunc_st *functions;
 	struct CUlib_st *library;
@@ -129,45 +140,67 @@ struct CUmod_st {
 
 struct CUlib_st {
 	struct CUlib_st *next;
-	struct CUmod_st *module;
+	struct CUmod_st *module[VG_GPUS_MAX];	/* on each device; handles of kernels are the first one's functions */
+};
+
+/* A device that this process sees */
+struct vg_gpu {
+	unsigned int number;		/* as CUDA counts them in this process */
+	unsigned int index;		/* on the machine */
+	struct vg_device *device;
+	struct vg_config config;
+	uint32_t proc;			/* our slot, if the engine runs */
+	pthread_t thread;
+	bool running, entered;		/* entered: it has tried to get a slot */
+	CUresult sticky;		/* what a kernel's fault left: every later call returns it */
+	struct CUctx_st *primary;
+	_Atomic unsigned int kicks;	/* the engine should look at the streams */
+	uint64_t quiet;			/* mem.c: how new the regions are that the engine may still look at */
 };
 
 struct vg_state {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;		/* an operation ended */
-	struct vg_device *device;
-	uint32_t proc;			/* our slot */
-	struct vg_config config;
+	struct vg_gpu gpu[VG_GPUS_MAX];
+	unsigned int n_gpus;
 	uint64_t key;			/* our channel group's: see vg_key_from_env() */
 	bool initialized;
-	CUresult sticky;		/* what a kernel's fault left: every later call returns it */
 	uint64_t seed;			/* $VGPU_SEED: the order of warps and lanes; 0: in turn */
 	bool shuffle;			/* $VGPU_SHUFFLE: blocks start in an order by the seed */
-	struct CUctx_st *contexts, *primary;
+	struct CUctx_st *contexts;
 	struct CUlib_st *libraries;
 	struct vg_capture *captures;
 	uint64_t seq, ids;
-	_Atomic unsigned int kicks;	/* the engine should look at the streams */
 };
 extern struct vg_state vg;
 
 /* graph.c */
 void vg_nodes_clear(struct vg_nodes *l);
 
-/* vgpu.c: locks, handles, errors */
-CUresult vg_enter(void);			/* lock, initialized and no sticky error; else unlocked with the error */
-CUresult vg_enter_ctx(struct CUctx_st **ctx);	/* the same, and a current context */
-CUresult vg_leave(CUresult r);			/* unlock, return @r */
+/* vgpu.c: handles, errors */
 bool vg_handle_add(const void *p, enum vg_type type);
 void vg_handle_del(const void *p);
 bool vg_handle_is(const void *p, enum vg_type type);
+/*
+ * An object behind a new handle, zeroed but for what is set here. NULL: no memory. As with NVIDIA's driver the next one of a
+ * type has the handle of the one that went last.
+ */
+void *vg_object_new(enum vg_type type, size_t size);
+void vg_object_free(enum vg_type type, void *p);	/* its handle may be gone already */
 uint64_t vg_now(void);
 CUresult vg_unsimulated(const char *name);	/* says so on stderr */
 void vg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* device.c */
+bool vg_devices_init(void);			/* by the environment; false: said on stderr why there is none */
+struct vg_gpu *vg_gpu_at(unsigned int index);	/* of the machine's; NULL: this process does not see it */
+void vg_uuid(unsigned int index, unsigned char uuid[16]);
+void vg_uuid_text(unsigned int index, char text[41]);	/* GPU-... */
+CUresult vg_check_device(const void *out, CUdevice dev);	/* arguments of a call that asks about a device */
+
 /* context.c */
-struct CUctx_st *vg_current(void);
-void vg_uuid(unsigned char uuid[16]);
+struct CUctx_st *vg_current(void);		/* NULL: there is none, or it is destroyed */
+bool vg_current_gone(void);			/* the latter */
 
 /* rm.c: control calls for a context that comes, or goes; the lock is held */
 void vg_rm_open(struct CUctx_st *ctx);
@@ -192,8 +225,9 @@ bool vg_value_reached(const struct vg_op *op);
 void vg_mark_put(struct vg_mark *m);
 
 /* engine.c */
-CUresult vg_engine_start(void);
-void vg_engine_stop(void);
+extern __thread struct vg_gpu *vg_here;		/* on the thread of an engine: its device */
+CUresult vg_engine_start(struct vg_gpu *gpu);
+void vg_engine_stop(void);			/* all of them */
 void vg_kick(void);
 
 /* mem.c: regions of device-accessible memory; the lock is held */
@@ -204,13 +238,14 @@ struct vg_region {
 	bool readonly;
 	unsigned int flags;
 	struct CUctx_st *ctx;
+	const struct vg_gpu *gpu;	/* DEVICE: no other one's kernels may use it */
 	const void *owner;		/* goes with it: a context, a module */
 };
 const struct vg_region *vg_region_find(uint64_t addr);
 bool vg_region_covers(uint64_t addr, size_t size);
 CUresult vg_region_add(const struct vg_region *r);
 void vg_region_del(uint64_t base);
-void vg_region_quiet(void);			/* by the engine, between two blocks */
+void vg_region_quiet(void);			/* by an engine, between two blocks */
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags, CUdeviceptr *out);
 CUresult vg_mem_free(CUdeviceptr ptr, bool host);
 void vg_regions_drop(const void *owner);	/* it goes, with its memory */
@@ -218,7 +253,8 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write);
 void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n);
 
 /* module.c */
-CUresult vg_function_get(const void *handle, struct CUfunc_st **out);
+CUresult vg_function_get(const void *handle, struct CUfunc_st **out);	/* a kernel's: on the current device */
+CUresult vg_function_load(struct CUfunc_st *f, enum vg_holder call);	/* for its first use, by @call */
 void vg_modules_drop(struct CUctx_st *ctx);
 
 CUresult vg_read_file(const char *name, char **data, size_t *size);	/* malloc'd, a NUL behind it */

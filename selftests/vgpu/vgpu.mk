@@ -3,7 +3,7 @@
 -include selftests/vgpu/exec.mk
 
 VGPU := $(B)/vgpu
-VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c shm.c sched.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
+VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c calls.c shm.c sched.c device.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
 	module.c link.c launch.c texture.c reference.c table.c unsimulated.c rm.c \
 	graph.c graph_edges.c graph_params.c graph_exec.c graph_update.c graph_capture.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
@@ -57,6 +57,12 @@ $(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-
 TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
 
+$(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-driver-locks.c test-driver-delays.c test-driver-handles.c test-driver-devices.c)) $(VGPU)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
+TESTS += $(B)/test/vgpu-driver
+FAST_TESTS += $(B)/test/vgpu-driver
+
 $(B)/test/libtest-slice.so: $(call objs,selftests/vgpu/test-groups-slice.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -ldl
@@ -71,22 +77,24 @@ FAST_TESTS += $(B)/test/vgpu-groups
 $(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-$(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs
-FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs
+TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices
+FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices
 
 ifneq ($(shell command -v nvcc 2>/dev/null),)
 $(B)/test/vgpu-rt: $(B)/test/vgpu-rt-program
 $(B)/test/vgpu-rt-units: $(B)/test/vgpu-rt-units-program
 $(B)/test/vgpu-rt-graphs: $(B)/test/vgpu-rt-graphs-program
+$(B)/test/vgpu-rt-devices: $(B)/test/vgpu-rt-devices-program
 $(B)/test/vgpu-rt-units-program: selftests/vgpu/test-rt-units.cu
 	@mkdir -p $(@D)
 	$(call Q,NVCC)nvcc -std=c++17 -diag-suppress 20054 -cudart shared -arch=sm_90 -o $@ $<
 $(B)/test/vgpu-rt-program: selftests/vgpu/test-rt.cu
 $(B)/test/vgpu-rt-graphs-program: selftests/vgpu/test-rt-graphs.cu
-$(B)/test/vgpu-rt-program $(B)/test/vgpu-rt-graphs-program:
+$(B)/test/vgpu-rt-devices-program: selftests/vgpu/test-rt-devices.cu
+$(B)/test/vgpu-rt-program $(B)/test/vgpu-rt-graphs-program $(B)/test/vgpu-rt-devices-program:
 	@mkdir -p $(@D)
 	$(call Q,NVCC)nvcc -cudart shared -arch=sm_90 -o $@ $<
 endif

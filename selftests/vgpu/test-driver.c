@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The driver API of vgpu as switches of the environment say: a process for each test, as cuInit reads them once */
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test-driver.h"
+
+#define PATIENCE 60	/* seconds after which a test hangs */
+
+CUcontext ctx;
+CUmodule module;
+CUfunction k_spin, k_stamp, k_set, k_add, k_wild;
+volatile uint32_t *host;
+
+bool prepare(void)
+{
+	void *p;
+
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&ctx, 0));
+	OK(cuCtxSetCurrent(ctx));
+	OK(cuModuleLoadData(&module, kernels));
+	OK(cuModuleGetFunction(&k_spin, module, "spin"));
+	OK(cuModuleGetFunction(&k_set, module, "set"));
+	OK(cuModuleGetFunction(&k_stamp, module, "stamp"));
+	OK(cuMemHostAlloc(&p, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(p, 0, 4096);
+	host = p;
+	return true;
+}
+
+CUresult run(CUfunction f, unsigned int blocks, unsigned int threads, CUstream s, void **params)
+{
+	return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, params, NULL);
+}
+
+void driver_test(const char *env, bool (*test)(void), const char *name)
+{
+	char words[512], *rest = words, *word;
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		snprintf(words, sizeof(words), "%s", env);
+		while ((word = strsep(&rest, " "))) {
+			char *value = strchr(word, '=');
+
+			if (!value)
+				continue;
+			*value++ = '\0';
+			setenv(word, value, 1);
+		}
+		alarm(PATIENCE);
+		exit(test() ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	if (WIFSIGNALED(status))
+		printf("# ended by signal %d\n", WTERMSIG(status));
+	tap_ok(pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status), name);
+}
+
+void *test_shared(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
+}
+
+int main(void)
+{
+	char name[64];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	snprintf(name, sizeof(name), "vgpu-test-driver-%d", (int)getpid());
+	setenv("VGPU_NAME", name, 1);
+	setenv("VGPU_SMS", "2", 1);
+	setenv("VGPU_MEM_MB", "64", 1);
+	setenv("VGPU_MPS", "1", 1);
+	locks_tests();
+	delays_tests();
+	handles_tests();
+	devices_tests();
+	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d", (int)getpid());
+	unlink(name);
+	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d.1", (int)getpid());
+	unlink(name);
+	return tap_end();
+}
