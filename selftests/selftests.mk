@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 include selftests/programs/programs.mk
+include selftests/forms/forms.mk
 
 # The main job, as `make demo` runs it: on the simulated GPU with the embedded arbiter, then with the module in QEMU
 .PHONY: demo
