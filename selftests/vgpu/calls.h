@@ -14,7 +14,7 @@
 #define VGPU_CALLS_H
 
 #include <stdbool.h>
-#include "libgsched/cuda/cudadrv.h"
+#include "libgsched/cuda/base/cudadrv.h"
 
 /* X(id, name, each time?) */
 #define VG_HOLDERS(X) \
