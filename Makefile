@@ -97,8 +97,9 @@ lint: $(LINT)
 bench: all $(BENCH)
 	@set -e; for b in $(BENCH); do $$b; done
 
-# On this machine's GPU; both run from a built tree that was carried here, without make's help too. BANDS="ffs --seconds 5"
+# On this machine's GPU; all run from a built tree that was carried here, without make's help too. BANDS="ffs --seconds 5"
 bench-gpu:
+	selftests/bench/cost
 	selftests/bench/gpu
 	selftests/bench/bands $(BANDS)
 
