@@ -36,8 +36,7 @@ static int check_clients(const struct gsc_device *dev)
 			return 7;
 		if (client->hold_units > dev->sms * GSCHED_CAPSM || client->sizes.whole > dev->sms)
 			return 19;
-		if (client->sizes.chosen >= GSC_SIZE_CLASSES || client->sizes.tried < client->sizes.chosen ||
-		    client->sizes.tried > client->sizes.chosen + 1)
+		if (client->sizes.tried >= GSC_SIZE_CLASSES || client->sizes.tried < client->sizes.chosen)
 			return 19;
 		clients++;
 	}

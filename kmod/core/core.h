@@ -154,17 +154,26 @@ struct gsc_task {
 	u32 rank;			/* the policy's order */
 };
 
-#define GSC_SIZE_CLASSES	6
+#define GSC_SIZE_CLASSES	16
+#define GSC_SIZE_SAMPLES	7
 
-/* How long a client's recurring kernels take on @whole >> k SMs, at least one: see size.c */
+struct gsc_size_samples {
+	u32 ns[GSC_SIZE_SAMPLES];	/* the last ones, in a ring */
+	u32 n, next;
+};
+
+/* How long a client's recurring kernels take on a 2^(k/3)-th of @whole SMs, at least one: see size.c */
 struct gsc_sizes {
-	u64 ns[GSC_SIZE_CLASSES];	/* smoothed, 0 unknown */
+	struct gsc_size_samples samples[GSC_SIZE_CLASSES];
+	u32 ns[GSC_SIZE_CLASSES];	/* what the samples say, 0 unknown */
 	u64 blocks;			/* of its largest kernels lately: only such are measured */
 	u32 whole;			/* SMs that they can fill */
-	u32 chosen;			/* smallest class that is nearly as fast as the best */
+	u32 chosen;			/* smallest class that is fast enough */
 	u32 tried;			/* class for the next request: @chosen, or a smaller one that is unknown */
-	u32 n_requests;
-	u32 n_slow;			/* slow requests in the chosen class, weighed against fast ones */
+	u32 retried;			/* class that was too slow and has another chance, 0 none */
+	u32 n_requests, n_measured;
+	u64 since;			/* when @busy was last looked at */
+	bool busy;			/* the client keeps the device busy */
 };
 
 /* What a client says of launches that nobody was told of: the words of its page (struct gsched_cl_header), read once */
@@ -233,6 +242,7 @@ struct gsc_client {
 	u64 hold_until;
 	u64 last_submit, interval;	/* smoothed time between submits */
 	u64 gap;			/* longest such time lately that a hold can bridge; it fades */
+	u32 burst, burst_before;	/* submits since the last gap, and between the two before */
 	u32 hold_rank;			/* of the task that ended */
 	u32 hold_got;			/* what the allocator keeps free for it now, units */
 	u32 size_recent, size_before;	/* largest of the tasks that ended lately, units */
@@ -254,7 +264,7 @@ struct gsc_client {
 };
 
 /* Numbers of a device that the administrator may set: one table of names and ranges for sysfs and the socket */
-enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_COUNT };
+enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_MAX_SLOWDOWN, GSC_PARAM_COUNT };
 
 struct gsc_device {
 	const struct gsc_ops *ops;
@@ -297,6 +307,7 @@ struct gsc_device {
 #define GSC_LATENCY_US_MAX	10000000
 #define GSC_SWITCH_US_DEFAULT	190	/* from one channel group to another, measured on an H200 */
 #define GSC_MAX_OVERHEAD_DEFAULT	50	/* per mille of the time that may go into switching */
+#define GSC_MAX_SLOWDOWN_DEFAULT	200	/* per cent of its best time that a recurring kernel may take on what is held */
 
 /* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
 int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */

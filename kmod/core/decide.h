@@ -17,7 +17,7 @@ void gsc_task_end(struct gsc_task *task);
 void gsc_tasks_evict(struct gsc_band *band);
 void gsc_tasks_grant(struct gsc_band *band);
 
-/* size.c: how many SMs a client's recurring kernels need to be nearly as fast */
+/* size.c: how many SMs a client's recurring kernels need to be fast enough */
 #define GSC_HOLD_NS_MAX		20000000ULL	/* longest hold; what comes less often does not recur */
 /* A task ended that can fill @whole SMs like those of @blocks blocks, which are the largest lately */
 void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks);
@@ -67,6 +67,12 @@ static inline bool gsc_is_server(const struct gsc_client *client)
 static inline bool gsc_is_recurring(const struct gsc_client *client)
 {
 	return client->interval && client->interval <= GSC_HOLD_NS_MAX;
+}
+
+/* Kernels of one request, so far as gaps tell requests apart */
+static inline u32 gsc_burst(const struct gsc_client *client)
+{
+	return max(max(client->burst, client->burst_before), (u32)1);
 }
 
 static inline bool gsc_contends(const struct gsc_band *band)

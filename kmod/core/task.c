@@ -184,7 +184,12 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		client->gap -= client->gap / GAP_FADES;
 		if (passed <= GSC_HOLD_NS_MAX)
 			client->gap = max(client->gap, passed);
+		if (passed > client->gap / 2) {
+			client->burst_before = client->burst;
+			client->burst = 0;
+		}
 	}
+	client->burst = min(client->burst + 1, (u32)1 << 20);
 	client->last_submit = now;
 	/* this is what the capacity was kept free for; for a smaller one it goes on making up what is missing */
 	if (client->hold_units <= demand)

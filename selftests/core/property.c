@@ -448,6 +448,10 @@ static void event_device(void)
 		snprintf(text, sizeof(text), "%u", below(510));
 		gsc_device_set_param(dev, GSC_PARAM_MAX_OVERHEAD, text, clock_ns);
 		break;
+	case 3:
+		snprintf(text, sizeof(text), "%u", below(1100));
+		gsc_device_set_param(dev, GSC_PARAM_MAX_SLOWDOWN, text, clock_ns);
+		break;
 	default:
 		gsc_device_set_mode(dev, -1, clock_ns);
 	}
