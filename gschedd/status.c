@@ -182,7 +182,7 @@ static void add_client_band(cJSON *o, const struct client *c)
 {
 	const struct gsched_cl_header *h = &c->cl->header;
 	const struct gsc_arb *arb = &c->core.arb;
-	char name[64], hold[256];
+	char name[64], hold[384];
 
 	band_name(c->core.band, name, sizeof(name));
 	cJSON_AddStringToObject(o, "band", name);

@@ -302,6 +302,8 @@ static struct gsc_arb words_for(const struct gsc_client *client)
 	arb.flags = band->flags | (band->n_clients == 1 ? GSCHED_ARB_ALONE : 0);
 	if (yields(client))
 		arb.flags |= GSCHED_ARB_YIELDS;
+	if (gsc_is_resumable(client))
+		arb.flags |= GSCHED_ARB_RESUMABLE;
 	arb.in_flight_us = band->flags & GSCHED_ARB_PACED ? GSC_IN_FLIGHT_US : 0;
 	arb.share = share_of(client);
 	if (arb.share < GSCHED_SHARE_ALL)

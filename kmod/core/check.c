@@ -66,6 +66,9 @@ static int check_timer(const struct gsc_device *dev)
 	}
 	if (dev->turn_timer)
 		timer = min(timer, dev->turn_timer);
+	list_for_each_entry(client, &dev->clients, node)
+		if (client->resumes)
+			timer = min(timer, client->resumes_until);
 	return dev->timer == (timer == U64_MAX ? 0 : timer) ? 0 : 9;
 }
 
@@ -143,6 +146,16 @@ static bool may_yield(const struct gsc_client *client)
 	return above && above == prioritised && !client->dev->policy->flat && !client->dev->policy->no_leases;
 }
 
+static bool leaves_midway(const struct gsc_client *client)
+{
+	const struct gsc_client *other;
+	bool found = false;
+
+	list_for_each_entry(other, &client->dev->clients, node)
+		found |= other->resumes && other->band == client->band && other->group->priority > client->group->priority;
+	return found && !client->dev->policy->flat;
+}
+
 /* The header words of a client follow from its band, and it is never trusted to launch while its gate is closed */
 static int check_flags(const struct gsc_client *client)
 {
@@ -155,6 +168,8 @@ static int check_flags(const struct gsc_client *client)
 		flags |= GSCHED_ARB_ALONE;
 	if (may_yield(client))
 		flags |= GSCHED_ARB_YIELDS;
+	if (leaves_midway(client))
+		flags |= GSCHED_ARB_RESUMABLE;
 	if (client->arb.flags != (gsc_is_server(client) ? 0 : flags))
 		return 82;
 	if (client->activity != GSCHED_ACTIVITY_IDLE && !(client->arb.flags & GSCHED_ARB_REPORT))

@@ -148,6 +148,7 @@ struct gsc_task {
 	u64 usage;			/* unit-ns, of what its client was charged */
 	u32 id;				/* order of arrival */
 	u32 room;			/* SMs it could use, if it was granted when it was submitted, else 0 */
+	bool midway;			/* in the resumable form: its block-tasks can be left in their middle */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
 	u32 need;			/* of @want, what less important tasks are evicted for */
@@ -174,6 +175,12 @@ struct gsc_sizes {
 	u32 n_requests, n_measured;
 	u64 since;			/* when @busy was last looked at */
 	bool busy;			/* the client keeps the device busy */
+};
+
+/* What a block-task of a client's last kernels took, unit-ns: [1] in the resumable form */
+struct gsc_forms {
+	u64 blocks, usage[2];
+	u32 n[2];
 };
 
 /* What a client says of launches that nobody was told of: the words of its page (struct gsched_cl_header), read once */
@@ -250,6 +257,13 @@ struct gsc_client {
 	u32 n_recent;			/* how many are in size_recent */
 	struct gsc_sizes sizes;
 	u64 hold_block_ns;		/* longest block-tasks below when the last hold began */
+	/* protect.c: as one whose kernels block-tasks below are left in their middle for */
+	bool resumes;
+	u64 resumes_since, resumes_until;	/* last change, 0 none; when it ends without another kernel */
+	u32 hold_cost, resume_cost;	/* per mille of the others' throughput, 0 not yet known */
+	/* and as one of those below */
+	u64 block_ns;			/* of its last task in the plain form */
+	struct gsc_forms forms;
 	u32 n_tasks;			/* waiting and running */
 	u32 told_mode, told_priority, told_top;	/* at the last set_lease */
 	struct gsc_share share;		/* scratch of the allocator */

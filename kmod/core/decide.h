@@ -25,6 +25,16 @@ u32 gsc_size_units(const struct gsc_client *client);		/* for its next request; 0
 u64 gsc_size_ns(const struct gsc_client *client);		/* time on that many; 0 unknown */
 u64 gsc_size_best_ns(const struct gsc_client *client);
 
+/* protect.c: hold, or block-tasks that are left in their middle */
+#define GSC_LEAVE_NS		20000ULL	/* block_ns of a task in the resumable form is at most this */
+void gsc_protect_submitted(struct gsc_task *task);
+void gsc_protect_measure(const struct gsc_task *ended);
+/* A kernel ended that ran for @ran; @units: what would be held for the next one */
+void gsc_protect(struct gsc_client *client, u64 ran, u32 units);
+void gsc_protect_set(struct gsc_client *client, bool resumes);
+void gsc_protect_expire(struct gsc_device *dev);
+bool gsc_is_resumable(const struct gsc_client *client);
+
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort(struct gsc_band *band);
 
