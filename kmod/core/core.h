@@ -233,6 +233,7 @@ struct gsc_client {
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */
 	u64 channel_group;		/* as in struct gsched_attach */
+	u32 pid;			/* for the names of bands; the caller sets it */
 	struct gsc_band *band, own_band;
 	struct list_head member;	/* band->members */
 	struct gsc_arb arb;		/* as at the last set_band */
@@ -357,6 +358,9 @@ int gsc_client_report(struct gsc_client *client, const struct gsched_report *req
 /* The member that sets the slice of its band; NULL: an MPS server that is not attached */
 struct gsc_client *gsc_band_owner(const struct gsc_band *band);
 bool gsc_band_can_slice(const struct gsc_band *band);
+/* gpu.band of its clients' groups, else after the MPS server or the process whose channel group it is; length */
+#define GSC_BAND_NAME_SIZE	48
+int gsc_band_name(const struct gsc_band *band, char *buf, size_t size);
 /* Which mechanism protects or limits it, in words, without a newline; length */
 int gsc_band_why(const struct gsc_band *band, char *buf, size_t size);
 /* What is kept free or taken from others for its recurring kernels, and why, in words; length, 0 nothing */

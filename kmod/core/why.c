@@ -1,6 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What protects or limits a band or a client, in words: the same ones from both arbiters. */
+/* Names of bands, and what protects or limits a band or a client, in words: the same from both arbiters. */
 #include "decide.h"
+
+int gsc_band_name(const struct gsc_band *band, char *buf, size_t size)
+{
+	const struct gsc_client *client, *first = NULL, *server = NULL;
+	const char *name;
+
+	list_for_each_entry(client, &band->members, member) {
+		name = gsc_group_band(client->group);
+		if (*name)
+			return scnprintf(buf, size, "%s", name);
+		if (gsc_is_server(client))
+			server = client;
+		else if (!first)
+			first = client;
+	}
+	if (server)
+		return scnprintf(buf, size, "mps-%u", server->pid);
+	if (first->flags & GSCHED_ATTACH_MPS && first->channel_group)
+		return scnprintf(buf, size, "mps-%08x", (u32)first->channel_group);
+	if (first->flags & GSCHED_ATTACH_MPS)
+		return scnprintf(buf, size, "mps");
+	return scnprintf(buf, size, "pid-%u", first->pid);
+}
 
 static u32 bands_beside(const struct gsc_band *band, bool *promised)
 {
