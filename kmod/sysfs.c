@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, switch_us, max_overhead, max_slowdown, clients_max, stat, bands, and tasks/<pid>/
- * for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, switch_us, max_overhead, max_slowdown,
+ * clients_max, stat, bands, and tasks/<pid>/ for every client.
  *
  * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced". Written: one of auto,
  * temporal, spatial; sliced is what auto comes to if every band can have its slice. policy reads as the list of policies

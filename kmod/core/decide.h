@@ -83,7 +83,7 @@ static inline bool gsc_is_recurring(const struct gsc_client *client)
 /* Kernels of one request, so far as gaps tell requests apart */
 static inline u32 gsc_burst(const struct gsc_client *client)
 {
-	return max(max(client->burst, client->burst_before), (u32)1);
+	return max_t(u32, max(client->burst, client->burst_before), 1);
 }
 
 static inline bool gsc_contends(const struct gsc_band *band)

@@ -53,7 +53,7 @@ void gsc_protect_measure(const struct gsc_task *ended)
 		memset(forms, 0, sizeof(*forms));
 	forms->blocks = ended->blocks;
 	*had = *had ? *had - *had / 4 + usage / 4 : usage;
-	forms->n[ended->midway] = min(forms->n[ended->midway] + 1, (u32)MEASURED);
+	forms->n[ended->midway] = min_t(u32, forms->n[ended->midway] + 1, MEASURED);
 }
 
 static u32 form_cost(const struct gsc_client *client)
@@ -66,9 +66,9 @@ static u32 form_cost(const struct gsc_client *client)
 	if (resumable <= plain)
 		return 0;
 	/* 2^54: a factor of 1000 does not overflow */
-	plain = max(min(plain, 1ULL << 54), 1ULL);
+	plain = min(plain, 1ULL << 54);
 	resumable = min(resumable - plain, plain);
-	return (u32)min(div64_u64(resumable * 1000, plain), (u64)FORM_COST_MAX);
+	return min_t(u64, div64_u64(resumable * 1000, plain), FORM_COST_MAX);
 }
 
 static bool worth_it(const struct gsc_client *client)

@@ -31,7 +31,7 @@ static u32 class_sms(const struct gsc_sizes *sizes, u32 class)
 	static const u32 part[OCTAVE] = { 1024, 813, 645 };	/* 1024 / 2^(i/3) */
 	u32 sms = (u32)((u64)sizes->whole * part[class % OCTAVE] / 1024) >> class / OCTAVE;
 
-	return max(sms, (u32)1);
+	return max_t(u32, sms, 1);
 }
 
 /* The class of a kernel that had @sms SMs; GSC_SIZE_CLASSES if it had fewer than the smallest one */
@@ -60,7 +60,7 @@ static u64 limit_ns(const struct gsc_client *client)
 	u64 best = best_ns(&client->sizes), percent = client->dev->param[GSC_PARAM_MAX_SLOWDOWN], target;
 
 	if (client->sizes.busy)
-		percent = min(percent, (u64)BUSY_PERCENT);
+		percent = min_t(u64, percent, BUSY_PERCENT);
 	best = max(div_u64(best * percent, 100), best + TOLERATED_NS);
 	if (client->sizes.busy)
 		return best;
@@ -86,9 +86,9 @@ static void record(struct gsc_sizes *sizes, u32 class, u64 ran)
 {
 	struct gsc_size_samples *samples = &sizes->samples[class];
 
-	samples->ns[samples->next] = (u32)min(ran, (u64)U32_MAX);
+	samples->ns[samples->next] = min_t(u64, ran, U32_MAX);
 	samples->next = (samples->next + 1) % GSC_SIZE_SAMPLES;
-	samples->n = min(samples->n + 1, (u32)GSC_SIZE_SAMPLES);
+	samples->n = min_t(u32, samples->n + 1, GSC_SIZE_SAMPLES);
 	sizes->ns[class] = typical_ns(samples);
 	sizes->n_measured++;
 }
@@ -163,7 +163,7 @@ static u32 candidate(const struct gsc_sizes *sizes, u64 limit)
 	if (slow < GSC_SIZE_CLASSES)
 		class = chosen + (slow - chosen) / 2;
 	else
-		class = min(chosen + OCTAVE, (u32)GSC_SIZE_CLASSES - 1);
+		class = min_t(u32, chosen + OCTAVE, GSC_SIZE_CLASSES - 1);
 	/* small wholes: of several classes of one size the first counts */
 	class = class_of(sizes, class_sms(sizes, class));
 	return max(class, chosen);

@@ -189,7 +189,7 @@ static void note_submit(struct gsc_client *client, u32 demand)
 			client->burst = 0;
 		}
 	}
-	client->burst = min(client->burst + 1, (u32)1 << 20);
+	client->burst = min_t(u32, client->burst + 1, 1 << 20);
 	client->last_submit = now;
 	/* this is what the capacity was kept free for; for a smaller one it goes on making up what is missing */
 	if (client->hold_units <= demand)
