@@ -72,7 +72,7 @@ static u64 limit_ns(const struct gsc_client *client)
 /* Third highest of seven: a mixture counts as its slower kernel, and two outliers as nothing */
 static u32 typical_ns(const struct gsc_size_samples *samples)
 {
-	u32 sorted[GSC_SIZE_SAMPLES], i, k;
+	u32 sorted[GSC_SIZE_SAMPLES] = { 0 }, i, k;
 
 	for (i = 0; i < samples->n; i++) {
 		for (k = i; k && sorted[k - 1] < samples->ns[i]; k--)

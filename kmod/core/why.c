@@ -18,6 +18,8 @@ int gsc_band_name(const struct gsc_band *band, char *buf, size_t size)
 	}
 	if (server)
 		return scnprintf(buf, size, "mps-%u", server->pid);
+	if (!first)
+		return scnprintf(buf, size, "%s", "");
 	if (first->flags & GSCHED_ATTACH_MPS && first->channel_group)
 		return scnprintf(buf, size, "mps-%08x", (u32)first->channel_group);
 	if (first->flags & GSCHED_ATTACH_MPS)
