@@ -104,6 +104,7 @@ found:
 	c->group = group_of_pid(dev, conn->pid);
 	c->id = ++last_id;
 	c->arb->header.sms = dev->core.sms;
+	c->core.pid = (uint32_t)conn->pid;
 	err = gsc_client_attach(&c->core, c->group->core, req->flags, req->channel_group, now_ns());
 	if (err)
 		goto close_cl;

@@ -262,6 +262,7 @@ static const char *device_remedy(const char *file)
 		{ "policy", "policy is hpf or ffs" },
 		{ "switch_us", "switch_us is 10 to 10000: what a switch between bands costs, in microseconds" },
 		{ "max_overhead", "max_overhead is 5 to 500: per mille of the time that may go into switching" },
+		{ "max_slowdown", "max_slowdown is 100 to 1000: per cent of its best time that a kernel may take on SMs held for it" },
 		{ "clients_max", "clients_max is a number" },
 	};
 
@@ -272,7 +273,7 @@ static const char *device_remedy(const char *file)
 	for (size_t i = 0; errno != ENOENT && i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(file, known[i].file))
 			return known[i].takes;
-	return "the files are mode, policy, switch_us, max_overhead and clients_max";
+	return "the files are mode, policy, switch_us, max_overhead, max_slowdown and clients_max";
 }
 
 int ctl_device(struct ctl *ctl, int argc, char **argv)

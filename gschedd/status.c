@@ -115,31 +115,6 @@ static uint32_t client_activity(const struct client *c)
 	return says <= GSCHED_ACTIVITY_BUSY ? says : GSCHED_ACTIVITY_IDLE;
 }
 
-/* gpu.band of its clients' groups, else after the MPS server or the process whose channel group it is */
-static void band_name(const struct gsc_band *band, char *buf, size_t size)
-{
-	struct gsc_client *core, *first = NULL, *server = NULL;
-
-	list_for_each_entry(core, &band->members, member) {
-		const char *name = gsc_group_band(core->group);
-
-		if (*name) {
-			snprintf(buf, size, "%s", name);
-			return;
-		}
-		if (core->flags & GSCHED_ATTACH_SERVER)
-			server = core;
-		else if (!first)
-			first = core;
-	}
-	if (server)
-		snprintf(buf, size, "mps-%d", (int)client_of(server)->conn->pid);
-	else if (first && first->flags & GSCHED_ATTACH_MPS)
-		snprintf(buf, size, first->channel_group ? "mps-%08x" : "mps", (unsigned int)first->channel_group);
-	else
-		snprintf(buf, size, "pid-%d", first ? (int)client_of(first)->conn->pid : 0);
-}
-
 static void add_bands(cJSON *list, const struct device *dev)
 {
 	struct gsc_client *core;
@@ -152,7 +127,7 @@ static void add_bands(cJSON *list, const struct device *dev)
 		char text[256];
 
 		cJSON_AddItemToArray(list, o);
-		band_name(band, text, sizeof(text));
+		gsc_band_name(band, text, sizeof(text));
 		cJSON_AddStringToObject(o, "name", text);
 		pids = cJSON_AddArrayToObject(o, "clients");
 		list_for_each_entry(core, &band->members, member) {
@@ -182,9 +157,9 @@ static void add_client_band(cJSON *o, const struct client *c)
 {
 	const struct gsched_cl_header *h = &c->cl->header;
 	const struct gsc_arb *arb = &c->core.arb;
-	char name[64], hold[256];
+	char name[GSC_BAND_NAME_SIZE], hold[384];
 
-	band_name(c->core.band, name, sizeof(name));
+	gsc_band_name(c->core.band, name, sizeof(name));
 	cJSON_AddStringToObject(o, "band", name);
 	cJSON_AddNumberToObject(o, "slice_us", arb->slice_us);
 	cJSON_AddNumberToObject(o, "applied_us", c->core.slice_us ? c->core.slice_us : load(&h->slice_us));
