@@ -232,93 +232,25 @@ static void choose_mode(struct gsc_device *dev)
 	dev->mode = mode;
 }
 
-static bool reports(const struct gsc_band *band)
-{
-	return band->flags & GSCHED_ARB_REPORT;
-}
-
-static bool may_sleep(const struct gsc_band *band)
-{
-	return reports(band) && !band->latency_us;
-}
-
-/* Had work lately, as far as one can know; one with a latency target always counts */
-static bool is_awake(const struct gsc_band *band)
-{
-	return !may_sleep(band) || band->activity != GSCHED_ACTIVITY_IDLE ||
-	       gsc_band_device(band)->now < band->active_at + GSC_LATELY_NS;
-}
-
-static u32 top_priority(const struct gsc_device *dev, bool awake)
-{
-	const struct gsc_band *band;
-	u32 top = 0;
-
-	list_for_each_entry(band, &dev->bands, node)
-		if (band->n_clients && (!awake || is_awake(band)))
-			top = max(top, band->priority);
-	return top;
-}
-
-/*
- * Which bands give way to others. Two that have work take turns below a band that may need the GPU
- * at any time; below one that has had nothing to do for a while that is not worth its price, so they
- * share the time as if it were not there, until it has work again. A single one gives way at no
- * price.
- */
-static void rank_bands(struct gsc_device *dev)
-{
-	bool ranks = dev->mode == GSCHED_MODE_SLICED && !dev->policy->flat;
-	u32 top = top_priority(dev, false), n_below = 0, n_awake = 0;
-	bool may_change;
-	struct gsc_band *band;
-
-	dev->n_lower = 0;
-	dev->n_asleep = 0;
-	list_for_each_entry(band, &dev->bands, node) {
-		band->below = ranks && band->n_clients && band->priority < top;
-		n_below += band->below;
-	}
-	list_for_each_entry(band, &dev->bands, node) {
-		bool asks = band->below || (ranks && band->n_clients && n_below > 1 && !band->latency_us);
-
-		/* what it did before nobody knows */
-		if (band->activity != GSCHED_ACTIVITY_IDLE || band->active || !reports(band))
-			band->active_at = dev->now;
-		band->active = band->activity != GSCHED_ACTIVITY_IDLE;
-		band->flags = asks ? GSCHED_ARB_REPORT : 0;
-		n_awake += band->below && is_awake(band);
-	}
-	may_change = n_below > 1;
-	list_for_each_entry(band, &dev->bands, node)
-		may_change &= !band->n_clients || band->priority < top || may_sleep(band);
-	if (n_awake > 1)
-		top = top_priority(dev, true);
-	list_for_each_entry(band, &dev->bands, node) {
-		band->lower = band->below && band->priority < top;
-		band->asleep = ranks && band->n_clients && band->priority > top;
-		dev->n_lower += band->lower;
-		dev->n_asleep += band->asleep;
-	}
-	dev->sleep_timer = 0;
-	list_for_each_entry(band, &dev->bands, node)
-		if (may_change && may_sleep(band) && !band->active && is_awake(band) &&
-		    (!dev->sleep_timer || band->active_at + GSC_LATELY_NS < dev->sleep_timer))
-			dev->sleep_timer = band->active_at + GSC_LATELY_NS;
-}
-
 void gsc_bands_update(struct gsc_device *dev)
 {
 	struct gsc_band *band;
+	u32 top = 0;
 
 	count_groups(dev);
 	dev->n_bands = 0;
+	dev->n_lower = 0;
 	list_for_each_entry(band, &dev->bands, node) {
 		update_attributes(band);
 		dev->n_bands += band->n_clients != 0;
+		if (band->n_clients)
+			top = max(top, band->priority);
 	}
 	choose_mode(dev);
-	rank_bands(dev);
+	list_for_each_entry(band, &dev->bands, node) {
+		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->flat && band->n_clients && band->priority < top;
+		dev->n_lower += band->lower;
+	}
 	gsc_turns_update(dev);
 	gsc_slices_update(dev);
 }

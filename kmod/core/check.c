@@ -66,8 +66,6 @@ static int check_timer(const struct gsc_device *dev)
 	}
 	if (dev->turn_timer)
 		timer = min(timer, dev->turn_timer);
-	if (dev->sleep_timer)
-		timer = min(timer, dev->sleep_timer);
 	list_for_each_entry(client, &dev->clients, node)
 		if (client->resumes)
 			timer = min(timer, client->resumes_until);
@@ -206,12 +204,8 @@ static int check_turns(const struct gsc_device *dev)
 		open += band->lower && !(band->flags & GSCHED_ARB_CLOSED);
 		if (!band->lower && band->flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED))
 			return 80;
-		if ((band->below || band->asleep) && !(band->flags & GSCHED_ARB_REPORT))
+		if (!(band->flags & GSCHED_ARB_REPORT) == band->lower)
 			return 89;
-		if (band->lower && !band->below)
-			return 90;
-		if (band->asleep && (band->lower || band->latency_us || band->activity != GSCHED_ACTIVITY_IDLE))
-			return 91;
 		if (dev->mode == GSCHED_MODE_SLICED && band == dev->turn && (!gsc_contends(band) || gsc_band_closed(band)))
 			return 81;
 		list_for_each_entry(client, &band->members, member) {

@@ -216,11 +216,7 @@ struct gsc_band {
 	u32 activity;			/* GSCHED_ACTIVITY_* */
 	u64 weight;			/* in 1/GSC_BAND_WEIGHT_SCALE: a group's is divided among its bands */
 	bool mps;			/* a client said so */
-	bool below;			/* some band is more important, and the policy cares */
-	bool lower;			/* so is one that had work lately, or there is no need to look */
-	bool asleep;			/* more important than all bands that had work lately */
-	bool active;			/* had work at the last decision */
-	u64 active_at;			/* when it last had work, as far as it reports */
+	bool lower;			/* some band is more important, and the policy cares */
 	/* decided */
 	u32 slice_us;			/* for its channel group, 0 the driver's */
 	u32 flags;			/* GSCHED_ARB_* for all its clients */
@@ -298,7 +294,7 @@ struct gsc_device {
 	struct gsc_group root;
 	struct list_head clients, bands;
 	u32 n_clients;			/* servers included */
-	u32 n_bands, n_lower, n_asleep;	/* bands with clients; those of them that are lower, asleep */
+	u32 n_bands, n_lower;		/* bands with clients; those of them that are lower */
 	u32 param[GSC_PARAM_COUNT];
 	bool bands_stale;		/* attributes, slices and turns have to be decided anew */
 	u64 now;			/* time of the last event: never goes back */
@@ -314,7 +310,6 @@ struct gsc_device {
 	u64 turn_end, drain_until;
 	u64 turn_timer;			/* when turns have to be decided anew, 0 never */
 	u64 turns;			/* given so far */
-	u64 sleep_timer;		/* when some idle band no longer counts for those below, 0 never */
 	u32 top_priority;		/* among the attached clients */
 	u64 stamp;
 };

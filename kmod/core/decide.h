@@ -63,7 +63,6 @@ void gsc_slices_update(struct gsc_device *dev);
 /* turn.c: dev->turn and band->flags. Both modes set task->want to 0 in bands that may not run now. */
 #define GSC_DRAIN_NS		200000000ULL	/* longest time that the next band waits for work in flight */
 #define GSC_IN_FLIGHT_US	2000		/* work on the GPU of a band whose turn may end */
-#define GSC_LATELY_NS		1000000000ULL	/* an idle band counts for those below for so long */
 void gsc_turns_update(struct gsc_device *dev);
 void gsc_turn_sliced(struct gsc_device *dev);
 void gsc_turn_temporal(struct gsc_device *dev);

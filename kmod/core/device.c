@@ -117,7 +117,7 @@ static void update_timer(struct gsc_device *dev)
 {
 	const struct gsc_client *client;
 	const struct gsc_band *band;
-	u64 when = earlier(dev->turn_timer, dev->sleep_timer);
+	u64 when = dev->turn_timer;
 
 	list_for_each_entry(band, &dev->bands, node) {
 		when = earlier(band->again, when);
@@ -142,8 +142,7 @@ void gsc_decide(struct gsc_device *dev)
 	bool stale;
 
 	gsc_protect_expire(dev);
-	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now) ||
-		(dev->sleep_timer && dev->sleep_timer <= dev->now);
+	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
 	dev->bands_stale = false;
 	if (stale)

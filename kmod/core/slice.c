@@ -13,7 +13,7 @@
 
 static bool takes_part(const struct gsc_band *band, bool lower)
 {
-	return band->n_clients && !band->asleep && band->lower == lower;
+	return band->n_clients && band->lower == lower;
 }
 
 /*
@@ -131,12 +131,11 @@ static void lower_slices(struct gsc_device *dev, u32 latency)
 
 void gsc_slices_update(struct gsc_device *dev)
 {
-	u32 n_top = dev->n_bands - dev->n_lower - dev->n_asleep, latency;
+	u32 n_top = dev->n_bands - dev->n_lower, latency;
 	struct gsc_band *band;
 
-	/* one that is asleep has the GPU to itself for as long as it takes to see that it woke up */
 	list_for_each_entry(band, &dev->bands, node)
-		band->slice_us = band->asleep ? GSC_SLICE_WHOLE_US : 0;
+		band->slice_us = 0;
 	if (dev->mode != GSCHED_MODE_SLICED)
 		return;
 	if (dev->n_lower && n_top == 1) {

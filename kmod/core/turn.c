@@ -91,8 +91,11 @@ void gsc_turns_update(struct gsc_device *dev)
 	u32 contenders = 0;
 
 	dev->turn_timer = 0;
-	list_for_each_entry(band, &dev->bands, node)
+	list_for_each_entry(band, &dev->bands, node) {
+		/* the first lower band reports already, so its work in flight is known when a second one attaches */
+		band->flags = band->lower ? GSCHED_ARB_REPORT : 0;
 		contenders += gsc_contends(band);
+	}
 	if (dev->n_lower < 2) {
 		dev->drain = NULL;
 		if (dev->mode != GSCHED_MODE_TEMPORAL)

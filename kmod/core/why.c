@@ -35,7 +35,7 @@ static u32 bands_beside(const struct gsc_band *band, bool *promised)
 
 	*promised = false;
 	list_for_each_entry(other, &dev->bands, node) {
-		if (!other->n_clients || other == band || other->asleep)
+		if (!other->n_clients || other == band)
 			continue;
 		n += other->lower == band->lower;
 		*promised |= other->lower && other->promised;
@@ -68,12 +68,9 @@ static int why_top(const struct gsc_band *band, char *buf, size_t size)
 	bool promised;
 	u32 others = bands_beside(band, &promised);
 
-	if (band->asleep)
-		return scnprintf(buf, size, "idle for a second: bands below share the time among themselves until it has work");
 	if (!dev->n_lower)
-		return scnprintf(buf, size, "%s: shares the time by weight with %u other%s, slice %u us%s",
-				 dev->policy->flat ? "policy ffs" : "equals", others, others == 1 ? "" : "s", band->slice_us,
-				 dev->n_asleep ? ", while nobody above has work" : "");
+		return scnprintf(buf, size, "%s: shares the time by weight with %u other%s, slice %u us",
+				 dev->policy->flat ? "policy ffs" : "equals", others, others == 1 ? "" : "s", band->slice_us);
 	if (others)
 		return scnprintf(buf, size, "top band: shares the time by weight with %u other%s, slice %u us%s", others,
 				 others == 1 ? "" : "s", band->slice_us, promised ? ", bounded by capsm.min below" : "");
