@@ -247,7 +247,6 @@ static void turns(void)
 	uint64_t since;
 
 	is(group_call(GSP_GROUP_SET, "a", "gpu.priority", "50"), 0, "a top band");
-	is(group_call(GSP_GROUP_SET, "a", "gpu.latency_target_us", "20000"), 0, "that counts while it is idle");
 	top = start("a", OWN, 0, NULL);
 	b = start("b", OWN, 0, NULL);
 	is(header(&b).flags, ALONE | REPORT, "one lower band: no turns, but it reports");
@@ -289,17 +288,6 @@ static void turns(void)
 	ok(is_closed(&c) && is_open(&b), "and takes the turn");
 	end(&b, SIGKILL);
 	ok(is_open(&c), "it dies: the other is alone");
-	is(group_call(GSP_GROUP_SET, "a", "gpu.latency_target_us", "0"), 0, "no latency target");
-	b = start("b", OWN, 0, NULL);
-	ok(has_flags(&top, ~0u, ALONE | REPORT), "the top one above two is asked to report");
-	report(&b, BUSY);
-	report(&c, BUSY);
-	is(group_call(GSP_GROUP_SET, "b", "gpu.priority", "0"), 0, "both below are equal");
-	ok(status_has("idle for a second: bands below share the time"), "it is idle for a second, and the status says so");
-	ok(has_slice(&b, 2048) && has_slice(&c, 2048) && is_open(&b) && is_open(&c), "they share the time");
-	report(&top, BUSY);
-	ok(status_has("takes turns with 1 other"), "it has work: they take turns");
-	end(&b, 0);
 	end(&c, 0);
 	end(&top, 0);
 	is(group_call(GSP_GROUP_SET, "a", "gpu.priority", "0") | group_call(GSP_GROUP_SET, "b", "gpu.priority", "0"), 0, "all equal");

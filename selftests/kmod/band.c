@@ -239,9 +239,6 @@ TEST_F(band, slices_by_weight)
 /* One above, and two below it that take turns */
 static bool attach_three(FIXTURE_DATA(band) *self)
 {
-	/* so that it counts though it is idle */
-	if (put("20000", ROOT "/a/gpu.latency_target_us"))
-		return false;
 	self->pid[0] = attach_in(self->top, "a", GSCHED_ATTACH_SLICE, 3, &self->req[0]);
 	self->pid[2] = attach_in(self->low[1], "b", GSCHED_ATTACH_SLICE, 2, &self->req[2]);
 	if (self->pid[0] < 0 || self->pid[2] < 0 || attach_band(self->low[0], GSCHED_ATTACH_SLICE, 1, &self->req[1]))
