@@ -38,9 +38,11 @@ $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(B)/selftests/gschedd/ctl: selftests/gschedd/ctl.sh $(B)/bin/gschedctl $(B)/bin/gschedd
+$(addprefix $(B)/selftests/gschedd/,ctl mps-ctl): \
+$(B)/selftests/gschedd/%: selftests/gschedd/%.sh selftests/lib.sh $(B)/bin/gschedctl $(B)/bin/gschedd
 	@mkdir -p $(@D)
-	$(call Q,GEN)install -m 755 $< $@
+	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@
+	@chmod +x $@
 
 $(B)/selftests/gschedd/mps: | $(B)/selftests/gschedd/fakemps
 $(B)/selftests/gschedd/mps-ctl: | $(B)/selftests/gschedd/fakemps $(B)/selftests/gschedd/fakenvml.so
@@ -55,10 +57,6 @@ $(B)/selftests/gschedd/mps-unit: $(B)/obj/selftests/gschedd/mps-unit.o $(B)/obj/
 $(B)/selftests/gschedd/ctl-unit: $(B)/obj/selftests/gschedd/ctl-unit.o $(B)/obj/gschedd/ctl_mps.o $(B)/obj/selftests/gschedd/harness.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson
-
-$(B)/selftests/gschedd/mps-ctl: selftests/gschedd/mps-ctl.sh $(B)/bin/gschedctl $(B)/bin/gschedd
-	@mkdir -p $(@D)
-	$(call Q,GEN)install -m 755 $< $@
 
 $(B)/selftests/gschedd/nvml: | $(B)/selftests/gschedd/fakenvml.so
 $(B)/selftests/gschedd/fakenvml.so: $(B)/obj/selftests/gschedd/fakenvml.o

@@ -2,40 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # gschedctl from end to end, on a gschedd of its own.
 set -u
-here=$(cd "$(dirname "$0")/../.." && pwd)
-ctl=$here/bin/gschedctl
-dir=$(mktemp -d /tmp/gschedctl-test-XXXXXX)
-export GSCHED_SOCKET=$dir/sock GSCHED_BACKEND=daemon
+cd "$(dirname "$0")/../.." || exit
+B=$PWD/${B:-build} OUT=$(mktemp -d /tmp/gschedctl-test-XXXXXX)
+. selftests/lib.sh
+ctl=$B/bin/gschedctl
+export GSCHED_BACKEND=daemon
 unset GSCHED_INTERPOSER LD_PRELOAD
-n=0 failed=0 daemon=
-
-finish() {
-	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null
-	rm -rf "$dir"
-}
-trap finish EXIT
-
-# ok STATUS NAME
-ok() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		failed=$((failed + 1))
-		sed 's/^/# /' "$dir/out" "$dir/err" 2>/dev/null
-	fi
-}
-
-# expect STATUS TEXT-IN-OUTPUT NAME COMMAND...
-expect() {
-	local want=$1 text=$2 name=$3 rc
-	shift 3
-	"$@" >"$dir/out" 2>"$dir/err" </dev/null
-	rc=$?
-	[ "$rc" = "$want" ] && { [ -z "$text" ] || cat "$dir/out" "$dir/err" | grep -qF -- "$text"; }
-	ok $? "$name (status $rc)"
-}
+trap 'stop_gschedd; rm -rf "$OUT" "$(dirname "$GSCHED_SOCKET")"' EXIT
 
 expect 1 "no arbiter" "no gschedd: status says so" "$ctl" status
 expect 0 "hello" "no gschedd: a program runs all the same" "$ctl" run -- echo hello
@@ -59,16 +32,8 @@ expect 2 "backend" "unknown backend" "$ctl" -b cloud status
 expect 0 "gschedctl run" "--help" "$ctl" --help
 expect 0 "0.1" "--version" "$ctl" --version
 
-mkfifo "$dir/log"
-"$here/bin/gschedd" --driver '' --cache "$dir/cache" --embedded \
-	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 --device gpu1:101112131415161718191a1b1c1d1e1f:8 \
-	2>"$dir/log" &
-daemon=$!
-exec 3<"$dir/log"
-while read -r line <&3; do
-	case $line in *serving*) break ;; esac
-done
-cat <&3 >/dev/null &
+start_gschedd --driver '' --embedded \
+	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 --device gpu1:101112131415161718191a1b1c1d1e1f:8
 
 expect 0 "gpu0: 16 SMs" "status" "$ctl" status
 expect 0 '"backend":"daemon"' "status --json" "$ctl" status --json
@@ -104,28 +69,28 @@ expect 0 "gpu.latency_target_us 2000" "they show" "$ctl" group show batch
 expect 1 "write a name of up to 31" "a bad name of a band" "$ctl" group set batch gpu.band=Serving
 expect 1 "the files are mode, policy, switch_us, max_overhead and clients_max" "device set, an unknown file" "$ctl" device set colour=red
 
-cp /bin/true "$dir/interposer.so"
+cp /bin/true "$OUT/interposer.so"
 # shellcheck disable=SC2016
-expect 0 "$dir/interposer.so" "run preloads the interposer" env GSCHED_INTERPOSER="$dir/interposer.so" \
+expect 0 "$OUT/interposer.so" "run preloads the interposer" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g batch -- bash -c 'echo $LD_PRELOAD'
 # shellcheck disable=SC2016
-expect 0 "$dir/interposer.so:libmore.so" "before what was preloaded already" \
-	env GSCHED_INTERPOSER="$dir/interposer.so" LD_PRELOAD=libmore.so "$ctl" run -- bash -c 'echo $LD_PRELOAD'
+expect 0 "$OUT/interposer.so:libmore.so" "before what was preloaded already" \
+	env GSCHED_INTERPOSER="$OUT/interposer.so" LD_PRELOAD=libmore.so "$ctl" run -- bash -c 'echo $LD_PRELOAD'
 # shellcheck disable=SC2016
-expect 0 "bound" "run binds the process to the group" env GSCHED_INTERPOSER="$dir/interposer.so" \
+expect 0 "bound" "run binds the process to the group" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g batch -- bash -c '[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $$ ] && echo bound'
 expect 1 "no such group" "run in a group that is not there" "$ctl" run -g none -- echo no
-expect 0 "made" "run --create makes it, and those above" env GSCHED_INTERPOSER="$dir/interposer.so" \
+expect 0 "made" "run --create makes it, and those above" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g new/below -c -- echo made
 expect 0 "new/below" "it is there" "$ctl" group show new/below
-expect 1 "GSCHED_INTERPOSER" "run --strict without an interposer" env GSCHED_INTERPOSER="$dir/none.so" \
+expect 1 "GSCHED_INTERPOSER" "run --strict without an interposer" env GSCHED_INTERPOSER="$OUT/none.so" \
 	"$ctl" run --strict -- echo no
-expect 0 "unmanaged" "run without an interposer" env GSCHED_INTERPOSER="$dir/none.so" "$ctl" run -- echo yes
-expect 127 "No such file" "run a program that is not there" "$ctl" run -- "$dir/none"
-expect 126 "Permission denied" "run what is no program" "$ctl" run -- "$dir"
-expect 7 "" "the program's status" env GSCHED_INTERPOSER="$dir/interposer.so" "$ctl" run -- sh -c 'exit 7'
-expect 0 "export LD_PRELOAD='$dir/interposer.so'" "run -e prints the settings" \
-	env GSCHED_INTERPOSER="$dir/interposer.so" "$ctl" run -g batch -e
+expect 0 "unmanaged" "run without an interposer" env GSCHED_INTERPOSER="$OUT/none.so" "$ctl" run -- echo yes
+expect 127 "No such file" "run a program that is not there" "$ctl" run -- "$OUT/none"
+expect 126 "Permission denied" "run what is no program" "$ctl" run -- "$OUT"
+expect 7 "" "the program's status" env GSCHED_INTERPOSER="$OUT/interposer.so" "$ctl" run -- sh -c 'exit 7'
+expect 0 "export LD_PRELOAD='$OUT/interposer.so'" "run -e prints the settings" \
+	env GSCHED_INTERPOSER="$OUT/interposer.so" "$ctl" run -g batch -e
 
 expect 1 "Device or resource busy" "delete a group with groups below it" "$ctl" group delete new
 expect 0 "" "delete" "$ctl" group delete new/below
@@ -133,7 +98,7 @@ expect 1 "no such group" "it is gone" "$ctl" group delete new/below
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 # the tree may lie where others may not look
 if [ "$(id -u)" = 0 ] && "${nobody[@]}" test -x "$ctl" 2>/dev/null; then
-	chmod 755 "$dir"
+	chmod 755 "$(dirname "$GSCHED_SOCKET")"
 	expect 1 "as root" "another user may not" "${nobody[@]}" "$ctl" group create mine
 	expect 0 "gpu0" "but may look" "${nobody[@]}" "$ctl" status
 else
@@ -148,9 +113,6 @@ expect 1 "busy; delete its groups first" "by force, too" "$ctl" device delete gp
 expect 0 "" "its group goes" "$ctl" -d gpu1 group delete other
 expect 0 "" "device delete --force" "$ctl" device delete gpu1 --force
 expect 1 "there is none" "it is gone" "$ctl" device delete gpu1
-kill "$daemon"
-wait "$daemon"
-ok $? "gschedd ends cleanly"
-daemon=
-echo "1..$n"
-[ "$failed" = 0 ]
+stop_gschedd
+ok "$gschedd_status" "gschedd ends cleanly"
+done_testing
