@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl group, gschedctl device */
-#include <cjson/cJSON.h>
+/* gschedctl group */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "ctl_json.h"
 
 #define VALUE_MAX	4096
 
@@ -87,16 +87,12 @@ int ctl_group_error(const char *group, const char *file, const char *value)
 		remedy = "use a shorter one";
 		break;
 	}
-	fprintf(stderr, "gschedctl: group %s: ", *group ? group : "/");
-	if (file)
-		fprintf(stderr, "%s: ", file);
-	if (value)
-		fprintf(stderr, "\"%s\": ", value);
-	fprintf(stderr, "%s%s%s\n", what, remedy ? "; " : "", remedy ? remedy : "");
+	ctl_error("group %s: %s%s%s%s%s%s%s%s", *group ? group : "/", file ? file : "", file ? ": " : "", value ? "\"" : "",
+		  value ? value : "", value ? "\": " : "", what, remedy ? "; " : "", remedy ? remedy : "");
 	return CTL_FAIL;
 }
 
-int ctl_group_create(struct gsched *g, const char *device, const char *path)
+int ctl_group_create_all(struct gsched *g, const char *device, const char *path)
 {
 	char *above = strdup(path);
 	int rc = 0;
@@ -114,8 +110,7 @@ int ctl_group_create(struct gsched *g, const char *device, const char *path)
 	return rc;
 }
 
-/* "/" and "/a" as in a file system; the library takes "" and "a" */
-static const char *group_path(const char *name)
+const char *ctl_group_path(const char *name)
 {
 	while (*name == '/')
 		name++;
@@ -173,141 +168,74 @@ static int show(struct ctl *ctl, struct gsched *g, const char *group)
 	return 0;
 }
 
-int ctl_group(struct ctl *ctl, int argc, char **argv)
+/* @fn for a group, NULL every group of the device */
+static int with_groups(struct ctl *ctl, const char *name, int (*fn)(struct ctl *ctl, struct gsched *g, const char *group))
 {
-	const char *what = argc > 1 ? argv[1] : "", *group = argc > 2 ? group_path(argv[2]) : NULL;
+	struct gsched *g = ctl_open(ctl);
+	cJSON *status = g && !name ? ctl_read_status(g) : NULL;
+	const cJSON *device = status ? ctl_find_device(status, ctl->device) : NULL, *o, *path;
+	int rc = CTL_FAIL;
+
+	if (g && name)
+		rc = fn(ctl, g, ctl_group_path(name));
+	else if (device)
+		rc = 0;
+	cJSON_ArrayForEach(o, ctl_list(device, "groups")) {
+		path = cJSON_GetObjectItemCaseSensitive(o, "path");
+		if (!rc && cJSON_IsString(path))
+			rc = fn(ctl, g, path->valuestring);
+	}
+	cJSON_Delete(status);
+	gsched_close(g);
+	return rc;
+}
+
+static int create(struct ctl *ctl, struct gsched *g, const char *group)
+{
+	return gsched_group_create(g, ctl->device, group) ? ctl_group_error(group, NULL, NULL) : 0;
+}
+
+static int delete(struct ctl *ctl, struct gsched *g, const char *group)
+{
+	return gsched_group_delete(g, ctl->device, group) ? ctl_group_error(group, NULL, NULL) : 0;
+}
+
+int ctl_group_create(struct ctl *ctl, int argc, char **argv)
+{
+	return with_groups(ctl, argv[0], create);
+}
+
+int ctl_group_delete(struct ctl *ctl, int argc, char **argv)
+{
+	return with_groups(ctl, argv[0], delete);
+}
+
+int ctl_group_show(struct ctl *ctl, int argc, char **argv)
+{
+	return with_groups(ctl, argc ? argv[0] : NULL, show);
+}
+
+int ctl_group_get(struct ctl *ctl, int argc, char **argv)
+{
+	struct gsched *g = ctl_open(ctl);
+	int rc = g ? get(ctl, g, ctl_group_path(argv[0]), argv[1]) : CTL_FAIL;
+
+	gsched_close(g);
+	return rc;
+}
+
+int ctl_group_set(struct ctl *ctl, int argc, char **argv)
+{
 	struct gsched *g;
 	int rc;
 
-	if (!strcmp(what, "set")) {
-		if (argc < 4)
-			return CTL_USAGE;
-		for (int i = 3; i < argc; i++)
-			if (!strchr(argv[i], '=') || argv[i][0] == '=') {
-				ctl_error("group set: %s: write FILE=VALUE", argv[i]);
-				return CTL_USAGE;
-			}
-	} else if (!strcmp(what, "get") ? argc != 4 : !strcmp(what, "show") ? argc > 3 :
-		   (strcmp(what, "create") && strcmp(what, "delete")) || argc != 3) {
-		return CTL_USAGE;
-	}
-	g = ctl_open(ctl);
-	if (!g)
-		return CTL_FAIL;
-	if (!strcmp(what, "create"))
-		rc = gsched_group_create(g, ctl->device, group) ? ctl_group_error(group, NULL, NULL) : 0;
-	else if (!strcmp(what, "delete"))
-		rc = gsched_group_delete(g, ctl->device, group) ? ctl_group_error(group, NULL, NULL) : 0;
-	else if (!strcmp(what, "set"))
-		rc = set(ctl, g, group, argc - 3, argv + 3);
-	else if (!strcmp(what, "get"))
-		rc = get(ctl, g, group, argv[3]);
-	else if (group)
-		rc = show(ctl, g, group);
-	else
-		rc = ctl_groups_each(ctl, g, show);
-	gsched_close(g);
-	return rc;
-}
-
-/* The UUID that the status gives for the device. */
-static bool device_uuid(struct gsched *g, const char *name, unsigned char *uuid)
-{
-	char *raw = gsched_status(g);
-	cJSON *root = raw ? cJSON_Parse(raw) : NULL;
-	const cJSON *d, *key, *text;
-	unsigned int n = 0;
-
-	cJSON_ArrayForEach(d, cJSON_GetObjectItemCaseSensitive(root, "devices")) {
-		key = cJSON_GetObjectItemCaseSensitive(d, "name");
-		text = cJSON_GetObjectItemCaseSensitive(d, "uuid");
-		if (!cJSON_IsString(key) || strcmp(key->valuestring, name) || !cJSON_IsString(text))
-			continue;
-		for (const char *p = text->valuestring; *p && n < 16; p += *p == '-' ? 1 : 2)
-			if (*p != '-' && sscanf(p, "%2hhx", &uuid[n++]) != 1)
-				break;
-	}
-	cJSON_Delete(root);
-	free(raw);
-	return n == 16;
-}
-
-static int delete_device(struct ctl *ctl, const char *name, bool force)
-{
-	struct gsched *g = ctl_open(ctl);
-	unsigned char uuid[16];
-	int rc = 0;
-
-	if (!g)
-		return CTL_FAIL;
-	if (!device_uuid(g, name, uuid)) {
-		ctl_error("device %s: there is none; see gschedctl status", name);
-		rc = CTL_FAIL;
-	} else if (gsched_device_delete(g, uuid, force)) {
-		ctl_error("device %s: %s; %s", name, strerror(errno), errno == EPERM ? "run gschedctl as root or as gschedd's user" :
-			  force ? "delete its groups first" : "delete its groups first, and end its programs or use --force");
-		rc = CTL_FAIL;
-	}
-	gsched_close(g);
-	return rc;
-}
-
-/* What helps against errno of writing @file of a device */
-static const char *device_remedy(const char *file)
-{
-	static const struct {
-		const char *file, *takes;
-	} known[] = {
-		{ "mode", "mode is auto, spatial or temporal" },
-		{ "policy", "policy is hpf or ffs" },
-		{ "switch_us", "switch_us is 10 to 10000: what a switch between bands costs, in microseconds" },
-		{ "max_overhead", "max_overhead is 5 to 500: per mille of the time that may go into switching" },
-		{ "clients_max", "clients_max is a number" },
-	};
-
-	if (errno == EPERM || errno == EACCES)
-		return "run gschedctl as root or as gschedd's user";
-	if (errno == ENODEV)
-		return "see gschedctl status for the devices";
-	for (size_t i = 0; errno != ENOENT && i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(file, known[i].file))
-			return known[i].takes;
-	return "the files are mode, policy, switch_us, max_overhead and clients_max";
-}
-
-int ctl_device(struct ctl *ctl, int argc, char **argv)
-{
-	struct gsched *g;
-	int first = 2, rc = 0;
-
-	if (argc >= 3 && argc <= 4 && !strcmp(argv[1], "delete") && (argc == 3 || !strcmp(argv[3], "--force")))
-		return delete_device(ctl, argv[2], argc == 4);
-	if (argc < 3 || strcmp(argv[1], "set"))
-		return CTL_USAGE;
-	if (!strchr(argv[2], '=')) {
-		ctl->device = argv[2];
-		first = 3;
-	}
-	if (first == argc)
-		return CTL_USAGE;
-	for (int i = first; i < argc; i++)
+	for (int i = 1; i < argc; i++)
 		if (!strchr(argv[i], '=') || argv[i][0] == '=') {
-			ctl_error("device set: %s: write FILE=VALUE", argv[i]);
+			ctl_error("group set: %s: write FILE=VALUE", argv[i]);
 			return CTL_USAGE;
 		}
 	g = ctl_open(ctl);
-	if (!g)
-		return CTL_FAIL;
-	for (int i = first; i < argc && !rc; i++) {
-		char *value = strchr(argv[i], '=');
-
-		*value++ = '\0';
-		if (!gsched_device_set(g, ctl->device, argv[i], value))
-			continue;
-		ctl_error("device %s: %s: \"%s\": %s; %s", ctl->device ? ctl->device : "(first)", argv[i], value,
-			  strerror(errno), device_remedy(argv[i]));
-		rc = CTL_FAIL;
-	}
+	rc = g ? set(ctl, g, ctl_group_path(argv[0]), argc - 1, argv + 1) : CTL_FAIL;
 	gsched_close(g);
 	return rc;
 }

@@ -12,7 +12,8 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
-GSCHEDCTL_SRCS := $(addprefix gschedd/,gschedctl.c ctl_group.c ctl_run.c ctl_band.c ctl_status.c ctl_mps.c)
+GSCHEDCTL_SRCS := $(addprefix gschedd/,gschedctl.c ctl_arbiter.c ctl_json.c ctl_group.c ctl_device.c ctl_run.c ctl_band.c ctl_status.c \
+	ctl_mps.c)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(LIBDIR)"'
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: $(call stamp,libdir,$(LIBDIR))
@@ -54,7 +55,7 @@ $(B)/selftests/gschedd/mps-unit: $(B)/obj/selftests/gschedd/mps-unit.o $(B)/obj/
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
-$(B)/selftests/gschedd/ctl-unit: $(B)/obj/selftests/gschedd/ctl-unit.o $(B)/obj/gschedd/ctl_mps.o $(B)/obj/selftests/gschedd/harness.o
+$(B)/selftests/gschedd/ctl-unit: $(B)/obj/selftests/gschedd/ctl-unit.o $(B)/obj/gschedd/ctl_mps.o $(B)/obj/gschedd/ctl_json.o $(B)/obj/selftests/gschedd/harness.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson
 

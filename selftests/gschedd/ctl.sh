@@ -11,26 +11,55 @@ unset GSCHED_INTERPOSER LD_PRELOAD
 trap 'stop_gschedd; rm -rf "$OUT" "$(dirname "$GSCHED_SOCKET")"' EXIT
 
 expect 1 "no arbiter" "no gschedd: status says so" "$ctl" status
-expect 0 "hello" "no gschedd: a program runs all the same" "$ctl" run -- echo hello
-expect 1 "start gschedd" "unless --strict" "$ctl" run --strict -- echo hello
+expect 1 "start gschedd, or --best-effort" "no gschedd: a program does not run" "$ctl" run -- echo hello
+! grep -q hello "$OUT/out"
+ok $? "indeed"
+expect 1 "start gschedd" "nor are there settings for a shell" "$ctl" run --env
+expect 0 "hello" "unless --best-effort" "$ctl" run --best-effort -- echo hello
+[ "$(wc -l <"$OUT/err")" = 1 ] && grep -q "no arbiter: .*; echo runs unmanaged" "$OUT/err"
+ok $? "one line says that it is unmanaged"
+expect 0 "" "and so does a shell" bash -c 'set -e; eval "$("$1" run -e --best-effort)"' bash "$ctl"
+expect 2 "choose one" "--best-effort and --strict" "$ctl" run --best-effort --strict -- true
 expect 2 "Usage" "no command: usage" "$ctl"
 expect 2 "no such command" "unknown command: usage" "$ctl" frobnicate
-expect 2 "Usage" "unknown option: usage" "$ctl" --frobnicate
-expect 2 "Usage" "run without a program: usage" "$ctl" run
+expect 2 "unrecognized option" "unknown option" "$ctl" --frobnicate
+expect 2 "name the program" "run without a program" "$ctl" run
+expect 2 "leave the program out" "run --env with one" "$ctl" run -e -- true
 expect 2 "needs --group" "run --create without --group" "$ctl" run -c -- true
 expect 2 "none of sm rank worker" "run --limit-by with what there is not" "$ctl" run --limit-by=ran -- true
-expect 0 "GSCHED_LIMIT_BY=rank" "run --limit-by" "$ctl" run --limit-by=rank -- env
+expect 0 "GSCHED_LIMIT_BY=rank" "run --limit-by" "$ctl" run --best-effort --limit-by=rank -- env
 expect 2 "none of queue static" "run --dispatch with what there is not" "$ctl" run --dispatch= -- true
-expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --dispatch=static -- env
+expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --best-effort --dispatch=static -- env
 for w in 0 33 x -1 ""; do
 	expect 2 "a number from 1 to 32" "run --workers=$w" "$ctl" run --workers="$w" -- true
 done
-expect 0 "GSCHED_WORKERS=4" "run --workers" "$ctl" run --workers=4 -- env
-expect 2 "gschedctl group" "group alone: usage of group" "$ctl" group
+expect 0 "GSCHED_WORKERS=4" "run --workers" "$ctl" run --best-effort --workers=4 -- env
+expect 2 "group create" "group alone: what there is" "$ctl" group
+expect 2 "group frobnicate: no such command" "no such command of group" "$ctl" group frobnicate
+expect 2 "Usage: gschedctl group get" "too few arguments" "$ctl" group get a
+expect 2 "Usage: gschedctl group get" "too many" "$ctl" group get a capsm.max capsm.min
+expect 2 "from 0.01 to 3600" "watch -n with what is no time" "$ctl" watch -n x
 expect 2 "FILE=VALUE" "group set without =" "$ctl" group set a capsm.max
 expect 2 "backend" "unknown backend" "$ctl" -b cloud status
-expect 0 "gschedctl run" "--help" "$ctl" --help
-expect 0 "0.1" "--version" "$ctl" --version
+for h in --help "-?" -h help; do
+	expect 0 "group create" "gschedctl $h" "$ctl" "$h"
+done
+expect 0 "device delete" "help FAMILY" "$ctl" help device
+expect 0 "device delete" "FAMILY --help" "$ctl" device --help
+expect 2 "no such command" "help of what there is not" "$ctl" help frobnicate
+"$ctl" help | sed -nE 's/^  ([a-z]+( [a-z]+)?)   *.*/\1/p' | grep -v -e -- >"$OUT/commands"
+ok "$([ "$(wc -l <"$OUT/commands")" -ge 12 ]; echo $?)" "help lists the commands"
+while read -r command; do
+	for h in --help -h; do
+		# shellcheck disable=SC2086
+		expect 0 "Usage: gschedctl $command " "$command $h" "$ctl" $command "$h"
+	done
+	# shellcheck disable=SC2086
+	expect 0 "Usage: gschedctl $command " "help $command" "$ctl" help $command
+done <"$OUT/commands"
+for v in --version -V version; do
+	expect 0 "gschedctl 0.1" "$v" "$ctl" "$v"
+done
 
 start_gschedd --driver '' --embedded \
 	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 --device gpu1:101112131415161718191a1b1c1d1e1f:8
@@ -54,7 +83,12 @@ expect 1 "no such file" "an unknown file" "$ctl" group set batch gpu.colour=1
 expect 1 "it can only be read" "a file that is only read" "$ctl" group set batch capsm.current=1
 expect 1 "no such group" "an unknown group" "$ctl" group set none capsm.max=1
 expect 1 "no such group" "shown" "$ctl" group show none
-expect 1 "no such device" "an unknown device" "$ctl" -d gpu9 group create x
+for c in "group create x" "group show" "group get / capsm.max" "device set policy=hpf" "run -- true" status watch; do
+	# shellcheck disable=SC2086
+	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" "-d of no device: $c" "$ctl" -d gpu9 $c
+	# shellcheck disable=SC2086
+	expect 1 "device gpu9: there is none of this name" "and behind the command: ${c%% *}" "$ctl" ${c%% -- *} -d gpu9 $([[ $c != *--* ]] || echo -- true)
+done
 expect 0 "" "the second device has groups of its own" "$ctl" -d gpu1 group create other
 expect 1 "no such group" "which the first has not" "$ctl" group get other capsm.max
 expect 0 "" "device set" "$ctl" device set mode=spatial policy=hpf
@@ -68,6 +102,19 @@ expect 0 "" "a band and a latency target" "$ctl" group set batch gpu.band=servin
 expect 0 "gpu.latency_target_us 2000" "they show" "$ctl" group show batch
 expect 1 "write a name of up to 31" "a bad name of a band" "$ctl" group set batch gpu.band=Serving
 expect 1 "the files are mode, policy, switch_us, max_overhead and clients_max" "device set, an unknown file" "$ctl" device set colour=red
+
+for name in "" / // a/ a//b .a "a b" "$(printf 'a\377b')" "$(printf 'a\nb')" "$(printf '%0300d' 1)" "$(printf 'a/%.0s' {1..90})b"; do
+	expect 1 "gschedctl: group" "a group's name that is none: $(printf %.20q "$name")" "$ctl" group create "$name"
+	expect 1 "gschedctl: group" "set" "$ctl" group set "${name:-none}" gpu.weight=1000000
+	expect 1 "gschedctl: group" "deleted" "$ctl" group delete "$name"
+	! LC_ALL=C grep -q '[^ -~]' "$OUT/err"
+	ok $? "and the message is fit for a terminal"
+done
+for file in / ../x "$(printf 'a\377b')" "$(printf '%0300d' 1)"; do
+	expect 1 "gschedctl: group batch" "a file's name that is none: $(printf %.20q "$file")" "$ctl" group set batch "$file=1"
+	expect 1 "gschedctl: device" "of a device" "$ctl" device set "$file=1"
+done
+expect 1 "File name too long" "a value that is too long" "$ctl" group set batch "cgroup=/$(printf '%04000d' 1)"
 
 cp /bin/true "$OUT/interposer.so"
 # shellcheck disable=SC2016
@@ -83,9 +130,13 @@ expect 1 "no such group" "run in a group that is not there" "$ctl" run -g none -
 expect 0 "made" "run --create makes it, and those above" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g new/below -c -- echo made
 expect 0 "new/below" "it is there" "$ctl" group show new/below
-expect 1 "GSCHED_INTERPOSER" "run --strict without an interposer" env GSCHED_INTERPOSER="$OUT/none.so" \
-	"$ctl" run --strict -- echo no
-expect 0 "unmanaged" "run without an interposer" env GSCHED_INTERPOSER="$OUT/none.so" "$ctl" run -- echo yes
+expect 1 "GSCHED_INTERPOSER" "run without an interposer" env GSCHED_INTERPOSER="$OUT/none.so" \
+	"$ctl" run -- echo no
+expect 0 "unmanaged" "run --best-effort without one" env GSCHED_INTERPOSER="$OUT/none.so" \
+	"$ctl" run --best-effort -- echo yes
+cp /bin/true "$OUT/inter poser.so"
+expect 1 "no path with a space" "an interposer that cannot be preloaded" env GSCHED_INTERPOSER="$OUT/inter poser.so" \
+	"$ctl" run -- echo no
 expect 127 "No such file" "run a program that is not there" "$ctl" run -- "$OUT/none"
 expect 126 "Permission denied" "run what is no program" "$ctl" run -- "$OUT"
 expect 7 "" "the program's status" env GSCHED_INTERPOSER="$OUT/interposer.so" "$ctl" run -- sh -c 'exit 7'
@@ -106,7 +157,7 @@ else
 	echo "ok $n - another user # SKIP needs root, setpriv and a tree that others may read"
 fi
 expect 2 "Usage" "device delete needs a name" "$ctl" device delete
-expect 2 "Usage" "and knows one option" "$ctl" device delete gpu1 --gently
+expect 2 "unrecognized option" "and knows one option" "$ctl" device delete gpu1 --gently
 expect 1 "there is none" "a device that is not there" "$ctl" device delete gpu9
 expect 1 "delete its groups first, and end its programs or use --force" "a device with a group" "$ctl" device delete gpu1
 expect 1 "busy; delete its groups first" "by force, too" "$ctl" device delete gpu1 --force
