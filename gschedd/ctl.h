@@ -39,8 +39,6 @@ void ctl_no_arbiter(const char *or_else);
 bool ctl_has_device(const struct ctl *ctl, struct gsched *g);
 /* On stderr; what no terminal should get, of names that somebody else chose, as \xNN */
 void ctl_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* "group NAME: file = value: what errno says; remedy". @file and @value may be NULL. Returns CTL_FAIL. */
-int ctl_group_error(const char *group, const char *file, const char *value);
 /* "/" and "/a" as in a file system; the library takes "" and "a" */
 const char *ctl_group_path(const char *name);
 /* @path and every group above it */

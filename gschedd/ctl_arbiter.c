@@ -23,7 +23,7 @@ cJSON *ctl_read_status(struct gsched *g)
 	return root;
 }
 
-const cJSON *ctl_find_device(const cJSON *status, const char *name)
+const cJSON *ctl_find_device(const cJSON *status, const char *name, const char *where)
 {
 	const cJSON *devices = ctl_list(status, "devices"), *d;
 	size_t size = 0;
@@ -40,9 +40,9 @@ const cJSON *ctl_find_device(const cJSON *status, const char *name)
 		fclose(f);
 	}
 	if (size)
-		ctl_error("device %s: there is none of this name; there are: %s", name, names);
+		ctl_error("%sdevice %s: there is none of this name; there are: %s", where, name, names);
 	else
-		ctl_error("device %s: there are no devices; give gschedd some (--device, --driver), or load the driver's module",
+		ctl_error("%sdevice %s: there are no devices; give gschedd some with --device or --driver", where,
 			  name ? name : "(first)");
 	free(names);
 	return NULL;
@@ -60,7 +60,7 @@ void ctl_no_arbiter(const char *or_else)
 bool ctl_has_device(const struct ctl *ctl, struct gsched *g)
 {
 	cJSON *status = ctl->device ? ctl_read_status(g) : NULL;
-	bool has = !ctl->device || (status && ctl_find_device(status, ctl->device));
+	bool has = !ctl->device || (status && ctl_find_device(status, ctl->device, ""));
 
 	cJSON_Delete(status);
 	return has;

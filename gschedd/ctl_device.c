@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "ctl_change.h"
 #include "ctl_json.h"
 
 static bool force;
@@ -28,7 +29,7 @@ const struct argp ctl_device_delete_options = { .options = delete_options, .pars
 static bool device_uuid(struct gsched *g, const char *name, unsigned char *uuid)
 {
 	cJSON *status = ctl_read_status(g);
-	const cJSON *device = status ? ctl_find_device(status, name) : NULL;
+	const cJSON *device = status ? ctl_find_device(status, name, "") : NULL;
 	unsigned int n = 0;
 
 	for (const char *p = ctl_text(device, "uuid"); *p && n < 16; p += *p == '-' || !p[1] ? 1 : 2)
@@ -61,34 +62,8 @@ close:
 	return rc;
 }
 
-/* What helps against errno of writing @file of a device */
-static const char *device_remedy(const char *file)
-{
-	static const struct {
-		const char *file, *takes;
-	} known[] = {
-		{ "mode", "mode is auto, spatial or temporal" },
-		{ "policy", "policy is hpf or ffs" },
-		{ "switch_us", "switch_us is 10 to 10000: what a switch between bands costs, in microseconds" },
-		{ "max_overhead", "max_overhead is 5 to 500: per mille of the time that may go into switching" },
-		{ "clients_max", "clients_max is a number" },
-	};
-
-	if (errno == EPERM || errno == EACCES)
-		return "run gschedctl as root or as gschedd's user";
-	if (errno == ENODEV)
-		return "see gschedctl status for the devices";
-	for (size_t i = 0; errno != ENOENT && i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(file, known[i].file))
-			return known[i].takes;
-	return "the files are mode, policy, switch_us, max_overhead and clients_max";
-}
-
 int ctl_device_set(struct ctl *ctl, int argc, char **argv)
 {
-	struct gsched *g;
-	int rc = 0;
-
 	if (!strchr(argv[0], '=')) {
 		ctl->device = *argv++;
 		argc--;
@@ -97,24 +72,5 @@ int ctl_device_set(struct ctl *ctl, int argc, char **argv)
 		ctl_error("device set: write FILE=VALUE, such as policy=ffs");
 		return CTL_USAGE;
 	}
-	for (int i = 0; i < argc; i++)
-		if (!strchr(argv[i], '=') || argv[i][0] == '=') {
-			ctl_error("device set: %s: write FILE=VALUE", argv[i]);
-			return CTL_USAGE;
-		}
-	g = ctl_open(ctl);
-	if (!g)
-		return CTL_FAIL;
-	for (int i = 0; i < argc && !rc; i++) {
-		char *value = strchr(argv[i], '=');
-
-		*value++ = '\0';
-		if (!gsched_device_set(g, ctl->device, argv[i], value))
-			continue;
-		ctl_error("device %s: %s: \"%s\": %s; %s", ctl->device ? ctl->device : "(first)", argv[i], value,
-			  strerror(errno), device_remedy(argv[i]));
-		rc = CTL_FAIL;
-	}
-	gsched_close(g);
-	return rc;
+	return ctl_set(ctl, CTL_SET_DEVICE, NULL, argc, argv);
 }

@@ -14,7 +14,7 @@ const cJSON *ctl_list(const cJSON *o, const char *key);
 
 /* The arbiter's status; NULL after saying why not. The caller frees it. */
 cJSON *ctl_read_status(struct gsched *g);
-/* The device of this name, NULL the first; NULL after saying which there are. */
-const cJSON *ctl_find_device(const cJSON *status, const char *name);
+/* The device of this name, NULL the first; NULL after saying which there are, with @where in front. */
+const cJSON *ctl_find_device(const cJSON *status, const char *name, const char *where);
 
 #endif /* GSCHEDCTL_JSON_H */

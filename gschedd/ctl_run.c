@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "ctl.h"
+#include "ctl_files.h"
 #include "libgsched/proto.h"
 
 #ifndef GSCHED_LIBDIR
@@ -89,10 +90,10 @@ static int bind(struct ctl *ctl, struct gsched *g, const char *group, bool creat
 	char text[16];
 
 	if (create && ctl_group_create_all(g, ctl->device, group))
-		return ctl_group_error(group, NULL, NULL);
+		return ctl_group_error("", group, NULL, NULL);
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	if (gsched_group_set(g, ctl->device, group, "procs", text))
-		return ctl_group_error(group, "procs", text);
+		return ctl_group_error("", group, "procs", text);
 	return 0;
 }
 

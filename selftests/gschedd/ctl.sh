@@ -8,7 +8,7 @@ B=$PWD/${B:-build} OUT=$(mktemp -d /tmp/gschedctl-test-XXXXXX)
 ctl=$B/bin/gschedctl
 export GSCHED_BACKEND=daemon
 unset GSCHED_INTERPOSER LD_PRELOAD
-trap 'stop_gschedd; rm -rf "$OUT" "$(dirname "$GSCHED_SOCKET")"' EXIT
+trap 'stop_gschedd; kill ${sleeper:-} 2>/dev/null; rm -rf "$OUT" "$(dirname "$GSCHED_SOCKET")"' EXIT
 
 expect 1 "no arbiter" "no gschedd: status says so" "$ctl" status
 expect 1 "start gschedd, or --best-effort" "no gschedd: a program does not run" "$ctl" run -- echo hello
@@ -102,6 +102,40 @@ expect 0 "" "a band and a latency target" "$ctl" group set batch gpu.band=servin
 expect 0 "gpu.latency_target_us 2000" "they show" "$ctl" group show batch
 expect 1 "write a name of up to 31" "a bad name of a band" "$ctl" group set batch gpu.band=Serving
 expect 1 "the files are mode, policy, switch_us, max_overhead and clients_max" "device set, an unknown file" "$ctl" device set colour=red
+
+# all or nothing
+"$ctl" group show batch | grep -v -e gpu.stat -e _usec >"$OUT/before"
+unchanged() {
+	"$ctl" group show batch | grep -v -e gpu.stat -e _usec | cmp -s - "$OUT/before"
+	ok $? "$1"
+}
+expect 1 'group batch: capsm.max: "17": Invalid argument; write max or a number' "the third of three is refused" \
+	"$ctl" group set batch gpu.priority=9 gpu.band=other capsm.max=17 gpu.weight=5
+unchanged "the first two are as before"
+expect 1 "nothing was changed" "also of a file written twice, an empty one, and one that is not there" \
+	"$ctl" group set batch gpu.weight=5 gpu.weight=6 cgroup=/x gpu.band= owner=12 gpu.colour=1
+unchanged "all are as before"
+sleep 1000 &
+sleeper=$!
+"$ctl" group create elsewhere
+expect 1 "nothing was changed" "a process goes back to no group" "$ctl" group set batch procs=$sleeper capsm.max=0
+unchanged "as before"
+"$ctl" group set elsewhere procs=$sleeper
+expect 1 "nothing was changed" "and to the group that it was in" "$ctl" group set batch procs=$sleeper capsm.max=0
+unchanged "as before"
+expect 0 "$sleeper" "it is there" "$ctl" group get elsewhere procs
+kill "$sleeper"
+wait "$sleeper" 2>/dev/null
+sleeper=
+"$ctl" group delete elsewhere
+"$ctl" device set switch_us=170 max_overhead=30 policy=hpf mode=spatial
+expect 1 'device (first): switch_us: "1": Invalid argument; switch_us is 10' "of a device: the last is refused" \
+	"$ctl" device set mode=temporal clients_max=3 policy=ffs max_overhead=40 switch_us=1
+expect 1 "mode is auto" "of those that cannot be read" "$ctl" device set switch_us=180 mode=temporal mode=sideways
+expect 1 "clients_max is a number" "and that are numbers" "$ctl" device set switch_us=180 mode=temporal clients_max=-1
+"$ctl" status --json | jq -e '.devices[0] | .mode == "spatial" and .policy == "hpf" and .switch_us == 170 and
+	.max_overhead == 30' >/dev/null
+ok $? "all are as before"
 
 for name in "" / // a/ a//b .a "a b" "$(printf 'a\377b')" "$(printf 'a\nb')" "$(printf '%0300d' 1)" "$(printf 'a/%.0s' {1..90})b"; do
 	expect 1 "gschedctl: group" "a group's name that is none: $(printf %.20q "$name")" "$ctl" group create "$name"
