@@ -62,9 +62,9 @@ include selftests/memory.mk
 .PHONY: all check check-fast lint bench bench-gpu deps install clean
 all: $(LIBS) $(PROGS) $(B)/lib/bundle/.copied
 
-$(B)/lib/bundle/.copied: $(B)/bin/gschedd $(B)/bin/gsrewrite $(B)/lib/libgsched.so
+$(B)/lib/bundle/.copied: $(B)/bin/gschedd $(B)/bin/gschedctl $(B)/bin/gsrewrite $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
-	$(call Q,COPY)ldd $^ | awk '/lib(cjson|md|lz4|zstd)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
+	$(call Q,COPY)ldd $^ | awk '/lib(cjson|md|lz4|zstd|smartcols)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
 	@touch $@
 
 $(B)/obj/%.o: %.c $(FLAGS)

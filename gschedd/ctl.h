@@ -9,6 +9,7 @@
 struct ctl {
 	const char *device;		/* NULL: the first */
 	struct gsched_open_opts open;
+	bool json;			/* with ctl_output_options */
 };
 
 #define CTL_FAIL	1
@@ -21,16 +22,18 @@ struct ctl {
 int ctl_run(struct ctl *ctl, int argc, char **argv);
 int ctl_group_create(struct ctl *ctl, int argc, char **argv);
 int ctl_group_set(struct ctl *ctl, int argc, char **argv);
+int ctl_group_list(struct ctl *ctl, int argc, char **argv);
 int ctl_group_get(struct ctl *ctl, int argc, char **argv);
 int ctl_group_show(struct ctl *ctl, int argc, char **argv);
 int ctl_group_delete(struct ctl *ctl, int argc, char **argv);
+int ctl_device_list(struct ctl *ctl, int argc, char **argv);
 int ctl_device_set(struct ctl *ctl, int argc, char **argv);
 int ctl_device_delete(struct ctl *ctl, int argc, char **argv);
 int ctl_status(struct ctl *ctl, int argc, char **argv);
 int ctl_watch(struct ctl *ctl, int argc, char **argv);
 
-/* The options that only one command has */
-extern const struct argp ctl_run_options, ctl_device_delete_options, ctl_status_options, ctl_watch_options;
+/* The options that only some commands have */
+extern const struct argp ctl_run_options, ctl_device_delete_options, ctl_output_options, ctl_watch_options;
 
 /* A connection to an arbiter that has the device asked for; NULL after saying what is missing and what to do. */
 struct gsched *ctl_open(struct ctl *ctl);

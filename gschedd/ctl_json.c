@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl: reading the arbiter's status. A key that a backend does not have reads as "-" or 0. */
+/* gschedctl: what is in JSON. A key that a backend does not have reads as "-", "" or 0. */
 #include <stdio.h>
+#include <stdlib.h>
 #include "ctl_json.h"
 
 const char *ctl_text(const cJSON *o, const char *key)
@@ -42,4 +43,12 @@ double ctl_number(const cJSON *o, const char *key)
 const cJSON *ctl_list(const cJSON *o, const char *key)
 {
 	return cJSON_GetObjectItemCaseSensitive(o, key);
+}
+
+void ctl_print_json(const cJSON *o)
+{
+	char *text = cJSON_PrintUnformatted(o);
+
+	puts(text ? text : "{}");
+	free(text);
 }

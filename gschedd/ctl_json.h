@@ -12,6 +12,8 @@ const char *ctl_string(const cJSON *o, const char *key);	/* "" if there is none 
 double ctl_number(const cJSON *o, const char *key);	/* 0 if there is none */
 const cJSON *ctl_list(const cJSON *o, const char *key);
 
+void ctl_print_json(const cJSON *o);
+
 /* The arbiter's status; NULL after saying why not. The caller frees it. */
 cJSON *ctl_read_status(struct gsched *g);
 /* The device of this name, NULL the first; NULL after saying which there are, with @where in front. */

@@ -4,22 +4,25 @@
 #include <string.h>
 #include "ctl_json.h"
 #include "ctl_mps.h"
+#include "ctl_table.h"
 
 void ctl_print_unmanaged(const cJSON *device)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(device, "unmanaged"), *p;
+	struct libscols_table *t;
 
 	if (!cJSON_IsArray(list) || !cJSON_GetArraySize(list))
 		return;
 	puts("  not managed (no gsched in them; they run with the driver's time slice):");
-	printf("  %7s %-16s %s\n", "PID", "COMMAND", "MEMORY");
+	t = ctl_table(">PID COMMAND >MEMORY");
 	cJSON_ArrayForEach(p, list) {
-		printf("  %7.0f %-16s ", ctl_number(p, "pid"), ctl_string(p, "comm"));
+		char memory[32] = "-";
+
 		if (cJSON_GetObjectItemCaseSensitive(p, "mib"))
-			printf("%.0f MiB\n", ctl_number(p, "mib"));
-		else
-			puts("-");
+			snprintf(memory, sizeof(memory), "%.0f MiB", ctl_number(p, "mib"));
+		ctl_row(t, ctl_text(p, "pid"), ctl_text(p, "comm"), memory);
 	}
+	ctl_table_print(t, "  ");
 }
 
 void ctl_print_mps(const cJSON *root)

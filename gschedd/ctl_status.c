@@ -8,112 +8,133 @@
 #include "ctl.h"
 #include "ctl_json.h"
 #include "ctl_mps.h"
+#include "ctl_table.h"
 
 static const char *group_name(const char *path)
 {
 	return strcmp(path, "-") ? path : "/";
 }
 
+static bool has(const char *text)
+{
+	return strcmp(text, "-");
+}
+
 static void print_groups(const cJSON *groups)
 {
-	const cJSON *g;
+	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >WEIGHT >PRIORITY >CURRENT >GRANTS >EVICTED >GROWN BOUND");
+	const cJSON *g, *stat;
 
-	printf("  %-24s %8s %8s %6s %8s %8s %8s %8s %8s  %s\n", "GROUP", "MAX", "MIN", "WEIGHT", "PRIORITY", "CURRENT", "GRANTS",
-	       "EVICTED", "GROWN", "BOUND");
 	cJSON_ArrayForEach(g, groups) {
-		const cJSON *stat = cJSON_GetObjectItemCaseSensitive(g, "gpu.stat");
 		const char *procs = ctl_text(g, "procs"), *cgroup = ctl_text(g, "cgroup");
-		bool both = strcmp(procs, "-") && strcmp(cgroup, "-");
+		char bound[4096 + 256];
 
-		printf("  %-24s %8s %8s %6s %8s %8s %8s %8s %8s  %s%s%s\n", group_name(ctl_text(g, "path")), ctl_text(g, "capsm.max"),
-		       ctl_text(g, "capsm.min"), ctl_text(g, "gpu.weight"), ctl_text(g, "gpu.priority"), ctl_text(g, "capsm.current"),
-		       ctl_text(stat, "grants"), ctl_text(stat, "evictions"), ctl_text(stat, "growths"), both ? procs : "",
-		       both ? " " : "", strcmp(cgroup, "-") ? cgroup : procs);
+		stat = ctl_list(g, "gpu.stat");
+		snprintf(bound, sizeof(bound), "%s%s%s", has(procs) ? procs : "", has(procs) && has(cgroup) ? " " : "",
+			 has(cgroup) ? cgroup : has(procs) ? "" : "-");
+		ctl_row(t, group_name(ctl_text(g, "path")), ctl_text(g, "capsm.max"), ctl_text(g, "capsm.min"),
+			ctl_text(g, "gpu.weight"), ctl_text(g, "gpu.priority"), ctl_text(g, "capsm.current"),
+			ctl_text(stat, "grants"), ctl_text(stat, "evictions"), ctl_text(stat, "growths"), bound);
 	}
+	ctl_table_print(t, "  ");
 }
 
 /* The bands that share the device in time, and what protects or limits each */
 static void print_bands(const cJSON *bands)
 {
+	struct libscols_table *t;
 	const cJSON *b;
 
 	if (!cJSON_GetArraySize(bands))
 		return;
-	printf("  %-24s %-28s %8s %9s %9s %-8s %-4s  %s\n", "BAND", "CLIENTS", "PRIORITY", "SLICE_US", "IN_FORCE", "ACTIVITY", "TURN",
-	       "WHY");
+	t = ctl_table("BAND CLIENTS >PRIORITY >SLICE_US >IN_FORCE ACTIVITY TURN WHY");
 	cJSON_ArrayForEach(b, bands) {
-		const char *server = ctl_text(b, "server"), *in_force = ctl_number(b, "applied_us") ? ctl_text(b, "applied_us") : "-";
-		char clients[256];
+		const char *server = ctl_text(b, "server");
+		char clients[300];
 
-		snprintf(clients, sizeof(clients), "%s%s%s", ctl_text(b, "clients"), strcmp(server, "-") ? " of server " : "",
-			 strcmp(server, "-") ? server : "");
-		printf("  %-24s %-28s %8s %9s %9s %-8s %-4s  %s\n", ctl_text(b, "name"), clients, ctl_text(b, "priority"),
-		       ctl_number(b, "slice_us") ? ctl_text(b, "slice_us") : "-", in_force, ctl_text(b, "activity"),
-		       cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b, "turn")) ? "yes" : "-", ctl_text(b, "why"));
+		snprintf(clients, sizeof(clients), "%.128s%s%.64s", ctl_text(b, "clients"), has(server) ? " of server " : "",
+			 has(server) ? server : "");
+		ctl_row(t, ctl_text(b, "name"), clients, ctl_text(b, "priority"),
+			ctl_number(b, "slice_us") ? ctl_text(b, "slice_us") : "-",
+			ctl_number(b, "applied_us") ? ctl_text(b, "applied_us") : "-", ctl_text(b, "activity"),
+			cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b, "turn")) ? "yes" : "-", ctl_text(b, "why"));
 	}
+	ctl_table_print(t, "  ");
 }
 
-static void print_slots(const cJSON *client)
+static void add_task(struct libscols_table *t, const cJSON *client, const cJSON *s)
 {
 	static const char *const tier[] = { "block", "slice", "launch" };
-	const cJSON *s;
+	double number = ctl_number(s, "tier");
+	const char *stream = ctl_text(s, "stream");
+	char sms[32], from[32], seen[32];
 
-	cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(client, "slots")) {
-		double t = ctl_number(s, "tier"), base = ctl_number(s, "base") / 1024, limit = ctl_number(s, "limit") / 1024;
-		const char *state = ctl_text(s, "state"), *stream = ctl_text(s, "stream");
+	snprintf(sms, sizeof(sms), "%g", ctl_number(s, "limit") / 1024);
+	snprintf(from, sizeof(from), "%g", ctl_number(s, "base") / 1024);
+	snprintf(seen, sizeof(seen), "%g", ctl_number(s, "seen") / 1024);
+	ctl_row(t, ctl_text(client, "pid"), ctl_text(s, "slot"), ctl_text(s, "seq"), ctl_text(s, "state"),
+		number == 0 || number == 1 || number == 2 ? tier[(int)number] : "?", ctl_text(s, "blocks"), sms, from, seen,
+		ctl_text(s, "launched"), ctl_text(s, "left"), strcmp(stream, "0") ? stream : "-");
+}
 
-		printf("          slot %s seq %s: %s%s%s, %s block-tasks, %g SMs from %g, acts on %g, %s workers launched, %s left%s%s\n",
-		       ctl_text(s, "slot"), ctl_text(s, "seq"), strcmp(state, "-") ? state : "", strcmp(state, "-") ? ", " : "",
-		       t == 0 || t == 1 || t == 2 ? tier[(int)t] : "?", ctl_text(s, "blocks"), limit, base,
-		       ctl_number(s, "seen") / 1024, ctl_text(s, "launched"), ctl_text(s, "left"),
-		       strcmp(stream, "-") && strcmp(stream, "0") ? ", stream " : "",
-		       strcmp(stream, "-") && strcmp(stream, "0") ? stream : "");
-	}
+static void print_tasks(const cJSON *clients)
+{
+	struct libscols_table *t;
+	const cJSON *c, *s;
+	int n = 0;
+
+	cJSON_ArrayForEach(c, clients)
+		n += cJSON_GetArraySize(ctl_list(c, "slots"));
+	if (!n)
+		return;
+	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >FROM >ACTS_ON >WORKERS >LEFT STREAM");
+	cJSON_ArrayForEach(c, clients)
+		cJSON_ArrayForEach(s, ctl_list(c, "slots"))
+			add_task(t, c, s);
+	ctl_table_print(t, "  ");
 }
 
 static void print_clients(const cJSON *clients)
 {
-	const cJSON *c;
+	struct libscols_table *t;
+	const cJSON *c, *m;
 
 	if (!cJSON_GetArraySize(clients)) {
 		puts("  no clients");
 		return;
 	}
-	printf("  %7s %-16s %-24s %-16s %-6s %8s %9s %8s %8s %8s %9s %6s %6s %9s  %s\n", "PID", "COMMAND", "GROUP", "BAND", "LEASE",
-	       "BLOCK", "RESUMABLE", "SLICE", "LAUNCH", "PASSED", "UNMANAGED", "WINGS", "SHARE", "HELD_MS", "WHY");
+	t = ctl_table(">PID COMMAND GROUP BAND LEASE >BLOCK >RESUMABLE >SLICE >LAUNCH >PASSED >UNMANAGED >WINGS >SHARE >HELD_MS WHY");
 	cJSON_ArrayForEach(c, clients) {
-		const cJSON *m = cJSON_GetObjectItemCaseSensitive(c, "managed");
+		char share[16] = "-", held[32];
 
-		bool has_share = cJSON_GetObjectItemCaseSensitive(c, "share");
-		char share[16] = "-";
-
-		if (has_share)
+		m = ctl_list(c, "managed");
+		if (cJSON_GetObjectItemCaseSensitive(c, "share"))
 			snprintf(share, sizeof(share), "%.3g%%", ctl_number(c, "share") * 100);
-		printf("  %7s %-16s %-24s %-16s %-6s %8s %9s %8s %8s %8s %9s %6s %6s %9.0f  %s\n", ctl_text(c, "pid"), ctl_text(c, "comm"),
-		       group_name(ctl_text(c, "group")), ctl_text(c, "band"), ctl_text(c, "lease"), ctl_text(m, "block"), ctl_text(c, "resumable"),
-		       ctl_text(m, "slice"), ctl_text(m, "launch"), ctl_text(c, "passed"), ctl_text(c, "unmanaged"), ctl_text(c, "wings"), share,
-		       ctl_number(c, "held_ns") / 1e6, ctl_text(c, "why"));
-		if (strcmp(ctl_text(c, "hold"), "-"))
-			printf("          %s\n", ctl_text(c, "hold"));
-		print_slots(c);
+		snprintf(held, sizeof(held), "%.0f", ctl_number(c, "held_ns") / 1e6);
+		ctl_row(t, ctl_text(c, "pid"), ctl_text(c, "comm"), group_name(ctl_text(c, "group")), ctl_text(c, "band"),
+			ctl_text(c, "lease"), ctl_text(m, "block"), ctl_text(c, "resumable"), ctl_text(m, "slice"),
+			ctl_text(m, "launch"), ctl_text(c, "passed"), ctl_text(c, "unmanaged"), ctl_text(c, "wings"), share,
+			held, ctl_text(c, "why"));
 	}
+	ctl_table_print(t, "  ");
+	cJSON_ArrayForEach(c, clients)
+		if (has(ctl_text(c, "hold")))
+			printf("  %s: %s\n", ctl_text(c, "pid"), ctl_text(c, "hold"));
+	print_tasks(clients);
 }
 
-static void print_status(const cJSON *root, const char *only)
+static void print_status(const cJSON *root)
 {
-	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices"), *d, *r;
-	const cJSON *rewrites = cJSON_GetObjectItemCaseSensitive(root, "rewrites");
+	const cJSON *devices = ctl_list(root, "devices"), *rewrites = ctl_list(root, "rewrites"), *d, *r;
 
 	if (!cJSON_GetArraySize(devices))
 		printf("no devices (%s)\n", ctl_text(root, "backend"));
 	cJSON_ArrayForEach(d, devices) {
-		if (only && strcmp(only, ctl_text(d, "name")))
-			continue;
 		printf("%s: %s SMs, %s, policy %s, arbiter: %s, UUID %s\n", ctl_text(d, "name"), ctl_text(d, "sms"), ctl_text(d, "mode"),
 		       ctl_text(d, "policy"), ctl_text(root, "backend"), ctl_text(d, "uuid"));
-		print_groups(cJSON_GetObjectItemCaseSensitive(d, "groups"));
-		print_bands(cJSON_GetObjectItemCaseSensitive(d, "bands"));
-		print_clients(cJSON_GetObjectItemCaseSensitive(d, "clients"));
+		print_groups(ctl_list(d, "groups"));
+		print_bands(ctl_list(d, "bands"));
+		print_clients(ctl_list(d, "clients"));
 		ctl_print_unmanaged(d);
 	}
 	ctl_print_mps(root);
@@ -121,13 +142,13 @@ static void print_status(const cJSON *root, const char *only)
 		return;
 	printf("rewrites: %s served, %s of them from the cache, %s failed\n", ctl_text(rewrites, "served"), ctl_text(rewrites, "hits"),
 	       ctl_text(rewrites, "failed"));
-	cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(rewrites, "refused"))
+	cJSON_ArrayForEach(r, ctl_list(rewrites, "refused"))
 		printf("  not preemptible: %s: %s\n", ctl_text(r, "kernel"), ctl_text(r, "reason"));
-	cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(rewrites, "resumable")) {
-		const char *reason = ctl_text(r, "reason");
+	cJSON_ArrayForEach(r, ctl_list(rewrites, "resumable")) {
+		const char *reason = ctl_string(r, "reason");
 
-		printf("  %s: %s: %s points%s%s\n", ctl_number(r, "points") ? "resumable" : "not resumable", ctl_text(r, "kernel"),
-		       ctl_text(r, "points"), strcmp(reason, "-") ? ", " : "", strcmp(reason, "-") ? reason : "");
+		printf("  %s: %s: %s points%s%s\n", ctl_number(r, "points") ? "resumable" : "not resumable",
+		       ctl_text(r, "kernel"), ctl_text(r, "points"), *reason ? ", " : "", reason);
 	}
 }
 
@@ -151,39 +172,22 @@ static void add_daemon(struct ctl *ctl, cJSON *root)
 	gsched_close(g);
 }
 
-static bool json;
-
-static const struct argp_option status_options[] = {
-	{ "json", 'j', NULL, 0, "What the arbiter says, as JSON", 0 },
-	{ 0 },
-};
-
-static error_t status_option(int key, char *arg, struct argp_state *state)
-{
-	if (key != 'j')
-		return ARGP_ERR_UNKNOWN;
-	json = true;
-	return 0;
-}
-
-const struct argp ctl_status_options = { .options = status_options, .parser = status_option };
-
+/* Of all devices, or of the one asked for */
 static int once(struct ctl *ctl, struct gsched *g)
 {
-	cJSON *root = ctl_read_status(g);
-	char *out;
+	cJSON *root = ctl_read_status(g), *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
 
 	if (!root)
 		return CTL_FAIL;
+	for (int i = cJSON_GetArraySize(devices); ctl->device && i--;)
+		if (strcmp(ctl->device, ctl_text(cJSON_GetArrayItem(devices, i), "name")))
+			cJSON_DeleteItemFromArray(devices, i);
 	if (gsched_backend(g) == GSCHED_BACKEND_MODULE)
 		add_daemon(ctl, root);
-	if (json) {
-		out = cJSON_PrintUnformatted(root);
-		puts(out ? out : "{}");
-		free(out);
-	} else {
-		print_status(root, ctl->device);
-	}
+	if (ctl->json)
+		ctl_print_json(root);
+	else
+		print_status(root);
 	cJSON_Delete(root);
 	return 0;
 }

@@ -12,8 +12,8 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
-GSCHEDCTL_SRCS := $(addprefix gschedd/,gschedctl.c ctl_arbiter.c ctl_json.c ctl_files.c ctl_change.c ctl_group.c ctl_device.c ctl_run.c ctl_band.c ctl_status.c \
-	ctl_mps.c)
+GSCHEDCTL_SRCS := $(addprefix gschedd/,gschedctl.c ctl_arbiter.c ctl_json.c ctl_files.c ctl_change.c ctl_group.c ctl_device.c ctl_list.c ctl_run.c ctl_band.c \
+	ctl_status.c ctl_mps.c ctl_table.c)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(LIBDIR)"'
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: $(call stamp,libdir,$(LIBDIR))
@@ -22,7 +22,7 @@ PROGS += $(B)/bin/gschedctl
 
 $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson -lsmartcols
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
 GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml ctl-unit)
@@ -55,9 +55,9 @@ $(B)/selftests/gschedd/mps-unit: $(B)/obj/selftests/gschedd/mps-unit.o $(B)/obj/
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
-$(B)/selftests/gschedd/ctl-unit: $(B)/obj/selftests/gschedd/ctl-unit.o $(B)/obj/gschedd/ctl_mps.o $(B)/obj/gschedd/ctl_json.o $(B)/obj/selftests/gschedd/harness.o
+$(B)/selftests/gschedd/ctl-unit: $(call objs,$(addprefix gschedd/ctl_,mps.c json.c table.c) $(addprefix selftests/gschedd/,ctl-unit.c harness.c))
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lsmartcols
 
 $(B)/selftests/gschedd/nvml: | $(B)/selftests/gschedd/fakenvml.so
 $(B)/selftests/gschedd/fakenvml.so: $(B)/obj/selftests/gschedd/fakenvml.o

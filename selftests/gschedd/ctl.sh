@@ -18,6 +18,7 @@ expect 1 "start gschedd" "nor are there settings for a shell" "$ctl" run --env
 expect 0 "hello" "unless --best-effort" "$ctl" run --best-effort -- echo hello
 [ "$(wc -l <"$OUT/err")" = 1 ] && grep -q "no arbiter: .*; echo runs unmanaged" "$OUT/err"
 ok $? "one line says that it is unmanaged"
+# shellcheck disable=SC2016
 expect 0 "" "and so does a shell" bash -c 'set -e; eval "$("$1" run -e --best-effort)"' bash "$ctl"
 expect 2 "choose one" "--best-effort and --strict" "$ctl" run --best-effort --strict -- true
 expect 2 "Usage" "no command: usage" "$ctl"
@@ -86,7 +87,7 @@ expect 1 "no such group" "shown" "$ctl" group show none
 for c in "group create x" "group show" "group get / capsm.max" "device set policy=hpf" "run -- true" status watch; do
 	# shellcheck disable=SC2086
 	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" "-d of no device: $c" "$ctl" -d gpu9 $c
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2046,SC2086
 	expect 1 "device gpu9: there is none of this name" "and behind the command: ${c%% *}" "$ctl" ${c%% -- *} -d gpu9 $([[ $c != *--* ]] || echo -- true)
 done
 expect 0 "" "the second device has groups of its own" "$ctl" -d gpu1 group create other
@@ -102,6 +103,35 @@ expect 0 "" "a band and a latency target" "$ctl" group set batch gpu.band=servin
 expect 0 "gpu.latency_target_us 2000" "they show" "$ctl" group show batch
 expect 1 "write a name of up to 31" "a bad name of a band" "$ctl" group set batch gpu.band=Serving
 expect 1 "the files are mode, policy, switch_us, max_overhead and clients_max" "device set, an unknown file" "$ctl" device set colour=red
+
+# lists
+expect 0 "" "group list" "$ctl" group list
+awk 'NR == 1 && $1 != "GROUP" || NR == 2 && $1 != "/" || NR == 3 && ($1 != "batch" || $2 != 4 || $5 != 7 || $6 != "serving") \
+	{ bad = 1 } END { exit bad || NR != 3 }' "$OUT/out"
+ok $? "has a line for each group"
+expect 0 "" "of another device" "$ctl" group list -d gpu1
+grep -q '^other' "$OUT/out" && ! grep -q batch "$OUT/out"
+ok $? "it has other ones"
+expect 0 "" "group list -o json" "$ctl" group list -o json
+jq -e '.groups[1] | .path == "batch" and ."capsm.max" == "4" and ."gpu.band" == "serving" and .clients == 0' "$OUT/out" >/dev/null
+ok $? "says the same"
+expect 0 "" "device list" "$ctl" device list
+awk '{ print $1, $2 }' "$OUT/out" | cmp -s - <(printf 'DEVICE SMS\ngpu0 16\ngpu1 8\n')
+ok $? "has a line for each device"
+expect 0 "" "device list --output=json" "$ctl" device list --output=json
+jq -e '.devices | length == 2 and .[1].name == "gpu1" and .[1].groups == 2 and .[0].policy == "hpf"' "$OUT/out" >/dev/null
+ok $? "says the same"
+expect 0 "" "device list -d" "$ctl" device list -d gpu1 -o json
+jq -e '.devices | length == 1 and .[0].name == "gpu1"' "$OUT/out" >/dev/null
+ok $? "of one"
+expect 0 "" "status -d -o json" "$ctl" -d gpu1 status -o json
+jq -e '.devices | length == 1 and .[0].name == "gpu1"' "$OUT/out" >/dev/null
+ok $? "of one"
+expect 2 "it is table or json" "-o of what there is not" "$ctl" status -o xml
+for c in "group list" "device list" status; do
+	# shellcheck disable=SC2086
+	expect 1 "output: No space left on device" "$c to a full disk" bash -c '"$@" >/dev/full' bash "$ctl" $c
+done
 
 # all or nothing
 "$ctl" group show batch | grep -v -e gpu.stat -e _usec >"$OUT/before"
