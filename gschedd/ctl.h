@@ -29,6 +29,8 @@ int ctl_group_delete(struct ctl *ctl, int argc, char **argv);
 int ctl_device_list(struct ctl *ctl, int argc, char **argv);
 int ctl_device_set(struct ctl *ctl, int argc, char **argv);
 int ctl_device_delete(struct ctl *ctl, int argc, char **argv);
+int ctl_showconf(struct ctl *ctl, int argc, char **argv);
+int ctl_setconf(struct ctl *ctl, int argc, char **argv);
 int ctl_status(struct ctl *ctl, int argc, char **argv);
 int ctl_watch(struct ctl *ctl, int argc, char **argv);
 

@@ -167,6 +167,58 @@ expect 1 "clients_max is a number" "and that are numbers" "$ctl" device set swit
 	.max_overhead == 30' >/dev/null
 ok $? "all are as before"
 
+# showconf, setconf
+"$ctl" group create batch/night
+"$ctl" group set batch/night capsm.max=1.5 capsm.min=0.25 cgroup=/some/where owner=1000 gpu.priority=0
+expect 0 "[group gpu0 batch/night]" "showconf" "$ctl" showconf
+cp "$OUT/out" "$OUT/conf"
+grep -q '^cgroup=/some/where$' "$OUT/conf" && grep -q '^\[device gpu1\]$' "$OUT/conf" && ! grep -q procs "$OUT/conf"
+ok $? "has the settings of all devices"
+# same NAME: all is as when the settings were printed
+same() {
+	"$ctl" showconf | cmp - "$OUT/conf"
+	ok $? "$1"
+}
+expect 0 "" "setconf of what is so" "$ctl" setconf "$OUT/conf"
+same "changes nothing"
+"$ctl" group set batch/night capsm.max=2 gpu.priority=99 cgroup= owner=5
+"$ctl" group delete batch/night
+"$ctl" group set batch gpu.band= gpu.weight=1 gpu.latency_target_us=0
+"$ctl" device set policy=ffs switch_us=999
+"$ctl" -d gpu1 group set other gpu.weight=7
+expect 0 "" "setconf makes it again" "$ctl" setconf "$OUT/conf"
+same "as it was"
+"$ctl" device set switch_us=999
+# shellcheck disable=SC2016
+expect 0 "" "setconf -, one device" bash -c '"$1" -d gpu1 setconf - <"$2"' bash "$ctl" "$OUT/conf"
+expect 0 "switch_us=999" "leaves the other as it is" "$ctl" showconf -d gpu0
+# shellcheck disable=SC2016
+expect 0 "" "setconf -" bash -c '"$1" setconf - <"$2"' bash "$ctl" "$OUT/conf"
+same "as it was"
+# refused LINE TEXT-IN-MESSAGE FILE-TEXT: nothing of it is done
+refused() {
+	printf '%b' "$3" >"$OUT/bad"
+	expect 1 "bad:$1: $2" "setconf: line $1: $2" "$ctl" setconf "$OUT/bad"
+	same "as it was"
+}
+new='[group gpu0 new]\ngpu.weight=7\n[group gpu0 new/below]\n'
+refused 8 'group batch: capsm.max: "17": Invalid argument; write max' \
+	"${new}[device gpu0]\npolicy=ffs\nmode=temporal\n[group gpu0 batch]\ncapsm.max=17\n"
+refused 5 'device gpu0: mode: "sideways"' "${new}[device gpu0]\nmode=sideways\n"
+refused 4 'group a\x1b: ' "${new}[group gpu0 a\033]\n"
+refused 4 'group none/below: no such group' "${new}[group gpu0 none/below]\n"
+refused 4 'gpu.colour: no such file of a group' "${new}gpu.colour=1\n"
+refused 4 'device gpu9: there is none of this name; there are: gpu0, gpu1' "${new}[group gpu9 a]\n"
+refused 4 'a NUL byte' "${new}gpu.weight=\\0"
+refused 4 'a section is' "${new}[group]"
+refused 4 'group new/below: cgroup: ' "${new}cgroup=/$(printf '%04000d' 1)"
+expect 1 "$OUT/none: No such file" "setconf of a file that is not there" "$ctl" setconf "$OUT/none"
+expect 1 "$OUT: Is a directory" "of a directory" "$ctl" setconf "$OUT"
+expect 1 "this is no text" "of what never ends" "$ctl" setconf /dev/zero
+expect 0 "" "of nothing" "$ctl" setconf /dev/null
+same "as it was"
+"$ctl" group delete batch/night
+
 for name in "" / // a/ a//b .a "a b" "$(printf 'a\377b')" "$(printf 'a\nb')" "$(printf '%0300d' 1)" "$(printf 'a/%.0s' {1..90})b"; do
 	expect 1 "gschedctl: group" "a group's name that is none: $(printf %.20q "$name")" "$ctl" group create "$name"
 	expect 1 "gschedctl: group" "set" "$ctl" group set "${name:-none}" gpu.weight=1000000
