@@ -133,6 +133,39 @@ for c in "group list" "device list" status; do
 	expect 1 "output: No space left on device" "$c to a full disk" bash -c '"$@" >/dev/full' bash "$ctl" $c
 done
 
+# completion
+# shellcheck source=gschedd/gschedctl.bash
+. gschedd/gschedctl.bash
+# completes NAME WANTED WORD...: what the last word, with those before it, can become
+completes() {
+	local name=$1 wanted=$2
+	shift 2
+	COMP_WORDS=("$ctl" "$@") COMP_CWORD=$#
+	_gschedctl
+	[ "${COMPREPLY[*]}" = "$wanted" ]
+	ok $? "completion of $name: ${COMPREPLY[*]}"
+}
+completes "a group" "batch" group set b
+completes "groups of another device" "/ other" -d gpu1 group delete ""
+completes "with its long option" "/ other" --device = gpu1 group show ""
+completes "a group of run" "batch" run -g b
+completes "with a long option" "batch" run --group = b
+completes "a device" "gpu0 gpu1" -d g
+completes "a device with =" "gpu0 gpu1" --device =
+completes "a device to set" "gpu0 gpu1" device set g
+completes "a file" "capsm.max= capsm.min=" group set batch gpu.weight = 3 caps
+completes "a file to read" "gpu.priority" group get batch gpu.p
+completes "a value" "auto" device set mode = a
+completes "options" "--strict --socket=" run --s
+completes "a program's argument" "selftests/gschedd/ctl-unit.c" run -g batch -- cat selftests/gschedd/ctl-u
+for family in "" group device; do
+	sed -n "s/^${family:+$family }//p" "$OUT/commands" | cut -d' ' -f1 | sort -u >"$OUT/wanted"
+	COMP_WORDS=("$ctl" ${family:+"$family"} "") COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+	_gschedctl
+	printf '%s\n' "${COMPREPLY[@]}" | sort | cmp -s - "$OUT/wanted"
+	ok $? "completion knows each command ${family:+of $family}"
+done
+
 # all or nothing
 "$ctl" group show batch | grep -v -e gpu.stat -e _usec >"$OUT/before"
 unchanged() {
