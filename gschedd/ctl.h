@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* gschedctl: one file a family of commands. All of it goes through libgsched, so either backend will do. */
+/*
+ * gschedctl: one file a family of commands. All of it goes through libgsched, so either backend
+ * will do.
+ */
 #ifndef GSCHEDCTL_H
 #define GSCHEDCTL_H
 
@@ -16,8 +19,8 @@ struct ctl {
 #define CTL_USAGE	2
 
 /*
- * Each gets the arguments behind its name and options, and returns the exit status: CTL_FAIL or CTL_USAGE after saying what is
- * wrong.
+ * Each gets the arguments behind its name and options, and returns the exit status: CTL_FAIL or
+ * CTL_USAGE after saying what is wrong.
  */
 int ctl_run(struct ctl *ctl, int argc, char **argv);
 int ctl_group_create(struct ctl *ctl, int argc, char **argv);
@@ -35,11 +38,18 @@ int ctl_status(struct ctl *ctl, int argc, char **argv);
 int ctl_watch(struct ctl *ctl, int argc, char **argv);
 
 /* The options that only some commands have */
-extern const struct argp ctl_run_options, ctl_device_delete_options, ctl_output_options, ctl_watch_options;
+extern const struct argp ctl_run_options, ctl_device_delete_options, ctl_output_options,
+	ctl_watch_options;
 
-/* A connection to an arbiter that has the device asked for; NULL after saying what is missing and what to do. */
+/*
+ * A connection to an arbiter that has the device asked for; NULL after saying what is missing and
+ * what to do.
+ */
 struct gsched *ctl_open(struct ctl *ctl);
-/* The two halves of it: what errno says, with @or_else behind it; and whether there is the device asked for, else says so. */
+/*
+ * The two halves of it: what errno says, with @or_else behind it; and whether there is the device
+ * asked for, else says so.
+ */
 void ctl_no_arbiter(const char *or_else);
 bool ctl_has_device(const struct ctl *ctl, struct gsched *g);
 /* On stderr; what no terminal should get, of names that somebody else chose, as \xNN */
@@ -50,8 +60,8 @@ const char *ctl_group_path(const char *name);
 int ctl_group_create_all(struct gsched *g, const char *device, const char *path);
 
 /*
- * Set the environment of the MPS server that a program of @group uses (NULL: of the group that @pid is in; 0 the caller), if its
- * band has one. Says why not; -1: and --strict forbids to go on.
+ * Set the environment of the MPS server that a program of @group uses (NULL: of the group that @pid
+ * is in; 0 the caller), if its band has one. Says why not; -1: and --strict forbids to go on.
  */
 int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid, bool strict);
 

@@ -19,7 +19,8 @@ cJSON *ctl_read_status(struct gsched *g)
 	root = cJSON_Parse(raw);
 	free(raw);
 	if (!root)
-		ctl_error("status: the arbiter's answer is not JSON; arbiter and gschedctl are of different versions");
+		ctl_error("status: the arbiter's answer is not JSON; arbiter and gschedctl are of "
+			  "different versions");
 	return root;
 }
 
@@ -40,10 +41,11 @@ const cJSON *ctl_find_device(const cJSON *status, const char *name, const char *
 		fclose(f);
 	}
 	if (size)
-		ctl_error("%sdevice %s: there is none of this name; there are: %s", where, name, names);
+		ctl_error("%sdevice %s: there is none of this name; there are: %s", where, name,
+			  names);
 	else
-		ctl_error("%sdevice %s: there are no devices; give gschedd some with --device or --driver", where,
-			  name ? name : "(first)");
+		ctl_error("%sdevice %s: there are none; start gschedd with --device or --driver",
+			  where, name ? name : "(first)");
 	free(names);
 	return NULL;
 }
@@ -51,10 +53,11 @@ const cJSON *ctl_find_device(const cJSON *status, const char *name, const char *
 void ctl_no_arbiter(const char *or_else)
 {
 	if (errno == EACCES)
-		ctl_error("the arbiter may not be used by this user: %s; see the permissions of /dev/gsched or of "
-			  "gschedd's socket%s", strerror(errno), or_else);
+		ctl_error("the arbiter may not be used by this user: %s; see the permissions of "
+			  "/dev/gsched or of gschedd's socket%s", strerror(errno), or_else);
 	else
-		ctl_error("no arbiter: %s; load the module (modprobe gsched) or start gschedd%s", strerror(errno), or_else);
+		ctl_error("no arbiter: %s; load the module (modprobe gsched) or start gschedd%s",
+			  strerror(errno), or_else);
 }
 
 bool ctl_has_device(const struct ctl *ctl, struct gsched *g)

@@ -43,7 +43,8 @@ static char *read_old(struct gsched *g, const struct ctl_change *c)
 	if (file && file->valid)
 		return NULL;
 	if (c->kind == CTL_SET_GROUP && strcmp(c->file, "procs"))
-		return gsched_group_get(g, c->device, c->group, c->file, value, sizeof(value)) ? NULL : strdup(value);
+		return gsched_group_get(g, c->device, c->group, c->file, value, sizeof(value)) ?
+			NULL : strdup(value);
 	status = ctl_read_status(g);
 	device = ctl_list(status, "devices");
 	for (device = device ? device->child : NULL; device; device = device->next)
@@ -118,6 +119,7 @@ static int refused(const struct ctl_change *c, const char *from)
 static void take_all_back(struct gsched *g, const struct ctl_change *changes, size_t n)
 {
 	const struct ctl_change *c;
+	const char *name;
 	bool all = true;
 
 	for (size_t i = n; i--;) {
@@ -125,15 +127,20 @@ static void take_all_back(struct gsched *g, const struct ctl_change *changes, si
 		if (!c->done || !take_back(g, c))
 			continue;
 		all = false;
-		ctl_error("%s %s: %s%scould not be put back: %s", c->kind == CTL_SET_DEVICE ? "device" : "group",
-			  c->kind != CTL_SET_DEVICE ? *c->group ? c->group : "/" : c->device ? c->device : "(first)",
+		if (c->kind == CTL_SET_DEVICE)
+			name = c->device ? c->device : "(first)";
+		else
+			name = *c->group ? c->group : "/";
+		ctl_error("%s %s: %s%scould not be put back: %s",
+			  c->kind == CTL_SET_DEVICE ? "device" : "group", name,
 			  c->file ? c->file : "", c->file ? " " : "", strerror(errno));
 	}
 	if (all && n > 1)
 		ctl_error("nothing was changed");
 }
 
-int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, size_t n, const char *from)
+int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, size_t n,
+	      const char *from)
 {
 	const struct ctl_file *file;
 	int rc = 0;
@@ -166,7 +173,8 @@ int ctl_set(struct ctl *ctl, enum ctl_change_kind kind, const char *group, size_
 
 	for (size_t i = 0; i < n; i++)
 		if (!strchr(args[i], '=') || args[i][0] == '=') {
-			ctl_error("%s set: %s: write FILE=VALUE", group ? "group" : "device", args[i]);
+			ctl_error("%s set: %s: write FILE=VALUE", group ? "group" : "device",
+				  args[i]);
 			return CTL_USAGE;
 		}
 	changes = calloc(n, sizeof(*changes));
@@ -179,7 +187,11 @@ int ctl_set(struct ctl *ctl, enum ctl_change_kind kind, const char *group, size_
 
 		*value++ = '\0';
 		changes[i] = (struct ctl_change){
-			.kind = kind, .device = ctl->device, .group = group, .file = args[i], .value = value,
+			.kind = kind,
+			.device = ctl->device,
+			.group = group,
+			.file = args[i],
+			.value = value,
 		};
 	}
 	g = ctl_open(ctl);

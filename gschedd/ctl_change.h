@@ -13,16 +13,17 @@ struct ctl_change {
 	const char *device;		/* NULL: the first */
 	const char *group, *file, *value;
 	/* of ctl_apply() */
-	char *old;			/* what the file had; of procs, the group that the process was in */
+	char *old;			/* what the file had; of procs, the process's group */
 	bool done;
 };
 
 /*
- * Make all of @changes, or none: when the arbiter refuses one, those before it are taken back. A file that cannot be read is
- * written last, its value having been checked. @from: the file that they are from, NULL the command line. Returns CTL_FAIL
- * after saying which was refused and why.
+ * Make all of @changes, or none: when the arbiter refuses one, those before it are taken back. A
+ * file that cannot be read is written last, its value having been checked. @from: the file that
+ * they are from, NULL the command line. Returns CTL_FAIL after saying which was refused and why.
  */
-int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, size_t n, const char *from);
+int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, size_t n,
+	      const char *from);
 
 /* FILE=VALUE arguments for one group or device */
 int ctl_set(struct ctl *ctl, enum ctl_change_kind kind, const char *group, size_t n, char **args);

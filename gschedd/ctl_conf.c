@@ -92,7 +92,8 @@ static char *read_text(const char *path, const char *name, size_t *size)
 }
 
 /* Devices that are there; --device leaves the sections of others out. */
-static int choose_devices(const struct ctl *ctl, struct gsched *g, struct ctl_parsed *parsed, const char *name)
+static int choose_devices(const struct ctl *ctl, struct gsched *g, struct ctl_parsed *parsed,
+			  const char *name)
 {
 	cJSON *status = ctl_read_status(g);
 	char where[256];
@@ -125,7 +126,8 @@ int ctl_setconf(struct ctl *ctl, int argc, char **argv)
 		return CTL_FAIL;
 	ctl_parse(text, size, &parsed);
 	if (parsed.error) {
-		ctl_error("%s:%u: %s%s%s", name, parsed.line, parsed.what, *parsed.what ? ": " : "", parsed.error);
+		ctl_error("%s:%u: %s%s%s", name, parsed.line, parsed.what, *parsed.what ? ": " : "",
+			  parsed.error);
 		goto free_text;
 	}
 	g = ctl_open(ctl);

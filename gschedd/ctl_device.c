@@ -23,7 +23,9 @@ static error_t delete_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp ctl_device_delete_options = { .options = delete_options, .parser = delete_option };
+const struct argp ctl_device_delete_options = {
+	.options = delete_options, .parser = delete_option,
+};
 
 /* The UUID that the status gives for the device. */
 static bool device_uuid(struct gsched *g, const char *name, unsigned char *uuid)
@@ -32,11 +34,14 @@ static bool device_uuid(struct gsched *g, const char *name, unsigned char *uuid)
 	const cJSON *device = status ? ctl_find_device(status, name, "") : NULL;
 	unsigned int n = 0;
 
-	for (const char *p = ctl_text(device, "uuid"); *p && n < 16; p += *p == '-' || !p[1] ? 1 : 2)
+	for (const char *p = ctl_text(device, "uuid"); *p && n < 16;
+	     p += *p == '-' || !p[1] ? 1 : 2)
 		if (*p != '-' && sscanf(p, "%2hhx", &uuid[n++]) != 1)
 			break;
 	if (device && n != 16)
-		ctl_error("device %s: the arbiter says no UUID of it; arbiter and gschedctl are of different versions", name);
+		ctl_error("device %s: the arbiter says no UUID of it; arbiter and gschedctl are of "
+			  "different versions",
+			  name);
 	cJSON_Delete(status);
 	return n == 16;
 }
@@ -55,8 +60,10 @@ int ctl_device_delete(struct ctl *ctl, int argc, char **argv)
 	if (!gsched_device_delete(g, uuid, force))
 		rc = 0;
 	else
-		ctl_error("device %s: %s; %s", name, strerror(errno), errno == EPERM ? "run gschedctl as root or as gschedd's user" :
-			  force ? "delete its groups first" : "delete its groups first, and end its programs or use --force");
+		ctl_error("device %s: %s; %s", name, strerror(errno),
+			  errno == EPERM ? "run gschedctl as root or as gschedd's user" :
+			  force ? "delete its groups first" :
+			  "delete its groups first, and end its programs or use --force");
 close:
 	gsched_close(g);
 	return rc;

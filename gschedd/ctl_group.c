@@ -74,7 +74,8 @@ static int show(struct ctl *ctl, struct gsched *g, const char *group)
 }
 
 /* @fn for a group, NULL every group of the device */
-static int with_groups(struct ctl *ctl, const char *name, int (*fn)(struct ctl *ctl, struct gsched *g, const char *group))
+static int with_groups(struct ctl *ctl, const char *name,
+		       int (*fn)(struct ctl *ctl, struct gsched *g, const char *group))
 {
 	struct gsched *g = ctl_open(ctl);
 	cJSON *status = g && !name ? ctl_read_status(g) : NULL;
@@ -97,12 +98,16 @@ static int with_groups(struct ctl *ctl, const char *name, int (*fn)(struct ctl *
 
 static int create(struct ctl *ctl, struct gsched *g, const char *group)
 {
-	return gsched_group_create(g, ctl->device, group) ? ctl_group_error("", group, NULL, NULL) : 0;
+	if (gsched_group_create(g, ctl->device, group))
+		return ctl_group_error("", group, NULL, NULL);
+	return 0;
 }
 
 static int delete(struct ctl *ctl, struct gsched *g, const char *group)
 {
-	return gsched_group_delete(g, ctl->device, group) ? ctl_group_error("", group, NULL, NULL) : 0;
+	if (gsched_group_delete(g, ctl->device, group))
+		return ctl_group_error("", group, NULL, NULL);
+	return 0;
 }
 
 int ctl_group_create(struct ctl *ctl, int argc, char **argv)

@@ -22,7 +22,8 @@ const char *ctl_text(const cJSON *o, const char *key)
 	if (cJSON_IsArray(v))
 		cJSON_ArrayForEach(i, v)
 			if (cJSON_IsNumber(i) && used < sizeof(buf[0]) - 16)
-				used += snprintf(b + used, sizeof(buf[0]) - used, "%s%.0f", used ? "," : "", i->valuedouble);
+				used += snprintf(b + used, sizeof(buf[0]) - used, "%s%.0f",
+						 used ? "," : "", i->valuedouble);
 	return *b ? b : "-";
 }
 

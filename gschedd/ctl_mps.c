@@ -32,16 +32,20 @@ void ctl_print_mps(const cJSON *root)
 	if (!mps)
 		return;
 	printf("MPS servers (%s)%s\n", ctl_string(mps, "program"),
-	       *ctl_string(mps, "library") ? "" : ": libgsched-mps.so is not installed, they run with the driver's time slice");
+	       *ctl_string(mps, "library") ? ""
+					   : ": libgsched-mps.so is not installed, they run with "
+					     "the driver's time slice");
 	cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(mps, "servers")) {
 		const char *reason = ctl_string(s, "reason");
 
-		printf("  band %s, uid %.0f: %s, ", ctl_string(s, "band"), ctl_number(s, "uid"), ctl_string(s, "state"));
+		printf("  band %s, uid %.0f: %s, ", ctl_string(s, "band"), ctl_number(s, "uid"),
+		       ctl_string(s, "state"));
 		if (cJSON_GetObjectItemCaseSensitive(s, "pid"))
 			printf("pid %.0f, ", ctl_number(s, "pid"));
 		printf("%d programs, started %.0f times, died %.0f times%s%s\n",
-		       cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(s, "programs")), ctl_number(s, "starts"), ctl_number(s, "deaths"),
-		       *reason ? "; last: " : "", reason);
+		       cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(s, "programs")),
+		       ctl_number(s, "starts"), ctl_number(s, "deaths"), *reason ? "; last: " : "",
+		       reason);
 	}
 }
 

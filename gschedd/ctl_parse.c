@@ -55,7 +55,9 @@ static const char *parse_section(struct ctl_parsed *p, char *s, struct ctl_chang
 	if (n != 3 || strcmp(word[0], "group"))
 		return "a section is [device NAME] or [group DEVICE GROUP]";
 	*section = (struct ctl_change){
-		.kind = CTL_CREATE_GROUP, .device = word[1], .group = word[2] + strspn(word[2], "/"),
+		.kind = CTL_CREATE_GROUP,
+		.device = word[1],
+		.group = word[2] + strspn(word[2], "/"),
 	};
 	/* the root group is there */
 	if (*section->group && add(p, *section))
@@ -76,10 +78,12 @@ static const char *parse_file(struct ctl_parsed *p, char *s, struct ctl_change c
 		return "there is no section above it";
 	change.file = trim(s);
 	change.value = trim(value);
-	file = ctl_file_find(change.kind == CTL_SET_DEVICE ? ctl_device_files : ctl_group_files, change.file);
+	file = ctl_file_find(change.kind == CTL_SET_DEVICE ? ctl_device_files : ctl_group_files,
+			     change.file);
 	p->what = change.file;
 	if (!file)
-		return change.kind == CTL_SET_DEVICE ? "no such file of a device" : "no such file of a group";
+		return change.kind == CTL_SET_DEVICE ?
+			"no such file of a device" : "no such file of a group";
 	if (!file->takes)
 		return "the file can only be read";
 	return add(p, change);

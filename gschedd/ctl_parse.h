@@ -8,7 +8,8 @@
  *	[group DEVICE GROUP]
  *	FILE=VALUE
  *
- * with / for the root group, spaces where they do no harm, empty lines, and lines that begin with '#'.
+ * with / for the root group, spaces where they do no harm, empty lines, and lines that begin with
+ *'#'.
  */
 #ifndef GSCHEDCTL_PARSE_H
 #define GSCHEDCTL_PARSE_H
@@ -16,14 +17,18 @@
 #include "ctl_change.h"
 
 struct ctl_parsed {
-	struct ctl_change *changes;	/* their texts are in the text parsed; a group's section begins with creating it */
+	struct ctl_change *changes; /* their texts are in the text parsed; a group's section begins
+				       with creating it */
 	size_t n;
 	unsigned int line;		/* of the error */
 	const char *error;		/* NULL: none */
 	const char *what;		/* the word that is wrong, "" if it is the line */
 };
 
-/* @text has @size bytes and a NUL behind them, and is cut into pieces. The caller frees @changes in any case. */
+/*
+ * @text has @size bytes and a NUL behind them, and is cut into pieces. The caller frees @changes in
+ * any case.
+ */
 void ctl_parse(char *text, size_t size, struct ctl_parsed *parsed);
 
 #endif /* GSCHEDCTL_PARSE_H */

@@ -16,8 +16,8 @@
 #define INTERPOSER	"gsched/libcuda.so.1"
 
 /*
- * $GSCHED_INTERPOSER, else beside this binary (build tree and relocated installs), else where it was installed. NULL: @why says
- * what is wrong with it and what to do.
+ * $GSCHED_INTERPOSER, else beside this binary (build tree and relocated installs), else where it
+ * was installed. NULL: @why says what is wrong with it and what to do.
  */
 static const char *find_interposer(char *why, size_t size)
 {
@@ -41,11 +41,15 @@ static const char *find_interposer(char *why, size_t size)
 	else if (!access(GSCHED_LIBDIR "/" INTERPOSER, R_OK))
 		found = GSCHED_LIBDIR "/" INTERPOSER;
 	if (!found)
-		snprintf(why, size, "the interposer (lib/" INTERPOSER ") is not installed; set $GSCHED_INTERPOSER to its path");
+		snprintf(why, size,
+			 "the interposer (lib/" INTERPOSER ") is not installed; set "
+			 "$GSCHED_INTERPOSER to its path");
 	else if (access(found, R_OK))
 		snprintf(why, size, "$GSCHED_INTERPOSER %s: %s", found, strerror(errno));
 	else if (strpbrk(found, ": \t"))
-		snprintf(why, size, "%s: the dynamic linker takes no path with a space or a colon; move it", found);
+		snprintf(why, size,
+			 "%s: the dynamic linker takes no path with a space or a colon; move it",
+			 found);
 	else
 		return found;
 	return NULL;
@@ -103,11 +107,13 @@ static void export_arbiter(const struct ctl *ctl, const struct gsched *g)
 	char path[PATH_MAX];
 
 	if (ctl->open.socket)
-		setenv("GSCHED_SOCKET", realpath(ctl->open.socket, path) ? path : ctl->open.socket, 1);
+		setenv("GSCHED_SOCKET", realpath(ctl->open.socket, path) ? path : ctl->open.socket,
+		       1);
 	else if (gsched_backend(g) == GSCHED_BACKEND_DAEMON)
 		setenv("GSCHED_SOCKET", GSP_SOCKET_DEFAULT, 0);
 	if (ctl->open.backend != GSCHED_BACKEND_ANY)
-		setenv("GSCHED_BACKEND", ctl->open.backend == GSCHED_BACKEND_DAEMON ? "daemon" : "module", 1);
+		setenv("GSCHED_BACKEND",
+		       ctl->open.backend == GSCHED_BACKEND_DAEMON ? "daemon" : "module", 1);
 }
 
 /* An option that the interposer reads from the environment: one of @words */
@@ -122,7 +128,7 @@ static int set_choice(const char *option, const char *name, const char *value, c
 			return setenv(name, value, 1);
 	}
 	ctl_error("run: --%s=%s: none of %s", option, value, words);
-	return -1;
+	return EINVAL;
 }
 
 /* How many workers an SM gets at most */
@@ -135,7 +141,7 @@ static int set_workers(const char *value)
 	n = strtoul(value, &end, 10);
 	if (errno || !*value || *value == '-' || *end || !n || n > 32) {
 		ctl_error("run: --workers=%s: a number from 1 to 32", value);
-		return -1;
+		return EINVAL;
 	}
 	return setenv("GSCHED_WORKERS", value, 1);
 }
@@ -149,11 +155,16 @@ static const struct argp_option options[] = {
 	{ "group", 'g', "GROUP", 0, "Put the program, and what it starts, into this group", 0 },
 	{ "create", 'c', NULL, 0, "Make the group, and those above it, if they are not there", 0 },
 	{ "strict", 's' + 256, NULL, 0, "Do not run the program outside its band's MPS server", 0 },
-	{ "best-effort", 'b' + 256, NULL, 0, "Run it unmanaged if there is no arbiter or no interposer", 0 },
-	{ "limit-by", 'l' + 256, "sm|rank|worker", 0, "What the program's limits are about (default: sm)", 0 },
-	{ "dispatch", 'd' + 256, "queue|static", 0, "How preemptible kernels hand out their blocks (default: queue)", 0 },
-	{ "workers", 'w' + 256, "N", 0, "At most N blocks of a preemptible kernel on an SM (1 to 32)", 0 },
-	{ "env", 'e', NULL, 0, "Bind the calling shell instead and print its settings: eval \"$(gschedctl run -g GROUP -e)\"", 0 },
+	{ "best-effort", 'b' + 256, NULL, 0,
+	  "Run it unmanaged if there is no arbiter or no interposer", 0 },
+	{ "limit-by", 'l' + 256, "sm|rank|worker", 0,
+	  "What the program's limits are about (default: sm)", 0 },
+	{ "dispatch", 'd' + 256, "queue|static", 0,
+	  "How preemptible kernels hand out their blocks (default: queue)", 0 },
+	{ "workers", 'w' + 256, "N", 0,
+	  "At most N blocks of a preemptible kernel on an SM (1 to 32)", 0 },
+	{ "env", 'e', NULL, 0,
+	  "Bind the calling shell instead and print its settings, for eval", 0 },
 	{ 0 },
 };
 
@@ -176,11 +187,11 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		opt.best_effort = true;
 		return 0;
 	case 'l' + 256:
-		return set_choice("limit-by", "GSCHED_LIMIT_BY", arg, "sm rank worker") ? EINVAL : 0;
+		return set_choice("limit-by", "GSCHED_LIMIT_BY", arg, "sm rank worker");
 	case 'd' + 256:
-		return set_choice("dispatch", "GSCHED_DISPATCH", arg, "queue static") ? EINVAL : 0;
+		return set_choice("dispatch", "GSCHED_DISPATCH", arg, "queue static");
 	case 'w' + 256:
-		return set_workers(arg) ? EINVAL : 0;
+		return set_workers(arg);
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -208,7 +219,10 @@ static void print_settings(const bool *had)
 	print_setting("GSCHED_WORKERS");
 }
 
-/* Into the group and its band, and what the program needs in its environment. Returns CTL_FAIL after saying why not. */
+/*
+ * Into the group and its band, and what the program needs in its environment. Returns CTL_FAIL
+ * after saying why not.
+ */
 static int join(struct ctl *ctl, struct gsched *g)
 {
 	const char *group = opt.group && *opt.group ? opt.group : NULL;
@@ -219,7 +233,10 @@ static int join(struct ctl *ctl, struct gsched *g)
 	return ctl_band(ctl, g, group, opt.env ? getppid() : 0, opt.strict) ? CTL_FAIL : 0;
 }
 
-/* An arbiter and the interposer, or neither with --best-effort. Returns CTL_FAIL after saying why not. */
+/*
+ * An arbiter and the interposer, or neither with --best-effort. Returns CTL_FAIL after saying why
+ * not.
+ */
 static int manage(struct ctl *ctl, const char *program)
 {
 	char why[PATH_MAX + 128] = "";
@@ -237,7 +254,8 @@ static int manage(struct ctl *ctl, const char *program)
 		return CTL_FAIL;
 	}
 	if (!g) {
-		ctl_error("%s%s; %s runs unmanaged", interposer ? "no arbiter: " : why, interposer ? strerror(errno) : "", program);
+		ctl_error("%s%s; %s runs unmanaged", interposer ? "no arbiter: " : why,
+			  interposer ? strerror(errno) : "", program);
 		return 0;
 	}
 	if (ctl_has_device(ctl, g))

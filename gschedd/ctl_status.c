@@ -22,7 +22,8 @@ static bool has(const char *text)
 
 static void print_groups(const cJSON *groups)
 {
-	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >WEIGHT >PRIORITY >CURRENT >GRANTS >EVICTED >GROWN BOUND");
+	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >WEIGHT >PRIORITY >CURRENT >GRANTS "
+					     ">EVICTED >GROWN BOUND");
 	const cJSON *g, *stat;
 
 	cJSON_ArrayForEach(g, groups) {
@@ -30,11 +31,14 @@ static void print_groups(const cJSON *groups)
 		char bound[4096 + 256];
 
 		stat = ctl_list(g, "gpu.stat");
-		snprintf(bound, sizeof(bound), "%s%s%s", has(procs) ? procs : "", has(procs) && has(cgroup) ? " " : "",
+		snprintf(bound, sizeof(bound), "%s%s%s", has(procs) ? procs : "",
+			 has(procs) && has(cgroup) ? " " : "",
 			 has(cgroup) ? cgroup : has(procs) ? "" : "-");
-		ctl_row(t, group_name(ctl_text(g, "path")), ctl_text(g, "capsm.max"), ctl_text(g, "capsm.min"),
-			ctl_text(g, "gpu.weight"), ctl_text(g, "gpu.priority"), ctl_text(g, "capsm.current"),
-			ctl_text(stat, "grants"), ctl_text(stat, "evictions"), ctl_text(stat, "growths"), bound);
+		ctl_row(t, group_name(ctl_text(g, "path")), ctl_text(g, "capsm.max"),
+			ctl_text(g, "capsm.min"), ctl_text(g, "gpu.weight"),
+			ctl_text(g, "gpu.priority"), ctl_text(g, "capsm.current"),
+			ctl_text(stat, "grants"), ctl_text(stat, "evictions"),
+			ctl_text(stat, "growths"), bound);
 	}
 	ctl_table_print(t, "  ");
 }
@@ -52,12 +56,14 @@ static void print_bands(const cJSON *bands)
 		const char *server = ctl_text(b, "server");
 		char clients[300];
 
-		snprintf(clients, sizeof(clients), "%.128s%s%.64s", ctl_text(b, "clients"), has(server) ? " of server " : "",
-			 has(server) ? server : "");
+		snprintf(clients, sizeof(clients), "%.128s%s%.64s", ctl_text(b, "clients"),
+			 has(server) ? " of server " : "", has(server) ? server : "");
 		ctl_row(t, ctl_text(b, "name"), clients, ctl_text(b, "priority"),
 			ctl_number(b, "slice_us") ? ctl_text(b, "slice_us") : "-",
-			ctl_number(b, "applied_us") ? ctl_text(b, "applied_us") : "-", ctl_text(b, "activity"),
-			cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b, "turn")) ? "yes" : "-", ctl_text(b, "why"));
+			ctl_number(b, "applied_us") ? ctl_text(b, "applied_us") : "-",
+			ctl_text(b, "activity"),
+			cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b, "turn")) ? "yes" : "-",
+			ctl_text(b, "why"));
 	}
 	ctl_table_print(t, "  ");
 }
@@ -72,9 +78,11 @@ static void add_task(struct libscols_table *t, const cJSON *client, const cJSON 
 	snprintf(sms, sizeof(sms), "%g", ctl_number(s, "limit") / 1024);
 	snprintf(from, sizeof(from), "%g", ctl_number(s, "base") / 1024);
 	snprintf(seen, sizeof(seen), "%g", ctl_number(s, "seen") / 1024);
-	ctl_row(t, ctl_text(client, "pid"), ctl_text(s, "slot"), ctl_text(s, "seq"), ctl_text(s, "state"),
-		number == 0 || number == 1 || number == 2 ? tier[(int)number] : "?", ctl_text(s, "blocks"), sms, from, seen,
-		ctl_text(s, "launched"), ctl_text(s, "left"), strcmp(stream, "0") ? stream : "-");
+	ctl_row(t, ctl_text(client, "pid"), ctl_text(s, "slot"), ctl_text(s, "seq"),
+		ctl_text(s, "state"),
+		number == 0 || number == 1 || number == 2 ? tier[(int)number] : "?",
+		ctl_text(s, "blocks"), sms, from, seen, ctl_text(s, "launched"),
+		ctl_text(s, "left"), strcmp(stream, "0") ? stream : "-");
 }
 
 static void print_tasks(const cJSON *clients)
@@ -87,7 +95,8 @@ static void print_tasks(const cJSON *clients)
 		n += cJSON_GetArraySize(ctl_list(c, "slots"));
 	if (!n)
 		return;
-	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >FROM >ACTS_ON >WORKERS >LEFT STREAM");
+	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >FROM >ACTS_ON >WORKERS >LEFT "
+		      "STREAM");
 	cJSON_ArrayForEach(c, clients)
 		cJSON_ArrayForEach(s, ctl_list(c, "slots"))
 			add_task(t, c, s);
@@ -103,7 +112,8 @@ static void print_clients(const cJSON *clients)
 		puts("  no clients");
 		return;
 	}
-	t = ctl_table(">PID COMMAND GROUP BAND LEASE >BLOCK >RESUMABLE >SLICE >LAUNCH >PASSED >UNMANAGED >WINGS >SHARE >HELD_MS WHY");
+	t = ctl_table(">PID COMMAND GROUP BAND LEASE >BLOCK >RESUMABLE >SLICE >LAUNCH >PASSED "
+		      ">UNMANAGED >WINGS >SHARE >HELD_MS WHY");
 	cJSON_ArrayForEach(c, clients) {
 		char share[16] = "-", held[32];
 
@@ -111,10 +121,11 @@ static void print_clients(const cJSON *clients)
 		if (cJSON_GetObjectItemCaseSensitive(c, "share"))
 			snprintf(share, sizeof(share), "%.3g%%", ctl_number(c, "share") * 100);
 		snprintf(held, sizeof(held), "%.0f", ctl_number(c, "held_ns") / 1e6);
-		ctl_row(t, ctl_text(c, "pid"), ctl_text(c, "comm"), group_name(ctl_text(c, "group")), ctl_text(c, "band"),
-			ctl_text(c, "lease"), ctl_text(m, "block"), ctl_text(c, "resumable"), ctl_text(m, "slice"),
-			ctl_text(m, "launch"), ctl_text(c, "passed"), ctl_text(c, "unmanaged"), ctl_text(c, "wings"), share,
-			held, ctl_text(c, "why"));
+		ctl_row(t, ctl_text(c, "pid"), ctl_text(c, "comm"),
+			group_name(ctl_text(c, "group")), ctl_text(c, "band"), ctl_text(c, "lease"),
+			ctl_text(m, "block"), ctl_text(c, "resumable"), ctl_text(m, "slice"),
+			ctl_text(m, "launch"), ctl_text(c, "passed"), ctl_text(c, "unmanaged"),
+			ctl_text(c, "wings"), share, held, ctl_text(c, "why"));
 	}
 	ctl_table_print(t, "  ");
 	cJSON_ArrayForEach(c, clients)
@@ -125,13 +136,15 @@ static void print_clients(const cJSON *clients)
 
 static void print_status(const cJSON *root)
 {
-	const cJSON *devices = ctl_list(root, "devices"), *rewrites = ctl_list(root, "rewrites"), *d, *r;
+	const cJSON *devices = ctl_list(root, "devices"), *rewrites = ctl_list(root, "rewrites"),
+		    *d, *r;
 
 	if (!cJSON_GetArraySize(devices))
 		printf("no devices (%s)\n", ctl_text(root, "backend"));
 	cJSON_ArrayForEach(d, devices) {
-		printf("%s: %s SMs, %s, policy %s, arbiter: %s, UUID %s\n", ctl_text(d, "name"), ctl_text(d, "sms"), ctl_text(d, "mode"),
-		       ctl_text(d, "policy"), ctl_text(root, "backend"), ctl_text(d, "uuid"));
+		printf("%s: %s SMs, %s, policy %s, arbiter: %s, UUID %s\n", ctl_text(d, "name"),
+		       ctl_text(d, "sms"), ctl_text(d, "mode"), ctl_text(d, "policy"),
+		       ctl_text(root, "backend"), ctl_text(d, "uuid"));
 		print_groups(ctl_list(d, "groups"));
 		print_bands(ctl_list(d, "bands"));
 		print_clients(ctl_list(d, "clients"));
@@ -140,19 +153,24 @@ static void print_status(const cJSON *root)
 	ctl_print_mps(root);
 	if (!rewrites)
 		return;
-	printf("rewrites: %s served, %s of them from the cache, %s failed\n", ctl_text(rewrites, "served"), ctl_text(rewrites, "hits"),
+	printf("rewrites: %s served, %s of them from the cache, %s failed\n",
+	       ctl_text(rewrites, "served"), ctl_text(rewrites, "hits"),
 	       ctl_text(rewrites, "failed"));
 	cJSON_ArrayForEach(r, ctl_list(rewrites, "refused"))
 		printf("  not preemptible: %s: %s\n", ctl_text(r, "kernel"), ctl_text(r, "reason"));
 	cJSON_ArrayForEach(r, ctl_list(rewrites, "resumable")) {
 		const char *reason = ctl_string(r, "reason");
 
-		printf("  %s: %s: %s points%s%s\n", ctl_number(r, "points") ? "resumable" : "not resumable",
+		printf("  %s: %s: %s points%s%s\n",
+		       ctl_number(r, "points") ? "resumable" : "not resumable",
 		       ctl_text(r, "kernel"), ctl_text(r, "points"), *reason ? ", " : "", reason);
 	}
 }
 
-/* The module arbitrates, gschedd rewrites and runs MPS servers: its part of the status comes from there, if it runs. */
+/*
+ * The module arbitrates, gschedd rewrites and runs MPS servers: its part of the status comes from
+ * there, if it runs.
+ */
 static void add_daemon(struct ctl *ctl, cJSON *root)
 {
 	struct gsched_open_opts opts = ctl->open;
@@ -175,7 +193,8 @@ static void add_daemon(struct ctl *ctl, cJSON *root)
 /* Of all devices, or of the one asked for */
 static int once(struct ctl *ctl, struct gsched *g)
 {
-	cJSON *root = ctl_read_status(g), *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
+	cJSON *root = ctl_read_status(g);
+	cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
 
 	if (!root)
 		return CTL_FAIL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* gschedctl: tables on stdout. All of this takes NULL, so memory that ran out shows as a table that is not there. */
+/*
+ * gschedctl: tables on stdout. All of this takes NULL, so memory that ran out shows as a table that
+ * is not there.
+ */
 #ifndef GSCHEDCTL_TABLE_H
 #define GSCHEDCTL_TABLE_H
 

@@ -21,7 +21,7 @@ static const struct command {
 	int (*fn)(struct ctl *ctl, int argc, char **argv);
 	int min, max;			/* how many arguments; max -1: any number */
 	const struct argp *options;	/* its own */
-	bool program;			/* the arguments are a program's: options behind its name are not ours */
+	bool program;			/* options behind its first argument are not ours */
 } commands[] = {
 	{ "run", "-- PROGRAM [ARG...]\n--env", "run a CUDA program under gsched, in a group",
 	  ctl_run, .max = -1, .options = &ctl_run_options, .program = true },
@@ -29,7 +29,8 @@ static const struct command {
 	  ctl_group_create, .min = 1, .max = 1 },
 	{ "group list", NULL, "the groups of the device, a line each",
 	  ctl_group_list, .options = &ctl_output_options },
-	{ "group set", "NAME FILE=VALUE...", "write files of a group, such as capsm.max=4 gpu.priority=0",
+	{ "group set", "NAME FILE=VALUE...",
+	  "write files of a group, such as capsm.max=4 gpu.priority=0",
 	  ctl_group_set, .min = 2, .max = -1 },
 	{ "group get", "NAME FILE", "print one file of a group",
 	  ctl_group_get, .min = 2, .max = 2 },
@@ -39,7 +40,8 @@ static const struct command {
 	  ctl_group_delete, .min = 1, .max = 1 },
 	{ "device list", NULL, "the devices, a line each",
 	  ctl_device_list, .options = &ctl_output_options },
-	{ "device set", "[NAME] FILE=VALUE...", "write files of a device, such as policy=ffs clients_max=8",
+	{ "device set", "[NAME] FILE=VALUE...",
+	  "write files of a device, such as policy=ffs clients_max=8",
 	  ctl_device_set, .min = 1, .max = -1 },
 	{ "device delete", "NAME", "forget a device",
 	  ctl_device_delete, .min = 1, .max = 1, .options = &ctl_device_delete_options },
@@ -96,7 +98,8 @@ void ctl_error(const char *fmt, ...)
 static const struct argp_option common_options[] = {
 	{ "device", 'd', "NAME", 0, "The device (default: the first)", 0 },
 	{ "socket", 's', "PATH", 0, "The socket of gschedd (default $GSCHED_SOCKET)", 0 },
-	{ "backend", 'b', "module|daemon", 0, "The arbiter (default: the module if it is loaded)", 0 },
+	{ "backend", 'b', "module|daemon", 0,
+	  "The arbiter (default: the module if it is loaded)", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
@@ -243,7 +246,8 @@ static int no_command(int argc, char **argv)
 	if (!list_commands(stderr, argv[0]))
 		ctl_error("%s: no such command; see " PROGRAM " help", argv[0]);
 	else if (argc > 1)
-		ctl_error("%s %s: no such command; those of %s are above", argv[0], argv[1], argv[0]);
+		ctl_error("%s %s: no such command; those of %s are above", argv[0], argv[1],
+			  argv[0]);
 	else
 		ctl_error("%s: what? Its commands are above", argv[0]);
 	return CTL_USAGE;
@@ -251,7 +255,10 @@ static int no_command(int argc, char **argv)
 
 static const struct argp_child main_children[] = { { &common, 0, NULL, 0 }, { 0 } };
 static const struct argp main_argp = {
-	.parser = take_rest, .args_doc = "COMMAND [ARG...]", .children = main_children, .help_filter = insert_commands,
+	.parser = take_rest,
+	.args_doc = "COMMAND [ARG...]",
+	.children = main_children,
+	.help_filter = insert_commands,
 	.doc = "Run CUDA programs under gsched, and control its groups.",
 };
 
@@ -302,7 +309,8 @@ int main(int argc, char **argv)
 	command = find_command(rest.argc, rest.argv, &words);
 	if (command)
 		rc = run_command(&ctl, command, rest.argc - words + 1, rest.argv + words - 1);
-	else if (rest.argc == 2 && asks_for_help(rest.argv[1]) && list_commands(stdout, rest.argv[0]))
+	else if (rest.argc == 2 && asks_for_help(rest.argv[1]) &&
+		 list_commands(stdout, rest.argv[0]))
 		rc = 0;
 	else
 		rc = no_command(rest.argc, rest.argv);
