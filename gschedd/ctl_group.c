@@ -29,6 +29,10 @@ int ctl_group_create_all(struct gsched *g, const char *device, const char *path)
 
 const char *ctl_group_path(const char *name)
 {
+	if (!*name) {
+		ctl_error("the name of the group is empty; the root group is /");
+		return NULL;
+	}
 	while (*name == '/')
 		name++;
 	return name;
@@ -45,7 +49,7 @@ static int get(struct ctl *ctl, struct gsched *g, const char *group, const char 
 }
 
 /* Every file, one a line; those of several lines indented below their name. */
-static int show(struct ctl *ctl, struct gsched *g, const char *group)
+static int show(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	char buf[CTL_VALUE_MAX];
 	int shown = 0;
@@ -73,37 +77,44 @@ static int show(struct ctl *ctl, struct gsched *g, const char *group)
 	return 0;
 }
 
+typedef int group_fn(struct ctl *ctl, struct gsched *g, const char *group, const char *file);
+
 /* @fn for a group, NULL every group of the device */
-static int with_groups(struct ctl *ctl, const char *name,
-		       int (*fn)(struct ctl *ctl, struct gsched *g, const char *group))
+static int with_groups(struct ctl *ctl, const char *name, group_fn *fn, const char *file)
 {
-	struct gsched *g = ctl_open(ctl);
-	cJSON *status = g && !name ? ctl_read_status(g) : NULL;
-	const cJSON *device = status ? ctl_find_device(status, ctl->device, "") : NULL, *o, *path;
+	const char *group = name ? ctl_group_path(name) : NULL;
+	const cJSON *device, *o, *path;
+	struct gsched *g;
+	cJSON *status;
 	int rc = CTL_FAIL;
 
+	if (name && !group)
+		return CTL_USAGE;
+	g = ctl_open(ctl);
+	status = g && !name ? ctl_read_status(g) : NULL;
+	device = status ? ctl_find_device(status, ctl->device, "") : NULL;
 	if (g && name)
-		rc = fn(ctl, g, ctl_group_path(name));
+		rc = fn(ctl, g, group, file);
 	else if (device)
 		rc = 0;
 	cJSON_ArrayForEach(o, ctl_list(device, "groups")) {
 		path = cJSON_GetObjectItemCaseSensitive(o, "path");
 		if (!rc && cJSON_IsString(path))
-			rc = fn(ctl, g, path->valuestring);
+			rc = fn(ctl, g, path->valuestring, file);
 	}
 	cJSON_Delete(status);
 	gsched_close(g);
 	return rc;
 }
 
-static int create(struct ctl *ctl, struct gsched *g, const char *group)
+static int create(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	if (gsched_group_create(g, ctl->device, group))
 		return ctl_group_error("", group, NULL, NULL);
 	return 0;
 }
 
-static int delete(struct ctl *ctl, struct gsched *g, const char *group)
+static int delete(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	if (gsched_group_delete(g, ctl->device, group))
 		return ctl_group_error("", group, NULL, NULL);
@@ -112,29 +123,27 @@ static int delete(struct ctl *ctl, struct gsched *g, const char *group)
 
 int ctl_group_create(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argv[0], create);
+	return with_groups(ctl, argv[0], create, NULL);
 }
 
 int ctl_group_delete(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argv[0], delete);
+	return with_groups(ctl, argv[0], delete, NULL);
 }
 
 int ctl_group_show(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argc ? argv[0] : NULL, show);
+	return with_groups(ctl, argc ? argv[0] : NULL, show, NULL);
 }
 
 int ctl_group_get(struct ctl *ctl, int argc, char **argv)
 {
-	struct gsched *g = ctl_open(ctl);
-	int rc = g ? get(ctl, g, ctl_group_path(argv[0]), argv[1]) : CTL_FAIL;
-
-	gsched_close(g);
-	return rc;
+	return with_groups(ctl, argv[0], get, argv[1]);
 }
 
 int ctl_group_set(struct ctl *ctl, int argc, char **argv)
 {
-	return ctl_set(ctl, CTL_SET_GROUP, ctl_group_path(argv[0]), argc - 1, argv + 1);
+	const char *group = ctl_group_path(argv[0]);
+
+	return group ? ctl_set(ctl, CTL_SET_GROUP, group, argc - 1, argv + 1) : CTL_USAGE;
 }

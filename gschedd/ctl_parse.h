@@ -17,8 +17,7 @@
 #include "ctl_change.h"
 
 struct ctl_parsed {
-	struct ctl_change *changes; /* their texts are in the text parsed; a group's section begins
-				       with creating it */
+	struct ctl_change *changes;	/* a group's section begins with creating it */
 	size_t n;
 	unsigned int line;		/* of the error */
 	const char *error;		/* NULL: none */
@@ -26,8 +25,8 @@ struct ctl_parsed {
 };
 
 /*
- * @text has @size bytes and a NUL behind them, and is cut into pieces. The caller frees @changes in
- * any case.
+ * @text has @size bytes and a NUL behind them, and is cut into pieces, which @changes point to.
+ * The caller frees @changes in any case.
  */
 void ctl_parse(char *text, size_t size, struct ctl_parsed *parsed);
 

@@ -173,7 +173,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'g':
 		opt.group = ctl_group_path(arg);
-		return 0;
+		return opt.group ? 0 : EINVAL;
 	case 'c':
 		opt.create = true;
 		return 0;

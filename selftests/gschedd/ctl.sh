@@ -252,9 +252,15 @@ expect 0 "" "of nothing" "$ctl" setconf /dev/null
 same "as it was"
 "$ctl" group delete batch/night
 
-for name in "" / // a/ a//b .a "a b" "$(printf 'a\377b')" "$(printf 'a\nb')" "$(printf '%0300d' 1)" "$(printf 'a/%.0s' {1..90})b"; do
+for c in "group create" "group delete" "group show" "group get" "group set" "run -g"; do
+	argument=()
+	case $c in *get) argument=(capsm.max) ;; *set) argument=(gpu.weight=100) ;; run*) argument=(-- true) ;; esac
+	# shellcheck disable=SC2086
+	expect 2 "the name of the group is empty; the root group is /" "$c with an empty name" "$ctl" $c "" "${argument[@]}"
+done
+for name in / // a/ a//b .a "a b" "$(printf 'a\377b')" "$(printf 'a\nb')" "$(printf '%0300d' 1)" "$(printf 'a/%.0s' {1..90})b"; do
 	expect 1 "gschedctl: group" "a group's name that is none: $(printf %.20q "$name")" "$ctl" group create "$name"
-	expect 1 "gschedctl: group" "set" "$ctl" group set "${name:-none}" gpu.weight=1000000
+	expect 1 "gschedctl: group" "set" "$ctl" group set "$name" gpu.weight=1000000
 	expect 1 "gschedctl: group" "deleted" "$ctl" group delete "$name"
 	! LC_ALL=C grep -q '[^ -~]' "$OUT/err"
 	ok $? "and the message is fit for a terminal"
