@@ -12,8 +12,8 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
-GSCHEDCTL_SRCS := $(addprefix gschedd/,gschedctl.c ctl_arbiter.c ctl_json.c ctl_files.c ctl_change.c ctl_group.c ctl_device.c ctl_list.c ctl_conf.c ctl_parse.c ctl_run.c ctl_band.c \
-	ctl_status.c ctl_mps.c ctl_table.c)
+GSCHEDCTL_SRCS := gschedd/gschedctl.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c change.c \
+	group.c device.c list.c conf.c parse.c run.c band.c status.c mps.c table.c)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(LIBDIR)"'
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: $(call stamp,libdir,$(LIBDIR))
@@ -55,7 +55,8 @@ $(B)/selftests/gschedd/mps-unit: $(B)/obj/selftests/gschedd/mps-unit.o $(B)/obj/
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
-$(B)/selftests/gschedd/ctl-unit: $(call objs,$(addprefix gschedd/ctl_,mps.c json.c table.c files.c parse.c) $(addprefix selftests/gschedd/,ctl-unit.c harness.c))
+$(B)/selftests/gschedd/ctl-unit: $(call objs,$(addprefix gschedd/ctl_,mps.c json.c table.c files.c parse.c) \
+		$(addprefix selftests/gschedd/,ctl-unit.c harness.c))
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lsmartcols
 

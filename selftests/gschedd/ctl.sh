@@ -321,4 +321,15 @@ expect 0 "" "device delete --force" "$ctl" device delete gpu1 --force
 expect 1 "there is none" "it is gone" "$ctl" device delete gpu1
 stop_gschedd
 ok "$gschedd_status" "gschedd ends cleanly"
+
+start_gschedd --driver '' --embedded
+expect 0 "no devices" "a gschedd without devices: status" "$ctl" status
+expect 0 '{"devices":[]}' "device list" "$ctl" device list -o json
+expect 0 "" "showconf" "$ctl" showconf
+for c in "-d gpu0 status" "group list" "group show" "device set gpu0 policy=hpf"; do
+	# shellcheck disable=SC2086
+	expect 1 "there are none; start gschedd with --device or --driver" "$c" "$ctl" $c
+done
+expect 1 "no such device" "group create" "$ctl" group create a
+stop_gschedd
 done_testing
