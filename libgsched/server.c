@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <gsched.h>
 #include <linux/gsched.h>
+#include "transport.h"
 #include "slice.h"
 
 #define DEVICES		64
@@ -115,6 +116,9 @@ static void *serve(void *arg)
 		for (i = 0; i < n; i++)
 			if (device[i].g && fds[i].revents)
 				read_events(&device[i]);
+		for (i = 0; i < n; i++)
+			if (device[i].g && gsched_check(device[i].g))
+				leave(&device[i]);
 	}
 	return arg;
 }
