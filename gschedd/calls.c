@@ -29,6 +29,7 @@ struct call {
 	uint16_t size;			/* of the structure, 0 none */
 	uint8_t in_fds, out_fds;
 	uint16_t min_size;		/* of its first version, 0 the same */
+	enum { SAVES_NOTHING, SAVES_BINDINGS, SAVES_GROUPS } saves;	/* changes what state.c keeps */
 };
 
 static bool is_admin(const struct conn *conn)
@@ -293,11 +294,11 @@ static const struct call calls[] = {
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
 	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report) },
 	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
-	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group) },
-	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group) },
-	[GSP_GROUP_SET]		= { call_group_set, sizeof(struct gsp_group) },
+	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
+	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
+	[GSP_GROUP_SET]		= { call_group_set, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
 	[GSP_GROUP_GET]		= { call_group_get, sizeof(struct gsp_group) },
-	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group) },
+	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group), .saves = SAVES_BINDINGS },
 	[GSP_STATUS]		= { call_status, 0, 0, 1 },
 	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group) },
 	[GSP_BAND]		= { call_band, sizeof(struct gsp_band) },
@@ -350,6 +351,9 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 		return;
 	}
 	err = call->fn(&ctx);
+	/* bindings mean nothing once the machine has crashed: no need to wait for the disk */
+	if (!err && call->saves)
+		state_save(call->saves == SAVES_GROUPS);
 	for (unsigned int i = 0; i < n_fds; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

@@ -229,7 +229,8 @@ static void bound_ready(struct source *src, uint32_t events)
 	unbind(container_of(src, struct bound_pid, src));
 }
 
-int group_bind(struct group *group, pid_t pid, uid_t uid)
+/* @start tells which process of that pid is meant. */
+int group_rebind(struct group *group, pid_t pid, uint64_t start)
 {
 	struct device *dev = group->dev;
 	struct bound_pid *b = NULL, *old = NULL, *i;
@@ -237,21 +238,11 @@ int group_bind(struct group *group, pid_t pid, uid_t uid)
 	struct group *g;
 	int err;
 
-	err = proc_stat(pid, &st);
-	if (err)
-		return err;
-	if (!is_admin(uid)) {
-		struct group *now = group_of_pid(dev, pid);
-
-		/* who was put under a quota may not walk out of it */
-		if (st.uid != uid || !owns(group, uid) || (now->parent && !owns(now, uid)))
-			return -EPERM;
-	}
 	list_for_each_entry(g, &dev->groups, node)
 		list_for_each_entry(i, &g->procs, node)
 			if (i->pid == pid)
 				old = i;
-	if (old && old->group == group && old->start == st.start)
+	if (old && old->group == group && old->start == start)
 		return 0;
 	if (group->parent) {
 		if (group->n_procs >= PROCS_MAX)
@@ -268,10 +259,10 @@ int group_bind(struct group *group, pid_t pid, uid_t uid)
 			free(b);
 			return err;
 		}
-		/* the process behind the descriptor is the one that was checked, or it has ended by now */
-		b->start = st.start;
+		/* the process behind the descriptor is the one that is meant, or that one has ended */
+		b->start = start;
 		err = proc_stat(pid, &st);
-		if (!err && st.start != b->start)
+		if (!err && st.start != start)
 			err = -ESRCH;
 		if (!err)
 			err = loop_add(&b->src, EPOLLIN);
@@ -287,6 +278,23 @@ int group_bind(struct group *group, pid_t pid, uid_t uid)
 		unbind(old);
 	regroup_all(dev);
 	return 0;
+}
+
+int group_bind(struct group *group, pid_t pid, uid_t uid)
+{
+	struct proc_stat st;
+	int err = proc_stat(pid, &st);
+
+	if (err)
+		return err;
+	if (!is_admin(uid)) {
+		struct group *now = group_of_pid(group->dev, pid);
+
+		/* who was put under a quota may not walk out of it */
+		if (st.uid != uid || !owns(group, uid) || (now->parent && !owns(now, uid)))
+			return -EPERM;
+	}
+	return group_rebind(group, pid, st.start);
 }
 
 static int set_cgroup(struct group *group, const char *value)

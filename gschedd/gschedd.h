@@ -32,6 +32,7 @@ struct device_decl {
 struct options {
 	const char *socket;
 	const char *cache_dir;		/* NULL: no cache */
+	const char *state_dir;		/* NULL: groups end with gschedd */
 	uint64_t cache_size;
 	uint64_t image_max;		/* largest image the rewrite service takes */
 	const char *driver;
@@ -51,6 +52,8 @@ struct options {
 	unsigned int n_decl;
 };
 extern struct options opt;
+
+int parse_uuid(const char *text, size_t len, uint8_t *uuid);	/* hex digits, "-" between them, "GPU-" before; -1 */
 
 enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void say(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -108,7 +111,14 @@ int group_delete(struct group *group);
 int group_set(struct group *group, const char *file, const char *value, uid_t uid);
 int group_get(struct group *group, const char *file, char *buf, size_t size);
 int group_bind(struct group *group, pid_t pid, uid_t uid);
+int group_rebind(struct group *group, pid_t pid, uint64_t start);	/* as it was before a restart; -ESRCH */
 void groups_free(struct device *dev);
+
+/* ---- state.c: what survives gschedd ---- */
+int state_open(void);			/* -errno, said */
+void state_restore(struct device *dev);	/* groups of a device that was added */
+void state_save(bool durable);		/* after a change; durable: against a crash of the machine, too */
+void state_close(void);
 
 /* ---- proc.c: what /proc says of a process ---- */
 struct proc_stat {
