@@ -32,11 +32,6 @@ struct call {
 	enum { SAVES_NOTHING, SAVES_BINDINGS, SAVES_GROUPS } saves;	/* changes what state.c keeps */
 };
 
-static bool is_admin(const struct conn *conn)
-{
-	return conn->uid == 0 || conn->uid == geteuid();
-}
-
 static int call_info(struct call_ctx *ctx)
 {
 	struct gsched_info *info = ctx->body;
@@ -56,7 +51,7 @@ static int call_device_add(struct call_ctx *ctx)
 
 	if (req->flags || req->__reserved)
 		return -EOPNOTSUPP;
-	if (!is_admin(ctx->conn))
+	if (!is_admin(ctx->conn->uid))
 		return -EPERM;
 	memcpy(decl.name, req->name, sizeof(decl.name));
 	memcpy(decl.uuid, req->uuid, sizeof(decl.uuid));
@@ -69,7 +64,7 @@ static int call_device_del(struct call_ctx *ctx)
 
 	if (req->flags & ~GSCHED_DEVICE_DEL__ALL)
 		return -EOPNOTSUPP;
-	if (!is_admin(ctx->conn))
+	if (!is_admin(ctx->conn->uid))
 		return -EPERM;
 	return device_del(req->uuid, req->flags & GSCHED_DEVICE_DEL_FORCE);
 }
@@ -186,7 +181,7 @@ static int call_group_create(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	return is_admin(ctx->conn) ? group_create(dev, req->path, ctx->conn->uid) : -EPERM;
+	return is_admin(ctx->conn->uid) ? group_create(dev, req->path, ctx->conn->uid) : -EPERM;
 }
 
 static int call_group_delete(struct call_ctx *ctx)
@@ -196,7 +191,7 @@ static int call_group_delete(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	return is_admin(ctx->conn) ? group_delete(group) : -EPERM;
+	return is_admin(ctx->conn->uid) ? group_delete(group) : -EPERM;
 }
 
 /* procs: a pid, 0 the caller. */
@@ -265,7 +260,7 @@ static int call_device_set(struct call_ctx *ctx)
 		return err;
 	if (*req->path)
 		return -EINVAL;
-	return is_admin(ctx->conn) ? device_set(dev, req->file, req->value) : -EPERM;
+	return is_admin(ctx->conn->uid) ? device_set(dev, req->file, req->value) : -EPERM;
 }
 
 static int call_band(struct call_ctx *ctx)

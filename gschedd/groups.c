@@ -20,7 +20,7 @@
 #define NAME_LEN	63
 #define ANCESTORS_MAX	256
 
-static bool is_admin(uid_t uid)
+bool is_admin(uid_t uid)
 {
 	return uid == 0 || uid == geteuid();
 }

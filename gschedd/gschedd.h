@@ -57,6 +57,8 @@ int parse_uuid(const char *text, size_t len, uint8_t *uuid);	/* hex digits, "-" 
 
 enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void say(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* For what a user can bring about at will: true once a second, with *@last kept by the caller. */
+bool may_say(uint64_t *last);
 
 /* ---- loop.c ---- */
 struct source {
@@ -73,8 +75,24 @@ void loop_del(struct source *src);		/* also closes src->fd */
 void loop_free(struct source *src, void *mem);	/* loop_del, and free mem, which holds src, once no event can name it */
 void loop_run(void);				/* until loop_stop() */
 void loop_stop(void);
+/* @fn is called after the events of each turn; true: there is more to do, so the next turn does not wait for events. */
+void loop_after_turn(bool (*fn)(void));
 void loop_message(void);			/* a client's message came: worth polling for the next */
 uint64_t now_ns(void);
+
+/* ---- user.c ---- */
+struct user {
+	struct list_head node;		/* users */
+	uid_t uid;
+	unsigned int n_conns;		/* also holds the user */
+	struct list_head ready;		/* connections with packets to be read */
+	struct list_head turn;		/* among users with ready connections */
+};
+
+struct user *user_get(uid_t uid);	/* for one connection more; NULL: no memory */
+void user_put(struct user *u);
+/* May who has @mine of @all that are taken, of @max, have one more? */
+bool share_has_room(unsigned int mine, unsigned int all, unsigned int max);
 
 /* ---- listen.c ---- */
 int listen_open(const char *path);		/* -errno, said */
@@ -177,6 +195,7 @@ void client_leased_count(struct client *c);
 void client_pages_end(struct client *c, uint64_t window);
 void device_settle(struct device *dev);			/* after a core event: leases withdrawn, headers */
 bool arbiter_contended(void);
+bool is_admin(uid_t uid);
 
 /* ---- client.c ---- */
 int client_attach(struct conn *conn, struct gsched_attach *req, int *fds);	/* fds: both pages', for the reply */
@@ -193,8 +212,10 @@ struct conn {
 	struct source src;
 	struct list_head node;		/* conns */
 	struct list_head dirty;		/* has something to send */
+	struct list_head ready;		/* user->ready */
 	pid_t pid;
 	uid_t uid;
+	struct user *user;
 	struct client *client;
 	bool gone;			/* the device was taken from its client */
 	bool gone_due;			/* ... which is to be told */
@@ -218,7 +239,8 @@ struct conn {
 extern struct list_head conns;
 extern unsigned int n_conns;
 
-int conn_open(int fd);			/* takes fd over; -errno */
+void conns_init(void);
+int conn_open(int fd, unsigned int max);	/* takes fd over; -errno, EDQUOT: its user has a share of @max already */
 void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
 		unsigned int n_fds);	/* takes the descriptors over */
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);

@@ -94,6 +94,16 @@ void say(int level, const char *fmt, ...)
 	errno = saved;
 }
 
+bool may_say(uint64_t *last)
+{
+	uint64_t now = now_ns();
+
+	if (*last && now - *last < 1000000000)
+		return false;
+	*last = now;
+	return true;
+}
+
 static int parse_size(const char *text, uint64_t *out)
 {
 	unsigned long long n;
@@ -429,6 +439,7 @@ int main(int argc, char **argv)
 		err = signals_open();
 	if (!err)
 		err = rewrite_init();
+	conns_init();
 	if (err) {
 		say(LOG_ERROR, "start: %s", strerror(-err));
 		return 1;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -23,6 +24,7 @@
 const uint8_t uuid[GSCHED_UUID_SIZE] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 char dir[64], sock_path[96];
 pid_t daemon_pid;
+unsigned int daemon_files;
 
 static int n_tests, n_failed;
 static int notify_fd = -1;
@@ -165,6 +167,8 @@ static pid_t spawn(const char *option, va_list ap)
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* a test that crashes leaves nothing behind */
 		dup2(2, 1);	/* TAP is ours */
+		if (daemon_files)
+			setrlimit(RLIMIT_NOFILE, &(struct rlimit){ daemon_files, daemon_files });
 		execv(program(), (char **)argv);
 		_exit(127);
 	}
