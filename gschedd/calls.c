@@ -51,7 +51,7 @@ static int call_device_add(struct call_ctx *ctx)
 
 	if (req->flags || req->__reserved)
 		return -EOPNOTSUPP;
-	if (!is_admin(ctx->conn->uid))
+	if (!ctx->conn->admin)
 		return -EPERM;
 	memcpy(decl.name, req->name, sizeof(decl.name));
 	memcpy(decl.uuid, req->uuid, sizeof(decl.uuid));
@@ -64,7 +64,7 @@ static int call_device_del(struct call_ctx *ctx)
 
 	if (req->flags & ~GSCHED_DEVICE_DEL__ALL)
 		return -EOPNOTSUPP;
-	if (!is_admin(ctx->conn->uid))
+	if (!ctx->conn->admin)
 		return -EPERM;
 	return device_del(req->uuid, req->flags & GSCHED_DEVICE_DEL_FORCE);
 }
@@ -181,7 +181,7 @@ static int call_group_create(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	return is_admin(ctx->conn->uid) ? group_create(dev, req->path, ctx->conn->uid) : -EPERM;
+	return ctx->conn->admin ? group_create(dev, req->path, ctx->conn->uid) : -EPERM;
 }
 
 static int call_group_delete(struct call_ctx *ctx)
@@ -191,7 +191,7 @@ static int call_group_delete(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	return is_admin(ctx->conn->uid) ? group_delete(group) : -EPERM;
+	return ctx->conn->admin ? group_delete(group) : -EPERM;
 }
 
 /* procs: a pid, 0 the caller. */
@@ -204,7 +204,7 @@ static int bind_value(struct call_ctx *ctx, struct group *group, const char *val
 	pid = strtol(value, &end, 10);
 	if (end == value || *value < '0' || *value > '9' || (*end && strcmp(end, "\n")) || errno || pid > INT32_MAX)
 		return -EINVAL;
-	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn->uid);
+	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn);
 }
 
 static int call_group_set(struct call_ctx *ctx)
@@ -217,7 +217,7 @@ static int call_group_set(struct call_ctx *ctx)
 		return err;
 	if (!strcmp(req->file, "procs"))
 		return bind_value(ctx, group, req->value);
-	return group_set(group, req->file, req->value, ctx->conn->uid);
+	return ctx->conn->admin ? group_set(group, req->file, req->value) : -EPERM;
 }
 
 static int call_group_get(struct call_ctx *ctx)
@@ -260,7 +260,7 @@ static int call_device_set(struct call_ctx *ctx)
 		return err;
 	if (*req->path)
 		return -EINVAL;
-	return is_admin(ctx->conn->uid) ? device_set(dev, req->file, req->value) : -EPERM;
+	return ctx->conn->admin ? device_set(dev, req->file, req->value) : -EPERM;
 }
 
 static int call_band(struct call_ctx *ctx)

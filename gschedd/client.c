@@ -84,7 +84,7 @@ int client_attach(struct conn *conn, struct gsched_attach *req, int *fds)
 found:
 	if (dev->core.n_clients >= dev->clients_max)
 		return -ENOSPC;
-	if (!is_admin(conn->uid) && !share_has_room(clients_of(dev, conn->uid), dev->core.n_clients, dev->clients_max)) {
+	if (!conn->admin && !share_has_room(clients_of(dev, conn->uid), dev->core.n_clients, dev->clients_max)) {
 		static uint64_t said;
 
 		if (may_say(&said))

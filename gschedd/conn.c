@@ -405,28 +405,26 @@ void conns_init(void)
 	loop_after_turn(take_turns);
 }
 
-int conn_open(int fd, unsigned int max)
+int conn_open(int fd, unsigned int max, bool waited)
 {
 	int sndbuf = SNDBUF, err;
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
+	struct peer peer;
 	struct user *user;
 	struct conn *conn;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
-		err = -errno;
+	err = peer_identify(fd, waited, &peer);
+	if (err)
 		goto close_fd;
-	}
-	user = user_get(cred.uid);
+	user = user_get(peer.uid);
 	if (!user) {
 		err = -ENOMEM;
 		goto close_fd;
 	}
-	if (!is_admin(cred.uid) && !share_has_room(user->n_conns - 1, n_conns, max)) {
+	if (!peer.admin && !share_has_room(user->n_conns - 1, n_conns, max)) {
 		static uint64_t said;
 
 		if (may_say(&said))
-			say(LOG_WARN, "uid %u has its share of connections, %u of %u: no more", (unsigned int)cred.uid,
+			say(LOG_WARN, "uid %u has its share of connections, %u of %u: no more", (unsigned int)peer.uid,
 			    user->n_conns - 1, max);
 		err = -EDQUOT;
 		goto put_user;
@@ -440,8 +438,9 @@ int conn_open(int fd, unsigned int max)
 	}
 	conn->src.fd = fd;
 	conn->src.ready = conn_ready;
-	conn->pid = cred.pid;
-	conn->uid = cred.uid;
+	conn->pid = peer.pid;
+	conn->uid = peer.uid;
+	conn->admin = peer.admin;
 	conn->user = user;
 	conn->out_end = &conn->out;
 	INIT_LIST_HEAD(&conn->dirty);

@@ -2,7 +2,7 @@
 /*
  * Groups of a device: a tree by path; their files (the core's, and procs, cgroup, owner); which group a process belongs to.
  *
- * Root and gschedd's own user administrate. A group's owner, and an owner of a group above it, may bind own processes
+ * Administrators (peer.c) may do everything. A group's owner, and an owner of a group above it, may bind own processes
  * to it and nothing else: a quota is worth nothing if those under it can change it.
  */
 #include <ctype.h>
@@ -20,12 +20,7 @@
 #define NAME_LEN	63
 #define ANCESTORS_MAX	256
 
-bool is_admin(uid_t uid)
-{
-	return uid == 0 || uid == geteuid();
-}
-
-static bool owns(const struct group *group, uid_t uid)
+bool group_owned(const struct group *group, uid_t uid)
 {
 	for (; group->parent; group = group->parent)
 		if (group->owner == uid)
@@ -280,18 +275,18 @@ int group_rebind(struct group *group, pid_t pid, uint64_t start)
 	return 0;
 }
 
-int group_bind(struct group *group, pid_t pid, uid_t uid)
+int group_bind(struct group *group, pid_t pid, const struct conn *by)
 {
 	struct proc_stat st;
 	int err = proc_stat(pid, &st);
 
 	if (err)
 		return err;
-	if (!is_admin(uid)) {
+	if (!by->admin) {
 		struct group *now = group_of_pid(group->dev, pid);
 
 		/* who was put under a quota may not walk out of it */
-		if (st.uid != uid || !owns(group, uid) || (now->parent && !owns(now, uid)))
+		if (st.uid != by->uid || !group_owned(group, by->uid) || (now->parent && !group_owned(now, by->uid)))
 			return -EPERM;
 	}
 	return group_rebind(group, pid, st.start);
@@ -353,13 +348,11 @@ static int parse_u32(const char *text, uint32_t *out)
 	return 0;
 }
 
-int group_set(struct group *group, const char *file, const char *value, uid_t uid)
+int group_set(struct group *group, const char *file, const char *value)
 {
 	uint32_t n;
 	int f, err;
 
-	if (!is_admin(uid))
-		return -EPERM;
 	if (!strcmp(file, "cgroup"))
 		return group->parent ? set_cgroup(group, value) : -EINVAL;
 	if (!strcmp(file, "owner")) {

@@ -17,6 +17,7 @@
 #include "libgsched/proto.h"
 
 struct cJSON;
+struct conn;
 
 /* ---- main.c: options and log ---- */
 enum arbiter_kind { ARBITER_AUTO, ARBITER_EMBEDDED, ARBITER_MODULE };
@@ -94,6 +95,16 @@ void user_put(struct user *u);
 /* May who has @mine of @all that are taken, of @max, have one more? */
 bool share_has_room(unsigned int mine, unsigned int all, unsigned int max);
 
+/* ---- peer.c ---- */
+struct peer {
+	pid_t pid;
+	uid_t uid;
+	bool admin;			/* may change groups and devices */
+};
+
+/* @waited: it may have connected long ago. -errno */
+int peer_identify(int fd, bool waited, struct peer *peer);
+
 /* ---- listen.c ---- */
 int listen_open(const char *path);		/* -errno, said */
 void listen_close(void);
@@ -126,9 +137,10 @@ struct group *group_find(struct device *dev, const char *path);
 struct group *group_of_pid(struct device *dev, pid_t pid);
 int group_create(struct device *dev, const char *path, uid_t owner);
 int group_delete(struct group *group);
-int group_set(struct group *group, const char *file, const char *value, uid_t uid);
+int group_set(struct group *group, const char *file, const char *value);
 int group_get(struct group *group, const char *file, char *buf, size_t size);
-int group_bind(struct group *group, pid_t pid, uid_t uid);
+int group_bind(struct group *group, pid_t pid, const struct conn *by);
+bool group_owned(const struct group *group, uid_t uid);	/* it or one above it */
 int group_rebind(struct group *group, pid_t pid, uint64_t start);	/* as it was before a restart; -ESRCH */
 void groups_free(struct device *dev);
 
@@ -195,7 +207,6 @@ void client_leased_count(struct client *c);
 void client_pages_end(struct client *c, uint64_t window);
 void device_settle(struct device *dev);			/* after a core event: leases withdrawn, headers */
 bool arbiter_contended(void);
-bool is_admin(uid_t uid);
 
 /* ---- client.c ---- */
 int client_attach(struct conn *conn, struct gsched_attach *req, int *fds);	/* fds: both pages', for the reply */
@@ -215,6 +226,7 @@ struct conn {
 	struct list_head ready;		/* user->ready */
 	pid_t pid;
 	uid_t uid;
+	bool admin;
 	struct user *user;
 	struct client *client;
 	bool gone;			/* the device was taken from its client */
@@ -240,7 +252,8 @@ extern struct list_head conns;
 extern unsigned int n_conns;
 
 void conns_init(void);
-int conn_open(int fd, unsigned int max);	/* takes fd over; -errno, EDQUOT: its user has a share of @max already */
+/* Takes fd over; -errno, EDQUOT: its user has a share of @max already. @waited: it may have connected long ago */
+int conn_open(int fd, unsigned int max, bool waited);
 void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
 		unsigned int n_fds);	/* takes the descriptors over */
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);
@@ -258,7 +271,7 @@ void conns_free(void);
 void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, unsigned int n_fds);
 
 /* ---- status.c ---- */
-char *status_json(void);		/* malloc'd */
+bool status_shows(const struct conn *to, uid_t uid);	/* what is @uid's */
 void status_reply(struct conn *conn, const struct gsp_header *h);
 int memfd_from(const char *name, const void *data, size_t size);	/* -errno */
 
@@ -283,7 +296,8 @@ struct note {
 };
 struct rewrite_stats {
 	uint64_t served, hits, failed;
-	struct note note[NOTE_KINDS][NOTES_MAX];	/* rings, a kernel once */
+	struct note note[NOTE_KINDS][NOTES_MAX];	/* rings, a kernel of a user once */
+	uid_t uid[NOTE_KINDS][NOTES_MAX];		/* whose kernel it is */
 	uint64_t n_notes[NOTE_KINDS];
 };
 extern struct rewrite_stats rewrite_stats;
@@ -302,14 +316,14 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 void mps_conn_gone(struct conn *conn);
 void group_band(const struct group *group, char *band);	/* GSP_BAND_NAME_SIZE; "" none */
 bool mps_owns(pid_t pid);		/* a control daemon or its server */
-void mps_status(struct cJSON *root);
+void mps_status(struct cJSON *root, const struct conn *to);
 
 /* ---- nvml.c ---- */
 /* True: the status is to wait for the answer to what is on the GPUs; status_reply() is called then. */
 bool nvml_wait(struct conn *conn, const struct gsp_header *h);
 void nvml_conn_gone(struct conn *conn);
-void nvml_status_device(struct cJSON *to, const struct device *dev);
-void nvml_status(struct cJSON *root);	/* of the module's devices */
+void nvml_status_device(struct cJSON *o, const struct device *dev, const struct conn *to);
+void nvml_status(struct cJSON *root, const struct conn *to);	/* of the module's devices */
 void nvml_exit(void);
 
 /* ---- worker.c: the process that rewrites ---- */

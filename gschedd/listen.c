@@ -19,14 +19,14 @@
 static struct source listener = { .fd = -1 };
 static struct sockaddr_un addr = { .sun_family = AF_UNIX };
 static struct stat made;
-static bool paused;
+static bool paused, waited;	/* waited: connections may have been in the backlog for long */
 static unsigned int conns_max;
 
 static void pause_listening(void)
 {
 	if (paused)
 		return;
-	paused = true;
+	paused = waited = true;
 	loop_mod(&listener, 0);
 }
 
@@ -51,9 +51,11 @@ static void listener_ready(struct source *src, uint32_t events)
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 				pause_listening();
+			else if (errno == EAGAIN)
+				waited = false;
 			return;
 		}
-		err = conn_open(fd, conns_max);
+		err = conn_open(fd, conns_max, waited);
 		if (err && err != -EDQUOT)
 			say(LOG_WARN, "a connection was dropped: %s", strerror(-err));
 	}

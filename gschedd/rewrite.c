@@ -25,6 +25,7 @@ struct job {
 	struct conn *conn;		/* NULL: the asker went away */
 	struct gsp_header h;
 	struct gsp_rewrite req;
+	uid_t uid;
 	int fd;
 	uint64_t id;
 };
@@ -104,7 +105,7 @@ static void deadline_ready(struct source *src, uint32_t events)
 }
 
 /* A program that starts again says nothing new. */
-static void keep_note(const struct note *note)
+static void keep_note(const struct note *note, uid_t uid)
 {
 	struct note *ring;
 	uint64_t *n;
@@ -114,8 +115,9 @@ static void keep_note(const struct note *note)
 	ring = rewrite_stats.note[note->kind];
 	n = &rewrite_stats.n_notes[note->kind];
 	for (uint64_t i = 0; i < *n && i < NOTES_MAX; i++)
-		if (!memcmp(&ring[i], note, sizeof(*note)))
+		if (rewrite_stats.uid[note->kind][i] == uid && !memcmp(&ring[i], note, sizeof(*note)))
 			return;
+	rewrite_stats.uid[note->kind][*n % NOTES_MAX] = uid;
 	ring[(*n)++ % NOTES_MAX] = *note;
 }
 
@@ -155,7 +157,7 @@ static void worker_ready(struct source *src, uint32_t events)
 		rewrite_stats.served++;
 	rewrite_stats.hits += reply.hit;
 	for (unsigned int i = 0; i < reply.n_notes; i++)
-		keep_note(&reply.note[i]);
+		keep_note(&reply.note[i], first_job()->uid);
 	job_end(first_job(), reply.err, fds, n_fds);
 	start_next();
 }
@@ -285,6 +287,7 @@ int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct 
 	job->conn = conn;
 	job->h = *h;
 	job->req = *req;
+	job->uid = conn->uid;
 	job->fd = fd;
 	job->id = ++last_id;
 	conn->rewrites++;

@@ -208,7 +208,7 @@ static int restore_line(struct device *dev, struct group **group, const char *li
 		return -EINVAL;
 	if (!strcmp(key, "proc"))
 		return (*group)->parent ? restore_process(*group, value) : -EINVAL;
-	return group_set(*group, key, value, geteuid());
+	return group_set(*group, key, value);
 }
 
 void state_restore(struct device *dev)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,6 +221,125 @@ static void turns(void)
 	close(talk);
 }
 
+/* ---- administrators, and who sees what ---- */
+
+/* Uid 0 in a user namespace of its own, in which uid 0 is the host's */
+static void contained(int talk)
+{
+	struct gsched_device_add add = { .size = sizeof(add), .uuid = { 9 }, .name = "gpu9", .sms = 8 };
+	struct gsp_group mode = { .size = sizeof(mode), .file = "mode", .value = "auto" };
+	int s;
+
+	if (unshare(CLONE_NEWUSER)) {
+		tell(talk, -1);
+		return;
+	}
+	tell(talk, 0);
+	hear(talk);	/* the map is written */
+	s = peer();
+	tell(talk, getuid() ? 1 : call(s, 0x01, &add, sizeof(add)) != EPERM ? 2 :
+		   call(s, GSP_DEVICE_SET, &mode, sizeof(mode)) != EPERM ? 3 :
+		   group_call(GSP_GROUP_CREATE, "mine", NULL, NULL) != EPERM ? 4 :
+		   group_call(GSP_GROUP_SET, "roots", "capsm.max", "max") != EPERM ? 5 :
+		   group_call(GSP_GROUP_SET, "", "capsm.max", "max") != EPERM ? 6 :
+		   group_call(GSP_GROUP_BIND, "roots", "procs", "0") != EPERM ? 7 :
+		   group_call(GSP_GROUP_DELETE, "roots", NULL, NULL) != EPERM ? 8 : 0);
+}
+
+static void put_map(pid_t pid, const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "0 0 1", 5) != 5)
+		exit(1);
+	close(fd);
+}
+
+static void containers(void)
+{
+	int talk, failed;
+	pid_t pid;
+
+	is(group_call(GSP_GROUP_CREATE, "roots", NULL, NULL), 0, "a group of root's");
+	pid = as(0, contained, &talk);
+	if (hear(talk)) {
+		skip("no user namespaces", "uid 0 of a container");
+	} else {
+		put_map(pid, "uid_map");
+		put_map(pid, "gid_map");
+		tell(talk, 0);
+		failed = hear(talk);
+		is(failed, 0, "uid 0 of a container does not administrate (number of what failed)");
+	}
+	waitpid(pid, NULL, 0);
+	close(talk);
+	is(group_call(GSP_GROUP_DELETE, "roots", NULL, NULL), 0, "root does");
+}
+
+static void with_client(int talk)
+{
+	int s, err = try_attach(&s);
+
+	tell(talk, err);
+	hear(talk);
+}
+
+static bool shows(const char *text, const char *fmt, int n)
+{
+	char want[64];
+
+	snprintf(want, sizeof(want), fmt, n);
+	return strstr(text, want);
+}
+
+static int others;	/* pid of somebody else's client */
+
+static void looker(int talk)
+{
+	char *text;
+	int s;
+
+	if (try_attach(&s)) {
+		tell(talk, 1);
+		return;
+	}
+	text = status_text();
+	tell(talk, !shows(text, "\"pid\":%d,", getpid()) ? 2 : shows(text, "\"pid\":%d,", others) ? 3 :
+		   shows(text, "pid-%d", others) ? 4 : !strstr(text, "\"path\":\"\"") ? 5 :
+		   !strstr(text, "\"path\":\"own\"") || !strstr(text, "\"path\":\"own/below\"") ? 6 :
+		   strstr(text, "\"path\":\"roots\"") ? 7 : 0);
+	free(text);
+}
+
+static void views(void)
+{
+	int talk[2], n;
+	pid_t pid[2];
+	char *text;
+
+	group_call(GSP_GROUP_CREATE, "roots", NULL, NULL);
+	group_call(GSP_GROUP_CREATE, "own", NULL, NULL);
+	group_call(GSP_GROUP_CREATE, "own/below", NULL, NULL);
+	group_call(GSP_GROUP_SET, "own", "owner", "65533");
+	pid[0] = as(NOBODY, with_client, &talk[0]);
+	is(hear(talk[0]), 0, "a user's client");
+	others = pid[0];
+	pid[1] = as(SOMEONE, looker, &talk[1]);
+	n = hear(talk[1]);
+	is(n, 0, "another user sees what is theirs and no more (number of what failed)");
+	text = status_text();
+	ok(shows(text, "\"pid\":%d,", others) && strstr(text, "\"path\":\"roots\""), "root sees everything");
+	free(text);
+	tell(talk[0], 0);
+	for (int i = 0; i < 2; i++) {
+		waitpid(pid[i], NULL, 0);
+		close(talk[i]);
+	}
+}
+
 int main(void)
 {
 	int err, fd;
@@ -239,6 +359,8 @@ int main(void)
 	client_shares();
 	connection_shares();
 	turns();
+	containers();
+	views();
 	dup2(err, 2);
 	return done_testing();
 }
