@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * gschedd's parts and what they share. One thread runs all of it: an epoll loop whose sources are the listening socket,
- * the connections, timers, and the rewrite worker, which is a process of its own. So no field here needs a lock.
+ * the connections, timers, and the rewrite workers, which are processes of their own. So no field here needs a lock.
  *
  * Ownership: a device owns its groups and the core's device; a connection owns its client; a client's group outlives it
  * (a group with clients cannot be deleted). Sources are freed at the end of the loop's turn, never inside it.
@@ -88,6 +88,9 @@ struct user {
 	unsigned int n_conns;		/* also holds the user */
 	struct list_head ready;		/* connections with packets to be read */
 	struct list_head turn;		/* among users with ready connections */
+	struct list_head jobs;		/* of the rewrite service, that wait */
+	struct list_head job_turn;	/* among users with such jobs */
+	unsigned int n_jobs;
 };
 
 struct user *user_get(uid_t uid);	/* for one connection more; NULL: no memory */
@@ -326,7 +329,7 @@ void nvml_status_device(struct cJSON *o, const struct device *dev, const struct 
 void nvml_status(struct cJSON *root, const struct conn *to);	/* of the module's devices */
 void nvml_exit(void);
 
-/* ---- worker.c: the process that rewrites ---- */
+/* ---- worker.c: a process that serves rewrites ---- */
 #define WORKER_NOTES	16
 struct worker_request {
 	uint64_t id, size;

@@ -22,6 +22,8 @@ struct user *user_get(uid_t uid)
 	u->uid = uid;
 	INIT_LIST_HEAD(&u->ready);
 	INIT_LIST_HEAD(&u->turn);
+	INIT_LIST_HEAD(&u->jobs);
+	INIT_LIST_HEAD(&u->job_turn);
 	list_add_tail(&u->node, &users);
 found:
 	u->n_conns++;
