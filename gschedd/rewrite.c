@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The rewrite service in the daemon: checks requests, queues them by user, hands them to worker processes. */
+/*
+ * The rewrite service in the daemon: checks requests, queues them by user, hands them to worker
+ * processes.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -77,7 +80,9 @@ static void failed(const struct job *job, const char *what)
 
 	rewrite_stats.failed++;
 	if (may_say(&said))
-		say(LOG_ERROR, "rewriting an image of %llu bytes for uid %u: %s: its program runs with the original kernels",
+		say(LOG_ERROR,
+		    "rewriting an image of %llu bytes for uid %u: %s: "
+		    "its program runs with the original kernels",
 		    (unsigned long long)job->req.image_size, (unsigned int)job->uid, what);
 }
 
@@ -135,7 +140,8 @@ static void keep_note(const struct note *note, uid_t uid)
 	ring = rewrite_stats.note[note->kind];
 	n = &rewrite_stats.n_notes[note->kind];
 	for (uint64_t i = 0; i < *n && i < NOTES_MAX; i++)
-		if (rewrite_stats.uid[note->kind][i] == uid && !memcmp(&ring[i], note, sizeof(*note)))
+		if (rewrite_stats.uid[note->kind][i] == uid &&
+		    !memcmp(&ring[i], note, sizeof(*note)))
 			return;
 	rewrite_stats.uid[note->kind][*n % NOTES_MAX] = uid;
 	ring[(*n)++ % NOTES_MAX] = *note;
@@ -247,7 +253,8 @@ static int hand_over(struct worker *w, struct job *job)
 		struct cmsghdr align;
 		char buf[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
-	struct worker_request req = { .id = job->id, .size = job->req.image_size, .arch = job->req.arch,
+	struct worker_request req = { .id = job->id, .size = job->req.image_size,
+				     .arch = job->req.arch,
 				      .flags = job->req.flags };
 	struct iovec iov = { .iov_base = &req, .iov_len = sizeof(req) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
@@ -314,7 +321,8 @@ static void start_next(void)
 	}
 }
 
-int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd)
+int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req,
+		    int fd)
 {
 	struct job *job;
 	struct stat st;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is left to a process that reads what strangers wrote: its memory and its own end. No files, no descriptors, no other
- * processes, no user of the host's.
+ * What is left to a process that reads what strangers wrote: its memory and its own end. No files,
+ * no descriptors, no other processes, no user of the host's.
  */
 #include <errno.h>
 #include <grp.h>
@@ -43,22 +43,28 @@ static void close_files(void)
 #else
 static int filter_calls(void)
 {
-	/* memory, locks of the C library, time, and the end; anything else fails as if it were not permitted */
+	/*
+	 * memory, locks of the C library, time, and the end; anything else fails as if it were not
+	 * permitted
+	 */
 	static const unsigned int allowed[] = {
-		SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_clock_gettime, SYS_getpid,
-		SYS_gettid, SYS_tgkill, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_restart_syscall, SYS_getrandom, SYS_exit,
-		SYS_exit_group,
+		SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex,
+		SYS_clock_gettime, SYS_getpid, SYS_gettid, SYS_tgkill, SYS_rt_sigprocmask,
+		SYS_rt_sigreturn, SYS_restart_syscall, SYS_getrandom, SYS_exit, SYS_exit_group,
 	};
 	enum { N = sizeof(allowed) / sizeof(allowed[0]) };
 	struct sock_filter code[N + 6], *c = code;
 	struct sock_fprog program = { .filter = code };
 
-	*c++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+	*c++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					    offsetof(struct seccomp_data, arch));
 	*c++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
 	*c++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-	*c++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	*c++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					    offsetof(struct seccomp_data, nr));
 	for (unsigned int i = 0; i < N; i++)
-		*c++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], N - i, 0);
+		*c++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						    allowed[i], N - i, 0);
 	*c++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 	*c++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	program.len = (unsigned short)(c - code);
@@ -88,6 +94,6 @@ int sandbox_enter(void)
 	setrlimit(RLIMIT_NOFILE, &none);
 	close_files();
 	err = filter_calls();
-	/* a kernel without the filter: another user without descriptors is apart from others, too */
+	/* without the filter: another user without descriptors is apart, too */
 	return dropped ? 0 : err;
 }

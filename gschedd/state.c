@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What survives gschedd: groups with their files, owners and cgroups, and which processes are bound to them. DIR/groups is
- * text, a statement a line (gschedd(8)); it is replaced as a whole after each change, before the change is answered.
+ * What survives gschedd: groups with their files, owners and cgroups, and which processes are bound
+ * to them. DIR/groups is text, a statement a line (gschedd(8)); it is replaced as a whole after
+ * each change, before the change is answered.
  *
- * Restored when a device is added, so groups of a device that is not there (another driver, a GPU that is gone) stay in the
- * file as they were, for when it is.
+ * Restored when a device is added, so groups of a device that is not there (another driver, a GPU
+ * that is gone) stay in the file as they were, for when it is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,8 @@ struct part {
 
 static struct list_head parts = { &parts, &parts };
 static int dir_fd = -1;
-static char boot[40], saved_boot[40];	/* of now, and of when the file was written: pids mean something if they are equal */
+/* of now, and of when the file was written: pids mean something if they are equal */
+static char boot[40], saved_boot[40];
 static bool damaged, failing;
 
 static void show_uuid(const uint8_t *uuid, char *to)
@@ -113,7 +115,8 @@ static void write_all(FILE *f)
 
 static int write_file(bool durable)
 {
-	int fd = openat(dir_fd, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600), err = 0;
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dir_fd, FILE_NAME ".new", flags, 0600), err = 0;
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (!f) {
@@ -141,7 +144,8 @@ void state_save(bool durable)
 		return;
 	err = write_file(durable);
 	if (err && !failing)
-		say(LOG_ERROR, "%s/" FILE_NAME ": %s: groups are lost if gschedd ends now", opt.state_dir, strerror(-err));
+		say(LOG_ERROR, "%s/" FILE_NAME ": %s: groups are lost if gschedd ends now",
+		    opt.state_dir, strerror(-err));
 	failing = err;
 }
 
@@ -159,7 +163,8 @@ static char *next_line(char **at)
 	return line;
 }
 
-static int number(const char *text, unsigned long long most, unsigned long long *to, const char **end)
+static int number(const char *text, unsigned long long most, unsigned long long *to,
+		  const char **end)
 {
 	char *stop;
 
@@ -176,7 +181,8 @@ static int restore_process(struct group *group, const char *value)
 	unsigned long long pid, start;
 	const char *end;
 
-	if (number(value, INT32_MAX, &pid, &end) || *end != ' ' || number(end + 1, UINT64_MAX, &start, &end) || *end)
+	if (number(value, INT32_MAX, &pid, &end) || *end != ' ' ||
+	    number(end + 1, UINT64_MAX, &start, &end) || *end)
 		return -EINVAL;
 	/* one that has ended meanwhile, or in an earlier life of the machine, is no error */
 	if (!strcmp(boot, saved_boot))
@@ -261,6 +267,7 @@ static void drop_parts(void)
 	while (!list_empty(&parts)) {
 		struct part *part = container_of(parts.next, struct part, node);
 
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed is off the list */
 		list_del_init(&part->node);
 		free(part->text);
 		free(part);
@@ -361,8 +368,9 @@ int state_open(void)
 		fclose(f);
 	err = open_dir();
 	if (err) {
-		say(LOG_ERROR, "--state %s: %s", opt.state_dir, err == -EACCES ? "it must belong to gschedd's user, and nobody else may "
-		    "write to it" : err == -EBUSY ? "another gschedd keeps its groups there" : strerror(-err));
+		say(LOG_ERROR, "--state %s: %s", opt.state_dir,
+		    err == -EACCES ? "it must belong to gschedd's user, and nobody else may write to it" :
+		    err == -EBUSY ? "another gschedd keeps its groups there" : strerror(-err));
 		return err;
 	}
 	fd = openat(dir_fd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A process that serves rewrites: it hashes images and keeps the cache, but does not look into them. What strangers wrote is read
- * by a child, in a sandbox and for this image only, so it can neither reach the cache, which all users share, nor another
- * image. If the child crashes, one request fails; if it takes too long, the daemon ends both and starts another worker.
+ * A process that serves rewrites: it hashes images and keeps the cache, but does not look into
+ * them. What strangers wrote is read by a child, in a sandbox and for this image only, so it can
+ * neither reach the cache, which all users share, nor another image. If the child crashes, one
+ * request fails; if it takes too long, the daemon ends both and starts another worker.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -41,7 +42,10 @@ static void confine(void)
 
 	prctl(PR_SET_NAME, "gschedd-rewrite");
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* what is freed is overwritten: a child finds nothing of other images in the memory it inherits */
+	/*
+	 * what is freed is overwritten: a child finds nothing of other images in the memory it
+	 * inherits
+	 */
 	mallopt(M_PERTURB, 1);
 	setrlimit(RLIMIT_CORE, &core);
 	setrlimit(RLIMIT_NOFILE, &files);
@@ -79,7 +83,8 @@ static int receive(int sock, struct worker_request *req)
 /* A copy: its owner may change or truncate the file at any time. */
 static char *copy_image(int fd, size_t size)
 {
-	char *image = mmap(NULL, size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *image = mmap(NULL, size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 	size_t done = 0;
 
 	if (image == MAP_FAILED)
@@ -161,11 +166,15 @@ static bool put_text(struct result *r, uint64_t *size, const char *text, size_t 
 	return true;
 }
 
-/* In the child. err: 0, ENOEXEC with a description that says why, or another errno; lasting: the same image will always give the same. */
+/*
+ * In the child. err: 0, ENOEXEC with a description that says why, or another errno; lasting: the
+ * same image will always give the same.
+ */
 static void rewrite(const char *image, const struct worker_request *req, struct result *r)
 {
 	struct gsr_options opts = {
-		.size = sizeof(opts), .max_input = PTX_MAX, .resumable = req->flags & GSP_REWRITE_RESUMABLE,
+		.size = sizeof(opts), .max_input = PTX_MAX,
+		.resumable = req->flags & GSP_REWRITE_RESUMABLE,
 	};
 	struct gsr_error err = { 0 };
 	struct gsr_rewrite rw = { 0 };
@@ -190,7 +199,8 @@ static void rewrite(const char *image, const struct worker_request *req, struct 
 		json = refusal_json(&err);
 	}
 	r->err = st == GSR_OK && rw.ptx ? 0 : ENOEXEC;
-	if (!json || (!r->err && !put_text(r, &r->ptx_size, rw.ptx, rw.ptx_size)) || !put_text(r, &r->json_size, json, strlen(json)))
+	if (!json || (!r->err && !put_text(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
+	    !put_text(r, &r->json_size, json, strlen(json)))
 		r->err = ENOMEM;
 	if (r->err == ENOMEM)
 		r->lasting = false;
@@ -208,14 +218,16 @@ static void run_child(const char *image, const struct worker_request *req, struc
 /* Is it what a child leaves that ends well? Nothing in it is trusted. */
 static bool is_whole(const struct result *r)
 {
-	return r->ptx_size <= RESULT_MAX - sizeof(*r) && r->json_size <= RESULT_MAX - sizeof(*r) - r->ptx_size &&
+	return r->ptx_size <= RESULT_MAX - sizeof(*r) &&
+	       r->json_size <= RESULT_MAX - sizeof(*r) - r->ptx_size &&
 	       r->n_notes <= WORKER_NOTES && (!r->err || r->err == ENOEXEC || r->err == ENOMEM);
 }
 
 /* To be unmapped; NULL: errno. EIO: it crashed. */
 static struct result *rewrite_apart(const char *image, const struct worker_request *req)
 {
-	struct result *r = mmap(NULL, RESULT_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct result *r = mmap(NULL, RESULT_MAX, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int status = 0, err = 0;
 	pid_t pid;
 
@@ -230,9 +242,12 @@ static struct result *rewrite_apart(const char *image, const struct worker_reque
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
 		if (WIFSIGNALED(status))
-			say(LOG_ERROR, "the rewriter was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+			say(LOG_ERROR, "the rewriter was ended by signal %d (%s)", WTERMSIG(status),
+			    strsignal(WTERMSIG(status)));
 		else if (status)
-			say(LOG_ERROR, "the rewriter has no sandbox: it needs seccomp, or root that may change its user");
+			say(LOG_ERROR,
+			    "the rewriter has no sandbox: it needs seccomp, or root that "
+			    "may change its user");
 		if (status || !is_whole(r))
 			err = EIO;
 	}
@@ -258,7 +273,8 @@ static char *with_notes(const struct result *r, size_t *size)
 	return text;
 }
 
-static void send_reply(int sock, struct worker_reply *reply, const char *ptx, size_t ptx_size, const char *json, size_t json_size)
+static void send_reply(int sock, struct worker_reply *reply, const char *ptx, size_t ptx_size,
+		       const char *json, size_t json_size)
 {
 	unsigned int n = 0;
 	int fds[2];
@@ -294,11 +310,13 @@ static void serve_hit(int sock, struct worker_reply *reply, struct cache_entry *
 	reply->n_notes = notes ? (notes - 1) / sizeof(reply->note[0]) : 0;
 	if (reply->n_notes > WORKER_NOTES)
 		reply->n_notes = WORKER_NOTES;
-	memcpy(reply->note, e->json + length + (notes > 0), reply->n_notes * sizeof(reply->note[0]));
+	memcpy(reply->note, e->json + length + (notes > 0),
+	       reply->n_notes * sizeof(reply->note[0]));
 	send_reply(sock, reply, e->ptx, e->ptx_size, e->json, length);
 }
 
-static void serve_miss(int sock, struct worker_reply *reply, const struct worker_request *req, const char *image, const uint8_t *key)
+static void serve_miss(int sock, struct worker_reply *reply, const struct worker_request *req,
+		       const char *image, const uint8_t *key)
 {
 	struct result *r = rewrite_apart(image, req);
 	struct cache_entry e;
@@ -352,7 +370,8 @@ int worker_main(int sock)
 		int err = cache_open(opt.cache_dir, opt.cache_size);
 
 		if (err == -EACCES)
-			say(LOG_WARN, "%s: not used: it must belong to this user and be closed to others (chmod 700)",
+			say(LOG_WARN,
+			    "%s: not used: it must belong to this user and be closed to others (chmod 700)",
 			    opt.cache_dir);
 		else if (err)
 			say(LOG_WARN, "%s: not used: %s", opt.cache_dir, strerror(-err));

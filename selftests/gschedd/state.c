@@ -68,8 +68,9 @@ static bool reads(const char *path, const char *name, const char *want)
 
 static bool all_there(void)
 {
-	return reads("", "capsm.max", "12\n") && reads("a", "capsm.max", "4.5\n") && reads("a", "gpu.band", "red\n") &&
-	       reads("a", "gpu.priority", "7\n") && reads("a", "owner", "1234\n") && reads("a/b", "cgroup", "/no such/one\n") &&
+	return reads("", "capsm.max", "12\n") && reads("a", "capsm.max", "4.5\n") &&
+	       reads("a", "gpu.band", "red\n") && reads("a", "gpu.priority", "7\n") &&
+	       reads("a", "owner", "1234\n") && reads("a/b", "cgroup", "/no such/one\n") &&
 	       reads("a/b", "gpu.weight", "300\n") && reads("c", "capsm.max", "max\n");
 }
 
@@ -107,7 +108,8 @@ static void restarts(void)
 
 	start();
 	is(group_call(GSP_GROUP_CREATE, "a", NULL, NULL), 0, "a group");
-	ok(!stat(state, &st) && (st.st_mode & 0777) == 0700 && !stat(file, &st) && (st.st_mode & 0777) == 0600,
+	ok(!stat(state, &st) && (st.st_mode & 0777) == 0700 && !stat(file, &st) &&
+	   (st.st_mode & 0777) == 0600,
 	   "is in a file that others cannot read");
 	group_call(GSP_GROUP_CREATE, "a/b", NULL, NULL);
 	group_call(GSP_GROUP_CREATE, "c", NULL, NULL);
@@ -143,7 +145,8 @@ static void absent_device(void)
 {
 	daemon_stop(SIGTERM);
 	daemon_start("--device", OTHER, "--state", state, NULL);
-	is(group_call(GSP_GROUP_CREATE, "other", NULL, NULL), 0, "without that device: a group of another one");
+	is(group_call(GSP_GROUP_CREATE, "other", NULL, NULL), 0,
+	   "without that device: a group of another one");
 	ok(!*group_file("a", "owner"), "which has none of the groups");
 	daemon_stop(SIGKILL);
 	start();
@@ -163,7 +166,8 @@ static void other_boot(void)
 	put(file, text);
 	free(text);
 	start();
-	ok(all_there() && reads("a/b", "procs", ""), "after a boot: the groups, and nobody in them");
+	ok(all_there() && reads("a/b", "procs", ""),
+	   "after a boot: the groups, and nobody in them");
 	daemon_stop(SIGTERM);
 }
 
@@ -205,8 +209,8 @@ static void damage(void)
 	snprintf(want, sizeof(want), "%s:%u: Invalid argument: capsm.max x.5", file, lines);
 	ok(strstr(said, want), "a bad value: file and line are named");
 	free(said);
-	ok(reads("a", "capsm.max", "max\n") && reads("a", "gpu.priority", "7\n") && reads("a/b", "gpu.weight", "300\n"),
-	   "the rest is used");
+	ok(reads("a", "capsm.max", "max\n") && reads("a", "gpu.priority", "7\n") &&
+	   reads("a/b", "gpu.weight", "300\n"), "the rest is used");
 	strcat(aside, ".1");
 	text = text_of(aside);
 	ok(!strcmp(text, bad), "and it is kept aside, beside the first");
@@ -224,14 +228,16 @@ static void damage(void)
 
 static void directories(void)
 {
-	is(daemon_spawn("--socket", "other-sock", "--state", state, "--log-level", "error", NULL), 1,
-	   "a directory that another gschedd uses: status 1");
+	is(daemon_spawn("--socket", "other-sock", "--state", state, "--log-level", "error", NULL),
+	   1, "a directory that another gschedd uses: status 1");
 	daemon_stop(SIGTERM);
 	chmod(state, 0777);
-	is(daemon_spawn("--state", state, "--log-level", "error", NULL), 1, "one that others may write to: status 1");
+	is(daemon_spawn("--state", state, "--log-level", "error", NULL), 1,
+	   "one that others may write to: status 1");
 	chmod(state, 0700);
 	is(daemon_spawn("--state", file, "--log-level", "error", NULL), 1, "a file: status 1");
-	is(daemon_spawn("--state", "/nowhere/at/all", "--log-level", "error", NULL), 1, "one that cannot be made: status 1");
+	is(daemon_spawn("--state", "/nowhere/at/all", "--log-level", "error", NULL), 1,
+	   "one that cannot be made: status 1");
 
 	unlink(file);
 	setenv("STATE_DIRECTORY", state, 1);

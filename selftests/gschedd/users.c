@@ -171,7 +171,10 @@ static void connection_shares(void)
 #define FLOOD_CONNS	60
 #define FLOOD_REQUESTS	50	/* on each */
 
-/* Requests are queued while gschedd is stopped. Says how many were answered before the group "mark" was there. */
+/*
+ * Requests are queued while gschedd is stopped. Says how many were answered before the group "mark"
+ * was there.
+ */
 static void flood(int talk)
 {
 	struct gsp_group req = { .size = sizeof(req), .path = "mark", .file = "capsm.max" };
@@ -182,7 +185,8 @@ static void flood(int talk)
 	for (int i = 0; i < FLOOD_CONNS; i++) {
 		p[i] = (struct pollfd){ .fd = peer(), .events = POLLIN };
 		fcntl(p[i].fd, F_SETFL, O_NONBLOCK);
-		for (int k = 0; k < FLOOD_REQUESTS && !send_req(p[i].fd, GSP_GROUP_GET, 0, k, &req, sizeof(req), -1); k++)
+		for (int k = 0; k < FLOOD_REQUESTS && !send_req(p[i].fd, GSP_GROUP_GET, 0, k, &req,
+								sizeof(req), -1); k++)
 			want++;
 	}
 	tell(talk, (int)want);
@@ -216,7 +220,8 @@ static void turns(void)
 	ok(receive(s, &r, 60000) && !r.h.err, "a request behind %d of another user's", want);
 	before = hear(talk);
 	waitpid(pid, NULL, 0);
-	ok(before >= 0 && before < want / 2, "is served before most of them: %d were first", before);
+	ok(before >= 0 && before < want / 2, "is served before most of them: %d were first",
+	   before);
 	close(s);
 	close(talk);
 }
@@ -226,7 +231,8 @@ static void turns(void)
 /* Uid 0 in a user namespace of its own, in which uid 0 is the host's */
 static void contained(int talk)
 {
-	struct gsched_device_add add = { .size = sizeof(add), .uuid = { 9 }, .name = "gpu9", .sms = 8 };
+	struct gsched_device_add add = { .size = sizeof(add), .uuid = { 9 }, .name = "gpu9",
+					.sms = 8 };
 	struct gsp_group mode = { .size = sizeof(mode), .file = "mode", .value = "auto" };
 	int s;
 
@@ -307,9 +313,11 @@ static void looker(int talk)
 		return;
 	}
 	text = status_text();
-	tell(talk, !shows(text, "\"pid\":%d,", getpid()) ? 2 : shows(text, "\"pid\":%d,", others) ? 3 :
+	tell(talk, !shows(text, "\"pid\":%d,", getpid()) ? 2 :
+		   shows(text, "\"pid\":%d,", others) ? 3 :
 		   shows(text, "pid-%d", others) ? 4 : !strstr(text, "\"path\":\"\"") ? 5 :
-		   !strstr(text, "\"path\":\"own\"") || !strstr(text, "\"path\":\"own/below\"") ? 6 :
+		   !strstr(text, "\"path\":\"own\"") ||
+		   !strstr(text, "\"path\":\"own/below\"") ? 6 :
 		   strstr(text, "\"path\":\"roots\"") ? 7 : 0);
 	free(text);
 }
@@ -331,7 +339,8 @@ static void views(void)
 	n = hear(talk[1]);
 	is(n, 0, "another user sees what is theirs and no more (number of what failed)");
 	text = status_text();
-	ok(shows(text, "\"pid\":%d,", others) && strstr(text, "\"path\":\"roots\""), "root sees everything");
+	ok(shows(text, "\"pid\":%d,", others) && strstr(text, "\"path\":\"roots\""),
+	   "root sees everything");
 	free(text);
 	tell(talk[0], 0);
 	for (int i = 0; i < 2; i++) {

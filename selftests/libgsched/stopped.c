@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A gschedd that is stopped (SIGSTOP) stops no program, from end to end: programs start, run and end meanwhile, and compute what
- * they compute alone. Nothing here is timed: run.h gives each program two minutes. Run from the root of the tree.
+ * A gschedd that is stopped (SIGSTOP) stops no program, from end to end: programs start, run and
+ * end meanwhile, and compute what they compute alone. Nothing here is timed: run.h gives each
+ * program two minutes. Run from the root of the tree.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 #include "libgsched/include/gsched.h"
 #include "run.h"
 
-static char latency_drv[] = BUILD "/programs/latency-drv", batch_drv[] = BUILD "/programs/batch-drv";
+static char latency_drv[] = BUILD "/programs/latency-drv";
+static char batch_drv[] = BUILD "/programs/batch-drv";
 static char dir[] = "/tmp/gsched-stopped-XXXXXX", sock[64], cache[64];
 static pid_t gschedd;
 static struct gsched *admin;
@@ -22,7 +24,8 @@ static bool gschedd_start(void)
 	gschedd = fork();
 	if (!gschedd) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(BUILD "/bin/gschedd", "gschedd", "--socket", sock, "--cache", cache, "--driver", BUILD "/vgpu/libcuda.so.1",
+		execl(BUILD "/bin/gschedd", "gschedd", "--socket", sock, "--cache", cache,
+		      "--driver", BUILD "/vgpu/libcuda.so.1",
 		      "--embedded", "--log-level", "error", NULL);
 		_exit(127);
 	}
@@ -51,7 +54,8 @@ static int managed(pid_t pid)
 {
 	char *text = gsched_status(admin);
 	cJSON *root = cJSON_Parse(text ? text : "");
-	const cJSON *device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"), 0), *client, *m;
+	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices"), *client, *m;
+	const cJSON *device = cJSON_GetArrayItem(devices, 0);
 	int n = -1;
 
 	cJSON_ArrayForEach(client, cJSON_GetObjectItemCaseSensitive(device, "clients")) {
@@ -75,13 +79,15 @@ static bool comes_to(pid_t pid, int n)
 
 static void before_start(void)
 {
-	static char *const what[] = { latency_drv, "--blocks", "2", "--threads", "32", "--iters", "300", "--requests", "20",
+	static char *const what[] = { latency_drv, "--blocks", "2", "--threads", "32", "--iters",
+				     "300", "--requests", "20",
 				      "--period-us", "1000", NULL };
 	struct run r;
 
 	stop();
 	run(true, what, &r);
-	ok(!r.status && strstr(r.text, "\"requests\""), "gschedd is stopped: a program starts, runs and ends");
+	ok(!r.status && strstr(r.text, "\"requests\""),
+	   "gschedd is stopped: a program starts, runs and ends");
 	if (r.status)
 		printf("# status %x\n%s", r.status, r.text);
 	kill(gschedd, SIGCONT);
@@ -89,14 +95,16 @@ static void before_start(void)
 
 static void while_running(void)
 {
-	static char *const what[] = { batch_drv, "--blocks", "64", "--threads", "64", "--iters", "1000", "--kernels", "40", NULL };
+	static char *const what[] = { batch_drv, "--blocks", "64", "--threads", "64", "--iters",
+				     "1000", "--kernels", "40", NULL };
 	static char *const idle[] = { "asked", NULL };
 	struct run alone, other, r;
 
 	run(false, what, &alone);
 	/* one more on the device, or the arbiter would not be asked */
 	start(&other, true, idle);
-	ok(says(&other, "ready\n") && comes_to(other.pid, 0), "gschedd goes on: a program is managed");
+	ok(says(&other, "ready\n") && comes_to(other.pid, 0),
+	   "gschedd goes on: a program is managed");
 	start(&r, true, what);
 	ok(comes_to(r.pid, 3), "and another one, which launches");
 	stop();
