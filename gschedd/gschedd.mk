@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The daemon (core and rewriter linked in) and the command-line tool (libgsched only).
-GSCHEDD_SRCS := $(addprefix gschedd/,main.c loop.c listen.c conn.c calls.c client.c arbiter.c groups.c proc.c status.c trace.c \
-	driver.c rewrite.c worker.c cache.c mps.c mps_daemon.c mps_proc.c nvml.c)
+GSCHEDD_SRCS := $(addprefix gschedd/,main.c loop.c user.c peer.c listen.c conn.c calls.c client.c arbiter.c groups.c state.c proc.c status.c trace.c \
+	driver.c rewrite.c worker.c sandbox.c cache.c mps.c mps_daemon.c mps_proc.c nvml.c)
 GSCHEDD_OBJS := $(call objs,$(GSCHEDD_SRCS))
 $(GSCHEDD_OBJS): CPPFLAGS += -Ikmod/core
 
@@ -25,11 +25,11 @@ $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgsched.so
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson -lsmartcols
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
-GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml ctl-unit)
+GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml ctl-unit)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 
-$(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups rewrite lifecycle fuzz mps nvml): \
+$(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz mps nvml): \
 $(B)/selftests/gschedd/%: $(B)/obj/selftests/gschedd/%.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
