@@ -85,6 +85,7 @@ int main(void)
 	delays_tests();
 	handles_tests();
 	devices_tests();
+	connections_tests();
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d", (int)getpid());
 	unlink(name);
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d.1", (int)getpid());
