@@ -86,6 +86,7 @@ int main(void)
 	handles_tests();
 	devices_tests();
 	connections_tests();
+	addresses_tests();
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d", (int)getpid());
 	unlink(name);
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d.1", (int)getpid());

@@ -14,5 +14,6 @@ void delays_tests(void);
 void handles_tests(void);
 void devices_tests(void);
 void connections_tests(void);
+void addresses_tests(void);
 
 #endif /* VGPU_TEST_DRIVER_H */

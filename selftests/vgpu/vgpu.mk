@@ -58,7 +58,7 @@ TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
 
 $(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-driver-locks.c test-driver-delays.c test-driver-handles.c test-driver-devices.c \
-		test-driver-connections.c)) $(VGPU)/libcuda.so.1
+		test-driver-connections.c test-driver-addresses.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-driver
