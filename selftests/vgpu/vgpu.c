@@ -122,7 +122,7 @@ void *vg_object_new(enum vg_type type, size_t size)
 	void *p = spare[type];
 
 	if (p) {
-		memcpy(&spare[type], p, sizeof(p));
+		memcpy(&spare[type], p, sizeof(spare[type]));
 		memset(p, 0, size);
 	} else {
 		p = calloc(1, size);
@@ -137,7 +137,7 @@ void *vg_object_new(enum vg_type type, size_t size)
 void vg_object_free(enum vg_type type, void *p)
 {
 	vg_handle_del(p);
-	memcpy(p, &spare[type], sizeof(p));
+	memcpy(p, &spare[type], sizeof(spare[type]));
 	spare[type] = p;
 }
 
