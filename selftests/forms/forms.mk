@@ -15,6 +15,14 @@ $(FORMS)/kernels.ptx: selftests/forms/kernels.ptx
 	$(call Q,GEN)cp $< $@
 
 ifneq ($(NVCC),)
+PROGS += $(FORMS)/rt $(FORMS)/rts
+$(FORMS)/rt: FORMS_CUDART := shared
+$(FORMS)/rts: FORMS_CUDART := static
+$(FORMS)/rt $(FORMS)/rts: selftests/forms/rt.cu
+	@mkdir -p $(@D)
+	$(call Q,NVCC)$(NVCC) $(NVFLAGS) -std=c++17 -cudart $(FORMS_CUDART) -o $@ $<
+
+$(B)/test/forms: $(FORMS)/rt
 # The committed PTX; run by hand after a change of the kernels
 .PHONY: forms-ptx
 forms-ptx:
