@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Small computations: atomics, reduction, scan, sorts, matrix product, stencil, launches that each wait for a copy */
+/*
+ * Small computations: atomics, reduction, scan, sorts, matrix product, stencil, launches that each
+ * wait for a copy
+ */
 #include "forms.h"
 
 static uint32_t word_at(CUdeviceptr p)
@@ -30,7 +33,7 @@ static CUdeviceptr device_words(const uint32_t *host, size_t n)
 	return p;
 }
 
-#define TURNS	6u
+#define TURNS 6u
 
 static void atomics(const char *what, const char *kernel, bool shared)
 {
@@ -242,7 +245,8 @@ static void matrix_product(void)
 	DO(cuMemcpyHtoD(db, b, sizeof(b)));
 	for (int k = 0; k < 3; k++) {
 		DO(cuMemsetD8(dc, 0xff, sizeof(c)));
-		DO(cuLaunchKernel(f, N / 8, N / 8, 1, 8, 8, 1, 0, NULL, (void *[]){ &da, &db, &dc, &n }, NULL));
+		DO(cuLaunchKernel(f, N / 8, N / 8, 1, 8, 8, 1, 0, NULL,
+				  (void *[]){ &da, &db, &dc, &n }, NULL));
 		DO(cuMemcpyDtoH(c, dc, sizeof(c)));
 		for (int y = 0; y < N; y++) {
 			for (int x = 0; x < N; x++) {
@@ -276,11 +280,15 @@ static void stencil(void)
 
 		DO(cuLaunchKernel(f, WIDTH / 16, HEIGHT / 4, 1, 16, 4, 1, 0, NULL,
 				  (void *[]){ &p[k % 2], &p[1 - k % 2], &width, &height }, NULL));
-		DO(cuMemcpyDtoH(row, p[1 - k % 2] + (CUdeviceptr)(k % HEIGHT) * WIDTH * 4, sizeof(row)));
+		DO(cuMemcpyDtoH(row, p[1 - k % 2] + (CUdeviceptr)(k % HEIGHT) * WIDTH * 4,
+				sizeof(row)));
 		for (uint32_t y = 0; y < HEIGHT; y++)
 			for (uint32_t x = 0; x < WIDTH; x++)
-				field[1 - k % 2][y * WIDTH + x] = in[y * WIDTH + x] * 5u + in[y * WIDTH + (x + WIDTH - 1) % WIDTH] +
-					2u * in[y * WIDTH + (x + 1) % WIDTH] + 3u * in[(y + HEIGHT - 1) % HEIGHT * WIDTH + x] +
+				field[1 - k % 2][y * WIDTH + x] =
+					in[y * WIDTH + x] * 5u +
+					in[y * WIDTH + (x + WIDTH - 1) % WIDTH] +
+					2u * in[y * WIDTH + (x + 1) % WIDTH] +
+					3u * in[(y + HEIGHT - 1) % HEIGHT * WIDTH + x] +
 					in[(y + 1) % HEIGHT * WIDTH + x];
 		CHECK(!memcmp(row, field[1 - k % 2] + k % HEIGHT * WIDTH, sizeof(row)));
 	}
@@ -310,7 +318,8 @@ static void heavy_copy(void)
 				x[k] = sum + i * (k + 1);
 			for (uint32_t r = 0; r < n; r++)
 				for (uint32_t k = 0; k < 48; k++)
-					x[k] = x[k] * 1664525u + (x[(k + 7) % 48] ^ (x[(k + 23) % 48] >> 3));
+					x[k] = x[k] * 1664525u +
+					       (x[(k + 7) % 48] ^ (x[(k + 23) % 48] >> 3));
 			for (uint32_t k = 0; k < 48; k++)
 				sum = sum * 31u + x[k];
 			w.want[i] = sum;
@@ -345,8 +354,17 @@ static void long_blocks(void)
 }
 
 const struct form algorithm_forms[] = {
-	{ "atomics-global", atomics_global }, { "atomics-shared", atomics_shared }, { "atomics-warp", atomics_warp },
-	{ "reduction", reduction }, { "scan", scan }, { "sort-bitonic", sort_bitonic }, { "sort-counting", sort_counting },
-	{ "matrix-product", matrix_product }, { "stencil", stencil }, { "heavy-copy", heavy_copy }, { "long-kernel", long_kernel },
-	{ "long-blocks", long_blocks }, { 0 },
+	{ "atomics-global", atomics_global },
+	{ "atomics-shared", atomics_shared },
+	{ "atomics-warp", atomics_warp },
+	{ "reduction", reduction },
+	{ "scan", scan },
+	{ "sort-bitonic", sort_bitonic },
+	{ "sort-counting", sort_counting },
+	{ "matrix-product", matrix_product },
+	{ "stencil", stencil },
+	{ "heavy-copy", heavy_copy },
+	{ "long-kernel", long_kernel },
+	{ "long-blocks", long_blocks },
+	{ 0 },
 };

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include "forms.h"
 
-#define CONTEXTS	3
+#define CONTEXTS 3
 
 /* A context of its own, with all that a form needs; current afterwards */
 struct place {
@@ -140,7 +140,10 @@ static void ctx_destroy_busy(void)
 	words_show("ctx-destroy-busy", &w);
 }
 
-/* Contexts one after the other with another kernel each: handles come again and mean something else */
+/*
+ * Contexts one after the other with another kernel each: handles come again and mean something
+ * else
+ */
 static void ctx_recreate(void)
 {
 	struct place p;
@@ -222,7 +225,13 @@ static void peer(void)
 }
 
 const struct form context_forms[] = {
-	{ "ctx-several", ctx_several }, { "ctx-primary", ctx_primary }, { "ctx-primary-reset", ctx_primary_reset },
-	{ "ctx-push-pop", ctx_push_pop }, { "ctx-destroy-busy", ctx_destroy_busy }, { "ctx-recreate", ctx_recreate },
-	{ "ctx-threads", ctx_threads }, { "peer", peer }, { 0 },
+	{ "ctx-several", ctx_several },
+	{ "ctx-primary", ctx_primary },
+	{ "ctx-primary-reset", ctx_primary_reset },
+	{ "ctx-push-pop", ctx_push_pop },
+	{ "ctx-destroy-busy", ctx_destroy_busy },
+	{ "ctx-recreate", ctx_recreate },
+	{ "ctx-threads", ctx_threads },
+	{ "peer", peer },
+	{ 0 },
 };

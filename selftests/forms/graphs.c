@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Graphs: captured and explicit, launched often, updated, with nodes of all kinds, beside other work */
+/*
+ * Graphs: captured and explicit, launched often, updated, with nodes of all kinds, beside other
+ * work
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include "forms.h"
 
-#define TIMES	6u
+#define TIMES 6u
 
 /* What a graph form needs: a stream, a kernel, words, and parameters of a launch over them */
 struct scene {
@@ -28,7 +31,13 @@ static void scene_begin(struct scene *c)
 	c->params[1] = &c->n;
 	c->params[2] = &c->seed;
 	c->kernel = (CUDA_KERNEL_NODE_PARAMS){
-		.func = c->f, .gridDimX = form_blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
+		.func = c->f,
+		.gridDimX = form_blocks,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = THREADS,
+		.blockDimY = 1,
+		.blockDimZ = 1,
 		.kernelParams = c->params,
 	};
 	DO(cuCtxSynchronize());
@@ -490,10 +499,21 @@ static void capture_broken(void)
 }
 
 const struct form graph_forms[] = {
-	{ "graph-capture", graph_capture }, { "graph-launch-many", graph_launch_many }, { "graph-explicit", graph_explicit },
-	{ "graph-fork", graph_fork }, { "graph-update", graph_update }, { "graph-set-params", graph_set_params },
-	{ "graph-nodes", graph_nodes }, { "graph-child", graph_child }, { "graph-clone", graph_clone },
-	{ "graph-destroy-busy", graph_destroy_busy }, { "graph-two-streams", graph_two_streams },
-	{ "graph-default-stream", graph_default_stream }, { "capture-global", capture_global }, { "capture-thread", capture_thread },
-	{ "capture-first", capture_first }, { "capture-broken", capture_broken }, { 0 },
+	{ "graph-capture", graph_capture },
+	{ "graph-launch-many", graph_launch_many },
+	{ "graph-explicit", graph_explicit },
+	{ "graph-fork", graph_fork },
+	{ "graph-update", graph_update },
+	{ "graph-set-params", graph_set_params },
+	{ "graph-nodes", graph_nodes },
+	{ "graph-child", graph_child },
+	{ "graph-clone", graph_clone },
+	{ "graph-destroy-busy", graph_destroy_busy },
+	{ "graph-two-streams", graph_two_streams },
+	{ "graph-default-stream", graph_default_stream },
+	{ "capture-global", capture_global },
+	{ "capture-thread", capture_thread },
+	{ "capture-first", capture_first },
+	{ "capture-broken", capture_broken },
+	{ 0 },
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Memory: copies, memset, pinned, mapped, registered and managed memory, stream-ordered allocation */
+/*
+ * Memory: copies, memset, pinned, mapped, registered and managed memory, stream-ordered allocation
+ */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "forms.h"
 
-#define TURNS	6u
+#define TURNS 6u
 
 static CUstream stream_new(void)
 {
@@ -230,7 +232,8 @@ static void managed(void)
 
 	form_begin();
 	DO(cuMemAllocManaged(&at, form_blocks * THREADS * 4, CU_MEM_ATTACH_GLOBAL));
-	mapped("managed", (void *)(uintptr_t)at, at, form_blocks * THREADS); /* NOLINT(performance-no-int-to-ptr) */
+	mapped("managed", (void *)(uintptr_t)at, at,
+	       form_blocks * THREADS); /* NOLINT(performance-no-int-to-ptr) */
 	DO(cuMemFree(at));
 }
 
@@ -251,7 +254,10 @@ static void alloc_async(void)
 	for (uint32_t i = 0; i < TURNS; i++) {
 		DO(cuMemAllocAsync(&p, form_blocks * THREADS * 4, s));
 		DO(cuMemsetD32Async(p, 12345, form_blocks * THREADS, s));
-		w = (struct words){ .at = p, .n = form_blocks * THREADS, .want = host_new(form_blocks * THREADS), .stride = form_scale };
+		w = (struct words){ .at = p,
+				    .n = form_blocks * THREADS,
+				    .want = host_new(form_blocks * THREADS),
+				    .stride = form_scale };
 		for (size_t k = 0; k < w.n; k++)
 			w.want[k] = 12345;
 		work(f, s, &w, ROUNDS, i);
@@ -267,7 +273,10 @@ static void alloc_async(void)
 	DO(cuMemFreeHost(pinned));
 }
 
-/* Memory of others is freed and had while kernels run. The driver may wait for them, and nobody for the driver */
+/*
+ * Memory of others is freed and had while kernels run. The driver may wait for them, and nobody
+ * for the driver
+ */
 static void free_busy(void)
 {
 	CUdeviceptr other[TURNS];
@@ -311,7 +320,8 @@ static void pointers(void)
 	DO(cuPointerGetAttribute(&ctx, CU_POINTER_ATTRIBUTE_CONTEXT, w.at));
 	DO(cuMemGetAddressRange(&base, &size, w.at + 100));
 	DO(cuMemGetInfo(&left, &total));
-	CHECK(type == CU_MEMORYTYPE_DEVICE && ctx == form_context && base == w.at && size == w.n * 4 && left && left <= total);
+	CHECK(type == CU_MEMORYTYPE_DEVICE && ctx == form_context && base == w.at &&
+	      size == w.n * 4 && left && left <= total);
 	work(form_function("work"), NULL, &w, ROUNDS, 2);
 	words_show("pointers", &w);
 }
@@ -332,7 +342,17 @@ static void out_of_memory(void)
 }
 
 const struct form memory_forms[] = {
-	{ "copy-sync", copy_sync }, { "copy-async", copy_async }, { "copy-2d", copy_2d }, { "copy-device", copy_device },
-	{ "sets", sets }, { "host-mapped", host_mapped }, { "host-registered", host_registered }, { "managed", managed },
-	{ "alloc-async", alloc_async }, { "free-busy", free_busy }, { "pointers", pointers }, { "out-of-memory", out_of_memory }, { 0 },
+	{ "copy-sync", copy_sync },
+	{ "copy-async", copy_async },
+	{ "copy-2d", copy_2d },
+	{ "copy-device", copy_device },
+	{ "sets", sets },
+	{ "host-mapped", host_mapped },
+	{ "host-registered", host_registered },
+	{ "managed", managed },
+	{ "alloc-async", alloc_async },
+	{ "free-busy", free_busy },
+	{ "pointers", pointers },
+	{ "out-of-memory", out_of_memory },
+	{ 0 },
 };

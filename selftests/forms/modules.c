@@ -124,7 +124,8 @@ static void module_variables(void)
 static void module_options(void)
 {
 	char log[512] = "";
-	CUjit_option options[] = { CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_MAX_REGISTERS };
+	CUjit_option options[] = { CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+				   CU_JIT_MAX_REGISTERS };
 	void *values[] = { log, (void *)sizeof(log), (void *)32 };
 	CUfunction f;
 	CUmodule m;
@@ -141,7 +142,9 @@ static void module_bad(void)
 	CUmodule m;
 
 	form_begin();
-	printf("%d\n", (int)cuModuleLoadData(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry x( {"));
+	printf("%d\n",
+	       (int)cuModuleLoadData(
+		       &m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry x( {"));
 	printf("%d\n", (int)cuModuleLoad(&m, "/there/is/no/such/file"));
 	IS(NOT_FOUND, cuModuleGetFunction(&f, form_module, "nosuch"));
 	launches("module-bad", form_function("work"));
@@ -229,17 +232,26 @@ static void library_variables(void)
 static void link_units(void)
 {
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
-	static char unit_mix[] = HEAD ".visible .func (.param .b32 r) blend (.param .b32 a, .param .b32 b)\n{\n"
-		"\t.reg .b32 %r<6>;\n\tld.param.b32 %r1, [a];\n\tld.param.b32 %r2, [b];\n\tmad.lo.u32 %r4, %r1, 31, %r2;\n"
+	static char unit_mix[] = HEAD
+		".visible .func (.param .b32 r) blend (.param .b32 a, .param .b32 b)\n{\n"
+		"\t.reg .b32 %r<6>;\n\tld.param.b32 %r1, [a];\n\tld.param.b32 %r2, [b];\n"
+		"\tmad.lo.u32 %r4, %r1, 31, %r2;\n"
 		"\tst.param.b32 [r], %r4;\n\tret;\n}\n";
-	static char unit_work[] = HEAD ".extern .func (.param .b32 r) blend (.param .b32 a, .param .b32 b);\n"
+	static char unit_work[] = HEAD
+		".extern .func (.param .b32 r) blend (.param .b32 a, .param .b32 b);\n"
 		".visible .entry linked (.param .u64 p, .param .u32 n)\n{\n"
-		"\t.reg .pred %q;\n\t.reg .b32 %r<8>;\n\t.reg .b64 %d<3>;\n\tld.param.u64 %d1, [p];\n\tld.param.u32 %r1, [n];\n"
-		"\tmov.u32 %r3, %ctaid.x;\n\tmov.u32 %r4, %ntid.x;\n\tmov.u32 %r5, %tid.x;\n\tmad.lo.u32 %r6, %r3, %r4, %r5;\n"
-		"\tmul.wide.u32 %d2, %r6, 4;\n\tadd.u64 %d1, %d1, %d2;\n\tld.global.u32 %r7, [%d1];\n"
-		"$again:\n\t{\n\t.param .b32 a0;\n\t.param .b32 a1;\n\t.param .b32 r0;\n\tst.param.b32 [a0], %r7;\n"
-		"\tst.param.b32 [a1], %r1;\n\tcall.uni (r0), blend, (a0, a1);\n\tld.param.b32 %r7, [r0];\n\t}\n"
-		"\tsub.u32 %r1, %r1, 1;\n\tsetp.ne.u32 %q, %r1, 0;\n\t@%q bra $again;\n\tst.global.u32 [%d1], %r7;\n\tret;\n}\n";
+		"\t.reg .pred %q;\n\t.reg .b32 %r<8>;\n\t.reg .b64 %d<3>;\n"
+		"\tld.param.u64 %d1, [p];\n\tld.param.u32 %r1, [n];\n"
+		"\tmov.u32 %r3, %ctaid.x;\n\tmov.u32 %r4, %ntid.x;\n\tmov.u32 %r5, %tid.x;\n"
+		"\tmad.lo.u32 %r6, %r3, %r4, %r5;\n"
+		"\tmul.wide.u32 %d2, %r6, 4;\n\tadd.u64 %d1, %d1, %d2;\n"
+		"\tld.global.u32 %r7, [%d1];\n"
+		"$again:\n\t{\n\t.param .b32 a0;\n\t.param .b32 a1;\n\t.param .b32 r0;\n"
+		"\tst.param.b32 [a0], %r7;\n"
+		"\tst.param.b32 [a1], %r1;\n\tcall.uni (r0), blend, (a0, a1);\n"
+		"\tld.param.b32 %r7, [r0];\n\t}\n"
+		"\tsub.u32 %r1, %r1, 1;\n\tsetp.ne.u32 %q, %r1, 0;\n\t@%q bra $again;\n"
+		"\tst.global.u32 [%d1], %r7;\n\tret;\n}\n";
 	CUlinkState link;
 	CUmodule m;
 	CUfunction f;
@@ -250,7 +262,8 @@ static void link_units(void)
 
 	form_begin();
 	DO(cuLinkCreate(0, NULL, NULL, &link));
-	DO(cuLinkAddData(link, CU_JIT_INPUT_PTX, unit_work, sizeof(unit_work), "work", 0, NULL, NULL));
+	DO(cuLinkAddData(link, CU_JIT_INPUT_PTX, unit_work, sizeof(unit_work), "work", 0, NULL,
+			 NULL));
 	DO(cuLinkAddData(link, CU_JIT_INPUT_PTX, unit_mix, sizeof(unit_mix), "mix", 0, NULL, NULL));
 	DO(cuLinkComplete(link, &image, &size));
 	DO(cuModuleLoadData(&m, image));
@@ -276,7 +289,8 @@ static void function_attributes(void)
 	for (int again = 0; again < 2; again++) {
 		for (unsigned int i = 0; i < 5; i++) {
 			f = form_function(names[i]);
-			for (int a = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK; a <= CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT; a++) {
+			for (int a = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+			     a <= CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT; a++) {
 				DO(cuFuncGetAttribute(&v, a, f));
 				printf("%s %d: %d\n", names[i], a, v);
 			}
@@ -297,17 +311,21 @@ static void function_shared_max(void)
 	f = form_function("reverse");
 	w = words_new((size_t)blocks * THREADS);
 	w.stride = 1;
-	DO(cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, form_device));
+	DO(cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+				form_device));
 	CHECK(most > 64 << 10);
 	for (size_t i = 0; i < w.n; i++)
 		w.want[i] = mix(12345, n);
-	IS(INVALID_VALUE, cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 64 << 10, NULL, (void *[]){ &w.at, &n }, NULL));
+	IS(INVALID_VALUE, cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 64 << 10, NULL,
+					 (void *[]){ &w.at, &n }, NULL));
 	DO(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
-	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 64 << 10, NULL, (void *[]){ &w.at, &n }, NULL));
+	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 64 << 10, NULL, (void *[]){ &w.at, &n },
+			  NULL));
 	words_check(&w);
 	for (size_t i = 0; i < w.n; i++)
 		w.want[i] = mix(w.want[i], n);
-	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, most, NULL, (void *[]){ &w.at, &n }, NULL));
+	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, most, NULL, (void *[]){ &w.at, &n },
+			  NULL));
 	words_show("function-shared-max", &w);
 }
 
@@ -318,7 +336,8 @@ static void function_cache(void)
 		DO(cuFuncSetCacheConfig(form_function("work"), c));
 		launches("function-cache", form_function("work"));
 	}
-	DO(cuFuncSetAttribute(form_function("work"), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 50));
+	DO(cuFuncSetAttribute(form_function("work"),
+			      CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 50));
 	launches("function-cache", form_function("work"));
 }
 
@@ -347,7 +366,8 @@ static void function_names(void)
 	CHECK(work_function);
 	DO(cuFuncGetModule(&m, work_function));
 	CHECK(m == form_module);
-	for (size_t i = 0; cuFuncGetParamInfo(work_function, i, &offset, &size) == CUDA_SUCCESS; i++)
+	for (size_t i = 0; cuFuncGetParamInfo(work_function, i, &offset, &size) == CUDA_SUCCESS;
+	     i++)
 		printf("parameter %zu: %zu bytes at %zu\n", i, size, offset);
 	launches("function-names", work_function);
 }
@@ -371,7 +391,8 @@ static void occupancy(void)
 			DO(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, THREADS, 1024));
 			DO(cuOccupancyMaxPotentialBlockSize(&grid, &block, f, dynamic_for, 0, 0));
 			DO(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, f, 2, THREADS));
-			printf("%s: %d blocks, %d of %d, %zu bytes\n", names[i], n, grid, block, bytes);
+			printf("%s: %d blocks, %d of %d, %zu bytes\n", names[i], n, grid, block,
+			       bytes);
 		}
 		launches("occupancy", form_function("work"));
 	}
@@ -399,12 +420,14 @@ static void proc_address(void)
 	DO(get(&f, form_module, "work"));
 	w = words_new(form_blocks * THREADS);
 	for (uint32_t i = 0; i < 4; i++) {
-		DO(go(f, form_blocks, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &w.at, &n, &i }, NULL));
+		DO(go(f, form_blocks, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &w.at, &n, &i },
+		      NULL));
 		work_expect(&w, n, i);
 	}
 	DO(sync());
 	/* the per-thread default stream's form */
-	DO(cuGetProcAddress("cuLaunchKernel", (void **)&go, 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &found));
+	DO(cuGetProcAddress("cuLaunchKernel", (void **)&go, 12000,
+			    CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &found));
 	DO(go(f, form_blocks, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &w.at, &n, &n }, NULL));
 	work_expect(&w, n, n);
 	DO(cuStreamSynchronize(CU_STREAM_PER_THREAD));
@@ -433,7 +456,8 @@ static void by_dlopen(const char *what, const char *name)
 	f = form_function("work");
 	w = words_new(form_blocks * THREADS);
 	for (uint32_t i = 0; i < 4; i++) {
-		DO(go(f, form_blocks, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &w.at, &n, &i }, NULL));
+		DO(go(f, form_blocks, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &w.at, &n, &i },
+		      NULL));
 		work_expect(&w, n, i);
 	}
 	words_show(what, &w);
@@ -454,12 +478,16 @@ static void dlopen_plain(void)
 
 static void device_printf(void)
 {
-	static const char text[] = HEAD ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
+	static const char text[] = HEAD
+		".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
 		".global .align 1 .b8 format[10] = {115, 97, 121, 115, 32, 37, 117, 10, 0, 0};\n"
-		".visible .entry say (.param .u32 n)\n{\n\t.local .align 8 .b8 args[8];\n\t.reg .b32 %r<3>;\n\t.reg .b64 %d<5>;\n"
-		"\tmov.u64 %d1, args;\n\tcvta.local.u64 %d2, %d1;\n\tld.param.u32 %r1, [n];\n\tst.local.u32 [%d1], %r1;\n"
+		".visible .entry say (.param .u32 n)\n{\n\t.local .align 8 .b8 args[8];\n"
+		"\t.reg .b32 %r<3>;\n\t.reg .b64 %d<5>;\n"
+		"\tmov.u64 %d1, args;\n\tcvta.local.u64 %d2, %d1;\n\tld.param.u32 %r1, [n];\n"
+		"\tst.local.u32 [%d1], %r1;\n"
 		"\tmov.u64 %d3, format;\n\tcvta.global.u64 %d4, %d3;\n"
-		"\t{\n\t.param .b64 a;\n\t.param .b64 b;\n\t.param .b32 r;\n\tst.param.b64 [a], %d4;\n\tst.param.b64 [b], %d2;\n"
+		"\t{\n\t.param .b64 a;\n\t.param .b64 b;\n\t.param .b32 r;\n"
+		"\tst.param.b64 [a], %d4;\n\tst.param.b64 [b], %d2;\n"
 		"\tcall.uni (r), vprintf, (a, b);\n\tld.param.b32 %r2, [r];\n\t}\n\tret;\n}\n";
 	uint32_t n;
 	CUfunction f;
@@ -480,13 +508,22 @@ static void device_printf(void)
 static void texture(void)
 {
 	enum { WIDTH = 256, HEIGHT = 96 };
-	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = WIDTH, .Height = HEIGHT, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1,
+	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = WIDTH,
+				      .Height = HEIGHT,
+				      .Format = CU_AD_FORMAT_UNSIGNED_INT32,
+				      .NumChannels = 1,
 				      .Flags = 2 /* surfaces of it */ };
-	CUDA_TEXTURE_DESC how = { .addressMode = { CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP },
-				  .filterMode = CU_TR_FILTER_MODE_POINT, .flags = 1 /* as integers */ };
+	CUDA_TEXTURE_DESC how = { .addressMode = { CU_TR_ADDRESS_MODE_CLAMP,
+						   CU_TR_ADDRESS_MODE_CLAMP },
+				  .filterMode = CU_TR_FILTER_MODE_POINT,
+				  .flags = 1 /* as integers */ };
 	static uint32_t host[WIDTH * HEIGHT];
-	CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = WIDTH * 4,
-			       .dstMemoryType = CU_MEMORYTYPE_ARRAY, .WidthInBytes = WIDTH * 4, .Height = HEIGHT };
+	CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+			       .srcHost = host,
+			       .srcPitch = WIDTH * 4,
+			       .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+			       .WidthInBytes = WIDTH * 4,
+			       .Height = HEIGHT };
 	uint32_t width = WIDTH;
 	CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY };
 	unsigned long long picture, board;
@@ -512,11 +549,16 @@ static void texture(void)
 	r.res.array.hArray = b;
 	DO(cuSurfObjectCreate(&board, &r));
 	for (int k = 0; k < 3; k++)
-		DO(cuLaunchKernel(f, WIDTH / THREADS, HEIGHT, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &w.at, &picture, &board, &width },
-				  NULL));
+		DO(cuLaunchKernel(f, WIDTH / THREADS, HEIGHT, 1, THREADS, 1, 1, 0, NULL,
+				  (void *[]){ &w.at, &picture, &board, &width }, NULL));
 	DO(cuCtxSynchronize());
-	copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = b, .dstMemoryType = CU_MEMORYTYPE_HOST,
-				.dstHost = host, .dstPitch = WIDTH * 4, .WidthInBytes = WIDTH * 4, .Height = HEIGHT };
+	copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+				.srcArray = b,
+				.dstMemoryType = CU_MEMORYTYPE_HOST,
+				.dstHost = host,
+				.dstPitch = WIDTH * 4,
+				.WidthInBytes = WIDTH * 4,
+				.Height = HEIGHT };
 	DO(cuMemcpy2D(&copy));
 	for (uint32_t i = 0; i < WIDTH * HEIGHT; i++) {
 		w.want[i] = i * 21;
@@ -530,11 +572,26 @@ static void texture(void)
 }
 
 const struct form module_forms[] = {
-	{ "module-reload", module_reload }, { "module-unload-busy", module_unload_busy }, { "module-twins", module_twins },
-	{ "module-variables", module_variables }, { "module-options", module_options }, { "module-bad", module_bad },
-	{ "module-file", module_file }, { "library", library }, { "library-unload-busy", library_unload_busy },
-	{ "library-variables", library_variables }, { "link", link_units }, { "function-attributes", function_attributes },
-	{ "function-shared-max", function_shared_max }, { "function-cache", function_cache }, { "function-names", function_names },
-	{ "occupancy", occupancy }, { "proc-address", proc_address }, { "dlopen-soname", dlopen_soname },
-	{ "dlopen-plain", dlopen_plain }, { "device-printf", device_printf }, { "texture", texture }, { 0 },
+	{ "module-reload", module_reload },
+	{ "module-unload-busy", module_unload_busy },
+	{ "module-twins", module_twins },
+	{ "module-variables", module_variables },
+	{ "module-options", module_options },
+	{ "module-bad", module_bad },
+	{ "module-file", module_file },
+	{ "library", library },
+	{ "library-unload-busy", library_unload_busy },
+	{ "library-variables", library_variables },
+	{ "link", link_units },
+	{ "function-attributes", function_attributes },
+	{ "function-shared-max", function_shared_max },
+	{ "function-cache", function_cache },
+	{ "function-names", function_names },
+	{ "occupancy", occupancy },
+	{ "proc-address", proc_address },
+	{ "dlopen-soname", dlopen_soname },
+	{ "dlopen-plain", dlopen_plain },
+	{ "device-printf", device_printf },
+	{ "texture", texture },
+	{ 0 },
 };

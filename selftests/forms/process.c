@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "forms.h"
 
-#define TURNS	4u
+#define TURNS 4u
 
 extern char **environ;
 
@@ -234,7 +234,8 @@ static void *launch_for_ever(void *arg)
 	if (cuCtxSetCurrent(form_context))
 		return NULL;
 	for (uint32_t i = 0;; i++)
-		if (cuLaunchKernel(arg, form_blocks, 1, 1, THREADS, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &words.at, &n, &i }, NULL))
+		if (cuLaunchKernel(arg, form_blocks, 1, 1, THREADS, 1, 1, 0, CU_STREAM_PER_THREAD,
+				   (void *[]){ &words.at, &n, &i }, NULL))
 			return NULL;
 }
 
@@ -280,7 +281,7 @@ static void *last_thread(void *arg)
 	for (uint32_t i = 0; i < TURNS; i++)
 		work(form_function("work"), NULL, &words, ROUNDS, i);
 	words_show("exit-main-thread", &words);
-	exit(0);	/* the driver's own threads would keep the process */
+	exit(0); /* the driver's own threads would keep the process */
 }
 
 /* main()'s thread is gone before the others */
@@ -355,12 +356,28 @@ static void closed_input(void)
 }
 
 const struct form process_forms[] = {
-	{ "no-cuda", no_cuda }, { "init-only", init_only }, { "context-only", context_only }, { "fork-before", fork_before },
-	{ "fork-after", fork_after_end }, { "fork-after-exit", fork_after_exit }, { "fork-exec", fork_exec },
-	{ "spawn-cuda", spawn_cuda }, { "exec-busy", exec_busy }, { "exit-busy", exit_busy }, { "exit-idle", exit_idle },
-	{ "exit-at-once", exit_at_once }, { "exit-killed", exit_killed }, { "exit-aborted", exit_aborted },
-	{ "exit-synchronize", exit_synchronize }, { "exit-launch", exit_launch }, { "exit-destructor", exit_destructor },
-	{ "exit-launching", exit_launching }, { "exit-thread", exit_thread }, { "exit-main-thread", exit_main_thread },
-	{ "threads-short", threads_short }, { "signals", signals }, { "closed-input", closed_input },
+	{ "no-cuda", no_cuda },
+	{ "init-only", init_only },
+	{ "context-only", context_only },
+	{ "fork-before", fork_before },
+	{ "fork-after", fork_after_end },
+	{ "fork-after-exit", fork_after_exit },
+	{ "fork-exec", fork_exec },
+	{ "spawn-cuda", spawn_cuda },
+	{ "exec-busy", exec_busy },
+	{ "exit-busy", exit_busy },
+	{ "exit-idle", exit_idle },
+	{ "exit-at-once", exit_at_once },
+	{ "exit-killed", exit_killed },
+	{ "exit-aborted", exit_aborted },
+	{ "exit-synchronize", exit_synchronize },
+	{ "exit-launch", exit_launch },
+	{ "exit-destructor", exit_destructor },
+	{ "exit-launching", exit_launching },
+	{ "exit-thread", exit_thread },
+	{ "exit-main-thread", exit_main_thread },
+	{ "threads-short", threads_short },
+	{ "signals", signals },
+	{ "closed-input", closed_input },
 	{ 0 },
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Small programs of the runtime API, each of one form or feature, as those of the driver API (forms.h): rt NAME
+// Small programs of the runtime API, each of one form or feature, as those of the driver API
+// (forms.h): rt NAME
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -8,8 +9,8 @@
 #include <vector>
 #include <cooperative_groups.h>
 
-#define THREADS	64u
-#define TURNS	6u
+#define THREADS 64u
+#define TURNS 6u
 
 static unsigned int scale = 1, blocks, rounds;
 
@@ -164,7 +165,8 @@ static void launch_by_address()
 	for (uint32_t i = 0; i < TURNS; i++) {
 		void *params[] = { &w.at, &rounds, &i };
 
-		DO(cudaLaunchKernel((const void *)work, dim3(blocks), dim3(THREADS), params, 0, nullptr));
+		DO(cudaLaunchKernel((const void *)work, dim3(blocks), dim3(THREADS), params, 0,
+				    nullptr));
 		w.expect(i);
 	}
 	w.show("launch-by-address");
@@ -177,7 +179,8 @@ static void cooperative()
 	uint32_t n = 5;
 	void *params[] = { &w.at, &n };
 
-	DO(cudaLaunchCooperativeKernel((const void *)together, dim3(8), dim3(THREADS), params, 0, nullptr));
+	DO(cudaLaunchCooperativeKernel((const void *)together, dim3(8), dim3(THREADS), params, 0,
+				       nullptr));
 	for (uint32_t k = 0; k < n; k++) {
 		std::vector<uint32_t> was = want;
 
@@ -417,7 +420,8 @@ static void occupancy()
 
 		DO(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, work, THREADS, 0));
 		DO(cudaFuncGetAttributes(&a, work));
-		printf("%d blocks, %d registers, %d threads, %zu bytes\n", n, a.numRegs, a.maxThreadsPerBlock, a.sharedSizeBytes);
+		printf("%d blocks, %d registers, %d threads, %zu bytes\n", n, a.numRegs,
+		       a.maxThreadsPerBlock, a.sharedSizeBytes);
 		w.run(nullptr, k);
 		w.show("occupancy");
 	}
@@ -459,11 +463,24 @@ static const struct {
 	const char *name;
 	void (*run)();
 } forms[] = {
-	{ "launch", launch }, { "launch-ex", launch_ex }, { "launch-by-address", launch_by_address }, { "cooperative", cooperative },
-	{ "templates", templates }, { "symbols", symbols }, { "dynamic-shared", dynamic_shared }, { "streams", streams },
-	{ "per-thread-streams", per_thread_streams }, { "host-function", host_function }, { "graph", graph },
-	{ "malloc-async", malloc_async }, { "managed", managed }, { "mistakes", mistakes }, { "device-reset", device_reset },
-	{ "occupancy", occupancy }, { "exit-object", exit_object }, { "exit-busy", exit_busy },
+	{ "launch", launch },
+	{ "launch-ex", launch_ex },
+	{ "launch-by-address", launch_by_address },
+	{ "cooperative", cooperative },
+	{ "templates", templates },
+	{ "symbols", symbols },
+	{ "dynamic-shared", dynamic_shared },
+	{ "streams", streams },
+	{ "per-thread-streams", per_thread_streams },
+	{ "host-function", host_function },
+	{ "graph", graph },
+	{ "malloc-async", malloc_async },
+	{ "managed", managed },
+	{ "mistakes", mistakes },
+	{ "device-reset", device_reset },
+	{ "occupancy", occupancy },
+	{ "exit-object", exit_object },
+	{ "exit-busy", exit_busy },
 };
 
 int main(int argc, char **argv)
