@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 #include "forms.h"
 
 #define TIMES 6u
@@ -399,8 +400,9 @@ struct other {
 	struct words w;
 	CUfunction f;
 	CUstream s;
+	CUfunction set;
+	struct flag flag;
 	atomic_bool stop;
-	CUresult r;
 };
 
 static void *launch_on(void *arg)
@@ -408,9 +410,12 @@ static void *launch_on(void *arg)
 	struct other *o = arg;
 
 	DO(cuCtxSetCurrent(form_context));
-	for (uint32_t i = 0; i < 12 || !atomic_load(&o->stop); i++) {
+	for (uint32_t i = 1; i < 12 || !atomic_load(&o->stop); i++) {
 		work(o->f, o->s, &o->w, ROUNDS, i % 3);
-		DO(cuStreamSynchronize(o->s));
+		/* a global capture forbids others to wait by a call */
+		LAUNCH(o->set, 1, 1, o->s, &o->flag.at, &i);
+		while (*o->flag.host != i)
+			usleep(50);
 	}
 	return NULL;
 }
@@ -426,6 +431,8 @@ static void while_capturing(const char *what, CUstreamCaptureMode mode)
 
 	scene_begin(&c);
 	o.f = c.f;
+	o.set = form_function("set");
+	o.flag = flag_new();
 	o.w = words_new(form_blocks * THREADS);
 	DO(cuStreamCreate(&o.s, CU_STREAM_NON_BLOCKING));
 	DO(cuCtxSynchronize());
