@@ -476,6 +476,21 @@ static void dlopen_plain(void)
 	by_dlopen("dlopen-plain", "libcuda.so");
 }
 
+/* By an absolute path, as programs do that have looked for it themselves */
+static void dlopen_path(void)
+{
+	static const char *const dirs[] = { "/usr/lib/x86_64-linux-gnu", "/usr/local/nvidia/lib64",
+					    "/usr/lib64" };
+	const char *first = getenv("LD_LIBRARY_PATH");
+	char path[4096] = "";
+
+	if (first && *first == '/')
+		snprintf(path, sizeof(path), "%.*s/libcuda.so.1", (int)strcspn(first, ":"), first);
+	for (size_t i = 0; access(path, R_OK) && i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		snprintf(path, sizeof(path), "%s/libcuda.so.1", dirs[i]);
+	by_dlopen("dlopen-path", path);
+}
+
 static void device_printf(void)
 {
 	static const char text[] = HEAD
@@ -591,6 +606,7 @@ const struct form module_forms[] = {
 	{ "proc-address", proc_address },
 	{ "dlopen-soname", dlopen_soname },
 	{ "dlopen-plain", dlopen_plain },
+	{ "dlopen-path", dlopen_path },
 	{ "device-printf", device_printf },
 	{ "texture", texture },
 	{ 0 },

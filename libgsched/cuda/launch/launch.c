@@ -298,6 +298,9 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 
 	if (!fn || !shape || l->opaque || fn->opaque || atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
+	/* a twin's grid has one dimension: what the driver refuses is its to say */
+	if (l->grid[0] > INT32_MAX || l->grid[1] > UINT16_MAX || l->grid[2] > UINT16_MAX)
+		return NULL;
 	if (!has_twin(fn))
 		return NULL;
 	if (shape->blocks <= gi_places(c, leased, shape->original_m))
