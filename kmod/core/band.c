@@ -290,7 +290,10 @@ static bool yields(const struct gsc_client *client)
 	return above && !client->dev->policy->flat && !client->dev->policy->no_leases;
 }
 
-/* No other client can come into its band, and the GPU's slices keep the bands apart: where nothing limits it, no launch needs a window */
+/*
+ * No other client can come into its band, and the GPU's slices keep the bands apart: where nothing limits it, no launch needs
+ * a window.
+ */
 static bool private_band(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
