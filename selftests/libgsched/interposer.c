@@ -168,6 +168,31 @@ static void workers(void)
 	ok(one && two == 2 * one && all > two, "as many workers as somebody chose, and no more than fit: %u, %u, %u", one, two, all);
 }
 
+/* A library is unloaded while its tasks run, evicted and grown. What is freed is overwritten. */
+static void unloaded(void)
+{
+	static char *const what[] = { "unloads", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	setenv("VGPU_DEVICES", "2", 1);
+	setenv("VGPU_LOCKS", "1", 1);
+	setenv("MALLOC_PERTURB_", "165", 1);
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stirring = true;
+	pthread_create(&thread, NULL, stir, NULL);
+	run(true, what, &r);
+	stirring = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "unloaded while tasks run");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 0, "and they are of tier block");
+	fake_stop(&f);
+	unsetenv("MALLOC_PERTURB_");
+	unsetenv("VGPU_LOCKS");
+	unsetenv("VGPU_DEVICES");
+}
+
 /* Evicted whole, then let go on. */
 static void evicted(void)
 {
@@ -687,10 +712,11 @@ static void drivers(void)
 int main(void)
 {
 	static char *const what[] = { "long", NULL };
-	char shm[64];
+	char shm[64], second[80];
 
-	/* a device of its own: two of these tests may run at a time */
+	/* devices of its own: two of these tests may run at a time */
 	snprintf(shm, sizeof(shm), "/dev/shm/gsched-interposer-%d", (int)getpid());
+	snprintf(second, sizeof(second), "%s.1", shm);
 	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
 	setenv("VGPU_SMS", "8", 1);
 	run(false, steps, &expected);
@@ -703,6 +729,7 @@ int main(void)
 	leases();
 	windows();
 	workers();
+	unloaded();
 	evicted();
 	suspended();
 	queued();
@@ -719,5 +746,6 @@ int main(void)
 	runtime();
 	drivers();
 	unlink(shm);
+	unlink(second);
 	return done();
 }

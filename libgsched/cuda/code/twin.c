@@ -24,6 +24,8 @@ static struct gi_func *first_job, **last_job = &first_job;	/* gi_lock */
 static struct gi_image *first_image, **last_image = &first_image;	/* gi_lock */
 static struct gi_image *busy_image;				/* gi_lock */
 static struct gi_ctx *busy_cx;					/* gi_lock */
+/* While modules are unloaded, their contexts stay. In front of gi_lock */
+static pthread_mutex_t unload_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static unsigned int type_size(const char *type)
 {
@@ -316,9 +318,13 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		gi_why(c, "%s: %s: %s", name, id == GI_RESUMABLE ? "preemptible at block-task ends only" : "tier launch", why);
 		free(params);
 	}
-	pthread_mutex_lock(&gi_lock);
+	pthread_mutex_lock(&gi_attribute_lock);
 	if (twin) {
 		copy_attributes(fn, twin);
+		gi_real.cuFuncGetAttribute(&form->shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, twin);
+	}
+	pthread_mutex_lock(&gi_lock);
+	if (twin) {
 		if (params) {
 			fn->params = params;
 			fn->n_params = k->params;
@@ -329,11 +335,11 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		form->warp_rows = k->warp_rows;
 		form->kernel = *k;
 		form->everywhere = !k->resume_reason;
-		gi_real.cuFuncGetAttribute(&form->shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, twin);
 		gi_debug("%s: %s loaded", name, id == GI_RESUMABLE ? "resumable twin" : "twin");
 	}
 	atomic_store(&form->state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
 	pthread_mutex_unlock(&gi_lock);
+	pthread_mutex_unlock(&gi_attribute_lock);
 	if (gated)
 		gi_twin_pause.end(c);
 	gi_real.cuCtxSetCurrent(NULL);
@@ -358,6 +364,7 @@ static void *worker(void *arg)
 			busy_cx = fn->cx;
 			pthread_mutex_unlock(&gi_lock);
 			resolve(fn, fn->job);
+			gi_func_put(fn);
 			pthread_mutex_lock(&gi_lock);
 		} else if (image) {
 			first_image = image->next_job;
@@ -428,14 +435,15 @@ bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 	if (atomic_load_explicit(state, memory_order_acquire) != GI_TWIN_UNASKED)
 		return atomic_load_explicit(state, memory_order_acquire) == GI_TWIN_READY;
 	pthread_mutex_lock(&gi_lock);
-	if (atomic_load(state) == GI_TWIN_UNASKED) {
+	/* what is about to be unloaded gets no twin any more */
+	if (atomic_load(state) == GI_TWIN_UNASKED && !atomic_load(&fn->dropped) && start()) {
 		atomic_store(state, GI_TWIN_QUEUED);
 		fn->job = id;
 		fn->next_job = NULL;
-		*last_job = fn;
+		*last_job = gi_func_hold(fn);
 		last_job = &fn->next_job;
-		if (!start())
-			atomic_store(state, GI_TWIN_NONE);
+	} else if (atomic_load(state) == GI_TWIN_UNASKED) {
+		atomic_store(state, GI_TWIN_NONE);
 	}
 	pthread_mutex_unlock(&gi_lock);
 	return false;
@@ -460,25 +468,45 @@ bool gi_twin_wait(struct gi_func *fn)
 	return atomic_load(state) == GI_TWIN_READY;
 }
 
-static void unload(struct gi_rewritten *form, struct gi_ctx *cx, bool destroyed)
+/* gi_lock held. Modules of either, off an image's list and onto another */
+static void detach(struct gi_rewritten *form, const struct gi_ctx *cx, struct gi_loaded **list)
 {
-	struct gi_loaded **p = &form->loaded;
-	CUcontext before = NULL;
+	struct gi_loaded **p = &form->loaded, *l;
 
-	if (!*p)
-		return;
-	gi_real.cuCtxGetCurrent(&before);
-
-	while (*p) {
-		struct gi_loaded *l = *p;
-
+	while ((l = *p)) {
 		if (cx && l->cx != cx) {
 			p = &l->next;
 			continue;
 		}
 		*p = l->next;
-		if (l->module && !destroyed && !gi_real.cuCtxSetCurrent(l->cx->handle))
-			gi_real.cuModuleUnload(l->module);
+		l->next = *list;
+		*list = l;
+	}
+}
+
+/* The driver waits for the device. @shared: with tasks of others in the context. If these never pause it stays loaded */
+static void unload(const struct gi_loaded *l, bool shared)
+{
+	if (gi_real.cuCtxSetCurrent(l->cx->handle))
+		return;
+	if (!shared || gi_twin_pause.begin(l->cx->client))
+		gi_real.cuModuleUnload(l->module);
+	if (shared)
+		gi_twin_pause.end(l->cx->client);
+}
+
+static void unload_all(struct gi_loaded *list, bool shared, bool destroyed)
+{
+	CUcontext before = NULL;
+	struct gi_loaded *l;
+
+	if (!list)
+		return;
+	gi_real.cuCtxGetCurrent(&before);
+	while ((l = list)) {
+		list = l->next;
+		if (l->module && !destroyed)
+			unload(l, shared);
 		free(l->missing);
 		free(l);
 	}
@@ -486,11 +514,10 @@ static void unload(struct gi_rewritten *form, struct gi_ctx *cx, bool destroyed)
 		gi_real.cuCtxSetCurrent(before);
 }
 
-void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx)
 {
 	struct gi_func **p = &first_job;
-	struct gi_image **q = &first_image, *i;
-	unsigned int id;
+	struct gi_image **q = &first_image;
 
 	pthread_once(&once, init);
 	while (*p) {
@@ -499,6 +526,7 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 		if ((image && fn->named->image == image) || (cx && fn->cx == cx)) {
 			*p = fn->next_job;
 			atomic_store(&fn->form[fn->job].state, GI_TWIN_NONE);
+			gi_func_put(fn);
 		} else {
 			p = &fn->next_job;
 		}
@@ -511,22 +539,40 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 	while (*q)
 		q = &(*q)->next_job;
 	last_image = q;
+	/* launches may wait for what was cancelled */
+	pthread_cond_broadcast(&done);
+}
+
+void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+{
+	struct gi_loaded *list = NULL;
+	struct gi_image *i;
+	unsigned int id;
+
+	pthread_mutex_lock(&unload_lock);
+	pthread_mutex_lock(&gi_lock);
+	gi_twin_cancel(image, cx);
 	while ((image && busy_image == image) || (cx && busy_cx == cx))
 		pthread_cond_wait(&done, &gi_lock);
 	for (id = 0; id < GI_FORMS; id++) {
 		if (image)
-			unload(&image->form[id], NULL, destroyed);
+			detach(&image->form[id], NULL, &list);
 		else
 			for (i = gi_image_next(NULL); i; i = gi_image_next(i))
-				unload(&i->form[id], cx, destroyed);
+				detach(&i->form[id], cx, &list);
 	}
+	pthread_mutex_unlock(&gi_lock);
+	unload_all(list, image, destroyed);
+	pthread_mutex_unlock(&unload_lock);
 }
 
 void gi_twin_reset(void)
 {
 	static const pthread_once_t again = PTHREAD_ONCE_INIT;
 	static const pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
+	memcpy(&unload_lock, &unlocked, sizeof(unload_lock));
 	memcpy(&once, &again, sizeof(once));
 	memcpy(&work, &fresh, sizeof(work));
 	first_job = NULL;

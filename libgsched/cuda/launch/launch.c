@@ -461,7 +461,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	if (!++s->seq)
 		s->seq = 1;
 	s->cx = cx;
-	s->fn = fn;
+	s->fn = gi_func_hold(fn);
 	s->form = form;
 	s->bound = k->bound;
 	s->stream = gi_stream_id(cx, l->stream);
@@ -520,8 +520,10 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		if (s->submitted)
 			gsched_complete(c->g, slot, s->seq, 0, true);
 		/* launched without its gate: the context is beyond use, and so is the slot */
-		if (launched)
+		if (launched) {
+			gi_func_put(fn);
 			return rc;
+		}
 		if (form)
 			atomic_fetch_or(&cx->dirty, 1ull << slot);
 		/* if it was to be zeroed, the stream does so some time */
@@ -552,7 +554,7 @@ static CUresult pass_on(const struct gi_launch *l, struct gi_client *c)
 /* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
 static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
-	const struct gi_func *fn;
+	struct gi_func *fn;
 	CUresult rc;
 
 	if (!paced(c, true))	/* a capture goes on, of another stream */
@@ -561,6 +563,7 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
 	rc = pass_on(l, c);
 	gi_pace_leave(c, cx, l, !rc);
+	gi_func_put(fn);
 	return rc;
 }
 
@@ -606,6 +609,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		rc = launch_task(l, cx, c, &k);
 	if (pace)
 		gi_pace_leave(c, cx, l, !rc);
+	gi_func_put(k.fn);
 	return rc;
 }
 
