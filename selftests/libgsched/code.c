@@ -261,6 +261,34 @@ static void raced(void)
 	leave(cx);
 }
 
+/* ---- shapes ---- */
+
+static void shapes(void)
+{
+	struct gi_ctx *cx = enter(1);
+	struct gi_func *fn = gi_func_get(handle(0x400), cx);
+	const struct gi_shape *shape;
+	unsigned int i, bad = 0, missing = 0;
+
+	for (i = 1; i <= 1000; i++) {
+		shape = gi_shape_get(fn, i, 64, 0);
+		bad += !shape || shape->threads != 64 || shape->blocks > i || shape->blocks * 2 <= i;
+	}
+	ok(!bad, "a thousand grids: each has a shape of about its size");
+	shape = gi_shape_get(fn, 1, 512, 0);
+	ok(shape && shape->threads == 512 && shape->original_m == 2, "other blocks have a shape of their own");
+	shape = gi_shape_get(fn, 9, 64, 1024);
+	ok(shape && shape->shared == 1024, "and so has other shared memory");
+	for (i = 1; i <= 1000; i++) {
+		shape = gi_shape_get(fn, 5, 32, 4 * i);
+		bad += shape && shape->shared != 4 * i;
+		missing += !shape;
+	}
+	ok(!bad && missing, "too many of these: none, rather than a wrong one");
+	gi_func_put(fn);
+	leave(cx);
+}
+
 int main(void)
 {
 	setenv("GSCHED_CUDA_DRIVER", "/nonexistent/libcuda.so.1", 1);
@@ -282,5 +310,6 @@ int main(void)
 	references();
 	held();
 	raced();
+	shapes();
 	return done();
 }

@@ -78,6 +78,8 @@ struct gi_param {
 	size_t offset, size;
 };
 
+#define GI_SHAPE_BUCKETS	32	/* a power of 2 */
+
 /* What was learnt of launches of one kernel with one shape. Keys never change; nodes live as long as the function. */
 struct gi_shape {
 	struct gi_shape *next;
@@ -124,7 +126,8 @@ struct gi_func {
 	_Atomic bool code_loaded;	/* the original's */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
-	_Atomic(struct gi_shape *) shapes;
+	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */
+	_Atomic unsigned int n_shapes;
 	enum gi_form_id job;		/* gi_lock: the form that is asked for */
 	struct gi_func *next_job;	/* gi_lock */
 };
@@ -175,6 +178,7 @@ void gi_name_function(CUkernel kernel, CUfunction function);	/* what cuKernelGet
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx);
 struct gi_func *gi_func_hold(struct gi_func *fn);	/* one more user; NULL is allowed here and below */
 void gi_func_put(struct gi_func *fn);
+/* NULL: no memory, or it has too many. blocks may be another number of about that size; the rest is as asked */
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
 unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id);
 /* What is set on a kernel is set on its twins. The lock makes notes of it and the driver's calls one; it comes before gi_lock */

@@ -13,7 +13,7 @@
 
 #define BUCKETS		1024
 #define CACHED		512	/* of a thread: frameworks launch hundreds of kernels in turns */
-#define SHAPES_MAX	256
+#define SHAPES_MAX	256	/* of a function; then those of about the same grid are one, up to twice as many */
 
 static struct gi_name *names[BUCKETS];		/* gi_lock */
 static struct gi_func *funcs[BUCKETS];		/* gi_lock */
@@ -56,13 +56,17 @@ static void name_put(struct gi_name *n)
 /* It has no user and is in no table. spare_lock held */
 static void free_func(struct gi_func *fn)
 {
-	struct gi_shape *shape = atomic_load(&fn->shapes);
+	unsigned int i;
 
-	while (shape) {
-		struct gi_shape *next = shape->next;
+	for (i = 0; i < GI_SHAPE_BUCKETS; i++) {
+		struct gi_shape *shape = atomic_load(&fn->shapes[i]);
 
-		free(shape);
-		shape = next;
+		while (shape) {
+			struct gi_shape *next = shape->next;
+
+			free(shape);
+			shape = next;
+		}
 	}
 	free((void *)fn->params);
 	name_put(fn->named);
@@ -315,30 +319,54 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 
 /* ---- shapes ---- */
 
+static _Atomic(struct gi_shape *) *bucket_of(struct gi_func *fn, const struct gi_shape *key)
+{
+	uint64_t h = (key->blocks ^ (uint64_t)key->threads << 32 ^ (uint64_t)key->shared << 40) * 0x9e3779b97f4a7c15ull;
+
+	return &fn->shapes[h >> 32 & (GI_SHAPE_BUCKETS - 1)];
+}
+
+static struct gi_shape *shape_find(_Atomic(struct gi_shape *) *bucket, const struct gi_shape *key)
+{
+	struct gi_shape *shape;
+
+	for (shape = atomic_load_explicit(bucket, memory_order_acquire); shape; shape = shape->next)
+		if (shape->blocks == key->blocks && shape->threads == key->threads && shape->shared == key->shared)
+			break;
+	return shape;
+}
+
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared)
 {
-	struct gi_shape *shape, *head = atomic_load_explicit(&fn->shapes, memory_order_acquire);
-	unsigned int n = 0;
+	struct gi_shape key = { .blocks = blocks, .threads = threads, .shared = shared }, *shape, *head;
+	_Atomic(struct gi_shape *) *bucket = bucket_of(fn, &key);
 	int m = 0;
 
-	for (shape = head; shape; shape = shape->next, n++)
-		if (shape->blocks == blocks && shape->threads == threads && shape->shared == shared)
+	shape = shape_find(bucket, &key);
+	if (shape)
+		return shape;
+	/* a program that never launches the same grid twice: one shape stands for all grids of about its size and the same blocks */
+	if (atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= SHAPES_MAX && blocks) {
+		key.blocks = 1ull << (63 - __builtin_clzll(blocks));
+		bucket = bucket_of(fn, &key);
+		shape = shape_find(bucket, &key);
+		if (shape || atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= 2 * SHAPES_MAX)
 			return shape;
-	/* a program that never launches the same grid twice: the newest shapes stand for all */
-	if (n >= SHAPES_MAX)
-		return head;
+	}
 	shape = calloc(1, sizeof(*shape));
 	if (!shape)
 		return NULL;
-	shape->blocks = blocks;
+	shape->blocks = key.blocks;
 	shape->threads = threads;
 	shape->shared = shared;
 	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, fn->original, threads, shared) || m < 1)
 		m = 1;
 	shape->original_m = m > 32 ? 32 : m;
+	atomic_fetch_add_explicit(&fn->n_shapes, 1, memory_order_relaxed);
+	head = atomic_load_explicit(bucket, memory_order_acquire);
 	do
 		shape->next = head;
-	while (!atomic_compare_exchange_weak(&fn->shapes, &head, shape));
+	while (!atomic_compare_exchange_weak(bucket, &head, shape));
 	return shape;
 }
 

@@ -245,6 +245,11 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	return *m && *m >= gi_form_m(fn, shape, GI_TWIN);
 }
 
+static uint64_t blocks_of(const struct gi_launch *l)
+{
+	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
 /* It has one, or may have one when it is asked for. */
 static bool has_twin(const struct gi_func *fn)
 {
@@ -296,7 +301,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 		return NULL;
 	if (!has_twin(fn))
 		return NULL;
-	if (shape->blocks <= gi_places(c, leased, shape->original_m))
+	if (blocks_of(l) <= gi_places(c, leased, shape->original_m))
 		return NULL;
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
@@ -330,7 +335,7 @@ static bool passes(struct gi_client *c, const struct gi_launch *l, struct gi_fun
 			return false;
 	}
 	if (ns)
-		gi_used(c, ns, (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], shape->original_m);
+		gi_used(c, ns, blocks_of(l), shape->original_m);
 	return true;
 }
 
@@ -570,7 +575,7 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-	struct candidate k = { .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] };
+	struct candidate k = { .blocks = blocks_of(l) };
 	bool pace, greatest = false;
 	CUresult rc;
 	int slot;
