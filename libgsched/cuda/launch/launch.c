@@ -289,6 +289,19 @@ static bool note_priority(struct gi_client *c, const struct gi_ctx *cx, CUstream
 }
 
 /*
+ * Is the twin there? A first launch waits for it where the original, which cannot be evicted, would be in somebody's way: others of
+ * the band, or a quota. Otherwise the original runs until the twin is loaded.
+ */
+static bool twin_ready(struct gi_client *c, struct gi_func *fn, uint64_t leased)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	if (gi_load(&h->flags) & GSCHED_ARB_ALONE && gi_places(c, leased, 1) == c->sms && gi_time_share(h) >= GSCHED_SHARE_ALL)
+		return gi_form_ask(fn, GI_TWIN);
+	return gi_twin_wait(fn);
+}
+
+/*
  * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
  * how many of its blocks an SM hosts.
  */
@@ -310,7 +323,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	if (yields(c) && !greatest && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
 	    gi_places(c, leased, 1) == c->sms)
 		return NULL;
-	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
+	if (!twin_ready(c, fn, leased) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
 		return NULL;
 	if (wants_resumable(c, l, fn, shape, m))
 		return &fn->form[GI_RESUMABLE];
