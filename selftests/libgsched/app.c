@@ -283,7 +283,10 @@ static CUdeviceptr launch_library(CUlibrary *lib)
 	return p;
 }
 
-/* Unloaded while its kernels run: by a thread without a context, then by one whose context is on another device */
+/*
+ * Unloaded while its kernels run: by a thread without a context, then by one whose context is on
+ * another device
+ */
 static void unloads(void)
 {
 	CUcontext other;

@@ -25,7 +25,7 @@ struct fake {
 	uint64_t features;
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
-	bool hold_rewrites;		/* until fake_rewrite(); nothing else is answered meanwhile */
+	bool hold_rewrites;		/* until fake_rewrite(): nothing is answered */
 	int attach_err, submit_err, rewrite_err;
 	bool first_attach_only;		/* EINVAL for an ATTACH of the second version of the structure */
 	uint64_t window;		/* granted; 0: the whole device */

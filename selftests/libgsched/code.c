@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What libgsched/cuda/code/ keeps of the program's modules and kernels, without a driver: values that the driver uses again, and
- * functions that somebody uses while they are dropped.
+ * What libgsched/cuda/code/ keeps of the program's modules and kernels, without a driver: values
+ * that the driver uses again, and functions that somebody uses while they are dropped.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static struct gi_client client = { .arb = &arb, .cl = &cl, .arch = 90 };
 static __thread CUcontext current;
 static unsigned long long objects;
 
-static const char ptx[] = ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry a()\n{\nret;\n}\n";
+static const char ptx[] =
+	".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry a()\n{\nret;\n}\n";
 
 /* ---- the driver ---- */
 
@@ -122,7 +123,9 @@ static bool is_image(uintptr_t module, uintptr_t image)
 static bool is_kernel(uintptr_t function, struct gi_ctx *cx, uintptr_t image, const char *name)
 {
 	struct gi_func *fn = gi_func_get(handle(function), cx);
-	bool is = name ? fn->named && !strcmp(fn->named->name, name) && fn->named->image->handle == handle(image) : !fn->named;
+	bool is = name ? fn->named && !strcmp(fn->named->name, name) &&
+				  fn->named->image->handle == handle(image)
+		       : !fn->named;
 
 	gi_func_put(fn);
 	return is;
@@ -152,7 +155,8 @@ static void names(void)
 	other = enter(2);
 	gi_image_module(handle(0x110), handle(0x102));
 	gi_name_function(handle(0x210), handle(0x211));
-	ok(is_kernel(0x211, other, 0x110, "a") && is_image(0x102, 0x110), "a library's function and module in a context");
+	ok(is_kernel(0x211, other, 0x110, "a") && is_image(0x102, 0x110),
+	   "a library's function and module in a context");
 	leave(other);
 	set_current(cx->handle);
 	ok(is_kernel(0x211, cx, 0, NULL) && is_image(0x102, 0), "are gone with it");
@@ -205,9 +209,11 @@ static void held(void)
 	fn = gi_func_get(handle(0x200), cx);
 	shape = gi_shape_get(fn, 7, 64, 0);
 	image = gi_image_take(handle(0x100));
-	ok(image && !gi_image_unused(image), "an image is in use while a launch has one of its functions");
+	ok(image && !gi_image_unused(image),
+	   "an image is in use while a launch has one of its functions");
 	ok(!strcmp(fn->named->name, "a") && shape->blocks == 7, "and the launch goes on with it");
-	ok(!gi_form_ask(fn, GI_TWIN) && fn->form[GI_TWIN].state == GI_TWIN_NONE, "but does not ask for a twin any more");
+	ok(!gi_form_ask(fn, GI_TWIN) && fn->form[GI_TWIN].state == GI_TWIN_NONE,
+	   "but does not ask for a twin any more");
 	ok(is_kernel(0x200, cx, 0, NULL), "the next one does not find it");
 	gi_func_put(fn);
 	ok(gi_image_unused(image), "nobody uses it then");
@@ -226,7 +232,9 @@ static void *launches(void *arg)
 	while (!stop) {
 		struct gi_func *fn = gi_func_get(handle(0x200), cx);
 
-		if (fn->handle != handle(0x200) || (fn->named && strcmp(fn->named->name, "a") != 0) || gi_shape_get(fn, 7, 64, 0)->blocks != 7)
+		if (fn->handle != handle(0x200) ||
+		    (fn->named && strcmp(fn->named->name, "a") != 0) ||
+		    gi_shape_get(fn, 7, 64, 0)->blocks != 7)
 			wrong++;
 		found += fn->named != NULL;
 		gi_func_put(fn);
@@ -261,6 +269,98 @@ static void raced(void)
 	leave(cx);
 }
 
+/* ---- twins ---- */
+
+static char loaded[65536];
+static unsigned int n_loaded;
+
+static CUresult load(CUmodule *module, const void *image, unsigned int n, CUjit_option *options,
+		     void **values)
+{
+	snprintf(loaded, sizeof(loaded), "%s", (const char *)image);
+	*module = handle(0x500 + n_loaded++);
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_function(CUfunction *f, CUmodule m, const char *name)
+{
+	*f = (CUfunction)m;
+	return strstr(loaded, name) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult module_unload(CUmodule m)
+{
+	n_loaded--;
+	return CUDA_SUCCESS;
+}
+
+static unsigned int count(const char *what)
+{
+	const char *at = loaded;
+	unsigned int n = 0;
+
+	for (; (at = strstr(at, what)); at++)
+		n++;
+	return n;
+}
+
+/* A hundred kernels, every other one of which calls one of two functions */
+static char *many(void)
+{
+	static const char function[] =
+		".func (.param .b32 r) %s(.param .b32 a)\n{\n.reg .b32 %%r<3>;\nld.param.b32 %%r1, [a];\n"
+		"mul.lo.u32 %%r2, %%r1, %%r1;\nst.param.b32 [r], %%r2;\nret;\n}\n";
+	static const char kernel[] =
+		".visible .entry k%u(.param .u64 p)\n{\n.reg .b32 %%r<4>;\n.reg .b64 %%d<3>;\nld.param.u64 %%d1, [p];\n"
+		"mov.u32 %%r1, %%ctaid.x;\n{\n.param .b32 x;\n.param .b32 y;\nst.param.b32 [x], %%r1;\ncall.uni (y), %s, (x);\n"
+		"ld.param.b32 %%r2, [y];\n}\nmul.wide.u32 %%d2, %%r1, 4;\nadd.u64 %%d1, %%d1, %%d2;\nst.global.u32 [%%d1], %%r2;\nret;\n}\n";
+	char *text = malloc(131072), *at = text;
+	unsigned int i;
+
+	if (!text)
+		abort();
+	at += sprintf(at, ".version 8.0\n.target sm_70\n.address_size 64\n");
+	at += sprintf(at, function, "even");
+	at += sprintf(at, function, "odd");
+	for (i = 0; i < 100; i++)
+		at += sprintf(at, kernel, i, i % 2 ? "odd" : "even");
+	return text;
+}
+
+static void twins(void)
+{
+	struct gi_ctx *cx = enter(1);
+	struct gi_func *fn;
+	char *text = many();
+
+	gi_real.cuModuleLoadDataEx = load;
+	gi_real.cuModuleGetFunction = get_function;
+	gi_real.cuModuleUnload = module_unload;
+	gi_image_loaded(handle(0x100), false, text, strlen(text) + 1, false);
+	free(text);
+	gi_image_kernel(handle(0x207), false, handle(0x100), "k7");
+	fn = gi_func_get(handle(0x207), cx);
+	while (!gi_twin_wait(fn) && fn->form[GI_TWIN].state == GI_TWIN_QUEUED)
+		;
+	ok(fn->form[GI_TWIN].state == GI_TWIN_READY && n_loaded == 1,
+	   "a kernel of a hundred gets its twin");
+	ok(count(".entry") == 1 && strstr(loaded, "k7" GSR_SUFFIX) && !strstr(loaded, "even"),
+	   "and the driver is given no other: %u kernels", count(".entry"));
+	ok(fn->n_params == 1 && fn->params[0].size == 8, "its parameters are known");
+	gi_func_put(fn);
+	gi_image_kernel(handle(0x208), false, handle(0x100), "k8");
+	fn = gi_func_get(handle(0x208), cx);
+	while (!gi_twin_wait(fn) && fn->form[GI_TWIN].state == GI_TWIN_QUEUED)
+		;
+	ok(n_loaded == 2 && count(".entry") == 1 && strstr(loaded, "k8" GSR_SUFFIX) &&
+		   !strstr(loaded, "odd"),
+	   "another one, by itself");
+	gi_func_put(fn);
+	unload(0x100);
+	ok(!n_loaded, "both are unloaded with the module");
+	leave(cx);
+}
+
 /* ---- shapes ---- */
 
 static void shapes(void)
@@ -272,11 +372,13 @@ static void shapes(void)
 
 	for (i = 1; i <= 1000; i++) {
 		shape = gi_shape_get(fn, i, 64, 0);
-		bad += !shape || shape->threads != 64 || shape->blocks > i || shape->blocks * 2 <= i;
+		bad += !shape || shape->threads != 64 || shape->blocks > i ||
+		       shape->blocks * 2 <= i;
 	}
 	ok(!bad, "a thousand grids: each has a shape of about its size");
 	shape = gi_shape_get(fn, 1, 512, 0);
-	ok(shape && shape->threads == 512 && shape->original_m == 2, "other blocks have a shape of their own");
+	ok(shape && shape->threads == 512 && shape->original_m == 2,
+	   "other blocks have a shape of their own");
 	shape = gi_shape_get(fn, 9, 64, 1024);
 	ok(shape && shape->shared == 1024, "and so has other shared memory");
 	for (i = 1; i <= 1000; i++) {
@@ -310,6 +412,7 @@ int main(void)
 	references();
 	held();
 	raced();
+	twins();
 	shapes();
 	return done();
 }

@@ -507,8 +507,8 @@ static void direct(void)
 }
 
 /*
- * A kernel's twin takes long: the first launch waits for it where its original would be in the way of others or exceed a quota. One
- * that is alone runs the original meanwhile.
+ * A kernel's twin takes long: the first launch waits for it where its original would be in the way
+ * of others or exceed a quota. One that is alone runs the original meanwhile.
  */
 static void first_launch(void)
 {
@@ -533,11 +533,15 @@ static void first_launch(void)
 		start(&r, true, what);
 		ok(fake_wait(&f, &f.rewrites, 1), "%s: the twin is asked for", who[i].name);
 		if (!i)
-			ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_LAUNCH], 1), "%s: the original runs meanwhile", who[i].name);
+			ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_LAUNCH], 1),
+			   "%s: the original runs meanwhile", who[i].name);
 		fake_rewrite(&f);
-		ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1), "%s: then the twin", who[i].name);
+		ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1),
+		   "%s: then the twin", who[i].name);
 		if (i)
-			ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] && !f.cl->header.passed, "%s: and nothing before it", who[i].name);
+			ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] &&
+				   !f.cl->header.passed,
+			   "%s: and nothing before it", who[i].name);
 		tell(&r, "1");
 		finish(&r);
 		same(&r, &alone, who[i].name);

@@ -30,8 +30,8 @@ struct gi_module {
 };
 
 /*
- * A module or library that the program loaded. gi_lock. The table of images has a reference until it is unloaded, and each of its
- * names has one.
+ * A module or library that the program loaded. gi_lock. The table of images has a reference until
+ * it is unloaded, and each of its names has one.
  */
 struct gi_image {
 	_Atomic unsigned int refs;
@@ -52,22 +52,29 @@ struct gi_image {
 	struct gi_image *next_job;
 };
 
-/* One form of an image in one context; max_regs 0: as the compiler likes. Worker only, freed by unload. */
+/*
+ * One form of a kernel in one context; max_regs 0: as the compiler likes. Made by the worker, freed
+ * by unload. gi_lock
+ */
 struct gi_loaded {
 	struct gi_loaded *next;
 	struct gi_ctx *cx;
+	const struct gsr_kernel *kernel;
 	unsigned int max_regs;
 	CUmodule module;		/* NULL: did not load */
 	bool *missing;			/* by variable of the image's desc: it was not found; NULL there are none */
 };
 
-/* A kernel's handle as the program got it. gi_lock. The table has a reference, and so has each function made of it. */
+/*
+ * A kernel's handle as the program got it. gi_lock. The table has a reference, and so has each
+ * function made of it.
+ */
 struct gi_name {
 	_Atomic unsigned int refs;
 	struct gi_name *next;		/* hash chain */
 	void *handle;			/* CUfunction or CUkernel */
 	bool is_kernel;
-	struct gi_ctx *cx;		/* the handle goes with this context; NULL: with the image */
+	struct gi_ctx *cx;		/* the handle goes with it; NULL: with the image */
 	struct gi_image *image;
 	CUfunc_cache cache;		/* last cuFuncSetCacheConfig, -1 none; gi_attribute_lock */
 	bool opaque;			/* clusters: never use the twin */
@@ -107,8 +114,9 @@ struct gi_form {
 };
 
 /*
- * A kernel in one context. It stays while it has users: launches from their look-up on, tasks, jobs of the twin worker. Its memory
- * is only ever used for other functions, so that a stale cache may be counted as a user before it is found to be stale.
+ * A kernel in one context. It stays while it has users: launches from their look-up on, tasks, jobs
+ * of the twin worker. Its memory is only ever used for other functions, so that a stale cache may
+ * be counted as a user before it is found to be stale.
  */
 struct gi_func {
 	_Atomic unsigned int users;
@@ -141,14 +149,15 @@ void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char
 void gi_image_module(const void *library, void *module);	/* what cuLibraryGetModule gave, in the current context */
 struct gi_image *gi_image_find(const void *handle);	/* gi_lock held */
 struct gi_image *gi_image_next(struct gi_image *image);	/* gi_lock held; NULL: the first */
-struct gi_ctx *gi_image_context(const struct gi_image *image, const void *module);	/* gi_lock held; of a library's module */
+/* gi_lock held. The context of a library's module */
+struct gi_ctx *gi_image_context(const struct gi_image *image, const void *module);
 /*
- * An image is unloaded in two steps, without locks. From the first on no launch finds its functions. Those that did before, and
- * their tasks, still use them. The second frees what is ours. @gone: make no driver calls, as its context is destroyed or its
- * tasks may still run.
+ * An image is unloaded in two steps, without locks. From the first on no launch finds its
+ * functions. Those that did before, and their tasks, still use them. The second frees what is ours.
+ * @gone: make no driver calls, as its context is destroyed or its tasks may still run.
  */
 struct gi_image *gi_image_take(const void *handle);	/* NULL: not known */
-bool gi_image_unused(const struct gi_image *image);	/* after the first: by launches, tasks and the worker */
+bool gi_image_unused(const struct gi_image *image);	/* by launches, tasks and the worker */
 void gi_image_drop(struct gi_image *image, bool gone);
 void gi_image_put(struct gi_image *image);
 void gi_images_drop(CUcontext context);			/* no lock held: they went with it */
@@ -168,20 +177,27 @@ void gi_link_reset(void);				/* after fork */
 /* ---- func.c ---- */
 
 /*
- * gi_lock held. What the value stood for before is gone, unless that is the same. @image NULL: it is not known. @cx: the context
- * that it goes with; NULL: it goes with the image
+ * gi_lock held. What the value stood for before is gone, unless that is the same. @image NULL: it
+ * is not known. @cx: the context that it goes with; NULL: it goes with the image
  */
-void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name, struct gi_ctx *cx);
+void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name,
+		 struct gi_ctx *cx);
 struct gi_name *gi_name_find(const void *handle);	/* gi_lock held */
 void gi_name_function(CUkernel kernel, CUfunction function);	/* what cuKernelGetFunction gave */
 /* With the caller for a user; the context is current, no lock is held */
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx);
-struct gi_func *gi_func_hold(struct gi_func *fn);	/* one more user; NULL is allowed here and below */
+struct gi_func *gi_func_hold(struct gi_func *fn);	/* one more user; NULL is none */
 void gi_func_put(struct gi_func *fn);
-/* NULL: no memory, or it has too many. blocks may be another number of about that size; the rest is as asked */
+/*
+ * NULL: no memory, or it has too many. blocks may be another number of about that size; the rest is
+ * as asked
+ */
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
 unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id);
-/* What is set on a kernel is set on its twins. The lock makes notes of it and the driver's calls one; it comes before gi_lock */
+/*
+ * What is set on a kernel is set on its twins. The lock makes notes of it and the driver's calls
+ * one; it comes before gi_lock
+ */
 extern pthread_mutex_t gi_attribute_lock;
 void gi_func_attribute(void *handle, CUfunction_attribute attribute, int value);
 void gi_func_cache_config(void *handle, CUfunc_cache cache);
@@ -193,10 +209,11 @@ void gi_func_reset(void);				/* after fork */
 void gi_twin_image(struct gi_image *image, unsigned int arch);	/* gi_lock held: rewrite it in the background */
 bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is there */
 bool gi_form_ask(struct gi_func *fn, enum gi_form_id id);	/* true: it is there; else it was asked for now or before */
-void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx);	/* gi_lock held: jobs that wait, for either */
+/* gi_lock held: jobs that wait, for either */
+void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx);
 /*
- * No lock held: of either, whose functions were dropped, no job is left, and the twins' modules are unloaded unless the context
- * is @destroyed.
+ * No lock held: of either, whose functions were dropped, no job is left, and the twins' modules are
+ * unloaded unless the context is @destroyed.
  */
 void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
 void gi_twin_reset(void);				/* after fork */
@@ -225,9 +242,13 @@ void gi_reference_unbind(CUresourcetype type, const void *array);	/* it goes */
 void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, bool gone);	/* of either */
 void gi_references_reset(void);				/* after fork */
 
-/* ---- share.c: fill the table of @twins, loaded into the current context, @cx. @missing is malloc'd, NULL without variables ---- */
+/*
+ * ---- share.c: fill the table of @twin, a module with @k's alone that is loaded into the current
+ * context, @cx. @missing is malloc'd, NULL without variables ----
+ */
 
-bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc, CUmodule twins, bool **missing);
+bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc,
+	      const struct gsr_kernel *k, CUmodule twin, bool **missing);
 
 /* ---- initial.c ---- */
 

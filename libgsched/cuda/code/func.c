@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Kernels: what a handle stands for, its twin in the current context, and what was learnt of its launches. Lookups go
- * through a small cache per thread; the tables change under gi_lock and bump gi_generation when something leaves them.
+ * Kernels: what a handle stands for, its twin in the current context, and what was learnt of its
+ * launches. Lookups go through a small cache per thread; the tables change under gi_lock and bump
+ * gi_generation when something leaves them.
  *
- * A lookup first counts itself as a user of what its cache has, then compares generations. Who drops a function bumps the
- * generation first, then looks for users. So one of the two sees the other.
+ * A lookup first counts itself as a user of what its cache has, then compares generations. Who
+ * drops a function bumps the generation first, then looks for users. So one of the two sees the
+ * other.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,7 +15,8 @@
 
 #define BUCKETS		1024
 #define CACHED		512	/* of a thread: frameworks launch hundreds of kernels in turns */
-#define SHAPES_MAX	256	/* of a function; then those of about the same grid are one, up to twice as many */
+/* of a function; then those of about the same grid are one, up to twice as many */
+#define SHAPES_MAX	256
 
 static struct gi_name *names[BUCKETS];		/* gi_lock */
 static struct gi_func *funcs[BUCKETS];		/* gi_lock */
@@ -78,7 +81,10 @@ static void free_func(struct gi_func *fn)
 static void free_unused(struct gi_func *fn)
 {
 	pthread_mutex_lock(&spare_lock);
-	/* another thread may have done it; it may even be another function by now, but not one that has no user and is dropped */
+	/*
+	 * another thread may have done it; it may even be another function by now, but not one that
+	 * has no user and is dropped
+	 */
 	if (atomic_load(&fn->dropped) && !atomic_load(&fn->users))
 		free_func(fn);
 	pthread_mutex_unlock(&spare_lock);
@@ -109,7 +115,8 @@ static struct gi_func *new_func(void)
 	if (!fn)
 		return calloc(1, sizeof(*fn));
 	/* but for the count of users, which a stale cache may be in */
-	memset((char *)fn + offsetof(struct gi_func, next), 0, sizeof(*fn) - offsetof(struct gi_func, next));
+	memset((char *)fn + offsetof(struct gi_func, next), 0,
+	       sizeof(*fn) - offsetof(struct gi_func, next));
 	return fn;
 }
 
@@ -128,14 +135,16 @@ static void drop_all(struct gi_func *list)
 	}
 }
 
-static bool matches(const struct gi_func *fn, const void *handle, const struct gi_image *image, const struct gi_ctx *cx)
+static bool matches(const struct gi_func *fn, const void *handle, const struct gi_image *image,
+		    const struct gi_ctx *cx)
 {
-	return (handle && fn->handle == handle) || (image && fn->named && fn->named->image == image) || (cx && fn->cx == cx);
+	return (handle && fn->handle == handle) ||
+	       (image && fn->named && fn->named->image == image) || (cx && fn->cx == cx);
 }
 
 /* gi_lock held. Out of a hash chain: what matches, onto the list */
-static void unlink_funcs(struct gi_func **p, const void *handle, const struct gi_image *image, const struct gi_ctx *cx,
-			 struct gi_func **list)
+static void unlink_funcs(struct gi_func **p, const void *handle, const struct gi_image *image,
+			 const struct gi_ctx *cx, struct gi_func **list)
 {
 	struct gi_func *fn;
 
@@ -193,7 +202,8 @@ static void forget(const void *handle)
 	drop_all(list);
 }
 
-void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name, struct gi_ctx *cx)
+void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name,
+		 struct gi_ctx *cx)
 {
 	struct gi_name *n;
 
@@ -210,7 +220,9 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 	n = image ? malloc(sizeof(*n) + strlen(name) + 1) : NULL;
 	if (!n)
 		return;
-	*n = (struct gi_name){ .refs = 1, .handle = handle, .is_kernel = is_kernel, .cx = cx, .image = image, .cache = -1 };
+	*n = (struct gi_name){
+		.refs = 1, .handle = handle, .is_kernel = is_kernel, .cx = cx, .image = image, .cache = -1,
+	};
 	atomic_fetch_add(&image->refs, 1);
 	strcpy(n->name, name);
 	n->next = names[hash(handle) % BUCKETS];
@@ -268,7 +280,10 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 	return fn;
 }
 
-/* A kernel's handle: questions want the function in this context. The driver may load the code for it, and wait for the device */
+/*
+ * A kernel's handle: questions want the function in this context. The driver may load the code for
+ * it, and wait for the device
+ */
 static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 {
 	CUfunction original = handle;
@@ -290,7 +305,8 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 	CUfunction original;
 	bool is_kernel;
 
-	if (cache[i].handle == handle && cache[i].cx == cx && cache[i].generation == generation && fn) {
+	if (cache[i].handle == handle && cache[i].cx == cx && cache[i].generation == generation &&
+	    fn) {
 		gi_func_hold(fn);
 		if (atomic_load(&gi_generation) == generation)
 			return fn;
@@ -321,7 +337,8 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 
 static _Atomic(struct gi_shape *) *bucket_of(struct gi_func *fn, const struct gi_shape *key)
 {
-	uint64_t h = (key->blocks ^ (uint64_t)key->threads << 32 ^ (uint64_t)key->shared << 40) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = (key->blocks ^ (uint64_t)key->threads << 32 ^ (uint64_t)key->shared << 40) *
+		     0x9e3779b97f4a7c15ull;
 
 	return &fn->shapes[h >> 32 & (GI_SHAPE_BUCKETS - 1)];
 }
@@ -331,26 +348,32 @@ static struct gi_shape *shape_find(_Atomic(struct gi_shape *) *bucket, const str
 	struct gi_shape *shape;
 
 	for (shape = atomic_load_explicit(bucket, memory_order_acquire); shape; shape = shape->next)
-		if (shape->blocks == key->blocks && shape->threads == key->threads && shape->shared == key->shared)
+		if (shape->blocks == key->blocks && shape->threads == key->threads &&
+		    shape->shared == key->shared)
 			break;
 	return shape;
 }
 
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared)
 {
-	struct gi_shape key = { .blocks = blocks, .threads = threads, .shared = shared }, *shape, *head;
+	struct gi_shape key = { .blocks = blocks, .threads = threads, .shared = shared };
+	struct gi_shape *shape, *head;
 	_Atomic(struct gi_shape *) *bucket = bucket_of(fn, &key);
 	int m = 0;
 
 	shape = shape_find(bucket, &key);
 	if (shape)
 		return shape;
-	/* a program that never launches the same grid twice: one shape stands for all grids of about its size and the same blocks */
+	/*
+	 * a program that never launches the same grid twice: one shape stands for all grids of
+	 * about its size and the same blocks
+	 */
 	if (atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= SHAPES_MAX && blocks) {
 		key.blocks = 1ull << (63 - __builtin_clzll(blocks));
 		bucket = bucket_of(fn, &key);
 		shape = shape_find(bucket, &key);
-		if (shape || atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= 2 * SHAPES_MAX)
+		if (shape ||
+		    atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= 2 * SHAPES_MAX)
 			return shape;
 	}
 	shape = calloc(1, sizeof(*shape));

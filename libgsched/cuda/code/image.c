@@ -195,7 +195,8 @@ void gi_images_drop(CUcontext context)
 
 	do {
 		pthread_mutex_lock(&gi_lock);
-		for (image = images; image && (!image->context || image->context != context); image = image->next)
+		for (image = images; image && (!image->context || image->context != context);
+		     image = image->next)
 			;
 		if (image)
 			take(image);

@@ -281,7 +281,8 @@ void gi_reference_new(void *handle, CUmodule module, const char *name, bool surf
 		;
 	r = *p;
 	/* a value that the driver used before for another reference: that one is gone */
-	if (r && (r->image != image || r->cx != cx || r->surface != surface || strcmp(r->name, name) != 0)) {
+	if (r && (r->image != image || r->cx != cx || r->surface != surface ||
+		  strcmp(r->name, name) != 0)) {
 		drop(p, true);
 		r = NULL;
 	}

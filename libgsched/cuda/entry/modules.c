@@ -93,7 +93,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 		gi_image_kernel(*function, false, module, text);
 		cx = gi_current();
 		if (cx && cx->client)
-			gi_func_put(gi_func_get(*function, cx));	/* the first launch finds it */
+			gi_func_put(gi_func_get(*function, cx)); /* the first launch finds it */
 	}
 	return rc;
 }

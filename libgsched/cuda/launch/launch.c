@@ -289,14 +289,16 @@ static bool note_priority(struct gi_client *c, const struct gi_ctx *cx, CUstream
 }
 
 /*
- * Is the twin there? A first launch waits for it where the original, which cannot be evicted, would be in somebody's way: others of
- * the band, or a quota. Otherwise the original runs until the twin is loaded.
+ * Is the twin there? A first launch waits for it where the original, which cannot be evicted, would
+ * be in somebody's way: others of the band, or a quota. Otherwise the original runs until the twin
+ * is loaded.
  */
 static bool twin_ready(struct gi_client *c, struct gi_func *fn, uint64_t leased)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	if (gi_load(&h->flags) & GSCHED_ARB_ALONE && gi_places(c, leased, 1) == c->sms && gi_time_share(h) >= GSCHED_SHARE_ALL)
+	if (gi_load(&h->flags) & GSCHED_ARB_ALONE && gi_places(c, leased, 1) == c->sms &&
+	    gi_time_share(h) >= GSCHED_SHARE_ALL)
 		return gi_form_ask(fn, GI_TWIN);
 	return gi_twin_wait(fn);
 }
