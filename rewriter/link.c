@@ -270,7 +270,7 @@ static void append(struct linker *l, struct gsr_item item)
 	l->out.last = i;
 }
 
-static void drop_lines(struct gsr_function *f)
+void gsr_drop_lines(struct gsr_function *f)
 {
 	struct gsr_stmt *s;
 
@@ -288,7 +288,7 @@ static void drop_lines(struct gsr_function *f)
 	}
 }
 
-static bool is_line_info(const char *text)
+bool gsr_is_line_info(const char *text)
 {
 	return !strncmp(text, ".file", 5) || !strncmp(text, ".loc", 4) || !strncmp(text, ".section", 8);
 }
@@ -306,7 +306,7 @@ static void emit(struct linker *l, enum what what)
 			struct symbol *s;
 
 			if (i->kind == GSR_ITEM_DIRECTIVE) {
-				if (what == FUNCTIONS && !is_line_info(i->text))
+				if (what == FUNCTIONS && !gsr_is_line_info(i->text))
 					append(l, *i);
 				continue;
 			}
@@ -317,7 +317,7 @@ static void emit(struct linker *l, enum what what)
 				if (what == VARIABLES)
 					append(l, *i);
 			} else if (what == FUNCTIONS && i->function->body) {
-				drop_lines(i->function);
+				gsr_drop_lines(i->function);
 				append(l, *i);
 			} else if (what == PROTOTYPES && !i->function->entry) {
 				proto = gsr_alloc(l->arena, sizeof(*proto));

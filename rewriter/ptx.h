@@ -144,6 +144,17 @@ void gsr_module_free(struct gsr_module *m);
 /* print.c: malloc'd text, NUL-terminated; NULL out of memory. */
 char *gsr_print(const struct gsr_module *m, size_t *size);
 
+/* link.c: line information, in a function and of the module */
+void gsr_drop_lines(struct gsr_function *f);
+bool gsr_is_line_info(const char *text);
+
+/*
+ * cut.c: the text of a module with one of its kernels and what that needs; malloc'd, NULL if there
+ * is no such kernel or no memory.
+ * @m itself has no more in it then.
+ */
+char *gsr_cut(struct gsr_module *m, const char *kernel);
+
 /* Helpers */
 struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn);
 

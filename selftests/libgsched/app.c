@@ -265,6 +265,51 @@ static void library(void)
 	show("library", hash_of(p, BLOCKS * THREADS));
 }
 
+/* Of the library, on the current context, and not waited for */
+static CUdeviceptr launch_library(CUlibrary *lib)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUkernel k;
+	CUfunction f;
+	int i;
+
+	DO(cuLibraryLoadData(lib, image, NULL, NULL, 0, NULL, NULL, 0));
+	DO(cuLibraryGetKernel(&k, *lib, "work"));
+	DO(cuKernelGetFunction(&f, k));
+	launch_work(f, NULL, p, N, 0);
+	DO(cuCtxSynchronize());
+	for (i = 0; i < 12; i++)
+		launch_work(f, NULL, p, 2 * N, i);
+	return p;
+}
+
+/*
+ * Unloaded while its kernels run: by a thread without a context, then by one whose context is on
+ * another device
+ */
+static void unloads(void)
+{
+	CUcontext other;
+	CUdeviceptr p;
+	CUlibrary lib;
+	uint64_t h;
+
+	p = launch_library(&lib);
+	DO(cuCtxSetCurrent(NULL));
+	DO(cuLibraryUnload(lib));
+	DO(cuCtxSetCurrent(ctx));
+	h = hash_of(p, BLOCKS * THREADS);
+	DO(cuCtxCreate(&other, NULL, 0, 1));
+	p = launch_library(&lib);
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuLibraryUnload(lib));
+	DO(cuCtxSetCurrent(other));
+	h = h * 31 + hash_of(p, BLOCKS * THREADS);
+	DO(cuCtxDestroy(other));
+	DO(cuCtxSetCurrent(ctx));
+	show("unloads", h);
+}
+
 struct job {
 	CUfunction f;
 	CUdeviceptr p;
@@ -582,6 +627,8 @@ int main(int argc, char **argv)
 			extended(m);
 		else if (!strcmp(argv[i], "library"))
 			library();
+		else if (!strcmp(argv[i], "unloads"))
+			unloads();
 		else if (!strcmp(argv[i], "threads"))
 			threads(m);
 		else if (!strcmp(argv[i], "second"))

@@ -71,6 +71,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	f->arb->header.sms = f->sms;
 	f->arb->header.lease = f->lease;
 	f->arb->header.flags = f->flags;
+	f->arb->header.share = f->share;
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		f->arb->slot[i].window = GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
 	req->client_id = 7;
@@ -152,6 +153,8 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		int out[2] = { text_fd("the twins"), text_fd("{\"description\": true}") };
 
 		f->rewrites++;
+		while (f->hold_rewrites && !f->stop)
+			pthread_cond_wait(&f->changed, &f->lock);
 		if (f->rewrite_err)
 			reply(fd, head, f->rewrite_err, NULL, 0, out + 1, 1);
 		else
@@ -273,6 +276,7 @@ void fake_stop(struct fake *f)
 {
 	pthread_mutex_lock(&f->lock);
 	f->stop = true;
+	pthread_cond_broadcast(&f->changed);
 	pthread_mutex_unlock(&f->lock);
 	pthread_join(f->thread, NULL);
 	while (f->n_conns)
@@ -280,6 +284,14 @@ void fake_stop(struct fake *f)
 	close(f->listen_fd);
 	unlink(f->path);
 	rmdir(f->dir);
+}
+
+void fake_rewrite(struct fake *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->hold_rewrites = false;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
 }
 
 void fake_grant(struct fake *f)

@@ -168,6 +168,31 @@ static void workers(void)
 	ok(one && two == 2 * one && all > two, "as many workers as somebody chose, and no more than fit: %u, %u, %u", one, two, all);
 }
 
+/* A library is unloaded while its tasks run, evicted and grown. What is freed is overwritten. */
+static void unloaded(void)
+{
+	static char *const what[] = { "unloads", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	setenv("VGPU_DEVICES", "2", 1);
+	setenv("VGPU_LOCKS", "1", 1);
+	setenv("MALLOC_PERTURB_", "165", 1);
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stirring = true;
+	pthread_create(&thread, NULL, stir, NULL);
+	run(true, what, &r);
+	stirring = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "unloaded while tasks run");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 0, "and they are of tier block");
+	fake_stop(&f);
+	unsetenv("MALLOC_PERTURB_");
+	unsetenv("VGPU_LOCKS");
+	unsetenv("VGPU_DEVICES");
+}
+
 /* Evicted whole, then let go on. */
 static void evicted(void)
 {
@@ -481,6 +506,50 @@ static void direct(void)
 	fake_stop(&f);
 }
 
+/*
+ * A kernel's twin takes long: the first launch waits for it where its original would be in the way
+ * of others or exceed a quota. One that is alone runs the original meanwhile.
+ */
+static void first_launch(void)
+{
+	static const struct { const char *name; uint32_t lease, flags, share; } who[] = {
+		{ "alone", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, GSCHED_SHARE_ALL },
+		{ "a quota", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, GSCHED_SHARE_ALL / 4 },
+		{ "others in the band", GSCHED_LEASE_NONE, 0, GSCHED_SHARE_ALL },
+	};
+	static char *const what[] = { "steady", NULL };
+	struct run alone, r;
+	unsigned int i;
+
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	setenv("GSCHED_TWIN_WAIT_MS", "100000", 1);
+	for (i = 0; i < 3; i++) {
+		fake_begin(who[i].lease);
+		f.flags = who[i].flags;
+		f.share = who[i].share;
+		f.hold_rewrites = true;
+		start(&r, true, what);
+		ok(fake_wait(&f, &f.rewrites, 1), "%s: the twin is asked for", who[i].name);
+		if (!i)
+			ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_LAUNCH], 1),
+			   "%s: the original runs meanwhile", who[i].name);
+		fake_rewrite(&f);
+		ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1),
+		   "%s: then the twin", who[i].name);
+		if (i)
+			ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] &&
+				   !f.cl->header.passed,
+			   "%s: and nothing before it", who[i].name);
+		tell(&r, "1");
+		finish(&r);
+		same(&r, &alone, who[i].name);
+		fake_stop(&f);
+	}
+	unsetenv("GSCHED_TWIN_WAIT_MS");
+}
+
 /* Nobody is told of launches under a lease, unless they last; the page counts them. */
 static void counted(void)
 {
@@ -687,10 +756,11 @@ static void drivers(void)
 int main(void)
 {
 	static char *const what[] = { "long", NULL };
-	char shm[64];
+	char shm[64], second[80];
 
-	/* a device of its own: two of these tests may run at a time */
+	/* devices of its own: two of these tests may run at a time */
 	snprintf(shm, sizeof(shm), "/dev/shm/gsched-interposer-%d", (int)getpid());
+	snprintf(second, sizeof(second), "%s.1", shm);
 	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
 	setenv("VGPU_SMS", "8", 1);
 	run(false, steps, &expected);
@@ -703,6 +773,7 @@ int main(void)
 	leases();
 	windows();
 	workers();
+	unloaded();
 	evicted();
 	suspended();
 	queued();
@@ -711,6 +782,7 @@ int main(void)
 	death();
 	restarted();
 	counted();
+	first_launch();
 	direct();
 	refused();
 	variables();
@@ -719,5 +791,6 @@ int main(void)
 	runtime();
 	drivers();
 	unlink(shm);
+	unlink(second);
 	return done();
 }

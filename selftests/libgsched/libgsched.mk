@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune slice interposer loads symbols temporal stopped bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slice interposer loads symbols temporal stopped bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -13,6 +13,13 @@ $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBIT
 $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/code/tune.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
+
+# The rooms below launches, with no driver
+$(call objs,selftests/libgsched/code.c): CPPFLAGS += -Ilibgsched/cuda
+CODE_OBJS := $(filter $(addprefix $(B)/obj/libgsched/cuda/,code/% device/% base/%),$(CUDA_OBJS)) $(filter-out $(B)/obj/libgsched/cuda/%,$(CUDA_OBJS))
+$(B)/test/libgsched/code: $(call objs,selftests/libgsched/code.c) $(CODE_OBJS) $(B)/lib/libgsr.a
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lcjson -lm -lpthread -ldl
 
 $(B)/test/libgsched/libfake-rm.so: $(call objs,selftests/libgsched/fake-rm.c)
 	@mkdir -p $(@D)

@@ -22,12 +22,22 @@ struct gi_rewritten {
 	struct gi_loaded *loaded;	/* the twins' modules */
 };
 
-/* A module or library that the program loaded. gi_lock. */
+/* What cuLibraryGetModule gave in one context. gi_lock. */
+struct gi_module {
+	struct gi_module *next;
+	void *handle;
+	struct gi_ctx *cx;
+};
+
+/*
+ * A module or library that the program loaded. gi_lock. The table of images has a reference until
+ * it is unloaded, and each of its names has one.
+ */
 struct gi_image {
+	_Atomic unsigned int refs;
 	struct gi_image *next;
-	void *handle;			/* CUmodule or CUlibrary; NULL once unloaded */
-	void *module;			/* what cuLibraryGetModule gave for it, */
-	struct gi_ctx *module_cx;	/* in this context */
+	void *handle;			/* CUmodule or CUlibrary */
+	struct gi_module *modules;	/* a library's */
 	bool library;
 	CUcontext context;		/* a module's; NULL a library's */
 	const void *raw;		/* library loaded before there was a context: its image */
@@ -42,22 +52,31 @@ struct gi_image {
 	struct gi_image *next_job;
 };
 
-/* One form of an image in one context; max_regs 0: as the compiler likes. Worker only, freed by unload. */
+/*
+ * One form of a kernel in one context; max_regs 0: as the compiler likes. Made by the worker, freed
+ * by unload. gi_lock
+ */
 struct gi_loaded {
 	struct gi_loaded *next;
 	struct gi_ctx *cx;
+	const struct gsr_kernel *kernel;
 	unsigned int max_regs;
 	CUmodule module;		/* NULL: did not load */
 	bool *missing;			/* by variable of the image's desc: it was not found; NULL there are none */
 };
 
-/* A kernel's handle as the program got it, in any context. gi_lock. */
+/*
+ * A kernel's handle as the program got it. gi_lock. The table has a reference, and so has each
+ * function made of it.
+ */
 struct gi_name {
+	_Atomic unsigned int refs;
 	struct gi_name *next;		/* hash chain */
 	void *handle;			/* CUfunction or CUkernel */
 	bool is_kernel;
+	struct gi_ctx *cx;		/* the handle goes with it; NULL: with the image */
 	struct gi_image *image;
-	CUfunc_cache cache;		/* last cuFuncSetCacheConfig, -1 none */
+	CUfunc_cache cache;		/* last cuFuncSetCacheConfig, -1 none; gi_attribute_lock */
 	bool opaque;			/* clusters: never use the twin */
 	char name[];
 };
@@ -65,6 +84,8 @@ struct gi_name {
 struct gi_param {
 	size_t offset, size;
 };
+
+#define GI_SHAPE_BUCKETS	32	/* a power of 2 */
 
 /* What was learnt of launches of one kernel with one shape. Keys never change; nodes live as long as the function. */
 struct gi_shape {
@@ -92,9 +113,15 @@ struct gi_form {
 	_Atomic unsigned int carveout;	/* as we set it (gi_tune_carveout()), 0 as it was */
 };
 
-/* A kernel in one context. */
+/*
+ * A kernel in one context. It stays while it has users: launches from their look-up on, tasks, jobs
+ * of the twin worker. Its memory is only ever used for other functions, so that a stale cache may
+ * be counted as a user before it is found to be stale.
+ */
 struct gi_func {
-	struct gi_func *next;		/* hash chain, gi_lock */
+	_Atomic unsigned int users;
+	_Atomic bool dropped;		/* it is in no table: the last user frees it */
+	struct gi_func *next;		/* hash chain, gi_lock; or of spare ones */
 	void *handle;
 	struct gi_ctx *cx;
 	struct gi_name *named;		/* NULL: its image is unknown */
@@ -107,7 +134,8 @@ struct gi_func {
 	_Atomic bool code_loaded;	/* the original's */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
-	_Atomic(struct gi_shape *) shapes;
+	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */
+	_Atomic unsigned int n_shapes;
 	enum gi_form_id job;		/* gi_lock: the form that is asked for */
 	struct gi_func *next_job;	/* gi_lock */
 };
@@ -121,9 +149,18 @@ void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char
 void gi_image_module(const void *library, void *module);	/* what cuLibraryGetModule gave, in the current context */
 struct gi_image *gi_image_find(const void *handle);	/* gi_lock held */
 struct gi_image *gi_image_next(struct gi_image *image);	/* gi_lock held; NULL: the first */
-/* gi_lock held; no task of it runs, or @gone: so is its context, or they do */
+/* gi_lock held. The context of a library's module */
+struct gi_ctx *gi_image_context(const struct gi_image *image, const void *module);
+/*
+ * An image is unloaded in two steps, without locks. From the first on no launch finds its
+ * functions. Those that did before, and their tasks, still use them. The second frees what is ours.
+ * @gone: make no driver calls, as its context is destroyed or its tasks may still run.
+ */
+struct gi_image *gi_image_take(const void *handle);	/* NULL: not known */
+bool gi_image_unused(const struct gi_image *image);	/* by launches, tasks and the worker */
 void gi_image_drop(struct gi_image *image, bool gone);
-void gi_images_drop(CUcontext context);			/* gi_lock held: they went with it */
+void gi_image_put(struct gi_image *image);
+void gi_images_drop(CUcontext context);			/* no lock held: they went with it */
 void gi_images_leave(struct gi_ctx *cx);		/* gi_lock held: all of it that is in the context, but not the twins */
 void gi_image_reset(void);				/* after fork */
 
@@ -139,13 +176,29 @@ void gi_link_reset(void);				/* after fork */
 
 /* ---- func.c ---- */
 
-void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name);	/* gi_lock held */
+/*
+ * gi_lock held. What the value stood for before is gone, unless that is the same. @image NULL: it
+ * is not known. @cx: the context that it goes with; NULL: it goes with the image
+ */
+void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name,
+		 struct gi_ctx *cx);
 struct gi_name *gi_name_find(const void *handle);	/* gi_lock held */
 void gi_name_function(CUkernel kernel, CUfunction function);	/* what cuKernelGetFunction gave */
+/* With the caller for a user; the context is current, no lock is held */
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx);
+struct gi_func *gi_func_hold(struct gi_func *fn);	/* one more user; NULL is none */
+void gi_func_put(struct gi_func *fn);
+/*
+ * NULL: no memory, or it has too many. blocks may be another number of about that size; the rest is
+ * as asked
+ */
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
 unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id);
-/* What is set on a kernel is set on its twins */
+/*
+ * What is set on a kernel is set on its twins. The lock makes notes of it and the driver's calls
+ * one; it comes before gi_lock
+ */
+extern pthread_mutex_t gi_attribute_lock;
 void gi_func_attribute(void *handle, CUfunction_attribute attribute, int value);
 void gi_func_cache_config(void *handle, CUfunc_cache cache);
 void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx);	/* gi_lock held; of either */
@@ -156,7 +209,12 @@ void gi_func_reset(void);				/* after fork */
 void gi_twin_image(struct gi_image *image, unsigned int arch);	/* gi_lock held: rewrite it in the background */
 bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is there */
 bool gi_form_ask(struct gi_func *fn, enum gi_form_id id);	/* true: it is there; else it was asked for now or before */
-/* gi_lock held: no job for either is left, their modules are unloaded unless the context is gone. */
+/* gi_lock held: jobs that wait, for either */
+void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx);
+/*
+ * No lock held: of either, whose functions were dropped, no job is left, and the twins' modules are
+ * unloaded unless the context is @destroyed.
+ */
 void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
 void gi_twin_reset(void);				/* after fork */
 
@@ -184,9 +242,13 @@ void gi_reference_unbind(CUresourcetype type, const void *array);	/* it goes */
 void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, bool gone);	/* of either */
 void gi_references_reset(void);				/* after fork */
 
-/* ---- share.c: fill the table of @twins, loaded into the current context, @cx. @missing is malloc'd, NULL without variables ---- */
+/*
+ * ---- share.c: fill the table of @twin, a module with @k's alone that is loaded into the current
+ * context, @cx. @missing is malloc'd, NULL without variables ----
+ */
 
-bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc, CUmodule twins, bool **missing);
+bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc,
+	      const struct gsr_kernel *k, CUmodule twin, bool **missing);
 
 /* ---- initial.c ---- */
 

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Kernels: what a handle stands for, its twin in the current context, and what was learnt of its launches. Lookups go
- * through a small cache per thread; the tables change under gi_lock and bump gi_generation when something leaves them.
+ * Kernels: what a handle stands for, its twin in the current context, and what was learnt of its
+ * launches. Lookups go through a small cache per thread; the tables change under gi_lock and bump
+ * gi_generation when something leaves them.
+ *
+ * A lookup first counts itself as a user of what its cache has, then compares generations. Who
+ * drops a function bumps the generation first, then looks for users. So one of the two sees the
+ * other.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "code/code.h"
 
 #define BUCKETS		1024
 #define CACHED		512	/* of a thread: frameworks launch hundreds of kernels in turns */
+/* of a function; then those of about the same grid are one, up to twice as many */
 #define SHAPES_MAX	256
 
 static struct gi_name *names[BUCKETS];		/* gi_lock */
 static struct gi_func *funcs[BUCKETS];		/* gi_lock */
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
+static struct gi_func *spare;			/* spare_lock */
+pthread_mutex_t gi_attribute_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static __thread struct {
 	void *handle;
@@ -36,16 +46,184 @@ struct gi_name *gi_name_find(const void *handle)
 	return n;
 }
 
-void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name)
+static void name_put(struct gi_name *n)
+{
+	if (!n || atomic_fetch_sub(&n->refs, 1) != 1)
+		return;
+	gi_image_put(n->image);
+	free(n);
+}
+
+/* ---- functions ---- */
+
+/* It has no user and is in no table. spare_lock held */
+static void free_func(struct gi_func *fn)
+{
+	unsigned int i;
+
+	for (i = 0; i < GI_SHAPE_BUCKETS; i++) {
+		struct gi_shape *shape = atomic_load(&fn->shapes[i]);
+
+		while (shape) {
+			struct gi_shape *next = shape->next;
+
+			free(shape);
+			shape = next;
+		}
+	}
+	free((void *)fn->params);
+	name_put(fn->named);
+	atomic_store(&fn->dropped, false);
+	fn->next = spare;
+	spare = fn;
+}
+
+static void free_unused(struct gi_func *fn)
+{
+	pthread_mutex_lock(&spare_lock);
+	/*
+	 * another thread may have done it; it may even be another function by now, but not one that
+	 * has no user and is dropped
+	 */
+	if (atomic_load(&fn->dropped) && !atomic_load(&fn->users))
+		free_func(fn);
+	pthread_mutex_unlock(&spare_lock);
+}
+
+struct gi_func *gi_func_hold(struct gi_func *fn)
+{
+	if (fn)
+		atomic_fetch_add(&fn->users, 1);
+	return fn;
+}
+
+void gi_func_put(struct gi_func *fn)
+{
+	if (fn && atomic_fetch_sub(&fn->users, 1) == 1 && atomic_load(&fn->dropped))
+		free_unused(fn);
+}
+
+static struct gi_func *new_func(void)
+{
+	struct gi_func *fn;
+
+	pthread_mutex_lock(&spare_lock);
+	fn = spare;
+	if (fn)
+		spare = fn->next;
+	pthread_mutex_unlock(&spare_lock);
+	if (!fn)
+		return calloc(1, sizeof(*fn));
+	/* but for the count of users, which a stale cache may be in */
+	memset((char *)fn + offsetof(struct gi_func, next), 0,
+	       sizeof(*fn) - offsetof(struct gi_func, next));
+	return fn;
+}
+
+/* gi_lock held. Functions that have left the table */
+static void drop_all(struct gi_func *list)
+{
+	struct gi_func *fn;
+
+	if (!list)
+		return;
+	atomic_fetch_add(&gi_generation, 1);
+	while ((fn = list)) {
+		list = fn->next;
+		atomic_store(&fn->dropped, true);
+		free_unused(fn);
+	}
+}
+
+static bool matches(const struct gi_func *fn, const void *handle, const struct gi_image *image,
+		    const struct gi_ctx *cx)
+{
+	return (handle && fn->handle == handle) ||
+	       (image && fn->named && fn->named->image == image) || (cx && fn->cx == cx);
+}
+
+/* gi_lock held. Out of a hash chain: what matches, onto the list */
+static void unlink_funcs(struct gi_func **p, const void *handle, const struct gi_image *image,
+			 const struct gi_ctx *cx, struct gi_func **list)
+{
+	struct gi_func *fn;
+
+	while ((fn = *p)) {
+		if (!matches(fn, handle, image, cx)) {
+			p = &fn->next;
+			continue;
+		}
+		*p = fn->next;
+		fn->next = *list;
+		*list = fn;
+	}
+}
+
+void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx)
+{
+	struct gi_func *list = NULL;
+	unsigned int i;
+
+	for (i = 0; i < BUCKETS; i++) {
+		struct gi_name **n = &names[i];
+
+		unlink_funcs(&funcs[i], NULL, image, cx, &list);
+		while (*n) {
+			struct gi_name *name = *n;
+
+			if (!(image && name->image == image) && !(cx && name->cx == cx)) {
+				n = &name->next;
+				continue;
+			}
+			*n = name->next;
+			name_put(name);
+		}
+	}
+	drop_all(list);
+}
+
+/* ---- names ---- */
+
+/* gi_lock held. What the value stood for is gone */
+static void forget(const void *handle)
+{
+	struct gi_name **p = &names[hash(handle) % BUCKETS];
+	struct gi_func *list = NULL;
+
+	while (*p && (*p)->handle != handle)
+		p = &(*p)->next;
+	if (*p) {
+		struct gi_name *n = *p;
+
+		*p = n->next;
+		name_put(n);
+	}
+	unlink_funcs(&funcs[hash(handle) % BUCKETS], handle, NULL, NULL, &list);
+	drop_all(list);
+}
+
+void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name,
+		 struct gi_ctx *cx)
 {
 	struct gi_name *n;
 
-	if (!handle || !image || gi_name_find(handle))
+	if (!handle)
 		return;
-	n = malloc(sizeof(*n) + strlen(name) + 1);
+	n = gi_name_find(handle);
+	if (n && n->image == image && !strcmp(n->name, name)) {
+		/* in more contexts than one */
+		if (n->cx != cx)
+			n->cx = NULL;
+		return;
+	}
+	forget(handle);
+	n = image ? malloc(sizeof(*n) + strlen(name) + 1) : NULL;
 	if (!n)
 		return;
-	*n = (struct gi_name){ .handle = handle, .is_kernel = is_kernel, .image = image, .cache = -1 };
+	*n = (struct gi_name){
+		.refs = 1, .handle = handle, .is_kernel = is_kernel, .cx = cx, .image = image, .cache = -1,
+	};
+	atomic_fetch_add(&image->refs, 1);
 	strcpy(n->name, name);
 	n->next = names[hash(handle) % BUCKETS];
 	names[hash(handle) % BUCKETS] = n;
@@ -53,78 +231,44 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 
 void gi_name_function(CUkernel kernel, CUfunction function)
 {
+	struct gi_ctx *cx = gi_current();
 	struct gi_name *named;
 
 	pthread_mutex_lock(&gi_lock);
 	named = gi_name_find(kernel);
-	if (named)
-		gi_name_add(function, false, named->image, named->name);
+	gi_name_add(function, false, named ? named->image : NULL, named ? named->name : "", cx);
 	pthread_mutex_unlock(&gi_lock);
 }
 
-static void free_func(struct gi_func *fn)
+/* ---- lookups ---- */
+
+/* gi_lock held */
+static struct gi_func *find(const void *handle, const struct gi_ctx *cx)
 {
-	struct gi_shape *shape = atomic_load(&fn->shapes);
+	struct gi_func *fn;
 
-	while (shape) {
-		struct gi_shape *next = shape->next;
-
-		free(shape);
-		shape = next;
-	}
-	free((void *)fn->params);
-	free(fn);
+	for (fn = funcs[hash(handle) % BUCKETS]; fn; fn = fn->next)
+		if (fn->handle == handle && fn->cx == cx)
+			break;
+	return fn;
 }
 
-/* Everything of @image, or of @cx. Their tasks are over. */
-void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx)
+/* gi_lock held */
+static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 {
-	unsigned int i;
-
-	for (i = 0; i < BUCKETS; i++) {
-		struct gi_func **p = &funcs[i];
-		struct gi_name **n = &names[i];
-
-		while (*p) {
-			struct gi_func *fn = *p;
-
-			if ((image && fn->named && fn->named->image == image) || (cx && fn->cx == cx)) {
-				*p = fn->next;
-				free_func(fn);
-			} else {
-				p = &fn->next;
-			}
-		}
-		while (image && *n) {
-			struct gi_name *name = *n;
-
-			if (name->image != image) {
-				n = &name->next;
-				continue;
-			}
-			*n = name->next;
-			free(name);
-		}
-	}
-	atomic_fetch_add(&gi_generation, 1);
-}
-
-static struct gi_func *add(void *handle, struct gi_ctx *cx)
-{
-	struct gi_func *fn = calloc(1, sizeof(*fn));
+	struct gi_func *fn = new_func();
 	struct gi_name *named = gi_name_find(handle);
 	bool twins = named && !named->opaque && named->image->form[GI_TWIN].state != GI_IMAGE_NONE;
 	unsigned int i;
 
 	if (!fn)
 		return NULL;
+	if (named)
+		atomic_fetch_add(&named->refs, 1);
 	fn->handle = handle;
 	fn->cx = cx;
 	fn->named = named;
-	fn->original = handle;
-	/* a kernel's handle: questions want the function in this context */
-	if (named && named->is_kernel && gi_real.cuKernelGetFunction(&fn->original, handle))
-		fn->original = handle;
+	fn->original = original;
 	fn->opaque = named && named->opaque;
 	/* loading a twin compiles it, and launches wait for that: only for kernels that want one */
 	for (i = 0; i < GI_FORMS; i++)
@@ -136,52 +280,116 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx)
 	return fn;
 }
 
+/*
+ * A kernel's handle: questions want the function in this context. The driver may load the code for
+ * it, and wait for the device
+ */
+static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
+{
+	CUfunction original = handle;
+
+	if (!is_kernel)
+		return handle;
+	gi_twin_pause.begin(cx->client);
+	if (gi_real.cuKernelGetFunction(&original, handle))
+		original = handle;
+	gi_twin_pause.end(cx->client);
+	return original;
+}
+
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 {
-	unsigned int generation = atomic_load_explicit(&gi_generation, memory_order_acquire);
-	unsigned int i = hash(handle) % CACHED;
-	struct gi_func *fn;
+	unsigned int generation = atomic_load(&gi_generation), i = hash(handle) % CACHED;
+	struct gi_func *fn = cache[i].fn;
+	struct gi_name *named;
+	CUfunction original;
+	bool is_kernel;
 
-	if (cache[i].handle == handle && cache[i].cx == cx && cache[i].generation == generation)
-		return cache[i].fn;
+	if (cache[i].handle == handle && cache[i].cx == cx && cache[i].generation == generation &&
+	    fn) {
+		gi_func_hold(fn);
+		if (atomic_load(&gi_generation) == generation)
+			return fn;
+		gi_func_put(fn);
+	}
 	pthread_mutex_lock(&gi_lock);
-	for (fn = funcs[hash(handle) % BUCKETS]; fn; fn = fn->next)
-		if (fn->handle == handle && fn->cx == cx)
-			break;
-	if (!fn)
-		fn = add(handle, cx);
+	fn = find(handle, cx);
+	if (!fn) {
+		named = gi_name_find(handle);
+		is_kernel = named && named->is_kernel;
+		pthread_mutex_unlock(&gi_lock);
+		original = original_of(handle, cx, is_kernel);
+		pthread_mutex_lock(&gi_lock);
+		fn = find(handle, cx);
+		if (!fn)
+			fn = add(handle, cx, original);
+	}
+	gi_func_hold(fn);
+	cache[i].generation = atomic_load(&gi_generation);
 	pthread_mutex_unlock(&gi_lock);
 	cache[i].handle = handle;
 	cache[i].cx = cx;
 	cache[i].fn = fn;
-	cache[i].generation = generation;
 	return fn;
+}
+
+/* ---- shapes ---- */
+
+static _Atomic(struct gi_shape *) *bucket_of(struct gi_func *fn, const struct gi_shape *key)
+{
+	uint64_t h = (key->blocks ^ (uint64_t)key->threads << 32 ^ (uint64_t)key->shared << 40) *
+		     0x9e3779b97f4a7c15ull;
+
+	return &fn->shapes[h >> 32 & (GI_SHAPE_BUCKETS - 1)];
+}
+
+static struct gi_shape *shape_find(_Atomic(struct gi_shape *) *bucket, const struct gi_shape *key)
+{
+	struct gi_shape *shape;
+
+	for (shape = atomic_load_explicit(bucket, memory_order_acquire); shape; shape = shape->next)
+		if (shape->blocks == key->blocks && shape->threads == key->threads &&
+		    shape->shared == key->shared)
+			break;
+	return shape;
 }
 
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared)
 {
-	struct gi_shape *shape, *head = atomic_load_explicit(&fn->shapes, memory_order_acquire);
-	unsigned int n = 0;
+	struct gi_shape key = { .blocks = blocks, .threads = threads, .shared = shared };
+	struct gi_shape *shape, *head;
+	_Atomic(struct gi_shape *) *bucket = bucket_of(fn, &key);
 	int m = 0;
 
-	for (shape = head; shape; shape = shape->next, n++)
-		if (shape->blocks == blocks && shape->threads == threads && shape->shared == shared)
+	shape = shape_find(bucket, &key);
+	if (shape)
+		return shape;
+	/*
+	 * a program that never launches the same grid twice: one shape stands for all grids of
+	 * about its size and the same blocks
+	 */
+	if (atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= SHAPES_MAX && blocks) {
+		key.blocks = 1ull << (63 - __builtin_clzll(blocks));
+		bucket = bucket_of(fn, &key);
+		shape = shape_find(bucket, &key);
+		if (shape ||
+		    atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= 2 * SHAPES_MAX)
 			return shape;
-	/* a program that never launches the same grid twice: the newest shapes stand for all */
-	if (n >= SHAPES_MAX)
-		return head;
+	}
 	shape = calloc(1, sizeof(*shape));
 	if (!shape)
 		return NULL;
-	shape->blocks = blocks;
+	shape->blocks = key.blocks;
 	shape->threads = threads;
 	shape->shared = shared;
 	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, fn->original, threads, shared) || m < 1)
 		m = 1;
 	shape->original_m = m > 32 ? 32 : m;
+	atomic_fetch_add_explicit(&fn->n_shapes, 1, memory_order_relaxed);
+	head = atomic_load_explicit(bucket, memory_order_acquire);
 	do
 		shape->next = head;
-	while (!atomic_compare_exchange_weak(&fn->shapes, &head, shape));
+	while (!atomic_compare_exchange_weak(bucket, &head, shape));
 	return shape;
 }
 
@@ -229,21 +437,43 @@ static void apply(struct gi_func *fn, const struct setting *set)
 	}
 }
 
+/* gi_lock held. The functions of a handle, one a context, held and in an array; NULL: none */
+static struct gi_func **funcs_of(const void *handle, unsigned int *n)
+{
+	struct gi_func *fn, **list;
+
+	*n = 0;
+	for (fn = funcs[hash(handle) % BUCKETS]; fn; fn = fn->next)
+		*n += fn->handle == handle;
+	list = *n ? malloc(*n * sizeof(struct gi_func *)) : NULL;
+	*n = 0;
+	for (fn = list ? funcs[hash(handle) % BUCKETS] : NULL; fn; fn = fn->next)
+		if (fn->handle == handle)
+			list[(*n)++] = gi_func_hold(fn);
+	return list;
+}
+
 static void apply_to(void *handle, const struct setting *set)
 {
+	struct gi_func **list;
 	struct gi_name *named;
-	struct gi_func *fn;
+	unsigned int n;
 
+	pthread_mutex_lock(&gi_attribute_lock);
 	pthread_mutex_lock(&gi_lock);
 	named = gi_name_find(handle);
 	if (named && set->is_cache)
 		named->cache = set->cache;
 	else if (named && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET && set->value)
 		named->opaque = true;
-	for (fn = funcs[hash(handle) % BUCKETS]; fn; fn = fn->next)
-		if (fn->handle == handle)
-			apply(fn, set);
+	list = funcs_of(handle, &n);
 	pthread_mutex_unlock(&gi_lock);
+	while (n--) {
+		apply(list[n], set);
+		gi_func_put(list[n]);
+	}
+	free(list);
+	pthread_mutex_unlock(&gi_attribute_lock);
 }
 
 void gi_func_attribute(void *handle, CUfunction_attribute attribute, int value)
@@ -262,6 +492,11 @@ void gi_func_cache_config(void *handle, CUfunc_cache cache)
 
 void gi_func_reset(void)
 {
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	memcpy(&spare_lock, &fresh, sizeof(fresh));
+	memcpy(&gi_attribute_lock, &fresh, sizeof(fresh));
+	spare = NULL;
 	memset(names, 0, sizeof(names));
 	memset(funcs, 0, sizeof(funcs));
 }

@@ -17,14 +17,30 @@
 
 static struct gi_image *images;		/* gi_lock */
 
+static const struct gi_module *module_of(const struct gi_image *image, const void *handle)
+{
+	const struct gi_module *m;
+
+	for (m = image->modules; m && m->handle != handle; m = m->next)
+		;
+	return m;
+}
+
 struct gi_image *gi_image_find(const void *handle)
 {
 	struct gi_image *i;
 
 	for (i = images; i; i = i->next)
-		if (handle && (i->handle == handle || i->module == handle))
+		if (handle && (i->handle == handle || module_of(i, handle)))
 			break;
 	return i;
+}
+
+struct gi_ctx *gi_image_context(const struct gi_image *image, const void *module)
+{
+	const struct gi_module *m = module_of(image, module);
+
+	return m ? m->cx : NULL;
 }
 
 struct gi_image *gi_image_next(struct gi_image *image)
@@ -46,15 +62,20 @@ static void give_up(struct gi_image *image, const char *why)
 void gi_image_loaded(void *handle, bool library, const void *data, size_t max, bool preserved)
 {
 	struct gi_ctx *cx = gi_current();
-	struct gi_image *image;
+	struct gi_image *image, *stale;
 	struct gsr_error err;
 	size_t size;
 
+	/* the driver would not use the value again if the image of old were still there */
+	stale = gi_image_take(handle);
+	if (stale)
+		gi_image_drop(stale, true);
 	if (!handle || (cx && !cx->client))
 		return;
 	image = calloc(1, sizeof(*image));
 	if (!image)
 		return;
+	atomic_store(&image->refs, 1);
 	image->handle = handle;
 	image->library = library;
 	if (!library)
@@ -108,20 +129,50 @@ void gi_image_file(void *handle, bool library, const char *path)
 	close(fd);
 }
 
-void gi_image_drop(struct gi_image *image, bool gone)
+/* gi_lock held. The table's reference is the caller's now. */
+static struct gi_image *take(struct gi_image *image)
 {
 	struct gi_image **p;
+
+	for (p = &images; *p != image; p = &(*p)->next)
+		;
+	*p = image->next;
+	gi_funcs_drop(image, NULL);
+	gi_twin_cancel(image, NULL);
+	return image;
+}
+
+struct gi_image *gi_image_take(const void *handle)
+{
+	struct gi_image *image;
+
+	pthread_mutex_lock(&gi_lock);
+	for (image = images; image && image->handle != handle; image = image->next)
+		;
+	if (image)
+		take(image);
+	pthread_mutex_unlock(&gi_lock);
+	return image;
+}
+
+bool gi_image_unused(const struct gi_image *image)
+{
+	return atomic_load(&image->refs) == 1;
+}
+
+void gi_image_put(struct gi_image *image)
+{
 	unsigned int i;
 
-	for (p = &images; *p; p = &(*p)->next) {
-		if (*p != image)
-			continue;
-		*p = image->next;
-		break;
-	}
-	gi_funcs_drop(image, NULL);
+	if (atomic_fetch_sub(&image->refs, 1) != 1)
+		return;
 	gi_initial_drop(image, NULL);
-	gi_references_drop(image, NULL, gone);
+	while (image->modules) {
+		struct gi_module *m = image->modules;
+
+		image->modules = m->next;
+		free(m);
+	}
 	for (i = 0; i < GI_FORMS; i++) {
 		gsr_rewrite_free(&image->form[i].desc);
 		free(image->form[i].twins);
@@ -131,50 +182,84 @@ void gi_image_drop(struct gi_image *image, bool gone)
 	free(image);
 }
 
+void gi_image_drop(struct gi_image *image, bool gone)
+{
+	gi_twin_settle(image, NULL, gone);
+	gi_references_drop(image, NULL, gone);
+	gi_image_put(image);
+}
+
 void gi_images_drop(CUcontext context)
 {
-	struct gi_image *image, *next;
+	struct gi_image *image;
 
-	for (image = images; image; image = next) {
-		next = image->next;
-		if (!image->context || image->context != context)
-			continue;
-		gi_twin_settle(image, NULL, true);
-		gi_image_drop(image, true);
-	}
+	do {
+		pthread_mutex_lock(&gi_lock);
+		for (image = images; image && (!image->context || image->context != context);
+		     image = image->next)
+			;
+		if (image)
+			take(image);
+		pthread_mutex_unlock(&gi_lock);
+		if (image)
+			gi_image_drop(image, true);
+	} while (image);
 }
 
 void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char *name)
 {
+	struct gi_ctx *cx = is_kernel ? NULL : gi_current();
+	struct gi_image *of;
+
 	pthread_mutex_lock(&gi_lock);
-	gi_name_add(kernel, is_kernel, gi_image_find(image), name);
+	of = gi_image_find(image);
+	/* functions of a module go with it, and those of a library's with the context */
+	gi_name_add(kernel, is_kernel, of, name, of && of->library ? cx : NULL);
 	pthread_mutex_unlock(&gi_lock);
+}
+
+/* gi_lock held */
+static void module_forget(struct gi_image *image, const void *handle, const struct gi_ctx *cx)
+{
+	struct gi_module **p = &image->modules, *m;
+
+	while ((m = *p)) {
+		if (m->handle != handle && m->cx != cx) {
+			p = &m->next;
+			continue;
+		}
+		*p = m->next;
+		free(m);
+	}
 }
 
 void gi_image_module(const void *library, void *module)
 {
 	struct gi_ctx *cx = gi_current();
+	struct gi_module *m = malloc(sizeof(*m));
 	struct gi_image *image;
 
 	pthread_mutex_lock(&gi_lock);
+	for (image = images; image; image = image->next)
+		module_forget(image, module, NULL);
 	image = gi_image_find(library);
-	if (image) {
-		image->module = module;
-		image->module_cx = cx;
+	if (image && m) {
+		*m = (struct gi_module){ .next = image->modules, .handle = module, .cx = cx };
+		image->modules = m;
+		m = NULL;
 	}
 	pthread_mutex_unlock(&gi_lock);
+	free(m);
 }
 
 void gi_images_leave(struct gi_ctx *cx)
 {
 	struct gi_image *image;
 
-	gi_funcs_drop(NULL, cx);
 	gi_references_drop(NULL, cx, true);
 	for (image = images; image; image = image->next) {
 		gi_initial_drop(image, cx);
-		if (image->module_cx == cx)
-			image->module_cx = NULL;
+		module_forget(image, NULL, cx);
 	}
 }
 

@@ -162,7 +162,7 @@ void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t siz
 	pthread_mutex_lock(&gi_lock);
 	image = gi_image_find(handle);
 	if (image && image->library)
-		of = handle == image->handle ? cx : image->module_cx;
+		of = handle == image->handle ? cx : gi_image_context(image, handle);
 	here = image && cx && (image->library ? of == cx : image->context == cx->handle);
 	read = image && !find(image, of, name);
 	pthread_mutex_unlock(&gi_lock);

@@ -78,6 +78,16 @@ static void forget(struct reference *r)
 	r->odd = r->stale = false;
 }
 
+/* Out of the list */
+static void drop(struct reference **p, bool gone)
+{
+	struct reference *r = *p;
+
+	*p = r->next;
+	put(r->object, gone);
+	free(r);
+}
+
 /* ---- objects ---- */
 
 /* A driver without the question has nothing that could be set */
@@ -236,17 +246,14 @@ void gi_bound_handles(const struct gi_bound *b, void *to)
 
 void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, bool gone)
 {
-	struct reference **p = &references, *r;
+	struct reference **p = &references;
 
 	pthread_mutex_lock(&lock);
-	while ((r = *p)) {
-		if (r->image != image && r->cx != cx) {
-			p = &r->next;
-			continue;
-		}
-		*p = r->next;
-		put(r->object, gone);
-		free(r);
+	while (*p) {
+		if ((*p)->image == image || (*p)->cx == cx)
+			drop(p, gone);
+		else
+			p = &(*p)->next;
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -265,13 +272,23 @@ void gi_reference_new(void *handle, CUmodule module, const char *name, bool surf
 {
 	struct gi_ctx *cx = gi_current();
 	struct gi_image *image;
-	struct reference *r;
+	struct reference **p, *r;
 
 	pthread_mutex_lock(&gi_lock);
 	pthread_mutex_lock(&lock);
-	image = cx && cx->client && !find(handle) ? gi_image_find(module) : NULL;
-	r = image ? calloc(1, sizeof(*r) + strlen(name) + 1) : NULL;
-	if (r) {
+	image = cx && cx->client ? gi_image_find(module) : NULL;
+	for (p = &references; *p && (*p)->handle != handle; p = &(*p)->next)
+		;
+	r = *p;
+	/* a value that the driver used before for another reference: that one is gone */
+	if (r && (r->image != image || r->cx != cx || r->surface != surface ||
+		  strcmp(r->name, name) != 0)) {
+		drop(p, true);
+		r = NULL;
+	}
+	if (image && !r)
+		r = calloc(1, sizeof(*r) + strlen(name) + 1);
+	if (image && r && !r->handle) {
 		r->handle = handle;
 		r->image = image;
 		r->cx = cx;

@@ -9,16 +9,32 @@
 struct original {
 	struct gi_image *image;
 	struct gi_ctx *cx;		/* the current one */
+	const struct gsr_rewrite *desc;
+	const struct gsr_kernel *kernel;
 };
+
+/* @name is the description's own string */
+static bool needed(const struct original *o, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->kernel->n_variables; i++)
+		if (o->desc->variables[o->kernel->variables[i]].name == name)
+			return true;
+	return false;
+}
 
 /* Managed variables of a library have a call of their own. */
 static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 {
-	struct gi_image *image = ((struct original *)arg)->image;
+	const struct original *o = arg;
+	const struct gi_image *image = o->image;
 	CUdeviceptr at = 0;
 	size_t bytes = 0;
 	CUresult rc;
 
+	if (!needed(o, name))
+		return false;
 	if (image->library) {
 		rc = gi_real.cuLibraryGetGlobal(&at, &bytes, image->handle, name);
 		if (rc)
@@ -39,19 +55,20 @@ static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
 	return find(o, name, &at, &size) && gi_initial(o->image, o->cx, name, at, size, offset, word);
 }
 
-bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc, CUmodule twins, bool **missing)
+bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc,
+	      const struct gsr_kernel *k, CUmodule twin, bool **missing)
 {
 	size_t size = desc->n_variables * sizeof(uint64_t), room;
-	struct original original = { .image = image, .cx = cx };
+	struct original original = { .image = image, .cx = cx, .desc = desc, .kernel = k };
 	CUdeviceptr at;
 	CUstream stream;
 	uint64_t *table;
 	bool good;
 
 	*missing = NULL;
-	if (!desc->n_variables)
+	if (!k->n_variables)
 		return true;
-	if (gi_real.cuModuleGetGlobal_v2(&at, &room, twins, desc->addresses) || room != size ||
+	if (gi_real.cuModuleGetGlobal_v2(&at, &room, twin, desc->addresses) || room != size ||
 	    gi_real.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
 		return false;
 	table = malloc(size);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Twins in the background: one worker thread has images rewritten (by gschedd, whose cache everybody shares, or right
- * here if it does not answer), loads the twins beside the original's module, and caps their registers where they would
- * cost blocks per SM.
+ * Twins in the background: one worker thread has images rewritten (by gschedd, whose cache
+ * everybody shares, or right here if it does not answer), loads the twins beside the original's
+ * module, and caps their registers where they would cost blocks per SM. An image is rewritten as a
+ * whole, and loaded kernel by kernel, as they are wanted: the driver compiles them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +13,7 @@
 #include "rewriter/ptx.h"
 #include "code/code.h"
 
-#define CAPPED_MAX	8	/* modules compiled again for a register cap, an image and context */
+#define SYMBOL_MAX	1024
 
 struct gi_pause gi_twin_pause;
 
@@ -24,6 +25,14 @@ static struct gi_func *first_job, **last_job = &first_job;	/* gi_lock */
 static struct gi_image *first_image, **last_image = &first_image;	/* gi_lock */
 static struct gi_image *busy_image;				/* gi_lock */
 static struct gi_ctx *busy_cx;					/* gi_lock */
+/* While modules are unloaded, their contexts stay. In front of gi_lock */
+static pthread_mutex_t unload_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The twin's name in PTX */
+static bool symbol_of(const struct gsr_kernel *k, char *to)
+{
+	return snprintf(to, SYMBOL_MAX, "%s" GSR_SUFFIX, k->name) < SYMBOL_MAX;
+}
 
 static unsigned int type_size(const char *type)
 {
@@ -66,29 +75,33 @@ static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param
 	return true;
 }
 
-/* Parameters of @k, from the twins' PTX. */
-static struct gi_param *params_of(const struct gi_rewritten *form, const struct gsr_kernel *k)
+/*
+ * A module with one twin, malloc'd, and what it is called; *@params: of @k, NULL if their layout is
+ * not known
+ */
+static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel *k,
+			struct gi_param **params)
 {
 	struct gsr_module *m = NULL;
-	struct gi_param *params = NULL;
 	struct gsr_function *f;
 	struct gsr_error err;
-	char name[1024];
+	char name[SYMBOL_MAX], *ptx;
 	size_t end = 0;
 
-	if (snprintf(name, sizeof(name), "%s" GSR_SUFFIX, k->name) >= (int)sizeof(name))
-		return NULL;
-	if (gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
+	*params = NULL;
+	if (!symbol_of(k, name) || gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
 		return NULL;
 	f = gsr_module_function(m, name);
 	if (f && f->n_params == k->params + 1 + (k->n_references > 0))
-		params = calloc(k->params + 1, sizeof(*params));
-	if (params && (!layout(f, k->params, params, &end) || end > (k->n_references ? k->references_offset : k->launch_offset))) {
-		free(params);
-		params = NULL;
+		*params = calloc(k->params + 1, sizeof(**params));
+	if (*params && (!layout(f, k->params, *params, &end) ||
+			end > (k->n_references ? k->references_offset : k->launch_offset))) {
+		free(*params);
+		*params = NULL;
 	}
+	ptx = gsr_cut(m, name);
 	gsr_module_free(m);
-	return params;
+	return ptx;
 }
 
 /* Rewrite into one form: no lock held, @image is busy_image. */
@@ -150,40 +163,51 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 	pthread_mutex_unlock(&gi_lock);
 }
 
-/* One form as a module of @cx, which is current. Loaded once for each register cap. NULL: does not load. */
-static struct gi_loaded *load(struct gi_image *image, struct gi_rewritten *form, struct gi_ctx *cx, unsigned int max_regs)
+/* What is made one twin of */
+struct making {
+	struct gi_image *image;
+	struct gi_rewritten *form;
+	struct gi_ctx *cx;		/* the current one */
+	const struct gsr_kernel *kernel;
+	char *ptx;			/* of the twin alone */
+};
+
+/* As a module; once for each register cap. NULL: does not load. */
+static struct gi_loaded *load(const struct making *t, unsigned int max_regs)
 {
 	CUjit_option option = CU_JIT_MAX_REGISTERS;
 	struct gi_loaded *l;
-	unsigned int capped = 0;
 	CUresult rc;
 	void *value;
 
-	for (l = form->loaded; l; l = l->next) {
-		if (l->cx == cx && l->max_regs == max_regs)
-			return l->module ? l : NULL;
-		capped += l->cx == cx && l->max_regs;
-	}
-	if (max_regs && capped >= CAPPED_MAX)
-		return NULL;
+	pthread_mutex_lock(&gi_lock);
+	for (l = t->form->loaded; l; l = l->next)
+		if (l->cx == t->cx && l->kernel == t->kernel && l->max_regs == max_regs)
+			break;
+	pthread_mutex_unlock(&gi_lock);
+	if (l)
+		return l->module ? l : NULL;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
-	l->cx = cx;
+	l->cx = t->cx;
+	l->kernel = t->kernel;
 	l->max_regs = max_regs;
 	value = (void *)(uintptr_t)max_regs;
-	rc = gi_real.cuModuleLoadDataEx(&l->module, form->twins, max_regs ? 1 : 0, &option, &value);
+	rc = gi_real.cuModuleLoadDataEx(&l->module, t->ptx, max_regs ? 1 : 0, &option, &value);
 	if (rc) {
 		l->module = NULL;
-		gi_why(cx->client, "the driver does not load the twins (error %d): tier launch", rc);
-	} else if (!gi_share(image, cx, &form->desc, l->module, &l->missing)) {
+		gi_why(t->cx->client, "the driver does not load the twin (error %d): tier launch",
+		       rc);
+	} else if (!gi_share(t->image, t->cx, &t->form->desc, t->kernel, l->module, &l->missing)) {
 		gi_real.cuModuleUnload(l->module);
 		l->module = NULL;
-		gi_why(cx->client, "the twins' table of addresses cannot be filled: tier launch");
+		gi_why(t->cx->client,
+		       "the twin's table of addresses cannot be filled: tier launch");
 	}
 	pthread_mutex_lock(&gi_lock);
-	l->next = form->loaded;
-	form->loaded = l;
+	l->next = t->form->loaded;
+	t->form->loaded = l;
 	pthread_mutex_unlock(&gi_lock);
 	return l->module ? l : NULL;
 }
@@ -214,34 +238,38 @@ static bool loses(CUfunction original, CUfunction twin)
 	return false;
 }
 
-static CUfunction twin_of(struct gi_func *fn, struct gi_rewritten *form, const struct gsr_kernel *k, char *why, size_t size)
+static CUfunction twin_of(const struct making *t, CUfunction original, char *why, size_t size)
 {
 	CUfunction twin = NULL, capped = NULL;
 	struct gi_loaded *l;
 	const struct gsr_variable *variable;
-	char symbol[1024];
+	char symbol[SYMBOL_MAX];
 	int sm_regs = 0, sm_threads = 0;
 
-	if (snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, k->name) >= (int)sizeof(symbol))
+	if (!symbol_of(t->kernel, symbol))
 		return NULL;
-	l = load(fn->named->image, form, fn->cx, 0);
-	variable = l && l->missing ? gsr_missing_variable(&form->desc, k, l->missing) : NULL;
+	l = load(t, 0);
+	variable = l && l->missing ? gsr_missing_variable(&t->form->desc, t->kernel, l->missing)
+				   : NULL;
 	if (variable && variable->function)
 		snprintf(why, size, "not known which number %.100s had in its variable %.100s", variable->function, variable->name);
 	else if (variable)
 		snprintf(why, size, "the driver does not find its variable %.200s", variable->name);
 	if (!l || variable || gi_real.cuModuleGetFunction(&twin, l->module, symbol))
 		return NULL;
-	if (!loses(fn->original, twin))
+	if (!loses(original, twin))
 		return twin;
-	gi_real.cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, fn->cx->dev);
-	gi_real.cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, fn->cx->dev);
-	l = load(fn->named->image, form, fn->cx,
-		 gi_register_cap((unsigned int)attribute(fn->original, CU_FUNC_ATTRIBUTE_NUM_REGS), (unsigned int)sm_regs,
-				 (unsigned int)sm_threads));
+	gi_real.cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+				     t->cx->dev);
+	gi_real.cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+				     t->cx->dev);
+	l = load(t, gi_register_cap((unsigned int)attribute(original, CU_FUNC_ATTRIBUTE_NUM_REGS),
+				    (unsigned int)sm_regs, (unsigned int)sm_threads));
 	/* a place on the SM is not worth registers that move to memory and back in every round */
-	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) && !loses(fn->original, capped) &&
-	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES))
+	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) &&
+	    !loses(original, capped) &&
+	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <=
+		    attribute(twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES))
 		return capped;
 	return twin;
 }
@@ -288,6 +316,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	const struct gsr_kernel *k = NULL;
 	struct gi_client *c = fn->cx->client;
 	struct gi_param *params = NULL;
+	struct making making = { .image = image, .form = from, .cx = fn->cx };
 	CUfunction twin = NULL;
 	bool gated = false;
 	char why[288] = "";
@@ -295,7 +324,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	if (from->state == GI_IMAGE_NEW)
 		rewrite(image, c->arch, id);
 	if (from->state == GI_IMAGE_READY)
-		k = kernel_of(from, name);
+		making.kernel = k = kernel_of(from, name);
 	if (from->state == GI_IMAGE_NONE)
 		snprintf(why, sizeof(why), "%s", from->why);
 	else if (!k)
@@ -306,19 +335,30 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		snprintf(why, sizeof(why), "%s", k->resume_reason ? k->resume_reason : "nowhere to leave it");
 	else if (gi_real.cuCtxSetCurrent(fn->cx->handle))
 		snprintf(why, sizeof(why), "its context cannot be entered");
-	else if (!fn->params && !(params = params_of(from, k)))
+	else if (!(making.ptx = twin_alone(from, k, &params)) || !params)
 		snprintf(why, sizeof(why), "its parameters have no layout we know");
 	else if ((gated = true) && !gi_twin_pause.begin(c))
 		snprintf(why, sizeof(why), "its twin was not loaded: no pause between kernels within %llu s", GI_QUIET_NS / 1000000000);
-	else if (!(twin = twin_of(fn, from, k, why, sizeof(why))) && !why[0])
+	else if (!(twin = twin_of(&making, fn->original, why, sizeof(why))) && !why[0])
 		snprintf(why, sizeof(why), "its twin does not load");
-	if (!twin) {
-		gi_why(c, "%s: %s: %s", name, id == GI_RESUMABLE ? "preemptible at block-task ends only" : "tier launch", why);
+	free(making.ptx);
+	/* the same in all forms */
+	if (!twin || fn->params) {
 		free(params);
+		params = NULL;
+	}
+	if (!twin)
+		gi_why(c, "%s: %s: %s", name,
+		       id == GI_RESUMABLE ? "preemptible at block-task ends only" : "tier launch",
+		       why);
+	pthread_mutex_lock(&gi_attribute_lock);
+	if (twin) {
+		copy_attributes(fn, twin);
+		gi_real.cuFuncGetAttribute(&form->shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+					   twin);
 	}
 	pthread_mutex_lock(&gi_lock);
 	if (twin) {
-		copy_attributes(fn, twin);
 		if (params) {
 			fn->params = params;
 			fn->n_params = k->params;
@@ -329,11 +369,11 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		form->warp_rows = k->warp_rows;
 		form->kernel = *k;
 		form->everywhere = !k->resume_reason;
-		gi_real.cuFuncGetAttribute(&form->shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, twin);
 		gi_debug("%s: %s loaded", name, id == GI_RESUMABLE ? "resumable twin" : "twin");
 	}
 	atomic_store(&form->state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
 	pthread_mutex_unlock(&gi_lock);
+	pthread_mutex_unlock(&gi_attribute_lock);
 	if (gated)
 		gi_twin_pause.end(c);
 	gi_real.cuCtxSetCurrent(NULL);
@@ -358,6 +398,7 @@ static void *worker(void *arg)
 			busy_cx = fn->cx;
 			pthread_mutex_unlock(&gi_lock);
 			resolve(fn, fn->job);
+			gi_func_put(fn);
 			pthread_mutex_lock(&gi_lock);
 		} else if (image) {
 			first_image = image->next_job;
@@ -428,14 +469,15 @@ bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 	if (atomic_load_explicit(state, memory_order_acquire) != GI_TWIN_UNASKED)
 		return atomic_load_explicit(state, memory_order_acquire) == GI_TWIN_READY;
 	pthread_mutex_lock(&gi_lock);
-	if (atomic_load(state) == GI_TWIN_UNASKED) {
+	/* what is about to be unloaded gets no twin any more */
+	if (atomic_load(state) == GI_TWIN_UNASKED && !atomic_load(&fn->dropped) && start()) {
 		atomic_store(state, GI_TWIN_QUEUED);
 		fn->job = id;
 		fn->next_job = NULL;
-		*last_job = fn;
+		*last_job = gi_func_hold(fn);
 		last_job = &fn->next_job;
-		if (!start())
-			atomic_store(state, GI_TWIN_NONE);
+	} else if (atomic_load(state) == GI_TWIN_UNASKED) {
+		atomic_store(state, GI_TWIN_NONE);
 	}
 	pthread_mutex_unlock(&gi_lock);
 	return false;
@@ -460,25 +502,48 @@ bool gi_twin_wait(struct gi_func *fn)
 	return atomic_load(state) == GI_TWIN_READY;
 }
 
-static void unload(struct gi_rewritten *form, struct gi_ctx *cx, bool destroyed)
+/* gi_lock held. Modules of either, off an image's list and onto another */
+static void detach(struct gi_rewritten *form, const struct gi_ctx *cx, struct gi_loaded **list)
 {
-	struct gi_loaded **p = &form->loaded;
-	CUcontext before = NULL;
+	struct gi_loaded **p = &form->loaded, *l;
 
-	if (!*p)
-		return;
-	gi_real.cuCtxGetCurrent(&before);
-
-	while (*p) {
-		struct gi_loaded *l = *p;
-
+	while ((l = *p)) {
 		if (cx && l->cx != cx) {
 			p = &l->next;
 			continue;
 		}
 		*p = l->next;
-		if (l->module && !destroyed && !gi_real.cuCtxSetCurrent(l->cx->handle))
-			gi_real.cuModuleUnload(l->module);
+		l->next = *list;
+		*list = l;
+	}
+}
+
+/*
+ * The driver waits for the device. @shared: with tasks of others in the context. If these never
+ * pause it stays loaded
+ */
+static void unload(const struct gi_loaded *l, bool shared)
+{
+	if (gi_real.cuCtxSetCurrent(l->cx->handle))
+		return;
+	if (!shared || gi_twin_pause.begin(l->cx->client))
+		gi_real.cuModuleUnload(l->module);
+	if (shared)
+		gi_twin_pause.end(l->cx->client);
+}
+
+static void unload_all(struct gi_loaded *list, bool shared, bool destroyed)
+{
+	CUcontext before = NULL;
+	struct gi_loaded *l;
+
+	if (!list)
+		return;
+	gi_real.cuCtxGetCurrent(&before);
+	while ((l = list)) {
+		list = l->next;
+		if (l->module && !destroyed)
+			unload(l, shared);
 		free(l->missing);
 		free(l);
 	}
@@ -486,11 +551,10 @@ static void unload(struct gi_rewritten *form, struct gi_ctx *cx, bool destroyed)
 		gi_real.cuCtxSetCurrent(before);
 }
 
-void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx)
 {
 	struct gi_func **p = &first_job;
-	struct gi_image **q = &first_image, *i;
-	unsigned int id;
+	struct gi_image **q = &first_image;
 
 	pthread_once(&once, init);
 	while (*p) {
@@ -499,6 +563,7 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 		if ((image && fn->named->image == image) || (cx && fn->cx == cx)) {
 			*p = fn->next_job;
 			atomic_store(&fn->form[fn->job].state, GI_TWIN_NONE);
+			gi_func_put(fn);
 		} else {
 			p = &fn->next_job;
 		}
@@ -511,22 +576,40 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 	while (*q)
 		q = &(*q)->next_job;
 	last_image = q;
+	/* launches may wait for what was cancelled */
+	pthread_cond_broadcast(&done);
+}
+
+void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+{
+	struct gi_loaded *list = NULL;
+	struct gi_image *i;
+	unsigned int id;
+
+	pthread_mutex_lock(&unload_lock);
+	pthread_mutex_lock(&gi_lock);
+	gi_twin_cancel(image, cx);
 	while ((image && busy_image == image) || (cx && busy_cx == cx))
 		pthread_cond_wait(&done, &gi_lock);
 	for (id = 0; id < GI_FORMS; id++) {
 		if (image)
-			unload(&image->form[id], NULL, destroyed);
+			detach(&image->form[id], NULL, &list);
 		else
 			for (i = gi_image_next(NULL); i; i = gi_image_next(i))
-				unload(&i->form[id], cx, destroyed);
+				detach(&i->form[id], cx, &list);
 	}
+	pthread_mutex_unlock(&gi_lock);
+	unload_all(list, image, destroyed);
+	pthread_mutex_unlock(&unload_lock);
 }
 
 void gi_twin_reset(void)
 {
 	static const pthread_once_t again = PTHREAD_ONCE_INIT;
 	static const pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
+	memcpy(&unload_lock, &unlocked, sizeof(unload_lock));
 	memcpy(&once, &again, sizeof(once));
 	memcpy(&work, &fresh, sizeof(work));
 	first_job = NULL;

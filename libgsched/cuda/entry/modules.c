@@ -73,8 +73,8 @@ CUresult cuModuleUnload(CUmodule module)
 	CUresult rc;
 
 	GI_ENTER();
-	c = gi_gate_close_current();
 	gi_unloading(module);
+	c = gi_gate_close_current();
 	rc = gi_real.cuModuleUnload(module);
 	if (c)
 		gi_gate_open(c);
@@ -93,7 +93,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 		gi_image_kernel(*function, false, module, text);
 		cx = gi_current();
 		if (cx && cx->client)
-			gi_func_get(*function, cx);	/* the twin is on its way before the first launch */
+			gi_func_put(gi_func_get(*function, cx)); /* the first launch finds it */
 	}
 	return rc;
 }
@@ -162,8 +162,8 @@ CUresult cuLibraryUnload(CUlibrary library)
 	CUresult rc;
 
 	GI_ENTER();
-	c = gi_gate_close_current();
 	gi_unloading(library);
+	c = gi_gate_close_current();
 	rc = gi_real.cuLibraryUnload(library);
 	if (c)
 		gi_gate_open(c);

@@ -249,6 +249,11 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	return *m && *m >= gi_form_m(fn, shape, GI_TWIN);
 }
 
+static uint64_t blocks_of(const struct gi_launch *l)
+{
+	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
 /* It has one, or may have one when it is asked for. */
 static bool has_twin(const struct gi_func *fn)
 {
@@ -288,6 +293,21 @@ static bool note_priority(struct gi_client *c, const struct gi_ctx *cx, CUstream
 }
 
 /*
+ * Is the twin there? A first launch waits for it where the original, which cannot be evicted, would
+ * be in somebody's way: others of the band, or a quota. Otherwise the original runs until the twin
+ * is loaded.
+ */
+static bool twin_ready(struct gi_client *c, struct gi_func *fn, uint64_t leased)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	if (gi_load(&h->flags) & GSCHED_ARB_ALONE && gi_places(c, leased, 1) == c->sms &&
+	    gi_time_share(h) >= GSCHED_SHARE_ALL)
+		return gi_form_ask(fn, GI_TWIN);
+	return gi_twin_wait(fn);
+}
+
+/*
  * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
  * how many of its blocks an SM hosts.
  */
@@ -303,7 +323,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 		return NULL;
 	if (!has_twin(fn))
 		return NULL;
-	if (shape->blocks <= gi_places(c, leased, shape->original_m))
+	if (blocks_of(l) <= gi_places(c, leased, shape->original_m))
 		return NULL;
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
@@ -312,7 +332,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	if (yields(c) && !greatest && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
 	    gi_places(c, leased, 1) == c->sms)
 		return NULL;
-	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
+	if (!twin_ready(c, fn, leased) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
 		return NULL;
 	if (wants_resumable(c, l, fn, shape, m))
 		return &fn->form[GI_RESUMABLE];
@@ -337,7 +357,7 @@ static bool passes(struct gi_client *c, const struct gi_launch *l, struct gi_fun
 			return false;
 	}
 	if (ns)
-		gi_used(c, ns, (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], shape->original_m);
+		gi_used(c, ns, blocks_of(l), shape->original_m);
 	return true;
 }
 
@@ -468,7 +488,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	if (!++s->seq)
 		s->seq = 1;
 	s->cx = cx;
-	s->fn = fn;
+	s->fn = gi_func_hold(fn);
 	s->form = form;
 	s->bound = k->bound;
 	s->stream = gi_stream_id(cx, l->stream);
@@ -527,8 +547,10 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		if (s->submitted)
 			gsched_complete(c->g, slot, s->seq, 0, true);
 		/* launched without its gate: the context is beyond use, and so is the slot */
-		if (launched)
+		if (launched) {
+			gi_func_put(fn);
 			return rc;
+		}
 		if (form)
 			atomic_fetch_or(&cx->dirty, 1ull << slot);
 		/* if it was to be zeroed, the stream does so some time */
@@ -559,7 +581,7 @@ static CUresult pass_on(const struct gi_launch *l, struct gi_client *c)
 /* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
 static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
-	const struct gi_func *fn;
+	struct gi_func *fn;
 	CUresult rc;
 
 	if (!paced(c, true))	/* a capture goes on, of another stream */
@@ -568,13 +590,14 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
 	rc = pass_on(l, c);
 	gi_pace_leave(c, cx, l, !rc);
+	gi_func_put(fn);
 	return rc;
 }
 
 static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-	struct candidate k = { .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] };
+	struct candidate k = { .blocks = blocks_of(l) };
 	bool pace, greatest = false;
 	CUresult rc;
 	int slot;
@@ -613,6 +636,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		rc = launch_task(l, cx, c, &k);
 	if (pace)
 		gi_pace_leave(c, cx, l, !rc);
+	gi_func_put(k.fn);
 	return rc;
 }
 

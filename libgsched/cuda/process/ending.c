@@ -1,31 +1,45 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Before the driver unloads code or destroys a context. */
 #include <string.h>
+#include <unistd.h>
 #include "process/process.h"
 
 #define CONTEXT_NS	5000000000ull	/* until a context's tasks are given up */
 #define IMAGE_NS	60000000000ull	/* ... and those of a module or library */
 
-/* Tasks end first, they may still need wings. */
-void gi_unloading(void *handle)
+/* Those of all devices, whether the calling thread has a context or not */
+static bool drain_all(struct gi_image *image, uint64_t until)
 {
-	struct gi_image *image;
-	struct gi_ctx *cx;
+	struct gi_client *c;
 	bool over = true;
 
 	pthread_mutex_lock(&gi_lock);
-	image = gi_image_find(handle);
+	c = gi_client_next(NULL);
 	pthread_mutex_unlock(&gi_lock);
+	for (; c; c = gi_client_next(c)) {
+		uint64_t now = gi_now();
+
+		if (c->tasks)
+			over = gi_drain(c, NULL, image, until > now ? until - now : 0) && over;
+	}
+	return over && gi_now() < until;
+}
+
+/* Tasks end first, they may still need wings. */
+void gi_unloading(void *handle)
+{
+	struct gi_image *image = gi_image_take(handle);
+	uint64_t until = gi_now() + IMAGE_NS;
+	bool over = true;
+
 	if (!image)
 		return;
-	cx = gi_current();
-	if (cx && cx->client)
-		over = gi_drain(cx->client, NULL, image, IMAGE_NS);
-	pthread_mutex_lock(&gi_lock);
+	/* a launch that found a function before it left the table has no task yet */
+	do {
+		over = drain_all(image, until) && over;
+	} while (over && !gi_image_unused(image) && !usleep(50));
 	/* twins that still run stay loaded */
-	gi_twin_settle(image, NULL, !cx || !over);
-	gi_image_drop(image, !cx || !over);
-	pthread_mutex_unlock(&gi_lock);
+	gi_image_drop(image, !over);
 }
 
 /* Tasks end (or are given up after a while), then everything of ours in the context is released. */
@@ -33,20 +47,25 @@ static void take_down(struct gi_ctx *cx)
 {
 	struct gi_client *c = cx->client;
 	CUcontext before = NULL;
+	bool entered;
 
 	if (c) {
 		gi_drain(c, cx, NULL, CONTEXT_NS);
 		gi_pace_drop(c, cx);
-		pthread_mutex_lock(&c->lock);
 	}
-	pthread_mutex_lock(&gi_lock);
 	gi_real.cuCtxGetCurrent(&before);
-	if (!gi_real.cuCtxSetCurrent(cx->handle)) {
-		gi_twin_settle(NULL, cx, false);
+	entered = !gi_real.cuCtxSetCurrent(cx->handle);
+	pthread_mutex_lock(&gi_lock);
+	gi_funcs_drop(NULL, cx);
+	pthread_mutex_unlock(&gi_lock);
+	/* waits for the twin worker, which may wait for a task that needs a pass */
+	gi_twin_settle(NULL, cx, !entered);
+	if (c)
+		pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&gi_lock);
+	if (entered) {
 		gi_save_release(cx);
 		gi_ctx_release(cx);
-	} else {
-		gi_twin_settle(NULL, cx, true);
 	}
 	gi_real.cuCtxSetCurrent(before);
 	gi_images_leave(cx);
@@ -70,9 +89,7 @@ static void ending(CUcontext handle)
 void gi_ctx_ending(CUcontext handle)
 {
 	ending(handle);
-	pthread_mutex_lock(&gi_lock);
 	gi_images_drop(handle);
-	pthread_mutex_unlock(&gi_lock);
 }
 
 /* Primary contexts are counted: the last release takes ours down, before the driver does it. */
@@ -118,10 +135,8 @@ void gi_primary_ended(CUdevice dev)
 	unsigned int flags;
 	int active = 0;
 
-	pthread_mutex_lock(&gi_lock);
 	if (!gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) && !active)
 		gi_images_drop(primary[dev]);
-	pthread_mutex_unlock(&gi_lock);
 }
 
 void gi_primary_reset(void)
