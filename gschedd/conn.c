@@ -381,7 +381,7 @@ static void conn_ready(struct source *src, uint32_t events)
 	}
 }
 
-static bool take_turns(void)
+bool conns_turn(void)
 {
 	uint64_t from = now_ns();
 
@@ -402,7 +402,7 @@ static bool take_turns(void)
 
 void conns_init(void)
 {
-	loop_after_turn(take_turns);
+	loop_after_turn(conns_turn);
 }
 
 int conn_open(int fd, unsigned int max, bool waited)

@@ -54,8 +54,12 @@ struct options {
 };
 extern struct options opt;
 
+/* ---- uuid.c ---- */
+#define UUID_TEXT	(2 * GSCHED_UUID_SIZE + 5)
 int parse_uuid(const char *text, size_t len, uint8_t *uuid);	/* hex digits, "-" between them, "GPU-" before; -1 */
+void uuid_text(const uint8_t *uuid, char *text);	/* UUID_TEXT bytes */
 
+/* ---- log.c ---- */
 enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void say(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* For what a user can bring about at will: true once a second, with *@last kept by the caller. */
@@ -255,6 +259,7 @@ extern struct list_head conns;
 extern unsigned int n_conns;
 
 void conns_init(void);
+bool conns_turn(void);			/* serves who is ready, users in turn, for a while; true: there are more */
 /* Takes fd over; -errno, EDQUOT: its user has a share of @max already. @waited: it may have connected long ago */
 int conn_open(int fd, unsigned int max, bool waited);
 void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,

@@ -78,32 +78,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-void say(int level, const char *fmt, ...)
-{
-	static const char *const name[] = { "error: ", "warning: ", "", "debug: " };
-	int saved = errno;
-	char line[1024];
-	va_list ap;
-
-	if (level > opt.log_level)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "gschedd: %s%s\n", name[level], line);
-	errno = saved;
-}
-
-bool may_say(uint64_t *last)
-{
-	uint64_t now = now_ns();
-
-	if (*last && now - *last < 1000000000)
-		return false;
-	*last = now;
-	return true;
-}
-
 static int parse_size(const char *text, uint64_t *out)
 {
 	unsigned long long n;
@@ -132,28 +106,6 @@ static unsigned int parse_seconds(struct argp_state *state, const char *option, 
 	if (parse_size(text, &n) || n < least || n > 86400)
 		argp_error(state, "--%s %s: not a number of seconds from %u to 86400", option, text, least);
 	return n;
-}
-
-int parse_uuid(const char *text, size_t len, uint8_t *uuid)
-{
-	unsigned int n = 0;
-
-	if (len > 4 && !strncmp(text, "GPU-", 4)) {
-		text += 4;
-		len -= 4;
-	}
-	memset(uuid, 0, GSCHED_UUID_SIZE);
-	for (size_t i = 0; i < len; i++) {
-		int c = tolower((unsigned char)text[i]);
-
-		if (c == '-')
-			continue;
-		if (!isxdigit(c) || n == 2 * GSCHED_UUID_SIZE)
-			return -1;
-		uuid[n / 2] |= (isdigit(c) ? c - '0' : c - 'a' + 10) << (n % 2 ? 0 : 4);
-		n++;
-	}
-	return n == 2 * GSCHED_UUID_SIZE ? 0 : -1;
 }
 
 static int parse_device(const char *text, struct device_decl *d)

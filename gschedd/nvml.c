@@ -66,14 +66,6 @@ static struct source result = { .fd = -1 }, deadline = { .fd = -1 };
 static pid_t child_pid;			/* 0: none; a killed one may take a while to end */
 static struct list_head waiters = { &waiters, &waiters };
 
-static void uuid_text(const uint8_t *u, char *text, size_t size)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < GSCHED_UUID_SIZE; i++)
-		n += (size_t)snprintf(text + n, size - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
-}
-
 static void name_process(void *lib, struct process *p)
 {
 	int (*get_name)(unsigned int pid, char *name, unsigned int size) = dlsym(lib, "nvmlSystemGetProcessName");
@@ -139,7 +131,7 @@ static void ask(struct answer *a)
 	a->there = 1;
 	for (unsigned int i = 0; !count(&n) && n && i < n_uuid; i++) {
 		strcpy(text, "GPU-");
-		uuid_text(uuid[i], text + 4, sizeof(text) - 4);
+		uuid_text(uuid[i], text + 4);
 		if (by_uuid(text, &handle))
 			continue;
 		a->known |= 1ull << i;
@@ -356,7 +348,7 @@ void nvml_status(struct cJSON *root, const struct conn *to)
 		return;
 	o = cJSON_AddObjectToObject(root, "processes");
 	for (unsigned int i = 0; i < n_uuid; i++) {
-		uuid_text(uuid[i], text, sizeof(text));
+		uuid_text(uuid[i], text);
 		if (last.known & 1ull << i)
 			add_list(o, text, i, NULL, to);
 	}

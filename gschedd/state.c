@@ -36,12 +36,6 @@ static int dir_fd = -1;
 static char boot[40], saved_boot[40];
 static bool damaged, failing;
 
-static void show_uuid(const uint8_t *uuid, char *to)
-{
-	for (int i = 0; i < GSCHED_UUID_SIZE; i++)
-		sprintf(to + 2 * i, "%02x", uuid[i]);
-}
-
 /* Nothing of a file that could not be read is overwritten: it gets another name, once. */
 static void keep_aside(void)
 {
@@ -95,14 +89,14 @@ static void write_group(FILE *f, const struct group *g)
 
 static void write_all(FILE *f)
 {
-	char uuid[2 * GSCHED_UUID_SIZE + 1];
+	char uuid[UUID_TEXT];
 	struct device *dev;
 	struct part *part;
 	struct group *g;
 
 	fprintf(f, HEADER "\nboot %s\n", boot);
 	list_for_each_entry(dev, &devices, node) {
-		show_uuid(dev->decl.uuid, uuid);
+		uuid_text(dev->decl.uuid, uuid);
 		fprintf(f, "device %s %s\n", uuid, dev->decl.name);
 		write_group(f, &dev->root);
 		list_for_each_entry(g, &dev->groups, node)
@@ -264,14 +258,16 @@ static int add_part(const char *text, size_t size, unsigned int line)
 
 static void drop_parts(void)
 {
-	while (!list_empty(&parts)) {
-		struct part *part = container_of(parts.next, struct part, node);
+	struct list_head *l, *next;
 
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed is off the list */
-		list_del_init(&part->node);
+	for (l = parts.next; l != &parts; l = next) {
+		struct part *part = container_of(l, struct part, node);
+
+		next = l->next;
 		free(part->text);
 		free(part);
 	}
+	INIT_LIST_HEAD(&parts);
 }
 
 /* Cuts the text into the devices' parts. NULL, or what is wrong with line *@line. */

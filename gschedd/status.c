@@ -287,17 +287,14 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 		[GSCHED_MODE_TEMPORAL] = "temporal", [GSCHED_MODE_SPATIAL] = "spatial", [GSCHED_MODE_SLICED] = "sliced",
 	};
 	cJSON *o = cJSON_CreateObject(), *groups, *clients;
-	const uint8_t *u = dev->decl.uuid;
 	struct gsc_client *core;
 	struct group *g;
-	char uuid[48];
-	int n = 0;
+	char uuid[UUID_TEXT];
 
 	gsc_tick(&dev->core, now_ns());	/* statistics up to now */
 	leased_count(dev);
 	device_settle(dev);
-	for (int i = 0; i < GSCHED_UUID_SIZE; i++)
-		n += snprintf(uuid + n, sizeof(uuid) - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+	uuid_text(dev->decl.uuid, uuid);
 	cJSON_AddItemToArray(list, o);
 	cJSON_AddStringToObject(o, "name", dev->decl.name);
 	cJSON_AddStringToObject(o, "uuid", uuid);

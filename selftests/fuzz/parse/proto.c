@@ -5,7 +5,6 @@
  * how many descriptors go along; so that a few bytes make a packet whose sizes are right, and the rest of the input is raw.
  */
 #include <fcntl.h>
-#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -17,18 +16,8 @@
 #define STEPS	64
 
 /* what gschedd/main.c and gschedd/rewrite.c have */
-struct options opt = { .mode = -1, .policy = "hpf", .image_max = 1 << 20, .nvml = "", .log_level = LOG_ERROR };
+struct options opt = { .mode = -1, .policy = "hpf", .image_max = 1 << 20, .nvml = "", .log_level = -1 };
 struct rewrite_stats rewrite_stats;
-
-void say(int level, const char *fmt, ...)
-{
-	static char line[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-}
 
 int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd)
 {
@@ -43,26 +32,26 @@ void listen_resume(void)
 {
 }
 
-struct peer {
+struct guest {
 	int fd;
 	struct conn *conn;
 	struct gsched_cl_page *page;
 };
 
-static struct peer peers[PEERS];
+static struct guest peers[PEERS];
 
-static void peer_open(struct peer *p)
+static void peer_open(struct guest *p)
 {
 	int pair[2];
 
 	MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), "socketpair");
 	p->fd = pair[0];
 	p->page = NULL;
-	MUST(!conn_open(pair[1]), "conn_open");
+	MUST(!conn_open(pair[1], 1000, false), "conn_open");
 	p->conn = container_of(conns.prev, struct conn, node);
 }
 
-static void peer_close(struct peer *p)
+static void peer_close(struct guest *p)
 {
 	close(p->fd);
 	if (p->page)
@@ -70,7 +59,7 @@ static void peer_close(struct peer *p)
 }
 
 /* What came for the peer; descriptors are those of ATTACH, whose second is the client's page, or of STATUS */
-static void peer_read(struct peer *p)
+static void peer_read(struct guest *p)
 {
 	union {
 		struct cmsghdr align;
@@ -117,13 +106,14 @@ static void turn(void)
 				conn->src.ready(&conn->src, EPOLLIN);
 		}
 	}
-	conns_flush();
+	while (conns_turn())
+		;
 	loop_run();	/* is told to stop: frees what is dead */
 	list_for_each_entry(dev, &devices, node)
 		MUST(!gsc_check(&dev->core), "invariant %d", gsc_check(&dev->core));
 }
 
-static bool alive(const struct peer *p)
+static bool alive(const struct guest *p)
 {
 	const struct list_head *l;
 
@@ -165,7 +155,7 @@ static size_t body_size(uint32_t type)
 	}
 }
 
-static void send_packet(struct peer *p, uint8_t op, const uint8_t *data, size_t n)
+static void send_packet(struct guest *p, uint8_t op, const uint8_t *data, size_t n)
 {
 	static struct packet out;
 	int fds[GSP_MAX_FDS] = { 0, 0 };
@@ -195,7 +185,7 @@ static void send_packet(struct peer *p, uint8_t op, const uint8_t *data, size_t 
 static void step(const uint8_t **data, size_t *size)
 {
 	uint8_t op = *(*data)++;
-	struct peer *p = &peers[op & 3];
+	struct guest *p = &peers[op & 3];
 	size_t n;
 
 	--*size;
@@ -247,6 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!started) {
 		MUST(!loop_init(), "epoll");
 		loop_stop();
+		conns_init();
 		started = true;
 	}
 	MUST(!device_add(&decl), "device");
