@@ -71,6 +71,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	f->arb->header.sms = f->sms;
 	f->arb->header.lease = f->lease;
 	f->arb->header.flags = f->flags;
+	f->arb->header.priority = f->priority;
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		f->arb->slot[i].window = GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
 	req->client_id = 7;

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Streams of the program under the interposer on vgpu: what several threads put into them, and
+ * their priorities.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "arbiter.h"
+#include "run.h"
+
+#define APP BUILD "/test/libgsched/streams-app", "selftests/libgsched/kernels.ptx"
+
+static struct fake f;
+static _Atomic bool evicting;
+
+/*
+ * Each task is evicted as soon as it has begun, and let on some time after its workers have left:
+ * half done, its stream is empty
+ */
+static void *evict(void *arg)
+{
+	const uint64_t whole = GSCHED_WINDOW(0, FAKE_SMS * GSCHED_CAPSM);
+	unsigned int i, rounds[GSCHED_SLOTS] = { 0 };
+	uint32_t evicted[GSCHED_SLOTS] = { 0 };
+
+	for (; evicting; usleep(50)) {
+		for (i = 0; i < GSCHED_SLOTS && f.cl; i++) {
+			struct gsched_cl_slot *line = &f.cl->slot[i];
+			uint32_t seq = line->seq;
+
+			if (!seq || line->retired == seq || !line->start_ns)
+				continue;
+			if (evicted[i] != seq) {
+				evicted[i] = seq;
+				rounds[i] = 0;
+				fake_window(&f, i, 0);
+			} else if (f.arb->slot[i].window != whole && line->left >= line->launched && ++rounds[i] > 20) {
+				fake_window(&f, i, whole);
+				fake_event(&f, GSCHED_EVENT_GROW, i, seq, whole);
+			}
+		}
+	}
+	return NULL;
+}
+
+static void begin(uint32_t lease, uint32_t flags)
+{
+	fake_start(&f);
+	f.rewrite_err = ENOTCONN;
+	f.lease = lease;
+	f.flags = flags;
+}
+
+/*
+ * A launch of tier block is several calls, and others' come at any time between them: with pauses
+ * in the driver between them, what they do still happens before the task or after it.
+ */
+static void order(void)
+{
+	static char *const what[] = {
+		APP, "kernels", "kernels-legacy", "copies", "copies-blocking", "copies-legacy", "copies-thread", "functions",
+		NULL,
+	};
+	struct run alone, r;
+	pthread_t thread;
+
+	run(false, what, &alone);
+	ok(!alone.status && strstr(alone.text, "functions: 0 torn"), "the program alone");
+	setenv("VGPU_DELAYS", "1:500", 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	evicting = true;
+	pthread_create(&thread, NULL, evict, NULL);
+	run(true, what, &r);
+	evicting = false;
+	pthread_join(thread, NULL);
+	unsetenv("VGPU_DELAYS");
+	same(&r, &alone, "threads with streams in common");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 50 && f.cl->header.wings,
+	   "by twins (%llu launches) and wings (%llu)",
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
+	   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
+	fake_stop(&f);
+}
+
+/*
+ * In a group with a priority the program's own keep their order, above all that programs without
+ * one have
+ */
+static void priorities(void)
+{
+	static char *const what[] = { APP, "priorities", BUILD "/vgpu/libcuda.so.1", NULL };
+	static const char lifted[] = "1: 0 -3\n0: 0 -3\n-1: -1 -4\n-2: -2 -4\n-3: -3 -5\n-4: -4 -5\n"
+				     "-5: -5 -5\n-6: -5 -5\nnone: 0 -3\ndefault: 0 0\n";
+	struct run alone, r;
+
+	run(false, what, &alone);
+	begin(GSCHED_LEASE_FREE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "priorities in a group without one");
+	fake_stop(&f);
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE);
+	f.priority = 7;
+	run(true, what, &r);
+	same(&r, &alone, "priorities where nobody else is in the band");
+	fake_stop(&f);
+	begin(GSCHED_LEASE_FREE, 0);
+	f.priority = 7;
+	run(true, what, &r);
+	if (!ok(!r.status && !strcmp(r.text, lifted),
+		"priorities in a group with one: as asked, and lifted in their order"))
+		printf("# %s", r.text);
+	fake_stop(&f);
+}
+
+int main(void)
+{
+	char shm[64];
+
+	snprintf(shm, sizeof(shm), "/dev/shm/gsched-streams-%d", (int)getpid());
+	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
+	setenv("VGPU_SMS", "8", 1);
+	order();
+	priorities();
+	unlink(shm);
+	return done();
+}
