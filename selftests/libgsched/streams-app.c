@@ -6,11 +6,11 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "libgsched/cuda/base/cudadrv.h"
 
 #define BLOCKS	192
@@ -20,6 +20,7 @@
 #define ROUNDS	60
 #define TIMES	16
 
+static CUdevice dev;
 static CUcontext ctx;
 static CUfunction work;
 static CUdeviceptr memory;
@@ -159,10 +160,115 @@ static void priorities(const char *driver)
 	printf("default: %d %d\n", told, got);
 }
 
+static void say(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+}
+
+static void heard(void)
+{
+	char c;
+
+	if (read(0, &c, 1) != 1)
+		exit(1);
+}
+
+/* A context of its own, which has launched something */
+static CUcontext second(void)
+{
+	CUcontext other;
+	CUfunction f;
+	CUmodule m;
+	CUdeviceptr p;
+	uint32_t n = 1, seed = 7;
+	void *params[] = { &p, &n, &seed };
+
+	DO(cuCtxCreate(&other, NULL, 0, dev));
+	DO(cuModuleLoadData(&m, image));
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuMemAlloc(&p, BYTES));
+	for (int i = 0; i < 4; i++)
+		DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	DO(cuCtxSynchronize());
+	return other;
+}
+
+static void *launches_one(void *stream)
+{
+	DO(cuCtxSetCurrent(ctx));
+	launch(stream);
+	return NULL;
+}
+
+/* While one thread's launch waits another one destroys a context */
+static void waiting(CUstream s)
+{
+	CUcontext other;
+	pthread_t thread;
+
+	launch(s);
+	DO(cuCtxSynchronize());
+	other = second();
+	DO(cuCtxSetCurrent(ctx));
+	say("ready");
+	heard();
+	pthread_create(&thread, NULL, launches_one, s);
+	heard();
+	DO(cuCtxDestroy(other));
+	say("destroyed");
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+}
+
+static CUfunction held;
+static uint32_t *flag;
+
+static void *holds(void *stream)
+{
+	CUdeviceptr at = (CUdeviceptr)(uintptr_t)flag, counts = at + 4;
+	uint32_t free = 0, n = 1;
+	void *params[] = { &memory, &at, &counts, &free, &n };
+
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuLaunchKernel(held, 4, 1, 1, THREADS, 1, 1, 0, stream, params, NULL));
+	/* the stream would go with the thread */
+	DO(cuStreamSynchronize(stream));
+	return NULL;
+}
+
+/* A kernel stays on the GPU, in its thread's own stream, while another thread uses its own */
+static void busy(void)
+{
+	CUstream s = CU_STREAM_PER_THREAD;
+	pthread_t thread;
+	void *mem;
+
+	DO(cuMemHostAlloc(&mem, 4 * 13, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, 4 * 13);
+	flag = mem;
+	launch(NULL);
+	DO(cuCtxSynchronize());
+	say("ready");
+	heard();
+	pthread_create(&thread, NULL, holds, s);
+	while (!__atomic_load_n(&flag[1 + 4], __ATOMIC_ACQUIRE))
+		usleep(100);
+	for (int i = 0; i < 4; i++) {
+		launch(s);
+		DO(cuStreamSynchronize(s));
+	}
+	say("alone");
+	heard();
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+	DO(cuMemFreeHost(mem));
+}
+
 int main(int argc, char **argv)
 {
 	CUstream s, blocking[2];
-	CUdevice dev;
 	CUfunction copyback;
 	CUmodule m;
 	FILE *f = argc > 2 ? fopen(argv[1], "r") : NULL;
@@ -176,6 +282,7 @@ int main(int argc, char **argv)
 	DO(cuCtxSetCurrent(ctx));
 	DO(cuModuleLoadData(&m, image));
 	DO(cuModuleGetFunction(&work, m, "work"));
+	DO(cuModuleGetFunction(&held, m, "held"));
 	DO(cuModuleGetFunction(&copyback, m, "copyback"));
 	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	DO(cuStreamCreate(&blocking[0], CU_STREAM_DEFAULT));
@@ -198,6 +305,10 @@ int main(int argc, char **argv)
 			copies(argv[i], NULL, blocking[1], NULL);
 		else if (!strcmp(argv[i], "copies-thread"))
 			copies(argv[i], CU_STREAM_PER_THREAD, CU_STREAM_LEGACY, NULL);
+		else if (!strcmp(argv[i], "waiting"))
+			waiting(s);
+		else if (!strcmp(argv[i], "busy"))
+			busy();
 		else if (!strcmp(argv[i], "functions")) {
 			void *mem;
 

@@ -50,6 +50,7 @@ static void begin(uint32_t lease, uint32_t flags)
 {
 	fake_start(&f);
 	f.rewrite_err = ENOTCONN;
+	f.features |= GSCHED_FEATURE_BANDS;
 	f.lease = lease;
 	f.flags = flags;
 }
@@ -115,6 +116,71 @@ static void priorities(void)
 	fake_stop(&f);
 }
 
+static bool becomes_waiting(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 10000 && f.last_report.activity != GSCHED_ACTIVITY_WAITING; i++)
+		usleep(1000);
+	return f.last_report.activity == GSCHED_ACTIVITY_WAITING;
+}
+
+/* A launch that waits, for the gate or for its grant, keeps no other thread from what it does */
+static void waiting(void)
+{
+	static char *const what[] = { APP, "waiting", NULL };
+	struct run r;
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
+	start(&r, true, what);
+	ok(says(&r, "ready\n"), "two contexts");
+	__atomic_fetch_or(&f.arb->header.flags, GSCHED_ARB_CLOSED, __ATOMIC_RELEASE);
+	tell(&r, "1");
+	ok(becomes_waiting(), "a launch waits for its band's turn");
+	tell(&r, "2");
+	ok(says(&r, "destroyed\n"), "and a context can be destroyed");
+	__atomic_fetch_and(&f.arb->header.flags, ~GSCHED_ARB_CLOSED, __ATOMIC_RELEASE);
+	finish(&r);
+	ok(!r.status, "the launch goes on");
+	fake_stop(&f);
+
+	begin(GSCHED_LEASE_NONE, GSCHED_ARB_REPORT);
+	start(&r, true, what);
+	ok(says(&r, "ready\n"), "two contexts");
+	pthread_mutex_lock(&f.lock);
+	f.hold_grants = true;
+	pthread_mutex_unlock(&f.lock);
+	tell(&r, "1");
+	ok(fake_wait(&f, &f.submits, f.submits + 1), "a launch waits for its grant");
+	tell(&r, "2");
+	ok(says(&r, "destroyed\n"), "and a context can be destroyed");
+	fake_grant(&f);
+	finish(&r);
+	ok(!r.status, "the launch goes on");
+	fake_stop(&f);
+}
+
+/* The arbiter hears that a program is idle only when nothing of it runs in any stream */
+static void busy(void)
+{
+	static char *const what[] = { APP, "busy", NULL };
+	struct run r;
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
+	start(&r, true, what);
+	ok(says(&r, "ready\n") && fake_wait(&f, &f.reports, 1), "the arbiter is told");
+	tell(&r, "1");
+	ok(says(&r, "alone\n"), "one kernel is left, in a thread's own stream");
+	/* long enough for the agent to say so if it took it for over */
+	usleep(300000);
+	ok(f.last_report.activity == GSCHED_ACTIVITY_BUSY, "and the program is busy (%u)",
+	   f.last_report.activity);
+	tell(&r, "1");
+	finish(&r);
+	ok(!r.status, "it ends");
+	fake_stop(&f);
+}
+
 int main(void)
 {
 	char shm[64];
@@ -124,6 +190,8 @@ int main(void)
 	setenv("VGPU_SMS", "8", 1);
 	order();
 	priorities();
+	waiting();
+	busy();
 	unlink(shm);
 	return done();
 }

@@ -573,14 +573,15 @@ static CUresult pass_on(const struct gi_launch *l, struct gi_client *c)
 static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	const struct gi_func *fn;
+	uint64_t batch;
 	CUresult rc;
 
 	if (!paced(c, true))	/* a capture goes on, of another stream */
 		return pass_on(l, c);
 	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
-	gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
+	batch = gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
 	rc = pass_on(l, c);
-	gi_pace_leave(c, cx, l, !rc);
+	gi_pace_leave(c, cx, l, batch, !rc);
 	return rc;
 }
 
@@ -589,6 +590,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] };
 	bool pace, first = false;
+	uint64_t batch = 0;
 	CUresult rc;
 	int slot;
 
@@ -622,13 +624,13 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		k.form = NULL;
 	pace = paced(c, !k.form);
 	if (pace)
-		gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
+		batch = gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
 	if (l->dependent || (!k.form && passes(c, l, k.fn, k.shape)))
 		rc = pass_on(l, c);
 	else
 		rc = launch_task(l, cx, c, &k);
 	if (pace)
-		gi_pace_leave(c, cx, l, !rc);
+		gi_pace_leave(c, cx, l, batch, !rc);
 	return rc;
 }
 
