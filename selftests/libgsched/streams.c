@@ -116,6 +116,23 @@ static void priorities(void)
 	fake_stop(&f);
 }
 
+/* Where all streams share one queue of the hardware a wing would stand behind its own task's gate */
+static void queues(void)
+{
+	static char *const what[] = { APP, "kernels", NULL };
+	struct run r;
+
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	ok(!r.status && f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH],
+	   "one queue of the hardware: originals, in tier launch");
+	ok(f.cl && strstr(f.cl->header.why, "CUDA_DEVICE_MAX_CONNECTIONS=1: tier launch"), "and the page says why: %s",
+	   f.cl ? f.cl->header.why : "");
+	fake_stop(&f);
+}
+
 static bool becomes_waiting(void)
 {
 	unsigned int i;
@@ -190,6 +207,7 @@ int main(void)
 	setenv("VGPU_SMS", "8", 1);
 	order();
 	priorities();
+	queues();
 	waiting();
 	busy();
 	unlink(shm);

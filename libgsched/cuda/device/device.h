@@ -75,6 +75,7 @@ struct gi_client {
 	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
 	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
 	bool ranges;			/* they have static ranges */
+	bool few_queues;		/* of the hardware: no twins, as their wings may never begin */
 	struct gsched *g;		/* NULL: there is no arbiter for it */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;

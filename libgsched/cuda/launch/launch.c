@@ -312,7 +312,8 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 {
 	uint64_t predicted;
 
-	if (!fn || !shape || l->opaque || fn->opaque || atomic_load_explicit(&gi_green, memory_order_relaxed))
+	if (!fn || !shape || l->opaque || fn->opaque || c->few_queues ||
+	    atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
 	if (!has_twin(fn))
 		return NULL;
