@@ -11,7 +11,9 @@
 #include "arbiter.h"
 #include "run.h"
 
-#define APP BUILD "/test/libgsched/streams-app", "selftests/libgsched/kernels.ptx"
+#define APP program, "selftests/libgsched/kernels.ptx"
+
+static char program[] = BUILD "/test/libgsched/streams-app";
 
 static struct fake f;
 static _Atomic bool evicting;
@@ -92,7 +94,8 @@ static void order(void)
  */
 static void priorities(void)
 {
-	static char *const what[] = { APP, "priorities", BUILD "/vgpu/libcuda.so.1", NULL };
+	static char driver[] = BUILD "/vgpu/libcuda.so.1";
+	static char *const what[] = { APP, "priorities", driver, NULL };
 	static const char lifted[] = "1: 0 -3\n0: 0 -3\n-1: -1 -4\n-2: -2 -4\n-3: -3 -5\n-4: -4 -5\n"
 				     "-5: -5 -5\n-6: -5 -5\nnone: 0 -3\ndefault: 0 0\n";
 	struct run alone, r;
