@@ -62,9 +62,9 @@ include selftests/memory.mk
 .PHONY: all check check-fast lint bench bench-gpu deps install clean
 all: $(LIBS) $(PROGS) $(B)/lib/bundle/.copied
 
-$(B)/lib/bundle/.copied: $(B)/bin/gschedd $(B)/bin/gsrewrite $(B)/lib/libgsched.so
+$(B)/lib/bundle/.copied: $(B)/bin/gschedd $(B)/bin/gschedctl $(B)/bin/gsrewrite $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
-	$(call Q,COPY)ldd $^ | awk '/lib(cjson|md|lz4|zstd)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
+	$(call Q,COPY)ldd $^ | awk '/lib(cjson|md|lz4|zstd|smartcols)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
 	@touch $@
 
 $(B)/obj/%.o: %.c $(FLAGS)
@@ -97,8 +97,9 @@ lint: $(LINT)
 bench: all $(BENCH)
 	@set -e; for b in $(BENCH); do $$b; done
 
-# On this machine's GPU; both run from a built tree that was carried here, without make's help too. BANDS="ffs --seconds 5"
+# On this machine's GPU; all run from a built tree that was carried here, without make's help too. BANDS="ffs --seconds 5"
 bench-gpu:
+	selftests/bench/cost
 	selftests/bench/gpu
 	selftests/bench/bands $(BANDS)
 
@@ -113,6 +114,7 @@ install: all
 	install -m 644 uapi/linux/gsched.h $(DESTDIR)$(PREFIX)/include/linux
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(B)/lib/pkgconfig/libgsched.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/libgsched.pc
 	sed 's,@bindir@,$(PREFIX)/bin,' gschedd/gschedd.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/gschedd.service
+	install -D -m 644 gschedd/gschedctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gschedctl
 	for m in docs/man/*.[1-9]; do \
 		install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m) || exit 1; done
 

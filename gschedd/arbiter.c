@@ -445,6 +445,7 @@ int device_add(const struct device_decl *decl)
 		gsc_device_set_mode(&dev->core, opt.mode, now_ns());
 	list_add_tail(&dev->node, &devices);
 	n_devices++;
+	state_restore(dev);
 	return 0;
 
 close_watch:

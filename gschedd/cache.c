@@ -34,6 +34,7 @@ struct victim {
 
 static int dir_fd = -1;
 static uint64_t max_size, total;
+static uint64_t unseen;	/* stored since the directory was looked at, as other workers do meanwhile */
 
 /* Another build of the rewriter is another rewriter: the linker's build id tells. */
 static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
@@ -145,7 +146,7 @@ int cache_open(const char *path, uint64_t max)
 		dir_fd = -1;
 		return err;
 	}
-	max_size = max;
+	max_size = max - max / 16;	/* what four workers may store before they look again */
 	take_stock();
 	return 0;
 }
@@ -245,7 +246,7 @@ static int by_use(const void *a, const void *b)
 }
 
 /*
- * Remove what was not used for longest, down to nine tenths of the bound so that not every store has to do it. Not @newest, which the
+ * Count what is there. If it is too much, remove what was not used for longest, down to nine tenths of the bound so that not every store has to do it. Not @newest, which the
  * clock of files, a tick of some ms, may not tell from those before it.
  */
 static void shrink(const char *newest)
@@ -255,6 +256,7 @@ static void shrink(const char *newest)
 	size_t n = 0, room = 0;
 	struct dirent *d;
 	struct stat st;
+	bool too_much;
 
 	if (!dir)
 		return;
@@ -275,9 +277,11 @@ static void shrink(const char *newest)
 		v[n++].used = st.st_mtim;
 	}
 	closedir(dir);
+	too_much = total > max_size;
 	if (v)
 		qsort(v, n, sizeof(*v), by_use);
-	for (size_t i = 0; i < n && total > max_size / 10 * 9; i++)
+	unseen = 0;
+	for (size_t i = 0; i < n && too_much && total > max_size / 10 * 9; i++)
 		if (strcmp(v[i].name, newest) && !unlinkat(dir_fd, v[i].name, 0))
 			total -= v[i].size;
 	free(v);
@@ -307,6 +311,7 @@ void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 		return;
 	}
 	total += size;
-	if (total > max_size)
+	unseen += size;
+	if (total > max_size || unseen > max_size / 64)
 		shrink(name);
 }

@@ -29,12 +29,8 @@ struct call {
 	uint16_t size;			/* of the structure, 0 none */
 	uint8_t in_fds, out_fds;
 	uint16_t min_size;		/* of its first version, 0 the same */
+	enum { SAVES_NOTHING, SAVES_BINDINGS, SAVES_GROUPS } saves;	/* changes what state.c keeps */
 };
-
-static bool is_admin(const struct conn *conn)
-{
-	return conn->uid == 0 || conn->uid == geteuid();
-}
 
 static int call_info(struct call_ctx *ctx)
 {
@@ -55,7 +51,7 @@ static int call_device_add(struct call_ctx *ctx)
 
 	if (req->flags || req->__reserved)
 		return -EOPNOTSUPP;
-	if (!is_admin(ctx->conn))
+	if (!ctx->conn->admin)
 		return -EPERM;
 	memcpy(decl.name, req->name, sizeof(decl.name));
 	memcpy(decl.uuid, req->uuid, sizeof(decl.uuid));
@@ -68,7 +64,7 @@ static int call_device_del(struct call_ctx *ctx)
 
 	if (req->flags & ~GSCHED_DEVICE_DEL__ALL)
 		return -EOPNOTSUPP;
-	if (!is_admin(ctx->conn))
+	if (!ctx->conn->admin)
 		return -EPERM;
 	return device_del(req->uuid, req->flags & GSCHED_DEVICE_DEL_FORCE);
 }
@@ -185,7 +181,7 @@ static int call_group_create(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	return is_admin(ctx->conn) ? group_create(dev, req->path, ctx->conn->uid) : -EPERM;
+	return ctx->conn->admin ? group_create(dev, req->path, ctx->conn->uid) : -EPERM;
 }
 
 static int call_group_delete(struct call_ctx *ctx)
@@ -195,7 +191,7 @@ static int call_group_delete(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	return is_admin(ctx->conn) ? group_delete(group) : -EPERM;
+	return ctx->conn->admin ? group_delete(group) : -EPERM;
 }
 
 /* procs: a pid, 0 the caller. */
@@ -208,7 +204,7 @@ static int bind_value(struct call_ctx *ctx, struct group *group, const char *val
 	pid = strtol(value, &end, 10);
 	if (end == value || *value < '0' || *value > '9' || (*end && strcmp(end, "\n")) || errno || pid > INT32_MAX)
 		return -EINVAL;
-	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn->uid);
+	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn);
 }
 
 static int call_group_set(struct call_ctx *ctx)
@@ -221,7 +217,7 @@ static int call_group_set(struct call_ctx *ctx)
 		return err;
 	if (!strcmp(req->file, "procs"))
 		return bind_value(ctx, group, req->value);
-	return group_set(group, req->file, req->value, ctx->conn->uid);
+	return ctx->conn->admin ? group_set(group, req->file, req->value) : -EPERM;
 }
 
 static int call_group_get(struct call_ctx *ctx)
@@ -264,7 +260,7 @@ static int call_device_set(struct call_ctx *ctx)
 		return err;
 	if (*req->path)
 		return -EINVAL;
-	return is_admin(ctx->conn) ? device_set(dev, req->file, req->value) : -EPERM;
+	return ctx->conn->admin ? device_set(dev, req->file, req->value) : -EPERM;
 }
 
 static int call_band(struct call_ctx *ctx)
@@ -293,11 +289,11 @@ static const struct call calls[] = {
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
 	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report) },
 	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
-	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group) },
-	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group) },
-	[GSP_GROUP_SET]		= { call_group_set, sizeof(struct gsp_group) },
+	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
+	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
+	[GSP_GROUP_SET]		= { call_group_set, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
 	[GSP_GROUP_GET]		= { call_group_get, sizeof(struct gsp_group) },
-	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group) },
+	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group), .saves = SAVES_BINDINGS },
 	[GSP_STATUS]		= { call_status, 0, 0, 1 },
 	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group) },
 	[GSP_BAND]		= { call_band, sizeof(struct gsp_band) },
@@ -350,6 +346,9 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 		return;
 	}
 	err = call->fn(&ctx);
+	/* bindings mean nothing once the machine has crashed: no need to wait for the disk */
+	if (!err && call->saves)
+		state_save(call->saves == SAVES_GROUPS);
 	for (unsigned int i = 0; i < n_fds; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

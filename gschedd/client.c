@@ -48,6 +48,17 @@ static int read_only(int fd)
 	return ro < 0 ? -errno : ro;
 }
 
+/* Places of the device that the user has. */
+static unsigned int clients_of(const struct device *dev, uid_t uid)
+{
+	struct gsc_client *core;
+	unsigned int n = 0;
+
+	list_for_each_entry(core, &dev->core.clients, node)
+		n += container_of(core, struct client, core)->conn->uid == uid;
+	return n;
+}
+
 static void client_free(struct client *c)
 {
 	if (c->arb)
@@ -73,6 +84,14 @@ int client_attach(struct conn *conn, struct gsched_attach *req, int *fds)
 found:
 	if (dev->core.n_clients >= dev->clients_max)
 		return -ENOSPC;
+	if (!conn->admin && !share_has_room(clients_of(dev, conn->uid), dev->core.n_clients, dev->clients_max)) {
+		static uint64_t said;
+
+		if (may_say(&said))
+			say(LOG_WARN, "%s: uid %u has its share of clients, %u of %u: no more", dev->decl.name,
+			    (unsigned int)conn->uid, clients_of(dev, conn->uid), dev->clients_max);
+		return -EDQUOT;
+	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
@@ -104,6 +123,7 @@ found:
 	c->group = group_of_pid(dev, conn->pid);
 	c->id = ++last_id;
 	c->arb->header.sms = dev->core.sms;
+	c->core.pid = (uint32_t)conn->pid;
 	err = gsc_client_attach(&c->core, c->group->core, req->flags, req->channel_group, now_ns());
 	if (err)
 		goto close_cl;

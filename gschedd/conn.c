@@ -4,6 +4,9 @@
  *
  * A peer that does not read stalls nobody: its replies wait (one, and those of rewrite jobs), nothing more is taken from
  * it meanwhile, and events coalesce by slot. So what a connection can hold is bounded.
+ *
+ * Packets are taken one by one from the users in turn, and from each user's connections in turn, however many a user has. After
+ * TURN_NS the loop looks for events again: new connections, timers.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -14,7 +17,7 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define BATCH	16	/* packets taken from one connection before the others have their turn */
+#define TURN_NS	200000
 #define SNDBUF	32768
 
 struct reply {
@@ -28,6 +31,7 @@ struct reply {
 struct list_head conns = { &conns, &conns };
 unsigned int n_conns;
 static struct list_head dirty = { &dirty, &dirty };
+static struct list_head turns = { &turns, &turns };	/* users with ready connections */
 
 void close_all(const int *fds, unsigned int n)
 {
@@ -243,8 +247,24 @@ static int conn_flush(struct conn *conn)
 	return 0;
 }
 
+static void set_ready(struct conn *conn)
+{
+	if (list_empty(&conn->ready))
+		list_add_tail(&conn->ready, &conn->user->ready);
+	if (list_empty(&conn->user->turn))
+		list_add_tail(&conn->user->turn, &turns);
+}
+
+static void clear_ready(struct conn *conn)
+{
+	list_del_init(&conn->ready);
+	if (list_empty(&conn->user->ready))
+		list_del_init(&conn->user->turn);
+}
+
 static void conn_free(struct conn *conn)
 {
+	clear_ready(conn);
 	rewrite_conn_gone(conn);
 	mps_conn_gone(conn);
 	nvml_conn_gone(conn);
@@ -260,6 +280,7 @@ static void conn_free(struct conn *conn)
 	list_del_init(&conn->dirty);	/* detaching may have put it there again */
 	list_del_init(&conn->node);
 	n_conns--;
+	user_put(conn->user);
 	loop_free(&conn->src, conn);
 	listen_resume();
 }
@@ -353,47 +374,88 @@ static void conn_ready(struct source *src, uint32_t events)
 	if (events & EPOLLOUT)
 		conn_dirty(conn);
 	if (events & EPOLLIN && !conn->blocked) {
-		for (int i = 0; i < BATCH && receive(conn); i++)
-			;
+		set_ready(conn);
 		loop_message();
 	} else if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
 		conn_kill(conn);
 	}
 }
 
-int conn_open(int fd)
+static bool take_turns(void)
+{
+	uint64_t from = now_ns();
+
+	while (!list_empty(&turns)) {
+		struct user *user = container_of(turns.next, struct user, turn);
+		struct conn *conn = container_of(user->ready.next, struct conn, ready);
+
+		list_move_tail(&user->turn, &turns);
+		clear_ready(conn);
+		if (!conn->dead && !conn->blocked && receive(conn))
+			set_ready(conn);
+		if (now_ns() - from > TURN_NS)
+			break;
+	}
+	conns_flush();
+	return !list_empty(&turns);
+}
+
+void conns_init(void)
+{
+	loop_after_turn(take_turns);
+}
+
+int conn_open(int fd, unsigned int max, bool waited)
 {
 	int sndbuf = SNDBUF, err;
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
+	struct peer peer;
+	struct user *user;
 	struct conn *conn;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
-		err = -errno;
+	err = peer_identify(fd, waited, &peer);
+	if (err)
 		goto close_fd;
+	user = user_get(peer.uid);
+	if (!user) {
+		err = -ENOMEM;
+		goto close_fd;
+	}
+	if (!peer.admin && !share_has_room(user->n_conns - 1, n_conns, max)) {
+		static uint64_t said;
+
+		if (may_say(&said))
+			say(LOG_WARN, "uid %u has its share of connections, %u of %u: no more", (unsigned int)peer.uid,
+			    user->n_conns - 1, max);
+		err = -EDQUOT;
+		goto put_user;
 	}
 	/* what lies unread in a peer's queue is ours to pay for */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 	conn = calloc(1, sizeof(*conn));
 	if (!conn) {
 		err = -ENOMEM;
-		goto close_fd;
+		goto put_user;
 	}
 	conn->src.fd = fd;
 	conn->src.ready = conn_ready;
-	conn->pid = cred.pid;
-	conn->uid = cred.uid;
+	conn->pid = peer.pid;
+	conn->uid = peer.uid;
+	conn->admin = peer.admin;
+	conn->user = user;
 	conn->out_end = &conn->out;
 	INIT_LIST_HEAD(&conn->dirty);
+	INIT_LIST_HEAD(&conn->ready);
 	err = loop_add(&conn->src, EPOLLIN | EPOLLRDHUP);
 	if (err) {
 		free(conn);
-		goto close_fd;
+		goto put_user;
 	}
 	list_add_tail(&conn->node, &conns);
 	n_conns++;
 	return 0;
 
+put_user:
+	user_put(user);
 close_fd:
 	close(fd);
 	return err;

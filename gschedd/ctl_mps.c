@@ -1,39 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* gschedctl status: MPS servers, and programs on the GPU that have no gsched in them. */
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
+#include "ctl_json.h"
 #include "ctl_mps.h"
-
-static const char *string(const cJSON *o, const char *key)
-{
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
-
-	return cJSON_IsString(v) ? v->valuestring : "";
-}
-
-static double number(const cJSON *o, const char *key)
-{
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
-
-	return cJSON_IsNumber(v) ? v->valuedouble : 0;
-}
+#include "ctl_table.h"
 
 void ctl_print_unmanaged(const cJSON *device)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(device, "unmanaged"), *p;
+	struct libscols_table *t;
 
 	if (!cJSON_IsArray(list) || !cJSON_GetArraySize(list))
 		return;
 	puts("  not managed (no gsched in them; they run with the driver's time slice):");
-	printf("  %7s %-16s %s\n", "PID", "COMMAND", "MEMORY");
+	t = ctl_table(">PID COMMAND >MEMORY");
 	cJSON_ArrayForEach(p, list) {
-		printf("  %7.0f %-16s ", number(p, "pid"), string(p, "comm"));
+		char memory[32] = "-";
+
 		if (cJSON_GetObjectItemCaseSensitive(p, "mib"))
-			printf("%.0f MiB\n", number(p, "mib"));
-		else
-			puts("-");
+			snprintf(memory, sizeof(memory), "%.0f MiB", ctl_number(p, "mib"));
+		ctl_row(t, ctl_text(p, "pid"), ctl_text(p, "comm"), memory);
 	}
+	ctl_table_print(t, "  ");
 }
 
 void ctl_print_mps(const cJSON *root)
@@ -42,17 +31,21 @@ void ctl_print_mps(const cJSON *root)
 
 	if (!mps)
 		return;
-	printf("MPS servers (%s)%s\n", string(mps, "program"),
-	       *string(mps, "library") ? "" : ": libgsched-mps.so is not installed, they run with the driver's time slice");
+	printf("MPS servers (%s)%s\n", ctl_string(mps, "program"),
+	       *ctl_string(mps, "library") ? ""
+					   : ": libgsched-mps.so is not installed, they run with "
+					     "the driver's time slice");
 	cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(mps, "servers")) {
-		const char *reason = string(s, "reason");
+		const char *reason = ctl_string(s, "reason");
 
-		printf("  band %s, uid %.0f: %s, ", string(s, "band"), number(s, "uid"), string(s, "state"));
+		printf("  band %s, uid %.0f: %s, ", ctl_string(s, "band"), ctl_number(s, "uid"),
+		       ctl_string(s, "state"));
 		if (cJSON_GetObjectItemCaseSensitive(s, "pid"))
-			printf("pid %.0f, ", number(s, "pid"));
+			printf("pid %.0f, ", ctl_number(s, "pid"));
 		printf("%d programs, started %.0f times, died %.0f times%s%s\n",
-		       cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(s, "programs")), number(s, "starts"), number(s, "deaths"),
-		       *reason ? "; last: " : "", reason);
+		       cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(s, "programs")),
+		       ctl_number(s, "starts"), ctl_number(s, "deaths"), *reason ? "; last: " : "",
+		       reason);
 	}
 }
 
@@ -61,7 +54,7 @@ static bool is_client(const cJSON *device, double pid)
 	const cJSON *c;
 
 	cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(device, "clients"))
-		if (number(c, "pid") == pid)
+		if (ctl_number(c, "pid") == pid)
 			return true;
 	return false;
 }
@@ -78,12 +71,12 @@ void ctl_take_from_daemon(cJSON *root, cJSON *daemon)
 			cJSON_AddItemToObject(root, keys[i], item);
 	}
 	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(root, "devices")) {
-		of_device = cJSON_GetObjectItemCaseSensitive(on, string(device, "uuid"));
+		of_device = cJSON_GetObjectItemCaseSensitive(on, ctl_string(device, "uuid"));
 		if (!of_device)
 			continue;
 		list = cJSON_AddArrayToObject(device, "unmanaged");
 		cJSON_ArrayForEach(p, of_device)
-			if (!is_client(device, number(p, "pid")))
+			if (!is_client(device, ctl_number(p, "pid")))
 				cJSON_AddItemToArray(list, cJSON_Duplicate(p, true));
 	}
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* gschedctl run: into the group, the interposer in front, and exec. */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "ctl.h"
+#include "ctl_files.h"
 #include "libgsched/proto.h"
 
 #ifndef GSCHED_LIBDIR
@@ -15,36 +15,43 @@
 #endif
 #define INTERPOSER	"gsched/libcuda.so.1"
 
-/* $GSCHED_INTERPOSER, else beside this binary (build tree and relocated installs), else where it was installed. */
-static const char *find_interposer(void)
+/*
+ * $GSCHED_INTERPOSER, else beside this binary (build tree and relocated installs), else where it
+ * was installed. NULL: @why says what is wrong with it and what to do.
+ */
+static const char *find_interposer(char *why, size_t size)
 {
-	static char path[PATH_MAX + 64];
-	const char *env = getenv("GSCHED_INTERPOSER");
+	static char path[PATH_MAX];
+	const char *env = getenv("GSCHED_INTERPOSER"), *found = NULL;
 	char *slash;
 	ssize_t n;
 
-	if (env && *env) {
-		if (!access(env, R_OK))
-			return env;
-		ctl_error("$GSCHED_INTERPOSER %s: %s", env, strerror(errno));
-		return NULL;
-	}
-	n = readlink("/proc/self/exe", path, PATH_MAX);
-	if (n > 0) {
-		path[n] = '\0';
-		slash = strrchr(path, '/');
-		if (slash)
-			*slash = '\0';
-		slash = strrchr(path, '/');
-		if (slash) {
-			strcpy(slash, "/lib/" INTERPOSER);
-			if (!access(path, R_OK))
-				return path;
-		}
-	}
-	if (!access(GSCHED_LIBDIR "/" INTERPOSER, R_OK))
-		return GSCHED_LIBDIR "/" INTERPOSER;
-	ctl_error("the interposer (lib/" INTERPOSER ") is not installed; set $GSCHED_INTERPOSER to its path");
+	n = readlink("/proc/self/exe", path, PATH_MAX - sizeof("/lib/" INTERPOSER));
+	path[n > 0 ? n : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (slash)
+		*slash = '\0';
+	slash = strrchr(path, '/');
+	if (slash)
+		strcpy(slash, "/lib/" INTERPOSER);
+	if (env && *env)
+		found = env;
+	else if (slash && !access(path, R_OK))
+		found = path;
+	else if (!access(GSCHED_LIBDIR "/" INTERPOSER, R_OK))
+		found = GSCHED_LIBDIR "/" INTERPOSER;
+	if (!found)
+		snprintf(why, size,
+			 "the interposer (lib/" INTERPOSER ") is not installed; set "
+			 "$GSCHED_INTERPOSER to its path");
+	else if (access(found, R_OK))
+		snprintf(why, size, "$GSCHED_INTERPOSER %s: %s", found, strerror(errno));
+	else if (strpbrk(found, ": \t"))
+		snprintf(why, size,
+			 "%s: the dynamic linker takes no path with a space or a colon; move it",
+			 found);
+	else
+		return found;
 	return NULL;
 }
 
@@ -56,10 +63,6 @@ static int preload(const char *interposer)
 	char *list;
 	int rc;
 
-	if (strpbrk(interposer, ": \t")) {
-		ctl_error("%s: the dynamic linker cannot preload a path with a space or a colon; move it", interposer);
-		return -1;
-	}
 	if (!old || !*old)
 		return setenv("LD_PRELOAD", interposer, 1);
 	if (!strncmp(old, interposer, len) && (!old[len] || old[len] == ':' || old[len] == ' '))
@@ -90,11 +93,11 @@ static int bind(struct ctl *ctl, struct gsched *g, const char *group, bool creat
 {
 	char text[16];
 
-	if (create && ctl_group_create(g, ctl->device, group))
-		return ctl_group_error(group, NULL, NULL);
+	if (create && ctl_group_create_all(g, ctl->device, group))
+		return ctl_group_error("", group, NULL, NULL);
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	if (gsched_group_set(g, ctl->device, group, "procs", text))
-		return ctl_group_error(group, "procs", text);
+		return ctl_group_error("", group, "procs", text);
 	return 0;
 }
 
@@ -104,11 +107,13 @@ static void export_arbiter(const struct ctl *ctl, const struct gsched *g)
 	char path[PATH_MAX];
 
 	if (ctl->open.socket)
-		setenv("GSCHED_SOCKET", realpath(ctl->open.socket, path) ? path : ctl->open.socket, 1);
+		setenv("GSCHED_SOCKET", realpath(ctl->open.socket, path) ? path : ctl->open.socket,
+		       1);
 	else if (gsched_backend(g) == GSCHED_BACKEND_DAEMON)
 		setenv("GSCHED_SOCKET", GSP_SOCKET_DEFAULT, 0);
 	if (ctl->open.backend != GSCHED_BACKEND_ANY)
-		setenv("GSCHED_BACKEND", ctl->open.backend == GSCHED_BACKEND_DAEMON ? "daemon" : "module", 1);
+		setenv("GSCHED_BACKEND",
+		       ctl->open.backend == GSCHED_BACKEND_DAEMON ? "daemon" : "module", 1);
 }
 
 /* An option that the interposer reads from the environment: one of @words */
@@ -123,7 +128,7 @@ static int set_choice(const char *option, const char *name, const char *value, c
 			return setenv(name, value, 1);
 	}
 	ctl_error("run: --%s=%s: none of %s", option, value, words);
-	return -1;
+	return EINVAL;
 }
 
 /* How many workers an SM gets at most */
@@ -136,110 +141,162 @@ static int set_workers(const char *value)
 	n = strtoul(value, &end, 10);
 	if (errno || !*value || *value == '-' || *end || !n || n > 32) {
 		ctl_error("run: --workers=%s: a number from 1 to 32", value);
-		return -1;
+		return EINVAL;
 	}
 	return setenv("GSCHED_WORKERS", value, 1);
 }
 
+static struct {
+	const char *group;
+	bool create, env, strict, best_effort;
+} opt;
+
+static const struct argp_option options[] = {
+	{ "group", 'g', "GROUP", 0, "Put the program, and what it starts, into this group", 0 },
+	{ "create", 'c', NULL, 0, "Make the group, and those above it, if they are not there", 0 },
+	{ "strict", 's' + 256, NULL, 0, "Do not run the program outside its band's MPS server", 0 },
+	{ "best-effort", 'b' + 256, NULL, 0,
+	  "Run it unmanaged if there is no arbiter or no interposer", 0 },
+	{ "limit-by", 'l' + 256, "sm|rank|worker", 0,
+	  "What the program's limits are about (default: sm)", 0 },
+	{ "dispatch", 'd' + 256, "queue|static", 0,
+	  "How preemptible kernels hand out their blocks (default: queue)", 0 },
+	{ "workers", 'w' + 256, "N", 0,
+	  "At most N blocks of a preemptible kernel on an SM (1 to 32)", 0 },
+	{ "env", 'e', NULL, 0,
+	  "Bind the calling shell instead and print its settings, for eval", 0 },
+	{ 0 },
+};
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'g':
+		opt.group = ctl_group_path(arg);
+		return opt.group ? 0 : EINVAL;
+	case 'c':
+		opt.create = true;
+		return 0;
+	case 'e':
+		opt.env = true;
+		return 0;
+	case 's' + 256:
+		opt.strict = true;
+		return 0;
+	case 'b' + 256:
+		opt.best_effort = true;
+		return 0;
+	case 'l' + 256:
+		return set_choice("limit-by", "GSCHED_LIMIT_BY", arg, "sm rank worker");
+	case 'd' + 256:
+		return set_choice("dispatch", "GSCHED_DISPATCH", arg, "queue static");
+	case 'w' + 256:
+		return set_workers(arg);
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp ctl_run_options = { .options = options, .parser = option };
+
+#define N_OF_BAND	3
+static const char *const of_band[N_OF_BAND] = {
+	"CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY", "GSCHED_BAND",
+};
+
+/* For a shell to eval; @had: what of the band it had before */
+static void print_settings(const bool *had)
+{
+	print_setting("LD_PRELOAD");
+	for (size_t i = 0; i < N_OF_BAND; i++)
+		if (!getenv(of_band[i]) && had[i])
+			printf("unset %s\n", of_band[i]);
+		else
+			print_setting(of_band[i]);
+	print_setting("GSCHED_SOCKET");
+	print_setting("GSCHED_BACKEND");
+	print_setting("GSCHED_LIMIT_BY");
+	print_setting("GSCHED_DISPATCH");
+	print_setting("GSCHED_WORKERS");
+}
+
+/*
+ * Into the group and its band, and what the program needs in its environment. Returns CTL_FAIL
+ * after saying why not.
+ */
+static int join(struct ctl *ctl, struct gsched *g)
+{
+	const char *group = opt.group && *opt.group ? opt.group : NULL;
+
+	if (group && bind(ctl, g, group, opt.create, opt.env ? getppid() : getpid()))
+		return CTL_FAIL;
+	export_arbiter(ctl, g);
+	return ctl_band(ctl, g, group, opt.env ? getppid() : 0, opt.strict) ? CTL_FAIL : 0;
+}
+
+/*
+ * An arbiter and the interposer, or neither with --best-effort. Returns CTL_FAIL after saying why
+ * not.
+ */
+static int manage(struct ctl *ctl, const char *program)
+{
+	char why[PATH_MAX + 128] = "";
+	const char *interposer = find_interposer(why, sizeof(why));
+	struct gsched *g;
+	int rc = CTL_FAIL;
+
+	if (!interposer && !opt.best_effort) {
+		ctl_error("%s; or --best-effort to run the program unmanaged", why);
+		return CTL_FAIL;
+	}
+	g = interposer ? gsched_open(&ctl->open) : NULL;
+	if (!g && !opt.best_effort) {
+		ctl_no_arbiter(", or --best-effort to run the program unmanaged");
+		return CTL_FAIL;
+	}
+	if (!g) {
+		ctl_error("%s%s; %s runs unmanaged", interposer ? "no arbiter: " : why,
+			  interposer ? strerror(errno) : "", program);
+		return 0;
+	}
+	if (ctl_has_device(ctl, g))
+		rc = join(ctl, g);
+	gsched_close(g);
+	if (!rc && preload(interposer)) {
+		ctl_error("LD_PRELOAD: %s", strerror(errno));
+		rc = CTL_FAIL;
+	}
+	return rc;
+}
+
 int ctl_run(struct ctl *ctl, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "group", required_argument, NULL, 'g' },
-		{ "create", no_argument, NULL, 'c' },
-		{ "env", no_argument, NULL, 'e' },
-		{ "strict", no_argument, NULL, 's' },
-		{ "device", required_argument, NULL, 'd' },
-		{ "limit-by", required_argument, NULL, 'l' },
-		{ "dispatch", required_argument, NULL, 'D' },
-		{ "workers", required_argument, NULL, 'w' },
-		{ 0 },
-	};
-	const char *group = NULL, *interposer;
-	bool create = false, env = false, strict = false;
-	static const char *const of_band[] = { "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY", "GSCHED_BAND" };
-	bool had[sizeof(of_band) / sizeof(of_band[0])];
-	struct gsched *g;
-	int c, rc;
+	bool had[N_OF_BAND];
+	int rc;
 
-	for (size_t i = 0; i < sizeof(had); i++)
+	for (size_t i = 0; i < N_OF_BAND; i++)
 		had[i] = getenv(of_band[i]);
-	while ((c = getopt_long(argc, argv, "+g:ced:", options, NULL)) != -1) {
-		switch (c) {
-		case 'g':
-			group = optarg;
-			while (*group == '/')
-				group++;
-			break;
-		case 'c':
-			create = true;
-			break;
-		case 'e':
-			env = true;
-			break;
-		case 's':
-			strict = true;
-			break;
-		case 'd':
-			ctl->device = optarg;
-			break;
-		case 'l':
-			if (set_choice("limit-by", "GSCHED_LIMIT_BY", optarg, "sm rank worker"))
-				return CTL_USAGE;
-			break;
-		case 'D':
-			if (set_choice("dispatch", "GSCHED_DISPATCH", optarg, "queue static"))
-				return CTL_USAGE;
-			break;
-		case 'w':
-			if (set_workers(optarg))
-				return CTL_USAGE;
-			break;
-		default:
-			return CTL_USAGE;
-		}
-	}
-	argv += optind;
-	argc -= optind;
-	if (env ? argc > 0 : !argc)
+	if (opt.env && argc) {
+		ctl_error("run: --env runs nothing: leave the program out");
 		return CTL_USAGE;
-	if (create && !group) {
+	}
+	if (!opt.env && !argc) {
+		ctl_error("run: name the program to run: gschedctl run -- PROGRAM [ARG...]");
+		return CTL_USAGE;
+	}
+	if (opt.create && !opt.group) {
 		ctl_error("run: --create needs --group");
 		return CTL_USAGE;
 	}
-
-	g = ctl_open(ctl);
-	if (g) {
-		rc = group && *group ? bind(ctl, g, group, create, env ? getppid() : getpid()) : 0;
-		if (!rc)
-			export_arbiter(ctl, g);
-		if (!rc && ctl_band(ctl, g, group && *group ? group : NULL, env ? getppid() : 0, strict))
-			rc = CTL_FAIL;
-		gsched_close(g);
-		if (rc)
-			return rc;
+	if (opt.strict && opt.best_effort) {
+		ctl_error("run: --strict and --best-effort: choose one");
+		return CTL_USAGE;
 	}
-	interposer = g ? find_interposer() : NULL;
-	if (interposer && preload(interposer))
-		interposer = NULL;
-	if (!interposer) {
-		if (strict)
-			return CTL_FAIL;
-		if (!env)
-			ctl_error("%s runs unmanaged (--strict refuses that)", argv[0]);
-	}
-	if (env) {
-		print_setting("LD_PRELOAD");
-		for (size_t i = 0; i < sizeof(of_band) / sizeof(of_band[0]); i++)
-			if (!getenv(of_band[i]) && had[i])
-				printf("unset %s\n", of_band[i]);
-			else
-				print_setting(of_band[i]);
-		print_setting("GSCHED_SOCKET");
-		print_setting("GSCHED_BACKEND");
-		print_setting("GSCHED_LIMIT_BY");
-		print_setting("GSCHED_DISPATCH");
-		print_setting("GSCHED_WORKERS");
-		return interposer ? 0 : CTL_FAIL;
+	rc = manage(ctl, opt.env ? "what this shell starts" : argv[0]);
+	if (rc)
+		return rc;
+	if (opt.env) {
+		print_settings(had);
+		return 0;
 	}
 	execvp(argv[0], argv);
 	rc = errno == ENOENT ? 127 : 126;

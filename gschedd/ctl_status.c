@@ -1,217 +1,176 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl status, gschedctl watch: the arbiter's JSON as tables. A key that a backend does not have shows as "-". */
-#include <cjson/cJSON.h>
-#include <errno.h>
-#include <getopt.h>
+/* gschedctl status, gschedctl watch: the arbiter's JSON as tables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "ctl.h"
+#include "ctl_json.h"
 #include "ctl_mps.h"
-
-/* A value as text; numbers and lists too. Each call may use one of the last sixteen buffers. */
-static const char *text(const cJSON *o, const char *key)
-{
-	static char buf[16][256];
-	static unsigned int next;
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key), *i;
-	char *b = buf[next++ % 16];
-	size_t used = 0;
-
-	if (cJSON_IsString(v))
-		return *v->valuestring ? v->valuestring : "-";
-	if (cJSON_IsNumber(v)) {
-		snprintf(b, sizeof(buf[0]), "%.15g", v->valuedouble);
-		return b;
-	}
-	*b = '\0';
-	if (cJSON_IsArray(v))
-		cJSON_ArrayForEach(i, v)
-			if (cJSON_IsNumber(i) && used < sizeof(buf[0]) - 16)
-				used += snprintf(b + used, sizeof(buf[0]) - used, "%s%.0f", used ? "," : "", i->valuedouble);
-	return *b ? b : "-";
-}
-
-static double number(const cJSON *o, const char *key)
-{
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
-
-	return cJSON_IsNumber(v) ? v->valuedouble : 0;
-}
+#include "ctl_table.h"
 
 static const char *group_name(const char *path)
 {
 	return strcmp(path, "-") ? path : "/";
 }
 
+static bool has(const char *text)
+{
+	return strcmp(text, "-");
+}
+
 static void print_groups(const cJSON *groups)
 {
-	const cJSON *g;
+	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >WEIGHT >PRIORITY >CURRENT >GRANTS "
+					     ">EVICTED >GROWN BOUND");
+	const cJSON *g, *stat;
 
-	printf("  %-24s %8s %8s %6s %8s %8s %8s %8s %8s  %s\n", "GROUP", "MAX", "MIN", "WEIGHT", "PRIORITY", "CURRENT", "GRANTS",
-	       "EVICTED", "GROWN", "BOUND");
 	cJSON_ArrayForEach(g, groups) {
-		const cJSON *stat = cJSON_GetObjectItemCaseSensitive(g, "gpu.stat");
-		const char *procs = text(g, "procs"), *cgroup = text(g, "cgroup");
-		bool both = strcmp(procs, "-") && strcmp(cgroup, "-");
+		const char *procs = ctl_text(g, "procs"), *cgroup = ctl_text(g, "cgroup");
+		char bound[4096 + 256];
 
-		printf("  %-24s %8s %8s %6s %8s %8s %8s %8s %8s  %s%s%s\n", group_name(text(g, "path")), text(g, "capsm.max"),
-		       text(g, "capsm.min"), text(g, "gpu.weight"), text(g, "gpu.priority"), text(g, "capsm.current"),
-		       text(stat, "grants"), text(stat, "evictions"), text(stat, "growths"), both ? procs : "",
-		       both ? " " : "", strcmp(cgroup, "-") ? cgroup : procs);
+		stat = ctl_list(g, "gpu.stat");
+		snprintf(bound, sizeof(bound), "%s%s%s", has(procs) ? procs : "",
+			 has(procs) && has(cgroup) ? " " : "",
+			 has(cgroup) ? cgroup : has(procs) ? "" : "-");
+		ctl_row(t, group_name(ctl_text(g, "path")), ctl_text(g, "capsm.max"),
+			ctl_text(g, "capsm.min"), ctl_text(g, "gpu.weight"),
+			ctl_text(g, "gpu.priority"), ctl_text(g, "capsm.current"),
+			ctl_text(stat, "grants"), ctl_text(stat, "evictions"),
+			ctl_text(stat, "growths"), bound);
 	}
+	ctl_table_print(t, "  ");
 }
 
 /* The bands that share the device in time, and what protects or limits each */
 static void print_bands(const cJSON *bands)
 {
+	struct libscols_table *t;
 	const cJSON *b;
 
 	if (!cJSON_GetArraySize(bands))
 		return;
-	printf("  %-24s %-28s %8s %9s %9s %-8s %-4s  %s\n", "BAND", "CLIENTS", "PRIORITY", "SLICE_US", "IN_FORCE", "ACTIVITY", "TURN",
-	       "WHY");
+	t = ctl_table("BAND CLIENTS >PRIORITY >SLICE_US >IN_FORCE ACTIVITY TURN WHY");
 	cJSON_ArrayForEach(b, bands) {
-		const char *server = text(b, "server"), *in_force = number(b, "applied_us") ? text(b, "applied_us") : "-";
-		char clients[256];
+		const char *server = ctl_text(b, "server");
+		char clients[300];
 
-		snprintf(clients, sizeof(clients), "%s%s%s", text(b, "clients"), strcmp(server, "-") ? " of server " : "",
-			 strcmp(server, "-") ? server : "");
-		printf("  %-24s %-28s %8s %9s %9s %-8s %-4s  %s\n", text(b, "name"), clients, text(b, "priority"),
-		       number(b, "slice_us") ? text(b, "slice_us") : "-", in_force, text(b, "activity"),
-		       cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b, "turn")) ? "yes" : "-", text(b, "why"));
+		snprintf(clients, sizeof(clients), "%.128s%s%.64s", ctl_text(b, "clients"),
+			 has(server) ? " of server " : "", has(server) ? server : "");
+		ctl_row(t, ctl_text(b, "name"), clients, ctl_text(b, "priority"),
+			ctl_number(b, "slice_us") ? ctl_text(b, "slice_us") : "-",
+			ctl_number(b, "applied_us") ? ctl_text(b, "applied_us") : "-",
+			ctl_text(b, "activity"),
+			cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b, "turn")) ? "yes" : "-",
+			ctl_text(b, "why"));
 	}
+	ctl_table_print(t, "  ");
 }
 
-static void print_slots(const cJSON *client)
+static void add_task(struct libscols_table *t, const cJSON *client, const cJSON *s)
 {
 	static const char *const tier[] = { "block", "slice", "launch" };
-	const cJSON *s;
+	double number = ctl_number(s, "tier");
+	const char *stream = ctl_text(s, "stream");
+	char sms[32], from[32], seen[32];
 
-	cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(client, "slots")) {
-		double t = number(s, "tier"), base = number(s, "base") / 1024, limit = number(s, "limit") / 1024;
-		const char *state = text(s, "state"), *stream = text(s, "stream");
+	snprintf(sms, sizeof(sms), "%g", ctl_number(s, "limit") / 1024);
+	snprintf(from, sizeof(from), "%g", ctl_number(s, "base") / 1024);
+	snprintf(seen, sizeof(seen), "%g", ctl_number(s, "seen") / 1024);
+	ctl_row(t, ctl_text(client, "pid"), ctl_text(s, "slot"), ctl_text(s, "seq"),
+		ctl_text(s, "state"),
+		number == 0 || number == 1 || number == 2 ? tier[(int)number] : "?",
+		ctl_text(s, "blocks"), sms, from, seen, ctl_text(s, "launched"),
+		ctl_text(s, "left"), strcmp(stream, "0") ? stream : "-");
+}
 
-		printf("          slot %s seq %s: %s%s%s, %s block-tasks, %g SMs from %g, acts on %g, %s workers launched, %s left%s%s\n",
-		       text(s, "slot"), text(s, "seq"), strcmp(state, "-") ? state : "", strcmp(state, "-") ? ", " : "",
-		       t == 0 || t == 1 || t == 2 ? tier[(int)t] : "?", text(s, "blocks"), limit, base,
-		       number(s, "seen") / 1024, text(s, "launched"), text(s, "left"),
-		       strcmp(stream, "-") && strcmp(stream, "0") ? ", stream " : "",
-		       strcmp(stream, "-") && strcmp(stream, "0") ? stream : "");
-	}
+static void print_tasks(const cJSON *clients)
+{
+	struct libscols_table *t;
+	const cJSON *c, *s;
+	int n = 0;
+
+	cJSON_ArrayForEach(c, clients)
+		n += cJSON_GetArraySize(ctl_list(c, "slots"));
+	if (!n)
+		return;
+	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >FROM >ACTS_ON >WORKERS >LEFT "
+		      "STREAM");
+	cJSON_ArrayForEach(c, clients)
+		cJSON_ArrayForEach(s, ctl_list(c, "slots"))
+			add_task(t, c, s);
+	ctl_table_print(t, "  ");
 }
 
 static void print_clients(const cJSON *clients)
 {
-	const cJSON *c;
+	struct libscols_table *t;
+	const cJSON *c, *m;
 
 	if (!cJSON_GetArraySize(clients)) {
 		puts("  no clients");
 		return;
 	}
-	printf("  %7s %-16s %-24s %-16s %-6s %8s %9s %8s %8s %8s %9s %6s %6s %9s  %s\n", "PID", "COMMAND", "GROUP", "BAND", "LEASE",
-	       "BLOCK", "RESUMABLE", "SLICE", "LAUNCH", "PASSED", "UNMANAGED", "WINGS", "SHARE", "HELD_MS", "WHY");
+	t = ctl_table(">PID COMMAND GROUP BAND LEASE >BLOCK >RESUMABLE >SLICE >LAUNCH >PASSED "
+		      ">UNMANAGED >WINGS >SHARE >HELD_MS WHY");
 	cJSON_ArrayForEach(c, clients) {
-		const cJSON *m = cJSON_GetObjectItemCaseSensitive(c, "managed");
+		char share[16] = "-", held[32];
 
-		bool has_share = cJSON_GetObjectItemCaseSensitive(c, "share");
-		char share[16] = "-";
-
-		if (has_share)
-			snprintf(share, sizeof(share), "%.3g%%", number(c, "share") * 100);
-		printf("  %7s %-16s %-24s %-16s %-6s %8s %9s %8s %8s %8s %9s %6s %6s %9.0f  %s\n", text(c, "pid"), text(c, "comm"),
-		       group_name(text(c, "group")), text(c, "band"), text(c, "lease"), text(m, "block"), text(c, "resumable"),
-		       text(m, "slice"), text(m, "launch"), text(c, "passed"), text(c, "unmanaged"), text(c, "wings"), share,
-		       number(c, "held_ns") / 1e6, text(c, "why"));
-		if (strcmp(text(c, "hold"), "-"))
-			printf("          %s\n", text(c, "hold"));
-		print_slots(c);
+		m = ctl_list(c, "managed");
+		if (cJSON_GetObjectItemCaseSensitive(c, "share"))
+			snprintf(share, sizeof(share), "%.3g%%", ctl_number(c, "share") * 100);
+		snprintf(held, sizeof(held), "%.0f", ctl_number(c, "held_ns") / 1e6);
+		ctl_row(t, ctl_text(c, "pid"), ctl_text(c, "comm"),
+			group_name(ctl_text(c, "group")), ctl_text(c, "band"), ctl_text(c, "lease"),
+			ctl_text(m, "block"), ctl_text(c, "resumable"), ctl_text(m, "slice"),
+			ctl_text(m, "launch"), ctl_text(c, "passed"), ctl_text(c, "unmanaged"),
+			ctl_text(c, "wings"), share, held, ctl_text(c, "why"));
 	}
+	ctl_table_print(t, "  ");
+	cJSON_ArrayForEach(c, clients)
+		if (has(ctl_text(c, "hold")))
+			printf("  %s: %s\n", ctl_text(c, "pid"), ctl_text(c, "hold"));
+	print_tasks(clients);
 }
 
-static void print_status(const cJSON *root, const char *only)
+static void print_status(const cJSON *root)
 {
-	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices"), *d, *r;
-	const cJSON *rewrites = cJSON_GetObjectItemCaseSensitive(root, "rewrites");
+	const cJSON *devices = ctl_list(root, "devices"), *rewrites = ctl_list(root, "rewrites"),
+		    *d, *r;
 
 	if (!cJSON_GetArraySize(devices))
-		printf("no devices (%s)\n", text(root, "backend"));
+		printf("no devices (%s)\n", ctl_text(root, "backend"));
 	cJSON_ArrayForEach(d, devices) {
-		if (only && strcmp(only, text(d, "name")))
-			continue;
-		printf("%s: %s SMs, %s, policy %s, arbiter: %s, UUID %s\n", text(d, "name"), text(d, "sms"), text(d, "mode"),
-		       text(d, "policy"), text(root, "backend"), text(d, "uuid"));
-		print_groups(cJSON_GetObjectItemCaseSensitive(d, "groups"));
-		print_bands(cJSON_GetObjectItemCaseSensitive(d, "bands"));
-		print_clients(cJSON_GetObjectItemCaseSensitive(d, "clients"));
+		printf("%s: %s SMs, %s, policy %s, arbiter: %s, UUID %s\n", ctl_text(d, "name"),
+		       ctl_text(d, "sms"), ctl_text(d, "mode"), ctl_text(d, "policy"),
+		       ctl_text(root, "backend"), ctl_text(d, "uuid"));
+		print_groups(ctl_list(d, "groups"));
+		print_bands(ctl_list(d, "bands"));
+		print_clients(ctl_list(d, "clients"));
 		ctl_print_unmanaged(d);
 	}
 	ctl_print_mps(root);
 	if (!rewrites)
 		return;
-	printf("rewrites: %s served, %s of them from the cache, %s failed\n", text(rewrites, "served"), text(rewrites, "hits"),
-	       text(rewrites, "failed"));
-	cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(rewrites, "refused"))
-		printf("  not preemptible: %s: %s\n", text(r, "kernel"), text(r, "reason"));
-	cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(rewrites, "resumable")) {
-		const char *reason = text(r, "reason");
+	printf("rewrites: %s served, %s of them from the cache, %s failed\n",
+	       ctl_text(rewrites, "served"), ctl_text(rewrites, "hits"),
+	       ctl_text(rewrites, "failed"));
+	cJSON_ArrayForEach(r, ctl_list(rewrites, "refused"))
+		printf("  not preemptible: %s: %s\n", ctl_text(r, "kernel"), ctl_text(r, "reason"));
+	cJSON_ArrayForEach(r, ctl_list(rewrites, "resumable")) {
+		const char *reason = ctl_string(r, "reason");
 
-		printf("  %s: %s: %s points%s%s\n", number(r, "points") ? "resumable" : "not resumable", text(r, "kernel"),
-		       text(r, "points"), strcmp(reason, "-") ? ", " : "", strcmp(reason, "-") ? reason : "");
+		printf("  %s: %s: %s points%s%s\n",
+		       ctl_number(r, "points") ? "resumable" : "not resumable",
+		       ctl_text(r, "kernel"), ctl_text(r, "points"), *reason ? ", " : "", reason);
 	}
 }
 
-/* The arbiter's JSON, parsed; NULL after saying why not. */
-static cJSON *read_status(struct gsched *g, char **raw)
-{
-	cJSON *root;
-
-	*raw = gsched_status(g);
-	if (!*raw) {
-		ctl_error("status: %s; is the arbiter still there?", strerror(errno));
-		return NULL;
-	}
-	root = cJSON_Parse(*raw);
-	if (!root) {
-		ctl_error("status: the arbiter's answer is not JSON; arbiter and gschedctl are of different versions");
-		free(*raw);
-		*raw = NULL;
-	}
-	return root;
-}
-
-int ctl_groups_each(struct ctl *ctl, struct gsched *g, int (*fn)(struct ctl *ctl, struct gsched *g, const char *group))
-{
-	const cJSON *d, *o, *path;
-	bool found = false;
-	char *raw;
-	cJSON *root = read_status(g, &raw);
-	int rc = 0;
-
-	if (!root)
-		return CTL_FAIL;
-	cJSON_ArrayForEach(d, cJSON_GetObjectItemCaseSensitive(root, "devices")) {
-		if (found || (ctl->device && strcmp(ctl->device, text(d, "name"))))
-			continue;
-		found = true;
-		cJSON_ArrayForEach(o, cJSON_GetObjectItemCaseSensitive(d, "groups")) {
-			path = cJSON_GetObjectItemCaseSensitive(o, "path");
-			if (!rc && cJSON_IsString(path))
-				rc = fn(ctl, g, path->valuestring);
-		}
-	}
-	if (!found) {
-		ctl_error("device %s: there is none; see gschedctl status", ctl->device ? ctl->device : "(first)");
-		rc = CTL_FAIL;
-	}
-	cJSON_Delete(root);
-	free(raw);
-	return rc;
-}
-
-/* The module arbitrates, gschedd rewrites and runs MPS servers: its part of the status comes from there, if it runs. */
+/*
+ * The module arbitrates, gschedd rewrites and runs MPS servers: its part of the status comes from
+ * there, if it runs.
+ */
 static void add_daemon(struct ctl *ctl, cJSON *root)
 {
 	struct gsched_open_opts opts = ctl->open;
@@ -231,59 +190,63 @@ static void add_daemon(struct ctl *ctl, cJSON *root)
 	gsched_close(g);
 }
 
-static int once(struct ctl *ctl, struct gsched *g, bool json)
+/* Of all devices, or of the one asked for */
+static int once(struct ctl *ctl, struct gsched *g)
 {
-	char *raw;
-	cJSON *root = read_status(g, &raw);
+	cJSON *root = ctl_read_status(g);
+	cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
 
 	if (!root)
 		return CTL_FAIL;
-	if (gsched_backend(g) == GSCHED_BACKEND_MODULE) {
+	for (int i = cJSON_GetArraySize(devices); ctl->device && i--;)
+		if (strcmp(ctl->device, ctl_text(cJSON_GetArrayItem(devices, i), "name")))
+			cJSON_DeleteItemFromArray(devices, i);
+	if (gsched_backend(g) == GSCHED_BACKEND_MODULE)
 		add_daemon(ctl, root);
-		free(raw);
-		raw = cJSON_PrintUnformatted(root);
-	}
-	if (json)
-		puts(raw ? raw : "{}");
+	if (ctl->json)
+		ctl_print_json(root);
 	else
-		print_status(root, ctl->device);
+		print_status(root);
 	cJSON_Delete(root);
-	free(raw);
 	return 0;
 }
 
 int ctl_status(struct ctl *ctl, int argc, char **argv)
 {
-	bool json = argc == 2 && !strcmp(argv[1], "--json");
-	struct gsched *g;
-	int rc;
+	struct gsched *g = ctl_open(ctl);
+	int rc = g ? once(ctl, g) : CTL_FAIL;
 
-	if (argc > 1 && !json)
-		return CTL_USAGE;
-	g = ctl_open(ctl);
-	if (!g)
-		return CTL_FAIL;
-	rc = once(ctl, g, json);
 	gsched_close(g);
 	return rc;
 }
 
+static double seconds = 1;
+
+static const struct argp_option watch_options[] = {
+	{ "interval", 'n', "SECONDS", 0, "How long between two of them (default 1)", 0 },
+	{ 0 },
+};
+
+static error_t watch_option(int key, char *arg, struct argp_state *state)
+{
+	char *end;
+
+	if (key != 'n')
+		return ARGP_ERR_UNKNOWN;
+	seconds = strtod(arg, &end);
+	if (!*arg || *end || !(seconds >= 0.01 && seconds <= 3600))
+		argp_error(state, "-n %s: a number of seconds from 0.01 to 3600", arg);
+	return 0;
+}
+
+const struct argp ctl_watch_options = { .options = watch_options, .parser = watch_option };
+
 int ctl_watch(struct ctl *ctl, int argc, char **argv)
 {
-	double seconds = 1;
+	struct gsched *g = ctl_open(ctl);
 	struct timespec ts;
-	struct gsched *g;
-	char *end = "";
-	int c, rc;
+	int rc;
 
-	while ((c = getopt(argc, argv, "+n:")) != -1) {
-		if (c != 'n')
-			return CTL_USAGE;
-		seconds = strtod(optarg, &end);
-	}
-	if (optind != argc || *end || !(seconds >= 0.01 && seconds <= 3600))
-		return CTL_USAGE;
-	g = ctl_open(ctl);
 	if (!g)
 		return CTL_FAIL;
 	ts.tv_sec = seconds;
@@ -291,7 +254,7 @@ int ctl_watch(struct ctl *ctl, int argc, char **argv)
 	do {
 		if (isatty(STDOUT_FILENO))
 			fputs("\033[H\033[J", stdout);
-		rc = once(ctl, g, false);
+		rc = once(ctl, g);
 		putchar('\n');
 		if (fflush(stdout))
 			rc = CTL_FAIL;

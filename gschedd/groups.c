@@ -2,7 +2,7 @@
 /*
  * Groups of a device: a tree by path; their files (the core's, and procs, cgroup, owner); which group a process belongs to.
  *
- * Root and gschedd's own user administrate. A group's owner, and an owner of a group above it, may bind own processes
+ * Administrators (peer.c) may do everything. A group's owner, and an owner of a group above it, may bind own processes
  * to it and nothing else: a quota is worth nothing if those under it can change it.
  */
 #include <ctype.h>
@@ -20,12 +20,7 @@
 #define NAME_LEN	63
 #define ANCESTORS_MAX	256
 
-static bool is_admin(uid_t uid)
-{
-	return uid == 0 || uid == geteuid();
-}
-
-static bool owns(const struct group *group, uid_t uid)
+bool group_owned(const struct group *group, uid_t uid)
 {
 	for (; group->parent; group = group->parent)
 		if (group->owner == uid)
@@ -229,7 +224,8 @@ static void bound_ready(struct source *src, uint32_t events)
 	unbind(container_of(src, struct bound_pid, src));
 }
 
-int group_bind(struct group *group, pid_t pid, uid_t uid)
+/* @start tells which process of that pid is meant. */
+int group_rebind(struct group *group, pid_t pid, uint64_t start)
 {
 	struct device *dev = group->dev;
 	struct bound_pid *b = NULL, *old = NULL, *i;
@@ -237,21 +233,11 @@ int group_bind(struct group *group, pid_t pid, uid_t uid)
 	struct group *g;
 	int err;
 
-	err = proc_stat(pid, &st);
-	if (err)
-		return err;
-	if (!is_admin(uid)) {
-		struct group *now = group_of_pid(dev, pid);
-
-		/* who was put under a quota may not walk out of it */
-		if (st.uid != uid || !owns(group, uid) || (now->parent && !owns(now, uid)))
-			return -EPERM;
-	}
 	list_for_each_entry(g, &dev->groups, node)
 		list_for_each_entry(i, &g->procs, node)
 			if (i->pid == pid)
 				old = i;
-	if (old && old->group == group && old->start == st.start)
+	if (old && old->group == group && old->start == start)
 		return 0;
 	if (group->parent) {
 		if (group->n_procs >= PROCS_MAX)
@@ -268,10 +254,10 @@ int group_bind(struct group *group, pid_t pid, uid_t uid)
 			free(b);
 			return err;
 		}
-		/* the process behind the descriptor is the one that was checked, or it has ended by now */
-		b->start = st.start;
+		/* the process behind the descriptor is the one that is meant, or that one has ended */
+		b->start = start;
 		err = proc_stat(pid, &st);
-		if (!err && st.start != b->start)
+		if (!err && st.start != start)
 			err = -ESRCH;
 		if (!err)
 			err = loop_add(&b->src, EPOLLIN);
@@ -287,6 +273,23 @@ int group_bind(struct group *group, pid_t pid, uid_t uid)
 		unbind(old);
 	regroup_all(dev);
 	return 0;
+}
+
+int group_bind(struct group *group, pid_t pid, const struct conn *by)
+{
+	struct proc_stat st;
+	int err = proc_stat(pid, &st);
+
+	if (err)
+		return err;
+	if (!by->admin) {
+		struct group *now = group_of_pid(group->dev, pid);
+
+		/* who was put under a quota may not walk out of it */
+		if (st.uid != by->uid || !group_owned(group, by->uid) || (now->parent && !group_owned(now, by->uid)))
+			return -EPERM;
+	}
+	return group_rebind(group, pid, st.start);
 }
 
 static int set_cgroup(struct group *group, const char *value)
@@ -345,13 +348,11 @@ static int parse_u32(const char *text, uint32_t *out)
 	return 0;
 }
 
-int group_set(struct group *group, const char *file, const char *value, uid_t uid)
+int group_set(struct group *group, const char *file, const char *value)
 {
 	uint32_t n;
 	int f, err;
 
-	if (!is_admin(uid))
-		return -EPERM;
 	if (!strcmp(file, "cgroup"))
 		return group->parent ? set_cgroup(group, value) : -EINVAL;
 	if (!strcmp(file, "owner")) {

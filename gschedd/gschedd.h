@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * gschedd's parts and what they share. One thread runs all of it: an epoll loop whose sources are the listening socket,
- * the connections, timers, and the rewrite worker, which is a process of its own. So no field here needs a lock.
+ * the connections, timers, and the rewrite workers, which are processes of their own. So no field here needs a lock.
  *
  * Ownership: a device owns its groups and the core's device; a connection owns its client; a client's group outlives it
  * (a group with clients cannot be deleted). Sources are freed at the end of the loop's turn, never inside it.
@@ -17,6 +17,7 @@
 #include "libgsched/proto.h"
 
 struct cJSON;
+struct conn;
 
 /* ---- main.c: options and log ---- */
 enum arbiter_kind { ARBITER_AUTO, ARBITER_EMBEDDED, ARBITER_MODULE };
@@ -32,6 +33,7 @@ struct device_decl {
 struct options {
 	const char *socket;
 	const char *cache_dir;		/* NULL: no cache */
+	const char *state_dir;		/* NULL: groups end with gschedd */
 	uint64_t cache_size;
 	uint64_t image_max;		/* largest image the rewrite service takes */
 	const char *driver;
@@ -52,8 +54,12 @@ struct options {
 };
 extern struct options opt;
 
+int parse_uuid(const char *text, size_t len, uint8_t *uuid);	/* hex digits, "-" between them, "GPU-" before; -1 */
+
 enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void say(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* For what a user can bring about at will: true once a second, with *@last kept by the caller. */
+bool may_say(uint64_t *last);
 
 /* ---- loop.c ---- */
 struct source {
@@ -70,8 +76,37 @@ void loop_del(struct source *src);		/* also closes src->fd */
 void loop_free(struct source *src, void *mem);	/* loop_del, and free mem, which holds src, once no event can name it */
 void loop_run(void);				/* until loop_stop() */
 void loop_stop(void);
+/* @fn is called after the events of each turn; true: there is more to do, so the next turn does not wait for events. */
+void loop_after_turn(bool (*fn)(void));
 void loop_message(void);			/* a client's message came: worth polling for the next */
 uint64_t now_ns(void);
+
+/* ---- user.c ---- */
+struct user {
+	struct list_head node;		/* users */
+	uid_t uid;
+	unsigned int n_conns;		/* also holds the user */
+	struct list_head ready;		/* connections with packets to be read */
+	struct list_head turn;		/* among users with ready connections */
+	struct list_head jobs;		/* of the rewrite service, that wait */
+	struct list_head job_turn;	/* among users with such jobs */
+	unsigned int n_jobs;
+};
+
+struct user *user_get(uid_t uid);	/* for one connection more; NULL: no memory */
+void user_put(struct user *u);
+/* May who has @mine of @all that are taken, of @max, have one more? */
+bool share_has_room(unsigned int mine, unsigned int all, unsigned int max);
+
+/* ---- peer.c ---- */
+struct peer {
+	pid_t pid;
+	uid_t uid;
+	bool admin;			/* may change groups and devices */
+};
+
+/* @waited: it may have connected long ago. -errno */
+int peer_identify(int fd, bool waited, struct peer *peer);
 
 /* ---- listen.c ---- */
 int listen_open(const char *path);		/* -errno, said */
@@ -105,10 +140,18 @@ struct group *group_find(struct device *dev, const char *path);
 struct group *group_of_pid(struct device *dev, pid_t pid);
 int group_create(struct device *dev, const char *path, uid_t owner);
 int group_delete(struct group *group);
-int group_set(struct group *group, const char *file, const char *value, uid_t uid);
+int group_set(struct group *group, const char *file, const char *value);
 int group_get(struct group *group, const char *file, char *buf, size_t size);
-int group_bind(struct group *group, pid_t pid, uid_t uid);
+int group_bind(struct group *group, pid_t pid, const struct conn *by);
+bool group_owned(const struct group *group, uid_t uid);	/* it or one above it */
+int group_rebind(struct group *group, pid_t pid, uint64_t start);	/* as it was before a restart; -ESRCH */
 void groups_free(struct device *dev);
+
+/* ---- state.c: what survives gschedd ---- */
+int state_open(void);			/* -errno, said */
+void state_restore(struct device *dev);	/* groups of a device that was added */
+void state_save(bool durable);		/* after a change; durable: against a crash of the machine, too */
+void state_close(void);
 
 /* ---- proc.c: what /proc says of a process ---- */
 struct proc_stat {
@@ -183,8 +226,11 @@ struct conn {
 	struct source src;
 	struct list_head node;		/* conns */
 	struct list_head dirty;		/* has something to send */
+	struct list_head ready;		/* user->ready */
 	pid_t pid;
 	uid_t uid;
+	bool admin;
+	struct user *user;
 	struct client *client;
 	bool gone;			/* the device was taken from its client */
 	bool gone_due;			/* ... which is to be told */
@@ -208,7 +254,9 @@ struct conn {
 extern struct list_head conns;
 extern unsigned int n_conns;
 
-int conn_open(int fd);			/* takes fd over; -errno */
+void conns_init(void);
+/* Takes fd over; -errno, EDQUOT: its user has a share of @max already. @waited: it may have connected long ago */
+int conn_open(int fd, unsigned int max, bool waited);
 void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
 		unsigned int n_fds);	/* takes the descriptors over */
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);
@@ -226,7 +274,7 @@ void conns_free(void);
 void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, unsigned int n_fds);
 
 /* ---- status.c ---- */
-char *status_json(void);		/* malloc'd */
+bool status_shows(const struct conn *to, uid_t uid);	/* what is @uid's */
 void status_reply(struct conn *conn, const struct gsp_header *h);
 int memfd_from(const char *name, const void *data, size_t size);	/* -errno */
 
@@ -251,7 +299,8 @@ struct note {
 };
 struct rewrite_stats {
 	uint64_t served, hits, failed;
-	struct note note[NOTE_KINDS][NOTES_MAX];	/* rings, a kernel once */
+	struct note note[NOTE_KINDS][NOTES_MAX];	/* rings, a kernel of a user once */
+	uid_t uid[NOTE_KINDS][NOTES_MAX];		/* whose kernel it is */
 	uint64_t n_notes[NOTE_KINDS];
 };
 extern struct rewrite_stats rewrite_stats;
@@ -270,17 +319,17 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 void mps_conn_gone(struct conn *conn);
 void group_band(const struct group *group, char *band);	/* GSP_BAND_NAME_SIZE; "" none */
 bool mps_owns(pid_t pid);		/* a control daemon or its server */
-void mps_status(struct cJSON *root);
+void mps_status(struct cJSON *root, const struct conn *to);
 
 /* ---- nvml.c ---- */
 /* True: the status is to wait for the answer to what is on the GPUs; status_reply() is called then. */
 bool nvml_wait(struct conn *conn, const struct gsp_header *h);
 void nvml_conn_gone(struct conn *conn);
-void nvml_status_device(struct cJSON *to, const struct device *dev);
-void nvml_status(struct cJSON *root);	/* of the module's devices */
+void nvml_status_device(struct cJSON *o, const struct device *dev, const struct conn *to);
+void nvml_status(struct cJSON *root, const struct conn *to);	/* of the module's devices */
 void nvml_exit(void);
 
-/* ---- worker.c: the process that rewrites ---- */
+/* ---- worker.c: a process that serves rewrites ---- */
 #define WORKER_NOTES	16
 struct worker_request {
 	uint64_t id, size;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The daemon (core and rewriter linked in) and the command-line tool (libgsched only).
-GSCHEDD_SRCS := $(addprefix gschedd/,main.c loop.c listen.c conn.c calls.c client.c arbiter.c groups.c proc.c status.c trace.c \
-	driver.c rewrite.c worker.c cache.c mps.c mps_daemon.c mps_proc.c nvml.c)
+GSCHEDD_SRCS := $(addprefix gschedd/,main.c loop.c user.c peer.c listen.c conn.c calls.c client.c arbiter.c groups.c state.c proc.c status.c trace.c \
+	driver.c rewrite.c worker.c sandbox.c cache.c mps.c mps_daemon.c mps_proc.c nvml.c)
 GSCHEDD_OBJS := $(call objs,$(GSCHEDD_SRCS))
 $(GSCHEDD_OBJS): CPPFLAGS += -Ikmod/core
 
@@ -12,7 +12,8 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
-GSCHEDCTL_SRCS := $(addprefix gschedd/,gschedctl.c ctl_group.c ctl_run.c ctl_band.c ctl_status.c ctl_mps.c)
+GSCHEDCTL_SRCS := gschedd/gschedctl.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c change.c \
+	group.c device.c list.c conf.c parse.c run.c band.c status.c mps.c table.c)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(LIBDIR)"'
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: $(call stamp,libdir,$(LIBDIR))
@@ -21,14 +22,14 @@ PROGS += $(B)/bin/gschedctl
 
 $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson -lsmartcols
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
-GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml ctl-unit)
+GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml ctl-unit)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 
-$(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups rewrite lifecycle fuzz mps nvml): \
+$(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz mps nvml): \
 $(B)/selftests/gschedd/%: $(B)/obj/selftests/gschedd/%.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
@@ -38,9 +39,11 @@ $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(B)/selftests/gschedd/ctl: selftests/gschedd/ctl.sh $(B)/bin/gschedctl $(B)/bin/gschedd
+$(addprefix $(B)/selftests/gschedd/,ctl mps-ctl): \
+$(B)/selftests/gschedd/%: selftests/gschedd/%.sh selftests/lib.sh $(B)/bin/gschedctl $(B)/bin/gschedd
 	@mkdir -p $(@D)
-	$(call Q,GEN)install -m 755 $< $@
+	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@
+	@chmod +x $@
 
 $(B)/selftests/gschedd/mps: | $(B)/selftests/gschedd/fakemps
 $(B)/selftests/gschedd/mps-ctl: | $(B)/selftests/gschedd/fakemps $(B)/selftests/gschedd/fakenvml.so
@@ -52,13 +55,10 @@ $(B)/selftests/gschedd/mps-unit: $(B)/obj/selftests/gschedd/mps-unit.o $(B)/obj/
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
-$(B)/selftests/gschedd/ctl-unit: $(B)/obj/selftests/gschedd/ctl-unit.o $(B)/obj/gschedd/ctl_mps.o $(B)/obj/selftests/gschedd/harness.o
+$(B)/selftests/gschedd/ctl-unit: $(call objs,$(addprefix gschedd/ctl_,mps.c json.c table.c files.c parse.c) \
+		$(addprefix selftests/gschedd/,ctl-unit.c harness.c))
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson
-
-$(B)/selftests/gschedd/mps-ctl: selftests/gschedd/mps-ctl.sh $(B)/bin/gschedctl $(B)/bin/gschedd
-	@mkdir -p $(@D)
-	$(call Q,GEN)install -m 755 $< $@
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lsmartcols
 
 $(B)/selftests/gschedd/nvml: | $(B)/selftests/gschedd/fakenvml.so
 $(B)/selftests/gschedd/fakenvml.so: $(B)/obj/selftests/gschedd/fakenvml.o

@@ -19,24 +19,14 @@
 static struct source listener = { .fd = -1 };
 static struct sockaddr_un addr = { .sun_family = AF_UNIX };
 static struct stat made;
-static bool paused;
-static unsigned int conns_max, conns_max_uid;
-
-static unsigned int conns_of(uid_t uid)
-{
-	struct conn *c;
-	unsigned int n = 0;
-
-	list_for_each_entry(c, &conns, node)
-		n += c->uid == uid;
-	return n;
-}
+static bool paused, waited;	/* waited: connections may have been in the backlog for long */
+static unsigned int conns_max;
 
 static void pause_listening(void)
 {
 	if (paused)
 		return;
-	paused = true;
+	paused = waited = true;
 	loop_mod(&listener, 0);
 }
 
@@ -51,8 +41,6 @@ void listen_resume(void)
 static void listener_ready(struct source *src, uint32_t events)
 {
 	for (int i = 0; i < 16; i++) {
-		struct ucred cred;
-		socklen_t len = sizeof(cred);
 		int fd, err;
 
 		if (n_conns >= conns_max) {
@@ -63,16 +51,12 @@ static void listener_ready(struct source *src, uint32_t events)
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 				pause_listening();
+			else if (errno == EAGAIN)
+				waited = false;
 			return;
 		}
-		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.uid &&
-		    conns_of(cred.uid) >= conns_max_uid) {
-			say(LOG_DEBUG, "uid %u has %u connections already", cred.uid, conns_max_uid);
-			close(fd);
-			continue;
-		}
-		err = conn_open(fd);
-		if (err)
+		err = conn_open(fd, conns_max, waited);
+		if (err && err != -EDQUOT)
 			say(LOG_WARN, "a connection was dropped: %s", strerror(-err));
 	}
 }
@@ -88,7 +72,6 @@ static void set_limits(void)
 		setrlimit(RLIMIT_NOFILE, &rl);
 	}
 	conns_max = rl.rlim_cur > 64 + 4 * FDS_A_CONN ? (rl.rlim_cur - 64) / FDS_A_CONN : 4;
-	conns_max_uid = conns_max / 4 ? conns_max / 4 : 1;
 }
 
 /* Is somebody listening there? */

@@ -11,10 +11,11 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define BATCH	32
+#define BATCH	128
 
 static int epfd = -1;
-static bool stopping;
+static bool stopping, more;
+static bool (*after_turn)(void);
 static struct source *dead;
 static uint64_t poll_until, poll_ns;
 
@@ -79,6 +80,11 @@ void loop_stop(void)
 	stopping = true;
 }
 
+void loop_after_turn(bool (*fn)(void))
+{
+	after_turn = fn;
+}
+
 void loop_message(void)
 {
 	if (poll_ns)
@@ -90,6 +96,8 @@ static int wait_events(struct epoll_event *ev)
 	uint64_t from;
 	int n;
 
+	if (more)
+		return epoll_wait(epfd, ev, BATCH, 0);
 	if (poll_until) {
 		bool contended = arbiter_contended();
 
@@ -128,7 +136,7 @@ void loop_run(void)
 			if (src->fd >= 0)
 				src->ready(src, ev[i].events);
 		}
-		conns_flush();
+		more = after_turn();
 		bury();
 	}
 	bury();

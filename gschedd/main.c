@@ -43,7 +43,7 @@ const char *argp_program_version = "gschedd 0.1";
 enum {
 	KEY_CACHE_SIZE = 256, KEY_DRIVER, KEY_EMBEDDED, KEY_MODULE, KEY_AUTO, KEY_POLL, KEY_FOREGROUND, KEY_LOG, KEY_POLICY,
 	KEY_MODE, KEY_TRACE, KEY_WORKER, KEY_IMAGE_MAX, KEY_SEED, KEY_MPS, KEY_MPS_PROGRAM,
-	KEY_MPS_DIR, KEY_MPS_IDLE, KEY_MPS_WAIT, KEY_NVML,
+	KEY_MPS_DIR, KEY_MPS_IDLE, KEY_MPS_WAIT, KEY_NVML, KEY_STATE,
 };
 
 static const struct argp_option options[] = {
@@ -51,6 +51,8 @@ static const struct argp_option options[] = {
 	{ "cache", 'c', "DIR", 0, "Keep rewritten kernels here, \"\" nowhere (default /var/cache/gsched for root, else "
 	  "$XDG_CACHE_HOME/gsched)", 0 },
 	{ "cache-size", KEY_CACHE_SIZE, "BYTES", 0, "Most that the cache may hold; K, M, G allowed (default 1G)", 0 },
+	{ "state", KEY_STATE, "DIR", 0, "Keep groups, quotas and bindings here over a restart, \"\" nowhere (default "
+	  "$STATE_DIRECTORY)", 0 },
 	{ "image-max", KEY_IMAGE_MAX, "BYTES", 0, "Largest module that the rewrite service takes (default 256M)", 0 },
 	{ "device", 'd', "NAME:UUID:SMS", 0, "Arbitrate this device (repeatable); it need not be known to a driver", 1 },
 	{ "driver", KEY_DRIVER, "PATH", 0, "CUDA driver to ask for devices, \"\" none (default libcuda.so.1)", 1 },
@@ -92,6 +94,16 @@ void say(int level, const char *fmt, ...)
 	errno = saved;
 }
 
+bool may_say(uint64_t *last)
+{
+	uint64_t now = now_ns();
+
+	if (*last && now - *last < 1000000000)
+		return false;
+	*last = now;
+	return true;
+}
+
 static int parse_size(const char *text, uint64_t *out)
 {
 	unsigned long long n;
@@ -122,7 +134,7 @@ static unsigned int parse_seconds(struct argp_state *state, const char *option, 
 	return n;
 }
 
-static int parse_uuid(const char *text, size_t len, uint8_t *uuid)
+int parse_uuid(const char *text, size_t len, uint8_t *uuid)
 {
 	unsigned int n = 0;
 
@@ -183,6 +195,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		break;
 	case 'c':
 		opt.cache_dir = arg;
+		break;
+	case KEY_STATE:
+		opt.state_dir = arg;
 		break;
 	case KEY_CACHE_SIZE:
 		if (parse_size(arg, &opt.cache_size))
@@ -299,6 +314,12 @@ static const char *default_cache(void)
 	return strcat(path, "/gsched");
 }
 
+/* systemd separates several by ":". */
+static char *first_of(const char *dirs)
+{
+	return dirs ? strndup(dirs, strcspn(dirs, ":")) : NULL;
+}
+
 static void set_defaults(void)
 {
 	const char *env = getenv("GSCHED_SOCKET");
@@ -310,6 +331,10 @@ static void set_defaults(void)
 		opt.cache_dir = default_cache();
 	if (opt.cache_dir && !*opt.cache_dir)
 		opt.cache_dir = NULL;
+	if (!opt.state_dir)
+		opt.state_dir = first_of(getenv("STATE_DIRECTORY"));
+	if (opt.state_dir && !*opt.state_dir)
+		opt.state_dir = NULL;
 	if (opt.poll_ns == UINT64_MAX)
 		opt.poll_ns = sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 8 ? 0 : 50000000;
 	if (opt.arbiter == ARBITER_AUTO)
@@ -414,6 +439,7 @@ int main(int argc, char **argv)
 		err = signals_open();
 	if (!err)
 		err = rewrite_init();
+	conns_init();
 	if (err) {
 		say(LOG_ERROR, "start: %s", strerror(-err));
 		return 1;
@@ -430,7 +456,12 @@ int main(int argc, char **argv)
 		say(LOG_ERROR, "%s: %m; load the module (modprobe gsched) or use --embedded", GSCHED_DEVICE_NODE);
 		return 1;
 	}
+	/* the module keeps its groups itself */
+	if (opt.state_dir && opt.arbiter == ARBITER_EMBEDDED && state_open())
+		return 1;
 	err = add_devices();
+	if (!err)
+		state_save(true);
 	if (!err)
 		err = listen_open(opt.socket);
 	if (!err)
@@ -450,6 +481,7 @@ int main(int argc, char **argv)
 	nvml_exit();
 	rewrite_exit();
 	devices_free();
+	state_close();
 	trace_close();
 	loop_del(&signals);
 	return err ? 1 : 0;

@@ -240,7 +240,7 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 	if (!*req->band || req->flags & GSP_BAND_NO_START)
 		return 0;
 	err = proc_stat(pid, &st);
-	if (!err && st.uid != conn->uid && conn->uid && conn->uid != geteuid())
+	if (!err && st.uid != conn->uid && !conn->admin)
 		err = -EPERM;
 	if (err)
 		return refuse(req, err, err == -EPERM ? "the process is another user's" : "gschedd does not see such a process");
@@ -292,7 +292,7 @@ bool mps_owns(pid_t pid)
 	return false;
 }
 
-void mps_status(struct cJSON *root)
+void mps_status(struct cJSON *root, const struct conn *to)
 {
 	static const char *const state[] = { "stopped", "starting", "ready", "ending", "restarting" };
 	const struct mps_program *p;
@@ -306,6 +306,8 @@ void mps_status(struct cJSON *root)
 	cJSON_AddStringToObject(mps, "library", mps_setup.library);
 	list = cJSON_AddArrayToObject(mps, "servers");
 	list_for_each_entry(d, &mps_daemons, node) {
+		if (!status_shows(to, d->id.uid))
+			continue;
 		o = cJSON_CreateObject();
 		cJSON_AddItemToArray(list, o);
 		cJSON_AddStringToObject(o, "band", d->id.band);

@@ -316,14 +316,17 @@ static bool attached(const struct device *dev, uint32_t pid)
 	return false;
 }
 
-static void add_list(cJSON *to, const char *key, unsigned int device, const struct device *dev)
+static void add_list(cJSON *in, const char *key, unsigned int device, const struct device *dev, const struct conn *to)
 {
-	cJSON *list = cJSON_AddArrayToObject(to, key), *o;
+	cJSON *list = cJSON_AddArrayToObject(in, key), *o;
+	struct proc_stat st;
 
 	for (unsigned int i = 0; i < last.n; i++) {
 		struct process *p = &last.process[i];
 
 		if (p->device != device || (pid_t)p->pid == getpid() || (dev && attached(dev, p->pid)) || mps_owns((pid_t)p->pid))
+			continue;
+		if (!to->admin && (proc_stat((pid_t)p->pid, &st) || !status_shows(to, st.uid)))
 			continue;
 		o = cJSON_CreateObject();
 		cJSON_AddItemToArray(list, o);
@@ -337,14 +340,14 @@ static void add_list(cJSON *to, const char *key, unsigned int device, const stru
 	}
 }
 
-void nvml_status_device(struct cJSON *to, const struct device *dev)
+void nvml_status_device(struct cJSON *o, const struct device *dev, const struct conn *to)
 {
 	for (unsigned int i = 0; i < n_uuid; i++)
 		if (last.known & 1ull << i && !memcmp(uuid[i], dev->decl.uuid, GSCHED_UUID_SIZE))
-			add_list(to, "unmanaged", i, dev);
+			add_list(o, "unmanaged", i, dev, to);
 }
 
-void nvml_status(struct cJSON *root)
+void nvml_status(struct cJSON *root, const struct conn *to)
 {
 	cJSON *o;
 	char text[64];
@@ -355,6 +358,6 @@ void nvml_status(struct cJSON *root)
 	for (unsigned int i = 0; i < n_uuid; i++) {
 		uuid_text(uuid[i], text, sizeof(text));
 		if (last.known & 1ull << i)
-			add_list(o, text, i, NULL);
+			add_list(o, text, i, NULL, to);
 	}
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The rewrite service in the daemon: checks requests, queues them, hands one after another to the worker process. */
+/*
+ * The rewrite service in the daemon: checks requests, queues them by user, hands them to worker
+ * processes.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,27 +19,36 @@
 #include <unistd.h>
 #include "gschedd.h"
 
+#define WORKERS_MAX	4	/* one a CPU at most */
 #define JOBS_MAX	256
 #define JOBS_CONN_MAX	8
 #define DEADLINE_S	120
 #define ARCH_MAX	9999
 
 struct job {
-	struct list_head node;
+	struct list_head node;		/* user->jobs while it waits */
 	struct conn *conn;		/* NULL: the asker went away */
 	struct gsp_header h;
 	struct gsp_rewrite req;
+	uid_t uid;
 	int fd;
 	uint64_t id;
 };
 
+struct worker {
+	struct source src;		/* its socket; fd -1: not started */
+	struct source deadline;
+	pid_t pid;
+	struct job *job;		/* NULL: it is idle */
+	bool late;
+};
+
 struct rewrite_stats rewrite_stats;
-static struct list_head jobs = { &jobs, &jobs };	/* the first is with the worker if `busy` */
-static unsigned int n_jobs;
-static bool busy, late;
+static struct list_head turns = { &turns, &turns };	/* users with jobs that wait */
+static unsigned int n_waiting;
 static uint64_t last_id;
-static pid_t worker_pid;
-static struct source worker = { .fd = -1 }, deadline = { .fd = -1 };
+static struct worker workers[WORKERS_MAX];
+static unsigned int n_workers;
 
 static void start_next(void);
 
@@ -49,62 +62,75 @@ static void job_end(struct job *job, int err, const int *fds, unsigned int n_fds
 	}
 	if (job->fd >= 0)
 		close(job->fd);
-	list_del_init(&job->node);
-	n_jobs--;
 	free(job);
 }
 
-static struct job *first_job(void)
+/* It waits no more. */
+static void unqueue(struct job *job, struct user *user)
 {
-	return container_of(jobs.next, struct job, node);
+	list_del_init(&job->node);
+	n_waiting--;
+	if (!--user->n_jobs)
+		list_del_init(&user->job_turn);
 }
 
-static void worker_stop(void)
+static void failed(const struct job *job, const char *what)
 {
-	loop_del(&worker);
-	if (worker_pid > 0) {
-		kill(worker_pid, SIGKILL);
-		waitpid(worker_pid, NULL, 0);
+	static uint64_t said;
+
+	rewrite_stats.failed++;
+	if (may_say(&said))
+		say(LOG_ERROR,
+		    "rewriting an image of %llu bytes for uid %u: %s: "
+		    "its program runs with the original kernels",
+		    (unsigned long long)job->req.image_size, (unsigned int)job->uid, what);
+}
+
+static void worker_stop(struct worker *w)
+{
+	loop_del(&w->src);
+	if (w->pid > 0) {
+		kill(w->pid, SIGKILL);
+		waitpid(w->pid, NULL, 0);
 	}
-	worker_pid = 0;
+	w->pid = 0;
 }
 
-static void set_deadline(unsigned int seconds)
+static void set_deadline(struct worker *w, unsigned int seconds)
 {
 	struct itimerspec its = { .it_value.tv_sec = seconds };
 
-	timerfd_settime(deadline.fd, 0, &its, NULL);
+	timerfd_settime(w->deadline.fd, 0, &its, NULL);
 }
 
-static void worker_lost(void)
+static void worker_lost(struct worker *w)
 {
-	bool was_busy = busy;
+	struct job *job = w->job;
 
-	worker_stop();
-	set_deadline(0);
-	busy = false;
-	if (was_busy) {
-		say(LOG_ERROR, "the rewriter %s on an image of %llu bytes: its program runs with the original kernels",
-		    late ? "took too long" : "died", (unsigned long long)first_job()->req.image_size);
-		rewrite_stats.failed++;
-		job_end(first_job(), late ? ETIMEDOUT : EIO, NULL, 0);
+	worker_stop(w);
+	set_deadline(w, 0);
+	w->job = NULL;
+	if (job) {
+		failed(job, w->late ? "it took too long" : "the worker died");
+		job_end(job, w->late ? ETIMEDOUT : EIO, NULL, 0);
 	}
-	late = false;
+	w->late = false;
 	start_next();
 }
 
 static void deadline_ready(struct source *src, uint32_t events)
 {
+	struct worker *w = container_of(src, struct worker, deadline);
 	uint64_t n;
 
-	if (read(src->fd, &n, sizeof(n)) != sizeof(n) || !busy)
+	if (read(src->fd, &n, sizeof(n)) != sizeof(n) || !w->job)
 		return;
-	late = true;
-	worker_lost();
+	w->late = true;
+	worker_lost(w);
 }
 
 /* A program that starts again says nothing new. */
-static void keep_note(const struct note *note)
+static void keep_note(const struct note *note, uid_t uid)
 {
 	struct note *ring;
 	uint64_t *n;
@@ -114,8 +140,10 @@ static void keep_note(const struct note *note)
 	ring = rewrite_stats.note[note->kind];
 	n = &rewrite_stats.n_notes[note->kind];
 	for (uint64_t i = 0; i < *n && i < NOTES_MAX; i++)
-		if (!memcmp(&ring[i], note, sizeof(*note)))
+		if (rewrite_stats.uid[note->kind][i] == uid &&
+		    !memcmp(&ring[i], note, sizeof(*note)))
 			return;
+	rewrite_stats.uid[note->kind][*n % NOTES_MAX] = uid;
 	ring[(*n)++ % NOTES_MAX] = *note;
 }
 
@@ -126,6 +154,8 @@ static void worker_ready(struct source *src, uint32_t events)
 		char buf[CMSG_SPACE(sizeof(int) * 2)];
 	} control;
 	static struct worker_reply reply;
+	struct worker *w = container_of(src, struct worker, src);
+	struct job *job = w->job;
 	struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
 			      .msg_controllen = sizeof(control.buf) };
@@ -141,22 +171,22 @@ static void worker_ready(struct source *src, uint32_t events)
 		n_fds = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(fds, CMSG_DATA(cm), n_fds * sizeof(int));
 	}
-	if (n != sizeof(reply) || !busy || reply.id != first_job()->id || reply.n_notes > WORKER_NOTES ||
+	if (n != sizeof(reply) || !job || reply.id != job->id || reply.n_notes > WORKER_NOTES ||
 	    n_fds != (!reply.err ? 2 : reply.err == ENOEXEC ? 1 : 0)) {
 		close_all(fds, n_fds);
-		worker_lost();
+		worker_lost(w);
 		return;
 	}
-	busy = false;
-	set_deadline(0);
+	w->job = NULL;
+	set_deadline(w, 0);
 	if (reply.err && reply.err != ENOEXEC)
-		rewrite_stats.failed++;
+		failed(job, reply.err == EIO ? "the rewriter crashed" : strerror((int)reply.err));
 	else
 		rewrite_stats.served++;
 	rewrite_stats.hits += reply.hit;
 	for (unsigned int i = 0; i < reply.n_notes; i++)
-		keep_note(&reply.note[i]);
-	job_end(first_job(), reply.err, fds, n_fds);
+		keep_note(&reply.note[i], job->uid);
+	job_end(job, (int)reply.err, fds, n_fds);
 	start_next();
 }
 
@@ -189,41 +219,42 @@ static void worker_exec(int sock)
 	_exit(127);
 }
 
-static int worker_start(void)
+static int worker_start(struct worker *w)
 {
 	int sv[2], err;
 	sigset_t none;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv))
 		return -errno;
-	worker_pid = fork();
-	if (worker_pid < 0) {
+	w->pid = fork();
+	if (w->pid < 0) {
 		err = -errno;
 		close(sv[0]);
 		close(sv[1]);
 		return err;
 	}
-	if (!worker_pid) {
+	if (!w->pid) {
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		worker_exec(sv[1]);
 	}
 	close(sv[1]);
-	worker.fd = sv[0];
-	worker.ready = worker_ready;
-	err = loop_add(&worker, EPOLLIN);
+	w->src.fd = sv[0];
+	w->src.ready = worker_ready;
+	err = loop_add(&w->src, EPOLLIN);
 	if (err)
-		worker_stop();
+		worker_stop(w);
 	return err;
 }
 
-static int hand_over(struct job *job)
+static int hand_over(struct worker *w, struct job *job)
 {
 	union {
 		struct cmsghdr align;
 		char buf[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
-	struct worker_request req = { .id = job->id, .size = job->req.image_size, .arch = job->req.arch,
+	struct worker_request req = { .id = job->id, .size = job->req.image_size,
+				     .arch = job->req.arch,
 				      .flags = job->req.flags };
 	struct iovec iov = { .iov_base = &req, .iov_len = sizeof(req) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
@@ -234,32 +265,64 @@ static int hand_over(struct job *job)
 	cm->cmsg_type = SCM_RIGHTS;
 	cm->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(cm), &job->fd, sizeof(int));
-	return sendmsg(worker.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return sendmsg(w->src.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* An idle one, one that runs already if there is one. */
+static struct worker *idle_worker(void)
+{
+	struct worker *idle = NULL;
+
+	for (unsigned int i = 0; i < n_workers; i++)
+		if (!workers[i].job && (!idle || (idle->src.fd < 0 && workers[i].src.fd >= 0)))
+			idle = &workers[i];
+	return idle;
+}
+
+/* The users take turns; one of several workers is always left for users who have none. */
+static struct job *next_job(struct user **user)
+{
+	unsigned int most = n_workers > 1 ? n_workers - 1 : 1;
+
+	list_for_each_entry(*user, &turns, job_turn) {
+		unsigned int running = 0;
+
+		for (unsigned int i = 0; i < n_workers; i++)
+			running += workers[i].job && workers[i].job->uid == (*user)->uid;
+		if (running < most)
+			return container_of((*user)->jobs.next, struct job, node);
+	}
+	return NULL;
 }
 
 static void start_next(void)
 {
-	while (!busy && !list_empty(&jobs)) {
-		struct job *job = first_job();
-		int err = worker.fd < 0 ? worker_start() : 0;
+	struct worker *w;
+	struct user *user;
+	struct job *job;
 
+	while ((w = idle_worker()) && (job = next_job(&user))) {
+		int err = w->src.fd < 0 ? worker_start(w) : 0;
+
+		list_move_tail(&user->job_turn, &turns);
+		unqueue(job, user);
 		if (!err)
-			err = hand_over(job);
+			err = hand_over(w, job);
 		if (err) {
-			say(LOG_WARN, "the rewriter cannot be started: %s", strerror(-err));
-			worker_stop();
-			rewrite_stats.failed++;
+			worker_stop(w);
+			failed(job, "the worker cannot be started");
 			job_end(job, err, NULL, 0);
 			continue;
 		}
 		close(job->fd);
 		job->fd = -1;
-		busy = true;
-		set_deadline(DEADLINE_S);
+		w->job = job;
+		set_deadline(w, DEADLINE_S);
 	}
 }
 
-int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd)
+int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req,
+		    int fd)
 {
 	struct job *job;
 	struct stat st;
@@ -277,19 +340,24 @@ int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct 
 		return -EBADF;
 	if ((uint64_t)st.st_size < req->image_size)
 		return -EINVAL;
-	if (conn->rewrites >= JOBS_CONN_MAX || n_jobs >= JOBS_MAX)
+	if (conn->rewrites >= JOBS_CONN_MAX || n_waiting >= JOBS_MAX)
 		return -EBUSY;
+	if (!conn->admin && !share_has_room(conn->user->n_jobs, n_waiting, JOBS_MAX))
+		return -EDQUOT;
 	job = calloc(1, sizeof(*job));
 	if (!job)
 		return -ENOMEM;
 	job->conn = conn;
 	job->h = *h;
 	job->req = *req;
+	job->uid = conn->uid;
 	job->fd = fd;
 	job->id = ++last_id;
 	conn->rewrites++;
-	n_jobs++;
-	list_add_tail(&job->node, &jobs);
+	list_add_tail(&job->node, &conn->user->jobs);
+	if (!conn->user->n_jobs++)
+		list_add_tail(&conn->user->job_turn, &turns);
+	n_waiting++;
 	start_next();
 	return 0;
 }
@@ -300,29 +368,46 @@ void rewrite_conn_gone(struct conn *conn)
 
 	if (!conn->rewrites)
 		return;
-	list_for_each_entry_safe(job, next, &jobs, node) {
+	list_for_each_entry_safe(job, next, &conn->user->jobs, node) {
 		if (job->conn != conn)
 			continue;
+		unqueue(job, conn->user);
 		job->conn = NULL;
-		/* the one under way is finished: its result goes to the cache */
-		if (job->fd >= 0)
-			job_end(job, 0, NULL, 0);
+		job_end(job, 0, NULL, 0);
 	}
+	/* those under way are finished: their results go to the cache */
+	for (unsigned int i = 0; i < n_workers; i++)
+		if (workers[i].job && workers[i].job->conn == conn)
+			workers[i].job->conn = NULL;
 }
 
 int rewrite_init(void)
 {
-	deadline.ready = deadline_ready;
-	deadline.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (deadline.fd < 0)
-		return -errno;
-	return loop_add(&deadline, EPOLLIN);
+	cpu_set_t cpus;
+	int n = sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
+
+	n_workers = n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned int)n;
+	for (unsigned int i = 0; i < n_workers; i++) {
+		struct worker *w = &workers[i];
+		int err;
+
+		w->src.fd = -1;
+		w->deadline.ready = deadline_ready;
+		w->deadline.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+		err = w->deadline.fd < 0 ? -errno : loop_add(&w->deadline, EPOLLIN);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
+/* After the connections, so nothing waits any more. */
 void rewrite_exit(void)
 {
-	worker_stop();
-	while (!list_empty(&jobs))
-		job_end(first_job(), 0, NULL, 0);
-	loop_del(&deadline);
+	for (unsigned int i = 0; i < n_workers; i++) {
+		worker_stop(&workers[i]);
+		if (workers[i].job)
+			job_end(workers[i].job, 0, NULL, 0);
+		loop_del(&workers[i].deadline);
+	}
 }

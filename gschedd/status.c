@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* GSP_STATUS: everything as JSON, in the shape that libgsched gives for the module too. */
+/*
+ * GSP_STATUS: everything as JSON, in the shape that libgsched gives for the module too. Who does not administrate is shown what is
+ * theirs: their clients, the bands and groups that these are in, the groups they own, their kernels.
+ */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +13,44 @@
 #include "gschedd.h"
 
 #define load(p)	__atomic_load_n((p), __ATOMIC_RELAXED)
+
+bool status_shows(const struct conn *to, uid_t uid)
+{
+	return to->admin || to->uid == uid;
+}
+
+static bool shows_client(const struct conn *to, const struct gsc_client *core)
+{
+	return status_shows(to, container_of(core, struct client, core)->conn->uid);
+}
+
+static bool shows_band(const struct conn *to, const struct gsc_band *band)
+{
+	struct gsc_client *core;
+
+	list_for_each_entry(core, &band->members, member)
+		if (shows_client(to, core))
+			return true;
+	return false;
+}
+
+/* All of it: it is theirs. Else their client is in it, or below it. */
+static bool shows_group(const struct conn *to, const struct group *group, bool *all)
+{
+	struct gsc_client *core;
+
+	*all = to->admin || group_owned(group, to->uid);
+	if (*all || !group->parent)
+		return true;
+	list_for_each_entry(core, &group->dev->core.clients, node) {
+		if (!shows_client(to, core))
+			continue;
+		for (const struct group *g = container_of(core, struct client, core)->group; g; g = g->parent)
+			if (g == group)
+				return true;
+	}
+	return false;
+}
 
 int memfd_from(const char *name, const void *data, size_t size)
 {
@@ -65,12 +106,17 @@ static void add_flat(cJSON *to, char *text)
 	}
 }
 
-static void add_group(cJSON *list, struct group *group)
+static void add_group(cJSON *list, struct group *group, const struct conn *to)
 {
-	cJSON *g = cJSON_CreateObject(), *procs;
 	struct bound_pid *b;
+	struct proc_stat st;
+	cJSON *g, *procs;
 	char buf[3072];
+	bool all;
 
+	if (!shows_group(to, group, &all))
+		return;
+	g = cJSON_CreateObject();
 	cJSON_AddItemToArray(list, g);
 	cJSON_AddStringToObject(g, "path", group->path);
 	for (int f = 0; f < GSC_FILE_COUNT; f++) {
@@ -85,7 +131,8 @@ static void add_group(cJSON *list, struct group *group)
 	}
 	procs = cJSON_AddArrayToObject(g, "procs");
 	list_for_each_entry(b, &group->procs, node)
-		cJSON_AddItemToArray(procs, cJSON_CreateNumber(b->pid));
+		if (all || (!proc_stat(b->pid, &st) && status_shows(to, st.uid)))
+			cJSON_AddItemToArray(procs, cJSON_CreateNumber(b->pid));
 	cJSON_AddStringToObject(g, "cgroup", group->cgroup ? *group->cgroup ? group->cgroup : "/" : "");
 	cJSON_AddNumberToObject(g, "owner", group->owner);
 }
@@ -115,44 +162,22 @@ static uint32_t client_activity(const struct client *c)
 	return says <= GSCHED_ACTIVITY_BUSY ? says : GSCHED_ACTIVITY_IDLE;
 }
 
-/* gpu.band of its clients' groups, else after the MPS server or the process whose channel group it is */
-static void band_name(const struct gsc_band *band, char *buf, size_t size)
-{
-	struct gsc_client *core, *first = NULL, *server = NULL;
-
-	list_for_each_entry(core, &band->members, member) {
-		const char *name = gsc_group_band(core->group);
-
-		if (*name) {
-			snprintf(buf, size, "%s", name);
-			return;
-		}
-		if (core->flags & GSCHED_ATTACH_SERVER)
-			server = core;
-		else if (!first)
-			first = core;
-	}
-	if (server)
-		snprintf(buf, size, "mps-%d", (int)client_of(server)->conn->pid);
-	else if (first && first->flags & GSCHED_ATTACH_MPS)
-		snprintf(buf, size, first->channel_group ? "mps-%08x" : "mps", (unsigned int)first->channel_group);
-	else
-		snprintf(buf, size, "pid-%d", first ? (int)client_of(first)->conn->pid : 0);
-}
-
-static void add_bands(cJSON *list, const struct device *dev)
+static void add_bands(cJSON *list, const struct device *dev, const struct conn *to)
 {
 	struct gsc_client *core;
 	struct gsc_band *band;
 
 	list_for_each_entry(band, &dev->core.bands, node) {
 		const struct gsc_client *owner = gsc_band_owner(band);
-		cJSON *o = cJSON_CreateObject(), *pids;
 		uint32_t activity = GSCHED_ACTIVITY_IDLE;
+		cJSON *o, *pids;
 		char text[256];
 
+		if (!shows_band(to, band))
+			continue;
+		o = cJSON_CreateObject();
 		cJSON_AddItemToArray(list, o);
-		band_name(band, text, sizeof(text));
+		gsc_band_name(band, text, sizeof(text));
 		cJSON_AddStringToObject(o, "name", text);
 		pids = cJSON_AddArrayToObject(o, "clients");
 		list_for_each_entry(core, &band->members, member) {
@@ -161,7 +186,8 @@ static void add_bands(cJSON *list, const struct device *dev)
 					cJSON_AddNumberToObject(o, "server", client_of(core)->conn->pid);
 				continue;
 			}
-			cJSON_AddItemToArray(pids, cJSON_CreateNumber(client_of(core)->conn->pid));
+			if (shows_client(to, core))
+				cJSON_AddItemToArray(pids, cJSON_CreateNumber(client_of(core)->conn->pid));
 			if (client_activity(client_of(core)) > activity)
 				activity = client_activity(client_of(core));
 		}
@@ -182,9 +208,9 @@ static void add_client_band(cJSON *o, const struct client *c)
 {
 	const struct gsched_cl_header *h = &c->cl->header;
 	const struct gsc_arb *arb = &c->core.arb;
-	char name[64], hold[256];
+	char name[GSC_BAND_NAME_SIZE], hold[384];
 
-	band_name(c->core.band, name, sizeof(name));
+	gsc_band_name(c->core.band, name, sizeof(name));
 	cJSON_AddStringToObject(o, "band", name);
 	cJSON_AddNumberToObject(o, "slice_us", arb->slice_us);
 	cJSON_AddNumberToObject(o, "applied_us", c->core.slice_us ? c->core.slice_us : load(&h->slice_us));
@@ -255,7 +281,7 @@ static void add_client(cJSON *list, const struct client *c)
 		add_slot(slots, c, slot);
 }
 
-static void add_device(cJSON *list, struct device *dev)
+static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 {
 	static const char *const mode[] = {
 		[GSCHED_MODE_TEMPORAL] = "temporal", [GSCHED_MODE_SPATIAL] = "spatial", [GSCHED_MODE_SLICED] = "sliced",
@@ -280,26 +306,30 @@ static void add_device(cJSON *list, struct device *dev)
 	cJSON_AddStringToObject(o, "policy", dev->core.policy->name);
 	for (int i = 0; i < GSC_PARAM_COUNT; i++)
 		cJSON_AddNumberToObject(o, gsc_param_name[i], dev->core.param[i]);
-	add_bands(cJSON_AddArrayToObject(o, "bands"), dev);
+	add_bands(cJSON_AddArrayToObject(o, "bands"), dev, to);
 	groups = cJSON_AddArrayToObject(o, "groups");
-	add_group(groups, &dev->root);
+	add_group(groups, &dev->root, to);
 	list_for_each_entry(g, &dev->groups, node)
-		add_group(groups, g);
+		add_group(groups, g, to);
 	clients = cJSON_AddArrayToObject(o, "clients");
 	list_for_each_entry(core, &dev->core.clients, node)
-		add_client(clients, container_of(core, struct client, core));
-	nvml_status_device(o, dev);
+		if (shows_client(to, core))
+			add_client(clients, container_of(core, struct client, core));
+	nvml_status_device(o, dev, to);
 }
 
 /* What the rewriter said of kernels, oldest first. */
-static void add_notes(cJSON *list, enum note_kind kind)
+static void add_notes(cJSON *list, enum note_kind kind, const struct conn *to)
 {
 	uint64_t n = rewrite_stats.n_notes[kind];
 
 	for (uint64_t i = n > NOTES_MAX ? n - NOTES_MAX : 0; i < n; i++) {
 		const struct note *note = &rewrite_stats.note[kind][i % NOTES_MAX];
-		cJSON *o = cJSON_CreateObject();
+		cJSON *o;
 
+		if (!status_shows(to, rewrite_stats.uid[kind][i % NOTES_MAX]))
+			continue;
+		o = cJSON_CreateObject();
 		cJSON_AddItemToArray(list, o);
 		add_foreign(o, "kernel", note->kernel, sizeof(note->kernel));
 		if (kind == NOTE_RESUMABLE)
@@ -308,7 +338,7 @@ static void add_notes(cJSON *list, enum note_kind kind)
 	}
 }
 
-char *status_json(void)
+static char *status_json(const struct conn *to)
 {
 	cJSON *root = cJSON_CreateObject(), *list;
 	struct device *dev;
@@ -317,15 +347,15 @@ char *status_json(void)
 	cJSON_AddStringToObject(root, "backend", opt.arbiter == ARBITER_MODULE ? "module" : "daemon");
 	list = cJSON_AddArrayToObject(root, "devices");
 	list_for_each_entry(dev, &devices, node)
-		add_device(list, dev);
+		add_device(list, dev, to);
 	list = cJSON_AddObjectToObject(root, "rewrites");
 	cJSON_AddNumberToObject(list, "served", rewrite_stats.served);
 	cJSON_AddNumberToObject(list, "hits", rewrite_stats.hits);
 	cJSON_AddNumberToObject(list, "failed", rewrite_stats.failed);
-	add_notes(cJSON_AddArrayToObject(list, "refused"), NOTE_REFUSED);
-	add_notes(cJSON_AddArrayToObject(list, "resumable"), NOTE_RESUMABLE);
-	mps_status(root);
-	nvml_status(root);
+	add_notes(cJSON_AddArrayToObject(list, "refused"), NOTE_REFUSED, to);
+	add_notes(cJSON_AddArrayToObject(list, "resumable"), NOTE_RESUMABLE, to);
+	mps_status(root, to);
+	nvml_status(root, to);
 	/* cJSON takes NULL for any object, so memory that ran out shows here */
 	text = root ? cJSON_PrintUnformatted(root) : NULL;
 	cJSON_Delete(root);
@@ -334,7 +364,7 @@ char *status_json(void)
 
 void status_reply(struct conn *conn, const struct gsp_header *h)
 {
-	char *text = status_json();
+	char *text = status_json(conn);
 	int fd = text ? memfd_from("gsched-status", text, strlen(text)) : -ENOMEM;
 
 	free(text);

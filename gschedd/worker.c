@@ -1,25 +1,40 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The process that rewrites. It reads what strangers wrote, so it is apart from the arbiter: its memory is bounded, and
- * if it dies or takes too long, one request fails and the next one starts it again.
+ * A process that serves rewrites: it hashes images and keeps the cache, but does not look into
+ * them. What strangers wrote is read by a child, in a sandbox and for this image only, so it can
+ * neither reach the cache, which all users share, nor another image. If the child crashes, one
+ * request fails; if it takes too long, the daemon ends both and starts another worker.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "cache.h"
 #include "gschedd.h"
 #include "rewriter/gsr.h"
+#include "sandbox.h"
 
 #define MEMORY_MAX	(8ull << 30)	/* of address space */
 #define FILE_MAX	(1ull << 30)
 #define FDS_MAX		32
 #define PTX_MAX		(128ull << 20)
+#define RESULT_MAX	(512ull << 20)	/* of twins and their description */
+
+/* What a child leaves: shared memory, looked at when it has ended. */
+struct result {
+	uint32_t err, lasting, n_notes;
+	struct note note[WORKER_NOTES];
+	uint64_t ptx_size, json_size;
+	char text[];			/* the twins, then their description */
+};
 
 static void confine(void)
 {
@@ -27,6 +42,11 @@ static void confine(void)
 
 	prctl(PR_SET_NAME, "gschedd-rewrite");
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	/*
+	 * what is freed is overwritten: a child finds nothing of other images in the memory it
+	 * inherits
+	 */
+	mallopt(M_PERTURB, 1);
 	setrlimit(RLIMIT_CORE, &core);
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_FSIZE, &size);
@@ -63,23 +83,26 @@ static int receive(int sock, struct worker_request *req)
 /* A copy: its owner may change or truncate the file at any time. */
 static char *copy_image(int fd, size_t size)
 {
-	char *image = malloc(size + 1);
+	char *image = mmap(NULL, size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 	size_t done = 0;
 
-	while (image && done < size) {
+	if (image == MAP_FAILED)
+		return NULL;
+	while (done < size) {
 		ssize_t n = pread(fd, image + done, size - done, done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			errno = n ? errno : EINVAL;
-			free(image);
+			int err = n ? errno : EINVAL;
+
+			munmap(image, size + 1);
+			errno = err;
 			return NULL;
 		}
 		done += n;
 	}
-	if (image)
-		image[size] = '\0';
 	return image;
 }
 
@@ -91,14 +114,14 @@ static void copy_text(char *to, size_t size, const char *from)
 	to[len] = '\0';
 }
 
-static void add_note(struct worker_reply *reply, enum note_kind kind, const char *kernel, unsigned int points,
+static void add_note(struct result *r, enum note_kind kind, const char *kernel, unsigned int points,
 		     const char *reason)
 {
 	struct note *n;
 
-	if (reply->n_notes >= WORKER_NOTES)
+	if (r->n_notes >= WORKER_NOTES)
 		return;
-	n = &reply->note[reply->n_notes++];
+	n = &r->note[r->n_notes++];
 	n->kind = kind;
 	n->points = points;
 	copy_text(n->kernel, sizeof(n->kernel), kernel);
@@ -106,28 +129,16 @@ static void add_note(struct worker_reply *reply, enum note_kind kind, const char
 }
 
 /* For gschedctl status: what is not preemptible and why; of resumable twins, how often. */
-static void add_notes(struct worker_reply *reply, const struct gsr_rewrite *rw, bool resumable)
+static void add_notes(struct result *r, const struct gsr_rewrite *rw, bool resumable)
 {
 	for (unsigned int i = 0; i < rw->n_kernels; i++) {
 		const struct gsr_kernel *k = &rw->kernels[i];
 
 		if (k->tier != GSR_TIER_BLOCK)
-			add_note(reply, NOTE_REFUSED, k->name, 0, k->reason);
+			add_note(r, NOTE_REFUSED, k->name, 0, k->reason);
 		else if (resumable)
-			add_note(reply, NOTE_RESUMABLE, k->name, k->resume_points, k->resume_reason);
+			add_note(r, NOTE_RESUMABLE, k->name, k->resume_points, k->resume_reason);
 	}
-}
-
-/* The same of what came from the cache. */
-static void add_cached_notes(struct worker_reply *reply, const struct cache_entry *e, bool resumable)
-{
-	struct gsr_rewrite rw;
-	struct gsr_error err;
-
-	if (gsr_rewrite_from_json(e->json, e->json_size, &rw, &err))
-		return;
-	add_notes(reply, &rw, resumable);
-	gsr_rewrite_free(&rw);
 }
 
 /* The description of an image of which nothing could be rewritten. */
@@ -144,105 +155,209 @@ static char *refusal_json(const struct gsr_error *err)
 	return text;
 }
 
-/* 0, ENOEXEC with @json filled, or another errno; @lasting: the same image will always give the same. */
-static int rewrite(const char *image, const struct worker_request *req, struct worker_reply *reply, char **ptx,
-		   size_t *ptx_size, char **json, bool *lasting)
+static bool put_text(struct result *r, uint64_t *size, const char *text, size_t length)
+{
+	uint64_t used = r->ptx_size + r->json_size;
+
+	if (length > RESULT_MAX - sizeof(*r) - used)
+		return false;
+	memcpy(r->text + used, text, length);
+	*size = length;
+	return true;
+}
+
+/*
+ * In the child. err: 0, ENOEXEC with a description that says why, or another errno; lasting: the
+ * same image will always give the same.
+ */
+static void rewrite(const char *image, const struct worker_request *req, struct result *r)
 {
 	struct gsr_options opts = {
-		.size = sizeof(opts), .max_input = PTX_MAX, .resumable = req->flags & GSP_REWRITE_RESUMABLE,
+		.size = sizeof(opts), .max_input = PTX_MAX,
+		.resumable = req->flags & GSP_REWRITE_RESUMABLE,
 	};
 	struct gsr_error err = { 0 };
 	struct gsr_rewrite rw = { 0 };
-	char *source = NULL;
+	char *source = NULL, *json;
 	size_t source_size;
 	enum gsr_status st;
 
 	st = gsr_image_ptx(image, req->size, req->arch, &source, &source_size, &err);
 	if (st == GSR_OK)
 		st = gsr_rewrite_ptx(source, source_size, &opts, &rw, &err);
-	free(source);
-	*lasting = st != GSR_ERR_NOMEM && st != GSR_ERR_LIMIT;
-	if (st != GSR_OK) {
-		if (st == GSR_ERR_NOMEM)
-			return ENOMEM;
+	r->lasting = st != GSR_ERR_NOMEM && st != GSR_ERR_LIMIT;
+	if (st == GSR_ERR_NOMEM) {
+		r->err = ENOMEM;
+		return;
+	}
+	if (st == GSR_OK) {
+		add_notes(r, &rw, opts.resumable);
+		json = gsr_rewrite_to_json(&rw);
+	} else {
 		err.status = st;
-		add_note(reply, NOTE_REFUSED, "*", 0, err.message);
-		*json = refusal_json(&err);
-		return *json ? ENOEXEC : ENOMEM;
+		add_note(r, NOTE_REFUSED, "*", 0, err.message);
+		json = refusal_json(&err);
 	}
-	add_notes(reply, &rw, opts.resumable);
-	*json = gsr_rewrite_to_json(&rw);
-	if (*json && rw.ptx) {
-		*ptx = malloc(rw.ptx_size + 1);
-		if (*ptx) {
-			memcpy(*ptx, rw.ptx, rw.ptx_size);
-			(*ptx)[rw.ptx_size] = '\0';
-			*ptx_size = rw.ptx_size;
-		}
+	r->err = st == GSR_OK && rw.ptx ? 0 : ENOEXEC;
+	if (!json || (!r->err && !put_text(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
+	    !put_text(r, &r->json_size, json, strlen(json)))
+		r->err = ENOMEM;
+	if (r->err == ENOMEM)
+		r->lasting = false;
+}
+
+static void run_child(const char *image, const struct worker_request *req, struct result *r)
+{
+	if (sandbox_enter())
+		_exit(1);
+	mallopt(M_PERTURB, 0);
+	rewrite(image, req, r);
+	_exit(0);
+}
+
+/* Is it what a child leaves that ends well? Nothing in it is trusted. */
+static bool is_whole(const struct result *r)
+{
+	return r->ptx_size <= RESULT_MAX - sizeof(*r) &&
+	       r->json_size <= RESULT_MAX - sizeof(*r) - r->ptx_size &&
+	       r->n_notes <= WORKER_NOTES && (!r->err || r->err == ENOEXEC || r->err == ENOMEM);
+}
+
+/* To be unmapped; NULL: errno. EIO: it crashed. */
+static struct result *rewrite_apart(const char *image, const struct worker_request *req)
+{
+	struct result *r = mmap(NULL, RESULT_MAX, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int status = 0, err = 0;
+	pid_t pid;
+
+	if (r == MAP_FAILED)
+		return NULL;
+	pid = fork();
+	if (!pid)
+		run_child(image, req, r);
+	if (pid < 0) {
+		err = errno;
+	} else {
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (WIFSIGNALED(status))
+			say(LOG_ERROR, "the rewriter was ended by signal %d (%s)", WTERMSIG(status),
+			    strsignal(WTERMSIG(status)));
+		else if (status)
+			say(LOG_ERROR,
+			    "the rewriter has no sandbox: it needs seccomp, or root that "
+			    "may change its user");
+		if (status || !is_whole(r))
+			err = EIO;
 	}
-	st = !*json || (rw.ptx && !*ptx) ? ENOMEM : rw.ptx ? 0 : ENOEXEC;
-	gsr_rewrite_free(&rw);
-	return st;
+	if (!err)
+		return r;
+	munmap(r, RESULT_MAX);
+	errno = err;
+	return NULL;
+}
+
+/* What the cache has as JSON is the description, a NUL, and the notes. */
+static char *with_notes(const struct result *r, size_t *size)
+{
+	size_t notes = r->n_notes * sizeof(r->note[0]);
+	char *text = malloc(r->json_size + 1 + notes);
+
+	if (!text)
+		return NULL;
+	memcpy(text, r->text + r->ptx_size, r->json_size);
+	text[r->json_size] = '\0';
+	memcpy(text + r->json_size + 1, r->note, notes);
+	*size = r->json_size + 1 + notes;
+	return text;
+}
+
+static void send_reply(int sock, struct worker_reply *reply, const char *ptx, size_t ptx_size,
+		       const char *json, size_t json_size)
+{
+	unsigned int n = 0;
+	int fds[2];
+
+	/* a refusal carries the description alone */
+	if (!reply->err) {
+		fds[n] = memfd_from("gsched-ptx", ptx, ptx_size);
+		if (fds[n] < 0)
+			reply->err = -fds[n];
+		else
+			n++;
+	}
+	if (!reply->err || reply->err == ENOEXEC) {
+		fds[n] = memfd_from("gsched-json", json, json_size);
+		if (fds[n] < 0)
+			reply->err = -fds[n];
+		else
+			n++;
+	}
+	if (reply->err && reply->err != ENOEXEC)
+		for (; n; n--)
+			close(fds[n - 1]);
+	send_fds(sock, reply, sizeof(*reply), fds, n, 0);
+	close_all(fds, n);
+}
+
+static void serve_hit(int sock, struct worker_reply *reply, struct cache_entry *e)
+{
+	size_t length = strnlen(e->json, e->json_size), notes = e->json_size - length;
+
+	reply->hit = 1;
+	reply->err = e->err;
+	reply->n_notes = notes ? (notes - 1) / sizeof(reply->note[0]) : 0;
+	if (reply->n_notes > WORKER_NOTES)
+		reply->n_notes = WORKER_NOTES;
+	memcpy(reply->note, e->json + length + (notes > 0),
+	       reply->n_notes * sizeof(reply->note[0]));
+	send_reply(sock, reply, e->ptx, e->ptx_size, e->json, length);
+}
+
+static void serve_miss(int sock, struct worker_reply *reply, const struct worker_request *req,
+		       const char *image, const uint8_t *key)
+{
+	struct result *r = rewrite_apart(image, req);
+	struct cache_entry e;
+
+	if (!r) {
+		reply->err = errno;
+		send_reply(sock, reply, NULL, 0, NULL, 0);
+		return;
+	}
+	reply->err = r->err;
+	reply->n_notes = r->n_notes;
+	memcpy(reply->note, r->note, r->n_notes * sizeof(r->note[0]));
+	e = (struct cache_entry){ .err = r->err, .ptx = r->text, .ptx_size = r->ptx_size };
+	e.json = r->lasting ? with_notes(r, &e.json_size) : NULL;
+	if (e.json && (!e.err || e.err == ENOEXEC))
+		cache_put(key, &e);
+	free(e.json);
+	send_reply(sock, reply, r->text, r->ptx_size, r->text + r->ptx_size, r->json_size);
+	munmap(r, RESULT_MAX);
 }
 
 static void serve(int sock, const struct worker_request *req, int image_fd)
 {
 	struct worker_reply reply = { .id = req->id };
-	char *image = copy_image(image_fd, req->size), *ptx = NULL, *json = NULL;
+	char *image = copy_image(image_fd, req->size);
 	struct cache_entry e = { 0 };
 	uint8_t key[CACHE_KEY];
-	unsigned int n_fds = 0;
-	bool lasting = false;
-	int fds[2];
 
 	close(image_fd);
 	if (!image) {
 		reply.err = errno;
-		send_fds(sock, &reply, sizeof(reply), NULL, 0, 0);
+		send_reply(sock, &reply, NULL, 0, NULL, 0);
 		return;
 	}
 	cache_key(image, req->size, req->arch, req->flags, key);
-	if (cache_get(key, &e)) {
-		reply.hit = 1;
-		reply.err = e.err;
-		add_cached_notes(&reply, &e, req->flags & GSP_REWRITE_RESUMABLE);
-	} else {
-		reply.err = rewrite(image, req, &reply, &ptx, &e.ptx_size, &json, &lasting);
-		e.err = reply.err;
-		e.ptx = ptx;
-		e.json = json;
-		e.json_size = json ? strlen(json) : 0;
-		if (lasting && (!e.err || e.err == ENOEXEC))
-			cache_put(key, &e);
-	}
-	free(image);
-	/* a refusal carries the description alone */
-	if (!reply.err) {
-		fds[n_fds] = memfd_from("gsched-ptx", e.ptx, e.ptx_size);
-		if (fds[n_fds] < 0)
-			reply.err = -fds[n_fds];
-		else
-			n_fds++;
-	}
-	if (!reply.err || reply.err == ENOEXEC) {
-		fds[n_fds] = memfd_from("gsched-json", e.json, e.json_size);
-		if (fds[n_fds] < 0)
-			reply.err = -fds[n_fds];
-		else
-			n_fds++;
-	}
-	if (reply.err && reply.err != ENOEXEC)
-		for (; n_fds; n_fds--)
-			close(fds[n_fds - 1]);
-	send_fds(sock, &reply, sizeof(reply), fds, n_fds, 0);
-	for (; n_fds; n_fds--)
-		close(fds[n_fds - 1]);
-	if (reply.hit) {
-		free(e.ptx);
-	} else {
-		free(ptx);
-		free(json);
-	}
+	if (cache_get(key, &e))
+		serve_hit(sock, &reply, &e);
+	else
+		serve_miss(sock, &reply, req, image, key);
+	free(e.ptx);
+	munmap(image, req->size + 1);
 }
 
 int worker_main(int sock)
@@ -255,7 +370,8 @@ int worker_main(int sock)
 		int err = cache_open(opt.cache_dir, opt.cache_size);
 
 		if (err == -EACCES)
-			say(LOG_WARN, "%s: not used: it must belong to this user and be closed to others (chmod 700)",
+			say(LOG_WARN,
+			    "%s: not used: it must belong to this user and be closed to others (chmod 700)",
 			    opt.cache_dir);
 		else if (err)
 			say(LOG_WARN, "%s: not used: %s", opt.cache_dir, strerror(-err));

@@ -8,7 +8,6 @@
 #include "internal.h"
 
 #define LINE_ROOM	512	/* for all of a line but its list of clients */
-#define NAME_MAX_LEN	48	/* of a band: gpu.band, or one that is made up from a number */
 
 static const char *activity_name(u32 activity)
 {
@@ -37,33 +36,6 @@ static bool is_server(const struct gsc_client *core)
 	return core->flags & GSCHED_ATTACH_SERVER;
 }
 
-/* gpu.band of its clients' groups, else after the MPS server or the process whose channel group it is */
-static void band_name(const struct gsc_band *band, char *buf, size_t size)
-{
-	struct gsc_client *core, *first = NULL, *server = NULL;
-
-	list_for_each_entry(core, &band->members, member) {
-		const char *name = gsc_group_band(core->group);
-
-		if (*name) {
-			scnprintf(buf, size, "%s", name);
-			return;
-		}
-		if (is_server(core))
-			server = core;
-		else if (!first)
-			first = core;
-	}
-	if (server)
-		scnprintf(buf, size, "mps-%d", gsched_client_of(server)->nr);
-	else if (first && first->flags & GSCHED_ATTACH_MPS && first->channel_group)
-		scnprintf(buf, size, "mps-%08x", lower_32_bits(first->channel_group));
-	else if (first && first->flags & GSCHED_ATTACH_MPS)
-		scnprintf(buf, size, "mps");
-	else
-		scnprintf(buf, size, "pid-%d", first ? gsched_client_of(first)->nr : 0);
-}
-
 /* "clients 12,13 server 11 "; a word that would be empty is left out */
 static int members_emit(const struct gsc_band *band, const struct gsc_client *owner, char *page, int len)
 {
@@ -72,12 +44,12 @@ static int members_emit(const struct gsc_band *band, const struct gsc_client *ow
 
 	list_for_each_entry(core, &band->members, member)
 		if (!is_server(core))
-			len += sysfs_emit_at(page, len, "%s%d", len == start ? "clients " : ",", gsched_client_of(core)->nr);
+			len += sysfs_emit_at(page, len, "%s%u", len == start ? "clients " : ",", core->pid);
 	if (len != start)
 		len += sysfs_emit_at(page, len, " ");
 	list_for_each_entry(core, &band->members, member)
 		if (core == owner && is_server(core))
-			len += sysfs_emit_at(page, len, "server %d ", gsched_client_of(core)->nr);
+			len += sysfs_emit_at(page, len, "server %u ", core->pid);
 	return len - start;
 }
 
@@ -96,10 +68,10 @@ static int band_emit(const struct gsched_device *dev, const struct gsc_band *ban
 {
 	const struct gsc_client *owner = gsc_band_owner(band);
 	u32 thousandths = band->weight % GSC_BAND_WEIGHT_SCALE * 1000 / GSC_BAND_WEIGHT_SCALE;
-	char name[NAME_MAX_LEN];
+	char name[GSC_BAND_NAME_SIZE];
 	int start = len;
 
-	band_name(band, name, sizeof(name));
+	gsc_band_name(band, name, sizeof(name));
 	len += sysfs_emit_at(page, len, "name %s ", name);
 	len += members_emit(band, owner, page, len);
 	len += sysfs_emit_at(page, len,
@@ -153,12 +125,12 @@ ssize_t gsched_band_show(struct gsched_client *client, char *page)
 	const struct gsched_cl_header *hint = &client->cl->header;
 	const struct gsc_client *core = &client->core;
 	u32 applied, error, activity, share;
-	char name[NAME_MAX_LEN];
+	char name[GSC_BAND_NAME_SIZE];
 	struct gsc_arb arb;
 
 	spin_lock_bh(&client->dev->lock);
 	/* there: the file is made after the client came, and is removed before it leaves */
-	band_name(core->band, name, sizeof(name));
+	gsc_band_name(core->band, name, sizeof(name));
 	arb = core->arb;
 	applied = core->slice_us ?: READ_ONCE(hint->slice_us);
 	error = core->slice_error ?: READ_ONCE(hint->slice_error);

@@ -56,6 +56,7 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 
 	/* an attach that failed later than here may be tried again */
 	memset(&client->core, 0, sizeof(client->core));
+	client->core.pid = pid_nr(client->pid);
 	if (!dev->dying && dev->core.n_clients >= dev->clients_max)
 		ret = -ENOSPC;
 	else if (!dev->dying)
@@ -116,15 +117,14 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 		goto err_device;
 	client->dev = dev;
 	client->pid = get_pid(task_tgid(current));
-	client->nr = pid_nr(client->pid);
 	client->id = atomic64_inc_return(&next_id);
 	ret = enter_core(client, req);
 	if (ret)
 		goto err_pages;
 	if (client->plain)
-		ret = kobject_add(&client->kobj, dev->tasks, "%d", client->nr);
+		ret = kobject_add(&client->kobj, dev->tasks, "%u", client->core.pid);
 	else
-		ret = kobject_add(&client->kobj, dev->tasks, "%d-%llu", client->nr, client->id);
+		ret = kobject_add(&client->kobj, dev->tasks, "%u-%llu", client->core.pid, client->id);
 	if (ret)
 		goto err_core;
 	client->used = true;

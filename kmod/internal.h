@@ -133,7 +133,6 @@ struct gsched_client {
 	struct gsc_client core;
 	u64 id;
 	struct pid *pid;
-	pid_t nr;
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	wait_queue_head_t wait;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, switch_us, max_overhead, clients_max, stat, bands, and tasks/<pid>/
- * for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, switch_us, max_overhead, max_slowdown,
+ * clients_max, stat, bands, and tasks/<pid>/ for every client.
  *
  * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced". Written: one of auto,
  * temporal, spatial; sliced is what auto comes to if every band can have its slice. policy reads as the list of policies
@@ -143,7 +143,7 @@ static ssize_t param_store(struct device *kdev, enum gsc_param param, const char
 	return ret ?: count;
 }
 
-/* The parameters of the core: gsc_param_name, what a switch between bands costs and how much of the time it may take */
+/* The parameters of the core: gsc_param_name */
 #define PARAM(_name, _param) \
 	static ssize_t _name##_show(struct device *kdev, struct device_attribute *attr, char *page) \
 	{ \
@@ -157,6 +157,7 @@ static ssize_t param_store(struct device *kdev, enum gsc_param param, const char
 
 PARAM(switch_us, GSC_PARAM_SWITCH_US);
 PARAM(max_overhead, GSC_PARAM_MAX_OVERHEAD);
+PARAM(max_slowdown, GSC_PARAM_MAX_SLOWDOWN);
 
 /* Fewer than there are: nobody is sent away, nobody comes */
 static ssize_t clients_max_show(struct device *kdev, struct device_attribute *attr, char *page)
@@ -207,6 +208,7 @@ static struct attribute *device_attrs[] = {
 	&dev_attr_policy.attr,
 	&dev_attr_switch_us.attr,
 	&dev_attr_max_overhead.attr,
+	&dev_attr_max_slowdown.attr,
 	&dev_attr_clients_max.attr,
 	&dev_attr_stat.attr,
 	&dev_attr_bands.attr,

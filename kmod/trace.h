@@ -23,7 +23,7 @@ DECLARE_EVENT_CLASS(gsched_task,
 	),
 	TP_fast_assign(
 		strscpy(__entry->device, dev_name(&client->dev->dev), GSCHED_NAME_SIZE);
-		__entry->pid = client->nr;
+		__entry->pid = client->core.pid;
 		__entry->slot = task->slot;
 		__entry->seq = task->seq;
 		__entry->base = GSCHED_WINDOW_BASE(task->window);
@@ -57,7 +57,7 @@ TRACE_EVENT(gsched_band,
 	),
 	TP_fast_assign(
 		strscpy(__entry->device, dev_name(&client->dev->dev), GSCHED_NAME_SIZE);
-		__entry->pid = client->nr;
+		__entry->pid = client->core.pid;
 		__entry->flags = client->core.arb.flags;
 		__entry->slice_us = client->core.arb.slice_us;
 		__entry->bands = client->core.arb.bands;
@@ -72,7 +72,8 @@ TRACE_EVENT(gsched_band,
 				{ GSCHED_ARB_PACED, "paced" },
 				{ GSCHED_ARB_ALONE, "alone" },
 				{ GSCHED_ARB_YIELDS, "yields" },
-				{ GSCHED_ARB_PRIVATE, "private" }),
+				{ GSCHED_ARB_PRIVATE, "private" },
+				{ GSCHED_ARB_RESUMABLE, "resumable" }),
 		  __entry->bands, __entry->share, __entry->in_flight_us)
 );
 

@@ -33,9 +33,7 @@ static int exchange(int fd, const struct gsp_header *head, struct gsp_band *body
 	memcpy(buf + sizeof(*head), body, sizeof(*body));
 	if (gsched_socket_send(fd, buf, sizeof(*head) + sizeof(*body), NULL, 0))
 		return -1;
-	do
-		n = gsched_socket_recv(fd, buf, sizeof(buf), NULL, &n_fds, 0);
-	while (n < 0 && errno == EINTR);
+	n = gsched_socket_answer(fd, buf, sizeof(buf), NULL, &n_fds);
 	if (n < (long)sizeof(reply)) {
 		errno = n < 0 ? errno : EPIPE;
 		return -1;
@@ -70,11 +68,14 @@ int gsched_band(const struct gsched_band_opts *opts, struct gsched_band_info *in
 	path = opts->socket ? opts->socket : env && *env ? env : GSP_SOCKET_DEFAULT;
 	fd = gsched_socket_connect(path);
 	if (fd < 0) {
-		errno = ENOTCONN;
+		if (errno != ETIMEDOUT)
+			errno = ENOTCONN;
 		return -1;
 	}
 	rc = exchange(fd, &head, &body);
 	err = errno;
+	if (rc && err == ETIMEDOUT && !*body.reason)
+		gsched_socket_avoid(path);
 	close(fd);
 	/*
 	 * the sizes are the protocol's, and nothing that gschedd sends is trusted to end in a zero

@@ -330,6 +330,11 @@ int gsched_event_read(struct gsched *g, struct gsched_event_info *event)
 	return rc;
 }
 
+int gsched_check(struct gsched *g)
+{
+	return g->ops->check ? g->ops->check(g) : 0;
+}
+
 /* "a/b" without empty, "." or ".." parts and not absolute: it becomes a path in configfs. */
 static bool path_ok(const char *path)
 {

@@ -19,6 +19,14 @@
 #define GSP_BODY_MAX		4096
 #define GSP_MAX_FDS		2
 
+/*
+ * gschedd answers every call at once, except those that wait for something else (a grant, a rewrite, an MPS server), and INFO also
+ * meanwhile. A client that has heard nothing for so long asks for INFO; if that is not answered in the same time, gschedd
+ * is stopped or hangs, and the connection is given up.
+ */
+#define GSP_PATIENCE_MS		1000
+#define GSP_AVOID_MS		5000	/* and the process does not try again for so long */
+
 enum gsp_type {
 	/* 0x00 to 0x3f: the ioctl of that number with its structure as body */
 	GSP_INFO = 0x00, GSP_DEVICE_ADD = 0x01, GSP_DEVICE_DEL = 0x02, GSP_ATTACH = 0x03, GSP_SUBMIT = 0x04, GSP_COMPLETE = 0x05,

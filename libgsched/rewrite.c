@@ -64,9 +64,12 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 	}
 	req.body.arch = opts->arch;
 	req.body.flags = opts->resumable ? GSP_REWRITE_RESUMABLE : 0;
-	fd = gsched_socket_connect(path && *path ? path : GSP_SOCKET_DEFAULT);
+	if (!path || !*path)
+		path = GSP_SOCKET_DEFAULT;
+	fd = gsched_socket_connect(path);
 	if (fd < 0) {
-		errno = ENOTCONN;
+		if (errno != ETIMEDOUT)
+			errno = ENOTCONN;
 		return -1;
 	}
 	image_file = image_fd(image, size);
@@ -76,11 +79,11 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 		errno = ENOTCONN;
 		goto close_image;
 	}
-	do
-		n = gsched_socket_recv(fd, buf, sizeof(buf), fds, &n_fds, 0);
-	while (n < 0 && errno == EINTR && (n_fds = GSP_MAX_FDS));
+	n = gsched_socket_answer(fd, buf, sizeof(buf), fds, &n_fds);
 	if (n < (long)sizeof(reply.head)) {
 		errno = n < 0 ? errno : ENOTCONN;
+		if (errno == ETIMEDOUT)
+			gsched_socket_avoid(path);
 		goto close_image;
 	}
 	memcpy(&reply.head, buf, sizeof(reply.head));

@@ -12,6 +12,7 @@
 #include <gsched.h>
 #include <linux/gsched.h>
 #include "follow.h"
+#include "transport.h"
 
 #define DEVICES		64
 #define RETRY_MS	1000	/* between two looks for an arbiter, or for a group that was made since */
@@ -102,6 +103,9 @@ static void *serve(void *arg)
 		for (i = 0; i < n; i++)
 			if (device[i].g && fds[i].revents)
 				read_events(&device[i]);
+		for (i = 0; i < n; i++)
+			if (device[i].g && gsched_check(device[i].g))
+				leave(&device[i]);
 	}
 	return arg;
 }

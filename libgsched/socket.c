@@ -4,6 +4,10 @@
  * thread at a time, and hands on what is not its own: replies to the threads that wait for them, events to the queue.
  * The descriptor given to poll(2) is an epoll set of the socket and an eventfd that is raised while the queue holds
  * something, so an event that a waiting submit took off the socket still wakes the reader of events.
+ *
+ * A gschedd that is stopped must not stop its clients: every wait is bounded (GSP_PATIENCE_MS), also that for a grant,
+ * which may take long, by asking whether gschedd still answers. After that the connection is lost for good and shut down,
+ * so that gschedd, when it goes on, finds the client gone and its late answers reach nobody.
  */
 #include <errno.h>
 #include <poll.h>
@@ -34,6 +38,7 @@ struct gsched_socket {
 	pthread_mutex_t send;		/* keeps one packet's send whole on a full buffer; never taken with @lock held */
 	bool reading;			/* lock: someone is in recvmsg */
 	int dead;			/* lock: errno for good, once the peer is gone */
+	struct gsched_silence silence;	/* lock: of the peer, while there are waiters */
 	struct waiter *waiters;		/* lock */
 	uint32_t cookie;		/* lock */
 	int event_fd;
@@ -114,6 +119,14 @@ static void die(struct gsched_socket *s, int err)
 	pthread_cond_broadcast(&s->wake);
 }
 
+/* The peer has not said anything for too long. */
+static void lose(struct gsched *g, struct gsched_socket *s)
+{
+	shutdown(g->fd, SHUT_RDWR);
+	gsched_socket_avoid(g->socket);
+	die(s, ETIMEDOUT);
+}
+
 static void hand_on(struct gsched_socket *s, const char *buf, size_t len, int *fds, unsigned int n_fds)
 {
 	const struct gsp_header *head = (const void *)buf;
@@ -146,7 +159,7 @@ static void hand_on(struct gsched_socket *s, const char *buf, size_t len, int *f
 		close(fds[--n_fds]);
 }
 
-/* Read one packet; the lock is dropped meanwhile. 1 read, 0 none (MSG_DONTWAIT), -1 EINTR or dead. */
+/* Read one packet; the lock is dropped meanwhile. 1 read, 0 none (MSG_DONTWAIT, or in time), -1 EINTR or dead. */
 static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 {
 	_Alignas(8) char buf[sizeof(struct gsp_header) + GSP_BODY_MAX];
@@ -162,6 +175,7 @@ static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 	pthread_mutex_lock(&s->lock);
 	s->reading = false;
 	if (n > 0) {
+		gsched_heard(&s->silence);
 		hand_on(s, buf, n, fds, n_fds);
 		return 1;
 	}
@@ -176,6 +190,14 @@ static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 	return -1;
 }
 
+/* Nothing was read: is the peer lost? The lock is held. */
+static void check_silence(struct gsched *g, struct gsched_socket *s)
+{
+	/* who was stopped meanwhile itself may find an answer */
+	if (!s->dead && !s->reading && gsched_silent(g->fd, &s->silence) && !read_one(g, s, MSG_DONTWAIT))
+		lose(g, s);
+}
+
 static int send_packet(struct gsched *g, const struct gsp_header *head, const void *body, size_t size, const int *fds,
 		       unsigned int n_fds)
 {
@@ -187,7 +209,13 @@ static int send_packet(struct gsched *g, const struct gsp_header *head, const vo
 	pthread_mutex_lock(&g->sock->send);
 	rc = gsched_socket_send(g->fd, buf, sizeof(*head) + size, fds, n_fds);
 	pthread_mutex_unlock(&g->sock->send);
-	return rc;
+	if (!rc || errno != EAGAIN)
+		return rc;
+	pthread_mutex_lock(&g->sock->lock);
+	lose(g, g->sock);
+	pthread_mutex_unlock(&g->sock->lock);
+	errno = ETIMEDOUT;
+	return -1;
 }
 
 /*
@@ -209,6 +237,8 @@ static int call(struct gsched *g, unsigned int type, void *body, size_t size, si
 		goto out;
 	}
 	w->cookie = head.cookie = ++s->cookie ? s->cookie : ++s->cookie;
+	if (!s->waiters)
+		gsched_heard(&s->silence);
 	w->next = s->waiters;
 	s->waiters = w;
 	pthread_mutex_unlock(&s->lock);
@@ -221,8 +251,12 @@ static int call(struct gsched *g, unsigned int type, void *body, size_t size, si
 		} else if (s->reading) {
 			pthread_cond_wait(&s->wake, &s->lock);
 		} else {
-			if (read_one(g, s, 0) < 0 && errno == EINTR && interruptible)
+			int rc = read_one(g, s, 0);
+
+			if (rc < 0 && errno == EINTR && interruptible)
 				err = EINTR;
+			else if (rc <= 0)
+				check_silence(g, s);
 			/* the place is free: another waiter may have to take it */
 			pthread_cond_broadcast(&s->wake);
 		}
@@ -349,6 +383,19 @@ static int socket_event(struct gsched *g, struct gsched_event *ev)
 	return rc;
 }
 
+static int socket_check(struct gsched *g)
+{
+	struct gsched_socket *s = g->sock;
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	check_silence(g, s);
+	err = s->dead;
+	pthread_mutex_unlock(&s->lock);
+	errno = err;
+	return err ? -1 : 0;
+}
+
 static int socket_admin(struct gsched *g, enum gsched_admin what, const char *device, const char *group,
 			const char *file, const char *value, char *buf, size_t size)
 {
@@ -450,6 +497,7 @@ static const struct gsched_transport socket_transport = {
 	.complete = socket_complete,
 	.report = socket_report,
 	.event = socket_event,
+	.check = socket_check,
 	.admin = socket_admin,
 	.device_del = socket_device_del,
 	.status = socket_status,

@@ -21,6 +21,7 @@ struct gsched_transport {
 	int (*complete)(struct gsched *g, struct gsched_complete *req);
 	int (*report)(struct gsched *g, struct gsched_report *req);	/* no answer wanted */
 	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1 filled, 0 none */
+	int (*check)(struct gsched *g);		/* NULL: it cannot be stopped */
 	/* @value is read by SET and DEVICE; @buf is filled by GET. */
 	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,
 		     const char *value, char *buf, size_t size);
@@ -54,13 +55,35 @@ int gsched_socket_open(struct gsched *g);
 void gsched_abandon(struct gsched *g);
 void gsched_socket_abandon(struct gsched *g);
 
+/*
+ * Is the arbiter still at work? Does not block; to be called now and then by who depends on what the arbiter does unasked. The
+ * first call after a silence asks it, a later one finds that there was no answer: -1, ETIMEDOUT, and the connection is lost.
+ */
+int gsched_check(struct gsched *g);
+
 /* Map the pages that ATTACH described; @arb_fd and @cl_fd stay the caller's. */
 int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_fd, int cl_fd);
 
-/* A connected SOCK_SEQPACKET, close-on-exec; -1 with errno. */
+/* How long a peer has said nothing while something was expected of it. */
+struct gsched_silence {
+	uint64_t since_ns;
+	bool probed;
+};
+
+/*
+ * A connected SOCK_SEQPACKET, close-on-exec; -1 with errno. Neither connect nor a later send or receive blocks for longer than
+ * GSP_PATIENCE_MS: the latter then fail with EAGAIN, the connect with ETIMEDOUT.
+ */
 int gsched_socket_connect(const char *path);
+void gsched_heard(struct gsched_silence *silence);
+/* Nothing has come: 0 wait on; -1, ETIMEDOUT: for so long that the peer counts as lost. May send a probe. */
+int gsched_silent(int fd, struct gsched_silence *silence);
+/* For GSP_AVOID_MS, gsched_socket_connect() fails there with ETIMEDOUT at once. */
+void gsched_socket_avoid(const char *path);
 /* One message with at most two descriptors each way. recv: length, 0 closed; *@n_fds in: room, out: received. */
 int gsched_socket_send(int fd, const void *buf, size_t size, const int *fds, unsigned int n_fds);
+/* The answer to the one request of this connection; ETIMEDOUT: the peer is stopped. */
+long gsched_socket_answer(int fd, void *buf, size_t size, int *fds, unsigned int *n_fds);
 long gsched_socket_recv(int fd, void *buf, size_t size, int *fds, unsigned int *n_fds, int flags);
 /* A whole memfd as text, NUL added; NULL with errno. */
 char *gsched_read_fd(int fd, size_t *size);

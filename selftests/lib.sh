@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Shared by the demo and the GPU benchmark: start an arbiter, set quotas on either backend, run the pair of programs.
+# Shared by the demo, the GPU benchmark and the tests of gschedctl: start an arbiter, set quotas on either backend, run the
+# pair of programs, check what a command says.
 # The caller sets OUT (a directory), BACKEND (daemon or module), B (the build directory).
 # shellcheck shell=bash
 
@@ -28,13 +29,16 @@ start_gschedd() {
 	mkdir -p "$(dirname "$GSCHED_SOCKET")"
 	"$B/bin/gschedd" --socket "$GSCHED_SOCKET" --cache "$OUT/cache" "$@" >"$OUT/gschedd.log" 2>&1 &
 	gschedd_pid=$!
-	wait_for 20 test -S "$GSCHED_SOCKET" || { cat "$OUT/gschedd.log" >&2; die "gschedd did not start"; }
+	wait_for 20 "$B/bin/gschedctl" --backend daemon status || { cat "$OUT/gschedd.log" >&2; die "gschedd did not start"; }
 }
 
+# Its exit status is left in gschedd_status
 stop_gschedd() {
 	[ -n "${gschedd_pid:-}" ] || return 0
 	kill "$gschedd_pid" 2>/dev/null || true
-	wait "$gschedd_pid" 2>/dev/null || true
+	gschedd_status=0
+	# shellcheck disable=SC2034
+	wait "$gschedd_pid" 2>/dev/null || gschedd_status=$?
 	rmdir "$(dirname "$GSCHED_SOCKET")" 2>/dev/null || true
 	gschedd_pid=
 }
@@ -76,4 +80,32 @@ run_pair() {
 loss() {
 	awk -v a="$(json "$1" end_ns)" -v b="$(json "$1" begin_ns)" -v c="$(json "$2" end_ns)" -v d="$(json "$2" begin_ns)" \
 		'BEGIN { printf "%.1f", ((c - d) / (a - b) - 1) * 100 }'
+}
+
+# TAP. ok STATUS NAME: a failure shows what the last command of expect said
+n=0 failed=0
+ok() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		failed=$((failed + 1))
+		sed 's/^/# /' "$OUT/out" "$OUT/err" 2>/dev/null
+	fi
+}
+
+# expect STATUS TEXT-IN-OUTPUT NAME COMMAND…
+expect() {
+	local want=$1 text=$2 name=$3 rc
+	shift 3
+	"$@" >"$OUT/out" 2>"$OUT/err" </dev/null
+	rc=$?
+	[ "$rc" = "$want" ] && { [ -z "$text" ] || cat "$OUT/out" "$OUT/err" | grep -qF -- "$text"; }
+	ok $? "$name (status $rc)"
+}
+
+done_testing() {
+	echo "1..$n"
+	[ "$failed" = 0 ]
 }

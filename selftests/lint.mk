@@ -30,7 +30,7 @@ $(LINT_TIDY): $(B)/lint/%.tidy: %.c .clang-tidy
 # Off: SC1091, a file of the guest; SC2012, `ls` of kernels' names; SC2015, `A && B || C` where B cannot fail
 lint-shellcheck:
 	$(call Q,LINT)shellcheck -x -e SC1091,SC2012,SC2015 \
-		$$(grep -rlIE '^#!/.*[ /](ba)?sh$$' .ci gschedd selftests) selftests/lib.sh
+		$$(grep -rlIE '^#!/.*[ /](ba)?sh$$' .ci gschedd selftests) selftests/lib.sh gschedd/gschedctl.bash
 
 lint-rooms: $(call objs,$(CUDA_SRCS))
 	$(call Q,LINT)selftests/lint-rooms $(B)/obj/libgsched/cuda

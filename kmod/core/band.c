@@ -290,7 +290,10 @@ static bool yields(const struct gsc_client *client)
 	return above && !client->dev->policy->flat && !client->dev->policy->no_leases;
 }
 
-/* No other client can come into its band, and the GPU's slices keep the bands apart: where nothing limits it, no launch needs a window */
+/*
+ * No other client can come into its band, and the GPU's slices keep the bands apart: where nothing limits it, no launch needs
+ * a window.
+ */
 static bool private_band(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
@@ -313,6 +316,8 @@ static struct gsc_arb words_for(const struct gsc_client *client)
 		arb.flags |= GSCHED_ARB_YIELDS;
 	if (private_band(client))
 		arb.flags |= GSCHED_ARB_PRIVATE;
+	if (gsc_is_resumable(client))
+		arb.flags |= GSCHED_ARB_RESUMABLE;
 	arb.in_flight_us = band->flags & GSCHED_ARB_PACED ? GSC_IN_FLIGHT_US : 0;
 	arb.share = share_of(client);
 	if (arb.share < GSCHED_SHARE_ALL)

@@ -36,8 +36,7 @@ static int check_clients(const struct gsc_device *dev)
 			return 7;
 		if (client->hold_units > dev->sms * GSCHED_CAPSM || client->sizes.whole > dev->sms)
 			return 19;
-		if (client->sizes.chosen >= GSC_SIZE_CLASSES || client->sizes.tried < client->sizes.chosen ||
-		    client->sizes.tried > client->sizes.chosen + 1)
+		if (client->sizes.tried >= GSC_SIZE_CLASSES || client->sizes.tried < client->sizes.chosen)
 			return 19;
 		clients++;
 	}
@@ -67,6 +66,9 @@ static int check_timer(const struct gsc_device *dev)
 	}
 	if (dev->turn_timer)
 		timer = min(timer, dev->turn_timer);
+	list_for_each_entry(client, &dev->clients, node)
+		if (client->resumes)
+			timer = min(timer, client->resumes_until);
 	return dev->timer == (timer == U64_MAX ? 0 : timer) ? 0 : 9;
 }
 
@@ -155,6 +157,16 @@ static bool is_private(const struct gsc_client *client)
 	       client->flags & GSCHED_ATTACH_SLICE && !client->slice_error;
 }
 
+static bool leaves_midway(const struct gsc_client *client)
+{
+	const struct gsc_client *other;
+	bool found = false;
+
+	list_for_each_entry(other, &client->dev->clients, node)
+		found |= other->resumes && other->band == client->band && other->group->priority > client->group->priority;
+	return found && !client->dev->policy->flat;
+}
+
 /* The header words of a client follow from its band, and it is never trusted to launch while its gate is closed */
 static int check_flags(const struct gsc_client *client)
 {
@@ -169,6 +181,8 @@ static int check_flags(const struct gsc_client *client)
 		flags |= GSCHED_ARB_YIELDS;
 	if (is_private(client))
 		flags |= GSCHED_ARB_PRIVATE;
+	if (leaves_midway(client))
+		flags |= GSCHED_ARB_RESUMABLE;
 	if (client->arb.flags != (gsc_is_server(client) ? 0 : flags))
 		return 82;
 	if (client->activity != GSCHED_ACTIVITY_IDLE && !(client->arb.flags & GSCHED_ARB_REPORT))

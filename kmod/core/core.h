@@ -148,23 +148,39 @@ struct gsc_task {
 	u64 usage;			/* unit-ns, of what its client was charged */
 	u32 id;				/* order of arrival */
 	u32 room;			/* SMs it could use, if it was granted when it was submitted, else 0 */
+	bool midway;			/* in the resumable form: its block-tasks can be left in their middle */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
 	u32 need;			/* of @want, what less important tasks are evicted for */
 	u32 rank;			/* the policy's order */
 };
 
-#define GSC_SIZE_CLASSES	6
+#define GSC_SIZE_CLASSES	16
+#define GSC_SIZE_SAMPLES	7
 
-/* How long a client's recurring kernels take on @whole >> k SMs, at least one: see size.c */
+struct gsc_size_samples {
+	u32 ns[GSC_SIZE_SAMPLES];	/* the last ones, in a ring */
+	u32 n, next;
+};
+
+/* How long a client's recurring kernels take on a 2^(k/3)-th of @whole SMs, at least one: see size.c */
 struct gsc_sizes {
-	u64 ns[GSC_SIZE_CLASSES];	/* smoothed, 0 unknown */
+	struct gsc_size_samples samples[GSC_SIZE_CLASSES];
+	u32 ns[GSC_SIZE_CLASSES];	/* what the samples say, 0 unknown */
 	u64 blocks;			/* of its largest kernels lately: only such are measured */
 	u32 whole;			/* SMs that they can fill */
-	u32 chosen;			/* smallest class that is nearly as fast as the best */
+	u32 chosen;			/* smallest class that is fast enough */
 	u32 tried;			/* class for the next request: @chosen, or a smaller one that is unknown */
-	u32 n_requests;
-	u32 n_slow;			/* slow requests in the chosen class, weighed against fast ones */
+	u32 retried;			/* class that was too slow and has another chance, 0 none */
+	u32 n_requests, n_measured;
+	u64 since;			/* when @busy was last looked at */
+	bool busy;			/* the client keeps the device busy */
+};
+
+/* What a block-task of a client's last kernels took, unit-ns: [1] in the resumable form */
+struct gsc_forms {
+	u64 blocks, usage[2];
+	u32 n[2];
 };
 
 /* What a client says of launches that nobody was told of: the words of its page (struct gsched_cl_header), read once */
@@ -213,6 +229,7 @@ struct gsc_client {
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */
 	u64 channel_group;		/* as in struct gsched_attach */
+	u32 pid;			/* for the names of bands; the caller sets it */
 	struct gsc_band *band, own_band;
 	struct list_head member;	/* band->members */
 	struct gsc_arb arb;		/* as at the last set_band */
@@ -233,6 +250,7 @@ struct gsc_client {
 	u64 hold_until;
 	u64 last_submit, interval;	/* smoothed time between submits */
 	u64 gap;			/* longest such time lately that a hold can bridge; it fades */
+	u32 burst, burst_before;	/* submits since the last gap, and between the two before */
 	u32 hold_rank;			/* of the task that ended */
 	u32 hold_got;			/* what the allocator keeps free for it now, units */
 	u32 size_recent, size_before;	/* largest of the tasks that ended lately, units */
@@ -240,6 +258,13 @@ struct gsc_client {
 	u32 n_recent;			/* how many are in size_recent */
 	struct gsc_sizes sizes;
 	u64 hold_block_ns;		/* longest block-tasks below when the last hold began */
+	/* protect.c: as one whose kernels block-tasks below are left in their middle for */
+	bool resumes;
+	u64 resumes_since, resumes_until;	/* last change, 0 none; when it ends without another kernel */
+	u32 hold_cost, resume_cost;	/* per mille of the others' throughput, 0 not yet known */
+	/* and as one of those below */
+	u64 block_ns;			/* of its last task in the plain form */
+	struct gsc_forms forms;
 	u32 n_tasks;			/* waiting and running */
 	u32 told_mode, told_priority, told_top;	/* at the last set_lease */
 	struct gsc_share share;		/* scratch of the allocator */
@@ -254,7 +279,7 @@ struct gsc_client {
 };
 
 /* Numbers of a device that the administrator may set: one table of names and ranges for sysfs and the socket */
-enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_COUNT };
+enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_MAX_SLOWDOWN, GSC_PARAM_COUNT };
 
 struct gsc_device {
 	const struct gsc_ops *ops;
@@ -297,6 +322,7 @@ struct gsc_device {
 #define GSC_LATENCY_US_MAX	10000000
 #define GSC_SWITCH_US_DEFAULT	190	/* from one channel group to another, measured on an H200 */
 #define GSC_MAX_OVERHEAD_DEFAULT	50	/* per mille of the time that may go into switching */
+#define GSC_MAX_SLOWDOWN_DEFAULT	200	/* per cent of its best time that a recurring kernel may take on what is held */
 
 /* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
 int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */
@@ -327,6 +353,9 @@ int gsc_client_report(struct gsc_client *client, const struct gsched_report *req
 /* The member that sets the slice of its band; NULL: an MPS server that is not attached */
 struct gsc_client *gsc_band_owner(const struct gsc_band *band);
 bool gsc_band_can_slice(const struct gsc_band *band);
+/* gpu.band of its clients' groups, else after the MPS server or the process whose channel group it is; length */
+#define GSC_BAND_NAME_SIZE	48
+int gsc_band_name(const struct gsc_band *band, char *buf, size_t size);
 /* Which mechanism protects or limits it, in words, without a newline; length */
 int gsc_band_why(const struct gsc_band *band, char *buf, size_t size);
 /* What is kept free or taken from others for its recurring kernels, and why, in words; length, 0 nothing */

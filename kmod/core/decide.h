@@ -17,13 +17,23 @@ void gsc_task_end(struct gsc_task *task);
 void gsc_tasks_evict(struct gsc_band *band);
 void gsc_tasks_grant(struct gsc_band *band);
 
-/* size.c: how many SMs a client's recurring kernels need to be nearly as fast */
+/* size.c: how many SMs a client's recurring kernels need to be fast enough */
 #define GSC_HOLD_NS_MAX		20000000ULL	/* longest hold; what comes less often does not recur */
 /* A task ended that can fill @whole SMs like those of @blocks blocks, which are the largest lately */
 void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks);
 u32 gsc_size_units(const struct gsc_client *client);		/* for its next request; 0: all it wants */
 u64 gsc_size_ns(const struct gsc_client *client);		/* time on that many; 0 unknown */
 u64 gsc_size_best_ns(const struct gsc_client *client);
+
+/* protect.c: hold, or block-tasks that are left in their middle */
+#define GSC_LEAVE_NS		20000ULL	/* block_ns of a task in the resumable form is at most this */
+void gsc_protect_submitted(struct gsc_task *task);
+void gsc_protect_measure(const struct gsc_task *ended);
+/* A kernel ended that ran for @ran; @units: what would be held for the next one */
+void gsc_protect(struct gsc_client *client, u64 ran, u32 units);
+void gsc_protect_set(struct gsc_client *client, bool resumes);
+void gsc_protect_expire(struct gsc_device *dev);
+bool gsc_is_resumable(const struct gsc_client *client);
 
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort(struct gsc_band *band);
@@ -67,6 +77,12 @@ static inline bool gsc_is_server(const struct gsc_client *client)
 static inline bool gsc_is_recurring(const struct gsc_client *client)
 {
 	return client->interval && client->interval <= GSC_HOLD_NS_MAX;
+}
+
+/* Kernels of one request, so far as gaps tell requests apart */
+static inline u32 gsc_burst(const struct gsc_client *client)
+{
+	return max_t(u32, max(client->burst, client->burst_before), 1);
 }
 
 static inline bool gsc_contends(const struct gsc_band *band)

@@ -126,6 +126,9 @@ static void update_timer(struct gsc_device *dev)
 		list_for_each_entry(client, &band->members, member)
 			when = earlier(client->hold_until, when);
 	}
+	list_for_each_entry(client, &dev->clients, node)
+		if (client->resumes)
+			when = earlier(client->resumes_until, when);
 	if (when == dev->timer)
 		return;
 	dev->timer = when;
@@ -135,9 +138,11 @@ static void update_timer(struct gsc_device *dev)
 
 void gsc_decide(struct gsc_device *dev)
 {
-	bool stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	struct gsc_band *band;
+	bool stale;
 
+	gsc_protect_expire(dev);
+	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
 	dev->bands_stale = false;
 	if (stale)

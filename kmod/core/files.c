@@ -18,6 +18,7 @@ const char *const gsc_file_name[GSC_FILE_COUNT] = {
 const char *const gsc_param_name[GSC_PARAM_COUNT] = {
 	[GSC_PARAM_SWITCH_US] = "switch_us",
 	[GSC_PARAM_MAX_OVERHEAD] = "max_overhead",
+	[GSC_PARAM_MAX_SLOWDOWN] = "max_slowdown",
 };
 
 static const struct {
@@ -25,6 +26,7 @@ static const struct {
 } param_range[GSC_PARAM_COUNT] = {
 	[GSC_PARAM_SWITCH_US] = { 10, 10000 },
 	[GSC_PARAM_MAX_OVERHEAD] = { 5, 500 },
+	[GSC_PARAM_MAX_SLOWDOWN] = { 100, 1000 },
 };
 
 bool gsc_file_writable(enum gsc_file file)

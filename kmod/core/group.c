@@ -24,6 +24,7 @@ int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms)
 	INIT_LIST_HEAD(&dev->bands);
 	dev->param[GSC_PARAM_SWITCH_US] = GSC_SWITCH_US_DEFAULT;
 	dev->param[GSC_PARAM_MAX_OVERHEAD] = GSC_MAX_OVERHEAD_DEFAULT;
+	dev->param[GSC_PARAM_MAX_SLOWDOWN] = GSC_MAX_SLOWDOWN_DEFAULT;
 	group_setup(&dev->root, dev);
 	return 0;
 }

@@ -78,6 +78,9 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 		/* one that waits is about to be granted */
 		if (task->client == client || !gsc_is_block(task) || task->client->group->priority >= client->group->priority)
 			continue;
+		/* it gives way soon enough, and pays for that already */
+		if (task->midway && gsc_is_resumable(task->client))
+			continue;
 		below = true;
 		longest = max(longest, min(task->block_ns, U64_MAX - EVICT_NS));
 	}

@@ -1,26 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many SMs a client's recurring kernels need to be nearly as fast as on all that they can fill. A kernel of 132 short blocks
- * spreads over 132 SMs, but may be as fast on 16. That is measured: class k is a (1 / 2^k)-th of what the kernel can fill,
- * and each completion updates the smoothed time of the class that the kernel ran in.
+ * How many SMs a client's recurring kernels need. A kernel of 132 short blocks spreads over 132
+ * SMs, but may be as fast on 16. SMs that are kept free for it cost the others their part of the
+ * device all the time, while the kernel uses them for microseconds. So it is given the smallest
+ * size on which it takes no more than max_slowdown of its best time, or than what its group's
+ * latency target leaves it. A client that keeps the device busy would lose throughput: it is given
+ * nearly its best time.
  *
- * The smallest class that is nearly as fast as the best one is chosen. It limits what is kept free between two kernels and what
- * block-tasks of less important clients are evicted for; the allocator still grants the rest where it would be idle. Now and then
- * one request tries the next smaller class. Times come from the client: wrong ones only change which part of its own demand it
- * is given.
+ * Times are measured. Class k is a 2^(k/3)-th of what the kernel can fill; each completion is a
+ * sample of the class that the kernel ran in. Smaller classes are tried now and then: half the size
+ * while that is fast enough, then between the smallest that was and the largest that was not. One
+ * fast sample accepts a class, for noise makes kernels slower; it takes three to reject one.
+ *
+ * The size limits what is kept free between two kernels and what block-tasks of less important
+ * clients are evicted for; the allocator still grants the rest where it would be idle. Times come
+ * from the client: wrong ones only change which part of its own demand it is given.
  */
 #include "decide.h"
 
 #define TRIAL_EVERY	16	/* requests between two trials of a smaller class */
-#define FORGET_EVERY	512	/* requests after which smaller classes that were too slow may be tried again */
-#define SLOW_STEP	2	/* a slow request counts for two fast ones, so a mixture is noticed too */
-#define SLOW_LIMIT	8	/* four slow ones in a row */
+#define FORGET_EVERY	512	/* samples after which the next smaller class, too slow so far, may be tried again */
+#define ENOUGH		3	/* samples to reject a class by */
+#define OCTAVE		3	/* classes to half the size */
 #define TOLERATED_NS	5000
-#define NS_MAX		1000000000000ULL	/* sums of a few of them do not overflow */
+#define BUSY_EVERY	64	/* requests between two looks at how busy the client is */
+#define BUSY_PERCENT	125	/* of its best time for a kernel of a busy client */
 
 static u32 class_sms(const struct gsc_sizes *sizes, u32 class)
 {
-	return max(sizes->whole >> class, (u32)1);
+	static const u32 part[OCTAVE] = { 1024, 813, 645 };	/* 1024 / 2^(i/3) */
+	u32 sms = (u32)((u64)sizes->whole * part[class % OCTAVE] / 1024) >> class / OCTAVE;
+
+	return max_t(u32, sms, 1);
 }
 
 /* The class of a kernel that had @sms SMs; GSC_SIZE_CLASSES if it had fewer than the smallest one */
@@ -33,10 +44,9 @@ static u32 class_of(const struct gsc_sizes *sizes, u32 sms)
 	return class;
 }
 
-static u64 best_ns(const struct gsc_sizes *sizes)
+static u32 best_ns(const struct gsc_sizes *sizes)
 {
-	u64 best = 0;
-	u32 class;
+	u32 best = 0, class;
 
 	for (class = 0; class < GSC_SIZE_CLASSES; class++)
 		if (sizes->ns[class] && (!best || sizes->ns[class] < best))
@@ -44,64 +54,147 @@ static u64 best_ns(const struct gsc_sizes *sizes)
 	return best;
 }
 
-/* The smallest class that is fast enough. A class counts only if all larger ones are known. */
-static u32 choose(const struct gsc_sizes *sizes)
+/* Longest time that a kernel may take on the size that is chosen for it */
+static u64 limit_ns(const struct gsc_client *client)
 {
-	u64 best = best_ns(sizes), limit = best + best / 4 + TOLERATED_NS;
-	u32 class, chosen = 0;
+	u64 best = best_ns(&client->sizes), percent = client->dev->param[GSC_PARAM_MAX_SLOWDOWN], target;
 
-	for (class = 0; class < GSC_SIZE_CLASSES && sizes->ns[class]; class++)
-		if (sizes->ns[class] <= limit)
-			chosen = class;
-	return chosen;
+	if (client->sizes.busy)
+		percent = min_t(u64, percent, BUSY_PERCENT);
+	best = max(div_u64(best * percent, 100), best + TOLERATED_NS);
+	if (client->sizes.busy)
+		return best;
+	/* half of the target is for launching and waiting; a request's kernels share the rest */
+	target = div_u64((u64)client->group->latency_us * 1000 / 2, gsc_burst(client));
+	return max(best, target);
 }
 
-/*
- * An outlier, such as a kernel that another band's slice interrupted, changes little: in the chosen class it is only counted, and
- * replaces the average once there are too many.
- */
+/* Third highest of seven: a mixture counts as its slower kernel, and two outliers as nothing */
+static u32 typical_ns(const struct gsc_size_samples *samples)
+{
+	u32 sorted[GSC_SIZE_SAMPLES] = { 0 }, i, k;
+
+	for (i = 0; i < samples->n; i++) {
+		for (k = i; k && sorted[k - 1] < samples->ns[i]; k--)
+			sorted[k] = sorted[k - 1];
+		sorted[k] = samples->ns[i];
+	}
+	return sorted[samples->n / 3];
+}
+
 static void record(struct gsc_sizes *sizes, u32 class, u64 ran)
 {
-	u64 best = best_ns(sizes), old = sizes->ns[class];
+	struct gsc_size_samples *samples = &sizes->samples[class];
 
-	ran = min(ran, NS_MAX);
-	if (class == sizes->chosen && old) {
-		if (ran > best + best / 2)
-			sizes->n_slow += SLOW_STEP;
-		else if (sizes->n_slow)
-			sizes->n_slow--;
-		if (sizes->n_slow >= SLOW_LIMIT)
-			old = 0;
-		else if (ran > best + best / 2)
-			return;
-	}
-	if (!old) {
-		sizes->ns[class] = ran;
-		sizes->n_slow = 0;
-	} else {
-		sizes->ns[class] = (3 * old + min(ran, 2 * old)) / 4;
+	samples->ns[samples->next] = min_t(u64, ran, U32_MAX);
+	samples->next = (samples->next + 1) % GSC_SIZE_SAMPLES;
+	samples->n = min_t(u32, samples->n + 1, GSC_SIZE_SAMPLES);
+	sizes->ns[class] = typical_ns(samples);
+	sizes->n_measured++;
+}
+
+static bool is_fast(const struct gsc_sizes *sizes, u32 class, u64 limit)
+{
+	return sizes->ns[class] && sizes->ns[class] <= limit;
+}
+
+static bool is_slow(const struct gsc_sizes *sizes, u32 class, u64 limit)
+{
+	return sizes->samples[class].n >= ENOUGH && sizes->ns[class] > limit;
+}
+
+/*
+ * The smallest class that is fast enough. Nothing can be said before the time on the whole is
+ * known. The one in force may be a little slower, or noise would move it to and fro.
+ */
+static u32 choose(const struct gsc_sizes *sizes, u64 limit)
+{
+	u32 class = sizes->ns[0] ? GSC_SIZE_CLASSES - 1 : 0;
+
+	while (class && !is_fast(sizes, class, class == sizes->chosen ? limit + limit / 8 : limit))
+		class--;
+	return class;
+}
+
+/* The largest class below the chosen one that is too slow; GSC_SIZE_CLASSES none */
+static u32 next_slow(const struct gsc_sizes *sizes, u64 limit)
+{
+	u32 class = sizes->chosen + 1;
+
+	while (class < GSC_SIZE_CLASSES && !is_slow(sizes, class, limit))
+		class++;
+	return class;
+}
+
+static void forget(struct gsc_sizes *sizes, u32 first, u32 last)
+{
+	u32 class;
+
+	for (class = first; class <= last && class < GSC_SIZE_CLASSES; class++) {
+		memset(&sizes->samples[class], 0, sizeof(sizes->samples[class]));
+		sizes->ns[class] = 0;
 	}
 }
 
 /*
- * The next request tries a smaller class if the chosen one is known and the smaller one is not. A trial lasts until a kernel was
- * measured in its class: those that are queued behind a running one still have what that one has.
+ * Now and then a class that was too slow gets another chance: first the next smaller one alone,
+ * since each trial costs the client slow kernels. If that is fast now, all that is known of smaller
+ * ones may be wrong.
  */
-static void plan_trial(struct gsc_sizes *sizes)
+static void reconsider(struct gsc_sizes *sizes, u64 limit)
 {
-	u32 class, next = sizes->chosen + 1;
+	u32 slow = next_slow(sizes, limit);
+
+	if (sizes->retried && sizes->chosen >= sizes->retried) {
+		forget(sizes, sizes->chosen + 1, GSC_SIZE_CLASSES - 1);
+		sizes->retried = 0;
+	} else if (sizes->n_measured >= FORGET_EVERY) {
+		forget(sizes, slow, slow);
+		sizes->retried = slow;
+		sizes->n_measured = 0;
+	}
+}
+
+/* The class to try next; the chosen one: there is none */
+static u32 candidate(const struct gsc_sizes *sizes, u64 limit)
+{
+	u32 chosen = sizes->chosen, slow = next_slow(sizes, limit), class;
+
+	if (slow < GSC_SIZE_CLASSES)
+		class = chosen + (slow - chosen) / 2;
+	else
+		class = min_t(u32, chosen + OCTAVE, GSC_SIZE_CLASSES - 1);
+	/* small wholes: of several classes of one size the first counts */
+	class = class_of(sizes, class_sms(sizes, class));
+	return max(class, chosen);
+}
+
+/*
+ * A trial lasts until it is decided: kernels that are queued behind a running one still have what
+ * that one has, and not every kernel is measured.
+ */
+static void plan_trial(struct gsc_sizes *sizes, u64 limit)
+{
+	u32 tried = sizes->tried;
 
 	sizes->n_requests++;
-	if (sizes->tried == next && next < GSC_SIZE_CLASSES && !sizes->ns[next])
+	if (tried > sizes->chosen && !is_slow(sizes, tried, limit) && tried == candidate(sizes, limit))
 		return;
 	sizes->tried = sizes->chosen;
-	if (sizes->n_requests % FORGET_EVERY == 0)
-		for (class = next; class < GSC_SIZE_CLASSES; class++)
-			sizes->ns[class] = 0;
-	if (sizes->n_requests % TRIAL_EVERY || next == GSC_SIZE_CLASSES)
+	if (sizes->n_requests % TRIAL_EVERY == 0 && sizes->ns[sizes->chosen])
+		sizes->tried = candidate(sizes, limit);
+}
+
+/* Is the device busy with it for a quarter of the time? By its best time: independent of its size */
+static void note_busy(struct gsc_sizes *sizes, u64 now)
+{
+	u64 busy = (u64)best_ns(sizes) * BUSY_EVERY, passed = now - sizes->since;
+
+	if (sizes->n_requests % BUSY_EVERY)
 		return;
-	if (sizes->ns[sizes->chosen] && !sizes->ns[next] && class_sms(sizes, next) < class_sms(sizes, sizes->chosen))
-		sizes->tried = next;
+	if (sizes->since)
+		sizes->busy = busy > (sizes->busy ? passed / 8 : passed / 4);
+	sizes->since = now;
 }
 
 /* By more than a factor of two */
@@ -113,6 +206,7 @@ static bool differs(u64 a, u64 b)
 void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks)
 {
 	struct gsc_sizes *sizes = &client->sizes;
+	u64 limit;
 	u32 class;
 
 	if (!gsc_is_recurring(client))
@@ -128,8 +222,11 @@ void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32
 		if (class < GSC_SIZE_CLASSES)
 			record(sizes, class, ended->ran);
 	}
-	sizes->chosen = choose(sizes);
-	plan_trial(sizes);
+	limit = limit_ns(client);
+	sizes->chosen = choose(sizes, limit);
+	reconsider(sizes, limit);
+	plan_trial(sizes, limit);
+	note_busy(sizes, client->dev->now);
 }
 
 u32 gsc_size_units(const struct gsc_client *client)

@@ -184,7 +184,12 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		client->gap -= client->gap / GAP_FADES;
 		if (passed <= GSC_HOLD_NS_MAX)
 			client->gap = max(client->gap, passed);
+		if (passed > client->gap / 2) {
+			client->burst_before = client->burst;
+			client->burst = 0;
+		}
 	}
+	client->burst = min_t(u32, client->burst + 1, 1 << 20);
 	client->last_submit = now;
 	/* this is what the capacity was kept free for; for a smaller one it goes on making up what is missing */
 	if (client->hold_units <= demand)
@@ -233,6 +238,7 @@ int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 n
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
 	task->room = 0;
+	gsc_protect_submitted(task);
 	gsc_client_charge(client);
 	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);
@@ -279,20 +285,25 @@ static void start_hold(struct gsc_client *client, const struct gsc_task *ended)
 {
 	struct gsc_device *dev = client->dev;
 	u32 size, part;
-	u64 ns;
+	u64 ns, ran;
 
 	note_size(client, ended);
 	if (!dev->policy->hold || dev->mode == GSCHED_MODE_TEMPORAL)
 		return;
 	size = max(client->size_recent, client->size_before);
 	gsc_size_learn(client, ended, gsc_sms(size), max(client->blocks_recent, client->blocks_before));
+	part = gsc_size_units(client);
+	size = part ? min(size, part) : size;
+	ran = gsc_size_ns(client);
+	if (!ran)
+		ran = ended->ran ? ended->ran : dev->now - ended->granted;
+	gsc_protect(client, ran, size);
 	ns = dev->policy->hold(dev, ended, dev->now);
 	if (!ns)
 		return;
 	if (!client->hold_units)
 		client->band->n_holds++;
-	part = gsc_size_units(client);
-	client->hold_units = part ? min(size, part) : size;
+	client->hold_units = size;
 	client->hold_until = dev->now + ns;
 	client->hold_rank = ended->rank;
 }
@@ -319,6 +330,8 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 		group->stats.ran_ns += task->ran;
 	}
 	gsc_task_end(task);
+	if (ran)
+		gsc_protect_measure(task);
 	if (ran && gsc_limit(task))
 		start_hold(client, task);
 	gsc_decide(dev);

@@ -1,6 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What protects or limits a band or a client, in words: the same ones from both arbiters. */
+/* Names of bands, and what protects or limits a band or a client, in words: the same from both arbiters. */
 #include "decide.h"
+
+int gsc_band_name(const struct gsc_band *band, char *buf, size_t size)
+{
+	const struct gsc_client *client, *first = NULL, *server = NULL;
+	const char *name;
+
+	list_for_each_entry(client, &band->members, member) {
+		name = gsc_group_band(client->group);
+		if (*name)
+			return scnprintf(buf, size, "%s", name);
+		if (gsc_is_server(client))
+			server = client;
+		else if (!first)
+			first = client;
+	}
+	if (server)
+		return scnprintf(buf, size, "mps-%u", server->pid);
+	if (!first)
+		return scnprintf(buf, size, "%s", "");
+	if (first->flags & GSCHED_ATTACH_MPS && first->channel_group)
+		return scnprintf(buf, size, "mps-%08x", (u32)first->channel_group);
+	if (first->flags & GSCHED_ATTACH_MPS)
+		return scnprintf(buf, size, "mps");
+	return scnprintf(buf, size, "pid-%u", first->pid);
+}
 
 static u32 bands_beside(const struct gsc_band *band, bool *promised)
 {
@@ -98,7 +123,21 @@ int gsc_band_why(const struct gsc_band *band, char *buf, size_t size)
 	return len + (band->lower ? why_lower : why_top)(band, buf + len, size - (size_t)len);
 }
 
-int gsc_client_why(const struct gsc_client *client, char *buf, size_t size)
+/* What is done to block-tasks below for a client, and what the alternative would cost */
+static int why_midway(const struct gsc_client *client, const char *separator, char *buf, size_t size)
+{
+	u32 form = client->resume_cost, hold = client->hold_cost;
+
+	if (!form)
+		return 0;
+	if (hold >= 1000)
+		return scnprintf(buf, size, "%sits kernels are too rare for a hold; block-tasks below %s left in their middle",
+				 separator, client->resumes ? "may be" : "are not");
+	return scnprintf(buf, size, "%sblock-tasks below %s left in their middle: that costs %u.%u %%, a hold %u.%u %%",
+			 separator, client->resumes ? "may be" : "are not", form / 10, form % 10, hold / 10, hold % 10);
+}
+
+static int why_hold(const struct gsc_client *client, char *buf, size_t size)
 {
 	const struct gsc_sizes *sizes = &client->sizes;
 	u32 part = gsc_size_units(client);
@@ -119,4 +158,14 @@ int gsc_client_why(const struct gsc_client *client, char *buf, size_t size)
 	return len + scnprintf(buf + len, size - (size_t)len, "; its kernels take %llu us on them, %llu us at best",
 			       (unsigned long long)div_u64(gsc_size_ns(client), 1000),
 			       (unsigned long long)div_u64(gsc_size_best_ns(client), 1000));
+}
+
+int gsc_client_why(const struct gsc_client *client, char *buf, size_t size)
+{
+	int len = why_hold(client, buf, size);
+
+	if (client->arb.flags & GSCHED_ARB_RESUMABLE)
+		len += scnprintf(buf + len, size - (size_t)len, "%sleaves long block-tasks in their middle for %s",
+				 len ? "; " : "", "kernels of somebody more important");
+	return len + why_midway(client, len ? "; " : "", buf + len, size - (size_t)len);
 }

@@ -32,6 +32,9 @@ struct gsched_open_opts {
 /*
  * Connect. @opts may be NULL: the module if /dev/gsched is there and $GSCHED_BACKEND does not say "daemon", else the
  * daemon. ENOENT, ECONNREFUSED: neither is there. EACCES.
+ *
+ * No call waits for a daemon that is stopped: after about two seconds without a sign of life it fails with ETIMEDOUT, and the
+ * connection is lost for good, as if the daemon had died (EPIPE). For some seconds further calls then fail at once.
  */
 GSCHED_API struct gsched *gsched_open(const struct gsched_open_opts *opts);
 GSCHED_API void gsched_close(struct gsched *g);		/* NULL allowed; gives everything back */
@@ -114,7 +117,8 @@ GSCHED_API int gsched_event_read(struct gsched *g, struct gsched_event_info *eve
 
 /*
  * Rewrite service (gschedd only, whichever arbiter): the twins of @image as PTX and their description as JSON
- * (rewriter/gsr.h), both malloc'd and NUL-terminated, caller frees. ENOEXEC: refused, *json says why; ENOTCONN no daemon.
+ * (rewriter/gsr.h), both malloc'd and NUL-terminated, caller frees. ENOEXEC: refused, *json says why; ENOTCONN no daemon;
+ * ETIMEDOUT it does not answer.
  */
 GSCHED_API int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size, char **json);
 
@@ -148,7 +152,8 @@ struct gsched_band_info {
 
 /*
  * The MPS server of a group's band (gschedd only, whichever arbiter), started if need be; may take ten seconds. ENOTCONN no
- * daemon, ENOTTY an older one, ENOENT no such group, ENODEV, EINVAL, ESRCH, EPERM, EBUSY too many; ETIMEDOUT, EIO it does not start.
+ * daemon, ENOTTY an older one, ENOENT no such group, ENODEV, EINVAL, ESRCH, EPERM, EBUSY too many; ETIMEDOUT, EIO it does not
+ * start, ETIMEDOUT without a reason: gschedd does not answer.
  */
 GSCHED_API int gsched_band(const struct gsched_band_opts *opts, struct gsched_band_info *info);
 

@@ -558,6 +558,36 @@ static bool says(int c, const char *part)
 	return false;
 }
 
+static bool is_called(int c, const char *name)
+{
+	char text[GSC_BAND_NAME_SIZE];
+
+	gsc_band_name(client[c].band, text, sizeof(text));
+	if (!strcmp(text, name))
+		return true;
+	printf("# \"%s\", not \"%s\"\n", text, name);
+	return false;
+}
+
+/* After gpu.band, the MPS server, what its clients say of their channel group, or the process: in this order */
+static void names(void)
+{
+	char small[4];
+
+	for (int c = 0; c < 5; c++)
+		client[c].pid = 100 + (u32)c;
+	join(0, OWN, 0);
+	join(1, CLIENT, 7);
+	join(2, CLIENT, 0);
+	EXPECT(is_called(0, "pid-100") && is_called(1, "mps-00000007") && is_called(2, "mps"));
+	join(3, SERVER, 7);
+	EXPECT(is_called(1, "mps-103") && is_called(3, "mps-103"));
+	EXPECT(!store(&group[4], GSC_FILE_GPU_BAND, "inference"));
+	join(4, CLIENT, 7);
+	EXPECT(is_called(1, "inference") && is_called(0, "pid-100"));
+	EXPECT(gsc_band_name(client[4].band, small, sizeof(small)) == 3 && !strcmp(small, "inf"));
+}
+
 static void why(void)
 {
 	char small[8];
@@ -676,7 +706,7 @@ static const struct {
 	TEST(a_band_is_private_while_slices_keep_it_apart),
 	TEST(latency_target_bounds_the_others), TEST(two_busy_lower_bands_get_time), TEST(promised_capacity_bounds_the_top),
 	TEST(the_hardware_serves_prioritised_streams), TEST(ffs_knows_no_priorities), TEST(ffs_shares_a_band_by_weight), TEST(share_of_the_time),
-	TEST(band_outlives_the_member_it_lives_in), TEST(move_changes_the_band), TEST(why),
+	TEST(band_outlives_the_member_it_lives_in), TEST(move_changes_the_band), TEST(names), TEST(why),
 	TEST(forced_modes_regroup), TEST(band_names), TEST(numbers_and_parameters),
 };
 

@@ -31,6 +31,10 @@ static u32 n_shared;
 static u32 n_grant, n_evict, n_grow, n_done, n_hold, n_wait;
 static u32 n_turn, n_sliced, n_lower, n_drain;	/* turns given; events with slices, with lower bands, with a band that drains */
 static u32 n_sized;	/* clients of which a smaller size was in force, over all events */
+static u32 n_midway;	/* clients told to be resumable, over all events */
+static u64 changed_at[CLIENTS];	/* when a client last changed between hold and eviction in the middle */
+static bool was_midway[CLIENTS];
+static bool pauses;	/* now and then nothing happens for a second */
 static u32 n_emptied;	/* running tasks that were without capacity because their band's gate was closed */
 static bool was_closed[CLIENTS];	/* the gate, after the last event */
 static u32 granted_now[CLIENTS];	/* grants during this event */
@@ -448,6 +452,10 @@ static void event_device(void)
 		snprintf(text, sizeof(text), "%u", below(510));
 		gsc_device_set_param(dev, GSC_PARAM_MAX_OVERHEAD, text, clock_ns);
 		break;
+	case 3:
+		snprintf(text, sizeof(text), "%u", below(1100));
+		gsc_device_set_param(dev, GSC_PARAM_MAX_SLOWDOWN, text, clock_ns);
+		break;
 	default:
 		gsc_device_set_mode(dev, -1, clock_ns);
 	}
@@ -473,6 +481,8 @@ static void step(bool whole)
 	clock_ns += below(300 * US);
 	if (!below(100))
 		clock_ns -= below(MS);
+	if (pauses && !below(200))
+		clock_ns += below(1500) * MS;
 	/* the core's time at the event that follows; the timer's is below */
 	if (what >= 94 && dev->timer && below(2))
 		clock_ns = dev->timer;
@@ -503,6 +513,22 @@ static void step(bool whole)
 	}
 }
 
+/* Not more often than once a second, however its kernels come */
+static void check_protection(int c)
+{
+	bool midway = client[c].dev && client[c].resumes;
+
+	if (client[c].dev && midway != was_midway[c]) {
+		if (changed_at[c] && dev->now - changed_at[c] < 1000 * MS)
+			fail("hold and eviction in the middle alternate");
+		changed_at[c] = dev->now;
+	}
+	if (!client[c].dev)
+		changed_at[c] = 0;
+	was_midway[c] = midway;
+	n_midway += client[c].dev && shadow_arb[c].flags & GSCHED_ARB_RESUMABLE;
+}
+
 static void after(void)
 {
 	static char text[32];
@@ -518,6 +544,7 @@ static void after(void)
 	check_closed();
 	check_usage();
 	for (int c = 0; c < CLIENTS; c++) {
+		check_protection(c);
 		if (!client[c].dev)
 			continue;
 		check_order(c);
@@ -576,12 +603,15 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 	told_timer = 0;
 	n_shared = 0;
 	n_grant = n_evict = n_grow = n_done = n_hold = n_wait = 0;
-	n_turn = n_sliced = n_lower = n_drain = n_emptied = n_sized = 0;
+	n_turn = n_sliced = n_lower = n_drain = n_emptied = n_sized = n_midway = 0;
+	memset(changed_at, 0, sizeof(changed_at));
+	memset(was_midway, 0, sizeof(was_midway));
 	memset(was_closed, 0, sizeof(was_closed));
 	memset(granted_now, 0, sizeof(granted_now));
 	failure = NULL;
 	gsc_device_init(dev, &ops, sizes[seed % 6]);
 	dev->seed = seed;
+	pauses = seed % 3 == 1;
 	if (gsc_device_set_policy(dev, policy, clock_ns))
 		fail("no such policy");
 	for (steps_done = 0; steps_done < steps && !failure; steps_done++) {
@@ -599,7 +629,7 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 {
 	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed, hash, last = 0;
-	u64 turns = 0, sliced = 0, lower = 0, drains = 0, emptied = 0, sized = 0;
+	u64 turns = 0, sliced = 0, lower = 0, drains = 0, emptied = 0, sized = 0, midway = 0;
 	bool fine = true, same = true, differ = true;
 	char name[128];
 
@@ -618,6 +648,7 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 		drains += n_drain;
 		emptied += n_emptied;
 		sized += n_sized;
+		midway += n_midway;
 		if (seed <= 6)
 			same &= hash == run(seed, steps, policy);
 		differ &= hash != last;
@@ -629,6 +660,7 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 	       policy, turns, sliced, lower, drains);
 	printf("# %s: %llu times a running task had no window since its band's gate was closed, %llu times a client had a smaller size\n",
 	       policy, emptied, sized);
+	printf("# %s: %llu times a client was to launch resumable kernels\n", policy, midway);
 	snprintf(name, sizeof(name), "%s: every invariant after every event, all given back at the end", policy);
 	tap(fine, name);
 	snprintf(name, sizeof(name), "%s: same seed, same actions", policy);
@@ -641,6 +673,9 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 	snprintf(name, sizeof(name), "%s: and bands with slices%s", policy,
 		 flat ? ", all equal" : ", several lower ones, turns, drains and windows closed by them");
 	tap(sliced && (flat ? !lower && !turns && !emptied : turns && lower && drains && emptied), name);
+	snprintf(name, sizeof(name), "%s: %s", policy, flat ? "no resumable kernels" : "and resumable kernels");
+	/* chaos has few pauses in which nobody above has work */
+	tap(flat ? !midway : midway != 0, name);
 }
 
 int main(int argc, char **argv)

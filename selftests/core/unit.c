@@ -663,7 +663,7 @@ static void no_hold_for_rare_kernels(void)
 		clock_ns += 50 * US;
 		EXPECT(complete(1, 0) == 0);
 	}
-	EXPECT(task(0, 0)->window == ALL && !dev.timer);
+	EXPECT(task(0, 0)->window == ALL && !client[1].hold_units);
 }
 
 static void no_hold_from_equals(void)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What all forms share: device, module, checked buffers; and main(), which finds the one that is asked for. */
+/*
+ * What all forms share: device, module, checked buffers; and main(), which finds the one that is
+ * asked for.
+ */
 #include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -179,7 +182,8 @@ void hold(CUstream s, const struct flag *f)
 }
 
 static const struct form *const areas[] = {
-	launch_forms, stream_forms, context_forms, module_forms, memory_forms, graph_forms, algorithm_forms, process_forms,
+	launch_forms, stream_forms, context_forms,   module_forms,
+	memory_forms, graph_forms,  algorithm_forms, process_forms,
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Small programs of the driver API, each of one form or feature: `drv NAME`. Each checks its own results, prints the same
- * every time, and ends with 0, with 1 and a message, or with FORM_SKIP.
+ * Small programs of the driver API, each of one form or feature: `drv NAME`. Each checks its own
+ * results, prints the same every time, and ends with 0, with 1 and a message, or with FORM_SKIP.
  */
 #ifndef SELFTESTS_FORMS_H
 #define SELFTESTS_FORMS_H
@@ -13,7 +13,7 @@
 #include <string.h>
 #include "libgsched/cuda/base/cudadrv.h"
 
-#define FORM_SKIP	77
+#define FORM_SKIP 77
 
 struct form {
 	const char *name;
@@ -21,8 +21,8 @@ struct form {
 };
 
 /* of each area, ended by one without a name */
-extern const struct form launch_forms[], stream_forms[], context_forms[], module_forms[], memory_forms[], graph_forms[],
-	algorithm_forms[], process_forms[];
+extern const struct form launch_forms[], stream_forms[], context_forms[], module_forms[],
+	memory_forms[], graph_forms[], algorithm_forms[], process_forms[];
 
 void form_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void form_expect(CUresult rc, CUresult want, const char *what);
@@ -34,18 +34,24 @@ void form_expect(CUresult rc, CUresult want, const char *what);
 			form_fail("%s:%d: not so: %s", __FILE__, __LINE__, #what); \
 	} while (0)
 
-/* $FORMS_SCALE: what a real GPU takes more of everything, blocks and rounds, for its kernels to be as long. 1 on a simulated one */
+/*
+ * $FORMS_SCALE: what a real GPU takes more of everything, blocks and rounds, for its kernels to be
+ * as long. 1 on a simulated one
+ */
 extern unsigned int form_scale;
 extern CUdevice form_device;
-extern CUcontext form_context;		/* the primary one */
-extern CUmodule form_module;		/* of kernels.ptx */
-extern const char *form_image;		/* its text */
+extern CUcontext form_context; /* the primary one */
+extern CUmodule form_module; /* of kernels.ptx */
+extern const char *form_image; /* its text */
 
-void form_begin(void);			/* device, context, module */
-void form_read_image(void);		/* the text alone: for programs that do the rest themselves */
+void form_begin(void); /* device, context, module */
+void form_read_image(void); /* the text alone: for programs that do the rest themselves */
 CUfunction form_function(const char *name);
 
-/* Words on the device, and what they should be. Of a scaled buffer every form_scale-th word is followed on the host. */
+/*
+ * Words on the device, and what they should be. Of a scaled buffer every form_scale-th word is
+ * followed on the host.
+ */
 struct words {
 	CUdeviceptr at;
 	uint32_t *want;
@@ -53,10 +59,10 @@ struct words {
 	unsigned int stride;
 };
 
-#define THREADS	64u
-#define FEW	8u		/* blocks */
-#define ROUNDS	60u
-extern unsigned int form_blocks;	/* more than a device hosts at once */
+#define THREADS 64u
+#define FEW 8u /* blocks */
+#define ROUNDS 60u
+extern unsigned int form_blocks; /* more than a device hosts at once */
 
 static inline uint32_t mix(uint32_t x, uint32_t n)
 {
@@ -65,11 +71,11 @@ static inline uint32_t mix(uint32_t x, uint32_t n)
 	return x;
 }
 
-struct words words_new(size_t n);	/* on the device, each 12345 */
+struct words words_new(size_t n); /* on the device, each 12345 */
 struct words words_at(CUdeviceptr at, size_t n);
 void words_expect(struct words *w, const uint32_t *values);
-uint64_t words_check(struct words *w);		/* reads back, compares, frees nothing: a hash of all */
-void words_show(const char *what, struct words *w);	/* and prints it, and frees */
+uint64_t words_check(struct words *w); /* reads back, compares, frees nothing: a hash of all */
+void words_show(const char *what, struct words *w); /* and prints it, and frees */
 uint64_t hash_of(const void *data, size_t size);
 
 /* Kernel `work` over the whole buffer, on the device and on the host */

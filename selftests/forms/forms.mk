@@ -15,6 +15,14 @@ $(FORMS)/kernels.ptx: selftests/forms/kernels.ptx
 	$(call Q,GEN)cp $< $@
 
 ifneq ($(NVCC),)
+PROGS += $(FORMS)/rt $(FORMS)/rts
+$(FORMS)/rt: FORMS_CUDART := shared
+$(FORMS)/rts: FORMS_CUDART := static
+$(FORMS)/rt $(FORMS)/rts: selftests/forms/rt.cu
+	@mkdir -p $(@D)
+	$(call Q,NVCC)$(NVCC) $(NVFLAGS) -std=c++17 -cudart $(FORMS_CUDART) -o $@ $<
+
+$(B)/test/forms: $(FORMS)/rt
 # The committed PTX; run by hand after a change of the kernels
 .PHONY: forms-ptx
 forms-ptx:
@@ -23,6 +31,6 @@ endif
 
 $(B)/test/forms: selftests/forms/run $(FORMS)/drv $(FORMS)/kernels.ptx
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s\n' $(B) $< >$@
+	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s --short\n' $(B) $< >$@
 	@chmod +x $@
 TESTS += $(B)/test/forms

@@ -24,7 +24,8 @@ extern "C" __global__ void grid3(u32 *out, u32 n, u32 seed)
 	u32 block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
 	u32 thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 	u32 i = block * blockDim.x * blockDim.y * blockDim.z + thread;
-	u32 place = blockIdx.x + 31 * blockIdx.y + 1009 * blockIdx.z + 7 * threadIdx.x + 13 * threadIdx.y + 17 * threadIdx.z;
+	u32 place = blockIdx.x + 31 * blockIdx.y + 1009 * blockIdx.z + 7 * threadIdx.x +
+		    13 * threadIdx.y + 17 * threadIdx.z;
 
 	out[i] = mix(out[i] ^ seed ^ place, n);
 }
@@ -41,11 +42,14 @@ extern "C" __global__ void reverse(u32 *out, u32 n)
 }
 
 // parameters of all sizes
-extern "C" __global__ void many(u32 *out, unsigned char a, u64 b, unsigned short c, u32 d, u64 e, unsigned char f, float g, double h,
-				u32 i, u32 j, u32 k, u32 l, u64 m, unsigned short n, unsigned char o, u32 p, u32 q, u64 r, u32 s)
+extern "C" __global__ void many(u32 *out, unsigned char a, u64 b, unsigned short c, u32 d, u64 e,
+				unsigned char f, float g, double h, u32 i, u32 j, u32 k, u32 l,
+				u64 m, unsigned short n, unsigned char o, u32 p, u32 q, u64 r,
+				u32 s)
 {
 	u32 t = blockIdx.x * blockDim.x + threadIdx.x;
-	u64 sum = a + b + c + d + e + f + (u64)g + (u64)h + i + j + k + l + m + n + o + p + q + r + s;
+	u64 sum =
+		a + b + c + d + e + f + (u64)g + (u64)h + i + j + k + l + m + n + o + p + q + r + s;
 
 	out[t] = out[t] * 31u + (u32)sum + (u32)(sum >> 32) + t;
 }
@@ -236,9 +240,11 @@ extern "C" __global__ void matmul(const float *a, const float *b, float *c, u32 
 extern "C" __global__ void stencil(const u32 *in, u32 *out, u32 width, u32 height)
 {
 	u32 x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-	u32 l = (x + width - 1) % width, r = (x + 1) % width, u = (y + height - 1) % height, d = (y + 1) % height;
+	u32 l = (x + width - 1) % width, r = (x + 1) % width, u = (y + height - 1) % height,
+	    d = (y + 1) % height;
 
-	out[y * width + x] = in[y * width + x] * 5u + in[y * width + l] + 2u * in[y * width + r] + 3u * in[u * width + x] + in[d * width + x];
+	out[y * width + x] = in[y * width + x] * 5u + in[y * width + l] + 2u * in[y * width + r] +
+			     3u * in[u * width + x] + in[d * width + x];
 }
 
 // 48 words alive all the time
@@ -260,7 +266,8 @@ extern "C" __global__ void heavy(u32 *out, u32 n)
 	out[i] = sum;
 }
 
-extern "C" __global__ void fetch(u32 *out, cudaTextureObject_t picture, cudaSurfaceObject_t board, u32 width)
+extern "C" __global__ void fetch(u32 *out, cudaTextureObject_t picture, cudaSurfaceObject_t board,
+				 u32 width)
 {
 	u32 x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y, v;
 

@@ -15,11 +15,18 @@ static void plain(void)
 	words_show("plain", &w);
 }
 
-static void launch_ex(CUfunction f, const struct words *w, CUlaunchAttribute *attrs, unsigned int n_attrs, uint32_t seed)
+static void launch_ex(CUfunction f, const struct words *w, CUlaunchAttribute *attrs,
+		      unsigned int n_attrs, uint32_t seed)
 {
 	CUlaunchConfig config = {
-		.gridDimX = (unsigned int)(w->n / THREADS), .gridDimY = 1, .gridDimZ = 1,
-		.blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1, .attrs = attrs, .numAttrs = n_attrs,
+		.gridDimX = (unsigned int)(w->n / THREADS),
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = THREADS,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.attrs = attrs,
+		.numAttrs = n_attrs,
 	};
 	uint32_t n = ROUNDS * form_scale;
 	CUdeviceptr at = w->at;
@@ -50,23 +57,36 @@ static void ex(void)
 
 static void ex_priority(void)
 {
-	with_attribute("ex-priority", &(CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = -1 });
+	with_attribute("ex-priority", &(CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
+							    .value.priority = -1 });
 }
 
 /* Each lets the next one begin early, which then waits for its results */
 static void ex_programmatic(void)
 {
-	static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
-		".visible .entry after (.param .u64 p, .param .u32 n)\n{\n\t.reg .b32 %r<6>;\n\t.reg .b64 %d<3>;\n"
-		"\tld.param.u64 %d1, [p];\n\tld.param.u32 %r1, [n];\n\tmov.u32 %r2, %ctaid.x;\n\tmov.u32 %r3, %ntid.x;\n"
-		"\tmov.u32 %r4, %tid.x;\n\tmad.lo.u32 %r4, %r2, %r3, %r4;\n\tmul.wide.u32 %d2, %r4, 4;\n"
-		"\tadd.u64 %d1, %d1, %d2;\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n"
-		"\tld.global.u32 %r5, [%d1];\n\tmad.lo.u32 %r5, %r5, 31, %r1;\n\tst.global.u32 [%d1], %r5;\n\tret;\n}\n";
+	static const char text[] =
+		".version 8.0\n.target sm_90\n.address_size 64\n"
+		".visible .entry after (.param .u64 p, .param .u32 n)\n{\n\t.reg .b32 %r<6>;\n"
+		"\t.reg .b64 %d<3>;\n"
+		"\tld.param.u64 %d1, [p];\n\tld.param.u32 %r1, [n];\n\tmov.u32 %r2, %ctaid.x;\n"
+		"\tmov.u32 %r3, %ntid.x;\n"
+		"\tmov.u32 %r4, %tid.x;\n\tmad.lo.u32 %r4, %r2, %r3, %r4;\n"
+		"\tmul.wide.u32 %d2, %r4, 4;\n"
+		"\tadd.u64 %d1, %d1, %d2;\n\tgriddepcontrol.launch_dependents;\n"
+		"\tgriddepcontrol.wait;\n"
+		"\tld.global.u32 %r5, [%d1];\n\tmad.lo.u32 %r5, %r5, 31, %r1;\n"
+		"\tst.global.u32 [%d1], %r5;\n\tret;\n}\n";
 	CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
 				    .value.programmaticStreamSerializationAllowed = 1 };
 	CUlaunchConfig config = {
-		.gridDimX = form_blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
-		.attrs = &early, .numAttrs = 1,
+		.gridDimX = form_blocks,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = THREADS,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.attrs = &early,
+		.numAttrs = 1,
 	};
 	struct words w;
 	CUmodule m;
@@ -97,7 +117,8 @@ static void cooperative(void)
 	f = form_function("work");
 	w = words_new(FEW * THREADS);
 	for (uint32_t i = 0; i < 4; i++) {
-		DO(cuLaunchCooperativeKernel(f, FEW, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &w.at, &n, &i }));
+		DO(cuLaunchCooperativeKernel(f, FEW, 1, 1, THREADS, 1, 1, 0, NULL,
+					     (void *[]){ &w.at, &n, &i }));
 		work_expect(&w, n, i);
 	}
 	words_show("cooperative", &w);
@@ -140,19 +161,26 @@ static void shape(const char *what, const unsigned int g[3], const unsigned int 
 	form_begin();
 	f = form_function("grid3");
 	w = words_new((size_t)g[0] * g[1] * g[2] * b[0] * b[1] * b[2]);
-	want = w.want;
 	w.stride = 1;
 	for (uint32_t seed = 1; seed < 3; seed++) {
-		DO(cuLaunchKernel(f, g[0], g[1], g[2], b[0], b[1], b[2], 0, NULL, (void *[]){ &w.at, &n, &seed }, NULL));
+		DO(cuLaunchKernel(f, g[0], g[1], g[2], b[0], b[1], b[2], 0, NULL,
+				  (void *[]){ &w.at, &n, &seed }, NULL));
 		want = w.want;
 		for (at[5] = 0; at[5] < g[2]; at[5]++)
 			for (at[4] = 0; at[4] < g[1]; at[4]++)
 				for (at[3] = 0; at[3] < g[0]; at[3]++)
 					for (at[2] = 0; at[2] < b[2]; at[2]++)
 						for (at[1] = 0; at[1] < b[1]; at[1]++)
-							for (at[0] = 0; at[0] < b[0]; at[0]++, want++)
-								*want = mix(*want ^ seed ^ (at[3] + 31 * at[4] + 1009 * at[5] +
-									    7 * at[0] + 13 * at[1] + 17 * at[2]), n);
+							for (at[0] = 0; at[0] < b[0];
+							     at[0]++, want++)
+								*want = mix(*want ^ seed ^
+										    (at[3] +
+										     31 * at[4] +
+										     1009 * at[5] +
+										     7 * at[0] +
+										     13 * at[1] +
+										     17 * at[2]),
+									    n);
 	}
 	words_show(what, &w);
 }
@@ -186,7 +214,8 @@ static void dynamic_shared(void)
 		w.want[i] = (uint32_t)i;
 	DO(cuMemcpyHtoD(w.at, w.want, w.n * 4));
 	for (unsigned int k = 0; k < 3; k++) {
-		DO(cuLaunchKernel(f, form_blocks, 1, 1, THREADS, 1, 1, THREADS * 4, NULL, (void *[]){ &w.at, &n }, NULL));
+		DO(cuLaunchKernel(f, form_blocks, 1, 1, THREADS, 1, 1, THREADS * 4, NULL,
+				  (void *[]){ &w.at, &n }, NULL));
 		for (size_t i = 0; i < w.n; i += THREADS) {
 			memcpy(was, w.want + i, sizeof(was));
 			for (size_t t = 0; t < THREADS; t++)
@@ -217,14 +246,16 @@ struct many {
 
 static struct many many_new(const struct words *w)
 {
-	return (struct many){ w->at, 1, 0x200000003u, 4, 5, 0x600000007u, 8, 9, 10, 11, 12, 13, 14, 0x1500000016u, 17, 18, 19, 20,
-			      0x2100000022u, 23 };
+	return (struct many){
+		w->at,	       1,  0x200000003u, 4,  5,	 0x600000007u,	8, 9, 10, 11, 12, 13, 14,
+		0x1500000016u, 17, 18,		 19, 20, 0x2100000022u, 23
+	};
 }
 
 static void many_expect(struct words *w, const struct many *a)
 {
-	uint64_t sum = a->a + a->b + a->c + a->d + a->e + a->f + (uint64_t)a->g + (uint64_t)a->h + a->i + a->j + a->k + a->l + a->m +
-		a->n + a->o + a->p + a->q + a->r + a->s;
+	uint64_t sum = a->a + a->b + a->c + a->d + a->e + a->f + (uint64_t)a->g + (uint64_t)a->h +
+		       a->i + a->j + a->k + a->l + a->m + a->n + a->o + a->p + a->q + a->r + a->s;
 
 	for (size_t t = 0; t < w->n; t++)
 		w->want[t] = w->want[t] * 31u + (uint32_t)sum + (uint32_t)(sum >> 32) + (uint32_t)t;
@@ -242,8 +273,9 @@ static void many_parameters(void)
 	a = many_new(&w);
 	for (int k = 0; k < 10; k++) {
 		a.d = (uint32_t)k;
-		LAUNCH(f, form_blocks, THREADS, NULL, &a.out, &a.a, &a.b, &a.c, &a.d, &a.e, &a.f, &a.g, &a.h, &a.i, &a.j, &a.k, &a.l,
-		       &a.m, &a.n, &a.o, &a.p, &a.q, &a.r, &a.s);
+		LAUNCH(f, form_blocks, THREADS, NULL, &a.out, &a.a, &a.b, &a.c, &a.d, &a.e, &a.f,
+		       &a.g, &a.h, &a.i, &a.j, &a.k, &a.l, &a.m, &a.n, &a.o, &a.p, &a.q, &a.r,
+		       &a.s);
 		many_expect(&w, &a);
 	}
 	words_show("many-parameters", &w);
@@ -255,7 +287,8 @@ static void packed_parameters(void)
 	struct many a;
 	CUfunction f;
 	size_t size = sizeof(a);
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &a, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &a, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			  CU_LAUNCH_PARAM_END };
 
 	form_begin();
 	f = form_function("many");
@@ -283,11 +316,18 @@ static void kernels_200(void)
 	form_begin();
 	p += sprintf(p, ".version 7.0\n.target sm_70\n.address_size 64\n");
 	for (unsigned int k = 0; k < KERNELS; k++)
-		p += snprintf(p, ROOM, ".visible .entry k%u (.param .u64 p)\n{\n\t.reg .b32 %%r<6>;\n\t.reg .b64 %%d<3>;\n"
-			      "\tld.param.u64 %%d1, [p];\n\tmov.u32 %%r1, %%ctaid.x;\n\tmov.u32 %%r2, %%ntid.x;\n\tmov.u32 %%r3, %%tid.x;\n"
-			      "\tmad.lo.u32 %%r4, %%r1, %%r2, %%r3;\n\tmul.wide.u32 %%d2, %%r4, 4;\n\tadd.u64 %%d1, %%d1, %%d2;\n"
-			      "\tld.global.u32 %%r5, [%%d1];\n\tmad.lo.u32 %%r5, %%r5, 31, %u;\n\tst.global.u32 [%%d1], %%r5;\n"
-			      "\tret;\n}\n", k, k);
+		p += snprintf(
+			p, ROOM,
+			".visible .entry k%u (.param .u64 p)\n{\n\t.reg .b32 %%r<6>;\n"
+			"\t.reg .b64 %%d<3>;\n"
+			"\tld.param.u64 %%d1, [p];\n\tmov.u32 %%r1, %%ctaid.x;\n"
+			"\tmov.u32 %%r2, %%ntid.x;\n\tmov.u32 %%r3, %%tid.x;\n"
+			"\tmad.lo.u32 %%r4, %%r1, %%r2, %%r3;\n\tmul.wide.u32 %%d2, %%r4, 4;\n"
+			"\tadd.u64 %%d1, %%d1, %%d2;\n"
+			"\tld.global.u32 %%r5, [%%d1];\n\tmad.lo.u32 %%r5, %%r5, 31, %u;\n"
+			"\tst.global.u32 [%%d1], %%r5;\n"
+			"\tret;\n}\n",
+			k, k);
 	DO(cuModuleLoadData(&m, text));
 	free(text);
 	w = words_new(FEW * THREADS);
@@ -336,11 +376,13 @@ static void bad(const char *what, const unsigned int (*shapes)[7], unsigned int 
 	for (unsigned int i = 0; i < n_shapes; i++) {
 		const unsigned int *s = shapes[i];
 
-		r = cuLaunchKernel(f, s[0], s[1], s[2], s[3], s[4], s[5], s[6], NULL, (void *[]){ &w.at, &n, &seed }, NULL);
+		r = cuLaunchKernel(f, s[0], s[1], s[2], s[3], s[4], s[5], s[6], NULL,
+				   (void *[]){ &w.at, &n, &seed }, NULL);
 		printf("%d\n", r);
 		if (!r)
-			form_fail("a grid of %u x %u x %u blocks of %u x %u x %u threads was launched", s[0], s[1], s[2], s[3], s[4],
-				  s[5]);
+			form_fail(
+				"%u x %u x %u blocks of %u x %u x %u threads were launched",
+				s[0], s[1], s[2], s[3], s[4], s[5]);
 	}
 	work(f, NULL, &w, ROUNDS, 7);
 	words_show(what, &w);
@@ -348,7 +390,10 @@ static void bad(const char *what, const unsigned int (*shapes)[7], unsigned int 
 
 static void bad_block(void)
 {
-	bad("bad-block", (const unsigned int[][7]){ { 1, 1, 1, 4096, 1, 1 }, { 1, 1, 1, 1, 1, 128 }, { 1, 1, 1, 0, 1, 1 } }, 3);
+	bad("bad-block",
+	    (const unsigned int[][7]){
+		    { 1, 1, 1, 4096, 1, 1 }, { 1, 1, 1, 1, 1, 128 }, { 1, 1, 1, 0, 1, 1 } },
+	    3);
 }
 
 static void bad_shared(void)
@@ -358,13 +403,15 @@ static void bad_shared(void)
 
 static void bad_grid(void)
 {
-	bad("bad-grid", (const unsigned int[][7]){ { 0, 1, 1, 32, 1, 1 }, { 1, 0, 1, 32, 1, 1 } }, 2);
+	bad("bad-grid", (const unsigned int[][7]){ { 0, 1, 1, 32, 1, 1 }, { 1, 0, 1, 32, 1, 1 } },
+	    2);
 }
 
 /* beyond what the second and third dimension may have */
 static void bad_grid_size(void)
 {
-	bad("bad-grid-size", (const unsigned int[][7]){ { 1, 70000, 1, 32, 1, 1 }, { 1, 1, 70000, 32, 1, 1 } }, 2);
+	bad("bad-grid-size",
+	    (const unsigned int[][7]){ { 1, 70000, 1, 32, 1, 1 }, { 1, 1, 70000, 32, 1, 1 } }, 2);
 }
 
 /* A kernel that faults: its error, and that it stays */
@@ -394,11 +441,26 @@ static void fault_trap(void)
 }
 
 const struct form launch_forms[] = {
-	{ "plain", plain }, { "ex", ex }, { "ex-priority", ex_priority }, { "ex-programmatic", ex_programmatic },
-	{ "cooperative", cooperative }, { "big-grid", big_grid }, { "small-grid", small_grid }, { "1d", one_dimension },
-	{ "2d", two_dimensions }, { "3d", three_dimensions }, { "dynamic-shared", dynamic_shared },
-	{ "many-parameters", many_parameters }, { "packed-parameters", packed_parameters }, { "kernels-200", kernels_200 },
-	{ "tiny-2000", tiny_2000 }, { "bad-block", bad_block }, { "bad-shared", bad_shared },
-	{ "bad-grid", bad_grid }, { "bad-grid-size", bad_grid_size }, { "fault-address", fault_address },
-	{ "fault-trap", fault_trap }, { 0 },
+	{ "plain", plain },
+	{ "ex", ex },
+	{ "ex-priority", ex_priority },
+	{ "ex-programmatic", ex_programmatic },
+	{ "cooperative", cooperative },
+	{ "big-grid", big_grid },
+	{ "small-grid", small_grid },
+	{ "1d", one_dimension },
+	{ "2d", two_dimensions },
+	{ "3d", three_dimensions },
+	{ "dynamic-shared", dynamic_shared },
+	{ "many-parameters", many_parameters },
+	{ "packed-parameters", packed_parameters },
+	{ "kernels-200", kernels_200 },
+	{ "tiny-2000", tiny_2000 },
+	{ "bad-block", bad_block },
+	{ "bad-shared", bad_shared },
+	{ "bad-grid", bad_grid },
+	{ "bad-grid-size", bad_grid_size },
+	{ "fault-address", fault_address },
+	{ "fault-trap", fault_trap },
+	{ 0 },
 };

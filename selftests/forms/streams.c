@@ -13,7 +13,8 @@ static CUstream stream_new(unsigned int flags)
 }
 
 /* One buffer, launches in @n streams in turn; @order: what makes each wait for the one before */
-static void in_turn(const char *what, CUstream *streams, unsigned int n, void (*order)(CUstream before, CUstream next))
+static void in_turn(const char *what, CUstream *streams, unsigned int n,
+		    void (*order)(CUstream before, CUstream next))
 {
 	CUfunction f = form_function("work");
 	struct words w = words_new(form_blocks * THREADS);
@@ -44,7 +45,8 @@ static void stream_one(void)
 static void stream_blocking(void)
 {
 	form_begin();
-	in_turn("stream-blocking", (CUstream[]){ stream_new(0), NULL, stream_new(0), CU_STREAM_LEGACY }, 4, NULL);
+	in_turn("stream-blocking",
+		(CUstream[]){ stream_new(0), NULL, stream_new(0), CU_STREAM_LEGACY }, 4, NULL);
 }
 
 static void by_event(CUstream before, CUstream next)
@@ -75,7 +77,9 @@ static void by_synchronize(CUstream before, CUstream next)
 static void stream_synchronize(void)
 {
 	form_begin();
-	in_turn("stream-synchronize", (CUstream[]){ stream_new(CU_STREAM_NON_BLOCKING), stream_new(0) }, 2, by_synchronize);
+	in_turn("stream-synchronize",
+		(CUstream[]){ stream_new(CU_STREAM_NON_BLOCKING), stream_new(0) }, 2,
+		by_synchronize);
 }
 
 static void by_query(CUstream before, CUstream next)
@@ -90,7 +94,8 @@ static void by_query(CUstream before, CUstream next)
 static void stream_query(void)
 {
 	form_begin();
-	in_turn("stream-query", (CUstream[]){ stream_new(CU_STREAM_NON_BLOCKING), stream_new(0) }, 2, by_query);
+	in_turn("stream-query", (CUstream[]){ stream_new(CU_STREAM_NON_BLOCKING), stream_new(0) },
+		2, by_query);
 }
 
 /* A non-blocking stream does not wait for the default one, and the other way round */
@@ -316,7 +321,7 @@ struct job {
 	bool per_thread;
 };
 
-#define BUMPS	40u
+#define BUMPS 40u
 
 static void *bump_and_work(void *arg)
 {
@@ -328,11 +333,13 @@ static void *bump_and_work(void *arg)
 	bump = form_function("bump");
 	for (uint32_t i = 0; i < BUMPS; i++) {
 		if (j->shared.n)
-			LAUNCH(bump, (unsigned int)(j->shared.n / THREADS), THREADS, j->s, &j->shared.at, &n);
+			LAUNCH(bump, (unsigned int)(j->shared.n / THREADS), THREADS, j->s,
+			       &j->shared.at, &n);
 		if (i % 8)
 			continue;
 		if (j->per_thread) {
-			DO(cuLaunchKernel_ptsz(j->f, (unsigned int)(j->w.n / THREADS), 1, 1, THREADS, 1, 1, 0, NULL,
+			DO(cuLaunchKernel_ptsz(j->f, (unsigned int)(j->w.n / THREADS), 1, 1,
+					       THREADS, 1, 1, 0, NULL,
 					       (void *[]){ &j->w.at, &n, &i }, NULL));
 			work_expect(&j->w, n, i);
 		} else {
@@ -351,7 +358,12 @@ static void threads(const char *what, CUstream a, CUstream b, bool shared, bool 
 	pthread_t t[2];
 
 	for (uint32_t i = 0; i < 2; i++)
-		j[i] = (struct job){ form_function("work"), i ? b : a, words_new(form_blocks * THREADS), all, i, per_thread };
+		j[i] = (struct job){ form_function("work"),
+				     i ? b : a,
+				     words_new(form_blocks * THREADS),
+				     all,
+				     i,
+				     per_thread };
 	DO(cuCtxSynchronize());
 	for (int i = 0; i < 2; i++)
 		if (pthread_create(&t[i], NULL, bump_and_work, &j[i]))
@@ -385,7 +397,8 @@ static void threads_default_stream(void)
 static void threads_own_streams(void)
 {
 	form_begin();
-	threads("threads-own-streams", stream_new(CU_STREAM_NON_BLOCKING), stream_new(CU_STREAM_NON_BLOCKING), false, false);
+	threads("threads-own-streams", stream_new(CU_STREAM_NON_BLOCKING),
+		stream_new(CU_STREAM_NON_BLOCKING), false, false);
 }
 
 static void threads_per_thread_stream(void)
@@ -394,7 +407,10 @@ static void threads_per_thread_stream(void)
 	threads("threads-per-thread-stream", NULL, NULL, false, true);
 }
 
-/* Blocking streams of two threads and the default stream's work between: all of it on the same words */
+/*
+ * Blocking streams of two threads and the default stream's work between: all of it on the same
+ * words
+ */
 static void threads_legacy(void)
 {
 	form_begin();
@@ -425,7 +441,10 @@ static void by_value(CUstream before, CUstream next)
 static void stream_value(void)
 {
 	form_begin();
-	in_turn("stream-value", (CUstream[]){ stream_new(CU_STREAM_NON_BLOCKING), stream_new(CU_STREAM_NON_BLOCKING) }, 2, by_value);
+	in_turn("stream-value",
+		(CUstream[]){ stream_new(CU_STREAM_NON_BLOCKING),
+			      stream_new(CU_STREAM_NON_BLOCKING) },
+		2, by_value);
 }
 
 static void stream_batch_value(void)
@@ -462,13 +481,28 @@ static void stream_batch_value(void)
 }
 
 const struct form stream_forms[] = {
-	{ "stream-default", stream_default }, { "stream-one", stream_one }, { "stream-blocking", stream_blocking },
-	{ "stream-non-blocking", stream_non_blocking }, { "stream-per-thread", stream_per_thread },
-	{ "stream-synchronize", stream_synchronize }, { "stream-query", stream_query }, { "stream-priority", stream_priority },
-	{ "stream-many", stream_many }, { "one-connection", one_connection }, { "stream-destroy-busy", stream_destroy_busy },
-	{ "stream-value", stream_value }, { "stream-batch-value", stream_batch_value }, { "event-wait", event_wait },
-	{ "event-query", event_query }, { "event-timing", event_timing }, { "host-function", host_function },
-	{ "callback", callback }, { "threads-one-stream", threads_one_stream },
-	{ "threads-default-stream", threads_default_stream }, { "threads-own-streams", threads_own_streams },
-	{ "threads-per-thread-stream", threads_per_thread_stream }, { "threads-legacy", threads_legacy }, { 0 },
+	{ "stream-default", stream_default },
+	{ "stream-one", stream_one },
+	{ "stream-blocking", stream_blocking },
+	{ "stream-non-blocking", stream_non_blocking },
+	{ "stream-per-thread", stream_per_thread },
+	{ "stream-synchronize", stream_synchronize },
+	{ "stream-query", stream_query },
+	{ "stream-priority", stream_priority },
+	{ "stream-many", stream_many },
+	{ "one-connection", one_connection },
+	{ "stream-destroy-busy", stream_destroy_busy },
+	{ "stream-value", stream_value },
+	{ "stream-batch-value", stream_batch_value },
+	{ "event-wait", event_wait },
+	{ "event-query", event_query },
+	{ "event-timing", event_timing },
+	{ "host-function", host_function },
+	{ "callback", callback },
+	{ "threads-one-stream", threads_one_stream },
+	{ "threads-default-stream", threads_default_stream },
+	{ "threads-own-streams", threads_own_streams },
+	{ "threads-per-thread-stream", threads_per_thread_stream },
+	{ "threads-legacy", threads_legacy },
+	{ 0 },
 };

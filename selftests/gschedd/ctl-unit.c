@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What gschedctl status takes from gschedd when the module arbitrates. */
+/* What gschedctl status takes from gschedd when the module arbitrates, and what setconf reads. */
 #include <stdlib.h>
 #include <string.h>
 #include "gschedd/ctl_mps.h"
+#include "gschedd/ctl_parse.h"
 #include "harness.h"
 
 static const char module[] =
@@ -28,8 +29,82 @@ static void merged(const char *from, const char *want, const char *what)
 	cJSON_Delete(daemon);
 }
 
+/* The command's own is in its main file */
+void ctl_error(const char *fmt, ...)
+{
+}
+
+static const struct {
+	const char *text;
+	size_t size;			/* 0: to its end */
+	unsigned int line, n;		/* of the error; how many changes before it */
+	const char *error;		/* NULL: none */
+} texts[] = {
+	{ "", 0, 0, 0, NULL },
+	{ "\n\n# nothing\n \t\r\n#", 0, 5, 0, NULL },
+	{ "[device gpu0]\npolicy=hpf\n[group gpu0 /]\ncapsm.max=max", 0, 4, 2, NULL },
+	{ " [ device  gpu0 ] \r\n policy = hpf \r\n", 0, 2, 1, NULL },
+	{ "[group gpu0 /a/b]\ngpu.band=\ncgroup=/x=y z\n", 0, 3, 3, NULL },
+	{ "[group gpu0 a]\n[group gpu0 a]\n", 0, 2, 2, NULL },
+	{ "policy=hpf\n", 0, 1, 0, "there is no section above it" },
+	{ "\n[device gpu0]\npolicy\n", 0, 3, 0, "write FILE=VALUE" },
+	{ "[device gpu0]\n=1\n", 0, 2, 0, "no such file of a device" },
+	{ "[device gpu0]\ncapsm.max=1\n", 0, 2, 0, "no such file of a device" },
+	{ "[group gpu0 a]\ngpu.weight=1\npolicy=hpf\n", 0, 3, 2, "no such file of a group" },
+	{ "[group gpu0 a]\ngpu.stat=1\n", 0, 2, 1, "the file can only be read" },
+	{ "[", 0, 1, 0, "a section is" },
+	{ "[]", 0, 1, 0, "a section is" },
+	{ "[device]", 0, 1, 0, "a section is" },
+	{ "[device a b]", 0, 1, 0, "a section is" },
+	{ "[device a] b", 0, 1, 0, "a section is" },
+	{ "[group gpu0]", 0, 1, 0, "a section is" },
+	{ "[group gpu0 a b]", 0, 1, 0, "a section is" },
+	{ "[group gpu0 a b c d]", 0, 1, 0, "a section is" },
+	{ "[client 7]", 0, 1, 0, "a section is" },
+	{ "[device gpu0]\npolicy=h\0pf\n", 26, 2, 0, "a NUL byte" },
+	{ "\xff\xfe[\x80\n", 0, 1, 0, "write FILE=VALUE" },
+};
+
+static void parsed_texts(void)
+{
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		size_t size = texts[i].size ? texts[i].size : strlen(texts[i].text);
+		struct ctl_parsed parsed;
+		char *text = malloc(size + 1);	/* so that a byte beyond it shows under ASan */
+
+		memcpy(text, texts[i].text, size);
+		text[size] = '\0';
+		ctl_parse(text, size, &parsed);
+		ok(parsed.line == texts[i].line && parsed.n == texts[i].n && !parsed.error == !texts[i].error &&
+		   (!parsed.error || !strncmp(parsed.error, texts[i].error, strlen(texts[i].error))),
+		   "text %zu: line %u, %zu changes, %s", i, parsed.line, parsed.n, parsed.error ? parsed.error : "no error");
+		free(parsed.changes);
+		free(text);
+	}
+}
+
+/* What the last change of @text is */
+static void parsed_last(const char *from, const char *group, const char *file, const char *value)
+{
+	struct ctl_parsed parsed;
+	const struct ctl_change *c;
+	char *text = strdup(from);
+
+	ctl_parse(text, strlen(text), &parsed);
+	c = parsed.n ? &parsed.changes[parsed.n - 1] : NULL;
+	ok(c && !strcmp(c->device, "gpu0") && !strcmp(c->group, group) && !strcmp(c->file, file) && !strcmp(c->value, value),
+	   "group %s: %s is \"%s\"", group, file, value);
+	free(parsed.changes);
+	free(text);
+}
+
 int main(void)
 {
+	parsed_texts();
+	parsed_last("[group gpu0 /]\ncapsm.max=4", "", "capsm.max", "4");
+	parsed_last("[group gpu0 //a/b]\ncgroup = /x = y \n", "a/b", "cgroup", "/x = y");
+	parsed_last("[group gpu0 a]\ngpu.band=\n", "a", "gpu.band", "");
+
 	merged(daemon_text, "{\"pid\":7}],\"unmanaged\":[{\"pid\":6,\"comm\":\"six\"}]}", "processes that are not the module's clients");
 	merged(daemon_text, "\"uuid\":\"bb\",\"clients\":[],\"unmanaged\":[]}", "a GPU without any");
 	merged(daemon_text, "\"uuid\":\"cc\",\"clients\":[]}", "a GPU that NVML does not know");

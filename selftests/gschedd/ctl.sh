@@ -2,73 +2,68 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # gschedctl from end to end, on a gschedd of its own.
 set -u
-here=$(cd "$(dirname "$0")/../.." && pwd)
-ctl=$here/bin/gschedctl
-dir=$(mktemp -d /tmp/gschedctl-test-XXXXXX)
-export GSCHED_SOCKET=$dir/sock GSCHED_BACKEND=daemon
+cd "$(dirname "$0")/../.." || exit
+B=$PWD/${B:-build} OUT=$(mktemp -d /tmp/gschedctl-test-XXXXXX)
+. selftests/lib.sh
+ctl=$B/bin/gschedctl
+export GSCHED_BACKEND=daemon
 unset GSCHED_INTERPOSER LD_PRELOAD
-n=0 failed=0 daemon=
-
-finish() {
-	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null
-	rm -rf "$dir"
-}
-trap finish EXIT
-
-# ok STATUS NAME
-ok() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		failed=$((failed + 1))
-		sed 's/^/# /' "$dir/out" "$dir/err" 2>/dev/null
-	fi
-}
-
-# expect STATUS TEXT-IN-OUTPUT NAME COMMAND...
-expect() {
-	local want=$1 text=$2 name=$3 rc
-	shift 3
-	"$@" >"$dir/out" 2>"$dir/err" </dev/null
-	rc=$?
-	[ "$rc" = "$want" ] && { [ -z "$text" ] || cat "$dir/out" "$dir/err" | grep -qF -- "$text"; }
-	ok $? "$name (status $rc)"
-}
+trap 'stop_gschedd; kill ${sleeper:-} 2>/dev/null; rm -rf "$OUT" "$(dirname "$GSCHED_SOCKET")"' EXIT
 
 expect 1 "no arbiter" "no gschedd: status says so" "$ctl" status
-expect 0 "hello" "no gschedd: a program runs all the same" "$ctl" run -- echo hello
-expect 1 "start gschedd" "unless --strict" "$ctl" run --strict -- echo hello
+expect 1 "start gschedd, or --best-effort" "no gschedd: a program does not run" "$ctl" run -- echo hello
+! grep -q hello "$OUT/out"
+ok $? "indeed"
+expect 1 "start gschedd" "nor are there settings for a shell" "$ctl" run --env
+expect 0 "hello" "unless --best-effort" "$ctl" run --best-effort -- echo hello
+[ "$(wc -l <"$OUT/err")" = 1 ] && grep -q "no arbiter: .*; echo runs unmanaged" "$OUT/err"
+ok $? "one line says that it is unmanaged"
+# shellcheck disable=SC2016
+expect 0 "" "and so does a shell" bash -c 'set -e; eval "$("$1" run -e --best-effort)"' bash "$ctl"
+expect 2 "choose one" "--best-effort and --strict" "$ctl" run --best-effort --strict -- true
 expect 2 "Usage" "no command: usage" "$ctl"
 expect 2 "no such command" "unknown command: usage" "$ctl" frobnicate
-expect 2 "Usage" "unknown option: usage" "$ctl" --frobnicate
-expect 2 "Usage" "run without a program: usage" "$ctl" run
+expect 2 "unrecognized option" "unknown option" "$ctl" --frobnicate
+expect 2 "name the program" "run without a program" "$ctl" run
+expect 2 "leave the program out" "run --env with one" "$ctl" run -e -- true
 expect 2 "needs --group" "run --create without --group" "$ctl" run -c -- true
 expect 2 "none of sm rank worker" "run --limit-by with what there is not" "$ctl" run --limit-by=ran -- true
-expect 0 "GSCHED_LIMIT_BY=rank" "run --limit-by" "$ctl" run --limit-by=rank -- env
+expect 0 "GSCHED_LIMIT_BY=rank" "run --limit-by" "$ctl" run --best-effort --limit-by=rank -- env
 expect 2 "none of queue static" "run --dispatch with what there is not" "$ctl" run --dispatch= -- true
-expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --dispatch=static -- env
+expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --best-effort --dispatch=static -- env
 for w in 0 33 x -1 ""; do
 	expect 2 "a number from 1 to 32" "run --workers=$w" "$ctl" run --workers="$w" -- true
 done
-expect 0 "GSCHED_WORKERS=4" "run --workers" "$ctl" run --workers=4 -- env
-expect 2 "gschedctl group" "group alone: usage of group" "$ctl" group
+expect 0 "GSCHED_WORKERS=4" "run --workers" "$ctl" run --best-effort --workers=4 -- env
+expect 2 "group create" "group alone: what there is" "$ctl" group
+expect 2 "group frobnicate: no such command" "no such command of group" "$ctl" group frobnicate
+expect 2 "Usage: gschedctl group get" "too few arguments" "$ctl" group get a
+expect 2 "Usage: gschedctl group get" "too many" "$ctl" group get a capsm.max capsm.min
+expect 2 "from 0.01 to 3600" "watch -n with what is no time" "$ctl" watch -n x
 expect 2 "FILE=VALUE" "group set without =" "$ctl" group set a capsm.max
 expect 2 "backend" "unknown backend" "$ctl" -b cloud status
-expect 0 "gschedctl run" "--help" "$ctl" --help
-expect 0 "0.1" "--version" "$ctl" --version
-
-mkfifo "$dir/log"
-"$here/bin/gschedd" --driver '' --cache "$dir/cache" --embedded \
-	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 --device gpu1:101112131415161718191a1b1c1d1e1f:8 \
-	2>"$dir/log" &
-daemon=$!
-exec 3<"$dir/log"
-while read -r line <&3; do
-	case $line in *serving*) break ;; esac
+for h in --help "-?" -h help; do
+	expect 0 "group create" "gschedctl $h" "$ctl" "$h"
 done
-cat <&3 >/dev/null &
+expect 0 "device delete" "help FAMILY" "$ctl" help device
+expect 0 "device delete" "FAMILY --help" "$ctl" device --help
+expect 2 "no such command" "help of what there is not" "$ctl" help frobnicate
+"$ctl" help | sed -nE 's/^  ([a-z]+( [a-z]+)?)   *.*/\1/p' | grep -v -e -- >"$OUT/commands"
+ok "$([ "$(wc -l <"$OUT/commands")" -ge 12 ]; echo $?)" "help lists the commands"
+while read -r command; do
+	for h in --help -h; do
+		# shellcheck disable=SC2086
+		expect 0 "Usage: gschedctl $command " "$command $h" "$ctl" $command "$h"
+	done
+	# shellcheck disable=SC2086
+	expect 0 "Usage: gschedctl $command " "help $command" "$ctl" help $command
+done <"$OUT/commands"
+for v in --version -V version; do
+	expect 0 "gschedctl 0.1" "$v" "$ctl" "$v"
+done
+
+start_gschedd --driver '' --embedded \
+	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 --device gpu1:101112131415161718191a1b1c1d1e1f:8
 
 expect 0 "gpu0: 16 SMs" "status" "$ctl" status
 expect 0 '"backend":"daemon"' "status --json" "$ctl" status --json
@@ -89,43 +84,219 @@ expect 1 "no such file" "an unknown file" "$ctl" group set batch gpu.colour=1
 expect 1 "it can only be read" "a file that is only read" "$ctl" group set batch capsm.current=1
 expect 1 "no such group" "an unknown group" "$ctl" group set none capsm.max=1
 expect 1 "no such group" "shown" "$ctl" group show none
-expect 1 "no such device" "an unknown device" "$ctl" -d gpu9 group create x
+for c in "group create x" "group show" "group get / capsm.max" "device set policy=hpf" "run -- true" status watch; do
+	# shellcheck disable=SC2086
+	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" "-d of no device: $c" "$ctl" -d gpu9 $c
+	# shellcheck disable=SC2046,SC2086
+	expect 1 "device gpu9: there is none of this name" "and behind the command: ${c%% *}" "$ctl" ${c%% -- *} -d gpu9 $([[ $c != *--* ]] || echo -- true)
+done
 expect 0 "" "the second device has groups of its own" "$ctl" -d gpu1 group create other
 expect 1 "no such group" "which the first has not" "$ctl" group get other capsm.max
 expect 0 "" "device set" "$ctl" device set mode=spatial policy=hpf
 expect 0 "" "device set NAME" "$ctl" device set gpu1 mode=temporal
 expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
 expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" "$ctl" device set mode=sideways
-expect 0 "" "device set, numbers" "$ctl" device set switch_us=150 max_overhead=20
+expect 0 "" "device set, numbers" "$ctl" device set switch_us=150 max_overhead=20 max_slowdown=300
 expect 1 "switch_us is 10 to 10000" "device set, a number out of range" "$ctl" device set switch_us=1
 expect 1 "policy is hpf or ffs" "device set, an unknown policy" "$ctl" device set policy=fifo
 expect 0 "" "a band and a latency target" "$ctl" group set batch gpu.band=serving gpu.latency_target_us=2000
 expect 0 "gpu.latency_target_us 2000" "they show" "$ctl" group show batch
 expect 1 "write a name of up to 31" "a bad name of a band" "$ctl" group set batch gpu.band=Serving
-expect 1 "the files are mode, policy, switch_us, max_overhead and clients_max" "device set, an unknown file" "$ctl" device set colour=red
+expect 1 "the files are mode, policy, switch_us, max_overhead, max_slowdown and clients_max" "device set, an unknown file" "$ctl" device set colour=red
 
-cp /bin/true "$dir/interposer.so"
+# lists
+expect 0 "" "group list" "$ctl" group list
+awk 'NR == 1 && $1 != "GROUP" || NR == 2 && $1 != "/" || NR == 3 && ($1 != "batch" || $2 != 4 || $5 != 7 || $6 != "serving") \
+	{ bad = 1 } END { exit bad || NR != 3 }' "$OUT/out"
+ok $? "has a line for each group"
+expect 0 "" "of another device" "$ctl" group list -d gpu1
+grep -q '^other' "$OUT/out" && ! grep -q batch "$OUT/out"
+ok $? "it has other ones"
+expect 0 "" "group list -o json" "$ctl" group list -o json
+jq -e '.groups[1] | .path == "batch" and ."capsm.max" == "4" and ."gpu.band" == "serving" and .clients == 0' "$OUT/out" >/dev/null
+ok $? "says the same"
+expect 0 "" "device list" "$ctl" device list
+awk '{ print $1, $2 }' "$OUT/out" | cmp -s - <(printf 'DEVICE SMS\ngpu0 16\ngpu1 8\n')
+ok $? "has a line for each device"
+expect 0 "" "device list --output=json" "$ctl" device list --output=json
+jq -e '.devices | length == 2 and .[1].name == "gpu1" and .[1].groups == 2 and .[0].policy == "hpf"' "$OUT/out" >/dev/null
+ok $? "says the same"
+expect 0 "" "device list -d" "$ctl" device list -d gpu1 -o json
+jq -e '.devices | length == 1 and .[0].name == "gpu1"' "$OUT/out" >/dev/null
+ok $? "of one"
+expect 0 "" "status -d -o json" "$ctl" -d gpu1 status -o json
+jq -e '.devices | length == 1 and .[0].name == "gpu1"' "$OUT/out" >/dev/null
+ok $? "of one"
+expect 2 "it is table or json" "-o of what there is not" "$ctl" status -o xml
+for c in "group list" "device list" status; do
+	# shellcheck disable=SC2086
+	expect 1 "output: No space left on device" "$c to a full disk" bash -c '"$@" >/dev/full' bash "$ctl" $c
+done
+
+# completion
+# shellcheck source=gschedd/gschedctl.bash
+. gschedd/gschedctl.bash
+# completes NAME WANTED WORD...: what the last word, with those before it, can become
+completes() {
+	local name=$1 wanted=$2
+	shift 2
+	COMP_WORDS=("$ctl" "$@") COMP_CWORD=$#
+	_gschedctl
+	[ "${COMPREPLY[*]}" = "$wanted" ]
+	ok $? "completion of $name: ${COMPREPLY[*]}"
+}
+completes "a group" "batch" group set b
+completes "groups of another device" "/ other" -d gpu1 group delete ""
+completes "with its long option" "/ other" --device = gpu1 group show ""
+completes "a group of run" "batch" run -g b
+completes "with a long option" "batch" run --group = b
+completes "a device" "gpu0 gpu1" -d g
+completes "a device with =" "gpu0 gpu1" --device =
+completes "a device to set" "gpu0 gpu1" device set g
+completes "a file" "capsm.max= capsm.min=" group set batch gpu.weight = 3 caps
+completes "a file to read" "gpu.priority" group get batch gpu.p
+completes "a value" "auto" device set mode = a
+completes "options" "--strict --socket=" run --s
+completes "a program's argument" "selftests/gschedd/ctl-unit.c" run -g batch -- cat selftests/gschedd/ctl-u
+for family in "" group device; do
+	sed -n "s/^${family:+$family }//p" "$OUT/commands" | cut -d' ' -f1 | sort -u >"$OUT/wanted"
+	COMP_WORDS=("$ctl" ${family:+"$family"} "") COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+	_gschedctl
+	printf '%s\n' "${COMPREPLY[@]}" | sort | cmp -s - "$OUT/wanted"
+	ok $? "completion knows each command ${family:+of $family}"
+done
+
+# all or nothing
+"$ctl" group show batch | grep -v -e gpu.stat -e _usec >"$OUT/before"
+unchanged() {
+	"$ctl" group show batch | grep -v -e gpu.stat -e _usec | cmp -s - "$OUT/before"
+	ok $? "$1"
+}
+expect 1 'group batch: capsm.max: "17": Invalid argument; write max or a number' "the third of three is refused" \
+	"$ctl" group set batch gpu.priority=9 gpu.band=other capsm.max=17 gpu.weight=5
+unchanged "the first two are as before"
+expect 1 "nothing was changed" "also of a file written twice, an empty one, and one that is not there" \
+	"$ctl" group set batch gpu.weight=5 gpu.weight=6 cgroup=/x gpu.band= owner=12 gpu.colour=1
+unchanged "all are as before"
+sleep 1000 &
+sleeper=$!
+"$ctl" group create elsewhere
+expect 1 "nothing was changed" "a process goes back to no group" "$ctl" group set batch procs=$sleeper capsm.max=0
+unchanged "as before"
+"$ctl" group set elsewhere procs=$sleeper
+expect 1 "nothing was changed" "and to the group that it was in" "$ctl" group set batch procs=$sleeper capsm.max=0
+unchanged "as before"
+expect 0 "$sleeper" "it is there" "$ctl" group get elsewhere procs
+kill "$sleeper"
+wait "$sleeper" 2>/dev/null
+sleeper=
+"$ctl" group delete elsewhere
+"$ctl" device set switch_us=170 max_overhead=30 policy=hpf mode=spatial
+expect 1 'device (first): switch_us: "1": Invalid argument; switch_us is 10' "of a device: the last is refused" \
+	"$ctl" device set mode=temporal clients_max=3 policy=ffs max_overhead=40 switch_us=1
+expect 1 "mode is auto" "of those that cannot be read" "$ctl" device set switch_us=180 mode=temporal mode=sideways
+expect 1 "clients_max is a number" "and that are numbers" "$ctl" device set switch_us=180 mode=temporal clients_max=-1
+"$ctl" status --json | jq -e '.devices[0] | .mode == "spatial" and .policy == "hpf" and .switch_us == 170 and
+	.max_overhead == 30' >/dev/null
+ok $? "all are as before"
+
+# showconf, setconf
+"$ctl" group create batch/night
+"$ctl" group set batch/night capsm.max=1.5 capsm.min=0.25 cgroup=/some/where owner=1000 gpu.priority=0
+expect 0 "[group gpu0 batch/night]" "showconf" "$ctl" showconf
+cp "$OUT/out" "$OUT/conf"
+grep -q '^cgroup=/some/where$' "$OUT/conf" && grep -q '^\[device gpu1\]$' "$OUT/conf" && ! grep -q procs "$OUT/conf"
+ok $? "has the settings of all devices"
+# same NAME: all is as when the settings were printed
+same() {
+	"$ctl" showconf | cmp - "$OUT/conf"
+	ok $? "$1"
+}
+expect 0 "" "setconf of what is so" "$ctl" setconf "$OUT/conf"
+same "changes nothing"
+"$ctl" group set batch/night capsm.max=2 gpu.priority=99 cgroup= owner=5
+"$ctl" group delete batch/night
+"$ctl" group set batch gpu.band= gpu.weight=1 gpu.latency_target_us=0
+"$ctl" device set policy=ffs switch_us=999
+"$ctl" -d gpu1 group set other gpu.weight=7
+expect 0 "" "setconf makes it again" "$ctl" setconf "$OUT/conf"
+same "as it was"
+"$ctl" device set switch_us=999
 # shellcheck disable=SC2016
-expect 0 "$dir/interposer.so" "run preloads the interposer" env GSCHED_INTERPOSER="$dir/interposer.so" \
+expect 0 "" "setconf -, one device" bash -c '"$1" -d gpu1 setconf - <"$2"' bash "$ctl" "$OUT/conf"
+expect 0 "switch_us=999" "leaves the other as it is" "$ctl" showconf -d gpu0
+# shellcheck disable=SC2016
+expect 0 "" "setconf -" bash -c '"$1" setconf - <"$2"' bash "$ctl" "$OUT/conf"
+same "as it was"
+# refused LINE TEXT-IN-MESSAGE FILE-TEXT: nothing of it is done
+refused() {
+	printf '%b' "$3" >"$OUT/bad"
+	expect 1 "bad:$1: $2" "setconf: line $1: $2" "$ctl" setconf "$OUT/bad"
+	same "as it was"
+}
+new='[group gpu0 new]\ngpu.weight=7\n[group gpu0 new/below]\n'
+refused 8 'group batch: capsm.max: "17": Invalid argument; write max' \
+	"${new}[device gpu0]\npolicy=ffs\nmode=temporal\n[group gpu0 batch]\ncapsm.max=17\n"
+refused 5 'device gpu0: mode: "sideways"' "${new}[device gpu0]\nmode=sideways\n"
+refused 4 'group a\x1b: ' "${new}[group gpu0 a\033]\n"
+refused 4 'group none/below: no such group' "${new}[group gpu0 none/below]\n"
+refused 4 'gpu.colour: no such file of a group' "${new}gpu.colour=1\n"
+refused 4 'device gpu9: there is none of this name; there are: gpu0, gpu1' "${new}[group gpu9 a]\n"
+refused 4 'a NUL byte' "${new}gpu.weight=\\0"
+refused 4 'a section is' "${new}[group]"
+refused 4 'group new/below: cgroup: ' "${new}cgroup=/$(printf '%04000d' 1)"
+expect 1 "$OUT/none: No such file" "setconf of a file that is not there" "$ctl" setconf "$OUT/none"
+expect 1 "$OUT: Is a directory" "of a directory" "$ctl" setconf "$OUT"
+expect 1 "this is no text" "of what never ends" "$ctl" setconf /dev/zero
+expect 0 "" "of nothing" "$ctl" setconf /dev/null
+same "as it was"
+"$ctl" group delete batch/night
+
+for c in "group create" "group delete" "group show" "group get" "group set" "run -g"; do
+	argument=()
+	case $c in *get) argument=(capsm.max) ;; *set) argument=(gpu.weight=100) ;; run*) argument=(-- true) ;; esac
+	# shellcheck disable=SC2086
+	expect 2 "the name of the group is empty; the root group is /" "$c with an empty name" "$ctl" $c "" "${argument[@]}"
+done
+for name in / // a/ a//b .a "a b" "$(printf 'a\377b')" "$(printf 'a\nb')" "$(printf '%0300d' 1)" "$(printf 'a/%.0s' {1..90})b"; do
+	expect 1 "gschedctl: group" "a group's name that is none: $(printf %.20q "$name")" "$ctl" group create "$name"
+	expect 1 "gschedctl: group" "set" "$ctl" group set "$name" gpu.weight=1000000
+	expect 1 "gschedctl: group" "deleted" "$ctl" group delete "$name"
+	! LC_ALL=C grep -q '[^ -~]' "$OUT/err"
+	ok $? "and the message is fit for a terminal"
+done
+for file in / ../x "$(printf 'a\377b')" "$(printf '%0300d' 1)"; do
+	expect 1 "gschedctl: group batch" "a file's name that is none: $(printf %.20q "$file")" "$ctl" group set batch "$file=1"
+	expect 1 "gschedctl: device" "of a device" "$ctl" device set "$file=1"
+done
+expect 1 "File name too long" "a value that is too long" "$ctl" group set batch "cgroup=/$(printf '%04000d' 1)"
+
+cp /bin/true "$OUT/interposer.so"
+# shellcheck disable=SC2016
+expect 0 "$OUT/interposer.so" "run preloads the interposer" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g batch -- bash -c 'echo $LD_PRELOAD'
 # shellcheck disable=SC2016
-expect 0 "$dir/interposer.so:libmore.so" "before what was preloaded already" \
-	env GSCHED_INTERPOSER="$dir/interposer.so" LD_PRELOAD=libmore.so "$ctl" run -- bash -c 'echo $LD_PRELOAD'
+expect 0 "$OUT/interposer.so:libmore.so" "before what was preloaded already" \
+	env GSCHED_INTERPOSER="$OUT/interposer.so" LD_PRELOAD=libmore.so "$ctl" run -- bash -c 'echo $LD_PRELOAD'
 # shellcheck disable=SC2016
-expect 0 "bound" "run binds the process to the group" env GSCHED_INTERPOSER="$dir/interposer.so" \
+expect 0 "bound" "run binds the process to the group" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g batch -- bash -c '[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $$ ] && echo bound'
 expect 1 "no such group" "run in a group that is not there" "$ctl" run -g none -- echo no
-expect 0 "made" "run --create makes it, and those above" env GSCHED_INTERPOSER="$dir/interposer.so" \
+expect 0 "made" "run --create makes it, and those above" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g new/below -c -- echo made
 expect 0 "new/below" "it is there" "$ctl" group show new/below
-expect 1 "GSCHED_INTERPOSER" "run --strict without an interposer" env GSCHED_INTERPOSER="$dir/none.so" \
-	"$ctl" run --strict -- echo no
-expect 0 "unmanaged" "run without an interposer" env GSCHED_INTERPOSER="$dir/none.so" "$ctl" run -- echo yes
-expect 127 "No such file" "run a program that is not there" "$ctl" run -- "$dir/none"
-expect 126 "Permission denied" "run what is no program" "$ctl" run -- "$dir"
-expect 7 "" "the program's status" env GSCHED_INTERPOSER="$dir/interposer.so" "$ctl" run -- sh -c 'exit 7'
-expect 0 "export LD_PRELOAD='$dir/interposer.so'" "run -e prints the settings" \
-	env GSCHED_INTERPOSER="$dir/interposer.so" "$ctl" run -g batch -e
+expect 1 "GSCHED_INTERPOSER" "run without an interposer" env GSCHED_INTERPOSER="$OUT/none.so" \
+	"$ctl" run -- echo no
+expect 0 "unmanaged" "run --best-effort without one" env GSCHED_INTERPOSER="$OUT/none.so" \
+	"$ctl" run --best-effort -- echo yes
+cp /bin/true "$OUT/inter poser.so"
+expect 1 "no path with a space" "an interposer that cannot be preloaded" env GSCHED_INTERPOSER="$OUT/inter poser.so" \
+	"$ctl" run -- echo no
+expect 127 "No such file" "run a program that is not there" "$ctl" run -- "$OUT/none"
+expect 126 "Permission denied" "run what is no program" "$ctl" run -- "$OUT"
+expect 7 "" "the program's status" env GSCHED_INTERPOSER="$OUT/interposer.so" "$ctl" run -- sh -c 'exit 7'
+expect 0 "export LD_PRELOAD='$OUT/interposer.so'" "run -e prints the settings" \
+	env GSCHED_INTERPOSER="$OUT/interposer.so" "$ctl" run -g batch -e
 
 expect 1 "Device or resource busy" "delete a group with groups below it" "$ctl" group delete new
 expect 0 "" "delete" "$ctl" group delete new/below
@@ -133,7 +304,7 @@ expect 1 "no such group" "it is gone" "$ctl" group delete new/below
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 # the tree may lie where others may not look
 if [ "$(id -u)" = 0 ] && "${nobody[@]}" test -x "$ctl" 2>/dev/null; then
-	chmod 755 "$dir"
+	chmod 755 "$(dirname "$GSCHED_SOCKET")"
 	expect 1 "as root" "another user may not" "${nobody[@]}" "$ctl" group create mine
 	expect 0 "gpu0" "but may look" "${nobody[@]}" "$ctl" status
 else
@@ -141,16 +312,24 @@ else
 	echo "ok $n - another user # SKIP needs root, setpriv and a tree that others may read"
 fi
 expect 2 "Usage" "device delete needs a name" "$ctl" device delete
-expect 2 "Usage" "and knows one option" "$ctl" device delete gpu1 --gently
+expect 2 "unrecognized option" "and knows one option" "$ctl" device delete gpu1 --gently
 expect 1 "there is none" "a device that is not there" "$ctl" device delete gpu9
 expect 1 "delete its groups first, and end its programs or use --force" "a device with a group" "$ctl" device delete gpu1
 expect 1 "busy; delete its groups first" "by force, too" "$ctl" device delete gpu1 --force
 expect 0 "" "its group goes" "$ctl" -d gpu1 group delete other
 expect 0 "" "device delete --force" "$ctl" device delete gpu1 --force
 expect 1 "there is none" "it is gone" "$ctl" device delete gpu1
-kill "$daemon"
-wait "$daemon"
-ok $? "gschedd ends cleanly"
-daemon=
-echo "1..$n"
-[ "$failed" = 0 ]
+stop_gschedd
+ok "$gschedd_status" "gschedd ends cleanly"
+
+start_gschedd --driver '' --embedded
+expect 0 "no devices" "a gschedd without devices: status" "$ctl" status
+expect 0 '{"devices":[]}' "device list" "$ctl" device list -o json
+expect 0 "" "showconf" "$ctl" showconf
+for c in "-d gpu0 status" "group list" "group show" "device set gpu0 policy=hpf"; do
+	# shellcheck disable=SC2086
+	expect 1 "there are none; start gschedd with --device or --driver" "$c" "$ctl" $c
+done
+expect 1 "no such device" "group create" "$ctl" group create a
+stop_gschedd
+done_testing

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -23,6 +25,7 @@
 const uint8_t uuid[GSCHED_UUID_SIZE] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 char dir[64], sock_path[96];
 pid_t daemon_pid;
+unsigned int daemon_files, daemon_cpus;
 
 static int n_tests, n_failed;
 static int notify_fd = -1;
@@ -142,6 +145,19 @@ static const char *program(void)
 	return strcat(path, "/bin/gschedd");
 }
 
+static void limit_cpus(void)
+{
+	cpu_set_t may, use;
+
+	CPU_ZERO(&use);
+	if (sched_getaffinity(0, sizeof(may), &may))
+		return;
+	for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&use) < (int)daemon_cpus; i++)
+		if (CPU_ISSET(i, &may))
+			CPU_SET(i, &use);
+	sched_setaffinity(0, sizeof(use), &use);
+}
+
 static pid_t spawn(const char *option, va_list ap)
 {
 	const char *argv[32] = { "gschedd", "--socket", sock_path, "--driver", "" };
@@ -165,6 +181,10 @@ static pid_t spawn(const char *option, va_list ap)
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* a test that crashes leaves nothing behind */
 		dup2(2, 1);	/* TAP is ours */
+		if (daemon_cpus)
+			limit_cpus();
+		if (daemon_files)
+			setrlimit(RLIMIT_NOFILE, &(struct rlimit){ daemon_files, daemon_files });
 		execv(program(), (char **)argv);
 		_exit(127);
 	}

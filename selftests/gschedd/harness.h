@@ -24,6 +24,8 @@ extern char dir[64];			/* of this test, removed at exit */
 void test_dir(void);			/* makes it before a gschedd is started */
 extern char sock_path[96];
 extern pid_t daemon_pid;
+extern unsigned int daemon_cpus;	/* the next ones use no more CPUs; 0: as it is */
+extern unsigned int daemon_files;	/* the next one's limit of open files; 0: as it is */
 
 /* With --socket, --driver "" and a cache in @dir; NULL-terminated further options. Returns when it says READY=1. */
 void daemon_start(const char *option, ...);

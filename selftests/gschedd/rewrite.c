@@ -3,12 +3,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "harness.h"
 
@@ -309,27 +311,20 @@ static void options(void)
 	free(text);
 }
 
-static pid_t worker(void)
+/* The first one; 0: none */
+static pid_t child_of(pid_t parent)
 {
-	DIR *d = opendir("/proc");
-	struct dirent *e;
-	pid_t found = 0;
+	char path[64];
+	int pid = 0;
+	FILE *f;
 
-	while ((e = readdir(d))) {
-		char path[300], comm[64] = "";
-		int pid, ppid;
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/%s/stat", e->d_name);
-		f = *e->d_name >= '0' && *e->d_name <= '9' ? fopen(path, "r") : NULL;
-		if (!f)
-			continue;
-		if (fscanf(f, "%d (%63[^)]) %*c %d", &pid, comm, &ppid) == 3 && ppid == daemon_pid)
-			found = pid;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
+	f = parent > 0 ? fopen(path, "re") : NULL;
+	if (f && fscanf(f, "%d", &pid) != 1)
+		pid = 0;
+	if (f)
 		fclose(f);
-	}
-	closedir(d);
-	return found;
+	return pid;
 }
 
 static void robustness(void)
@@ -347,7 +342,7 @@ static void robustness(void)
 	is(rewrite_err(image, len), 0, "a cache that others can enter is not used");
 	is(rewrite_err(image, len), 0, "rewriting goes on");
 	is(number("hits"), 0, "without hits");
-	pid = worker();
+	pid = child_of(daemon_pid);
 	ok(pid > 0 && !kill(pid, SIGKILL), "the rewriter is killed");
 	for (int i = 0; i < 100; i++)
 		if (!rewrite_err(image, len))
@@ -375,6 +370,216 @@ static void robustness(void)
 	is(rewrite_err(image, len), 0, "an asker that goes away leaves others in peace");
 }
 
+/* ---- the process that looks into images ---- */
+
+#define KERNELS	1500	/* enough to be met at work */
+
+/* An image that takes a while, and is like no other: to be freed */
+static char *big_image(int number, size_t *size)
+{
+	static const char entry[] =
+		".visible .entry f%d_%d(.param .u64 out)\n{\n\t.reg .b32 %%r<2>;\n\t.reg .b64 %%rd<3>;\n"
+		"\tld.param.u64 %%rd1, [out];\n\tcvta.to.global.u64 %%rd2, %%rd1;\n\tmov.u32 %%r1, %%ctaid.x;\n"
+		"\tst.global.u32 [%%rd2], %%r1;\n\tret;\n}\n";
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	fputs(".version 8.0\n.target sm_70\n.address_size 64\n", f);
+	for (int i = 0; i < KERNELS; i++)
+		fprintf(f, entry, number, i);
+	fclose(f);
+	return text;
+}
+
+/* Asks for one on a connection of its own, and does not wait */
+static int ask(int number)
+{
+	size_t size;
+	char *image = big_image(number, &size);
+	struct gsp_rewrite req = { .size = sizeof(req), .arch = 90, .image_size = size };
+	int s = peer(), fd = memfd(image, size);
+
+	send_req(s, GSP_REWRITE, 0, 1, &req, sizeof(req), fd);
+	close(fd);
+	free(image);
+	return s;
+}
+
+static int answer(int s)
+{
+	struct reply r;
+	int err;
+
+	if (!receive(s, &r, 60000))
+		return -1;
+	err = r.h.err;
+	reply_free(&r);
+	close(s);
+	return err;
+}
+
+/* The child of a worker that is at work, stopped; 0: it was gone before that */
+static pid_t catch(void)
+{
+	pid_t worker = 0, child = 0;
+
+	for (int i = 0; i < 100000 && !child; i++) {
+		worker = child_of(daemon_pid);
+		child = child_of(worker);
+		if (!child)
+			usleep(100);
+	}
+	if (!child || kill(child, SIGSTOP))
+		return 0;
+	return child_of(worker) == child ? child : 0;
+}
+
+static bool has(pid_t pid, const char *what)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		found |= !strncmp(line, what, strlen(what));
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int open_files(pid_t pid)
+{
+	char path[64];
+	struct dirent *e;
+	int n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		n += *e->d_name != '.';
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* It is in its sandbox. A build with a sanitizer, which has no filter, keeps the standard streams */
+static bool is_apart(pid_t pid)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return open_files(pid) <= 3;
+#else
+	return has(pid, "Seccomp:\t2");
+#endif
+}
+
+/* The same for one that is in its sandbox, which is a moment after the fork. *@s: the connection that asked; other images are tried */
+static pid_t catch_apart(int *s)
+{
+	static int number = 300;
+
+	for (int tries = 0; tries < 20; tries++) {
+		pid_t pid;
+
+		*s = ask(number++);
+		pid = catch();
+		if (pid && !is_apart(pid)) {
+			kill(pid, SIGCONT);
+			for (int i = 0; i < 10000 && child_of(child_of(daemon_pid)) == pid && !is_apart(pid); i++)
+				usleep(100);
+			kill(pid, SIGSTOP);
+		}
+		if (pid && is_apart(pid))
+			return pid;
+		answer(*s);
+	}
+	return 0;
+}
+
+static void apart(void)
+{
+	pid_t pid;
+	int s;
+
+	daemon_stop(SIGTERM);
+	daemon_cpus = 1;
+	daemon_start("--device", DEVICE, "--log-level", "error", NULL);
+	pid = catch_apart(&s);
+	ok(pid, "an image is looked at by a process of its own");
+	ok(has(pid, "NoNewPrivs:\t1"), "without new privileges");
+#ifdef __SANITIZE_ADDRESS__
+	skip("not in this build", "and without system calls, but for memory and its end");
+	skip("not in this build", "and without files");
+#else
+	ok(has(pid, "Seccomp:\t2"), "and without system calls, but for memory and its end");
+	is(open_files(pid), 0, "and without files");
+#endif
+	if (getuid())
+		skip("needs root", "as nobody");
+	else
+		ok(has(pid, "Uid:\t65534\t65534\t65534\t65534") && has(pid, "Gid:\t65534\t65534\t65534\t65534"), "as nobody");
+	kill(pid, SIGSEGV);
+	kill(pid, SIGCONT);
+	is(answer(s), EIO, "it crashes: the request fails with EIO");
+	is(answer(ask(1)), 0, "and the next one is served");
+
+	pid = catch_apart(&s);
+	kill(child_of(daemon_pid), SIGKILL);
+	is(pid ? answer(s) : 0, EIO, "its worker is killed: EIO");
+	is(answer(ask(2)), 0, "another one takes its place");
+}
+
+#define JOBS	6
+
+static void hog(int ready)
+{
+	int s[JOBS], n = 0;
+
+	if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
+		_exit(1);
+	for (int i = 0; i < JOBS; i++)
+		s[i] = ask(100 + i);
+	/* queued: each has asked something else after it, and has the answer */
+	for (int i = 0; i < JOBS; i++) {
+		struct gsched_info info = { .size = sizeof(info) };
+
+		n += call(s[i], GSP_INFO, &info, sizeof(info)) == 0;
+	}
+	if (write(ready, &n, sizeof(n)) != sizeof(n))
+		_exit(1);
+	for (int i = 0; i < JOBS; i++)
+		answer(s[i]);
+	_exit(0);
+}
+
+/* One worker, one user with many images, and another one with one */
+static void fairness(void)
+{
+	int pipe_fd[2], n = 0, served;
+	pid_t pid, held;
+
+	if (getuid()) {
+		skip("needs root", "users take turns");
+		return;
+	}
+	if (pipe2(pipe_fd, O_CLOEXEC))
+		exit(1);
+	served = number("served");
+	pid = fork();
+	if (!pid)
+		hog(pipe_fd[1]);
+	held = catch();
+	is(read(pipe_fd[0], &n, sizeof(n)) == sizeof(n) ? n : -1, JOBS, "a user has many images to be rewritten");
+	n = ask(200);
+	kill(held, SIGCONT);
+	is(answer(n), 0, "another user has one");
+	served = number("served") - served;
+	ok(served < JOBS, "which is not last: %d were served by then, it included", served);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	daemon_start("--device", DEVICE, "--image-max", "1M", "--log-level", "error", NULL);
@@ -383,5 +588,7 @@ int main(void)
 	caching();
 	options();
 	robustness();
+	apart();
+	fairness();
 	return done_testing();
 }

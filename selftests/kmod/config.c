@@ -521,6 +521,7 @@ TEST_F(config, sysfs_parameters)
 	static const struct { const char *file, *initial, *good, *bad[3]; } params[] = {
 		{ "switch_us", "190", "10000", { "9", "10001", "1.5" } },
 		{ "max_overhead", "50", "500", { "4", "501", "5 5" } },
+		{ "max_slowdown", "200", "1000", { "99", "1001", "2x" } },
 	};
 	unsigned int i, j;
 

@@ -118,6 +118,7 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 	f->last_type = head->type;
 	switch (head->type) {
 	case GSP_INFO:
+		f->infos++;
 		((struct gsched_info *)body)->features = f->features;
 		reply(fd, head, 0, body, sizeof(struct gsched_info), NULL, 0);
 		break;

@@ -31,7 +31,7 @@ struct fake {
 	bool closed;			/* ... or nothing */
 	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */
 	/* what was seen */
-	unsigned int submits, async_submits, completes, cancels, rewrites, attached_count, detached;
+	unsigned int infos, submits, async_submits, completes, cancels, rewrites, attached_count, detached;
 	struct gsched_submit last_submit;
 	struct gsched_complete last_complete;
 	struct gsched_attach last_attach;

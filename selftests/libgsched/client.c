@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "libgsched/transport.h"
 #include "arbiter.h"
@@ -231,6 +233,136 @@ static void interrupted(void)
 	fake_stop(&f);
 }
 
+/* Its thread waits for the lock, so it does nothing, as one that has got SIGSTOP. */
+static void freeze(struct fake *f)
+{
+	pthread_mutex_lock(&f->lock);
+}
+
+static void thaw(struct fake *f)
+{
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* As the next program sees it: what this one has found out is forgotten. */
+static void forget(void)
+{
+	gsched_socket_avoid("");
+}
+
+static void stopped(void)
+{
+	struct gsched_task task = { .slot = 1, .seq = 5, .blocks_per_sm = 1, .blocks = 9 };
+	struct gsched_event_info ev;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char *ptx, *json;
+	unsigned int i, n;
+	struct gsched *g;
+	struct fake f;
+	int fds[64], s;
+	size_t size;
+	pthread_t thread;
+	void *rc;
+
+	fake_start(&f);
+	freeze(&f);
+	g = gsched_open(NULL);
+	ok(g && gsched_attach(g, uuid, true, NULL) < 0 && errno == ETIMEDOUT, "stopped before connect: attach fails with ETIMEDOUT");
+	ok(gsched_attach(g, uuid, true, NULL) < 0 && errno == ETIMEDOUT, "and again");
+	ok(!gsched_open(NULL) && errno == ETIMEDOUT, "the next connection is not tried");
+	gsched_close(g);
+	forget();
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ETIMEDOUT, "a rewrite fails, too");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ETIMEDOUT, "and the next one");
+	thaw(&f);
+	forget();
+
+	g = gsched_open(NULL);
+	ok(g && !gsched_attach(g, uuid, true, NULL), "it goes on: attach");
+	freeze(&f);
+	ok(gsched_submit(g, &task) < 0 && errno == ETIMEDOUT, "stopped before a submit: ETIMEDOUT");
+	ok(readable(gsched_fd(g), 0) && gsched_event_read(g, &ev) < 0 && errno == ETIMEDOUT, "and the reader of events is told");
+	f.window = 77;
+	thaw(&f);
+	ok(fake_wait(&f, &f.detached, 1), "it goes on: it finds that the client is gone");
+	ok(gsched_submit(g, &task) < 0 && errno == ETIMEDOUT && !task.window, "and its late answer is nobody's");
+	gsched_close(g);
+	forget();
+
+	/* a thread waits for its grant: as long as it takes, if only the arbiter lives */
+	g = gsched_open(NULL);
+	gsched_attach(g, uuid, true, NULL);
+	f.hold_grants = true;
+	n = f.submits;
+	pthread_create(&thread, NULL, submitter, g);
+	fake_wait(&f, &f.submits, n + 1);
+	ok(fake_wait(&f, &f.infos, f.infos + 3), "who waits for long asks whether the arbiter lives");
+	f.window = GSCHED_WINDOW(1, 2);
+	fake_grant(&f);
+	pthread_join(thread, &rc);
+	ok(rc == 0, "and gets its grant");
+	n = f.submits;
+	pthread_create(&thread, NULL, submitter, g);
+	fake_wait(&f, &f.submits, n + 1);
+	freeze(&f);
+	pthread_join(thread, &rc);
+	ok((intptr_t)rc == ETIMEDOUT, "stopped while one waits for its grant: ETIMEDOUT");
+	thaw(&f);
+	gsched_close(g);
+	forget();
+	f.hold_grants = false;
+
+	/* nobody waits, but somebody looks now and then */
+	g = gsched_open(NULL);
+	gsched_attach(g, uuid, true, NULL);
+	ok(!gsched_check(g), "an arbiter that lives");
+	freeze(&f);
+	for (i = 0; i < 60000 && !gsched_check(g); i++)
+		usleep(1000);
+	ok(i < 60000 && errno == ETIMEDOUT, "and one that does not is found out");
+	gsched_close(g);
+	thaw(&f);
+	forget();
+
+	/* messages without an answer: until the buffer is full */
+	g = gsched_open(NULL);
+	gsched_attach(g, uuid, true, NULL);
+	freeze(&f);
+	for (i = 0; i < 1000000 && !gsched_complete(g, 1, i, 0, false); i++)
+		;
+	ok(i < 1000000 && errno == ETIMEDOUT, "stopped, with a full buffer: complete fails with ETIMEDOUT");
+	ok(gsched_complete(g, 1, 1, 0, false) < 0 && errno == EPIPE, "and then at once");
+	thaw(&f);
+	gsched_close(g);
+	fake_stop(&f);
+	forget();
+
+	/* nobody takes connections */
+	strcpy(addr.sun_path, "/tmp/gsched-full-XXXXXX");
+	if (!mkdtemp(addr.sun_path))
+		abort();
+	strcat(addr.sun_path, "/sock");
+	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(s, (struct sockaddr *)&addr, sizeof(addr)) || listen(s, 1))
+		abort();
+	for (n = 0; n < 64; n++) {
+		fds[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (connect(fds[n], (struct sockaddr *)&addr, sizeof(addr)))
+			break;
+	}
+	setenv("GSCHED_SOCKET", addr.sun_path, 1);
+	ok(n < 64 && !gsched_open(NULL) && errno == ETIMEDOUT, "a full backlog: open fails with ETIMEDOUT");
+	forget();
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ETIMEDOUT, "and a rewrite");
+	for (i = 0; i <= n && i < 64; i++)
+		close(fds[i]);
+	close(s);
+	unlink(addr.sun_path);
+	*strrchr(addr.sun_path, '/') = 0;
+	rmdir(addr.sun_path);
+	forget();
+}
+
 static void rewriting(void)
 {
 	char *ptx, *json;
@@ -368,6 +500,7 @@ int main(void)
 	bands();
 	tasks();
 	interrupted();
+	stopped();
 	rewriting();
 	administration();
 	files();

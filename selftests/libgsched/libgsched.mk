@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune slice interposer loads streams symbols temporal bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune slice interposer loads streams symbols temporal stopped bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -35,7 +35,7 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c streams.c run.c temporal.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
+$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c streams.c run.c temporal.c stopped.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
 $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
 		$(addprefix $(B)/test/libgsched/,app variables tables textures libbare.so) $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
@@ -46,7 +46,8 @@ $(addprefix $(B)/test/libgsched/,loads streams): $(B)/test/libgsched/%: $(B)/obj
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 
-$(B)/test/libgsched/temporal: $(call objs,selftests/libgsched/temporal.c) $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/app \
+$(B)/test/libgsched/temporal $(B)/test/libgsched/stopped: \
+$(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/app \
 		$(B)/lib/gsched/libcuda.so.1 $(addprefix $(B)/bin/,gschedd gschedctl) $(addprefix $(B)/programs/,batch-drv latency-drv kernels.ptx)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread

@@ -196,7 +196,7 @@ static cudaError_t ends(int dst_device, CUcontext *dst, int src_device, CUcontex
 
 RT_FN(cudaMemcpyPeer, (void *dst, int dst_device, const void *src, int src_device, size_t size))
 {
-	CUcontext to, from;
+	CUcontext to = NULL, from = NULL;
 	cudaError_t e = ends(dst_device, &to, src_device, &from);
 
 	return e ? e : rt_error(rt_driver[0].p_cuMemcpyPeer(D(dst), to, D(src), from, size));
@@ -204,7 +204,7 @@ RT_FN(cudaMemcpyPeer, (void *dst, int dst_device, const void *src, int src_devic
 
 RT_FN(cudaMemcpyPeerAsync, (void *dst, int dst_device, const void *src, int src_device, size_t size, cudaStream_t stream))
 {
-	CUcontext to, from;
+	CUcontext to = NULL, from = NULL;
 	cudaError_t e = ends(dst_device, &to, src_device, &from);
 
 	return e ? e : rt_error(rt_driver[0].p_cuMemcpyPeerAsync(D(dst), to, D(src), from, size, stream));

@@ -284,6 +284,7 @@ static bool new_block(struct vgpu_block *b)
 	b->n_warps = b->live_warps = (b->n_threads + LANES - 1) / LANES;
 	b->warps = calloc(b->n_warps, sizeof(*b->warps));
 	b->shared_size = (uint32_t)shared;
+	b->window = (l->grid_id * 0x9e3779b97f4a7c15ull) >> 41 << 16;
 	b->shared = aligned_alloc(4096, (shared + 4096) & ~(size_t)4095);
 	if (!b->warps || !b->shared)
 		return false;

@@ -48,12 +48,12 @@ static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, 
 	if (space == S_NONE || space == S_PARAM) {
 		if (IN_WIN(addr, WIN_SHARED)) {
 			space = S_SHARED;
-			addr = WIN_OFFSET(addr);
+			addr = WIN_OFFSET(addr) - b->window;
 		} else if (IN_WIN(addr, WIN_LOCAL)) {
 			space = S_LOCAL;
 		} else if (IN_WIN(addr, WIN_PARAM)) {
-			off = WIN_OFFSET(addr);
-			if (write || off + size > b->k->info.param_size)
+			off = WIN_OFFSET(addr) - (space == S_NONE ? b->window : 0);
+			if (write || off > b->k->info.param_size || off + size > b->k->info.param_size)
 				return out_of(x, in, write ? "store to parameter" : "parameter", lane, off, size,
 					      b->k->info.param_size);
 			return (uint8_t *)(uintptr_t)b->l.params + off;
@@ -296,7 +296,7 @@ static enum xresult x_cvta_shared(struct xctx *x, const struct xinsn *in, uint32
 	uint64_t *d = dst(x, in->o[0]);
 	const uint64_t *a = src(x, in->o[1]);
 
-	FOR_LANES(m, d[i] = WIN_OFFSET(a[i]) | WIN_SHARED);
+	FOR_LANES(m, d[i] = WIN_OFFSET(a[i] + x->b->window) | WIN_SHARED);
 	return X_NEXT;
 }
 
@@ -305,17 +305,38 @@ static enum xresult x_cvta_to_shared(struct xctx *x, const struct xinsn *in, uin
 	uint64_t *d = dst(x, in->o[0]);
 	const uint64_t *a = src(x, in->o[1]);
 
-	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_SHARED) ? WIN_OFFSET(a[i]) : a[i]);
+	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_SHARED) ? WIN_OFFSET(a[i] - x->b->window) : a[i]);
 	return X_NEXT;
 }
 
-/* Only shared addresses differ from generic ones: local and parameter addresses carry their window always */
+/* Of a kernel: those of calls are in local memory */
+static enum xresult x_cvta_param(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	uint64_t *d = dst(x, in->o[0]);
+	const uint64_t *a = src(x, in->o[1]);
+
+	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_PARAM) ? WIN_OFFSET(a[i] + x->b->window) | WIN_PARAM : a[i]);
+	return X_NEXT;
+}
+
+static enum xresult x_cvta_to_param(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	uint64_t *d = dst(x, in->o[0]);
+	const uint64_t *a = src(x, in->o[1]);
+
+	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_PARAM) ? WIN_OFFSET(a[i] - x->b->window) | WIN_PARAM : a[i]);
+	return X_NEXT;
+}
+
+/* Global and local addresses are generic ones: local ones carry their window always */
 xfn *mem_cvta_select(const struct xmods *md)
 {
 	if (md->n_types != 1 || md->t[0] != T_U64 || md->space == S_NONE)
 		return NULL;
 	if (md->space == S_SHARED)
 		return md->flags & F_TO ? x_cvta_to_shared : x_cvta_shared;
+	if (md->space == S_PARAM)
+		return md->flags & F_TO ? x_cvta_to_param : x_cvta_param;
 	return x_mov;
 }
 

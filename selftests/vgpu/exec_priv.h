@@ -17,7 +17,11 @@
 #define FULL		0xffffffffu
 #define NO_PC		0xffffffffu
 
-/* Address windows of the generic space. No host address has these bits, so what is outside of them is global. */
+/*
+ * Address windows of the generic space. No host address has these bits, so what is outside of them is global. Where in their
+ * windows shared memory and parameters begin differs from launch to launch: who keeps such an address for the next launch finds
+ * nothing there. Their own spaces begin at 0, of parameters at WIN_PARAM.
+ */
 #define WIN_SHIFT	40
 #define WIN_SHARED	0x0001010000000000ull
 #define WIN_LOCAL	0x0001020000000000ull
@@ -258,6 +262,7 @@ struct vgpu_block {
 	struct xwarp *warps;
 	uint8_t *shared;
 	uint32_t shared_size;
+	uint64_t window;		/* offset of shared memory and of the parameters in their windows */
 	struct xbarrier barriers[BARRIERS];
 	struct xqueue *async;		/* copies on their way */
 	struct xorder *order;		/* NULL: races are not looked for */

@@ -234,6 +234,11 @@ static void release(struct vg_step *step)
 	}
 }
 
+bool vg_run_started(const struct vg_op *op)
+{
+	return op->run->started;
+}
+
 void vg_run_start(struct vg_op *op)
 {
 	struct vg_run *run = op->run;

@@ -167,7 +167,7 @@ CUDADRV_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CU
 
 static CUresult host_alloc(void **p, size_t size, unsigned int flags)
 {
-	CUdeviceptr ptr;
+	CUdeviceptr ptr = 0;
 	CUresult r;
 
 	if (!p || (flags & ~7u))

@@ -367,7 +367,7 @@ static void library_drop(struct CUlib_st *l)
 /* The functions of the first module know those of the others */
 static bool join(struct CUlib_st *l)
 {
-	struct CUfunc_st *on[VG_GPUS_MAX];
+	struct CUfunc_st *on[VG_GPUS_MAX] = { NULL };
 
 	for (unsigned int i = 0; i < vg.n_gpus; i++)
 		on[i] = l->module[i]->functions;

@@ -52,6 +52,8 @@ struct CUstream_st *vg_stream_new(struct CUctx_st *ctx, unsigned int flags, int 
 	s->flags = flags;
 	s->priority = priority;
 	s->id = ++vg.ids;
+	if (vg.connections)
+		s->connection = ctx->n_streams++ % vg.connections;
 	s->next = ctx->streams;
 	ctx->streams = s;
 	return s;
@@ -252,6 +254,42 @@ bool vg_value_reached(const struct vg_op *op)
 	}
 }
 
+/* Copy engines have queues of their own, and nothing goes to the device for a fence */
+static bool passes_connections(const struct vg_op *op)
+{
+	return op->kind == VG_OP_COPY || op->kind == VG_OP_COPY2D || op->kind == VG_OP_FENCE;
+}
+
+static bool begun(const struct vg_op *op)
+{
+	switch (op->kind) {
+	case VG_OP_KERNEL:
+		return op->kernel.entry >= 0;
+	case VG_OP_HOST:
+		return op->host.running;
+	case VG_OP_GRAPH:
+		return vg_run_started(op);
+	default:
+		return false;
+	}
+}
+
+/* A connection is a queue: what other streams put into it earlier begins before @op */
+static bool first_of_connection(const struct vg_op *op)
+{
+	const struct CUstream_st *s = op->stream;
+
+	for (const struct CUstream_st *o = s->ctx->streams; o; o = o->next) {
+		const struct vg_op *first = o != s && o->connection == s->connection ? o->head : NULL;
+
+		while (first && (passes_connections(first) || begun(first)))
+			first = first->next;
+		if (first && first->seq < op->seq)
+			return false;
+	}
+	return true;
+}
+
 /* The head of a stream: does anything outside its stream hold it back? */
 bool vg_op_ready(const struct vg_op *op)
 {
@@ -266,6 +304,8 @@ bool vg_op_ready(const struct vg_op *op)
 	} else if (!(s->flags & CU_STREAM_NON_BLOCKING) && legacy && !passed(legacy, op->seq - 1)) {
 		return false;
 	}
+	if (vg.connections && !op->step && !passes_connections(op) && !first_of_connection(op))
+		return false;
 	if (op->kind == VG_OP_WAIT_EVENT)
 		return op->mark->done;
 	if (op->kind == VG_OP_GRAPH)

@@ -87,6 +87,14 @@ static void *call_main(void *arg)
 	return NULL;
 }
 
+static void start_call(pthread_t *t)
+{
+	pthread_create(t, NULL, call_main, NULL);
+	while (!atomic_load(&at_call))
+		usleep(100);
+	usleep(20000);		/* so that the call has begun: too little shows nothing wrong, too much neither */
+}
+
 static void *launch_main(void *arg)
 {
 	cuCtxSetCurrent(ctx);
@@ -116,10 +124,7 @@ static bool held(CUresult (*f)(void))
 	int n;
 
 	CHECK(begin(f));
-	pthread_create(&a, NULL, call_main, NULL);
-	while (!atomic_load(&at_call))
-		usleep(100);
-	usleep(20000);		/* so that the call has begun: too little shows nothing wrong, too much neither */
+	start_call(&a);
 	pthread_create(&b, NULL, launch_main, NULL);
 	usleep(20000);
 	CHECK(!atomic_load(&called) && !atomic_load(&launched));
@@ -141,10 +146,7 @@ static bool waits(CUresult (*f)(void))
 	pthread_t a, b;
 
 	CHECK(begin(f));
-	pthread_create(&a, NULL, call_main, NULL);
-	while (!atomic_load(&at_call))
-		usleep(100);
-	usleep(20000);
+	start_call(&a);
 	pthread_create(&b, NULL, launch_main, NULL);
 	pthread_join(b, NULL);
 	CHECK(!atomic_load(&called));
@@ -195,10 +197,7 @@ static bool other_context(void)
 	pthread_t a;
 
 	CHECK(begin(set_limit));
-	pthread_create(&a, NULL, call_main, NULL);
-	while (!atomic_load(&at_call))
-		usleep(100);
-	usleep(20000);
+	start_call(&a);
 	OK(cuCtxCreate(&other, NULL, 0, 0));
 	OK(cuMemAlloc(&p, 64));
 	OK(cuMemsetD32(p, 1, 1));

@@ -7,33 +7,6 @@
 
 #define PATIENCE 60	/* seconds after which a test hangs */
 
-CUcontext ctx;
-CUmodule module;
-CUfunction k_spin, k_stamp, k_set, k_add, k_wild;
-volatile uint32_t *host;
-
-bool prepare(void)
-{
-	void *p;
-
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&ctx, 0));
-	OK(cuCtxSetCurrent(ctx));
-	OK(cuModuleLoadData(&module, kernels));
-	OK(cuModuleGetFunction(&k_spin, module, "spin"));
-	OK(cuModuleGetFunction(&k_set, module, "set"));
-	OK(cuModuleGetFunction(&k_stamp, module, "stamp"));
-	OK(cuMemHostAlloc(&p, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
-	memset(p, 0, 4096);
-	host = p;
-	return true;
-}
-
-CUresult run(CUfunction f, unsigned int blocks, unsigned int threads, CUstream s, void **params)
-{
-	return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, params, NULL);
-}
-
 void driver_test(const char *env, bool (*test)(void), const char *name)
 {
 	char words[512], *rest = words, *word;
@@ -85,6 +58,8 @@ int main(void)
 	delays_tests();
 	handles_tests();
 	devices_tests();
+	connections_tests();
+	addresses_tests();
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d", (int)getpid());
 	unlink(name);
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d.1", (int)getpid());

@@ -13,5 +13,7 @@ void locks_tests(void);
 void delays_tests(void);
 void handles_tests(void);
 void devices_tests(void);
+void connections_tests(void);
+void addresses_tests(void);
 
 #endif /* VGPU_TEST_DRIVER_H */

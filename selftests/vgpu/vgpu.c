@@ -122,7 +122,7 @@ void *vg_object_new(enum vg_type type, size_t size)
 	void *p = spare[type];
 
 	if (p) {
-		memcpy(&spare[type], p, sizeof(p));
+		memcpy(&spare[type], p, sizeof(spare[type]));
 		memset(p, 0, size);
 	} else {
 		p = calloc(1, size);
@@ -137,7 +137,7 @@ void *vg_object_new(enum vg_type type, size_t size)
 void vg_object_free(enum vg_type type, void *p)
 {
 	vg_handle_del(p);
-	memcpy(p, &spare[type], sizeof(p));
+	memcpy(p, &spare[type], sizeof(spare[type]));
 	spare[type] = p;
 }
 
@@ -154,6 +154,7 @@ static void in_child(void)
 CUDADRV_API CUresult cuInit(unsigned int flags)
 {
 	static bool registered;
+	unsigned long connections;
 	char err[512], *end;
 
 	if (flags)
@@ -177,6 +178,9 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 		vg_say("$VGPU_SEED is \"%s\": give a number", getenv("VGPU_SEED"));
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
+	/* as with CUDA, what is no such number changes nothing */
+	connections = strtoul(getenv("CUDA_DEVICE_MAX_CONNECTIONS") ?: "0", &end, 10);
+	vg.connections = !*end && connections <= 32 ? (unsigned int)connections : 0;
 	vgpu_globaltimer = vg_now;
 	vgpu_access_ok = vg_access_ok;
 	vgpu_access_why = vg_access_why;

@@ -82,6 +82,7 @@ struct CUstream_st {
 	unsigned int flags;		/* CU_STREAM_NON_BLOCKING */
 	int priority;
 	uint64_t id;
+	unsigned int connection;	/* the hardware queue that its kernels go through, if there are fewer than streams */
 	bool dying;			/* destroyed with work left: goes when it is empty */
 	struct vg_capture *capture;	/* NULL: what is issued runs */
 	struct vg_nodes tail_nodes;	/* captures: what the next node depends on */
@@ -105,6 +106,7 @@ struct CUctx_st {
 	uint64_t handle_id;		/* of all contexts that had this handle, which one */
 	uint64_t id;
 	CUfunc_cache cache_config;
+	unsigned int n_streams;		/* made so far, if connections are counted */
 	struct CUstream_st *streams;	/* the legacy default stream is the last */
 	struct CUstream_st *legacy;
 	struct CUevent_st *events;
@@ -163,6 +165,7 @@ struct vg_state {
 	pthread_cond_t changed;		/* an operation ended */
 	struct vg_gpu gpu[VG_GPUS_MAX];
 	unsigned int n_gpus;
+	unsigned int connections;	/* $CUDA_DEVICE_MAX_CONNECTIONS; 0: each stream has its own */
 	uint64_t key;			/* our channel group's: see vg_key_from_env() */
 	bool initialized;
 	uint64_t seed;			/* $VGPU_SEED: the order of warps and lanes; 0: in turn */
@@ -291,6 +294,7 @@ struct vg_op *vg_values_new(unsigned int n, const CUstreamBatchMemOpParams *p, C
 /* graph_exec.c: the lock is held */
 bool vg_run_ready(const struct vg_op *op);
 void vg_run_start(struct vg_op *op);		/* its first nodes may run; one without nodes is over */
+bool vg_run_started(const struct vg_op *op);
 bool vg_run_abort(struct vg_op *op);		/* no node starts any more. false: host functions of it still run */
 void vg_run_free(struct vg_run *run);
 void vg_step_finish(struct vg_step *step);

@@ -51,13 +51,14 @@ $(B)/test/vgpu-sched: $(call objs,$(addprefix selftests/vgpu/,test-sched.c sched
 TESTS += $(B)/test/vgpu-sched
 FAST_TESTS += $(B)/test/vgpu-sched
 
-$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-streams.c test-api-graphs.c test-api-textures.c test-api-process.c)) $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-prepare.c test-api-streams.c test-api-graphs.c test-api-textures.c test-api-process.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
 
-$(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-driver-locks.c test-driver-delays.c test-driver-handles.c test-driver-devices.c)) $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-api-prepare.c test-driver-locks.c test-driver-delays.c test-driver-handles.c test-driver-devices.c \
+		test-driver-connections.c test-driver-addresses.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-driver

@@ -299,6 +299,9 @@ struct gsched_event {
 #define GSCHED_ARB_YIELDS	(1U << 4)	/* all more important clients of its band, one at least, launch on streams of
 						 * the greatest priority: they get what short blocks leave, without asking */
 #define GSCHED_ARB_PRIVATE	(1U << 5)	/* nor can one come: what competes with it does so in time, by slices */
+#define GSCHED_ARB_RESUMABLE	(1U << 6)	/* launch kernels of long block-tasks so that these can be left in their
+						 * middle (block_ns is then the time to leave): it costs less than SMs that
+						 * are held for somebody more important */
 
 #define GSCHED_SHARE_ALL	(1U << 20)	/* struct gsched_arb_header.share: all of the device's time */
 

@@ -43,13 +43,26 @@ bool gi_driver_lacks(const void *fn)
 	return fn == (const void *)missing;
 }
 
+/* The library exports a dlopen() of its own (entry/open.c) */
+gi_dlopen_fn *gi_dlopen_real(void)
+{
+	static gi_dlopen_fn *real;
+	void *next;
+
+	if (!__atomic_load_n(&real, __ATOMIC_ACQUIRE)) {
+		next = dlsym(RTLD_NEXT, "dlopen");
+		__atomic_store_n((void **)&real, next, __ATOMIC_RELEASE);
+	}
+	return real;
+}
+
 static bool try_open(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st) || (st.st_dev == self.st_dev && st.st_ino == self.st_ino))
 		return false;
-	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	handle = gi_dlopen_real()(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle) {
 		gi_debug("%s", dlerror());
 		return false;

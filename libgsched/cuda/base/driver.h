@@ -48,4 +48,8 @@ bool gi_driver_lacks(const void *fn);
 /* Where the driver has @name; what a call is that it does not have, if it lacks it; NULL there is no driver. */
 void *gi_driver_symbol(const char *name);
 
+/* The C library's dlopen() */
+typedef void *gi_dlopen_fn(const char *name, int flags);
+gi_dlopen_fn *gi_dlopen_real(void);
+
 #endif /* GI_DRIVER_H */

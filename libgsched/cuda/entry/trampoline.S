@@ -74,6 +74,21 @@ gi_lazy:
 	jmp	*%r11
 	.size	gi_lazy, . - gi_lazy
 
+	.globl	dlopen
+	.type	dlopen, @function
+dlopen:
+	endbr64
+	pushq	%rsi
+	pushq	%rdi
+	subq	$8, %rsp
+	leaq	8(%rsp), %rdi
+	call	gi_dlopen
+	addq	$8, %rsp
+	popq	%rdi
+	popq	%rsi
+	jmp	*%rax
+	.size	dlopen, . - dlopen
+
 #define FORWARD(name) forward name
 #include "entry/symbols.def"
 

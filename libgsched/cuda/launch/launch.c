@@ -252,15 +252,19 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 			    unsigned int *m)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
+	bool temporal = gi_load(&h->mode) == GSCHED_MODE_TEMPORAL;
 
-	/* side by side the few SMs a newcomer needs are held free for it, which costs less than this form does */
-	if (gi_load(&h->mode) != GSCHED_MODE_TEMPORAL && !c->always_resumable)
+	/* side by side the arbiter says whether the SMs that are held for a newcomer cost more than this form does */
+	if (!temporal && !(gi_load(&h->flags) & GSCHED_ARB_RESUMABLE) && !c->always_resumable)
 		return false;
 	/* someone more important may be idle now and come while the kernel runs */
 	if (block_ns(shape) < GI_RESUME_NS ||
 	    (gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_load(&h->top_priority) <= gi_load(&h->priority)))
 		return false;
 	if (!gi_form_ask(fn, GI_RESUMABLE) || (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
+		return false;
+	/* a block-task that is long in spite of it needs the hold all the same */
+	if (!temporal && !fn->form[GI_RESUMABLE].everywhere && !c->always_resumable)
 		return false;
 	*m = gi_form_m(fn, shape, GI_RESUMABLE);
 	/* fewer of its blocks at a time cost more than it is worth */
@@ -314,6 +318,9 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 
 	if (!fn || !shape || l->opaque || fn->opaque || c->few_queues ||
 	    atomic_load_explicit(&gi_green, memory_order_relaxed))
+		return NULL;
+	/* a twin's grid has one dimension: what the driver refuses is its to say */
+	if (l->grid[0] > INT32_MAX || l->grid[1] > UINT16_MAX || l->grid[2] > UINT16_MAX)
 		return NULL;
 	if (!has_twin(fn))
 		return NULL;

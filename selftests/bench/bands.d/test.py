@@ -255,6 +255,29 @@ def test_python_load():
         assert 40 < latency["served"] < 200 and latency["service"]["p50"] >= 2000, latency
 
 
+def test_cost():
+    """what calls cost: each form natively and under gsched, in a table"""
+    with tempfile.TemporaryDirectory() as out:
+        cost = os.path.join(os.path.dirname(HERE), "cost")
+        run = subprocess.run(
+            [cost, "--vgpu", "--rounds", "1", "--calls", "200", "--settings", "native,alone"]
+            + ["--out", out],
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+            env=dict(os.environ, TMPDIR=out),
+        )
+        expect((run.returncode, run.stderr), (0, ""))
+        with open(os.path.join(out, "cost.json"), encoding="utf-8") as f:
+            found = json.load(f)["found"]
+        for setting in ("native", "alone"):
+            expect(sorted(found[setting]), sorted(set(found[setting]) | {"launch", "rest", "start"}))
+            assert all(len(runs) == 1 for runs in found[setting].values()), found[setting]
+            assert found[setting]["launch"][0]["p50_ns"] > 0, found[setting]
+        assert "| launch | p50_ns | " in run.stdout, run.stdout
+
+
 def main():
     tests = [f for name, f in globals().items() if name.startswith("test_")]
     failed = 0

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* gschedctl: changes to groups and devices, all of them or none. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "ctl_change.h"
+#include "ctl_files.h"
+#include "ctl_json.h"
+
+#define WHERE_MAX	256
+
+static const struct ctl_file *device_file(const struct ctl_change *c)
+{
+	return c->kind == CTL_SET_DEVICE ? ctl_file_find(ctl_device_files, c->file) : NULL;
+}
+
+/* The group that a process was put into; the root's path if into none */
+static char *group_of(const cJSON *device, const char *pid)
+{
+	double number = strtod(pid, NULL);
+	const cJSON *group, *p;
+
+	if (!number)
+		number = getpid();
+	cJSON_ArrayForEach(group, ctl_list(device, "groups"))
+		cJSON_ArrayForEach(p, ctl_list(group, "procs"))
+			if (cJSON_IsNumber(p) && p->valuedouble == number)
+				return strdup(ctl_string(group, "path"));
+	return strdup("");
+}
+
+/* NULL: it cannot be read, which a file that does not exist cannot either */
+static char *read_old(struct gsched *g, const struct ctl_change *c)
+{
+	char value[CTL_VALUE_MAX], *old = NULL;
+	const struct ctl_file *file = device_file(c);
+	const cJSON *device;
+	cJSON *status;
+
+	/* the status has the mode in force, which is not the one that was chosen */
+	if (file && file->valid)
+		return NULL;
+	if (c->kind == CTL_SET_GROUP && strcmp(c->file, "procs"))
+		return gsched_group_get(g, c->device, c->group, c->file, value, sizeof(value)) ?
+			NULL : strdup(value);
+	status = ctl_read_status(g);
+	device = ctl_list(status, "devices");
+	for (device = device ? device->child : NULL; device; device = device->next)
+		if (!c->device || !strcmp(c->device, ctl_string(device, "name")))
+			break;
+	if (device && c->kind == CTL_SET_GROUP)
+		old = group_of(device, c->value);
+	else if (device && cJSON_GetObjectItemCaseSensitive(device, c->file))
+		old = strdup(ctl_text(device, c->file));
+	cJSON_Delete(status);
+	return old;
+}
+
+/* An empty value is an empty line: the kernel does not pass on a write of nothing */
+static const char *line_of(const char *value)
+{
+	return *value ? value : "\n";
+}
+
+static int make(struct gsched *g, struct ctl_change *c)
+{
+	int rc = -1;
+
+	switch (c->kind) {
+	case CTL_CREATE_GROUP:
+		rc = gsched_group_create(g, c->device, c->group);
+		if (rc && errno == EEXIST)
+			return 0;
+		break;
+	case CTL_SET_GROUP:
+		c->old = read_old(g, c);
+		rc = gsched_group_set(g, c->device, c->group, c->file, line_of(c->value));
+		break;
+	case CTL_SET_DEVICE:
+		c->old = read_old(g, c);
+		rc = gsched_device_set(g, c->device, c->file, line_of(c->value));
+		break;
+	}
+	c->done = !rc;
+	return rc;
+}
+
+static int take_back(struct gsched *g, const struct ctl_change *c)
+{
+	if (c->kind == CTL_CREATE_GROUP)
+		return gsched_group_delete(g, c->device, c->group);
+	if (!c->old) {
+		errno = ENODATA;
+		return -1;
+	}
+	if (c->kind == CTL_SET_DEVICE)
+		return gsched_device_set(g, c->device, c->file, c->old);
+	if (!strcmp(c->file, "procs"))
+		return gsched_group_set(g, c->device, c->old, c->file, c->value);
+	return gsched_group_set(g, c->device, c->group, c->file, line_of(c->old));
+}
+
+static int refused(const struct ctl_change *c, const char *from)
+{
+	char where[WHERE_MAX] = "";
+	int err = errno;
+
+	if (from)
+		snprintf(where, sizeof(where), "%.*s:%u: ", WHERE_MAX - 16, from, c->line);
+	errno = err;
+	if (c->kind == CTL_SET_DEVICE)
+		return ctl_device_error(where, c->device, c->file, c->value);
+	return ctl_group_error(where, c->group, c->file, c->value);
+}
+
+/* The latest first: a file may have been written twice */
+static void take_all_back(struct gsched *g, const struct ctl_change *changes, size_t n)
+{
+	const struct ctl_change *c;
+	const char *name;
+	bool all = true;
+
+	for (size_t i = n; i--;) {
+		c = &changes[i];
+		if (!c->done || !take_back(g, c))
+			continue;
+		all = false;
+		if (c->kind == CTL_SET_DEVICE)
+			name = c->device ? c->device : "(first)";
+		else
+			name = *c->group ? c->group : "/";
+		ctl_error("%s %s: %s%scould not be put back: %s",
+			  c->kind == CTL_SET_DEVICE ? "device" : "group", name,
+			  c->file ? c->file : "", c->file ? " " : "", strerror(errno));
+	}
+	if (all && n > 1)
+		ctl_error("nothing was changed");
+}
+
+int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, size_t n,
+	      const char *from)
+{
+	const struct ctl_file *file;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		file = device_file(&changes[i]);
+		if (file && file->valid && !file->valid(changes[i].value)) {
+			errno = EINVAL;
+			rc = refused(&changes[i], from);
+		}
+	}
+	for (int last = 0; last < 2; last++)
+		for (size_t i = 0; i < n && !rc; i++) {
+			file = device_file(&changes[i]);
+			if ((file && file->valid) == last && make(g, &changes[i]))
+				rc = refused(&changes[i], from);
+		}
+	if (rc)
+		take_all_back(g, changes, n);
+	for (size_t i = 0; i < n; i++)
+		free(changes[i].old);
+	return rc;
+}
+
+int ctl_set(struct ctl *ctl, enum ctl_change_kind kind, const char *group, size_t n, char **args)
+{
+	struct ctl_change *changes;
+	struct gsched *g;
+	int rc = CTL_FAIL;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strchr(args[i], '=') || args[i][0] == '=') {
+			ctl_error("%s set: %s: write FILE=VALUE", group ? "group" : "device",
+				  args[i]);
+			return CTL_USAGE;
+		}
+	changes = calloc(n, sizeof(*changes));
+	if (!changes) {
+		ctl_error("%s", strerror(errno));
+		return CTL_FAIL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		char *value = strchr(args[i], '=');
+
+		*value++ = '\0';
+		changes[i] = (struct ctl_change){
+			.kind = kind,
+			.device = ctl->device,
+			.group = group,
+			.file = args[i],
+			.value = value,
+		};
+	}
+	g = ctl_open(ctl);
+	if (g)
+		rc = ctl_apply(ctl, g, changes, n, NULL);
+	gsched_close(g);
+	free(changes);
+	return rc;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * gschedctl: the files of groups and devices, what each takes, and what helps when the arbiter
+ * refuses.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ctl.h"
+#include "ctl_files.h"
+
+const struct ctl_file ctl_group_files[] = {
+	{ "capsm.max",
+	  "write max or a number of SMs, above 0 and not above the device's (1.5 is possible)",
+	  NULL },
+	{ "capsm.min", "write a number of SMs, not above the device's (1.5 is possible)", NULL },
+	{ "gpu.weight", "write a number from 1 to 10000", NULL },
+	{ "gpu.priority", "write a number from 0 to 99, the higher one more important", NULL },
+	{ "gpu.band", "write a name of up to 31 of a-z, 0-9, '_', '-', or nothing for the parent's",
+	  NULL },
+	{ "gpu.latency_target_us", "write a number of microseconds up to 10000000, 0 for none",
+	  NULL },
+	{ "cgroup",
+	  "write the path of a cgroup v2 directory, or nothing to unbind; the root group has none",
+	  NULL },
+	{ "procs", "write the number of a running process", NULL },
+	{ "owner", "write a user's number; the root group has none", NULL },
+	{ "capsm.current", NULL, NULL },
+	{ "gpu.stat", NULL, NULL },
+	{ 0 },
+};
+
+static bool mode_valid(const char *value)
+{
+	return !strcmp(value, "auto") || !strcmp(value, "spatial") || !strcmp(value, "temporal");
+}
+
+static bool number_valid(const char *value)
+{
+	char *end;
+
+	errno = 0;
+	return *value >= '0' && *value <= '9' && strtoull(value, &end, 10) <= UINT32_MAX && !*end &&
+	       !errno;
+}
+
+const struct ctl_file ctl_device_files[] = {
+	{ "policy", "policy is hpf or ffs", NULL },
+	{ "switch_us",
+	  "switch_us is 10 to 10000: what a switch between bands costs, in microseconds", NULL },
+	{ "max_overhead",
+	  "max_overhead is 5 to 500: per mille of the time that may go into switching", NULL },
+	{ "max_slowdown",
+	  "max_slowdown is 100 to 1000: per cent of its best time that a kernel may take on SMs held for it", NULL },
+	{ "mode", "mode is auto, spatial or temporal", mode_valid },
+	{ "clients_max", "clients_max is a number", number_valid },
+	{ 0 },
+};
+
+const struct ctl_file *ctl_file_find(const struct ctl_file *files, const char *name)
+{
+	for (; files->name; files++)
+		if (!strcmp(files->name, name))
+			return files;
+	return NULL;
+}
+
+static const char *takes(const struct ctl_file *files, const char *name)
+{
+	const struct ctl_file *file = name ? ctl_file_find(files, name) : NULL;
+
+	return !file ? NULL : file->takes ? file->takes : "it can only be read";
+}
+
+int ctl_group_error(const char *where, const char *group, const char *file, const char *value)
+{
+	int err = errno;
+	const char *what = strerror(err), *remedy = NULL;
+
+	switch (err) {
+	case EINVAL:
+		remedy = file ? takes(ctl_group_files, file) :
+			"a name is letters, digits, '_', '-', '.', and '/' between levels; it must "
+			"not be that of a file, and levels are limited";
+		break;
+	case ENOENT:
+		if (file && !takes(ctl_group_files, file)) {
+			what = "no such file";
+			remedy = "see gschedctl group show";
+		} else {
+			what = "no such group";
+			remedy = "make it: gschedctl group create";
+		}
+		break;
+	case ENODEV:
+		what = "no such device";
+		remedy = "see gschedctl status; give gschedd devices with --device or --driver";
+		break;
+	case EACCES:
+	case EROFS:
+		remedy = takes(ctl_group_files, file);
+		remedy = remedy ? remedy : "run gschedctl as root";
+		break;
+	case EPERM:
+		remedy = file && !strcmp(file, "procs") ?
+			"run gschedctl as root, or have root make you the group's owner (group set "
+			"NAME owner=UID)" : "run gschedctl as root or as gschedd's user";
+		break;
+	case EBUSY:
+		remedy = file && !strcmp(file, "gpu.band") ?
+			"a running process cannot change its band: move the programs in it and "
+			"below it out first, or end them and start them again afterwards" :
+			"end or move its clients and delete the groups below it first";
+		break;
+	case ESRCH:
+		remedy = "give the number of a running process";
+		break;
+	case ENOSPC:
+		remedy = "delete what is not used";
+		break;
+	case EPIPE:
+		what = "the arbiter has gone";
+		remedy = "start gschedd";
+		break;
+	case ENAMETOOLONG:
+		remedy = "use a shorter one";
+		break;
+	}
+	ctl_error("%sgroup %s: %s%s%s%s%s%s%s%s", where, *group ? group : "/", file ? file : "",
+		  file ? ": " : "", value ? "\"" : "", value ? value : "", value ? "\": " : "",
+		  what, remedy ? "; " : "", remedy ? remedy : "");
+	return CTL_FAIL;
+}
+
+int ctl_device_error(const char *where, const char *device, const char *file, const char *value)
+{
+	int err = errno;
+	const char *remedy = takes(ctl_device_files, file);
+
+	if (err == EPERM || err == EACCES)
+		remedy = "run gschedctl as root or as gschedd's user";
+	else if (err == ENODEV)
+		remedy = "see gschedctl status for the devices";
+	else if (err == ENOENT || !remedy)
+		remedy = "the files are mode, policy, switch_us, max_overhead, max_slowdown and clients_max";
+	ctl_error("%sdevice %s: %s: \"%s\": %s; %s", where, device ? device : "(first)", file,
+		  value, strerror(err), remedy);
+	return CTL_FAIL;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* gschedctl: tables on stdout. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ctl_table.h"
+
+struct libscols_table *ctl_table(const char *columns)
+{
+	struct libscols_table *table = scols_new_table();
+	char name[32];
+	size_t len;
+
+	/* as wide as it is: the terminal breaks lines, nothing is cut off */
+	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
+	for (; *columns; columns += len + (columns[len] == ' ')) {
+		bool right = *columns == '>';
+
+		columns += right;
+		len = strcspn(columns, " ");
+		snprintf(name, sizeof(name), "%.*s", (int)len, columns);
+		scols_table_new_column(table, name, 0, right ? SCOLS_FL_RIGHT : 0);
+	}
+	return table;
+}
+
+void ctl_row_of(struct libscols_table *table, const char *const *cells)
+{
+	struct libscols_line *line = table ? scols_table_new_line(table, NULL) : NULL;
+
+	for (size_t i = 0; line && i < scols_table_get_ncols(table); i++)
+		scols_line_set_data(line, i, cells[i]);
+}
+
+void ctl_table_print(struct libscols_table *table, const char *indent)
+{
+	char *text = NULL, *line, *save = NULL;
+
+	if (table && !scols_print_table_to_string(table, &text) && text)
+		for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+			printf("%s%s\n", indent, line);
+	free(text);
+	scols_unref_table(table);
+}

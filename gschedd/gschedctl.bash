@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# Completion for gschedctl: commands, options, groups, devices, and the files that group set and device set write.
+
+# _gschedctl_names COMMAND...: the first column of what gschedctl prints
+_gschedctl_names() {
+	"$ctl" "${where[@]}" "$@" 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
+_gschedctl() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} ctl=${COMP_WORDS[0]}
+	local i word words=() where=() own='' names=''
+	local group_files='capsm.max= capsm.min= gpu.weight= gpu.priority= gpu.band= gpu.latency_target_us= cgroup= procs= owner='
+	local device_files='mode= policy= switch_us= max_overhead= max_slowdown= clients_max='
+
+	COMPREPLY=()
+	# the words of the command, without options and their values; bash has "a=b" in three
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		case $word in
+		-[dsbgno] | --device | --socket | --backend | --group | --interval | --output | --limit-by | --dispatch | --workers)
+			i=$((i + 1))
+			[ "${COMP_WORDS[i]}" != = ] || i=$((i + 1))
+			[[ $i -ge $COMP_CWORD || ! $word =~ ^-(d|s|b|-device|-socket|-backend)$ ]] || where+=("$word" "${COMP_WORDS[i]}")
+			;;
+		--)
+			# a program and its arguments
+			if [ "${words[0]}" = run ]; then
+				[ "$((COMP_CWORD - i))" = 1 ] && own=-c || own=-f
+				mapfile -t COMPREPLY < <(compgen "$own" -- "$cur")
+				return
+			fi
+			;;
+		-*) ;;
+		*) words+=("$word") ;;
+		esac
+	done
+	[ "$cur" != = ] || cur=
+	[ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
+
+	case $prev in
+	-d | --device) names=$(_gschedctl_names device list) ;;
+	-g | --group) names=$(_gschedctl_names group list) ;;
+	-b | --backend) names='module daemon' ;;
+	-o | --output) names='table json' ;;
+	--limit-by) names='sm rank worker' ;;
+	--dispatch) names='queue static' ;;
+	mode) names='auto spatial temporal' ;;
+	policy) names='hpf ffs' ;;
+	-s | --socket)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	-n | --interval | --workers) return ;;
+	*)
+		case "${words[*]}" in
+		'') names='run group device showconf setconf status watch help version' ;;
+		group | 'help group') names='create list set get show delete' ;;
+		device | 'help device') names='list set delete' ;;
+		help) names='run group device showconf setconf status watch help version' ;;
+		'group '[sgd]*)
+			case ${#words[@]},${words[1]} in
+			2,*) names=$(_gschedctl_names group list) ;;
+			*,set) names=$group_files ;;
+			3,get) names="${group_files//=/} capsm.current gpu.stat" ;;
+			esac
+			;;
+		'device set') names="$device_files $(_gschedctl_names device list)" ;;
+		'device set '*) names=$device_files ;;
+		'device delete') names=$(_gschedctl_names device list) ;;
+		setconf)
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			return
+			;;
+		esac
+		;;
+	esac
+	if [[ $cur = -* ]]; then
+		case "${words[*]}" in
+		run) own='--group= --create --env --strict --best-effort --limit-by= --dispatch= --workers=' ;;
+		status | 'group list' | 'device list') own=--output= ;;
+		watch) own=--interval= ;;
+		'device delete'*) own=--force ;;
+		esac
+		names="$own --device= --socket= --backend= --help --usage --version"
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$cur")
+	# a value follows
+	[[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
+}
+complete -F _gschedctl gschedctl

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What survives gschedd: groups with their files, owners and cgroups, and which processes are bound
+ * to them. DIR/groups is text, a statement a line (gschedd(8)); it is replaced as a whole after
+ * each change, before the change is answered.
+ *
+ * Restored when a device is added, so groups of a device that is not there (another driver, a GPU
+ * that is gone) stay in the file as they were, for when it is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "gschedd.h"
+
+#define FILE_NAME	"groups"
+#define HEADER		"gschedd groups 1"
+#define SIZE_MAX_FILE	(64u << 20)
+#define ASIDE_MAX	100
+
+/* A device's part of the file that was read, until the device is there. */
+struct part {
+	struct list_head node;
+	uint8_t uuid[GSCHED_UUID_SIZE];
+	char *text;			/* its lines, the first one is "device ..." */
+	unsigned int line;		/* of the first */
+};
+
+static struct list_head parts = { &parts, &parts };
+static int dir_fd = -1;
+/* of now, and of when the file was written: pids mean something if they are equal */
+static char boot[40], saved_boot[40];
+static bool damaged, failing;
+
+static void show_uuid(const uint8_t *uuid, char *to)
+{
+	for (int i = 0; i < GSCHED_UUID_SIZE; i++)
+		sprintf(to + 2 * i, "%02x", uuid[i]);
+}
+
+/* Nothing of a file that could not be read is overwritten: it gets another name, once. */
+static void keep_aside(void)
+{
+	char name[64] = FILE_NAME ".damaged";
+
+	if (damaged)
+		return;
+	damaged = true;
+	for (int i = 1; renameat2(dir_fd, FILE_NAME, dir_fd, name, RENAME_NOREPLACE); i++) {
+		if (errno != EEXIST || i > ASIDE_MAX) {
+			say(LOG_ERROR, "%s/" FILE_NAME " cannot be kept aside: %m", opt.state_dir);
+			return;
+		}
+		snprintf(name, sizeof(name), FILE_NAME ".damaged.%d", i);
+	}
+	say(LOG_ERROR, "%s/" FILE_NAME " is kept as %s", opt.state_dir, name);
+}
+
+static void complain(unsigned int line, const char *what, const char *text)
+{
+	say(LOG_ERROR, "%s/" FILE_NAME ":%u: %s: %.200s", opt.state_dir, line, what, text);
+	keep_aside();
+}
+
+/* ---- writing ---- */
+
+static void write_group(FILE *f, const struct group *g)
+{
+	struct bound_pid *b;
+	char value[256];
+
+	fprintf(f, "group /%s\n", g->path);
+	for (int i = 0; i < GSC_FILE_COUNT; i++) {
+		if (!gsc_file_writable(i))
+			continue;
+		/* the file shows what is inherited */
+		if (i == GSC_FILE_GPU_BAND)
+			snprintf(value, sizeof(value), "%s\n", g->core->band);
+		else if (gsc_group_show(g->core, i, value, sizeof(value)) < 0)
+			continue;
+		fprintf(f, "%s %s", gsc_file_name[i], value);
+	}
+	if (!g->parent)
+		return;
+	fprintf(f, "owner %u\n", (unsigned int)g->owner);
+	if (g->cgroup)
+		fprintf(f, "cgroup %s\n", *g->cgroup ? g->cgroup : "/");
+	list_for_each_entry(b, &g->procs, node)
+		fprintf(f, "proc %d %llu\n", (int)b->pid, (unsigned long long)b->start);
+}
+
+static void write_all(FILE *f)
+{
+	char uuid[2 * GSCHED_UUID_SIZE + 1];
+	struct device *dev;
+	struct part *part;
+	struct group *g;
+
+	fprintf(f, HEADER "\nboot %s\n", boot);
+	list_for_each_entry(dev, &devices, node) {
+		show_uuid(dev->decl.uuid, uuid);
+		fprintf(f, "device %s %s\n", uuid, dev->decl.name);
+		write_group(f, &dev->root);
+		list_for_each_entry(g, &dev->groups, node)
+			write_group(f, g);
+	}
+	list_for_each_entry(part, &parts, node)
+		fputs(part->text, f);
+	fputs("end\n", f);
+}
+
+static int write_file(bool durable)
+{
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dir_fd, FILE_NAME ".new", flags, 0600), err = 0;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!f) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	write_all(f);
+	if (fflush(f) || ferror(f) || (durable && fdatasync(fd)))
+		err = -(errno ? errno : EIO);
+	fclose(f);
+	if (!err && renameat(dir_fd, FILE_NAME ".new", dir_fd, FILE_NAME))
+		err = -errno;
+	if (err)
+		unlinkat(dir_fd, FILE_NAME ".new", 0);
+	return err;
+}
+
+void state_save(bool durable)
+{
+	int err;
+
+	if (dir_fd < 0)
+		return;
+	err = write_file(durable);
+	if (err && !failing)
+		say(LOG_ERROR, "%s/" FILE_NAME ": %s: groups are lost if gschedd ends now",
+		    opt.state_dir, strerror(-err));
+	failing = err;
+}
+
+/* ---- reading ---- */
+
+/* The next line of *@at, its end made a NUL; NULL there is none. */
+static char *next_line(char **at)
+{
+	char *line = *at, *end = strchr(line, '\n');
+
+	if (!end)
+		return NULL;
+	*end = '\0';
+	*at = end + 1;
+	return line;
+}
+
+static int number(const char *text, unsigned long long most, unsigned long long *to,
+		  const char **end)
+{
+	char *stop;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	*to = strtoull(text, &stop, 10);
+	*end = stop;
+	return errno || *to > most ? -EINVAL : 0;
+}
+
+static int restore_process(struct group *group, const char *value)
+{
+	unsigned long long pid, start;
+	const char *end;
+
+	if (number(value, INT32_MAX, &pid, &end) || *end != ' ' ||
+	    number(end + 1, UINT64_MAX, &start, &end) || *end)
+		return -EINVAL;
+	/* one that has ended meanwhile, or in an earlier life of the machine, is no error */
+	if (!strcmp(boot, saved_boot))
+		group_rebind(group, (pid_t)pid, start);
+	return 0;
+}
+
+/* One statement; *@group: which it is about. */
+static int restore_line(struct device *dev, struct group **group, const char *line)
+{
+	const char *value = strchr(line, ' ');
+	char key[64];
+	int err;
+
+	if (!value || value - line >= (long)sizeof(key))
+		return -EINVAL;
+	memcpy(key, line, value - line);
+	key[value++ - line] = '\0';
+	if (!strcmp(key, "group")) {
+		*group = NULL;
+		if (*value++ != '/')
+			return -EINVAL;
+		err = *value ? group_create(dev, value, 0) : 0;
+		if (!err)
+			*group = group_find(dev, value);
+		return err;
+	}
+	if (!*group)
+		return -EINVAL;
+	if (!strcmp(key, "proc"))
+		return (*group)->parent ? restore_process(*group, value) : -EINVAL;
+	return group_set(*group, key, value);
+}
+
+void state_restore(struct device *dev)
+{
+	struct part *part;
+	struct group *group = NULL;
+	char *at, *line;
+
+	list_for_each_entry(part, &parts, node)
+		if (!memcmp(part->uuid, dev->decl.uuid, sizeof(part->uuid)))
+			goto found;
+	return;
+found:
+	at = part->text;
+	next_line(&at);
+	for (unsigned int n = part->line + 1; (line = next_line(&at)); n++) {
+		int err = restore_line(dev, &group, line);
+
+		if (err)
+			complain(n, strerror(-err), line);
+	}
+	say(LOG_INFO, "device %s: %u groups as they were", dev->decl.name, dev->n_groups);
+	list_del_init(&part->node);
+	free(part->text);
+	free(part);
+}
+
+static int add_part(const char *text, size_t size, unsigned int line)
+{
+	struct part *part = calloc(1, sizeof(*part));
+	const char *uuid = text + strlen("device ");
+
+	if (!part)
+		return -ENOMEM;
+	part->line = line;
+	part->text = strndup(text, size);
+	if (!part->text || parse_uuid(uuid, strcspn(uuid, " \n"), part->uuid)) {
+		int err = part->text ? -EINVAL : -ENOMEM;
+
+		free(part->text);
+		free(part);
+		return err;
+	}
+	list_add_tail(&part->node, &parts);
+	return 0;
+}
+
+static void drop_parts(void)
+{
+	while (!list_empty(&parts)) {
+		struct part *part = container_of(parts.next, struct part, node);
+
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed is off the list */
+		list_del_init(&part->node);
+		free(part->text);
+		free(part);
+	}
+}
+
+/* Cuts the text into the devices' parts. NULL, or what is wrong with line *@line. */
+static const char *cut(char *text, size_t size, unsigned int *line)
+{
+	const char *from = NULL, *p = text, *next;
+	unsigned int from_line = 0;
+
+	if (strlen(text) != size)
+		return "holds a NUL";
+	for (*line = 1; (next = strchr(p, '\n')); p = next + 1, ++*line) {
+		bool end = !strncmp(p, "end\n", 4), device = !strncmp(p, "device ", 7);
+
+		if (*line == 1 && strncmp(p, HEADER "\n", sizeof(HEADER)))
+			return "is not \"" HEADER "\"";
+		if (*line == 2 && sscanf(p, "boot %39s", saved_boot) != 1)
+			return "is not \"boot\" and a number";
+		if (*line <= 2)
+			continue;
+		if (!end && !device && !from)
+			return "is of no device";
+		if ((end || device) && from && add_part(from, (size_t)(p - from), from_line)) {
+			*line = from_line;
+			return "is not \"device\" and a UUID";
+		}
+		if (end)
+			return next[1] ? "is not the last" : NULL;
+		if (device) {
+			from = p;
+			from_line = *line;
+		}
+	}
+	return "\"end\" is missing: the file was cut short";
+}
+
+static int read_file(int fd)
+{
+	unsigned int line = 0;
+	const char *wrong;
+	struct stat st;
+	char *text;
+	ssize_t n;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > SIZE_MAX_FILE)
+		return -EINVAL;
+	text = malloc(st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	n = pread(fd, text, st.st_size, 0);
+	if (n < 0) {
+		free(text);
+		return -EIO;
+	}
+	text[n] = '\0';
+	wrong = cut(text, n, &line);
+	if (wrong) {
+		drop_parts();
+		complain(line, wrong, "none of it is used");
+	}
+	free(text);
+	return 0;
+}
+
+/* Its groups decide who may use what, so nobody else may write there. */
+static int open_dir(void)
+{
+	struct stat st;
+	int err = 0, tries = 10;
+
+	if (mkdir(opt.state_dir, 0700) && errno != EEXIST)
+		return -errno;
+	dir_fd = open(opt.state_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir_fd < 0 || fstat(dir_fd, &st))
+		err = -errno;
+	else if (st.st_uid != geteuid() || st.st_mode & 022)
+		err = -EACCES;
+	/* a child of one that was killed may have it for a moment */
+	while (!err && flock(dir_fd, LOCK_EX | LOCK_NB)) {
+		if (!--tries)
+			err = -EBUSY;
+		usleep(100000);
+	}
+	return err;
+}
+
+int state_open(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	int fd, err;
+
+	if (!f || fscanf(f, "%39s", boot) != 1)
+		strcpy(boot, "unknown");
+	if (f)
+		fclose(f);
+	err = open_dir();
+	if (err) {
+		say(LOG_ERROR, "--state %s: %s", opt.state_dir,
+		    err == -EACCES ? "it must belong to gschedd's user, and nobody else may write to it" :
+		    err == -EBUSY ? "another gschedd keeps its groups there" : strerror(-err));
+		return err;
+	}
+	fd = openat(dir_fd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	err = fd < 0 ? -errno : read_file(fd);
+	if (err)
+		say(LOG_ERROR, "%s/" FILE_NAME ": %s", opt.state_dir, strerror(-err));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+void state_close(void)
+{
+	drop_parts();
+	if (dir_fd >= 0)
+		close(dir_fd);
+	dir_fd = -1;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Users, by uid, as long as they have connections: what each has of what there is a limited number
+ * of, and whose turn it is. A share is half of what the others leave, so one user never has all of
+ * it, and a second or third one who tries to does not either.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "gschedd.h"
+
+static struct list_head users = { &users, &users };
+
+struct user *user_get(uid_t uid)
+{
+	struct user *u;
+
+	list_for_each_entry(u, &users, node)
+		if (u->uid == uid)
+			goto found;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	u->uid = uid;
+	INIT_LIST_HEAD(&u->ready);
+	INIT_LIST_HEAD(&u->turn);
+	INIT_LIST_HEAD(&u->jobs);
+	INIT_LIST_HEAD(&u->job_turn);
+	list_add_tail(&u->node, &users);
+found:
+	u->n_conns++;
+	return u;
+}
+
+void user_put(struct user *u)
+{
+	if (--u->n_conns)
+		return;
+	list_del_init(&u->node);
+	free(u);
+}
+
+bool share_has_room(unsigned int mine, unsigned int all, unsigned int max)
+{
+	unsigned int others = all - mine;
+
+	return others < max && mine < (max - others + 1) / 2;
+}

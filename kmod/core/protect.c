@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What protects a client's recurring kernels from long block-tasks of less important clients in its
+ * band: SMs that are held free between two of its kernels, or block-tasks that can be left in their
+ * middle (the resumable form of a kernel). Both cost the others part of their throughput:
+ *  - a hold its SMs, all the time; it is impossible for what comes less often than the longest hold;
+ *  - the form what it is slower by, and the SMs from each eviction until their workers are back. The
+ *    newcomer waits for the eviction, which counts as lost in its period.
+ * The cheaper one is taken, by enough to be worth a change, and kept for some time. Clients below
+ * are told by GSCHED_ARB_RESUMABLE and take the form at their next launch. Until then, and where a
+ * kernel has no such form, the hold goes on.
+ */
+#include "decide.h"
+
+/* Until the capacity of an eviction is used again: workers save and leave, a wing is launched */
+#define RETURN_NS	100000ULL
+#define DELAY_NS	40000ULL	/* until workers in the middle of block-tasks are gone */
+/* Shorter block-tasks end nearly as soon as they are saved, and few kernels are worth the form */
+#define LONG_NS		400000ULL
+#define RARE_NS		1000000000ULL
+#define KEEP_NS		1000000000ULL	/* shortest time between two changes */
+#define LEARNED		512		/* requests until the size of a hold counts as known */
+/*
+ * Per mille that the form is slower by, until measured: between 16 over a corpus of kernels and 82
+ * for one with block-tasks of 1 ms (H200, docs/measurements/2026-11-22-gathers-h200.md and
+ * 2026-11-22-workers-h200.md)
+ */
+#define FORM_COST	40
+#define FORM_COST_MAX	500
+#define MEASURED	3		/* kernels of each form until the measured cost is believed */
+
+void gsc_protect_submitted(struct gsc_task *task)
+{
+	struct gsc_client *client = task->client;
+
+	task->midway = gsc_is_block(task) && client->arb.flags & GSCHED_ARB_RESUMABLE && task->block_ns &&
+		       task->block_ns <= GSC_LEAVE_NS;
+	/* of a task in the resumable form only the time to leave is told */
+	if (gsc_is_block(task) && task->block_ns && !task->midway)
+		client->block_ns = task->block_ns;
+}
+
+/* Capacity times time of a block-task, in either form */
+void gsc_protect_measure(const struct gsc_task *ended)
+{
+	struct gsc_forms *forms = &ended->client->forms;
+	u64 usage = div64_u64(ended->usage, ended->blocks);
+	u64 *had = &forms->usage[ended->midway];
+
+	if (!gsc_is_block(ended) || !usage)
+		return;
+	if (forms->blocks != ended->blocks)
+		memset(forms, 0, sizeof(*forms));
+	forms->blocks = ended->blocks;
+	*had = *had ? *had - *had / 4 + usage / 4 : usage;
+	forms->n[ended->midway] = min_t(u32, forms->n[ended->midway] + 1, MEASURED);
+}
+
+static u32 form_cost(const struct gsc_client *client)
+{
+	const struct gsc_forms *forms = &client->forms;
+	u64 plain = forms->usage[false], resumable = forms->usage[true];
+
+	if (forms->n[false] < MEASURED || forms->n[true] < MEASURED || !plain)
+		return FORM_COST;
+	if (resumable <= plain)
+		return 0;
+	/* 2^54: a factor of 1000 does not overflow */
+	plain = min(plain, 1ULL << 54);
+	resumable = min(resumable - plain, plain);
+	return min_t(u64, div64_u64(resumable * 1000, plain), FORM_COST_MAX);
+}
+
+static bool worth_it(const struct gsc_client *client)
+{
+	u32 form = client->resume_cost, hold = client->hold_cost;
+
+	return client->resumes ? form * 4 <= hold * 5 : form * 5 <= hold * 4;
+}
+
+static u32 cost_of_hold(const struct gsc_client *client, u32 sms)
+{
+	u64 longest = client->resumes ? GSC_HOLD_NS_MAX * 4 / 5 : GSC_HOLD_NS_MAX;
+
+	return client->interval > longest ? 1000 : sms * 1000 / client->dev->sms;
+}
+
+static u32 cost_of_form(const struct gsc_client *client, u32 form, u32 sms, u64 ran)
+{
+	u64 lost = min(ran + RETURN_NS, client->interval) * sms * 1000 / client->dev->sms;
+
+	return form + (u32)div64_u64(lost + DELAY_NS * 1000, client->interval);
+}
+
+void gsc_protect(struct gsc_client *client, u64 ran, u32 units)
+{
+	struct gsc_device *dev = client->dev;
+	const struct gsc_task *task;
+	u64 longest = 0;
+	u32 form = 0;
+	bool resumes;
+
+	list_for_each_entry(task, &client->band->tasks, node) {
+		const struct gsc_client *below = task->client;
+
+		if (!gsc_is_block(task) || below->group->priority >= client->group->priority)
+			continue;
+		longest = max(longest, task->midway ? below->block_ns : task->block_ns);
+		form = max(form, form_cost(below));
+	}
+	/* nobody is there at the moment: that says nothing about the next time */
+	if (!longest || !client->interval)
+		return;
+	if (gsc_is_recurring(client) && client->sizes.n_requests < LEARNED && !client->resumes)
+		return;
+	/* an hour's kernel is long enough, and nothing overflows */
+	ran = min(ran, RARE_NS);
+	client->hold_cost = cost_of_hold(client, gsc_sms(units));
+	client->resume_cost = cost_of_form(client, form, gsc_sms(units), ran);
+	resumes = longest >= LONG_NS && client->interval <= RARE_NS && worth_it(client);
+	if (resumes)
+		client->resumes_until = dev->now + max(KEEP_NS, 4 * client->interval);
+	if (resumes == client->resumes || (client->resumes_since && dev->now - client->resumes_since < KEEP_NS))
+		return;
+	gsc_protect_set(client, resumes);
+}
+
+void gsc_protect_set(struct gsc_client *client, bool resumes)
+{
+	client->resumes = resumes;
+	client->resumes_since = client->dev->now;
+	client->dev->bands_stale = true;
+}
+
+void gsc_protect_expire(struct gsc_device *dev)
+{
+	struct gsc_client *client;
+
+	list_for_each_entry(client, &dev->clients, node)
+		if (client->resumes && client->resumes_until <= dev->now)
+			gsc_protect_set(client, false);
+}
+
+/* Somebody more important in its band is better served by the resumable form than by a hold */
+bool gsc_is_resumable(const struct gsc_client *client)
+{
+	const struct gsc_client *other;
+
+	if (client->dev->policy->flat)
+		return false;
+	list_for_each_entry(other, &client->band->members, member)
+		if (other->resumes && other->group->priority > client->group->priority)
+			return true;
+	return false;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * dlopen() of the driver. Whoever asks for its SONAME gets this library, which is loaded already; Numba asks for libcuda.so, others
+ * for an absolute path. The C library's dlopen() is reached by a jump (trampoline.S), as it looks at who calls it for the run path.
+ */
+#include <string.h>
+#include <unistd.h>
+#include "base/base.h"
+#include "entry/open.h"
+
+static bool is_driver(const char *name)
+{
+	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+
+	if (strcmp(base, "libcuda.so") && strcmp(base, "libcuda.so.1"))
+		return false;
+	return !slash || !access(name, R_OK);
+}
+
+gi_dlopen_fn *gi_dlopen(const char **name)
+{
+	if (*name && is_driver(*name))
+		*name = "libcuda.so.1";
+	return gi_dlopen_real();
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef GI_OPEN_H
+#define GI_OPEN_H
+
+#include "base/base.h"
+
+/* For trampoline.S: what to call, and in *@name what to open, as the program opens *@name */
+gi_dlopen_fn *gi_dlopen(const char **name);
+
+#endif /* GI_OPEN_H */

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What survives gschedd: groups, quotas, bindings; and files that somebody damaged. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "harness.h"
+
+#define OTHER	"gpu1:10010203-0405-0607-0809-0a0b0c0d0e0f:8"
+#define LINE	512
+
+static char state[96], file[128], aside[160], messages[128];
+
+static char *text_of(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = calloc(1, 1 << 20);
+
+	if (fd >= 0) {
+		if (read(fd, text, (1 << 20) - 1) < 0)
+			exit(1);
+		close(fd);
+	}
+	return text;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		exit(1);
+}
+
+/* Start it with its messages in a file; what it said */
+static char *start_said(void)
+{
+	int err = dup(2), fd = open(messages, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (err < 0 || fd < 0)
+		exit(1);
+	dup2(fd, 2);
+	daemon_start("--device", DEVICE, "--state", state, NULL);
+	dup2(err, 2);
+	close(err);
+	close(fd);
+	return text_of(messages);
+}
+
+static void start(void)
+{
+	free(start_said());
+}
+
+static bool reads(const char *path, const char *name, const char *want)
+{
+	const char *got = group_file(path, name);
+
+	if (strcmp(got, want))
+		printf("# %s of %s: %s", name, path, got);
+	return !strcmp(got, want);
+}
+
+static bool all_there(void)
+{
+	return reads("", "capsm.max", "12\n") && reads("a", "capsm.max", "4.5\n") &&
+	       reads("a", "gpu.band", "red\n") && reads("a", "gpu.priority", "7\n") &&
+	       reads("a", "owner", "1234\n") && reads("a/b", "cgroup", "/no such/one\n") &&
+	       reads("a/b", "gpu.weight", "300\n") && reads("c", "capsm.max", "max\n");
+}
+
+static bool in_group(const char *group)
+{
+	struct peer_client c;
+	char want[128], *text;
+	bool found;
+
+	attach(&c, 0);
+	text = status_text();
+	snprintf(want, sizeof(want), "\"group\":\"%s\",\"lease\"", group);
+	found = strstr(text, want);
+	free(text);
+	detach(&c);
+	return found;
+}
+
+static pid_t sleeper(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void restarts(void)
+{
+	char pid[16], want[32];
+	pid_t gone = sleeper();
+	struct stat st;
+
+	start();
+	is(group_call(GSP_GROUP_CREATE, "a", NULL, NULL), 0, "a group");
+	ok(!stat(state, &st) && (st.st_mode & 0777) == 0700 && !stat(file, &st) &&
+	   (st.st_mode & 0777) == 0600,
+	   "is in a file that others cannot read");
+	group_call(GSP_GROUP_CREATE, "a/b", NULL, NULL);
+	group_call(GSP_GROUP_CREATE, "c", NULL, NULL);
+	group_call(GSP_GROUP_CREATE, "d", NULL, NULL);
+	group_call(GSP_GROUP_SET, "", "capsm.max", "12");
+	group_call(GSP_GROUP_SET, "a", "capsm.max", "4.5");
+	group_call(GSP_GROUP_SET, "a", "gpu.band", "red");
+	group_call(GSP_GROUP_SET, "a", "gpu.priority", "7");
+	group_call(GSP_GROUP_SET, "a", "owner", "1234");
+	group_call(GSP_GROUP_SET, "a/b", "cgroup", "/no such/one");
+	group_call(GSP_GROUP_SET, "a/b", "gpu.weight", "300");
+	snprintf(pid, sizeof(pid), "%d", gone);
+	is(group_call(GSP_GROUP_BIND, "c", "procs", pid), 0, "a process is bound");
+	is(group_call(GSP_GROUP_BIND, "a/b", "procs", "0"), 0, "and this one");
+	is(group_call(GSP_GROUP_DELETE, "d", NULL, NULL), 0, "a group goes");
+
+	ok(WIFSIGNALED(daemon_stop(SIGKILL)), "gschedd is killed");
+	kill(gone, SIGKILL);
+	waitpid(gone, NULL, 0);
+	start();
+	ok(all_there(), "the next one has the groups, with their files");
+	ok(!*group_file("d", "owner"), "but for the one that went");
+	snprintf(want, sizeof(want), "%d\n", getpid());
+	ok(reads("a/b", "procs", want), "who was bound is bound");
+	ok(reads("c", "procs", ""), "but for who has ended");
+	ok(in_group("a/b"), "a client finds its group again");
+	is(daemon_stop(SIGTERM), 0, "it ends");
+	start();
+	ok(all_there() && in_group("a/b"), "and the next one has them, too");
+}
+
+static void absent_device(void)
+{
+	daemon_stop(SIGTERM);
+	daemon_start("--device", OTHER, "--state", state, NULL);
+	is(group_call(GSP_GROUP_CREATE, "other", NULL, NULL), 0,
+	   "without that device: a group of another one");
+	ok(!*group_file("a", "owner"), "which has none of the groups");
+	daemon_stop(SIGKILL);
+	start();
+	ok(all_there(), "the device is back: so are its groups");
+	daemon_stop(SIGTERM);
+	daemon_start("--device", OTHER, "--state", state, NULL);
+	ok(*group_file("other", "owner"), "and those of the other one");
+	daemon_stop(SIGTERM);
+}
+
+/* pids of an earlier life of the machine are other processes' */
+static void other_boot(void)
+{
+	char *text = text_of(file), *at = strstr(text, "boot ");
+
+	at[5] = at[5] == '0' ? '1' : '0';
+	put(file, text);
+	free(text);
+	start();
+	ok(all_there() && reads("a/b", "procs", ""),
+	   "after a boot: the groups, and nobody in them");
+	daemon_stop(SIGTERM);
+}
+
+static void damage(void)
+{
+	char *good = text_of(file), *bad = strdup(good), *said, *text, *at;
+	char want[LINE];
+	unsigned int lines = 1;
+
+	/* cut short */
+	at = strstr(bad, "\nend\n");
+	for (char *p = bad; p < at; p++)
+		lines += *p == '\n';
+	at[1] = '\0';
+	put(file, bad);
+	said = start_said();
+	snprintf(want, sizeof(want), "%s:%u: \"end\" is missing", file, lines + 1);
+	ok(strstr(said, want), "cut short: file and line are named");
+	printf("# %s", said);
+	free(said);
+	ok(!*group_file("a", "owner"), "none of it is used");
+	text = text_of(aside);
+	ok(!strcmp(text, bad), "and it is kept aside");
+	free(text);
+	group_call(GSP_GROUP_CREATE, "new", NULL, NULL);
+	daemon_stop(SIGKILL);
+	start();
+	ok(*group_file("new", "owner"), "gschedd goes on with a new one");
+	daemon_stop(SIGTERM);
+
+	/* one line */
+	strcpy(bad, good);
+	memcpy(strstr(bad, "capsm.max 4.5"), "capsm.max x.5", 13);
+	lines = 1;
+	for (char *p = bad; p < strstr(bad, "capsm.max x"); p++)
+		lines += *p == '\n';
+	put(file, bad);
+	said = start_said();
+	snprintf(want, sizeof(want), "%s:%u: Invalid argument: capsm.max x.5", file, lines);
+	ok(strstr(said, want), "a bad value: file and line are named");
+	free(said);
+	ok(reads("a", "capsm.max", "max\n") && reads("a", "gpu.priority", "7\n") &&
+	   reads("a/b", "gpu.weight", "300\n"), "the rest is used");
+	strcat(aside, ".1");
+	text = text_of(aside);
+	ok(!strcmp(text, bad), "and it is kept aside, beside the first");
+	free(text);
+	daemon_stop(SIGTERM);
+
+	put(file, "no such thing\n");
+	said = start_said();
+	snprintf(want, sizeof(want), "%s:1: is not \"gschedd groups 1\"", file);
+	ok(strstr(said, want), "something else: file and line are named");
+	free(said);
+	free(good);
+	free(bad);
+}
+
+static void directories(void)
+{
+	is(daemon_spawn("--socket", "other-sock", "--state", state, "--log-level", "error", NULL),
+	   1, "a directory that another gschedd uses: status 1");
+	daemon_stop(SIGTERM);
+	chmod(state, 0777);
+	is(daemon_spawn("--state", state, "--log-level", "error", NULL), 1,
+	   "one that others may write to: status 1");
+	chmod(state, 0700);
+	is(daemon_spawn("--state", file, "--log-level", "error", NULL), 1, "a file: status 1");
+	is(daemon_spawn("--state", "/nowhere/at/all", "--log-level", "error", NULL), 1,
+	   "one that cannot be made: status 1");
+
+	unlink(file);
+	setenv("STATE_DIRECTORY", state, 1);
+	daemon_start("--device", DEVICE, NULL);
+	group_call(GSP_GROUP_CREATE, "e", NULL, NULL);
+	daemon_stop(SIGKILL);
+	daemon_start("--device", DEVICE, NULL);
+	ok(*group_file("e", "owner"), "$STATE_DIRECTORY");
+	daemon_stop(SIGTERM);
+	daemon_start("--device", DEVICE, "--state", "", NULL);
+	ok(!*group_file("e", "owner"), "--state \"\": none");
+}
+
+int main(void)
+{
+	test_dir();
+	snprintf(state, sizeof(state), "%s/state", dir);
+	snprintf(file, sizeof(file), "%s/groups", state);
+	snprintf(aside, sizeof(aside), "%s.damaged", file);
+	snprintf(messages, sizeof(messages), "%s/messages", dir);
+	restarts();
+	absent_device();
+	other_boot();
+	damage();
+	directories();
+	return done_testing();
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What driver calls cost the program that makes them: times each call of one form and prints one JSON line with percentiles in ns.
+ *
+ *	cost-drv FORM [CALLS]
+ *
+ * launch     one kernel, one shape             sync    a launch and the wait for it
+ * shapes     200 shapes in turn                graph   a CUDA graph of 10 kernels
+ * default    the default stream                start   nothing but a context: for who times the process
+ * ex         cuLaunchKernelEx                  rest    memory of the process and the device, and how often threads wake
+ * threads    two threads, a stream each                in two seconds in which the program does nothing
+ *
+ * Calls come in bursts with a wait between them, so none stands behind a full queue.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "libgsched/cuda/base/cudadrv.h"
+
+#define BURST	100
+#define SHAPES	200
+
+static const char ptx[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".visible .entry nothing(.param .u64 p, .param .u32 n)\n{\n\tret;\n}\n";
+
+enum form { LAUNCH, SHAPES_, DEFAULT, EX, THREADS, SYNC, GRAPH, START, REST, FORMS };
+static const char *const names[] = { "launch", "shapes", "default", "ex", "threads", "sync", "graph", "start", "rest" };
+
+static CUcontext context;
+static CUfunction kernel;
+static CUgraphExec graph;
+static unsigned long calls = 20000;
+static enum form form;
+
+static void check(CUresult r, const char *what)
+{
+	const char *text = NULL;
+
+	if (r == CUDA_SUCCESS)
+		return;
+	cuGetErrorString(r, &text);
+	fprintf(stderr, "%s: %s (%d)\n", what, text ? text : "unknown error", (int)r);
+	exit(1);
+}
+#define DO(call) check(call, #call)
+
+static unsigned long now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (unsigned long)ts.tv_sec * 1000000000 + (unsigned long)ts.tv_nsec;
+}
+
+static void one_call(CUstream stream, unsigned long i)
+{
+	unsigned long long p = 0;
+	unsigned int n = 0;
+	void *params[] = { &p, &n };
+	CUlaunchConfig config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
+				  .hStream = stream };
+
+	switch (form) {
+	case EX:
+		DO(cuLaunchKernelEx(&config, kernel, params, NULL));
+		break;
+	case GRAPH:
+		DO(cuGraphLaunch(graph, stream));
+		break;
+	case SHAPES_:
+		DO(cuLaunchKernel(kernel, 1 + i % SHAPES, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+		break;
+	default:
+		DO(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+	}
+	if (form == SYNC)
+		DO(cuStreamSynchronize(stream));
+}
+
+/* Times of @calls calls, ns, malloc'd */
+static unsigned long *measure(CUstream stream)
+{
+	unsigned long *took = calloc(calls, sizeof(*took)), i, begin, end;
+
+	if (!took)
+		abort();
+	for (i = 0; i < BURST; i++)
+		one_call(stream, i);
+	DO(cuStreamSynchronize(stream));
+	for (i = 0; i < calls; i++) {
+		begin = now_ns();
+		one_call(stream, i);
+		end = now_ns();
+		took[i] = end - begin;
+		if (i % BURST == BURST - 1)
+			DO(cuStreamSynchronize(stream));
+	}
+	DO(cuStreamSynchronize(stream));
+	return took;
+}
+
+static void *thread(void *unused)
+{
+	CUstream stream;
+
+	DO(cuCtxSetCurrent(context));
+	DO(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	return measure(stream);
+}
+
+static int compare(const void *a, const void *b)
+{
+	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void make_graph(CUstream stream)
+{
+	CUgraph captured;
+	unsigned int i;
+
+	form = LAUNCH;
+	DO(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	for (i = 0; i < 10; i++)
+		one_call(stream, i);
+	DO(cuStreamEndCapture(stream, &captured));
+	DO(cuGraphInstantiateWithFlags(&graph, captured, 0));
+	DO(cuGraphDestroy(captured));
+	form = GRAPH;
+}
+
+/* The number behind @key in a file of "key: number" lines */
+static unsigned long number_in(const char *path, const char *key)
+{
+	FILE *f = fopen(path, "re");
+	unsigned long v = 0;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)))
+			v = strtoul(line + strlen(key), NULL, 10);
+	if (f)
+		fclose(f);
+	return v;
+}
+
+/* How often threads of the process, but this one, have slept so far */
+static unsigned long sleeps(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *e;
+	unsigned long n = 0;
+	char path[300];
+
+	while (dir && (e = readdir(dir))) {
+		if (e->d_name[0] == '.' || atoi(e->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
+		n += number_in(path, "voluntary_ctxt_switches:");
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static void rest(CUstream stream)
+{
+	unsigned long before;
+	size_t left, all;
+
+	one_call(stream, 0);
+	DO(cuStreamSynchronize(stream));
+	DO(cuMemGetInfo_v2(&left, &all));
+	sleep(1);	/* what a launch wakes lies down again */
+	before = sleeps();
+	sleep(2);
+	printf("{\"form\":\"rest\",\"rss_kib\":%lu,\"device_kib\":%zu,\"wakes\":%lu}\n", number_in("/proc/self/status", "VmRSS:"),
+	       (all - left) / 1024, sleeps() - before);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long *took[2], n;
+	CUstream stream = NULL;
+	CUmodule module;
+	CUdevice device;
+	pthread_t other;
+	void *result;
+
+	for (form = 0; argc > 1 && form < FORMS && strcmp(argv[1], names[form]); form++)
+		;
+	if (argc < 2 || argc > 3 || form == FORMS || (argc == 3 && !(calls = strtoul(argv[2], NULL, 10)))) {
+		fprintf(stderr, "usage: cost-drv launch|shapes|default|ex|threads|sync|graph|start|rest [CALLS]\n");
+		return 2;
+	}
+	DO(cuInit(0));
+	DO(cuDeviceGet(&device, 0));
+	DO(cuDevicePrimaryCtxRetain(&context, device));
+	DO(cuCtxSetCurrent(context));
+	if (form != START) {
+		DO(cuModuleLoadData(&module, ptx));
+		DO(cuModuleGetFunction(&kernel, module, "nothing"));
+		if (form != DEFAULT)
+			DO(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	}
+	if (form == START) {
+		printf("{\"form\":\"start\"}\n");
+	} else if (form == REST) {
+		rest(stream);
+	} else {
+		if (form == GRAPH)
+			make_graph(stream);
+		if (form == THREADS && pthread_create(&other, NULL, thread, NULL))
+			abort();
+		took[0] = measure(stream);
+		n = calls;
+		if (form == THREADS) {
+			pthread_join(other, &result);
+			took[1] = result;
+			took[0] = realloc(took[0], 2 * calls * sizeof(*took[0]));
+			if (!took[0])
+				abort();
+			memcpy(took[0] + calls, took[1], calls * sizeof(*took[0]));
+			free(took[1]);
+			n = 2 * calls;
+		}
+		qsort(took[0], n, sizeof(*took[0]), compare);
+		printf("{\"form\":\"%s\",\"calls\":%lu,\"p50_ns\":%lu,\"p90_ns\":%lu,\"p99_ns\":%lu}\n", names[form], n, took[0][n / 2],
+		       took[0][n * 9 / 10], took[0][n * 99 / 100]);
+		free(took[0]);
+	}
+	DO(cuDevicePrimaryCtxRelease(device));
+	return 0;
+}
