@@ -72,6 +72,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	f->arb->header.lease = f->lease;
 	f->arb->header.flags = f->flags;
 	f->arb->header.share = f->share;
+	f->arb->header.priority = f->priority;
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		f->arb->slot[i].window = GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
 	req->client_id = 7;

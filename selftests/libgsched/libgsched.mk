@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slice interposer loads symbols temporal stopped bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slice interposer loads streams symbols temporal stopped bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -29,8 +29,8 @@ $(B)/test/libgsched/slice: $(call objs,selftests/libgsched/slice.c) $(SLICE_OBJS
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--export-dynamic -o $@ $(filter %.o,$^) -L$(@D) -lfake-rm -Wl,-rpath,'$$ORIGIN' -ldl -lpthread
 
-# app.c and load-app.c, programs that know nothing of gsched
-$(B)/test/libgsched/app $(B)/test/libgsched/load-app: $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
+# Programs that know nothing of gsched
+$(addprefix $(B)/test/libgsched/,app loads-app streams-app): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
@@ -42,14 +42,14 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c run.c temporal.c stopped.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
+$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c streams.c run.c temporal.c stopped.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
 $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
 		$(addprefix $(B)/test/libgsched/,app variables tables textures libbare.so) $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 
-$(B)/test/libgsched/loads: $(call objs,selftests/libgsched/loads.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
-		$(B)/test/libgsched/load-app $(B)/lib/gsched/libcuda.so.1
+$(addprefix $(B)/test/libgsched/,loads streams): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_ARBITER) \
+		$(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/%-app $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 

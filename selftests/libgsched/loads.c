@@ -11,10 +11,10 @@
 static struct fake f;
 static char file[64];
 
-/* What load-app says, or "" */
+/* What loads-app says, or "" */
 static const char *load(struct run *r, bool preload, const char *way)
 {
-	char *const what[] = { BUILD "/test/libgsched/load-app", (char *)way, file, NULL };
+	char *const what[] = { BUILD "/test/libgsched/loads-app", (char *)way, file, NULL };
 
 	run(preload, what, r);
 	if (!r->status)

@@ -7,6 +7,8 @@
 #include "libgsched/transport.h"
 #include "device/device.h"
 
+#define QUEUES_LEAST	8	/* what the driver makes unless told otherwise */
+
 pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
 _Atomic unsigned int gi_generation = 1;
 bool (*gi_client_made)(struct gi_client *c);
@@ -125,6 +127,20 @@ static bool connect_client(struct gi_client *c)
 	return false;
 }
 
+/*
+ * Streams share as many queues of the hardware as the driver was told to make. A wing that comes into
+ * the queue of its own task's gate stands behind it for ever, so there must be others to try.
+ */
+static void count_queues(struct gi_client *c)
+{
+	uint64_t queues = gi_env("CUDA_DEVICE_MAX_CONNECTIONS", QUEUES_LEAST);
+
+	c->few_queues = queues < QUEUES_LEAST;
+	if (c->few_queues)
+		gi_why(c, "CUDA_DEVICE_MAX_CONNECTIONS=%llu: tier launch, as wings need %d", (unsigned long long)queues,
+		       QUEUES_LEAST);
+}
+
 struct gi_client *gi_client_get(CUdevice dev)
 {
 	struct gi_client *c;
@@ -148,6 +164,8 @@ struct gi_client *gi_client_get(CUdevice dev)
 		gi_debug("device without a UUID");
 	else if (connect_client(c))
 		gi_dispatch(c);
+	if (c->g)
+		count_queues(c);
 	if (!gi_client_made(c) && c->g)
 		disconnect(c);
 	c->next = clients;

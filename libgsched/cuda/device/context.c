@@ -111,8 +111,8 @@ static bool prepare(struct gi_ctx *cx)
 	const size_t bytes = GSCHED_SLOTS * sizeof(struct gsr_control);
 	struct gi_client *c = cx->client;
 	CUstreamBatchMemOpParams op = { 0 };
-	int least = 0, i;
 	void *host;
+	int i;
 	CUresult rc;
 
 	if (!register_pages(c, cx))
@@ -128,10 +128,9 @@ static bool prepare(struct gi_ctx *cx)
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		gsr_control_init(&cx->blank[i], GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM));
 	rc = make_words(cx);
-	gi_real.cuCtxGetStreamPriorityRange(&least, NULL);
-	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream, CU_STREAM_NON_BLOCKING, least);
+	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream, CU_STREAM_NON_BLOCKING, cx->least);
 	for (i = 0; i < GI_WING_STREAMS && !rc; i++)
-		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i], CU_STREAM_NON_BLOCKING, least);
+		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i], CU_STREAM_NON_BLOCKING, cx->least);
 	if (rc)
 		goto fail;
 	/* clean all of them, and see that the streams can write words at all */
@@ -189,10 +188,8 @@ void gi_ctx_words(struct gi_ctx *cx)
 /* gi_lock held */
 static void set_up(struct gi_ctx *cx, struct gi_client *c)
 {
-	int least;
-
 	cx->client = c;
-	gi_real.cuCtxGetStreamPriorityRange(&least, &cx->greatest);
+	gi_real.cuCtxGetStreamPriorityRange(&cx->least, &cx->greatest);
 }
 
 /*
@@ -312,6 +309,7 @@ void gi_ctx_forget(struct gi_ctx *cx)
 		break;
 	}
 	atomic_fetch_add(&gi_generation, 1);
+	gi_streams_leave(cx);
 	free(cx);
 }
 

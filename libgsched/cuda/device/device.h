@@ -59,7 +59,8 @@ struct gi_ctx {
 	_Atomic uint64_t clean, dirty;
 	uint64_t cleaning;		/* client lock */
 	uint32_t clean_ticket;
-	int greatest;			/* stream priority */
+	int least, greatest;		/* stream priorities */
+	_Atomic uint32_t legacy_calls, blocking_calls;	/* stream.c */
 	pthread_mutex_t save_lock;	/* innermost */
 	struct gi_save save[GSCHED_SLOTS];	/* save_lock */
 	size_t saved, save_max;		/* save_lock: bytes in them, and at most */
@@ -74,6 +75,7 @@ struct gi_client {
 	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
 	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
 	bool ranges;			/* they have static ranges */
+	bool few_queues;		/* of the hardware: no twins, as their wings may never begin */
 	struct gsched *g;		/* NULL: there is no arbiter for it */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
@@ -148,7 +150,33 @@ bool gi_ranges_new(struct gi_ctx *cx);			/* false: no memory for them, its tasks
 extern _Atomic int gi_captures;				/* stream captures under way */
 extern _Atomic bool gi_green;				/* the program partitions the device itself: no twins */
 
+extern _Atomic bool gi_streams_ordered;			/* there may be tasks: gi_stream_share() waits for them */
+
 uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbiter */
-bool gi_stream_preferred(int *priority);		/* of a stream in the current context; false: none */
+
+/* The program's call made @handle in the current context; or is about to destroy it */
+void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given);
+void gi_stream_ending(CUstream handle);
+void gi_streams_leave(const struct gi_ctx *cx);		/* the context goes */
+void gi_stream_reset(void);				/* after fork */
+
+/* What a call waits for before it puts work into a stream */
+struct gi_turn {
+	_Atomic uint32_t *word[2];	/* NULL none */
+};
+
+/*
+ * Around a call that puts work into a stream: it does not come between those of a task.
+ * CU_STREAM_PER_THREAD is the thread's own stream, NULL the legacy one.
+ */
+struct gi_turn gi_stream_share(CUstream stream);
+void gi_stream_unshare(const struct gi_turn *turn);
+/* Around the calls of a task. false: a call that began before does not end; the launch has to be a single one */
+bool gi_stream_take(struct gi_turn *turn, CUstream stream);
+void gi_stream_put(const struct gi_turn *turn);
+
+int gi_stream_lift(int asked);				/* the priority that a new stream in the current context gets */
+bool gi_stream_asked(CUstream stream, int *priority);	/* false: it has what the program asked for */
+bool gi_stream_first(CUstream stream);			/* the hardware prefers it to streams without a priority */
 
 #endif /* GI_DEVICE_H */

@@ -1,14 +1,324 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Streams: which run in order, which the program captures, and what priority new ones get. */
+/*
+ * Streams of the program: a table of those it made, what orders their work, and their priorities.
+ *
+ * A task is several calls of the driver: the launch, and the done gate behind it. Work that another
+ * thread puts into the stream between the two would not wait for the wings, so such calls wait for
+ * each other: a task's calls have the stream to themselves, all others share it. The order of
+ * streams reaches further: work in the legacy stream waits for that in all blocking streams of the
+ * context, and the other way round. What neither reads nor writes the program's data (events and
+ * waits for them) is in order on either side of a task, and is not held.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 #include "device/device.h"
+
+#define BUCKETS		256
+/* A word counts the calls that share what it stands for; TASK: a task has it, or waits for them */
+#define TASK		(1u << 31)
+/* Such a call may wait for the GPU, and the GPU for something that this thread has yet to do */
+#define PATIENCE_NS	20000000
+
+struct gi_stream {
+	struct gi_stream *next;
+	CUstream handle;
+	struct gi_ctx *cx;
+	bool blocking;			/* ordered with the legacy stream */
+	bool lifted;			/* its priority is not what the program asked for, @asked */
+	bool first;			/* the hardware prefers it to streams without a priority */
+	int asked;
+	_Atomic uint32_t calls;
+};
 
 _Atomic int gi_captures;
 _Atomic bool gi_green;
+_Atomic bool gi_streams_ordered;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
+static struct gi_stream *buckets[BUCKETS];
+static struct gi_stream *spare;		/* not freed: another thread's call may still be at one */
+
+/* ---- the table ---- */
+
+static struct gi_stream **bucket(CUstream handle)
+{
+	return &buckets[((uintptr_t)handle >> 4) * 0x9e3779b97f4a7c15ull >> 56];
+}
+
+/* @lock is held */
+static struct gi_stream *find(CUstream handle)
+{
+	struct gi_stream *s;
+
+	for (s = *bucket(handle); s && s->handle != handle; s = s->next)
+		;
+	return s;
+}
 
 /*
- * A number for the arbiter: equal for launches that run in order, and no address of ours for others to read. Addresses of
- * different things differ, and multiplying by an odd number keeps them so.
+ * @lock is held. Where it is known already another thread was faster, or nobody saw the last one
+ * of that handle go.
+ */
+static struct gi_stream *add(const struct gi_stream *model)
+{
+	struct gi_stream *s = find(model->handle);
+
+	if (!s) {
+		s = spare ? spare : malloc(sizeof(*s));
+		if (!s)
+			return NULL;
+		if (s == spare)
+			spare = s->next;
+		s->next = *bucket(model->handle);
+		*bucket(model->handle) = s;
+		atomic_store(&s->calls, 0);
+	}
+	s->handle = model->handle;
+	s->cx = model->cx;
+	s->blocking = model->blocking;
+	s->lifted = model->lifted;
+	s->first = model->first;
+	s->asked = model->asked;
+	return s;
+}
+
+/*
+ * A stream that was made out of our sight; NULL: none, or one of a context that nothing was
+ * launched in
+ */
+static struct gi_stream *learn(CUstream handle)
+{
+	struct gi_stream model = { .handle = handle }, *s;
+	unsigned int flags = 0;
+	CUcontext context;
+	int given = 0;
+
+	if (gi_real.cuStreamGetFlags(handle, &flags) || gi_real.cuStreamGetCtx(handle, &context))
+		return NULL;
+	pthread_mutex_lock(&gi_lock);
+	model.cx = gi_ctx_find(context);
+	pthread_mutex_unlock(&gi_lock);
+	if (!model.cx)
+		return NULL;
+	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
+	model.first = !gi_real.cuStreamGetPriority(handle, &given) && given == model.cx->greatest &&
+		      given < model.cx->least;
+	pthread_mutex_lock(&lock);
+	s = add(&model);
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+static bool is_default(CUstream stream)
+{
+	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+static struct gi_stream *get(CUstream handle)
+{
+	struct gi_stream *s;
+
+	pthread_mutex_lock(&lock);
+	s = find(handle);
+	pthread_mutex_unlock(&lock);
+	return s ? s : learn(handle);
+}
+
+void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
+{
+	struct gi_ctx *cx = gi_current();
+	struct gi_stream model = { .handle = handle, .cx = cx };
+
+	if (!cx || !cx->client)
+		return;
+	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
+	model.lifted = given != asked;
+	model.first = model.lifted || (asked <= cx->greatest && cx->greatest < cx->least);
+	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
+	pthread_mutex_lock(&lock);
+	add(&model);
+	pthread_mutex_unlock(&lock);
+}
+
+/* @lock is held */
+static void remove_at(struct gi_stream **at)
+{
+	struct gi_stream *s = *at;
+
+	*at = s->next;
+	s->next = spare;
+	spare = s;
+}
+
+void gi_stream_ending(CUstream handle)
+{
+	struct gi_stream **at;
+
+	pthread_mutex_lock(&lock);
+	for (at = bucket(handle); *at && (*at)->handle != handle; at = &(*at)->next)
+		;
+	if (*at)
+		remove_at(at);
+	pthread_mutex_unlock(&lock);
+}
+
+void gi_streams_leave(const struct gi_ctx *cx)
+{
+	struct gi_stream **at;
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < BUCKETS; i++)
+		for (at = &buckets[i]; *at;)
+			if ((*at)->cx == cx)
+				remove_at(at);
+			else
+				at = &(*at)->next;
+	pthread_mutex_unlock(&lock);
+}
+
+void gi_stream_reset(void)
+{
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+	unsigned int i;
+
+	memcpy(&lock, &unlocked, sizeof(lock));
+	for (i = 0; i < BUCKETS; i++)
+		buckets[i] = NULL;
+	spare = NULL;
+	atomic_store(&gi_captures, 0);
+	atomic_store(&gi_streams_ordered, false);
+}
+
+/* ---- order ---- */
+
+/* Between two looks at a word; others hold it for some calls of the driver */
+static void nap(unsigned int round)
+{
+	int state;
+
+	if (round < 50) {
+		sched_yield();
+		return;
+	}
+	/* a thread that is cancelled here would keep what it holds */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	usleep(20);
+	pthread_setcancelstate(state, &state);
+}
+
+static void share(_Atomic uint32_t *word)
+{
+	unsigned int round;
+
+	while (atomic_fetch_add(word, 1) & TASK) {
+		atomic_fetch_sub(word, 1);
+		for (round = 0; atomic_load(word) & TASK; round++)
+			nap(round);
+	}
+}
+
+static bool take(_Atomic uint32_t *word, uint64_t until)
+{
+	unsigned int round;
+
+	for (round = 0; atomic_fetch_or(word, TASK) & TASK; round++) {
+		if (round && gi_now() > until)
+			return false;
+		nap(round);
+	}
+	for (round = 0; atomic_load(word) != TASK; round++) {
+		if (round && gi_now() > until) {
+			atomic_fetch_and(word, ~TASK);
+			return false;
+		}
+		nap(round);
+	}
+	return true;
+}
+
+/*
+ * The words of calls that put work into @stream: their own, if another thread can name the stream
+ * at all, and for a call among others that of all blocking streams; for a task the legacy stream's,
+ * whose work it would have to wait for.
+ */
+static struct gi_turn words(CUstream stream, bool task)
+{
+	struct gi_turn turn = { 0 };
+	struct gi_stream *s;
+	struct gi_ctx *cx;
+
+	if (is_default(stream)) {
+		cx = gi_current();
+		if (!cx)
+			return turn;
+		if (stream == CU_STREAM_PER_THREAD) {
+			turn.word[0] = task ? &cx->legacy_calls : &cx->blocking_calls;
+		} else {
+			turn.word[0] = &cx->legacy_calls;
+			turn.word[1] = task ? &cx->blocking_calls : NULL;
+		}
+		return turn;
+	}
+	s = get(stream);
+	if (!s)
+		return turn;
+	turn.word[0] = &s->calls;
+	if (s->blocking)
+		turn.word[1] = task ? &s->cx->legacy_calls : &s->cx->blocking_calls;
+	return turn;
+}
+
+struct gi_turn gi_stream_share(CUstream stream)
+{
+	struct gi_turn turn = { 0 };
+	unsigned int i;
+
+	if (!atomic_load_explicit(&gi_streams_ordered, memory_order_relaxed))
+		return turn;
+	turn = words(stream, false);
+	for (i = 0; i < 2 && turn.word[i]; i++)
+		share(turn.word[i]);
+	return turn;
+}
+
+void gi_stream_unshare(const struct gi_turn *turn)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2 && turn->word[i]; i++)
+		atomic_fetch_sub(turn->word[i], 1);
+}
+
+bool gi_stream_take(struct gi_turn *turn, CUstream stream)
+{
+	uint64_t until = gi_now() + PATIENCE_NS;
+
+	*turn = words(stream, true);
+	if (turn->word[0] && !take(turn->word[0], until))
+		return false;
+	if (!turn->word[1] || take(turn->word[1], until))
+		return true;
+	atomic_fetch_and(turn->word[0], ~TASK);
+	return false;
+}
+
+void gi_stream_put(const struct gi_turn *turn)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2 && turn->word[i]; i++)
+		atomic_fetch_and(turn->word[i], ~TASK);
+}
+
+/* ---- numbers and priorities ---- */
+
+/*
+ * A number for the arbiter: equal for launches that run in order, and no address of ours for others
+ * to read. Addresses of different things differ, and multiplying by an odd number keeps them so.
  */
 uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
 {
@@ -30,13 +340,47 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
 	return id * odd;
 }
 
-/* Those of a more important group take the greatest priority, if the program has no wish of its own */
-bool gi_stream_preferred(int *priority)
+/*
+ * In a group with a priority the program's streams have the upper half of the device's priorities,
+ * in the order that it asked for. Where nobody else is in its band there is nobody to come before.
+ */
+int gi_stream_lift(int asked)
 {
 	struct gi_ctx *cx = gi_current();
+	const struct gsched_arb_header *h;
+	int levels, upper, rank;
 
-	if (!cx || !cx->client || atomic_load(&cx->client->gone) || !gi_load(&cx->client->arb->header.priority))
+	if (!cx || !cx->client || atomic_load(&cx->client->gone))
+		return asked;
+	h = &cx->client->arb->header;
+	levels = cx->least - cx->greatest + 1;
+	if (!gi_load(&h->priority) || gi_load(&h->flags) & GSCHED_ARB_PRIVATE || levels < 2)
+		return asked;
+	upper = (levels + 1) / 2;
+	rank = cx->least - (asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked);
+	/* rounded up: the first step above the least, which most programs know alone, is one here, too */
+	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
+}
+
+bool gi_stream_asked(CUstream stream, int *priority)
+{
+	struct gi_stream *s;
+	bool lifted;
+
+	if (is_default(stream))
 		return false;
-	*priority = cx->greatest;
-	return true;
+	pthread_mutex_lock(&lock);
+	s = find(stream);
+	lifted = s && s->lifted;
+	if (lifted)
+		*priority = s->asked;
+	pthread_mutex_unlock(&lock);
+	return lifted;
+}
+
+bool gi_stream_first(CUstream stream)
+{
+	struct gi_stream *s = is_default(stream) ? NULL : get(stream);
+
+	return s && s->first;
 }

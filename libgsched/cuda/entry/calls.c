@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The driver's calls that launch, make streams, capture, or end contexts. Stream 0 of the _ptsz flavours is the thread's
- * own: as CU_STREAM_PER_THREAD it means the same to the plain flavours.
- */
-#include "process/process.h"
-
-static CUstream per_thread(CUstream stream)
-{
-	return stream ? stream : CU_STREAM_PER_THREAD;
-}
+/* The driver's calls that launch, make streams, capture, or end contexts. */
+#include "entry/entry.h"
 
 /* ---- launches ---- */
 
@@ -161,22 +153,58 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 /* ---- streams ---- */
 
+static CUresult create(CUstream *stream, unsigned int flags, int asked, bool plain)
+{
+	int given = gi_stream_lift(asked);
+	CUresult rc;
+
+	if (plain && given == asked)
+		rc = gi_real.cuStreamCreate(stream, flags);
+	else
+		rc = gi_real.cuStreamCreateWithPriority(stream, flags, given);
+	if (!rc)
+		gi_stream_made(*stream, flags, asked, given);
+	return rc;
+}
+
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
-	int priority;
-
 	GI_ENTER();
-	if (gi_stream_preferred(&priority))
-		return gi_real.cuStreamCreateWithPriority(stream, flags, priority);
-	return gi_real.cuStreamCreate(stream, flags);
+	return create(stream, flags, 0, true);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
 	GI_ENTER();
-	if (!priority)
-		gi_stream_preferred(&priority);
-	return gi_real.cuStreamCreateWithPriority(stream, flags, priority);
+	return create(stream, flags, priority, false);
+}
+
+CUresult cuStreamGetPriority(CUstream stream, int *priority)
+{
+	GI_ENTER();
+	if (priority && gi_stream_asked(stream, priority))
+		return CUDA_SUCCESS;
+	return gi_real.cuStreamGetPriority(stream, priority);
+}
+
+CUresult cuStreamGetPriority_ptsz(CUstream stream, int *priority)
+{
+	return cuStreamGetPriority(per_thread(stream), priority);
+}
+
+/* Forgotten before its handle can be another's */
+CUresult cuStreamDestroy(CUstream stream)
+{
+	GI_ENTER();
+	gi_stream_ending(stream);
+	return gi_real.cuStreamDestroy(stream);
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	GI_ENTER();
+	gi_stream_ending(stream);
+	return gi_real.cuStreamDestroy_v2(stream);
 }
 
 /* ---- captures: while one goes on, launches ask whether they are part of it ---- */

@@ -2,8 +2,8 @@
 /*
  * Launches. The path of a managed one: its function and shape (cached), a slot, the slot's line in the client's page, the
  * lease; then the twin behind its control block and in front of its done gate, or the original; then the slot is the
- * agent's. Under LEASE_FREE it makes no system call, takes no lock and allocates nothing, but for a
- * twin of a kernel with texture or surface references by name.
+ * agent's. Under LEASE_FREE it makes no system call, takes no lock but that of the table of streams, and allocates
+ * nothing, but for a twin of a kernel with texture or surface references by name.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,8 +57,18 @@ static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, voi
 
 /* ---- the device's work ---- */
 
-/* *@launched: the device has it, whatever is returned. */
-static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
+/* The driver's own call, which is not to come between those of another thread's task */
+static CUresult forward(const struct gi_launch *l)
+{
+	struct gi_turn turn = gi_stream_share(l->stream);
+	CUresult rc = l->forward(l);
+
+	gi_stream_unshare(&turn);
+	return rc;
+}
+
+/* Nothing comes between its calls. *@launched: the device has it, whatever is returned. */
+static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
 {
 	const uint64_t whole = GSCHED_WINDOW(0, s->cx->client->sms * GSCHED_CAPSM);
 	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
@@ -70,7 +80,6 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 	CUstreamBatchMemOpParams op[2] = { 0 };
 	CUresult rc = CUDA_SUCCESS;
 
-	*launched = false;
 	if (s->window == whole) {
 		arg->flags |= GSR_LAUNCH_WHOLE;
 	} else {
@@ -112,6 +121,19 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 	return gi_real.cuStreamBatchMemOp_v2(l->stream, 2, op, 0);
 }
 
+static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
+{
+	struct gi_turn turn;
+	CUresult rc;
+
+	*launched = false;
+	if (!gi_stream_take(&turn, l->stream))
+		return CUDA_ERROR_NOT_READY;
+	rc = submit_twin(l, s, i, launched);
+	gi_stream_put(&turn);
+	return rc;
+}
+
 static bool events_ready(struct gi_slot *s)
 {
 	if (s->event_cx == s->cx)
@@ -137,7 +159,7 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 				atomic_load(&s->shape->launches) % TIMED_EVERY == 0) && events_ready(s);
 	if (s->timed && gi_real.cuEventRecord(s->begin, l->stream))
 		s->timed = false;
-	rc = l->forward(l);
+	rc = forward(l);
 	if (rc)
 		return rc;
 	if (s->timed && gi_real.cuEventRecord(s->end, l->stream))
@@ -275,21 +297,19 @@ static bool yields(const struct gi_client *c)
 }
 
 /*
- * Launches on streams of the greatest priority, one after another, make others of the band yield by themselves. A program that has
+ * Launches on streams that the hardware prefers, one after another, make others of the band yield by themselves. A program that has
  * one stream without does not count as one. @stream: of a launch that is not alone in its band.
  */
-static bool note_priority(struct gi_client *c, const struct gi_ctx *cx, CUstream stream)
+static bool note_priority(struct gi_client *c, CUstream stream)
 {
 	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
-	int priority = 0;
-	bool greatest = stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD &&
-			!gi_real.cuStreamGetPriority(stream, &priority) && priority == cx->greatest && priority < 0;
+	bool first = gi_stream_first(stream);
 
-	if (!greatest && n)
+	if (!first && n)
 		atomic_store_explicit(&c->prioritised, 0, memory_order_relaxed);
-	else if (greatest && n < GI_PRIORITISED)
+	else if (first && n < GI_PRIORITISED)
 		atomic_store_explicit(&c->prioritised, n + 1, memory_order_relaxed);
-	return greatest;
+	return first;
 }
 
 /*
@@ -312,11 +332,12 @@ static bool twin_ready(struct gi_client *c, struct gi_func *fn, uint64_t leased)
  * how many of its blocks an SM hosts.
  */
 static const struct gi_form *choose(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
-				    struct gi_shape *shape, uint64_t leased, bool greatest, unsigned int *m)
+				    struct gi_shape *shape, uint64_t leased, bool first, unsigned int *m)
 {
 	uint64_t predicted;
 
-	if (!fn || !shape || l->opaque || fn->opaque || atomic_load_explicit(&gi_green, memory_order_relaxed))
+	if (!fn || !shape || l->opaque || fn->opaque || c->few_queues ||
+	    atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
 	/* a twin's grid has one dimension: what the driver refuses is its to say */
 	if (l->grid[0] > INT32_MAX || l->grid[1] > UINT16_MAX || l->grid[2] > UINT16_MAX)
@@ -329,7 +350,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	if (predicted && predicted < GI_LONG_NS)
 		return NULL;
 	/* hardware priority makes room as soon as a window does; with a quota the window has to hold */
-	if (yields(c) && !greatest && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
+	if (yields(c) && !first && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
 	    gi_places(c, leased, 1) == c->sms)
 		return NULL;
 	if (!twin_ready(c, fn, leased) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
@@ -376,7 +397,7 @@ static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
 {
 	if (cx && cx->client && cx->client->cl)
 		__atomic_fetch_add(&cx->client->cl->header.unmanaged, 1, __ATOMIC_RELAXED);
-	return l->forward(l);
+	return forward(l);
 }
 
 static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
@@ -575,21 +596,22 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 static CUresult pass_on(const struct gi_launch *l, struct gi_client *c)
 {
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
-	return l->forward(l);
+	return forward(l);
 }
 
 /* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
 static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	struct gi_func *fn;
+	uint64_t batch;
 	CUresult rc;
 
 	if (!paced(c, true))	/* a capture goes on, of another stream */
 		return pass_on(l, c);
 	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
-	gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
+	batch = gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
 	rc = pass_on(l, c);
-	gi_pace_leave(c, cx, l, !rc);
+	gi_pace_leave(c, cx, l, batch, !rc);
 	gi_func_put(fn);
 	return rc;
 }
@@ -598,7 +620,8 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = blocks_of(l) };
-	bool pace, greatest = false;
+	bool pace, first = false;
+	uint64_t batch = 0;
 	CUresult rc;
 	int slot;
 
@@ -609,6 +632,9 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		return l->forward(l);
 	if (gi_direct(c))
 		return launch_direct(l, cx, c);
+	/* well before its first twin, which has to be rewritten and loaded */
+	if (!atomic_load_explicit(&gi_streams_ordered, memory_order_relaxed))
+		atomic_store(&gi_streams_ordered, true);
 	if (l->fn && !l->dependent) {
 		k.fn = gi_func_get(l->fn, cx);
 		if (k.fn && !atomic_load_explicit(&k.fn->code_loaded, memory_order_relaxed))
@@ -623,19 +649,19 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (!GSCHED_WINDOW_LIMIT(k.leased))
 		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
 	if (!alone_in_band(c))
-		greatest = note_priority(c, cx, l->stream);
-	k.form = choose(c, l, k.fn, k.shape, k.leased, greatest, &k.m);
+		first = note_priority(c, l->stream);
+	k.form = choose(c, l, k.fn, k.shape, k.leased, first, &k.m);
 	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
 		k.form = NULL;
 	pace = paced(c, !k.form);
 	if (pace)
-		gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
+		batch = gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
 	if (l->dependent || (!k.form && passes(c, l, k.fn, k.shape)))
 		rc = pass_on(l, c);
 	else
 		rc = launch_task(l, cx, c, &k);
 	if (pace)
-		gi_pace_leave(c, cx, l, !rc);
+		gi_pace_leave(c, cx, l, batch, !rc);
 	gi_func_put(k.fn);
 	return rc;
 }

@@ -91,15 +91,15 @@ static void drop_events(struct gi_batch *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* Nothing of the batch is in flight; an error of the driver's means a context beyond use, which has nothing in flight. */
-static bool is_over(const struct gi_batch *b)
+/* An error of the driver's means a context beyond use, which has nothing in flight. */
+static bool on_device(const struct gi_batch *b)
 {
 	unsigned int i;
 
 	for (i = 0; i < b->streams; i++)
 		if (gi_real.cuEventQuery(b->end[i]) == CUDA_ERROR_NOT_READY)
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 /* GPU time from @from to the last end of @b, ns; negative: not known */
@@ -154,7 +154,7 @@ static void account(struct gi_client *c, struct gi_pacer *p, const struct gi_bat
 /* Account for batches that have ended. The lock is held; events may be queried whichever context is current. */
 static void reap(struct gi_client *c, struct gi_pacer *p)
 {
-	while (p->pending && is_over(batch_at(p, 0))) {
+	while (p->pending && !batch_at(p, 0)->entered && !on_device(batch_at(p, 0))) {
 		account(c, p, batch_at(p, 0));
 		p->first = (p->first + 1) % GI_BATCHES;
 		p->pending--;
@@ -163,11 +163,11 @@ static void reap(struct gi_client *c, struct gi_pacer *p)
 	}
 }
 
-static bool record(struct gi_batch *b, CUstream stream)
+static bool record(struct gi_batch *b, CUstream stream, uint64_t id)
 {
 	unsigned int i;
 
-	for (i = 0; i < b->streams && b->stream[i] != stream; i++)
+	for (i = 0; i < b->streams && b->stream[i] != id; i++)
 		;
 	if (i == GI_BATCH_STREAMS)
 		return false;
@@ -178,7 +178,7 @@ static bool record(struct gi_batch *b, CUstream stream)
 	}
 	if (gi_real.cuEventRecord(b->end[i], stream))
 		return false;
-	b->stream[i] = stream;
+	b->stream[i] = id;
 	if (i == b->streams)
 		b->streams++;
 	return true;
@@ -259,8 +259,10 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 	if (b->cx != cx)
 		drop_events(b);
 	b->cx = cx;
+	b->number = ++p->batches;
 	b->streams = 0;
 	b->launches = 0;
+	b->entered = 0;
 	b->unmarked_ns = 0;
 	b->expected_ns = 0;
 	b->unknown = false;
@@ -288,7 +290,7 @@ static void close_batch(struct gi_pacer *p)
 
 	p->open = false;
 	/* without an event there is nothing to wait for */
-	if (b->streams)
+	if (b->streams || b->entered)
 		p->pending++;
 	atomic_store(&p->in_flight, p->pending);
 }
@@ -329,7 +331,7 @@ static unsigned int unfinished(struct gi_pacer *p)
 	unsigned int i, n = 0;
 
 	for (i = 0; i < p->pending; i++)
-		n += !is_over(batch_at(p, i));
+		n += on_device(batch_at(p, i));
 	return n;
 }
 
@@ -371,32 +373,68 @@ static void restore(struct capture_mode *m)
 		gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
 }
 
-void gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn, bool shared)
+/* The open batch takes no launch of @cx any more. What a program that is held has begun must be able to end. */
+static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t bound)
 {
-	struct gi_pacer *p = c->pacer;
-	uint64_t bound, now, since = 0, open_since = 0, ns;
-	struct capture_mode mode = { 0 };
-	int cancel, unused;
+	const struct gi_batch *b = batch_at(p, p->pending);
+
+	return b->cx != cx || (bound && !b->begin) || b->launches >= b->target ||
+	       b->streams + b->entered >= GI_BATCH_STREAMS;
+}
+
+/* The launch may go: it is counted in the last batch. The lock is held. */
+static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn,
+		      uint64_t bound, uint64_t now)
+{
 	struct gi_batch *b;
+	uint64_t ns;
+
+	atomic_store(&p->last_ns, now);
+	if (!p->open && p->pending < GI_BATCHES - 1)
+		open_batch(p, cx, l, fn, bound, now);
+	b = last_batch(p);
+	if (b->cx != cx)
+		return 0;
+	ns = remembered(p, key_of(l));
+	b->launches++;
+	b->entered++;
+	b->expected_ns += ns;
+	b->unmarked_ns += ns ? ns : TAIL_NS;
+	b->unknown = b->unknown || !ns;
+	return b->number;
+}
+
+uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn,
+		       bool shared)
+{
+	uint64_t bound, now, since = 0, open_since = 0, batch = 0;
+	struct capture_mode mode = { 0 };
+	struct gi_pacer *p = c->pacer;
+	int cancel, unused;
 	useconds_t nap;
+	bool goes;
 
 	gi_ctx_words(cx);
-	/* a launch is no cancellation point, and the lock would stay locked */
+	/* a launch is no cancellation point */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		/* a capture may begin, and the arbiter change its mind, while this launch waits */
 		relax(&mode);
+		pthread_mutex_lock(&p->lock);
 		bound = bound_ns(c, shared);
 		now = gi_now();
 		reap(c, p);
-		/* what a program that is held has begun must be able to end */
-		if (p->open && (batch_at(p, p->pending)->cx != cx || (bound && !batch_at(p, p->pending)->begin)))
+		if (p->open && is_full(p, cx, bound))
 			close_batch(p);
-		if (atomic_load(&c->gone) || atomic_load(&c->stop) || may_go(c, p, shared, bound, now, &open_since, &nap))
+		goes = atomic_load(&c->gone) || atomic_load(&c->stop) ||
+		       may_go(c, p, shared, bound, now, &open_since, &nap);
+		if (goes)
+			batch = admit(p, cx, l, fn, bound, now);
+		else if (p->open)
+			close_batch(p);
+		pthread_mutex_unlock(&p->lock);
+		if (goes)
 			break;
-		if (p->open)
-			close_batch(p);
 		if (!since) {
 			since = now;
 			atomic_fetch_add(&p->held, 1);
@@ -404,54 +442,54 @@ void gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		}
 		usleep(nap);
 	}
+	restore(&mode);
 	pthread_setcancelstate(cancel, &unused);
 	if (since) {
 		atomic_fetch_sub(&p->held, 1);
 		__atomic_fetch_add(&c->cl->header.held_ns, now - since, __ATOMIC_RELAXED);
 	}
-	atomic_store(&p->last_ns, now);
-	if (!p->open && p->pending < GI_BATCHES - 1)
-		open_batch(p, cx, l, fn, bound, now);
-	restore(&mode);
-	b = last_batch(p);
-	if (b->cx != cx)
-		return;
-	ns = remembered(p, key_of(l));
-	b->launches++;
-	b->expected_ns += ns;
-	b->unmarked_ns += ns ? ns : TAIL_NS;
-	b->unknown = b->unknown || !ns;
+	return batch;
 }
 
 /* An event is never put on a stream that may be gone by now: only behind the launch that was just made. */
-static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream)
+static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id)
 {
 	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS, known = false;
+	bool open = p->open && b == last_batch(p);
 	unsigned int i;
 
 	for (i = 0; i < b->streams && !known; i++)
-		known = b->stream[i] == stream;
-	if ((full || !known || b->unmarked_ns >= TAIL_NS) && record(b, stream))
+		known = b->stream[i] == id;
+	if ((full || !open || !known || b->unmarked_ns >= TAIL_NS) && record(b, stream, id))
 		b->unmarked_ns = 0;
-	if (p->open && (full || b->streams == GI_BATCH_STREAMS))
+	if (open && (full || b->streams == GI_BATCH_STREAMS))
 		close_batch(p);
 }
 
-void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, bool launched)
+void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, uint64_t batch,
+		   bool launched)
 {
 	struct gi_pacer *p = c->pacer;
-	struct gi_batch *b = last_batch(p);
 	struct capture_mode mode = { 0 };
+	struct gi_batch *b;
+	unsigned int i;
 
 	relax(&mode);
-	if (b->cx == cx && launched)
-		mark(p, b, l->stream);
-	else if (b->cx == cx)
-		b->launches--;
-	if (b->cx == cx)
+	pthread_mutex_lock(&p->lock);
+	/* its context may be gone by now */
+	for (i = 0, b = NULL; batch && i < p->pending + p->open && !b; i++)
+		if (batch_at(p, i)->number == batch)
+			b = batch_at(p, i);
+	if (b) {
+		b->entered--;
 		release_sample(p, b);
-	restore(&mode);
+		if (launched)
+			mark(p, b, l->stream, gi_stream_id(cx, l->stream));
+		else
+			b->launches--;
+	}
 	pthread_mutex_unlock(&p->lock);
+	restore(&mode);
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 }
@@ -544,10 +582,37 @@ unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
 	return now - last < IDLE_NS ? GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
 }
 
+/* Other contexts' batches stay, in their order. The lock is held. */
+static void forget(struct gi_pacer *p, const struct gi_ctx *cx)
+{
+	bool open = p->open && batch_at(p, p->pending)->cx != cx;
+	unsigned int i, n = 0, all = p->pending + p->open;
+
+	/* the one before the first is the last that has ended */
+	if (batch_at(p, GI_BATCHES - 1)->cx == cx)
+		p->ended = false;
+	for (i = 0; i < GI_BATCHES; i++)
+		if (p->batch[i].cx == cx)
+			drop_events(&p->batch[i]);
+	for (i = 0; i < all; i++) {
+		struct gi_batch *b = batch_at(p, i), *to = batch_at(p, n);
+
+		if (!b->cx)
+			continue;
+		if (b != to) {
+			drop_events(to);
+			*to = *b;
+			memset(b, 0, sizeof(*b));
+		}
+		n++;
+	}
+	p->open = open;
+	p->pending = n - open;
+}
+
 void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 {
 	struct gi_pacer *p = c->pacer;
-	unsigned int i;
 
 	/* it waits for what destroying the context would wait for */
 	atomic_fetch_add(&p->dropping, 1);
@@ -555,14 +620,7 @@ void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 		usleep(HOLD_US);
 	atomic_fetch_sub(&p->dropping, 1);
 	pthread_mutex_lock(&p->lock);
-	for (i = 0; i < GI_BATCHES; i++) {
-		if (p->batch[i].cx != cx)
-			continue;
-		p->pending = 0;
-		p->open = false;
-		p->ended = false;
-		drop_events(&p->batch[i]);
-	}
-	atomic_store(&p->in_flight, p->pending);
+	forget(p, cx);
+	atomic_store(&p->in_flight, p->pending + p->open);
 	pthread_mutex_unlock(&p->lock);
 }

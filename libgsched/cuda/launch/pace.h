@@ -25,9 +25,11 @@ struct gi_launch;
 struct gi_batch {
 	struct gi_ctx *cx;		/* its events are this context's; NULL: none were made */
 	CUevent begin, end[GI_BATCH_STREAMS];
-	CUstream stream[GI_BATCH_STREAMS];
+	uint64_t stream[GI_BATCH_STREAMS];	/* gi_stream_id() */
 	unsigned int events, streams;	/* events made; streams used */
 	unsigned int launches, target;	/* target: launches until it is closed */
+	unsigned int entered;		/* of them those that have yet to leave: it is not over before */
+	uint64_t number;		/* never 0 */
 	uint64_t opened_ns;		/* host clock */
 	uint64_t unmarked_ns;		/* of launches behind its last event */
 	uint64_t expected_ns;		/* sum of the remembered GPU times, 0 if one is not known */
@@ -37,7 +39,8 @@ struct gi_batch {
 };
 
 struct gi_pacer {
-	pthread_mutex_t lock;		/* everything below but the atomics; held while a launch waits */
+	pthread_mutex_t lock;		/* everything below but the atomics; nothing waits under it */
+	uint64_t batches;		/* opened so far */
 	struct gi_batch batch[GI_BATCHES];
 	unsigned int first, pending;	/* batches in flight, @first the oldest; the open one is behind them */
 	bool open, ended;		/* the batch behind them is open; the one before @first has ended and has its events */
@@ -60,12 +63,15 @@ struct gi_pacer {
 bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
 
 /*
- * Around the driver's call of a launch for which gi_paced() is true. enter waits as long as it has to, and returns with the lock
- * held: leave follows in the same thread. @fn: the kernel itself, NULL not known: its launch is then not measured. @shared: the
- * group's share of time counts, as no window holds this launch.
+ * Around the driver's call of a launch that the arbiter wants paced. enter waits as long as it has to
+ * and returns the number of the batch that the launch is in, 0 none, for leave, in the same thread.
+ * @fn: the kernel itself, NULL not known: its launch is then not measured. @shared: the group's share
+ * of time counts, as no window holds this launch.
  */
-void gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn, bool shared);
-void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, bool launched);
+uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn,
+		       bool shared);
+void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, uint64_t batch,
+		   bool launched);
 
 /* Let the GPU go on if a measured launch takes too long. The agent, before anything that may wait for the driver. */
 void gi_pace_watch(struct gi_client *c, uint64_t now);
@@ -76,7 +82,7 @@ void gi_pace_begin(struct gi_client *c);
 /* What the arbiter is told: GSCHED_ACTIVITY_*. The agent. */
 unsigned int gi_pace_activity(struct gi_client *c, uint64_t now);
 
-/* The context is about to be destroyed: its events go. */
+/* The context is about to be destroyed: its batches go, and their events. */
 void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx);
 
 #endif /* GI_PACE_H */

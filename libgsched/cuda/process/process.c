@@ -20,7 +20,7 @@ static void after_fork(void)
 		gsched_abandon(c->g);
 	}
 	gi_client_reset();
-	atomic_store(&gi_captures, 0);
+	gi_stream_reset();
 	gi_context_reset();
 	gi_primary_reset();
 	gi_image_reset();

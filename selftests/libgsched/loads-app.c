@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program of the driver API that knows nothing of gsched: load-app WAY FILE. Loads one kernel, or its two units, in one of
+ * A program of the driver API that knows nothing of gsched: loads-app WAY FILE. Loads one kernel, or its two units, in one of
  * the ways there are (FILE is its to write), launches it and prints a hash of its memory: the same for each way.
  */
 #include <stdbool.h>

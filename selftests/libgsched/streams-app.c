@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A program of the driver API that knows nothing of gsched: streams-app PTX-FILE STEP... Its
+ * threads use the same streams without waiting for each other, in ways whose result does not depend
+ * on who comes first.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "libgsched/cuda/base/cudadrv.h"
+
+#define BLOCKS	192
+#define THREADS	64
+#define WORDS	(BLOCKS * THREADS)
+#define BYTES	(4 * WORDS)
+#define ROUNDS	60
+#define TIMES	16
+
+static CUdevice dev;
+static CUcontext ctx;
+static CUfunction work;
+static CUdeviceptr memory;
+static char image[1 << 20];
+
+static void check(CUresult rc, const char *what)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "%s: error %d\n", what, rc);
+	exit(1);
+}
+#define DO(call) check(call, #call)
+
+static void launch(CUstream s)
+{
+	uint32_t n = ROUNDS, seed = 7;
+	void *params[] = { &memory, &n, &seed };
+
+	DO(cuLaunchKernel(work, BLOCKS, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+}
+
+/* What word @i becomes by one launch */
+static uint32_t next(uint32_t x, uint32_t i)
+{
+	x ^= 7 ^ i;
+	for (uint32_t n = 0; n < ROUNDS; n++)
+		x = x * 1664525u + 1013904223u + (x >> 13);
+	return x;
+}
+
+/* How many launches all of the words have seen; -1: some more than others */
+static int launches_seen(const uint32_t *words)
+{
+	static int known;
+	static uint32_t after[TIMES + 1][WORDS];
+	int k;
+
+	if (!known) {
+		for (k = 0; k < TIMES; k++)
+			for (uint32_t i = 0; i < WORDS; i++)
+				after[k + 1][i] = next(after[k][i], i);
+		known = 1;
+	}
+	if (!words)
+		return 0;
+	for (k = 0; k <= TIMES; k++)
+		if (!memcmp(after[k], words, sizeof(after[k])))
+			return k;
+	return -1;
+}
+
+
+static void *launches(void *stream)
+{
+	DO(cuCtxSetCurrent(ctx));
+	for (int i = 0; i < TIMES; i++)
+		launch(stream);
+	return NULL;
+}
+
+/*
+ * What is copied while another thread launches is what was there before or after a launch: by a
+ * kernel, copies of two kinds
+ */
+static void copies(const char *step, CUstream from, CUstream to, CUfunction kernel)
+{
+	CUdeviceptr below = memory - BYTES;
+	uint32_t blocks = BLOCKS;
+	void *params[] = { &below, &blocks }, *pinned;
+	pthread_t thread;
+	int torn = 0, i;
+
+	DO(cuMemHostAlloc(&pinned, BYTES, 0));
+	pthread_create(&thread, NULL, launches, from);
+	for (i = 0; i < 2 * TIMES; i++) {
+		if (kernel)
+			DO(cuLaunchKernel(kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0, to, params, NULL));
+		else if (i % 2)
+			DO(cuMemcpyDtoDAsync(below, memory, BYTES, to));
+		DO(cuMemcpyDtoHAsync(pinned, kernel || i % 2 ? below : memory, BYTES, to));
+		DO(cuStreamSynchronize(to));
+		torn += launches_seen(pinned) < 0;
+	}
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+	DO(cuMemFreeHost(pinned));
+	printf("%s: %d torn\n", step, torn);
+}
+
+static void hosted(void *torn)
+{
+	*(int *)torn += launches_seen((uint32_t *)(uintptr_t)memory) < 0;
+}
+
+/* The same for functions of the host, which see memory of the host */
+static void host_functions(CUstream s)
+{
+	pthread_t thread;
+	int torn = 0, i;
+
+	pthread_create(&thread, NULL, launches, s);
+	for (i = 0; i < TIMES; i++) {
+		DO(cuLaunchHostFunc(s, hosted, &torn));
+		DO(cuStreamSynchronize(s));
+	}
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+	printf("functions: %d torn\n", torn);
+}
+
+static int attribute(CUstream s)
+{
+	CUstreamAttrValue value = { 0 };
+
+	DO(cuStreamGetAttribute(s, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	return value.priority;
+}
+
+/* What it asked for, what it is told, and what it got, which is among the stream's attributes */
+static void priorities(void)
+{
+	CUstream s;
+	int p, told;
+
+	for (p = 1; p >= -6; p--) {
+		DO(cuStreamCreateWithPriority(&s, CU_STREAM_NON_BLOCKING, p));
+		DO(cuStreamGetPriority(s, &told));
+		printf("%d: %d %d\n", p, told, attribute(s));
+		DO(cuStreamDestroy(s));
+	}
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamGetPriority(s, &told));
+	printf("none: %d %d\n", told, attribute(s));
+	DO(cuStreamDestroy(s));
+	DO(cuStreamGetPriority(NULL, &told));
+	printf("default: %d %d\n", told, attribute(NULL));
+}
+
+static void say(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+}
+
+static void heard(void)
+{
+	char c;
+
+	if (read(0, &c, 1) != 1)
+		exit(1);
+}
+
+/* A context of its own, which has launched something */
+static CUcontext second(void)
+{
+	CUcontext other;
+	CUfunction f;
+	CUmodule m;
+	CUdeviceptr p;
+	uint32_t n = 1, seed = 7;
+	void *params[] = { &p, &n, &seed };
+
+	DO(cuCtxCreate(&other, NULL, 0, dev));
+	DO(cuModuleLoadData(&m, image));
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuMemAlloc(&p, BYTES));
+	for (int i = 0; i < 4; i++)
+		DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	DO(cuCtxSynchronize());
+	return other;
+}
+
+static void *launches_one(void *stream)
+{
+	DO(cuCtxSetCurrent(ctx));
+	launch(stream);
+	return NULL;
+}
+
+/* While one thread's launch waits another one destroys a context */
+static void waiting(CUstream s)
+{
+	CUcontext other;
+	pthread_t thread;
+
+	launch(s);
+	DO(cuCtxSynchronize());
+	other = second();
+	DO(cuCtxSetCurrent(ctx));
+	say("ready");
+	heard();
+	pthread_create(&thread, NULL, launches_one, s);
+	heard();
+	DO(cuCtxDestroy(other));
+	say("destroyed");
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+}
+
+static CUfunction held;
+static uint32_t *flag;
+
+static void *holds(void *stream)
+{
+	CUdeviceptr at = (CUdeviceptr)(uintptr_t)flag, counts = at + 4;
+	uint32_t free = 0, n = 1;
+	void *params[] = { &memory, &at, &counts, &free, &n };
+
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuLaunchKernel(held, 4, 1, 1, THREADS, 1, 1, 0, stream, params, NULL));
+	/* the stream would go with the thread */
+	DO(cuStreamSynchronize(stream));
+	return NULL;
+}
+
+/* A kernel stays on the GPU, in its thread's own stream, while another thread uses its own */
+static void busy(void)
+{
+	CUstream s = CU_STREAM_PER_THREAD;
+	pthread_t thread;
+	void *mem;
+
+	DO(cuMemHostAlloc(&mem, 4 * 13, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, 4 * 13);
+	flag = mem;
+	launch(NULL);
+	DO(cuCtxSynchronize());
+	say("ready");
+	heard();
+	pthread_create(&thread, NULL, holds, s);
+	while (!__atomic_load_n(&flag[1 + 4], __ATOMIC_ACQUIRE))
+		usleep(100);
+	for (int i = 0; i < 4; i++) {
+		launch(s);
+		DO(cuStreamSynchronize(s));
+	}
+	say("alone");
+	heard();
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+	DO(cuMemFreeHost(mem));
+}
+
+int main(int argc, char **argv)
+{
+	CUstream s, blocking[2];
+	CUfunction copyback;
+	CUmodule m;
+	FILE *f = argc > 2 ? fopen(argv[1], "r") : NULL;
+
+	if (!f || !fread(image, 1, sizeof(image) - 1, f))
+		return 2;
+	fclose(f);
+	DO(cuInit(0));
+	DO(cuDeviceGet(&dev, 0));
+	DO(cuDevicePrimaryCtxRetain(&ctx, dev));
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuModuleLoadData(&m, image));
+	DO(cuModuleGetFunction(&work, m, "work"));
+	DO(cuModuleGetFunction(&held, m, "held"));
+	DO(cuModuleGetFunction(&copyback, m, "copyback"));
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamCreate(&blocking[0], CU_STREAM_DEFAULT));
+	DO(cuStreamCreate(&blocking[1], CU_STREAM_DEFAULT));
+	launches_seen(NULL);
+	DO(cuMemAlloc(&memory, 2 * BYTES));
+	memory += BYTES;
+	for (int i = 2; i < argc; i++) {
+		DO(cuMemsetD32(memory, 0, WORDS));
+		DO(cuCtxSynchronize());
+		if (!strcmp(argv[i], "kernels"))
+			copies(argv[i], s, s, copyback);
+		else if (!strcmp(argv[i], "kernels-legacy"))
+			copies(argv[i], NULL, NULL, copyback);
+		else if (!strcmp(argv[i], "copies"))
+			copies(argv[i], s, s, NULL);
+		else if (!strcmp(argv[i], "copies-blocking"))
+			copies(argv[i], blocking[0], NULL, NULL);
+		else if (!strcmp(argv[i], "copies-legacy"))
+			copies(argv[i], NULL, blocking[1], NULL);
+		else if (!strcmp(argv[i], "copies-thread"))
+			copies(argv[i], CU_STREAM_PER_THREAD, CU_STREAM_LEGACY, NULL);
+		else if (!strcmp(argv[i], "waiting"))
+			waiting(s);
+		else if (!strcmp(argv[i], "busy"))
+			busy();
+		else if (!strcmp(argv[i], "functions")) {
+			void *mem;
+
+			CUdeviceptr device = memory;
+
+			DO(cuMemHostAlloc(&mem, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+			memset(mem, 0, BYTES);
+			memory = (CUdeviceptr)(uintptr_t)mem;
+			host_functions(s);
+			DO(cuMemFreeHost(mem));
+			memory = device;
+		} else if (!strcmp(argv[i], "priorities"))
+			priorities();
+		else
+			return 2;
+		fflush(stdout);
+	}
+	return 0;
+}

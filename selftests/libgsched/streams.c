@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Streams of the program under the interposer on vgpu: what several threads put into them, and
+ * their priorities.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "arbiter.h"
+#include "run.h"
+
+#define APP program, "selftests/libgsched/kernels.ptx"
+
+static char program[] = BUILD "/test/libgsched/streams-app";
+
+static struct fake f;
+static _Atomic bool evicting;
+
+/*
+ * Each task is evicted as soon as it has begun, and let on some time after its workers have left:
+ * half done, its stream is empty
+ */
+static void *evict(void *arg)
+{
+	const uint64_t whole = GSCHED_WINDOW(0, FAKE_SMS * GSCHED_CAPSM);
+	unsigned int i, rounds[GSCHED_SLOTS] = { 0 };
+	uint32_t evicted[GSCHED_SLOTS] = { 0 };
+
+	for (; evicting; usleep(50)) {
+		for (i = 0; i < GSCHED_SLOTS && f.cl; i++) {
+			struct gsched_cl_slot *line = &f.cl->slot[i];
+			uint32_t seq = line->seq;
+
+			if (!seq || line->retired == seq || !line->start_ns)
+				continue;
+			if (evicted[i] != seq) {
+				evicted[i] = seq;
+				rounds[i] = 0;
+				fake_window(&f, i, 0);
+			} else if (f.arb->slot[i].window != whole && line->left >= line->launched && ++rounds[i] > 20) {
+				fake_window(&f, i, whole);
+				fake_event(&f, GSCHED_EVENT_GROW, i, seq, whole);
+			}
+		}
+	}
+	return NULL;
+}
+
+static void begin(uint32_t lease, uint32_t flags)
+{
+	fake_start(&f);
+	f.rewrite_err = ENOTCONN;
+	f.features |= GSCHED_FEATURE_BANDS;
+	f.lease = lease;
+	f.flags = flags;
+}
+
+/*
+ * A launch of tier block is several calls, and others' come at any time between them: with pauses
+ * in the driver between them, what they do still happens before the task or after it.
+ */
+static void order(void)
+{
+	static char *const what[] = {
+		APP, "kernels", "kernels-legacy", "copies", "copies-blocking", "copies-legacy", "copies-thread", "functions",
+		NULL,
+	};
+	struct run alone, r;
+	pthread_t thread;
+
+	run(false, what, &alone);
+	ok(!alone.status && strstr(alone.text, "functions: 0 torn"), "the program alone");
+	setenv("VGPU_DELAYS", "1:500", 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	evicting = true;
+	pthread_create(&thread, NULL, evict, NULL);
+	run(true, what, &r);
+	evicting = false;
+	pthread_join(thread, NULL);
+	unsetenv("VGPU_DELAYS");
+	same(&r, &alone, "threads with streams in common");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 50 && f.cl->header.wings,
+	   "by twins (%llu launches) and wings (%llu)",
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
+	   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
+	fake_stop(&f);
+}
+
+/*
+ * In a group with a priority the program's own keep their order, above all that programs without
+ * one have
+ */
+static void priorities(void)
+{
+	static char *const what[] = { APP, "priorities", NULL };
+	static const char lifted[] = "1: 0 -3\n0: 0 -3\n-1: -1 -4\n-2: -2 -4\n-3: -3 -5\n-4: -4 -5\n"
+				     "-5: -5 -5\n-6: -5 -5\nnone: 0 -3\ndefault: 0 0\n";
+	struct run alone, r;
+
+	run(false, what, &alone);
+	begin(GSCHED_LEASE_FREE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "priorities in a group without one");
+	fake_stop(&f);
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE);
+	f.priority = 7;
+	run(true, what, &r);
+	same(&r, &alone, "priorities where nobody else is in the band");
+	fake_stop(&f);
+	begin(GSCHED_LEASE_FREE, 0);
+	f.priority = 7;
+	run(true, what, &r);
+	if (!ok(!r.status && !strcmp(r.text, lifted),
+		"priorities in a group with one: as asked, and lifted in their order"))
+		printf("# %s", r.text);
+	fake_stop(&f);
+}
+
+/* Where all streams share one queue of the hardware a wing would stand behind its own task's gate */
+static void queues(void)
+{
+	static char *const what[] = { APP, "kernels", NULL };
+	struct run r;
+
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	ok(!r.status && f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH],
+	   "one queue of the hardware: originals, in tier launch");
+	ok(f.cl && strstr(f.cl->header.why, "CUDA_DEVICE_MAX_CONNECTIONS=1: tier launch"), "and the page says why: %s",
+	   f.cl ? f.cl->header.why : "");
+	fake_stop(&f);
+}
+
+static bool becomes_waiting(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 10000 && f.last_report.activity != GSCHED_ACTIVITY_WAITING; i++)
+		usleep(1000);
+	return f.last_report.activity == GSCHED_ACTIVITY_WAITING;
+}
+
+/* A launch that waits, for the gate or for its grant, keeps no other thread from what it does */
+static void waiting(void)
+{
+	static char *const what[] = { APP, "waiting", NULL };
+	struct run r;
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
+	start(&r, true, what);
+	ok(says(&r, "ready\n"), "two contexts");
+	__atomic_fetch_or(&f.arb->header.flags, GSCHED_ARB_CLOSED, __ATOMIC_RELEASE);
+	tell(&r, "1");
+	ok(becomes_waiting(), "a launch waits for its band's turn");
+	tell(&r, "2");
+	ok(says(&r, "destroyed\n"), "and a context can be destroyed");
+	__atomic_fetch_and(&f.arb->header.flags, ~GSCHED_ARB_CLOSED, __ATOMIC_RELEASE);
+	finish(&r);
+	ok(!r.status, "the launch goes on");
+	fake_stop(&f);
+
+	begin(GSCHED_LEASE_NONE, GSCHED_ARB_REPORT);
+	start(&r, true, what);
+	ok(says(&r, "ready\n"), "two contexts");
+	pthread_mutex_lock(&f.lock);
+	f.hold_grants = true;
+	pthread_mutex_unlock(&f.lock);
+	tell(&r, "1");
+	ok(fake_wait(&f, &f.submits, f.submits + 1), "a launch waits for its grant");
+	tell(&r, "2");
+	ok(says(&r, "destroyed\n"), "and a context can be destroyed");
+	fake_grant(&f);
+	finish(&r);
+	ok(!r.status, "the launch goes on");
+	fake_stop(&f);
+}
+
+/* The arbiter hears that a program is idle only when nothing of it runs in any stream */
+static void busy(void)
+{
+	static char *const what[] = { APP, "busy", NULL };
+	struct run r;
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
+	start(&r, true, what);
+	ok(says(&r, "ready\n") && fake_wait(&f, &f.reports, 1), "the arbiter is told");
+	tell(&r, "1");
+	ok(says(&r, "alone\n"), "one kernel is left, in a thread's own stream");
+	/* long enough for the agent to say so if it took it for over */
+	usleep(300000);
+	ok(f.last_report.activity == GSCHED_ACTIVITY_BUSY, "and the program is busy (%u)",
+	   f.last_report.activity);
+	tell(&r, "1");
+	finish(&r);
+	ok(!r.status, "it ends");
+	fake_stop(&f);
+}
+
+int main(void)
+{
+	char shm[64];
+
+	snprintf(shm, sizeof(shm), "/dev/shm/gsched-streams-%d", (int)getpid());
+	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
+	setenv("VGPU_SMS", "8", 1);
+	order();
+	priorities();
+	queues();
+	waiting();
+	busy();
+	unlink(shm);
+	return done();
+}
