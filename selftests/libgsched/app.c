@@ -642,6 +642,27 @@ static void dropped(CUmodule m)
 	show("dropped", hash_of(p, BLOCKS * THREADS));
 }
 
+static CUdeviceptr left;
+static CUfunction left_work;
+
+/* At exit, behind what the interposer does then */
+static void late(void)
+{
+	DO(cuCtxSynchronize());
+	launch_work(left_work, NULL, left, N, 5);
+	DO(cuCtxSynchronize());
+	show("leave", hash_of(left, BLOCKS * THREADS));
+}
+
+/* The program ends with work on the device */
+static void leave(CUmodule m)
+{
+	left = buffer(BLOCKS * THREADS);
+	DO(cuModuleGetFunction(&left_work, m, "work"));
+	launch_work(left_work, NULL, left, N, 3);
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	CUmodule m;
@@ -651,6 +672,8 @@ int main(int argc, char **argv)
 		return 2;
 	load_file(argv[1]);
 	DO(cuInit(0));
+	if (!strcmp(argv[argc - 1], "leave"))
+		atexit(late);
 	DO(cuDeviceGet(&dev, 0));
 	DO(cuDevicePrimaryCtxRetain(&ctx, dev));
 	DO(cuCtxSetCurrent(ctx));
@@ -694,6 +717,8 @@ int main(int argc, char **argv)
 			copies(m);
 		else if (!strcmp(argv[i], "waits"))
 			waits(m);
+		else if (!strcmp(argv[i], "leave"))
+			leave(m);
 		else if (!strcmp(argv[i], "tiny"))
 			tiny(m);
 		else if (!strcmp(argv[i], "steady"))

@@ -234,6 +234,22 @@ static void starved(void)
 	unsetenv("VGPU_LOCKS");
 }
 
+/* A task is evicted as the program exits, and something that runs later in exit waits for it. */
+static void left(void)
+{
+	static char *const what[] = { "leave", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	f.closed = true;
+	run(true, what, &r);
+	same(&r, &alone, "a task evicted at exit");
+	fake_wait(&f, &f.detached, 1);
+	ok(f.cl && f.cl->header.wings, "it ends by wings");
+	fake_stop(&f);
+}
+
 /* Evicted whole, then let go on. */
 static void evicted(void)
 {
@@ -771,6 +787,7 @@ int main(void)
 	workers();
 	locks();
 	starved();
+	left();
 	evicted();
 	suspended();
 	queued();

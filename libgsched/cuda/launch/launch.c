@@ -639,7 +639,7 @@ CUresult gi_launch(const struct gi_launch *l)
 	struct gi_client *c;
 	CUresult rc;
 
-	if (!cx || !cx->client)
+	if (!cx || !cx->client || atomic_load_explicit(&cx->client->exiting, memory_order_relaxed))
 		return l->forward(l);
 	c = cx->client;
 	/* what most launches are; an arbiter's pages stay mapped when it is gone, so nothing has to be held for that */

@@ -56,7 +56,7 @@ static void nap(unsigned int *round)
 		usleep(NAP_US);
 }
 
-static bool quiet_within(struct gi_client *c, uint64_t ns)
+bool gi_tasks_quiet(struct gi_client *c, uint64_t ns)
 {
 	uint64_t start = gi_now();
 	unsigned int round = 0;
@@ -116,7 +116,7 @@ void gi_gate_leave(_Atomic int *inside)
 bool gi_gate_close(struct gi_client *c)
 {
 	atomic_fetch_add(&c->tasks->closed, 1);
-	return quiet_within(c, GI_QUIET_NS);
+	return gi_tasks_quiet(c, GI_QUIET_NS);
 }
 
 void gi_gate_open(struct gi_client *c)
@@ -212,14 +212,14 @@ static void device_begin(struct gi_waiting *w, struct gi_client *c)
 	if (quiet(c))
 		return;
 	patience = gi_env("GSCHED_QUIET_MS", GI_QUIET_NS / 1000000) * 1000000;
-	if (quiet_within(c, patience))
+	if (gi_tasks_quiet(c, patience))
 		return;
 	/* somebody more important has the device: these end all the same, or they would never */
 	w->released = true;
 	gi_tasks_release(c);
 	gi_debug("tasks did not end in %llu ms, and a call waits for them: no window holds them",
 		 (unsigned long long)patience / 1000000);
-	quiet_within(c, w->how == GI_WAITS_DEVICE ? UINT64_MAX : patience);
+	gi_tasks_quiet(c, w->how == GI_WAITS_DEVICE ? UINT64_MAX : patience);
 }
 
 bool gi_wait_needed(void)

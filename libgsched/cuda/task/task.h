@@ -55,6 +55,7 @@ struct gi_tasks {
 	_Atomic int launching, aside, closed, copies, own_copies, barriers;
 	_Atomic int released;		/* windows are ignored, so that tasks end */
 	_Atomic bool idle;		/* the agent sleeps until woken */
+	_Atomic bool unattended;	/* the agent has ended */
 	int wake;			/* eventfd */
 	_Atomic uint64_t finished;	/* tasks finished: progress */
 	_Atomic uint64_t stuck_at;	/* finished when a launch waited in vain for a slot; +1 */
@@ -122,6 +123,7 @@ _Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stre
 void gi_gate_leave(_Atomic int *inside);
 /* Until it is opened no launch is under way and no task may need a wing. false: that did not come to pass in GI_QUIET_NS */
 bool gi_gate_close(struct gi_client *c);
+bool gi_tasks_quiet(struct gi_client *c, uint64_t timeout_ns);	/* the same, for those there are */
 void gi_gate_open(struct gi_client *c);
 
 /* ---- save.c ---- */
