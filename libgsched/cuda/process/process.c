@@ -34,9 +34,9 @@ static void after_fork(void)
 }
 
 /*
- * The driver goes away in exit, so the agents have to stop before. Destructors that run later may still wait for what was
- * launched: so first every task gets what it needs to end by itself. No lock is waited for: whoever has it may be another
- * thread that does not come any further.
+ * The driver goes away in exit, so the agents have to stop before. Destructors that run later may
+ * still wait for what was launched: so first every task gets what it needs to end by itself. No
+ * lock is waited for: its holder may be a thread that gets no further.
  */
 static void at_exit(void)
 {

@@ -219,7 +219,7 @@ static void device_begin(struct gi_waiting *w, struct gi_client *c)
 	gi_tasks_release(c);
 	gi_debug("tasks did not end in %llu ms, and a call waits for them: no window holds them",
 		 (unsigned long long)patience / 1000000);
-	gi_tasks_quiet(c, w->how == GI_WAITS_DEVICE ? UINT64_MAX : patience);
+	gi_tasks_quiet(c, w->how == GI_WAITS_DEVICE ? UINT64_MAX : GI_QUIET_NS);
 }
 
 bool gi_wait_needed(void)
