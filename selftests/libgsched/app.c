@@ -581,6 +581,94 @@ static void beside(CUmodule m)
 	DO(cuStreamDestroy(t));
 }
 
+/*
+ * Copies and sets that wait for what was launched before, on the legacy stream: by several
+ * threads at a time
+ */
+static void *copier(void *arg)
+{
+	const struct job *j = arg;
+	uint32_t i, word;
+	uint64_t h = 0;
+
+	DO(cuCtxSetCurrent(ctx));
+	for (i = 0; i < 6; i++) {
+		launch_work(j->f, NULL, j->p, N, i);
+		DO(cuMemcpyDtoH(&word, j->p + 4 * i, 4));
+		h = h * 31 + word;
+		launch_work(j->f, j->s, j->p, N, i);
+		DO(cuMemcpyDtoHAsync(&word, j->p, 4, j->s));
+		h = h * 31 + word;
+		launch_work(j->f, NULL, j->p, N, i);
+		DO(cuMemsetD32(j->p, i, 16));
+	}
+	return (void *)(uintptr_t)h;
+}
+
+static void copies(CUmodule m)
+{
+	pthread_t t[3];
+	struct job j[3];
+	uint64_t h = 0;
+	CUfunction f;
+	void *got;
+	int i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	for (i = 0; i < 3; i++) {
+		j[i] = (struct job){ .f = f, .p = buffer(BLOCKS * THREADS) };
+		DO(cuStreamCreate(&j[i].s, CU_STREAM_DEFAULT));
+	}
+	for (i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, copier, &j[i]);
+	for (i = 0; i < 3; i++) {
+		pthread_join(t[i], &got);
+		h = h * 31 + (uintptr_t)got;
+	}
+	for (i = 0; i < 3; i++) {
+		h = h * 31 + hash_of(j[i].p, BLOCKS * THREADS);
+		DO(cuStreamDestroy(j[i].s));
+	}
+	show("copies", h);
+}
+
+/* Calls that wait for the device, or may, behind a launch each */
+static void waits(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS), q;
+	CUlibrary lib;
+	CUkernel kernel;
+	CUmodule other;
+	CUfunction f, g;
+	CUgraphExec exec;
+	CUgraph graph;
+	uint32_t i = 0;
+	void *host;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+#define BEHIND(call) do { launch_work(f, NULL, p, N, i++); DO(call); } while (0)
+	BEHIND(cuMemAlloc(&q, 1 << 20));
+	BEHIND(cuMemFree(q));
+	BEHIND(cuMemAllocHost(&host, 4096));
+	BEHIND(cuMemFreeHost(host));
+	BEHIND(cuMemHostAlloc(&host, 4096, 0));
+	BEHIND(cuMemFreeHost(host));
+	BEHIND(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
+	BEHIND(cuModuleLoadData(&other, image));
+	BEHIND(cuModuleGetFunction(&g, other, "chain"));
+	BEHIND(cuModuleUnload(other));
+	BEHIND(cuLibraryLoadData(&lib, image, NULL, NULL, 0, NULL, NULL, 0));
+	BEHIND(cuLibraryGetKernel(&kernel, lib, "chain"));
+	BEHIND(cuKernelGetFunction(&g, kernel));
+	BEHIND(cuLibraryUnload(lib));
+	BEHIND(cuGraphCreate(&graph, 0));
+	BEHIND(cuGraphInstantiate(&exec, graph, 0));
+	BEHIND(cuGraphExecDestroy(exec));
+	BEHIND(cuGraphDestroy(graph));
+#undef BEHIND
+	show("waits", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Streams that are destroyed with work in them */
 static void dropped(CUmodule m)
 {
@@ -599,6 +687,27 @@ static void dropped(CUmodule m)
 	show("dropped", hash_of(p, BLOCKS * THREADS));
 }
 
+static CUdeviceptr left;
+static CUfunction left_work;
+
+/* At exit, behind what the interposer does then */
+static void late(void)
+{
+	DO(cuCtxSynchronize());
+	launch_work(left_work, NULL, left, N, 5);
+	DO(cuCtxSynchronize());
+	show("leave", hash_of(left, BLOCKS * THREADS));
+}
+
+/* The program ends with work on the device */
+static void leave(CUmodule m)
+{
+	left = buffer(BLOCKS * THREADS);
+	DO(cuModuleGetFunction(&left_work, m, "work"));
+	launch_work(left_work, NULL, left, N, 3);
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	CUmodule m;
@@ -608,6 +717,8 @@ int main(int argc, char **argv)
 		return 2;
 	load_file(argv[1]);
 	DO(cuInit(0));
+	if (!strcmp(argv[argc - 1], "leave"))
+		atexit(late);
 	DO(cuDeviceGet(&dev, 0));
 	DO(cuDevicePrimaryCtxRetain(&ctx, dev));
 	DO(cuCtxSetCurrent(ctx));
@@ -649,6 +760,12 @@ int main(int argc, char **argv)
 			beside(m);
 		else if (!strcmp(argv[i], "dropped"))
 			dropped(m);
+		else if (!strcmp(argv[i], "copies"))
+			copies(m);
+		else if (!strcmp(argv[i], "waits"))
+			waits(m);
+		else if (!strcmp(argv[i], "leave"))
+			leave(m);
 		else if (!strcmp(argv[i], "tiny"))
 			tiny(m);
 		else if (!strcmp(argv[i], "steady"))

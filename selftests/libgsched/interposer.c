@@ -193,6 +193,90 @@ static void unloaded(void)
 	unsetenv("VGPU_DEVICES");
 }
 
+/*
+ * Calls of the driver that hold the context's lock while they wait for a task, and the task
+ * needs a wing to end
+ */
+static void locks(void)
+{
+	static char *const copies[] = { "copies", NULL }, *const waits[] = { "waits", NULL };
+	static const struct { char *const *what; const char *locks; } cases[] = {
+		{ copies, "cuMemcpy" }, { waits, "all" }, { steps, "all" },
+	};
+	struct run alone, r;
+	pthread_t thread;
+	char name[64];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		run(false, cases[i].what, &alone);
+		snprintf(name, sizeof(name), "%s with VGPU_LOCKS=%s", cases[i].what[0],
+			 cases[i].locks);
+		setenv("VGPU_LOCKS", cases[i].locks, 1);
+		fake_begin(GSCHED_LEASE_NONE);
+		stirring = true;
+		pthread_create(&thread, NULL, stir, NULL);
+		run(true, cases[i].what, &r);
+		stirring = false;
+		pthread_join(thread, NULL);
+		same(&r, &alone, name);
+		ok(f.cl && f.cl->header.wings > 0, "%s: %llu wings", name,
+		   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
+		fake_stop(&f);
+		unsetenv("VGPU_LOCKS");
+	}
+}
+
+/*
+ * Tasks that are granted nothing, each behind it a call that waits for it with the context's
+ * lock: they end all the same, once the call has had enough of waiting.
+ */
+static void starved(void)
+{
+	static char *const what[] = { "waits", NULL };
+	unsigned int slot;
+	struct run alone, r;
+
+	run(false, what, &alone);
+	setenv("VGPU_LOCKS", "all", 1);
+	setenv("GSCHED_QUIET_MS", "50", 1);
+	fake_begin(GSCHED_LEASE_NONE);
+	f.closed = true;
+	start(&r, true, what);
+	/* each waits for the one before; no limit but the program's own */
+	for (slot = 0; slot < 9 && !fake_wait(&f, &f.submits, 18); slot++)
+		;
+	ok(f.submits >= 18, "starved around calls that wait for them: one after the other");
+	pthread_mutex_lock(&f.lock);
+	f.closed = false;
+	for (slot = 0; slot < GSCHED_SLOTS; slot++)
+		fake_window(&f, slot, GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+	pthread_mutex_unlock(&f.lock);
+	fake_event(&f, GSCHED_EVENT_GROW, f.last_submit.slot, f.last_submit.seq,
+		   GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+	finish(&r);
+	same(&r, &alone, "starved");
+	fake_stop(&f);
+	unsetenv("GSCHED_QUIET_MS");
+	unsetenv("VGPU_LOCKS");
+}
+
+/* A task is evicted as the program exits, and something that runs later in exit waits for it. */
+static void left(void)
+{
+	static char *const what[] = { "leave", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	f.closed = true;
+	run(true, what, &r);
+	same(&r, &alone, "a task evicted at exit");
+	fake_wait(&f, &f.detached, 1);
+	ok(f.cl && f.cl->header.wings, "it ends by wings");
+	fake_stop(&f);
+}
+
 /* Evicted whole, then let go on. */
 static void evicted(void)
 {
@@ -774,6 +858,9 @@ int main(void)
 	windows();
 	workers();
 	unloaded();
+	locks();
+	starved();
+	left();
 	evicted();
 	suspended();
 	queued();

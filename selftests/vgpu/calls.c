@@ -178,7 +178,7 @@ bool vg_holds(enum vg_holder call)
 	return held_by & 1u << call;
 }
 
-static void hold(struct CUctx_st *ctx, bool held)
+void vg_hold(struct CUctx_st *ctx, bool held)
 {
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
 		if (!ctx || c == ctx)
@@ -199,9 +199,9 @@ CUresult vg_wait_held(enum vg_holder call, struct CUctx_st *ctx)
 		for (struct CUctx_st *c = vg.contexts; c && !others; c = c->next)
 			others = (!ctx || c == ctx) && vg_await(c, &r);
 	}
-	hold(ctx, true);
+	vg_hold(ctx, true);
 	r = vg_wait_ctx(ctx);
-	hold(ctx, false);
+	vg_hold(ctx, false);
 	return r;
 }
 
@@ -216,10 +216,10 @@ CUresult vg_wait_room(struct CUstream_st *s)
 
 	if (!vg_holds(VG_HOLDER_FULL) || s->n_ops < VG_QUEUE_MAX)
 		return CUDA_SUCCESS;
-	hold(s->ctx, true);
+	vg_hold(s->ctx, true);
 	while (s->n_ops >= VG_QUEUE_MAX)
 		pthread_cond_wait(&vg.changed, &vg.lock);
 	r = s->ctx->gpu->sticky;
-	hold(s->ctx, false);
+	vg_hold(s->ctx, false);
 	return r;
 }

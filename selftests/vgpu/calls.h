@@ -26,6 +26,8 @@
 	X(MEM_FREE_HOST, "cuMemFreeHost", true) \
 	X(MEM_HOST_UNREGISTER, "cuMemHostUnregister", true) \
 	X(ARRAY_DESTROY, "cuArrayDestroy", true) \
+	X(MEMCPY, "cuMemcpy", true)			/* synchronous copies and sets, \
+		and any copy from or to pageable memory */ \
 	X(FULL, "full", true)				/* whatever queues work behind VG_QUEUE_MAX operations */ \
 	X(MODULE_LOAD, "cuModuleLoad", false)		/* and its other forms */ \
 	X(MODULE_GET_FUNCTION, "cuModuleGetFunction", false)	/* cuKernelGetFunction, cuFuncLoad */ \
@@ -63,5 +65,6 @@ CUresult vg_wait_held(enum vg_holder call, struct CUctx_st *ctx);
 CUresult vg_may_wait(enum vg_holder call, struct CUctx_st *ctx);
 CUresult vg_wait_room(struct CUstream_st *s);	/* the stream takes one more operation */
 bool vg_holds(enum vg_holder call);
+void vg_hold(struct CUctx_st *ctx, bool held);	/* NULL: all; nobody else holds it */
 
 #endif /* VGPU_CALLS_H */

@@ -19,7 +19,17 @@ static bool end_ok(enum end end, uint64_t addr, size_t size)
 
 static CUresult finish(struct CUstream_st *s, struct vg_op *op, bool wait)
 {
-	return vg_leave(wait ? vg_push_wait(s, op) : vg_push(s, op));
+	struct CUctx_st *ctx = s->ctx;
+	CUresult r;
+
+	if (!wait)
+		return vg_leave(vg_push(s, op));
+	if (!vg_holds(VG_HOLDER_MEMCPY))
+		return vg_leave(vg_push_wait(s, op));
+	vg_hold(ctx, true);
+	r = vg_push_wait(s, op);
+	vg_hold(ctx, false);
+	return vg_leave(r);
 }
 
 static CUresult enter(CUstream stream, bool own, struct CUstream_st **s)

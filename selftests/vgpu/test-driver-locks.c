@@ -50,6 +50,14 @@ static CUresult instantiate(void)
 	return cuGraphInstantiate(&exec, graph, 0);
 }
 
+/* To pageable memory */
+static CUresult copy_out(void)
+{
+	uint32_t word;
+
+	return cuMemcpyDtoHAsync(&word, memory, sizeof(word), s1);
+}
+
 static CUresult unload(void)
 {
 	CUmodule m = module;
@@ -178,8 +186,10 @@ TEST(held, unload)
 TEST(held, mem_alloc)
 TEST(held, get_function)
 TEST(held, instantiate)
+TEST(held, copy_out)
 TEST(held, fill_queue)
 TEST(waits, mem_free)
+TEST(waits, copy_out)
 TEST(waits, unload)
 TEST(waits, stream_sync)
 TEST(waits, ctx_sync)
@@ -248,6 +258,7 @@ void locks_tests(void)
 	driver_test("VGPU_LOCKS=1", mem_free_held, "VGPU_LOCKS=1: cuMemFree holds the context while it waits");
 	driver_test("VGPU_LOCKS=1", free_host_held, "VGPU_LOCKS=1: cuMemFreeHost does");
 	driver_test("VGPU_LOCKS=1", set_limit_held, "VGPU_LOCKS=1: cuCtxSetLimit does");
+	driver_test("VGPU_LOCKS=1", copy_out_held, "VGPU_LOCKS=1: a copy to pageable memory does");
 	driver_test("VGPU_LOCKS=1", unload_held, "VGPU_LOCKS=1: cuModuleUnload does");
 	driver_test("VGPU_LOCKS=1", fill_queue_held, "VGPU_LOCKS=1: what goes behind 1024 operations does");
 	driver_test("VGPU_LOCKS=cuMemFree,cuMemAlloc", mem_alloc_held, "VGPU_LOCKS by name: cuMemAlloc does");
@@ -261,6 +272,8 @@ void locks_tests(void)
 	driver_test("VGPU_LOCKS=1", get_function_passes, "VGPU_LOCKS=1: functions are loaded with their module");
 	driver_test("VGPU_LOCKS=1", instantiate_passes, "VGPU_LOCKS=1: cuGraphInstantiate does not wait");
 	driver_test("VGPU_LOCKS=none", mem_free_waits, "without it cuMemFree waits and holds nothing");
+	driver_test("VGPU_LOCKS=none", copy_out_waits,
+		    "without it a copy to pageable memory waits and holds nothing");
 	driver_test("VGPU_LOCKS=none", unload_waits, "without it cuModuleUnload waits and holds nothing");
 	driver_test("VGPU_LOCKS=none", set_limit_passes, "without it cuCtxSetLimit does not wait");
 	driver_test("VGPU_LOCKS=none", fill_queue_passes, "without it a queue is never full");

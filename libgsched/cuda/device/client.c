@@ -175,7 +175,7 @@ struct gi_client *gi_client_get(CUdevice dev)
 
 struct gi_client *gi_client_next(struct gi_client *c)
 {
-	return c ? c->next : clients;
+	return c ? c->next : gi_load(&clients);
 }
 
 void gi_client_reset(void)

@@ -84,6 +84,7 @@ struct gi_client {
 	_Atomic bool gone;		/* the arbiter went away */
 	_Atomic uint32_t inside;	/* launches that may use the arbiter and its pages */
 	pthread_mutex_t lock;
+	_Atomic bool exiting;		/* the process exits: launches go straight to the driver */
 	_Atomic bool stop;		/* the process exits: no agent, so nothing that waits for one */
 	_Atomic unsigned int prioritised;	/* launches in a row on streams of the greatest priority, up to GI_PRIORITISED */
 	bool always_resumable;		/* for tests, and who wants soon more than much */
@@ -100,7 +101,7 @@ extern _Atomic unsigned int gi_generation;	/* changes whenever a cached lookup m
 /* ---- client.c ---- */
 
 struct gi_client *gi_client_get(CUdevice dev);		/* gi_lock held; never NULL unless out of memory */
-struct gi_client *gi_client_next(struct gi_client *c);	/* gi_lock held; NULL: the first */
+struct gi_client *gi_client_next(struct gi_client *c);	/* NULL: the first; they stay: no lock */
 void gi_client_gone(struct gi_client *c, const char *why);
 /* Is there an arbiter again? The agent; nobody uses the client's pages any more. */
 bool gi_client_reconnect(struct gi_client *c);

@@ -275,47 +275,6 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 	return ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
 }
 
-/* ---- memory: these calls wait for the device (task/gate.c) ---- */
-
-CUresult cuMemFree_v2(CUdeviceptr ptr)
-{
-	struct gi_client *c;
-	CUresult rc;
-
-	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuMemFree_v2(ptr);
-	if (c)
-		gi_gate_open(c);
-	return rc;
-}
-
-CUresult cuMemFreeHost(void *ptr)
-{
-	struct gi_client *c;
-	CUresult rc;
-
-	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuMemFreeHost(ptr);
-	if (c)
-		gi_gate_open(c);
-	return rc;
-}
-
-CUresult cuMemHostUnregister(void *ptr)
-{
-	struct gi_client *c;
-	CUresult rc;
-
-	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuMemHostUnregister(ptr);
-	if (c)
-		gi_gate_open(c);
-	return rc;
-}
-
 /* ---- contexts ---- */
 
 CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The driver's calls for code: modules and libraries, their kernels and variables, links. Those that load or unload wait for the device
- * (task/gate.c).
+ * (entry/waits.h).
  */
 #include <stdint.h>
 #include <string.h>
-#include "process/process.h"
+#include "entry/waits.h"
 
 CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
-	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuModuleLoad(module, path);
-	if (c)
-		gi_gate_open(c);
+	rc = GI_CALL(cuModuleLoad, module, path);
 	if (!rc)
 		gi_image_file(*module, false, path);
 	return rc;
@@ -24,14 +20,10 @@ CUresult cuModuleLoad(CUmodule *module, const char *path)
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuModuleLoadData(module, image);
-	if (c)
-		gi_gate_open(c);
+	rc = GI_CALL(cuModuleLoadData, module, image);
 	if (!rc)
 		gi_image_loaded(*module, false, image, SIZE_MAX, false);
 	return rc;
@@ -39,14 +31,10 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
 {
-	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuModuleLoadDataEx(module, image, n, options, values);
-	if (c)
-		gi_gate_open(c);
+	rc = GI_CALL(cuModuleLoadDataEx, module, image, n, options, values);
 	if (!rc)
 		gi_image_loaded(*module, false, image, SIZE_MAX, false);
 	return rc;
@@ -54,14 +42,10 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
-	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuModuleLoadFatBinary(module, image);
-	if (c)
-		gi_gate_open(c);
+	rc = GI_CALL(cuModuleLoadFatBinary, module, image);
 	if (!rc)
 		gi_image_loaded(*module, false, image, SIZE_MAX, false);
 	return rc;
@@ -69,16 +53,9 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 
 CUresult cuModuleUnload(CUmodule module)
 {
-	struct gi_client *c;
-	CUresult rc;
-
 	GI_ENTER();
 	gi_unloading(module);
-	c = gi_gate_close_current();
-	rc = gi_real.cuModuleUnload(module);
-	if (c)
-		gi_gate_open(c);
-	return rc;
+	return GI_CALL(cuModuleUnload, module);
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *text)
@@ -86,7 +63,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 	CUresult rc;
 
 	GI_ENTER();
-	rc = gi_real.cuModuleGetFunction(function, module, text);
+	rc = GI_CALL(cuModuleGetFunction, function, module, text);
 	if (!rc) {
 		struct gi_ctx *cx;
 
@@ -105,7 +82,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmod
 	CUresult rc;
 
 	GI_ENTER();
-	rc = gi_real.cuModuleEnumerateFunctions(functions, n, module);
+	rc = GI_CALL(cuModuleEnumerateFunctions, functions, n, module);
 	if (rc || gi_real.cuModuleGetFunctionCount(&count, module))
 		return rc;
 	for (i = 0; i < n && i < count; i++)
@@ -127,14 +104,10 @@ static bool preserved(CUlibraryOption *options, void **values, unsigned int n)
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned int n_jit,
 			   CUlibraryOption *options, void **values, unsigned int n)
 {
-	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuLibraryLoadData(library, code, jit, jit_values, n_jit, options, values, n);
-	if (c)
-		gi_gate_open(c);
+	rc = GI_CALL(cuLibraryLoadData, library, code, jit, jit_values, n_jit, options, values, n);
 	if (!rc)
 		gi_image_loaded(*library, true, code, SIZE_MAX, preserved(options, values, n));
 	return rc;
@@ -143,14 +116,11 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit, void **jit_values,
 			       unsigned int n_jit, CUlibraryOption *options, void **values, unsigned int n)
 {
-	struct gi_client *c;
 	CUresult rc;
 
 	GI_ENTER();
-	c = gi_gate_close_current();
-	rc = gi_real.cuLibraryLoadFromFile(library, path, jit, jit_values, n_jit, options, values, n);
-	if (c)
-		gi_gate_open(c);
+	rc = GI_CALL(cuLibraryLoadFromFile, library, path, jit, jit_values, n_jit, options, values,
+		     n);
 	if (!rc)
 		gi_image_file(*library, true, path);
 	return rc;
@@ -158,16 +128,9 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_optio
 
 CUresult cuLibraryUnload(CUlibrary library)
 {
-	struct gi_client *c;
-	CUresult rc;
-
 	GI_ENTER();
 	gi_unloading(library);
-	c = gi_gate_close_current();
-	rc = gi_real.cuLibraryUnload(library);
-	if (c)
-		gi_gate_open(c);
-	return rc;
+	return GI_CALL(cuLibraryUnload, library);
 }
 
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *text)
@@ -202,7 +165,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 	CUresult rc;
 
 	GI_ENTER();
-	rc = gi_real.cuLibraryGetModule(module, library);
+	rc = GI_CALL(cuLibraryGetModule, module, library);
 	if (!rc)
 		gi_image_module(library, *module);
 	return rc;
@@ -213,7 +176,7 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	CUresult rc;
 
 	GI_ENTER();
-	rc = gi_real.cuKernelGetFunction(function, kernel);
+	rc = GI_CALL(cuKernelGetFunction, function, kernel);
 	if (!rc)
 		gi_name_function(kernel, *function);
 	return rc;
@@ -285,7 +248,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, 
 	CUresult rc;
 
 	GI_ENTER();
-	rc = gi_real.cuLibraryGetGlobal(ptr, bytes ? bytes : &size, library, name);
+	rc = GI_CALL(cuLibraryGetGlobal, ptr, bytes ? bytes : &size, library, name);
 	if (!rc && ptr && name)
 		gi_initial_asked(library, name, *ptr, bytes ? *bytes : size);
 	return rc;
@@ -297,7 +260,7 @@ CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
 	CUresult rc;
 
 	GI_ENTER();
-	rc = gi_real.cuLibraryGetManaged(ptr, bytes ? bytes : &size, library, name);
+	rc = GI_CALL(cuLibraryGetManaged, ptr, bytes ? bytes : &size, library, name);
 	if (!rc && ptr && name)
 		gi_initial_asked(library, name, *ptr, bytes ? *bytes : size);
 	return rc;

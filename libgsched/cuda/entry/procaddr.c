@@ -15,11 +15,14 @@ struct entry {
 
 #define REAL(symbol)	((void *const *)&gi_real.symbol)
 #define ENTRY_PLAIN(name, symbol, since) { #name, since, symbol, symbol, REAL(symbol) },
+#define ENTRY_PTDS(name, symbol, since) { #name, since, symbol, symbol##_ptds, REAL(symbol) },
 #define ENTRY_PTSZ(name, symbol, since) { #name, since, symbol, symbol##_ptsz, REAL(symbol) },
 static const struct entry entries[] = {
 #define MANAGED(name, suffix, since, stream) ENTRY_##stream(name, name##suffix, since)
 #include "entry/managed.h"
 #undef MANAGED
+	/* the name means another function from then on */
+	ENTRY_PLAIN(cuGraphInstantiate, cuGraphInstantiateWithFlags, 12000)
 };
 
 static void *ours(const char *name, int version, cuuint64_t flags)

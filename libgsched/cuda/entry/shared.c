@@ -2,7 +2,7 @@
 /*
  * The driver's calls that put something other than kernels into a stream that reads or writes the
  * program's data: they are not to come between the calls of another thread's task
- * (device/stream.c).
+ * (device/stream.c). Copies that may also wait are in entry/memory.c.
  */
 #include "entry/entry.h"
 
@@ -25,23 +25,11 @@
 		return symbol args; \
 	}
 
-SHARED(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream stream),
-       (dst, src, n, stream))
 SHARED(cuMemcpyPeerAsync, (CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t n,
        CUstream stream),
        (dst, to, src, from, n, stream))
-SHARED(cuMemcpyHtoDAsync_v2, (CUdeviceptr dst, const void *src, size_t n, CUstream stream),
-       (dst, src, n, stream))
-SHARED(cuMemcpyDtoHAsync_v2, (void *dst, CUdeviceptr src, size_t n, CUstream stream),
-       (dst, src, n, stream))
 SHARED(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream stream),
        (dst, src, n, stream))
-SHARED(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy, CUstream stream), (copy, stream))
-SHARED(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy, CUstream stream), (copy, stream))
-SHARED(cuMemcpyHtoAAsync_v2, (CUarray dst, size_t at, const void *src, size_t n, CUstream stream),
-       (dst, at, src, n, stream))
-SHARED(cuMemcpyAtoHAsync_v2, (void *dst, CUarray src, size_t at, size_t n, CUstream stream),
-       (dst, src, at, n, stream))
 SHARED(cuMemsetD8Async, (CUdeviceptr dst, unsigned char value, size_t n, CUstream stream),
        (dst, value, n, stream))
 SHARED(cuMemsetD16Async, (CUdeviceptr dst, unsigned short value, size_t n, CUstream stream),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The driver's calls for texture and surface references, and for the arrays that are bound to them. */
-#include "process/process.h"
+#include "entry/waits.h"
 
 CUresult cuModuleGetTexRef(CUtexref *t, CUmodule module, const char *name)
 {
@@ -116,31 +116,16 @@ SAMPLING(cuTexRefSetMaxAnisotropy, (CUtexref t, unsigned int most), (t, most))
 SAMPLING(cuTexRefSetBorderColor, (CUtexref t, float *color), (t, color))
 SAMPLING(cuTexRefSetFlags, (CUtexref t, unsigned int flags), (t, flags))
 
-/* Like cuMemFree these wait for the device (task/gate.c) */
 CUresult cuArrayDestroy(CUarray array)
 {
-	struct gi_client *c;
-	CUresult rc;
-
 	GI_ENTER();
 	gi_reference_unbind(CU_RESOURCE_TYPE_ARRAY, array);
-	c = gi_gate_close_current();
-	rc = gi_real.cuArrayDestroy(array);
-	if (c)
-		gi_gate_open(c);
-	return rc;
+	return GI_CALL(cuArrayDestroy, array);
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
 {
-	struct gi_client *c;
-	CUresult rc;
-
 	GI_ENTER();
 	gi_reference_unbind(CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, array);
-	c = gi_gate_close_current();
-	rc = gi_real.cuMipmappedArrayDestroy(array);
-	if (c)
-		gi_gate_open(c);
-	return rc;
+	return GI_CALL(cuMipmappedArrayDestroy, array);
 }

@@ -434,6 +434,8 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	s->wings = 0;
 	s->wing_gap = 0;
 	s->next_wing = 0;
+	s->free_wings = 0;
+	atomic_store_explicit(&s->unlimited, false, memory_order_relaxed);
 	memset(s->wing_ticket, 0, sizeof(s->wing_ticket));
 	memset(s->wing_count, 0, sizeof(s->wing_count));
 }
@@ -455,13 +457,30 @@ static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
 }
 
 /* The first launch of a function loads its code, if that is put off until then: not while a task may need a wing */
-static void load_code(struct gi_client *c, struct gi_func *fn)
+static void load_code(struct gi_func *fn)
 {
+	struct gi_waiting w;
+
 	if (atomic_exchange(&fn->code_loaded, true) || !gi_real.cuFuncLoad)
 		return;
-	gi_gate_close(c);
+	gi_wait_begin(&w, GI_MAY_WAIT, NULL);
 	gi_real.cuFuncLoad(fn->original);
-	gi_gate_open(c);
+	gi_wait_end(&w);
+}
+
+/* The same for one that becomes part of a graph; it has none of the capture itself */
+static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const struct gi_client *c)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_func *fn;
+
+	if (!l->fn || gi_direct(c))
+		return;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	fn = gi_func_get(l->fn, cx);
+	if (fn)
+		load_code(fn);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
 /* What is known of a launch before it gets a slot */
@@ -474,15 +493,16 @@ struct candidate {
 	uint64_t blocks, leased;
 };
 
-static bool prepared(struct gi_client *c, struct gi_ctx *cx)
+static bool prepared(struct gi_ctx *cx)
 {
+	struct gi_waiting w;
 	bool ok;
 
 	if (atomic_load_explicit(&cx->prepared, memory_order_acquire) == GI_PREPARED)
 		return true;
-	gi_gate_close(c);
+	gi_wait_begin(&w, GI_MAY_WAIT, NULL);
 	ok = gi_ctx_prepare(cx);
-	gi_gate_open(c);
+	gi_wait_end(&w);
 	return ok;
 }
 
@@ -494,12 +514,13 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	struct gi_func *fn = k->fn;
 	const struct gsched_arb_slot *window;
 	struct gi_slot *s;
+	_Atomic int *inside = NULL;
 	bool launched = false;
 	uint32_t lease;
 	CUresult rc;
 	int slot;
 
-	slot = prepared(c, cx) ? gi_slot_claim(c, cx, form) : -1;
+	slot = prepared(cx) ? gi_slot_claim(c, cx, form) : -1;
 	if (slot < 0) {
 		gi_bound_put(k->bound, false);
 		return unmanaged(l, cx);
@@ -555,12 +576,12 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->alone = s->alone && gi_places(c, s->window, s->m) == c->sms * s->m;
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
-		gi_gate_enter(c);
+		inside = gi_gate_enter(c, s, l->stream);
 		atomic_fetch_and(&cx->clean, ~(1ull << slot));
 		carve(c, s);
 		rc = launch_twin(l, s, slot, &launched);
 		if (rc)
-			gi_gate_leave(c);
+			gi_gate_leave(inside);
 	} else {
 		rc = launch_original(l, s);
 	}
@@ -586,7 +607,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
 	atomic_fetch_or(&c->tasks->running, 1ull << slot);
 	if (form)
-		gi_gate_leave(c);
+		gi_gate_leave(inside);
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 	return CUDA_SUCCESS;
@@ -626,8 +647,11 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	int slot;
 
 	if (atomic_load_explicit(&gi_captures, memory_order_relaxed) &&
-	    (gi_real.cuStreamIsCapturing(l->stream, &capture) || capture != CU_STREAM_CAPTURE_STATUS_NONE))
+	    (gi_real.cuStreamIsCapturing(l->stream, &capture) ||
+	     capture != CU_STREAM_CAPTURE_STATUS_NONE)) {
+		load_captured(l, cx, c);
 		return l->forward(l);
+	}
 	if (!k.blocks)
 		return l->forward(l);
 	if (gi_direct(c))
@@ -638,7 +662,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (l->fn && !l->dependent) {
 		k.fn = gi_func_get(l->fn, cx);
 		if (k.fn && !atomic_load_explicit(&k.fn->code_loaded, memory_order_relaxed))
-			load_code(c, k.fn);
+			load_code(k.fn);
 		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
 		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
@@ -672,7 +696,7 @@ CUresult gi_launch(const struct gi_launch *l)
 	struct gi_client *c;
 	CUresult rc;
 
-	if (!cx || !cx->client)
+	if (!cx || !cx->client || atomic_load_explicit(&cx->client->exiting, memory_order_relaxed))
 		return l->forward(l);
 	c = cx->client;
 	/* what most launches are; an arbiter's pages stay mapped when it is gone, so nothing has to be held for that */

@@ -97,7 +97,18 @@ static void *agent(void *arg)
 		if (atomic_load(&c->gone))
 			reconnect(c, gi_now(), &next_try);
 	}
+	atomic_store(&c->tasks->unattended, true);
 	return NULL;
+}
+
+void gi_agent_stop(struct gi_client *c, uint64_t timeout_ns)
+{
+	uint64_t until = gi_now() + timeout_ns;
+
+	atomic_store(&c->stop, true);
+	gi_agent_wake(c);
+	while (!atomic_load(&c->tasks->unattended) && gi_now() < until)
+		usleep(50);
 }
 
 int gi_agent_start(struct gi_client *c)

@@ -6,6 +6,9 @@
 #include "libgsched/transport.h"
 #include "process/process.h"
 
+#define EXIT_NS		2000000000	/* until tasks are left to themselves at exit */
+#define AGENT_NS	1000000000	/* ... and the agent */
+
 bool gi_begun;
 
 /* The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's connections open. */
@@ -30,21 +33,27 @@ static void after_fork(void)
 	gi_references_reset();
 }
 
-/* The driver goes away in exit: the agents must not call it any more. */
+/*
+ * The driver goes away in exit, so the agents have to stop before. Destructors that run later may
+ * still wait for what was launched: so first every task gets what it needs to end by itself. No
+ * lock is waited for: its holder may be a thread that gets no further.
+ */
 static void at_exit(void)
 {
 	struct gi_client *c;
 
-	pthread_mutex_lock(&gi_lock);
-	c = gi_client_next(NULL);
-	pthread_mutex_unlock(&gi_lock);
-	for (; c; c = gi_client_next(c)) {
+	/* from here on launches go straight to the driver */
+	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
+		atomic_store(&c->exiting, true);
+		if (c->g)
+			gi_tasks_release(c);
+	}
+	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
 		if (!c->g)
 			continue;
-		pthread_mutex_lock(&c->lock);
-		c->stop = true;
-		pthread_mutex_unlock(&c->lock);
-		gi_agent_wake(c);
+		if (!gi_tasks_quiet(c, EXIT_NS))
+			gi_debug("the program ends with tasks that may not");
+		gi_agent_stop(c, AGENT_NS);
 	}
 }
 

@@ -16,6 +16,7 @@ bool gi_begin(void);					/* false: there is no driver */
 
 /* agent.c */
 int gi_agent_start(struct gi_client *c);
+void gi_agent_stop(struct gi_client *c, uint64_t timeout_ns);	/* for good; locks nothing */
 
 /* ending.c */
 void gi_unloading(void *handle);			/* before the driver unloads it: tasks end first */

@@ -1,59 +1,122 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Some calls of the driver wait until the device is idle and hold the context's lock meanwhile: loading code, freeing memory. A
- * task that was evicted needs a wing to end, and the agent could not launch it: nothing would ever move. So around such calls
- * launches are held back, and tasks that may need a wing are waited for first.
+ * Some calls of the driver wait for the GPU and hold the context's lock meanwhile: loading code,
+ * freeing memory, synchronous copies. A task that was evicted needs a wing to end, and the agent
+ * could not launch it: nothing would ever move. So what such a call would wait for is waited for
+ * here first, without the driver's lock. entry/waits.h lists these calls.
+ *
+ * A call that waits for the device closes the gate: no twin is launched meanwhile, and tasks
+ * that may need a wing are waited for. A copy on a stream waits for an event there, with the
+ * gate open. What other threads could still put before it is held back from then on until it has
+ * ended:
+ * - On the legacy stream it runs behind the work of all blocking streams: launches on these are
+ *   held back, their tasks waited for. Its event is a barrier to them from the moment it is
+ *   recorded (barriers).
+ * - On a blocking stream it runs behind the legacy stream only: launches there are held back; if
+ *   there is a task or a barrier there, those of the blocking streams too.
+ * - Other streams are expected to be used by one thread at a time.
  */
 #include <unistd.h>
 #include "task/task.h"
 
-static bool quiet(struct gi_client *c)
+#define SPINS		50
+#define NAP_US		20
+
+static _Atomic bool twins_launched;	/* until then no call has anything to wait for */
+
+/*
+ * Is there a task that may need a wing, on a stream of @least or more? Without the lock: at
+ * worst one that was just finished is looked at again.
+ */
+static bool wings_needed(const struct gi_client *c, enum gi_order least)
 {
 	uint64_t mask;
 
-	if (atomic_load(&c->tasks->launching))
-		return false;
-	/* read without the lock: at worst a slot that was just finished is looked at once more */
 	for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
 
 		if (gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&
-		    gi_load(&c->cl->slot[i].retired) != gi_load(&c->cl->slot[i].seq))
+		    c->tasks->slot[i].order >= least &&
+		    gi_load(&c->cl->slot[i].retired) != gi_load(&c->cl->slot[i].seq) &&
+		    !atomic_load(&c->tasks->slot[i].unlimited))
+			return true;
+	}
+	return false;
+}
+
+static bool quiet(struct gi_client *c)
+{
+	return !atomic_load(&c->tasks->launching) && !atomic_load(&c->tasks->aside) &&
+		!wings_needed(c, GI_ORDER_NONE);
+}
+
+static void nap(unsigned int *round)
+{
+	if (++*round > SPINS)
+		usleep(NAP_US);
+}
+
+bool gi_tasks_quiet(struct gi_client *c, uint64_t ns)
+{
+	uint64_t start = gi_now();
+	unsigned int round = 0;
+
+	while (!quiet(c)) {
+		/* without the agent nothing comes of waiting */
+		if (atomic_load(&c->stop) || gi_now() - start > ns)
 			return false;
+		nap(&round);
 	}
 	return true;
 }
 
-void gi_gate_enter(struct gi_client *c)
+static enum gi_order order_of(CUstream stream)
 {
+	unsigned int flags = 0;
+
+	if (!stream || stream == CU_STREAM_LEGACY)
+		return GI_ORDER_LEGACY;
+	if (stream == CU_STREAM_PER_THREAD || gi_real.cuStreamGetFlags(stream, &flags) ||
+	    !(flags & CU_STREAM_NON_BLOCKING))
+		return GI_ORDER_BLOCKING;
+	return GI_ORDER_NONE;
+}
+
+static bool held_back(const struct gi_tasks *t, enum gi_order order)
+{
+	if (order == GI_ORDER_NONE)
+		return false;
+	return atomic_load(&t->copies) || (atomic_load(&t->own_copies) &&
+					   (order == GI_ORDER_LEGACY || atomic_load(&t->barriers)));
+}
+
+_Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stream)
+{
+	struct gi_tasks *t = c->tasks;
+
+	if (!atomic_load_explicit(&twins_launched, memory_order_relaxed))
+		atomic_store(&twins_launched, true);
+	s->order = order_of(stream);
 	for (;;) {
-		atomic_fetch_add(&c->tasks->launching, 1);
-		if (!atomic_load(&c->tasks->closed))
-			return;
-		atomic_fetch_sub(&c->tasks->launching, 1);
-		while (atomic_load(&c->tasks->closed))
-			usleep(20);
+		_Atomic int *inside = s->order == GI_ORDER_NONE ? &t->aside : &t->launching;
+
+		atomic_fetch_add(inside, 1);
+		if (!atomic_load(&t->closed) && !held_back(t, s->order))
+			return inside;
+		atomic_fetch_sub(inside, 1);
+		usleep(NAP_US);
 	}
 }
 
-void gi_gate_leave(struct gi_client *c)
+void gi_gate_leave(_Atomic int *inside)
 {
-	atomic_fetch_sub(&c->tasks->launching, 1);
+	atomic_fetch_sub(inside, 1);
 }
 
 bool gi_gate_close(struct gi_client *c)
 {
-	uint64_t until = gi_now() + GI_QUIET_NS;
-	unsigned int round;
-
 	atomic_fetch_add(&c->tasks->closed, 1);
-	for (round = 0; !quiet(c); round++) {
-		if (gi_now() > until)
-			return false;
-		if (round > 50)
-			usleep(20);
-	}
-	return true;
+	return gi_tasks_quiet(c, GI_QUIET_NS);
 }
 
 void gi_gate_open(struct gi_client *c)
@@ -61,12 +124,141 @@ void gi_gate_open(struct gi_client *c)
 	atomic_fetch_sub(&c->tasks->closed, 1);
 }
 
-struct gi_client *gi_gate_close_current(void)
+/* The agent has stopped: nothing comes of waiting */
+static bool over(const struct gi_client *c)
 {
-	struct gi_ctx *cx = gi_current();
-	struct gi_client *c = cx ? cx->client : NULL;
+	return atomic_load(&c->stop);
+}
 
-	if (c)
-		gi_gate_close(c);
-	return c;
+/*
+ * Until what is queued on @stream by now has ended, or no task may need a wing. There is no
+ * limit: the driver's call would wait for the same.
+ */
+static void wait_stream(struct gi_client *c, CUstream stream)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	unsigned int round = 0;
+	CUevent event;
+
+	if (!wings_needed(c, GI_ORDER_NONE))
+		return;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	if (!gi_real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)) {
+		if (!gi_real.cuEventRecord(event, stream))
+			while (!over(c) && wings_needed(c, GI_ORDER_NONE) &&
+			       gi_real.cuEventQuery(event) == CUDA_ERROR_NOT_READY)
+				nap(&round);
+		gi_real.cuEventDestroy_v2(event);
+	}
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+/* What is captured does not run yet */
+static bool captured(CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	return atomic_load(&gi_captures) && stream && stream != CU_STREAM_LEGACY &&
+	       (gi_real.cuStreamIsCapturing(stream, &status) ||
+		status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+static void stream_begin(struct gi_waiting *w, struct gi_client *c, CUstream stream)
+{
+	struct gi_tasks *t = c->tasks;
+	unsigned int round = 0;
+
+	if (captured(stream))
+		return;
+	w->order = order_of(stream);
+	if (w->order == GI_ORDER_NONE) {
+		wait_stream(c, stream);
+		return;
+	}
+	w->c = c;
+	if (w->order == GI_ORDER_LEGACY) {
+		atomic_fetch_add(&t->barriers, 1);
+		while (atomic_load(&t->own_copies) && !over(c))
+			nap(&round);
+	}
+	wait_stream(c, stream);
+	atomic_fetch_add(w->order == GI_ORDER_LEGACY ? &t->copies : &t->own_copies, 1);
+	while (atomic_load(&t->launching) && !over(c))
+		nap(&round);
+	if (w->order == GI_ORDER_LEGACY || atomic_load(&t->barriers) ||
+	    wings_needed(c, GI_ORDER_LEGACY))
+		while (wings_needed(c, GI_ORDER_BLOCKING) && !over(c))
+			nap(&round);
+}
+
+static void stream_end(struct gi_waiting *w)
+{
+	struct gi_tasks *t = w->c->tasks;
+
+	if (w->order == GI_ORDER_LEGACY) {
+		atomic_fetch_sub(&t->copies, 1);
+		atomic_fetch_sub(&t->barriers, 1);
+	} else {
+		atomic_fetch_sub(&t->own_copies, 1);
+	}
+}
+
+static void device_begin(struct gi_waiting *w, struct gi_client *c)
+{
+	uint64_t patience;
+
+	w->c = c;
+	atomic_fetch_add(&c->tasks->closed, 1);
+	if (quiet(c))
+		return;
+	patience = gi_env("GSCHED_QUIET_MS", GI_QUIET_NS / 1000000) * 1000000;
+	if (gi_tasks_quiet(c, patience))
+		return;
+	/* somebody more important has the device: these end all the same, or they would never */
+	w->released = true;
+	gi_tasks_release(c);
+	gi_debug("tasks did not end in %llu ms, and a call waits for them: no window holds them",
+		 (unsigned long long)patience / 1000000);
+	gi_tasks_quiet(c, w->how == GI_WAITS_DEVICE ? UINT64_MAX : GI_QUIET_NS);
+}
+
+bool gi_wait_needed(void)
+{
+	return atomic_load_explicit(&twins_launched, memory_order_acquire);
+}
+
+void gi_wait_begin(struct gi_waiting *w, unsigned int how, CUstream stream)
+{
+	bool unless_free = how & GI_UNLESS_FREE;
+	struct gi_client *c;
+	struct gi_ctx *cx;
+
+	how &= ~GI_UNLESS_FREE;
+	*w = (struct gi_waiting){ .how = how };
+	if (how == GI_WAITS_NOT || (how == GI_WAITS_STREAM && !gi_wait_needed()))
+		return;
+	cx = gi_current();
+	c = cx ? cx->client : NULL;
+	if (!c || over(c))
+		return;
+	if (unless_free && gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE &&
+	    !atomic_load(&c->gone))
+		return;
+	if (how == GI_WAITS_STREAM)
+		stream_begin(w, c, stream);
+	else
+		device_begin(w, c);
+}
+
+void gi_wait_end(struct gi_waiting *w)
+{
+	if (!w->c)
+		return;
+	if (w->how == GI_WAITS_STREAM) {
+		stream_end(w);
+		return;
+	}
+	if (w->released)
+		atomic_fetch_sub(&w->c->tasks->released, 1);
+	atomic_fetch_sub(&w->c->tasks->closed, 1);
 }

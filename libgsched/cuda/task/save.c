@@ -14,7 +14,10 @@ size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s)
 	return gsr_save_stride(&form->kernel, (size_t)s->block[0] * s->block[1] * s->block[2], s->shared);
 }
 
-/* The smallest free one that is large enough, else a new one. save_lock held. */
+/*
+ * The smallest free one that is large enough, else one without memory; NULL there is none.
+ * save_lock held.
+ */
 static struct gi_save *find(struct gi_ctx *cx, size_t size)
 {
 	struct gi_save *best = NULL, *unused = NULL;
@@ -23,7 +26,7 @@ static struct gi_save *find(struct gi_ctx *cx, size_t size)
 	for (i = 0; i < GSCHED_SLOTS; i++) {
 		struct gi_save *save = &cx->save[i];
 
-		if (!save->memory)
+		if (save->state == GI_SAVE_FREE && !save->size)
 			unused = save;
 		else if (save->state == GI_SAVE_FREE && save->size >= size && (!best || save->size < best->size))
 			best = save;
@@ -36,26 +39,47 @@ static struct gi_save *find(struct gi_ctx *cx, size_t size)
 		gi_real.cuDeviceTotalMem_v2(&total, cx->dev);
 		cx->save_max = total / SHARE;
 	}
-	if (size > cx->save_max || cx->saved > cx->save_max - size || gi_real.cuMemAlloc_v2(&unused->memory, size)) {
-		unused->memory = 0;
-		return NULL;
-	}
-	unused->size = size;
-	unused->zeroed = false;
-	cx->saved += size;
-	return unused;
+	return size > cx->save_max || cx->saved > cx->save_max - size ? NULL : unused;
+}
+
+/* The agent takes save_lock, so it is not held while the driver may wait for a task. */
+static bool allocate(struct gi_save *save, size_t size)
+{
+	struct gi_waiting w;
+	CUresult rc;
+
+	gi_wait_begin(&w, GI_MAY_WAIT | GI_UNLESS_FREE, NULL);
+	rc = gi_real.cuMemAlloc_v2(&save->memory, size);
+	gi_wait_end(&w);
+	return !rc;
 }
 
 void gi_save_take(struct gi_slot *s, size_t size)
 {
 	struct gi_ctx *cx = s->cx;
+	struct gi_save *save;
+	bool fresh;
 
 	pthread_mutex_lock(&cx->save_lock);
-	s->save = find(cx, size);
-	if (s->save)
-		s->save->state = GI_SAVE_TAKEN;
+	save = find(cx, size);
+	fresh = save && !save->size;
+	if (save)
+		save->state = GI_SAVE_TAKEN;
+	if (fresh) {
+		save->size = size;
+		save->zeroed = false;
+		cx->saved += size;
+	}
 	pthread_mutex_unlock(&cx->save_lock);
-	if (!s->save)
+	if (fresh && !allocate(save, size)) {
+		pthread_mutex_lock(&cx->save_lock);
+		*save = (struct gi_save){ .state = GI_SAVE_FREE };
+		cx->saved -= size;
+		pthread_mutex_unlock(&cx->save_lock);
+		save = NULL;
+	}
+	s->save = save;
+	if (!save)
 		gi_why(cx->client, "no device memory (%zu MiB) to suspend block-tasks in", size >> 20);
 }
 

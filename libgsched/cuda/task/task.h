@@ -8,6 +8,9 @@
 
 #include "code/code.h"
 
+/* How a stream's work is ordered with other streams' */
+enum gi_order { GI_ORDER_NONE, GI_ORDER_BLOCKING, GI_ORDER_LEGACY };
+
 /* A task in flight: written by the launch, then by the agent. */
 struct gi_slot {
 	uint32_t seq;
@@ -35,6 +38,9 @@ struct gi_slot {
 	uint32_t wings, wing_ticket[GI_WING_STREAMS];
 	uint32_t wing_count[GI_WING_STREAMS];
 	uint64_t next_wing, wing_gap;
+	enum gi_order order;
+	uint32_t free_wings;		/* by wing stream: the one there ignores the window */
+	_Atomic bool unlimited;		/* one of these runs: the task ends without another wing */
 	CUevent begin, end;		/* of begin_cx */
 	struct gi_ctx *event_cx;
 };
@@ -42,8 +48,14 @@ struct gi_slot {
 /* A client's tasks */
 struct gi_tasks {
 	_Atomic uint64_t free_mask, running;
-	_Atomic int launching, closed;	/* gate.c */
+	/*
+	 * gate.c: launches of twins under way, on blocking and other streams; what holds them
+	 * back
+	 */
+	_Atomic int launching, aside, closed, copies, own_copies, barriers;
+	_Atomic int released;		/* windows are ignored, so that tasks end */
 	_Atomic bool idle;		/* the agent sleeps until woken */
+	_Atomic bool unattended;	/* the agent has ended */
 	int wake;			/* eventfd */
 	_Atomic uint64_t finished;	/* tasks finished: progress */
 	_Atomic uint64_t stuck_at;	/* finished when a launch waited in vain for a slot; +1 */
@@ -73,18 +85,46 @@ bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, ui
 
 /* ---- wing.c ---- */
 
+void gi_tasks_release(struct gi_client *c);		/* until tasks->released is lowered */
 void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint64_t now);
 void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint64_t now);	/* one more, if there is room for it */
 bool gi_wings_over(const struct gi_slot *s, struct gsched_cl_slot *line);
 
 /* ---- gate.c ---- */
 
-void gi_gate_enter(struct gi_client *c);		/* around a managed launch; waits while the gate is closed */
-void gi_gate_leave(struct gi_client *c);
+/* What a call of the driver waits for with the context's lock held */
+enum gi_waits {
+	GI_WAITS_NOT,			/* nothing, or without the lock */
+	GI_WAITS_STREAM,		/* what is queued on a stream before it */
+	GI_WAITS_DEVICE,		/* all of the context's work */
+	GI_MAY_WAIT,			/* ... or not, as the driver likes: to load code,
+		for memory */
+	GI_UNLESS_FREE = 0x100,		/* flag: not under a free lease, when nobody evicts */
+};
+
+struct gi_waiting {
+	struct gi_client *c;		/* NULL: there is nothing to undo */
+	unsigned int how;		/* enum gi_waits */
+	enum gi_order order;
+	bool released;
+};
+
+/* Around such a call, in the current context. @stream: of GI_WAITS_STREAM */
+void gi_wait_begin(struct gi_waiting *w, unsigned int how, CUstream stream);
+void gi_wait_end(struct gi_waiting *w);
+bool gi_wait_needed(void);				/* false: the program has had no twin,
+	and GI_WAITS_STREAM is for nothing */
+
+/*
+ * Around the launch of a twin; waits while the gate is closed to it. What enter returns is for
+ * leave.
+ */
+_Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stream);
+void gi_gate_leave(_Atomic int *inside);
 /* Until it is opened no launch is under way and no task may need a wing. false: that did not come to pass in GI_QUIET_NS */
 bool gi_gate_close(struct gi_client *c);
+bool gi_tasks_quiet(struct gi_client *c, uint64_t timeout_ns);	/* the same, for those there are */
 void gi_gate_open(struct gi_client *c);
-struct gi_client *gi_gate_close_current(void);		/* the current context's, if it has one; else NULL */
 
 /* ---- save.c ---- */
 

@@ -20,6 +20,12 @@ void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i, ui
 	s->next_wing = 0;
 }
 
+void gi_tasks_release(struct gi_client *c)
+{
+	atomic_fetch_add(&c->tasks->released, 1);
+	gi_agent_wake(c);
+}
+
 static bool stream_idle(const struct gi_ctx *cx, unsigned int k)
 {
 	return gi_load(&cx->words->done[k]) == cx->wing_ticket[k];
@@ -39,6 +45,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	CUresult rc;
 
 	s->arg.first = present;
+	s->arg.flags &= ~GSR_LAUNCH_NO_WINDOW;
 	if (no_window)
 		s->arg.flags |= GSR_LAUNCH_NO_WINDOW;
 	memcpy(arg, &s->arg, sizeof(*arg));
@@ -65,7 +72,15 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	s->wing_ticket[k] = ticket;
 	s->wing_count[k] = workers;
 	s->wings++;
+	s->free_wings &= ~(1u << k);
+	if (no_window)
+		s->free_wings |= 1u << k;
 	return CUDA_SUCCESS;
+}
+
+static bool begun(const struct gi_slot *s, unsigned int k)
+{
+	return (int32_t)(gi_load(&s->cx->words->begun[k]) - s->wing_ticket[k]) >= 0;
 }
 
 /*
@@ -80,7 +95,7 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 	if (!s->wings || now < s->next_wing + STALL_NS)
 		return 0;
 	for (k = 0; k < GI_WING_STREAMS; k++)
-		if (s->wing_ticket[k] && (int32_t)(gi_load(&s->cx->words->begun[k]) - s->wing_ticket[k]) < 0)
+		if (s->wing_ticket[k] && !begun(s, k))
 			n += s->wing_count[k];
 	return n;
 }
@@ -93,14 +108,17 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
 	struct gsched_cl_slot *line = &c->cl->slot[i];
-	bool gone = atomic_load(&c->gone);
+	bool free = atomic_load(&c->gone) || atomic_load(&c->tasks->released);
 	uint32_t left = gi_load(&line->left), full = c->sms * s->m, want, present, stalled, workers;
 	unsigned int k;
 	CUresult rc;
 
+	for (k = 0; s->free_wings && k < GI_WING_STREAMS; k++)
+		if (s->free_wings & 1u << k && begun(s, k))
+			atomic_store(&s->unlimited, true);
 	if (!gi_load(&line->start_ns) || gi_load(&line->finished) == s->seq || now < s->next_wing)
 		return;
-	want = gone ? full : gi_places(c, s->window, s->m);
+	want = free ? full : gi_places(c, s->window, s->m);
 	if (want > s->blocks)
 		want = s->blocks;
 	stalled = workers_stalled(s, now);
@@ -119,7 +137,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 		;
 	if (k == GI_WING_STREAMS)
 		return;
-	rc = launch_wing(s, i, k, workers, present, gone);
+	rc = launch_wing(s, i, k, workers, present, free);
 	if (rc) {
 		gi_debug("a wing of slot %u does not launch (error %d)", i, rc);
 		s->next_wing = now + WING_GAP_MAX;

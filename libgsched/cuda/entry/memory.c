@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The driver's calls for memory, and others that are managed only because they may wait for the
+ * GPU: entry/waits.h says which, and what is done about it.
+ */
+#include "entry/waits.h"
+
+#define WAITS(symbol, params, ...) \
+	CUresult symbol params \
+	{ \
+		GI_ENTER(); \
+		return GI_CALL(symbol, __VA_ARGS__); \
+	}
+
+WAITS(cuMemFree_v2, (CUdeviceptr p), p)
+WAITS(cuMemFreeHost, (void *p), p)
+WAITS(cuMemHostUnregister, (void *p), p)
+WAITS(cuMemAlloc_v2, (CUdeviceptr *p, size_t size), p, size)
+WAITS(cuMemAllocPitch_v2, (CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
+			   unsigned int element), p, pitch, width, height,
+      element)
+WAITS(cuMemAllocManaged, (CUdeviceptr *p, size_t size, unsigned int flags), p, size, flags)
+WAITS(cuMemAllocHost_v2, (void **p, size_t size), p, size)
+WAITS(cuMemHostAlloc, (void **p, size_t size, unsigned int flags), p, size, flags)
+WAITS(cuMemHostRegister_v2, (void *p, size_t size, unsigned int flags), p, size, flags)
+WAITS(cuArrayCreate_v2, (CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d), array, d)
+WAITS(cuArray3DCreate_v2, (CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d), array, d)
+WAITS(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep), pool, keep)
+WAITS(cuCtxSetLimit, (CUlimit limit, size_t value), limit, value)
+WAITS(cuFuncLoad, (CUfunction function), function)
+WAITS(cuGraphInstantiate, (CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
+			   size_t size), exec, graph, node, log, size)
+WAITS(cuGraphInstantiate_v2, (CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
+			      size_t size), exec, graph, node, log,
+      size)
+WAITS(cuGraphInstantiateWithFlags, (CUgraphExec *exec, CUgraph graph, unsigned long long flags),
+      exec, graph, flags)
+WAITS(cuGraphExecDestroy, (CUgraphExec exec), exec)
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
+				      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+	GI_ENTER();
+	return GI_CALL(cuGraphInstantiateWithParams, exec, graph, params);
+}
+
+CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
+					   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+	GI_ENTER();
+	return GI_CALL_ON(NULL, cuGraphInstantiateWithParams, _ptsz, exec, graph, params);
+}
+
+/* ---- synchronous copies and sets: on the legacy stream, or the thread's own ---- */
+
+#define SYNC(symbol, params, ...) \
+	CUresult symbol params \
+	{ \
+		GI_ENTER(); \
+		return GI_CALL_ON(CU_STREAM_LEGACY, symbol, , __VA_ARGS__); \
+	} \
+	CUresult symbol##_ptds params \
+	{ \
+		GI_ENTER(); \
+		return GI_CALL_ON(CU_STREAM_PER_THREAD, symbol, _ptds, __VA_ARGS__); \
+	}
+
+SYNC(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t size), to, from, size)
+SYNC(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size), to, from, size)
+SYNC(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size), to, from, size)
+SYNC(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t size), to, from, size)
+SYNC(cuMemcpyPeer, (CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here,
+		    size_t size), to, there, from, here, size)
+SYNC(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *copy), copy)
+SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *copy), copy)
+SYNC(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *copy), copy)
+SYNC(cuMemcpyHtoA_v2, (CUarray to, size_t at, const void *from, size_t size), to, at, from, size)
+SYNC(cuMemcpyAtoH_v2, (void *to, CUarray from, size_t at, size_t size), to, from, at, size)
+SYNC(cuMemcpyDtoA_v2, (CUarray to, size_t at, CUdeviceptr from, size_t size), to, at, from, size)
+SYNC(cuMemcpyAtoD_v2, (CUdeviceptr to, CUarray from, size_t at, size_t size), to, from, at, size)
+SYNC(cuMemcpyAtoA_v2, (CUarray to, size_t to_at, CUarray from, size_t at, size_t size), to,
+     to_at, from, at, size)
+SYNC(cuMemsetD8_v2, (CUdeviceptr p, unsigned char value, size_t n), p, value, n)
+SYNC(cuMemsetD16_v2, (CUdeviceptr p, unsigned short value, size_t n), p, value, n)
+SYNC(cuMemsetD32_v2, (CUdeviceptr p, unsigned int value, size_t n), p, value, n)
+SYNC(cuMemsetD2D8_v2, (CUdeviceptr p, size_t pitch, unsigned char value, size_t width,
+		       size_t height), p, pitch, value, width, height)
+SYNC(cuMemsetD2D16_v2, (CUdeviceptr p, size_t pitch, unsigned short value, size_t width,
+			size_t height), p, pitch, value, width, height)
+SYNC(cuMemsetD2D32_v2, (CUdeviceptr p, size_t pitch, unsigned int value, size_t width,
+			size_t height), p, pitch, value, width, height)
+
+/*
+ * ---- asynchronous copies: of pageable memory they are not. Nor does one come between the calls
+ * of another thread's task (entry/shared.c). ----
+ */
+
+static bool pageable(const void *p)
+{
+	CUmemorytype type = 0;
+
+	return p && gi_real.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+						  (CUdeviceptr)(uintptr_t)p);
+}
+
+static const void *host_end(CUmemorytype type, const void *host, CUdeviceptr unified)
+{
+	if (type == CU_MEMORYTYPE_HOST)
+		return host;
+	return type == CU_MEMORYTYPE_UNIFIED ? (const void *)(uintptr_t)unified : NULL;
+}
+
+#define HOST_END(copy, end) \
+	((copy) ? host_end((copy)->end##MemoryType, (copy)->end##Host, (copy)->end##Device) : NULL)
+
+/* @a, @b: its ends that are the host's, or may be; NULL not */
+#define ASYNC_ON(stream_, symbol, own, a, b, ...) \
+	struct gi_turn turn; \
+	CUresult rc; \
+\
+	GI_ENTER(); \
+	if (gi_wait_needed() && (pageable(a) || pageable(b))) \
+		return GI_CALL_ON(stream_, symbol, own, __VA_ARGS__); \
+	turn = gi_stream_share(stream_); \
+	rc = gi_real.symbol##own(__VA_ARGS__); \
+	gi_stream_unshare(&turn); \
+	return rc;
+
+#define PARAMS(...) (__VA_ARGS__, CUstream stream)
+#define ASYNC(symbol, params, a, b, ...) \
+	CUresult symbol PARAMS params \
+	{ \
+		ASYNC_ON(stream, symbol, , a, b, __VA_ARGS__, stream) \
+	} \
+	CUresult symbol##_ptsz PARAMS params \
+	{ \
+		ASYNC_ON(stream ? stream : CU_STREAM_PER_THREAD, symbol, _ptsz, a, b, \
+			 __VA_ARGS__, stream) \
+	}
+
+ASYNC(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size), (void *)to, (void *)from,
+      to, from, size)
+ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size), from, NULL, to,
+      from, size)
+ASYNC(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size), to, NULL, to, from, size)
+ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy), HOST_END(copy, src), HOST_END(copy, dst),
+      copy)
+ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy), HOST_END(copy, src), HOST_END(copy, dst),
+      copy)
+ASYNC(cuMemcpyHtoAAsync_v2, (CUarray to, size_t at, const void *from, size_t size), from, NULL,
+      to, at, from, size)
+ASYNC(cuMemcpyAtoHAsync_v2, (void *to, CUarray from, size_t at, size_t size), to, NULL, to,
+      from, at, size)
