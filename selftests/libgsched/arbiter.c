@@ -154,6 +154,7 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		int out[2] = { text_fd("the twins"), text_fd("{\"description\": true}") };
 
 		f->rewrites++;
+		pthread_cond_broadcast(&f->changed);
 		while (f->hold_rewrites && !f->stop)
 			pthread_cond_wait(&f->changed, &f->lock);
 		if (f->rewrite_err)

@@ -480,6 +480,7 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 	fn = gi_func_get(l->fn, cx);
 	if (fn)
 		load_code(fn);
+	gi_func_put(fn);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 

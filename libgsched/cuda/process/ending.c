@@ -37,7 +37,7 @@ void gi_unloading(void *handle)
 	/* a launch that found a function before it left the table has no task yet */
 	do {
 		over = drain_all(image, until) && over;
-	} while (over && !gi_image_unused(image) && !usleep(50));
+	} while (over && gi_now() < until && !gi_image_unused(image) && !usleep(50));
 	/* twins that still run stay loaded */
 	gi_image_drop(image, !over);
 }
