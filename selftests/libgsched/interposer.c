@@ -590,6 +590,36 @@ static void direct(void)
 	fake_stop(&f);
 }
 
+/* The arbiter is stopped while the program's gate is closed, or its task has no window: it runs on unmanaged. */
+static void silent(void)
+{
+	static char *const what[] = { "steady", NULL };
+	struct run alone, r;
+	unsigned int i, slot;
+
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	for (i = 0; i < 2; i++) {
+		fake_begin(GSCHED_LEASE_FREE);
+		f.flags = GSCHED_ARB_ALONE | (i ? 0 : GSCHED_ARB_PRIVATE);
+		start(&r, true, what);
+		fake_wait(&f, &f.attached_count, 1);
+		ok(f.cl && (i ? becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1) : becomes_64(&f.cl->header.passed, 1)),
+		   "it launches");
+		pthread_mutex_lock(&f.lock);
+		f.arb->header.flags |= i ? 0 : GSCHED_ARB_CLOSED;
+		for (slot = 0; i && slot < GSCHED_SLOTS; slot++)
+			fake_window(&f, slot, 0);
+		ok(becomes_64(&f.cl->header.unmanaged, 1), "%s and the arbiter is stopped: it goes on", i ? "evicted," : "held,");
+		pthread_mutex_unlock(&f.lock);
+		tell(&r, "1");
+		finish(&r);
+		same(&r, &alone, i ? "evicted by one that is stopped" : "held by one that is stopped");
+		fake_stop(&f);
+	}
+}
+
 /*
  * A kernel's twin takes long: the first launch waits for it where its original would be in the way
  * of others or exceed a quota. One that is alone runs the original meanwhile.
@@ -869,6 +899,7 @@ int main(void)
 	death();
 	restarted();
 	counted();
+	silent();
 	first_launch();
 	direct();
 	refused();

@@ -186,12 +186,12 @@ static void rest(CUstream stream)
 
 int main(int argc, char **argv)
 {
-	unsigned long *took[2], n;
+	unsigned long *took, n;
 	CUstream stream = NULL;
 	CUmodule module;
 	CUdevice device;
-	pthread_t other;
-	void *result;
+	pthread_t other = 0;
+	void *result = NULL;
 
 	for (form = 0; argc > 1 && form < FORMS && strcmp(argv[1], names[form]); form++)
 		;
@@ -218,22 +218,21 @@ int main(int argc, char **argv)
 			make_graph(stream);
 		if (form == THREADS && pthread_create(&other, NULL, thread, NULL))
 			abort();
-		took[0] = measure(stream);
+		took = measure(stream);
 		n = calls;
 		if (form == THREADS) {
 			pthread_join(other, &result);
-			took[1] = result;
-			took[0] = realloc(took[0], 2 * calls * sizeof(*took[0]));
-			if (!took[0])
+			took = realloc(took, 2 * calls * sizeof(*took));
+			if (!took)
 				abort();
-			memcpy(took[0] + calls, took[1], calls * sizeof(*took[0]));
-			free(took[1]);
+			memcpy(took + calls, result, calls * sizeof(*took));
+			free(result);
 			n = 2 * calls;
 		}
-		qsort(took[0], n, sizeof(*took[0]), compare);
-		printf("{\"form\":\"%s\",\"calls\":%lu,\"p50_ns\":%lu,\"p90_ns\":%lu,\"p99_ns\":%lu}\n", names[form], n, took[0][n / 2],
-		       took[0][n * 9 / 10], took[0][n * 99 / 100]);
-		free(took[0]);
+		qsort(took, n, sizeof(*took), compare);
+		printf("{\"form\":\"%s\",\"calls\":%lu,\"p50_ns\":%lu,\"p90_ns\":%lu,\"p99_ns\":%lu}\n", names[form], n, took[n / 2],
+		       took[n * 9 / 10], took[n * 99 / 100]);
+		free(took);
 	}
 	DO(cuDevicePrimaryCtxRelease(device));
 	return 0;

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include "libgsched/transport.h"
 #include "process/process.h"
 
 #define LINGER_NS	20000000	/* keep looking so long after the last task: the next one need not wake us */
@@ -50,6 +51,24 @@ static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 		gi_agent_wake(c);
 }
 
+/* On what only the arbiter can end: a closed gate, an empty window. It may be there, and stopped. */
+static bool depends(const struct gi_client *c)
+{
+	const struct gi_tasks *t = c->tasks;
+	uint64_t mask;
+
+	if (atomic_load(&c->pacer->held))
+		return true;
+	for (mask = atomic_load(&t->running); mask; mask &= mask - 1) {
+		unsigned int i = __builtin_ctzll(mask);
+
+		if (gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&
+		    !GSCHED_WINDOW_LIMIT(gi_load(&c->arb->slot[i].window)))
+			return true;
+	}
+	return false;
+}
+
 static void *agent(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -85,6 +104,8 @@ static void *agent(void *arg)
 			break;
 		if (fds[1].revents)
 			read_events(c);
+		if (!atomic_load(&c->gone) && depends(c) && gsched_check(c->g))
+			gi_client_gone(c, "the arbiter does not answer");
 		gi_pace_watch(c, gi_now());
 		pthread_mutex_lock(&c->lock);
 		if (c->stop) {
