@@ -167,6 +167,26 @@ static void ctx_recreate(void)
 	}
 }
 
+/* The context that was used first goes, and kernels run on in the other */
+static void ctx_first_goes(void)
+{
+	struct place first, second;
+
+	form_begin();
+	first = place_new("work");
+	work(first.f, NULL, &first.w, ROUNDS, 1);
+	words_show("ctx-first-goes", &first.w);
+	second = place_new("work");
+	work(second.f, NULL, &second.w, ROUNDS, 2);
+	DO(cuCtxSynchronize());
+	DO(cuCtxDestroy(first.ctx));
+	DO(cuCtxSetCurrent(second.ctx));
+	for (uint32_t i = 0; i < 4; i++)
+		work(second.f, NULL, &second.w, ROUNDS, i);
+	words_show("ctx-first-goes", &second.w);
+	DO(cuCtxDestroy(second.ctx));
+}
+
 static void *in_own_context(void *arg)
 {
 	struct place *p = arg;
@@ -231,6 +251,7 @@ const struct form context_forms[] = {
 	{ "ctx-push-pop", ctx_push_pop },
 	{ "ctx-destroy-busy", ctx_destroy_busy },
 	{ "ctx-recreate", ctx_recreate },
+	{ "ctx-first-goes", ctx_first_goes },
 	{ "ctx-threads", ctx_threads },
 	{ "peer", peer },
 	{ 0 },

@@ -77,11 +77,14 @@ static void release(struct gi_ctx *cx)
 		unregister_pages(cx->client, cx);
 }
 
-void gi_ctx_release(struct gi_ctx *cx)
+bool gi_ctx_release(struct gi_ctx *cx)
 {
+	bool owned = cx->owns_pages;
+
 	release(cx);
 	if (cx->words)
 		gi_real.cuMemFreeHost(cx->words);
+	return owned;
 }
 
 /* gi_lock held */
@@ -310,7 +313,6 @@ void gi_ctx_forget(struct gi_ctx *cx)
 	}
 	atomic_fetch_add(&gi_generation, 1);
 	gi_streams_leave(cx);
-	free(cx);
 }
 
 void gi_context_reset(void)

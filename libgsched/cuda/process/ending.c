@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Before the driver unloads code or destroys a context. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "process/process.h"
@@ -46,8 +47,9 @@ void gi_unloading(void *handle)
 static void take_down(struct gi_ctx *cx)
 {
 	struct gi_client *c = cx->client;
+	struct gi_waiting w = { 0 };
 	CUcontext before = NULL;
-	bool entered;
+	bool entered, bare = false;
 
 	if (c) {
 		gi_drain(c, cx, NULL, CONTEXT_NS);
@@ -60,19 +62,32 @@ static void take_down(struct gi_ctx *cx)
 	pthread_mutex_unlock(&gi_lock);
 	/* waits for the twin worker, which may wait for a task that needs a pass */
 	gi_twin_settle(NULL, cx, !entered);
+	if (c && entered)
+		gi_wait_begin(&w, GI_WAITS_DEVICE, NULL);
 	if (c)
 		pthread_mutex_lock(&c->lock);
 	pthread_mutex_lock(&gi_lock);
-	if (entered) {
-		gi_save_release(cx);
-		gi_ctx_release(cx);
-	}
-	gi_real.cuCtxSetCurrent(before);
 	gi_images_leave(cx);
 	gi_ctx_forget(cx);
 	pthread_mutex_unlock(&gi_lock);
 	if (c)
 		pthread_mutex_unlock(&c->lock);
+	/* the driver waits for other contexts' tasks here, and the agent must be able to launch their wings */
+	if (entered) {
+		gi_save_release(cx);
+		bare = gi_ctx_release(cx);
+	}
+	if (bare) {
+		pthread_mutex_lock(&c->lock);
+		pthread_mutex_lock(&gi_lock);
+		if (!gi_contexts_follow(c))
+			gi_client_gone(c, "the pages' registration went with a context");
+		pthread_mutex_unlock(&gi_lock);
+		pthread_mutex_unlock(&c->lock);
+	}
+	gi_wait_end(&w);
+	gi_real.cuCtxSetCurrent(before);
+	free(cx);
 }
 
 static void ending(CUcontext handle)
