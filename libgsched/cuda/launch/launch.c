@@ -282,14 +282,6 @@ static bool has_twin(const struct gi_func *fn)
 	return atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) != GI_TWIN_NONE;
 }
 
-/* Nobody shares its band with it in space. */
-static bool alone_in_band(const struct gi_client *c)
-{
-	const struct gsched_arb_header *h = &c->arb->header;
-
-	return gi_load(&h->lease) == GSCHED_LEASE_FREE || gi_load(&h->flags) & GSCHED_ARB_ALONE;
-}
-
 /* The hardware lets more important programs of the band through by itself, where blocks are short. */
 static bool yields(const struct gi_client *c)
 {
@@ -312,6 +304,15 @@ static bool note_priority(struct gi_client *c, CUstream stream)
 	return first;
 }
 
+/* Nobody shares its band with it in space, nor takes turns with it by eviction. */
+static bool alone_in_band(const struct gi_client *c)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return gi_load(&h->lease) == GSCHED_LEASE_FREE ||
+	       (gi_load(&h->flags) & GSCHED_ARB_ALONE && gi_load(&h->mode) != GSCHED_MODE_TEMPORAL);
+}
+
 /*
  * Is the twin there? A first launch waits for it where the original, which cannot be evicted, would
  * be in somebody's way: others of the band, or a quota. Otherwise the original runs until the twin
@@ -321,8 +322,7 @@ static bool twin_ready(struct gi_client *c, struct gi_func *fn, uint64_t leased)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	if (gi_load(&h->flags) & GSCHED_ARB_ALONE && gi_places(c, leased, 1) == c->sms &&
-	    gi_time_share(h) >= GSCHED_SHARE_ALL)
+	if (alone_in_band(c) && gi_places(c, leased, 1) == c->sms && gi_time_share(h) >= GSCHED_SHARE_ALL)
 		return gi_form_ask(fn, GI_TWIN);
 	return gi_twin_wait(fn);
 }

@@ -77,7 +77,7 @@ static void take_down(struct gi_ctx *cx)
 		gi_save_release(cx);
 		bare = gi_ctx_release(cx);
 	}
-	if (bare) {
+	if (c && bare) {
 		pthread_mutex_lock(&c->lock);
 		pthread_mutex_lock(&gi_lock);
 		if (!gi_contexts_follow(c))
