@@ -620,47 +620,27 @@ static void silent(void)
 	}
 }
 
-/*
- * A kernel's twin takes long: the first launch waits for it where its original would be in the way
- * of others or exceed a quota. One that is alone runs the original meanwhile.
- */
+/* A kernel's twin takes long: the first launch waits for it, as its original could not be evicted. */
 static void first_launch(void)
 {
-	static const struct { const char *name; uint32_t lease, flags, share; } who[] = {
-		{ "alone", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, GSCHED_SHARE_ALL },
-		{ "a quota", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, GSCHED_SHARE_ALL / 4 },
-		{ "others in the band", GSCHED_LEASE_NONE, 0, GSCHED_SHARE_ALL },
-	};
 	static char *const what[] = { "steady", NULL };
 	struct run alone, r;
-	unsigned int i;
 
 	start(&alone, false, what);
 	tell(&alone, "1");
 	finish(&alone);
 	setenv("GSCHED_TWIN_WAIT_MS", "100000", 1);
-	for (i = 0; i < 3; i++) {
-		fake_begin(who[i].lease);
-		f.flags = who[i].flags;
-		f.share = who[i].share;
-		f.hold_rewrites = true;
-		start(&r, true, what);
-		ok(fake_wait(&f, &f.rewrites, 1), "%s: the twin is asked for", who[i].name);
-		if (!i)
-			ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_LAUNCH], 1),
-			   "%s: the original runs meanwhile", who[i].name);
-		fake_rewrite(&f);
-		ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1),
-		   "%s: then the twin", who[i].name);
-		if (i)
-			ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] &&
-				   !f.cl->header.passed,
-			   "%s: and nothing before it", who[i].name);
-		tell(&r, "1");
-		finish(&r);
-		same(&r, &alone, who[i].name);
-		fake_stop(&f);
-	}
+	fake_begin(GSCHED_LEASE_FREE);
+	f.hold_rewrites = true;
+	start(&r, true, what);
+	ok(fake_wait(&f, &f.rewrites, 1), "the twin is asked for");
+	fake_rewrite(&f);
+	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1), "then it is launched");
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] && !f.cl->header.passed, "and nothing before it");
+	tell(&r, "1");
+	finish(&r);
+	same(&r, &alone, "a first launch");
+	fake_stop(&f);
 	unsetenv("GSCHED_TWIN_WAIT_MS");
 }
 

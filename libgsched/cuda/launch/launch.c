@@ -304,27 +304,12 @@ static bool note_priority(struct gi_client *c, CUstream stream)
 	return first;
 }
 
-/* Nobody shares its band with it in space, nor takes turns with it by eviction. */
+/* Nobody shares its band with it in space. */
 static bool alone_in_band(const struct gi_client *c)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	return gi_load(&h->lease) == GSCHED_LEASE_FREE ||
-	       (gi_load(&h->flags) & GSCHED_ARB_ALONE && gi_load(&h->mode) != GSCHED_MODE_TEMPORAL);
-}
-
-/*
- * Is the twin there? A first launch waits for it where the original, which cannot be evicted, would
- * be in somebody's way: others of the band, or a quota. Otherwise the original runs until the twin
- * is loaded.
- */
-static bool twin_ready(struct gi_client *c, struct gi_func *fn, uint64_t leased)
-{
-	const struct gsched_arb_header *h = &c->arb->header;
-
-	if (alone_in_band(c) && gi_places(c, leased, 1) == c->sms && gi_time_share(h) >= GSCHED_SHARE_ALL)
-		return gi_form_ask(fn, GI_TWIN);
-	return gi_twin_wait(fn);
+	return gi_load(&h->lease) == GSCHED_LEASE_FREE || gi_load(&h->flags) & GSCHED_ARB_ALONE;
 }
 
 /*
@@ -353,7 +338,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	if (yields(c) && !first && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
 	    gi_places(c, leased, 1) == c->sms)
 		return NULL;
-	if (!twin_ready(c, fn, leased) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
+	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
 		return NULL;
 	if (wants_resumable(c, l, fn, shape, m))
 		return &fn->form[GI_RESUMABLE];
@@ -372,6 +357,9 @@ static bool passes(struct gi_client *c, const struct gi_launch *l, struct gi_fun
 	if (!alone_in_band(c) && !yields(c))
 		return false;
 	if (fn && shape && !l->opaque && !fn->opaque && has_twin(fn)) {
+		/* where bands take turns by eviction, the others leave for those that ask */
+		if (gi_load(&c->arb->header.mode) == GSCHED_MODE_TEMPORAL && gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE)
+			return false;
 		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 		if (atomic_load_explicit(&shape->samples, memory_order_relaxed) < TIMED_FIRST ||
 		    atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) % TIMED_EVERY == 0)
