@@ -95,6 +95,7 @@ static void leave(struct gi_ctx *cx)
 	gi_images_leave(cx);
 	gi_ctx_forget(cx);
 	pthread_mutex_unlock(&gi_lock);
+	free(cx);
 }
 
 static void unload(uintptr_t image)
