@@ -454,34 +454,44 @@ static void no_slices(const char *preload)
 	as_alone(&low, &long_alone, "the other one");
 }
 
-/*
- * The host may be busy with others: what the GPU did in a second is compared with a second right before and after, and widely, as
- * the simulated GPU's work takes the host's time.
- */
-static void quota(void)
+/* Requests in a second under the quota, of those right before and after */
+static double kept(const struct run *r, bool *paced)
 {
 	double before, during, after, n;
+	struct state s;
+
+	n = state_of(r->pid).passed;
+	usleep(800000);
+	before = state_of(r->pid).passed - n;
+	gsched_group_set(admin, NULL, "a", "capsm.max", "4");
+	*paced = comes_to(r->pid, is_paced, &s);
+	n = state_of(r->pid).passed;
+	usleep(1600000);
+	during = (state_of(r->pid).passed - n) / 2;
+	gsched_group_set(admin, NULL, "a", "capsm.max", "max");
+	n = state_of(r->pid).passed;
+	usleep(800000);
+	after = state_of(r->pid).passed - n;
+	return 2 * during / (before + after);
+}
+
+/* The host may be busy with others for seconds, which the simulated GPU's work feels: one of three tries has to be right */
+static void quota(void)
+{
+	bool paced = false, right = false;
 	struct run r;
 	struct state s;
-	bool good;
+	double part = 0;
+	int i;
 
 	start_endless(&r, "a");
 	comes_to(r.pid, has_run, &s);
-	n = state_of(r.pid).passed;
-	usleep(800000);
-	before = state_of(r.pid).passed - n;
-	gsched_group_set(admin, NULL, "a", "capsm.max", "4");
-	good = comes_to(r.pid, is_paced, &s);
-	ok(good, "half of the device: launches wait, share %.2f", s.share);
-	n = state_of(r.pid).passed;
-	usleep(1600000);
-	during = (state_of(r.pid).passed - n) / 2;
-	gsched_group_set(admin, NULL, "a", "capsm.max", "max");
-	n = state_of(r.pid).passed;
-	usleep(800000);
-	after = state_of(r.pid).passed - n;
-	n = 2 * during / (before + after);
-	ok(n > 0.2 && n < 0.85, "half of the device: %.2f of the requests (%.0f, %.0f, %.0f)", n, before, during, after);
+	for (i = 0; i < 3 && !right; i++) {
+		part = kept(&r, &paced);
+		right = part > 0.35 && part < 0.65;
+	}
+	ok(paced, "half of the device: launches wait");
+	ok(right, "half of the device: %.2f of the requests", part);
 	end(&r, SIGTERM);
 	ok(!r.status, "half of the device: it ends as it should");
 }
