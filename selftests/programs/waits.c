@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the driver waits for, measured: libgsched/cuda/entry/waits.h says what is done about it.
+ *
+ *	waits calls [NAME...]
+ *	waits queues
+ *	waits context [N]
+ *
+ * calls: each call is made while a stream that it has nothing to do with is kept busy for HOLD_MS,
+ * by a kernel that spins ("kernel") or by a memory operation that waits for a word ("gate"). Printed:
+ * how long the call takes, and how long another thread's launch on a third stream takes meanwhile,
+ * both in ms; about HOLD_MS: it waits for the busy stream, the latter then for a lock of the driver.
+ *
+ * queues: a gate on one stream, an empty kernel on each of STREAMS others: how many of them stand
+ * behind the gate, by the priorities of both. CUDA_DEVICE_MAX_CONNECTIONS is the environment's.
+ *
+ * context: a context is made and destroyed N times: ms each.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "libgsched/cuda/base/cudadrv.h"
+
+#define HOLD_MS		150
+#define STREAMS		47
+#define BYTES		(1u << 20)
+
+#define PTX(more) \
+	".version 7.0\n.target sm_70\n.address_size 64\n" \
+	".visible .entry nothing()\n{\n\tret;\n}\n" more
+#define SPIN \
+	".visible .entry spin(.param .u64 flag)\n{\n\t.reg .pred %p;\n\t.reg .u32 %v;\n\t.reg .u64 %a;\n" \
+	"\tld.param.u64 %a, [flag];\n" \
+	"again:\n\tld.volatile.global.u32 %v, [%a];\n\tsetp.eq.u32 %p, %v, 0;\n\t@%p bra again;\n\tret;\n}\n"
+static const char ptx[] = PTX(SPIN), other_ptx[] = PTX("");
+
+static CUcontext context;
+static CUmodule module;
+static CUfunction nothing, spin;
+static CUstream busy, side, own;
+static volatile unsigned int *flag;
+static CUdeviceptr flag_dev;
+
+static void check(CUresult r, const char *what)
+{
+	const char *text = NULL;
+
+	if (r == CUDA_SUCCESS)
+		return;
+	cuGetErrorString(r, &text);
+	fprintf(stderr, "%s: %s (%d)\n", what, text ? text : "unknown error", (int)r);
+	exit(1);
+}
+#define DO(call) check(call, #call)
+
+static double now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static void launch(CUfunction f, CUstream stream)
+{
+	void *params[] = { &flag_dev };
+
+	DO(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+}
+
+/* ---- calls ---- */
+
+/* What a call works on; made anew for each */
+static struct {
+	CUdeviceptr device, second, more;
+	void *host, *pinned, *more_pinned, *pages;
+	CUarray array, more_array;
+	CUmodule module, loaded, of_library;
+	CUlibrary library, more_library;
+	CUkernel kernel;
+	CUfunction function;
+	CUstream stream, more_stream;
+	CUevent event;
+	CUgraph graph;
+	CUgraphExec exec;
+	CUcontext context;
+} on;
+
+static const CUDA_ARRAY_DESCRIPTOR array_of = {
+	.Width = 256, .Height = 256, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 4,
+};
+
+static void make(void)
+{
+	CUgraphNode node;
+	CUDA_KERNEL_NODE_PARAMS_v2 params = {
+		.func = nothing, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
+	};
+
+	memset(&on, 0, sizeof(on));
+	DO(cuMemAlloc_v2(&on.device, BYTES));
+	DO(cuMemAlloc_v2(&on.second, BYTES));
+	on.host = calloc(1, BYTES);
+	on.pages = aligned_alloc(4096, BYTES);
+	DO(cuMemHostAlloc(&on.pinned, BYTES, 0));
+	DO(cuArrayCreate_v2(&on.array, &array_of));
+	DO(cuModuleLoadData(&on.module, other_ptx));
+	DO(cuLibraryLoadData(&on.library, other_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	DO(cuLibraryGetKernel(&on.kernel, on.library, "nothing"));
+	DO(cuStreamCreate(&on.stream, CU_STREAM_NON_BLOCKING));
+	DO(cuEventCreate(&on.event, 0));
+	DO(cuGraphCreate(&on.graph, 0));
+	DO(cuGraphAddKernelNode_v2(&node, on.graph, NULL, 0, &params));
+}
+
+static void unmake(void)
+{
+	/* what a call took away is NULL; some errors are expected */
+	if (on.device)
+		cuMemFree_v2(on.device);
+	cuMemFree_v2(on.second);
+	if (on.more)
+		cuMemFree_v2(on.more);
+	if (on.more_pinned)
+		cuMemFreeHost(on.more_pinned);
+	if (on.more_array)
+		cuArrayDestroy(on.more_array);
+	if (on.more_library)
+		cuLibraryUnload(on.more_library);
+	if (on.more_stream)
+		cuStreamDestroy_v2(on.more_stream);
+	if (on.pinned)
+		cuMemFreeHost(on.pinned);
+	if (on.array)
+		cuArrayDestroy(on.array);
+	if (on.module)
+		cuModuleUnload(on.module);
+	if (on.loaded)
+		cuModuleUnload(on.loaded);
+	if (on.library)
+		cuLibraryUnload(on.library);
+	if (on.stream)
+		cuStreamDestroy_v2(on.stream);
+	if (on.event)
+		cuEventDestroy_v2(on.event);
+	if (on.exec)
+		cuGraphExecDestroy(on.exec);
+	cuGraphDestroy(on.graph);
+	if (on.context)
+		cuCtxDestroy_v2(on.context);
+	DO(cuCtxSetCurrent(context));
+	cuMemHostUnregister(on.pages);
+	free(on.host);
+	free(on.pages);
+}
+
+static size_t stack = 2048;
+
+#define TAKEN(handle, call) ({ CUresult rc_ = call; (handle) = 0; rc_; })
+
+/* X(name, what comes before the stream is busy, the call) */
+#define CALLS(X) \
+	X(cuMemAlloc, 0, cuMemAlloc_v2(&on.more, BYTES)) \
+	X(cuMemAlloc_large, 0, cuMemAlloc_v2(&on.more, 256 << 20)) \
+	X(cuMemFree, 0, TAKEN(on.device, cuMemFree_v2(on.device))) \
+	X(cuMemAllocManaged, 0, cuMemAllocManaged(&on.more, BYTES, 1)) \
+	X(cuMemHostAlloc, 0, cuMemHostAlloc(&on.more_pinned, BYTES, 0)) \
+	X(cuMemFreeHost, 0, TAKEN(on.pinned, cuMemFreeHost(on.pinned))) \
+	X(cuMemHostRegister, 0, cuMemHostRegister_v2(on.pages, BYTES, 0)) \
+	X(cuMemHostUnregister, cuMemHostRegister_v2(on.pages, BYTES, 0), cuMemHostUnregister(on.pages)) \
+	X(cuArrayCreate, 0, cuArrayCreate_v2(&on.more_array, &array_of)) \
+	X(cuArrayDestroy, 0, TAKEN(on.array, cuArrayDestroy(on.array))) \
+	X(cuModuleLoadData, 0, cuModuleLoadData(&on.loaded, other_ptx)) \
+	X(cuModuleGetFunction, 0, cuModuleGetFunction(&on.function, on.module, "nothing")) \
+	X(first_launch, cuModuleGetFunction(&on.function, on.module, "nothing"), (launch(on.function, own), 0)) \
+	X(cuFuncLoad, cuModuleGetFunction(&on.function, on.module, "nothing"), cuFuncLoad(on.function)) \
+	X(cuModuleUnload, 0, TAKEN(on.module, cuModuleUnload(on.module))) \
+	X(cuLibraryLoadData, 0, cuLibraryLoadData(&on.more_library, other_ptx, NULL, NULL, 0, NULL, NULL, 0)) \
+	X(cuLibraryGetKernel, 0, cuLibraryGetKernel(&on.kernel, on.library, "nothing")) \
+	X(cuLibraryGetModule, 0, cuLibraryGetModule(&on.of_library, on.library)) \
+	X(cuKernelGetFunction, 0, cuKernelGetFunction(&on.function, on.kernel)) \
+	X(cuLibraryUnload, 0, TAKEN(on.library, cuLibraryUnload(on.library))) \
+	X(cuGraphInstantiate, 0, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0)) \
+	X(cuGraphLaunch, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0), cuGraphLaunch(on.exec, own)) \
+	X(cuGraphExecDestroy, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0), \
+	  TAKEN(on.exec, cuGraphExecDestroy(on.exec))) \
+	X(cuStreamCreate, 0, cuStreamCreate(&on.more_stream, CU_STREAM_NON_BLOCKING)) \
+	X(cuStreamCreateWithPriority, 0, cuStreamCreateWithPriority(&on.more_stream, CU_STREAM_NON_BLOCKING, -1)) \
+	X(cuStreamDestroy, 0, TAKEN(on.stream, cuStreamDestroy_v2(on.stream))) \
+	X(cuStreamDestroy_busy, (launch(spin, on.stream), 0), TAKEN(on.stream, cuStreamDestroy_v2(on.stream))) \
+	X(cuEventDestroy, cuEventRecord(on.event, busy), TAKEN(on.event, cuEventDestroy_v2(on.event))) \
+	X(cuStreamSynchronize_busy, 0, cuStreamSynchronize(busy)) \
+	X(cuStreamSynchronize_own, (launch(nothing, own), 0), cuStreamSynchronize(own)) \
+	X(cuCtxSynchronize, 0, cuCtxSynchronize()) \
+	X(cuCtxCreate, 0, cuCtxCreate_v2(&on.context, 0, 0)) \
+	X(cuCtxSetLimit_stack, 0, cuCtxSetLimit(CU_LIMIT_STACK_SIZE, (stack += 1024))) \
+	X(cuCtxSetLimit_heap, 0, cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 16 << 20)) \
+	X(cuMemcpyHtoD_16, 0, cuMemcpyHtoD_v2(on.device, on.host, 16)) \
+	X(cuMemcpyHtoD_1M, 0, cuMemcpyHtoD_v2(on.device, on.host, BYTES)) \
+	X(cuMemcpyDtoH_16, 0, cuMemcpyDtoH_v2(on.host, on.device, 16)) \
+	X(cuMemcpyDtoH_1M, 0, cuMemcpyDtoH_v2(on.host, on.device, BYTES)) \
+	X(cuMemcpyDtoD, 0, cuMemcpyDtoD_v2(on.second, on.device, BYTES)) \
+	X(cuMemsetD8, 0, cuMemsetD8_v2(on.device, 1, BYTES)) \
+	X(cuMemcpyHtoDAsync_16, 0, cuMemcpyHtoDAsync_v2(on.device, on.host, 16, own)) \
+	X(cuMemcpyHtoDAsync_1M, 0, cuMemcpyHtoDAsync_v2(on.device, on.host, BYTES, own)) \
+	X(cuMemcpyHtoDAsync_pinned, 0, cuMemcpyHtoDAsync_v2(on.device, on.pinned, BYTES, own)) \
+	X(cuMemcpyDtoHAsync_1M, 0, cuMemcpyDtoHAsync_v2(on.host, on.device, BYTES, own)) \
+	X(cuMemcpyDtoHAsync_busy, 0, cuMemcpyDtoHAsync_v2(on.host, on.device, BYTES, busy)) \
+	X(cuMemcpyHtoDAsync_busy, 0, cuMemcpyHtoDAsync_v2(on.device, on.host, BYTES, busy))
+
+#define X(name, before, call) \
+	static CUresult before_##name(void) { return before; } \
+	static CUresult call_##name(void) { return call; }
+CALLS(X)
+#undef X
+
+static const struct call {
+	const char *name;
+	CUresult (*before)(void), (*call)(void);
+} calls[] = {
+#define X(name, b, c) { #name, before_##name, call_##name },
+	CALLS(X)
+#undef X
+};
+
+static _Atomic int step;	/* 1: the stream is busy, 2: the measurement is over */
+static double launched_ms;
+
+static void *release(void *unused)
+{
+	usleep(HOLD_MS * 1000);
+	*flag = 1;
+	return unused;
+}
+
+static void *launch_beside(void *unused)
+{
+	double start;
+
+	DO(cuCtxSetCurrent(context));
+	launch(nothing, side);
+	DO(cuStreamSynchronize(side));
+	while (!step)
+		usleep(100);
+	usleep(20000);
+	start = now_ms();
+	launch(nothing, side);
+	launched_ms = now_ms() - start;
+	return unused;
+}
+
+static void measure(const struct call *c, bool gate, double *own_ms, double *other_ms)
+{
+	CUstreamBatchMemOpParams op = { 0 };
+	pthread_t release_thread, launch_thread;
+	double start;
+	CUresult rc;
+
+	make();
+	*flag = 0;
+	step = 0;
+	if (pthread_create(&launch_thread, NULL, launch_beside, NULL))
+		abort();
+	usleep(5000);
+	op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	op.waitValue.address = flag_dev;
+	op.waitValue.value = 1;
+	check(c->before(), c->name);
+	if (gate)
+		DO(cuStreamBatchMemOp_v2(busy, 1, &op, 0));
+	else
+		launch(spin, busy);
+	if (pthread_create(&release_thread, NULL, release, NULL))
+		abort();
+	usleep(5000);
+	step = 1;
+	start = now_ms();
+	rc = c->call();
+	*own_ms = now_ms() - start;
+	if (rc)
+		fprintf(stderr, "%s: error %d\n", c->name, (int)rc);
+	DO(cuCtxSetCurrent(context));
+	pthread_join(launch_thread, NULL);
+	*other_ms = launched_ms;
+	pthread_join(release_thread, NULL);
+	DO(cuCtxSynchronize());
+	unmake();
+}
+
+static int all_calls(int argc, char **argv)
+{
+	double ms[4];
+	unsigned int i;
+	int k;
+
+	printf("%-28s %9s %9s %9s %9s\n", "call", "kernel", "launch", "gate", "launch");
+	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		for (k = 2; k < argc && strcmp(argv[k], calls[i].name); k++)
+			;
+		if (argc > 2 && k == argc)
+			continue;
+		measure(&calls[i], false, &ms[0], &ms[1]);
+		measure(&calls[i], true, &ms[2], &ms[3]);
+		printf("%-28s %9.2f %9.2f %9.2f %9.2f\n", calls[i].name, ms[0], ms[1], ms[2], ms[3]);
+		fflush(stdout);
+	}
+	return 0;
+}
+
+/* ---- queues ---- */
+
+static unsigned int behind(int gate_priority, int priority)
+{
+	CUstreamBatchMemOpParams op = { 0 };
+	CUstream gate, stream[STREAMS];
+	unsigned int i, n = 0;
+
+	*flag = 0;
+	DO(cuStreamCreateWithPriority(&gate, CU_STREAM_NON_BLOCKING, gate_priority));
+	for (i = 0; i < STREAMS; i++)
+		DO(cuStreamCreateWithPriority(&stream[i], CU_STREAM_NON_BLOCKING, priority));
+	op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	op.waitValue.address = flag_dev;
+	op.waitValue.value = 1;
+	DO(cuStreamBatchMemOp_v2(gate, 1, &op, 0));
+	for (i = 0; i < STREAMS; i++)
+		launch(nothing, stream[i]);
+	usleep(50000);
+	for (i = 0; i < STREAMS; i++)
+		n += cuStreamQuery(stream[i]) == CUDA_ERROR_NOT_READY;
+	*flag = 1;
+	DO(cuCtxSynchronize());
+	for (i = 0; i < STREAMS; i++)
+		DO(cuStreamDestroy_v2(stream[i]));
+	DO(cuStreamDestroy_v2(gate));
+	return n;
+}
+
+static int queues(void)
+{
+	static const int priority[] = { 0, -1, -5 };
+	unsigned int i, j;
+
+	for (i = 0; i < 3; i++)
+		for (j = 0; j < 3; j++)
+			printf("gate %d, streams %d: %u of %d wait\n", priority[i], priority[j],
+			       behind(priority[i], priority[j]), STREAMS);
+	return 0;
+}
+
+static int contexts(unsigned long n)
+{
+	CUdevice device;
+	CUcontext made;
+	double start;
+
+	DO(cuDeviceGet(&device, 0));
+	while (n--) {
+		start = now_ms();
+		DO(cuCtxCreate_v2(&made, 0, device));
+		printf("created %.1f ms", now_ms() - start);
+		start = now_ms();
+		DO(cuCtxDestroy_v2(made));
+		printf(", destroyed %.1f ms\n", now_ms() - start);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	double start = now_ms();
+	CUdevice device;
+	void *host;
+
+	if (argc < 2 || (strcmp(argv[1], "calls") && strcmp(argv[1], "queues") && strcmp(argv[1], "context"))) {
+		fprintf(stderr, "usage: waits calls [NAME...] | queues | context [N]\n");
+		return 2;
+	}
+	DO(cuInit(0));
+	if (!strcmp(argv[1], "context"))
+		return contexts(argc > 2 ? strtoul(argv[2], NULL, 10) : 3);
+	DO(cuDeviceGet(&device, 0));
+	DO(cuDevicePrimaryCtxRetain(&context, device));
+	DO(cuCtxSetCurrent(context));
+	fprintf(stderr, "context after %.0f ms\n", now_ms() - start);
+	DO(cuModuleLoadData(&module, ptx));
+	DO(cuModuleGetFunction(&nothing, module, "nothing"));
+	DO(cuModuleGetFunction(&spin, module, "spin"));
+	DO(cuMemHostAlloc(&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	DO(cuMemHostGetDevicePointer_v2(&flag_dev, host, 0));
+	flag = host;
+	DO(cuStreamCreate(&busy, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+	*flag = 1;
+	launch(spin, busy);
+	launch(nothing, side);
+	launch(nothing, own);
+	DO(cuCtxSynchronize());
+	return strcmp(argv[1], "queues") ? all_calls(argc, argv) : queues();
+}
