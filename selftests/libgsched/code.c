@@ -66,6 +66,16 @@ static void end_pause(struct gi_client *c)
 {
 }
 
+static bool idle(struct gi_ctx *cx, uint64_t ns)
+{
+	return cx && ns;
+}
+
+static void busy(struct gi_ctx *cx)
+{
+	(void)cx;
+}
+
 static bool made(struct gi_client *c)
 {
 	return true;
@@ -404,7 +414,7 @@ int main(void)
 	gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor = occupancy;
 	gi_real.cuSurfObjectCreate = surface_new;
 	gi_real.cuSurfObjectDestroy = surface_gone;
-	gi_twin_pause = (struct gi_pause){ begin_pause, end_pause };
+	gi_twin_pause = (struct gi_pause){ begin_pause, end_pause, idle, busy };
 	gi_client_made = made;
 	pthread_mutex_init(&client.lock, NULL);
 	/* so that nothing is rewritten */

@@ -99,7 +99,8 @@ struct gi_shape {
 	struct gi_tune tune;			/* of the TWIN form's workers; times: agent */
 };
 
-enum gi_twin { GI_TWIN_NONE, GI_TWIN_UNASKED, GI_TWIN_QUEUED, GI_TWIN_READY };
+/* LATER: it is rewritten, and loaded when the program's work pauses */
+enum gi_twin { GI_TWIN_NONE, GI_TWIN_UNASKED, GI_TWIN_QUEUED, GI_TWIN_LATER, GI_TWIN_READY };
 
 /* One form of a kernel in one context. */
 struct gi_form {
@@ -130,7 +131,9 @@ struct gi_func {
 	const struct gi_param *params;	/* the same in all forms; published by the twin's state */
 	unsigned int n_params;
 	size_t param_size;
-	_Atomic bool waited;		/* a launch has waited for the twin once */
+	_Atomic bool waited;		/* a launch has waited for the twin since it was asked for */
+	_Atomic uint32_t late;		/* launches that found a form at GI_TWIN_LATER */
+	_Atomic uint64_t next_look;	/* ... and whether the program pauses, not before */
 	_Atomic bool code_loaded;	/* the original's */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
@@ -226,6 +229,9 @@ void gi_twin_reset(void);				/* after fork */
 extern struct gi_pause {
 	bool (*begin)(struct gi_client *c);
 	void (*end)(struct gi_client *c);
+	/* of all the program's work in the current context, for @ns at most; false: there was none, no end follows */
+	bool (*idle)(struct gi_ctx *cx, uint64_t ns);
+	void (*busy)(struct gi_ctx *cx);
 } gi_twin_pause;
 
 /* ---- reference.c: what is bound to the kernel's references now; the context is current. NULL: not known, the original is launched ---- */

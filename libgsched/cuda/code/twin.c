@@ -14,6 +14,9 @@
 #include "code/code.h"
 
 #define SYMBOL_MAX	1024
+#define IDLE_NS		200000000	/* how long a program is held up for a pause */
+#define TRIES		3		/* ... in a row, for new kernels */
+#define LOOK_NS		1000000		/* between two looks whether there is one */
 
 struct gi_pause gi_twin_pause;
 
@@ -306,6 +309,17 @@ static void copy_attributes(struct gi_func *fn, CUfunction twin)
 		gi_real.cuFuncSetCacheConfig(twin, fn->named->cache);
 }
 
+/* A program that did not pause for its first kernels is not held up for each of the others. */
+static bool pause_for(struct gi_func *fn)
+{
+	static unsigned int in_vain;	/* the worker's */
+	bool patient = in_vain < TRIES || atomic_load(&fn->late), idle;
+
+	idle = gi_twin_pause.idle(fn->cx, patient ? IDLE_NS : 0);
+	in_vain = idle ? 0 : in_vain + 1;
+	return idle;
+}
+
 /* No lock held; the image and the context are marked busy, so both stay. */
 static void resolve(struct gi_func *fn, enum gi_form_id id)
 {
@@ -318,7 +332,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	struct gi_param *params = NULL;
 	struct making making = { .image = image, .form = from, .cx = fn->cx };
 	CUfunction twin = NULL;
-	bool gated = false;
+	bool idle = false, later = false;
 	char why[288] = "";
 
 	if (from->state == GI_IMAGE_NEW)
@@ -337,8 +351,8 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		snprintf(why, sizeof(why), "its context cannot be entered");
 	else if (!(making.ptx = twin_alone(from, k, &params)) || !params)
 		snprintf(why, sizeof(why), "its parameters have no layout we know");
-	else if ((gated = true) && !gi_twin_pause.begin(c))
-		snprintf(why, sizeof(why), "its twin was not loaded: no pause between kernels within %llu s", GI_QUIET_NS / 1000000000);
+	else if (!(idle = pause_for(fn)))
+		later = true;
 	else if (!(twin = twin_of(&making, fn->original, why, sizeof(why))) && !why[0])
 		snprintf(why, sizeof(why), "its twin does not load");
 	free(making.ptx);
@@ -347,7 +361,9 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		free(params);
 		params = NULL;
 	}
-	if (!twin)
+	if (later)
+		gi_why(c, "%s: its twin is loaded when the program's work pauses", name);
+	else if (!twin)
 		gi_why(c, "%s: %s: %s", name,
 		       id == GI_RESUMABLE ? "preemptible at block-task ends only" : "tier launch",
 		       why);
@@ -371,11 +387,11 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		form->everywhere = !k->resume_reason;
 		gi_debug("%s: %s loaded", name, id == GI_RESUMABLE ? "resumable twin" : "twin");
 	}
-	atomic_store(&form->state, twin ? GI_TWIN_READY : GI_TWIN_NONE);
+	atomic_store(&form->state, twin ? GI_TWIN_READY : later ? GI_TWIN_LATER : GI_TWIN_NONE);
 	pthread_mutex_unlock(&gi_lock);
 	pthread_mutex_unlock(&gi_attribute_lock);
-	if (gated)
-		gi_twin_pause.end(c);
+	if (idle)
+		gi_twin_pause.busy(fn->cx);
 	gi_real.cuCtxSetCurrent(NULL);
 }
 
@@ -459,31 +475,50 @@ void gi_twin_image(struct gi_image *image, unsigned int arch)
 }
 
 /*
- * Once only, and in the background: whoever loads a module holds the driver's lock, and launches wait for that. The resumable
- * form is asked for after the twin is there, so a function is in the queue once at most.
+ * The driver waits for all of the context's work when it loads a module, with a lock that every
+ * other call needs: a kernel that waits for the program would wait for ever. So a twin is loaded in
+ * a pause only, which a program that always has work in its streams is made to have now and then.
  */
+static bool time_to_load(struct gi_func *fn)
+{
+	uint32_t late = atomic_fetch_add(&fn->late, 1) + 1;
+	uint64_t now = gi_now(), next = atomic_load(&fn->next_look);
+
+	/* the 8th launch, the 64th, the 512th, ... */
+	if (late >= 8 && !(late & (late - 1)) && __builtin_ctz(late) % 3 == 0)
+		return true;
+	if (now < next || !atomic_compare_exchange_strong(&fn->next_look, &next, now + LOOK_NS) ||
+	    !gi_streams_idle(fn->cx))
+		return false;
+	atomic_store(&fn->waited, false);
+	return true;
+}
+
+/* In the background. The resumable form is asked for after the twin is there, so a function is in the queue once at most. */
 bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 {
 	_Atomic int *state = &fn->form[id].state;
+	int is = atomic_load_explicit(state, memory_order_acquire);
 
-	if (atomic_load_explicit(state, memory_order_acquire) != GI_TWIN_UNASKED)
-		return atomic_load_explicit(state, memory_order_acquire) == GI_TWIN_READY;
+	if (is != GI_TWIN_UNASKED && (is != GI_TWIN_LATER || !time_to_load(fn)))
+		return is == GI_TWIN_READY;
 	pthread_mutex_lock(&gi_lock);
+	is = atomic_load(state);
 	/* what is about to be unloaded gets no twin any more */
-	if (atomic_load(state) == GI_TWIN_UNASKED && !atomic_load(&fn->dropped) && start()) {
+	if ((is == GI_TWIN_UNASKED || is == GI_TWIN_LATER) && !atomic_load(&fn->dropped) && start()) {
 		atomic_store(state, GI_TWIN_QUEUED);
 		fn->job = id;
 		fn->next_job = NULL;
 		*last_job = gi_func_hold(fn);
 		last_job = &fn->next_job;
-	} else if (atomic_load(state) == GI_TWIN_UNASKED) {
+	} else if (is == GI_TWIN_UNASKED) {
 		atomic_store(state, GI_TWIN_NONE);
 	}
 	pthread_mutex_unlock(&gi_lock);
 	return false;
 }
 
-/* The first launch that wants it asks for it and waits a while, later ones look only. */
+/* A launch that asks for it waits a while, others look only. */
 bool gi_twin_wait(struct gi_func *fn)
 {
 	uint64_t until = gi_now() + gi_env("GSCHED_TWIN_WAIT_MS", 2000) * 1000000;

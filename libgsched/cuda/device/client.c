@@ -7,7 +7,9 @@
 #include "libgsched/transport.h"
 #include "device/device.h"
 
-#define QUEUES_LEAST	8	/* what the driver makes unless told otherwise */
+/* Hardware queues where CUDA_DEVICE_MAX_CONNECTIONS says nothing: measured, programs/waits.c */
+#define QUEUES_MPS	2
+#define QUEUES_MANY	GSCHED_SLOTS
 
 pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
 _Atomic unsigned int gi_generation = 1;
@@ -128,17 +130,17 @@ static bool connect_client(struct gi_client *c)
 }
 
 /*
- * Streams share as many queues of the hardware as the driver was told to make. A wing that comes into
- * the queue of its own task's gate stands behind it for ever, so there must be others to try.
+ * A gate holds back all streams of its hardware queue. A task's wings need one without, so there
+ * are fewer gates than queues.
  */
 static void count_queues(struct gi_client *c)
 {
-	uint64_t queues = gi_env("CUDA_DEVICE_MAX_CONNECTIONS", QUEUES_LEAST);
+	uint64_t queues = gi_env("CUDA_DEVICE_MAX_CONNECTIONS", c->mps ? QUEUES_MPS : QUEUES_MANY);
 
-	c->few_queues = queues < QUEUES_LEAST;
-	if (c->few_queues)
-		gi_why(c, "CUDA_DEVICE_MAX_CONNECTIONS=%llu: tier launch, as wings need %d", (unsigned long long)queues,
-		       QUEUES_LEAST);
+	c->queues = queues > GSCHED_SLOTS ? GSCHED_SLOTS : queues;
+	if (c->queues < 2)
+		gi_why(c, "CUDA_DEVICE_MAX_CONNECTIONS=%llu: tier launch, as wings need a second one",
+		       (unsigned long long)queues);
 }
 
 struct gi_client *gi_client_get(CUdevice dev)

@@ -55,12 +55,14 @@ struct gi_ctx {
 	bool broken;			/* client lock: the driver calls it dead */
 	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
 	uint32_t wing_ticket[GI_WING_STREAMS];
+	uint64_t stood_behind[GI_WING_STREAMS];	/* client lock: gi_stream_id() of the last such gate */
 	/* Slots by their control block; a slot is in one of them at most. In none: a task has it, or was given up */
 	_Atomic uint64_t clean, dirty;
 	uint64_t cleaning;		/* client lock */
 	uint32_t clean_ticket;
 	int least, greatest;		/* stream priorities */
 	_Atomic uint32_t legacy_calls, blocking_calls;	/* stream.c */
+	_Atomic bool per_thread;	/* threads' own default streams are used, which no handle names */
 	pthread_mutex_t save_lock;	/* innermost */
 	struct gi_save save[GSCHED_SLOTS];	/* save_lock */
 	size_t saved, save_max;		/* save_lock: bytes in them, and at most */
@@ -75,7 +77,7 @@ struct gi_client {
 	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
 	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
 	bool ranges;			/* they have static ranges */
-	bool few_queues;		/* of the hardware: no twins, as their wings may never begin */
+	unsigned int queues;		/* of the hardware, for its streams: gates are fewer */
 	struct gsched *g;		/* NULL: there is no arbiter for it */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
@@ -165,6 +167,7 @@ void gi_stream_reset(void);				/* after fork */
 /* What a call waits for before it puts work into a stream */
 struct gi_turn {
 	_Atomic uint32_t *word[2];	/* NULL none */
+	bool counted;			/* gi_streams_hold() waits for it */
 };
 
 /*
@@ -176,6 +179,15 @@ void gi_stream_unshare(const struct gi_turn *turn);
 /* Around the calls of a task. false: a call that began before does not end; the launch has to be a single one */
 bool gi_stream_take(struct gi_turn *turn, CUstream stream);
 void gi_stream_put(const struct gi_turn *turn);
+
+/*
+ * Nothing more is put into any stream, and all that was has ended in those of @cx, which is current:
+ * until gi_streams_release(), a call that waits for the context returns at once. false: the streams
+ * were not idle within @ns or one is being captured, and nothing is held. One thread at a time.
+ */
+bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns);
+void gi_streams_release(void);
+bool gi_streams_idle(struct gi_ctx *cx);		/* a look, for now */
 
 int gi_stream_lift(int asked);				/* the priority that a new stream in the current context gets */
 bool gi_stream_asked(CUstream stream, int *priority);	/* false: it has what the program asked for */

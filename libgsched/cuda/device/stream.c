@@ -21,6 +21,7 @@
 #define TASK		(1u << 31)
 /* Such a call may wait for the GPU, and the GPU for something that this thread has yet to do */
 #define PATIENCE_NS	20000000
+#define LEGACY_NS	1000000		/* for an event with nothing in front of it */
 
 struct gi_stream {
 	struct gi_stream *next;
@@ -40,6 +41,8 @@ _Atomic bool gi_streams_ordered;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
 static struct gi_stream *buckets[BUCKETS];
 static struct gi_stream *spare;		/* not freed: another thread's call may still be at one */
+static _Atomic int putting;		/* calls under way that put work into a stream */
+static _Atomic bool held;		/* no more of them begin */
 
 /* ---- the table ---- */
 
@@ -190,6 +193,8 @@ void gi_stream_reset(void)
 		buckets[i] = NULL;
 	spare = NULL;
 	atomic_store(&gi_captures, 0);
+	atomic_store(&putting, 0);
+	atomic_store(&held, false);
 	atomic_store(&gi_streams_ordered, false);
 }
 
@@ -256,6 +261,8 @@ static struct gi_turn words(CUstream stream, bool task)
 		if (!cx)
 			return turn;
 		if (stream == CU_STREAM_PER_THREAD) {
+			if (!atomic_load_explicit(&cx->per_thread, memory_order_relaxed))
+				atomic_store(&cx->per_thread, true);
 			turn.word[0] = task ? &cx->legacy_calls : &cx->blocking_calls;
 		} else {
 			turn.word[0] = &cx->legacy_calls;
@@ -272,6 +279,19 @@ static struct gi_turn words(CUstream stream, bool task)
 	return turn;
 }
 
+static void begin_putting(void)
+{
+	unsigned int round;
+
+	for (round = 0;; round++) {
+		atomic_fetch_add(&putting, 1);
+		if (!atomic_load(&held))
+			return;
+		atomic_fetch_sub(&putting, 1);
+		nap(round);
+	}
+}
+
 struct gi_turn gi_stream_share(CUstream stream)
 {
 	struct gi_turn turn = { 0 };
@@ -279,7 +299,9 @@ struct gi_turn gi_stream_share(CUstream stream)
 
 	if (!atomic_load_explicit(&gi_streams_ordered, memory_order_relaxed))
 		return turn;
+	begin_putting();
 	turn = words(stream, false);
+	turn.counted = true;
 	for (i = 0; i < 2 && turn.word[i]; i++)
 		share(turn.word[i]);
 	return turn;
@@ -291,18 +313,25 @@ void gi_stream_unshare(const struct gi_turn *turn)
 
 	for (i = 0; i < 2 && turn->word[i]; i++)
 		atomic_fetch_sub(turn->word[i], 1);
+	if (turn->counted)
+		atomic_fetch_sub(&putting, 1);
 }
 
 bool gi_stream_take(struct gi_turn *turn, CUstream stream)
 {
-	uint64_t until = gi_now() + PATIENCE_NS;
+	uint64_t until;
 
+	begin_putting();
+	until = gi_now() + PATIENCE_NS;
 	*turn = words(stream, true);
-	if (turn->word[0] && !take(turn->word[0], until))
-		return false;
-	if (!turn->word[1] || take(turn->word[1], until))
-		return true;
-	atomic_fetch_and(turn->word[0], ~TASK);
+	turn->counted = true;
+	if (!turn->word[0] || take(turn->word[0], until)) {
+		if (!turn->word[1] || take(turn->word[1], until))
+			return true;
+		if (turn->word[0])
+			atomic_fetch_and(turn->word[0], ~TASK);
+	}
+	atomic_fetch_sub(&putting, 1);
 	return false;
 }
 
@@ -312,6 +341,76 @@ void gi_stream_put(const struct gi_turn *turn)
 
 	for (i = 0; i < 2 && turn->word[i]; i++)
 		atomic_fetch_and(turn->word[i], ~TASK);
+	if (turn->counted)
+		atomic_fetch_sub(&putting, 1);
+}
+
+/* ---- idle ---- */
+
+/*
+ * The threads' own default streams have no handles, but work in the legacy stream waits for theirs.
+ * No other use is made of that: it orders what the program may not want ordered.
+ */
+static bool legacy_idle(struct gi_ctx *cx)
+{
+	uint64_t until = gi_now() + LEGACY_NS;
+	unsigned int round = 0;
+	CUevent event;
+	bool idle;
+
+	if (gi_real.cuStreamQuery(CU_STREAM_LEGACY) == CUDA_ERROR_NOT_READY)
+		return false;
+	if (!atomic_load(&cx->per_thread))
+		return true;
+	if (gi_real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING))
+		return false;
+	idle = !gi_real.cuEventRecord(event, CU_STREAM_LEGACY);
+	while (idle && gi_real.cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
+		idle = gi_now() < until;
+		nap(round++);
+	}
+	gi_real.cuEventDestroy_v2(event);
+	return idle;
+}
+
+/* The table is locked meanwhile, so none of its streams is destroyed. */
+bool gi_streams_idle(struct gi_ctx *cx)
+{
+	struct gi_stream *s;
+	bool idle = true;
+	unsigned int i;
+
+	/* a look at a stream that is captured would end the capture */
+	if (atomic_load(&gi_captures))
+		return false;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < BUCKETS && idle; i++)
+		for (s = buckets[i]; s && idle; s = s->next)
+			if (s->cx == cx)
+				idle = gi_real.cuStreamQuery(s->handle) != CUDA_ERROR_NOT_READY;
+	pthread_mutex_unlock(&lock);
+	return idle && legacy_idle(cx);
+}
+
+bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns)
+{
+	uint64_t until = gi_now() + ns;
+	unsigned int round;
+
+	atomic_store(&held, true);
+	for (round = 0; atomic_load(&putting) || !gi_streams_idle(cx); round++) {
+		if (gi_now() > until) {
+			atomic_store(&held, false);
+			return false;
+		}
+		nap(round);
+	}
+	return true;
+}
+
+void gi_streams_release(void)
+{
+	atomic_store(&held, false);
 }
 
 /* ---- numbers and priorities ---- */

@@ -321,7 +321,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 {
 	uint64_t predicted;
 
-	if (!fn || !shape || l->opaque || fn->opaque || c->few_queues ||
+	if (!fn || !shape || l->opaque || fn->opaque ||
 	    atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
 	/* a twin's grid has one dimension: what the driver refuses is its to say */
@@ -499,6 +499,7 @@ static bool prepared(struct gi_ctx *cx)
 static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c, const struct candidate *k)
 {
 	const struct gi_form *form = k->form;
+	struct gi_bound *bound = k->bound;
 	struct gi_shape *shape = k->shape;
 	struct gi_func *fn = k->fn;
 	const struct gsched_arb_slot *window;
@@ -511,7 +512,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 
 	slot = prepared(cx) ? gi_slot_claim(c, cx, form) : -1;
 	if (slot < 0) {
-		gi_bound_put(k->bound, false);
+		gi_bound_put(bound, false);
 		return unmanaged(l, cx);
 	}
 
@@ -520,9 +521,14 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		s->seq = 1;
 	s->cx = cx;
 	s->fn = gi_func_hold(fn);
-	s->form = form;
-	s->bound = k->bound;
 	s->stream = gi_stream_id(cx, l->stream);
+	if (form && !gi_gate_take(c, slot)) {
+		gi_bound_put(bound, false);
+		bound = NULL;
+		form = NULL;
+	}
+	s->form = form;
+	s->bound = bound;
 	s->shape = shape;
 	s->blocks = k->blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;

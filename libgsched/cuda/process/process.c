@@ -82,7 +82,10 @@ static bool client_made(struct gi_client *c)
 static void begin(void)
 {
 	gi_client_made = client_made;
-	gi_twin_pause = (struct gi_pause){ gi_gate_close, gi_gate_open };
+	gi_twin_pause = (struct gi_pause){
+		.begin = gi_gate_close, .end = gi_gate_open,
+		.idle = gi_gate_idle, .busy = gi_gate_busy,
+	};
 	__atomic_store_n(&gi_begun, gi_driver(), __ATOMIC_RELEASE);
 }
 

@@ -124,6 +124,55 @@ void gi_gate_open(struct gi_client *c)
 	atomic_fetch_sub(&c->tasks->closed, 1);
 }
 
+bool gi_gate_idle(struct gi_ctx *cx, uint64_t ns)
+{
+	struct gi_client *c = cx->client;
+	uint64_t start = gi_now(), took;
+
+	atomic_fetch_add(&c->tasks->closed, 1);
+	if (gi_tasks_quiet(c, ns)) {
+		took = gi_now() - start;
+		if (gi_streams_hold(cx, took < ns ? ns - took : 0))
+			return true;
+	}
+	atomic_fetch_sub(&c->tasks->closed, 1);
+	return false;
+}
+
+void gi_gate_busy(struct gi_ctx *cx)
+{
+	gi_streams_release();
+	atomic_fetch_sub(&cx->client->tasks->closed, 1);
+}
+
+/*
+ * Wings stand behind the gates of their hardware queue, so one queue has none. The slot counts as
+ * one with a gate until it is free; two launches that do so at the same time may both be refused.
+ */
+bool gi_gate_take(struct gi_client *c, unsigned int slot)
+{
+	uint64_t stream = c->tasks->slot[slot].stream, seen[GSCHED_SLOTS], mask;
+	unsigned int n = 0, i;
+
+	mask = atomic_fetch_or(&c->tasks->gated, 1ull << slot) & ~(1ull << slot);
+	if ((unsigned int)__builtin_popcountll(mask) + 1 < c->queues)
+		return true;
+	for (; mask; mask &= mask - 1) {
+		uint64_t other = c->tasks->slot[__builtin_ctzll(mask)].stream;
+
+		if (other == stream)
+			return true;
+		for (i = 0; i < n && seen[i] != other; i++)
+			;
+		if (i == n)
+			seen[n++] = other;
+	}
+	if (n + 1 < c->queues)
+		return true;
+	atomic_fetch_and(&c->tasks->gated, ~(1ull << slot));
+	return false;
+}
+
 /* The agent has stopped: nothing comes of waiting */
 static bool over(const struct gi_client *c)
 {

@@ -90,7 +90,7 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 	gi_func_put(s->fn);
 	atomic_fetch_and(&c->tasks->running, ~(1ull << i));
 	atomic_fetch_add(&c->tasks->finished, 1);
-	atomic_fetch_or(&c->tasks->free_mask, 1ull << i);
+	gi_slot_free(c, i);
 }
 
 /*
@@ -121,7 +121,7 @@ static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
 	gi_func_put(s->fn);
 	atomic_fetch_and(&c->tasks->running, ~(1ull << i));
 	atomic_fetch_add(&c->tasks->finished, 1);
-	atomic_fetch_or(&c->tasks->free_mask, 1ull << i);
+	gi_slot_free(c, i);
 }
 
 static bool healthy(struct gi_ctx *cx)

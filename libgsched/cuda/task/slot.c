@@ -86,13 +86,19 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 	return -1;
 }
 
+void gi_slot_free(struct gi_client *c, unsigned int slot)
+{
+	atomic_fetch_and(&c->tasks->gated, ~(1ull << slot));
+	atomic_fetch_or(&c->tasks->free_mask, 1ull << slot);
+}
+
 void gi_slot_unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool lost)
 {
 	gi_save_put(&c->tasks->slot[slot], lost);
 	gi_bound_put(c->tasks->slot[slot].bound, false);
 	gi_func_put(c->tasks->slot[slot].fn);
 	gi_store(&c->cl->slot[slot].retired, seq);
-	atomic_fetch_or(&c->tasks->free_mask, 1ull << slot);
+	gi_slot_free(c, slot);
 }
 
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot)

@@ -48,6 +48,7 @@ struct gi_slot {
 /* A client's tasks */
 struct gi_tasks {
 	_Atomic uint64_t free_mask, running;
+	_Atomic uint64_t gated;		/* slots whose task has a done gate */
 	/*
 	 * gate.c: launches of twins under way, on blocking and other streams; what holds them
 	 * back
@@ -70,6 +71,7 @@ void gi_tasks_free(struct gi_client *c);
 /* A slot for a launch, of a twin or not; -1: there is none, also after a while. */
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin);
 /* Nothing of the task is on the device. @lost: workers may still touch its save area */
+void gi_slot_free(struct gi_client *c, unsigned int slot);
 void gi_slot_unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool lost);
 /* How a task is told to the arbiter */
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot);
@@ -125,6 +127,11 @@ void gi_gate_leave(_Atomic int *inside);
 bool gi_gate_close(struct gi_client *c);
 bool gi_tasks_quiet(struct gi_client *c, uint64_t timeout_ns);	/* the same, for those there are */
 void gi_gate_open(struct gi_client *c);
+/* The same, and nothing is in the context's streams or put there. false: not within @ns, and nothing is closed */
+bool gi_gate_idle(struct gi_ctx *cx, uint64_t ns);
+void gi_gate_busy(struct gi_ctx *cx);
+/* The task in @slot, whose stream is set, gets a done gate. false: then its wings might not come through */
+bool gi_gate_take(struct gi_client *c, unsigned int slot);
 
 /* ---- save.c ---- */
 

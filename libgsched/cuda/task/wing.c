@@ -31,6 +31,21 @@ static bool stream_idle(const struct gi_ctx *cx, unsigned int k)
 	return gi_load(&cx->words->done[k]) == cx->wing_ticket[k];
 }
 
+/* An idle one, GI_WING_STREAMS there is none; at best one that has not stood behind a gate of the task's stream */
+static unsigned int pick_stream(const struct gi_slot *s)
+{
+	unsigned int k, idle = GI_WING_STREAMS;
+
+	for (k = 0; k < GI_WING_STREAMS; k++) {
+		if (!stream_idle(s->cx, k))
+			continue;
+		if (s->cx->stood_behind[k] != s->stream)
+			return k;
+		idle = idle < k ? idle : k;
+	}
+	return idle;
+}
+
 static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, unsigned int workers,
 			    uint32_t present, bool no_window)
 {
@@ -95,8 +110,10 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 	if (!s->wings || now < s->next_wing + STALL_NS)
 		return 0;
 	for (k = 0; k < GI_WING_STREAMS; k++)
-		if (s->wing_ticket[k] && !begun(s, k))
+		if (s->wing_ticket[k] && !begun(s, k)) {
 			n += s->wing_count[k];
+			s->cx->stood_behind[k] = s->stream;
+		}
 	return n;
 }
 
@@ -133,8 +150,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 
 		workers = more > full - present ? full - present : more;
 	}
-	for (k = 0; k < GI_WING_STREAMS && !stream_idle(s->cx, k); k++)
-		;
+	k = pick_stream(s);
 	if (k == GI_WING_STREAMS)
 		return;
 	rc = launch_wing(s, i, k, workers, present, free);
