@@ -2,22 +2,28 @@
 /*
  * What the driver waits for, measured: libgsched/cuda/entry/waits.h says what is done about it.
  *
- *	waits calls [NAME...]
+ *	waits calls|blocking [NAME...]
  *	waits queues
  *	waits context [N]
+ *	waits events
  *
  * calls: each call is made while a stream that it has nothing to do with is kept busy for HOLD_MS,
  * by a kernel that spins ("kernel") or by a memory operation that waits for a word ("gate"). Printed:
  * how long the call takes, and how long another thread's launch on a third stream takes meanwhile,
  * both in ms; about HOLD_MS: it waits for the busy stream, the latter then for a lock of the driver.
+ * blocking: the same, and the busy stream is one that the legacy stream is ordered with.
  *
  * queues: a gate on one stream, an empty kernel on each of STREAMS others: how many of them stand
  * behind the gate, by the priorities of both. CUDA_DEVICE_MAX_CONNECTIONS is the environment's.
  *
  * context: a context is made and destroyed N times: ms each.
+ *
+ * events: what two events measure of kernels between them that last some us, one and BURST, which
+ * were all queued before the first could begin.
  */
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +34,8 @@
 #define HOLD_MS		150
 #define STREAMS		47
 #define BYTES		(1u << 20)
+#define BURST		50
+#define ROUNDS		21
 
 #define PTX(more) \
 	".version 7.0\n.target sm_70\n.address_size 64\n" \
@@ -36,12 +44,17 @@
 	".visible .entry spin(.param .u64 flag)\n{\n\t.reg .pred %p;\n\t.reg .u32 %v;\n\t.reg .u64 %a;\n" \
 	"\tld.param.u64 %a, [flag];\n" \
 	"again:\n\tld.volatile.global.u32 %v, [%a];\n\tsetp.eq.u32 %p, %v, 0;\n\t@%p bra again;\n\tret;\n}\n"
-static const char ptx[] = PTX(SPIN), other_ptx[] = PTX("");
+#define LAST \
+	".visible .entry last(.param .u64 ns)\n{\n\t.reg .pred %p;\n\t.reg .u64 %a, %b, %n;\n" \
+	"\tld.param.u64 %n, [ns];\n\tmov.u64 %a, %globaltimer;\n\tadd.u64 %a, %a, %n;\n" \
+	"again:\n\tmov.u64 %b, %globaltimer;\n\tsetp.lt.u64 %p, %b, %a;\n\t@%p bra again;\n\tret;\n}\n"
+static const char ptx[] = PTX(SPIN LAST), other_ptx[] = PTX("");
 
 static CUcontext context;
 static CUmodule module;
-static CUfunction nothing, spin;
+static CUfunction nothing, spin, last;
 static CUstream busy, side, own;
+static void *cubin;		/* of other_ptx */
 static volatile unsigned int *flag;
 static CUdeviceptr flag_dev;
 
@@ -79,8 +92,8 @@ static struct {
 	CUdeviceptr device, second, more;
 	void *host, *pinned, *more_pinned, *pages;
 	CUarray array, more_array;
-	CUmodule module, loaded, of_library;
-	CUlibrary library, more_library;
+	CUmodule module, cubin_module, loaded, of_library;
+	CUlibrary library, cubin_library, more_library;
 	CUkernel kernel;
 	CUfunction function;
 	CUstream stream, more_stream;
@@ -112,6 +125,8 @@ static void make(void)
 	DO(cuModuleLoadData(&on.module, other_ptx));
 	DO(cuLibraryLoadData(&on.library, other_ptx, NULL, NULL, 0, NULL, NULL, 0));
 	DO(cuLibraryGetKernel(&on.kernel, on.library, "nothing"));
+	DO(cuModuleLoadData(&on.cubin_module, cubin));
+	DO(cuLibraryLoadData(&on.cubin_library, cubin, NULL, NULL, 0, NULL, NULL, 0));
 	DO(cuStreamCreate(&on.stream, CU_STREAM_NON_BLOCKING));
 	DO(cuEventCreate(&on.event, 0));
 	DO(cuGraphCreate(&on.graph, 0));
@@ -144,6 +159,8 @@ static void unmake(void)
 		cuModuleUnload(on.loaded);
 	if (on.library)
 		cuLibraryUnload(on.library);
+	cuLibraryUnload(on.cubin_library);
+	cuModuleUnload(on.cubin_module);
 	if (on.stream)
 		cuStreamDestroy_v2(on.stream);
 	if (on.event)
@@ -160,6 +177,17 @@ static void unmake(void)
 }
 
 static size_t stack = 2048;
+
+/* A kernel that nothing has launched yet becomes part of a graph */
+static CUresult capture(void)
+{
+	CUgraph graph;
+
+	DO(cuStreamBeginCapture_v2(on.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	launch((CUfunction)on.kernel, on.stream);
+	DO(cuStreamEndCapture(on.stream, &graph));
+	return cuGraphDestroy(graph);
+}
 
 #define TAKEN(handle, call) ({ CUresult rc_ = call; (handle) = 0; rc_; })
 
@@ -179,6 +207,14 @@ static size_t stack = 2048;
 	X(cuModuleGetFunction, 0, cuModuleGetFunction(&on.function, on.module, "nothing")) \
 	X(first_launch, cuModuleGetFunction(&on.function, on.module, "nothing"), (launch(on.function, own), 0)) \
 	X(cuFuncLoad, cuModuleGetFunction(&on.function, on.module, "nothing"), cuFuncLoad(on.function)) \
+	X(cuModuleLoadData_cubin, 0, cuModuleLoadData(&on.loaded, cubin)) \
+	X(cuModuleGetFunction_cubin, 0, cuModuleGetFunction(&on.function, on.cubin_module, "nothing")) \
+	X(first_launch_cubin, cuModuleGetFunction(&on.function, on.cubin_module, "nothing"), \
+	  (launch(on.function, own), 0)) \
+	X(first_launch_kernel, 0, (launch((CUfunction)on.kernel, own), 0)) \
+	X(first_launch_kernel_cubin, cuLibraryGetKernel(&on.kernel, on.cubin_library, "nothing"), \
+	  (launch((CUfunction)on.kernel, own), 0)) \
+	X(capture_kernel_cubin, cuLibraryGetKernel(&on.kernel, on.cubin_library, "nothing"), capture()) \
 	X(cuModuleUnload, 0, TAKEN(on.module, cuModuleUnload(on.module))) \
 	X(cuLibraryLoadData, 0, cuLibraryLoadData(&on.more_library, other_ptx, NULL, NULL, 0, NULL, NULL, 0)) \
 	X(cuLibraryGetKernel, 0, cuLibraryGetKernel(&on.kernel, on.library, "nothing")) \
@@ -206,6 +242,9 @@ static size_t stack = 2048;
 	X(cuMemcpyDtoH_1M, 0, cuMemcpyDtoH_v2(on.host, on.device, BYTES)) \
 	X(cuMemcpyDtoD, 0, cuMemcpyDtoD_v2(on.second, on.device, BYTES)) \
 	X(cuMemsetD8, 0, cuMemsetD8_v2(on.device, 1, BYTES)) \
+	X(cuMemsetD8_pinned, 0, cuMemsetD8_v2((CUdeviceptr)on.pinned, 1, BYTES)) \
+	X(cuMemcpyDtoH_pinned, 0, cuMemcpyDtoH_v2(on.pinned, on.device, BYTES)) \
+	X(cuMemcpyHtoD_pinned, 0, cuMemcpyHtoD_v2(on.device, on.pinned, BYTES)) \
 	X(cuMemcpyHtoDAsync_16, 0, cuMemcpyHtoDAsync_v2(on.device, on.host, 16, own)) \
 	X(cuMemcpyHtoDAsync_1M, 0, cuMemcpyHtoDAsync_v2(on.device, on.host, BYTES, own)) \
 	X(cuMemcpyHtoDAsync_pinned, 0, cuMemcpyHtoDAsync_v2(on.device, on.pinned, BYTES, own)) \
@@ -353,6 +392,59 @@ static int queues(void)
 	return 0;
 }
 
+/* ---- events ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* us between two events around @n kernels of @ns each; none if @ns is ~0 */
+static float between(uint64_t ns, unsigned int n)
+{
+	CUstreamBatchMemOpParams op = { 0 };
+	void *params[] = { &ns };
+	float ms, all[ROUNDS];
+	CUevent begin, end;
+	unsigned int i, k;
+
+	DO(cuEventCreate(&begin, CU_EVENT_DEFAULT));
+	DO(cuEventCreate(&end, CU_EVENT_DEFAULT));
+	op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	op.waitValue.address = flag_dev;
+	op.waitValue.value = 1;
+	for (k = 0; k < ROUNDS; k++) {
+		*flag = 0;
+		DO(cuStreamBatchMemOp_v2(own, 1, &op, 0));
+		DO(cuEventRecord(begin, own));
+		for (i = 0; i < n && ns != UINT64_MAX; i++)
+			DO(cuLaunchKernel(ns ? last : nothing, 1, 1, 1, 1, 1, 1, 0, own, ns ? params : NULL, NULL));
+		DO(cuEventRecord(end, own));
+		*flag = 1;
+		DO(cuStreamSynchronize(own));
+		DO(cuEventElapsedTime(&ms, begin, end));
+		all[k] = ms * 1000;
+	}
+	DO(cuEventDestroy_v2(begin));
+	DO(cuEventDestroy_v2(end));
+	qsort(all, ROUNDS, sizeof(*all), by_value);
+	return all[ROUNDS / 2];
+}
+
+static int events(void)
+{
+	static const unsigned int us[] = { 0, 2, 5, 10, 20, 50 };
+	unsigned int i;
+
+	printf("nothing: %.2f us\n", between(UINT64_MAX, 0));
+	for (i = 0; i < sizeof(us) / sizeof(*us); i++)
+		printf("kernel of %u us: %.2f us, %d of them %.2f us each\n", us[i],
+		       between(us[i] * 1000, 1), BURST, between(us[i] * 1000, BURST) / BURST);
+	return 0;
+}
+
 static int contexts(unsigned long n)
 {
 	CUdevice device;
@@ -371,18 +463,41 @@ static int contexts(unsigned long n)
 	return 0;
 }
 
+static void compile(void)
+{
+	CUlinkState link;
+	size_t size;
+	void *image;
+
+	DO(cuLinkCreate_v2(0, NULL, NULL, &link));
+	DO(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)other_ptx, sizeof(other_ptx), "other", 0, NULL,
+			    NULL));
+	DO(cuLinkComplete(link, &image, &size));
+	cubin = malloc(size);
+	if (!cubin)
+		abort();
+	memcpy(cubin, image, size);
+	DO(cuLinkDestroy(link));
+}
+
 int main(int argc, char **argv)
 {
+	static const char *const modes[] = { "calls", "blocking", "queues", "context", "events" };
+	const unsigned int n_modes = sizeof(modes) / sizeof(*modes);
+	unsigned int mode;
+
 	double start = now_ms();
 	CUdevice device;
 	void *host;
 
-	if (argc < 2 || (strcmp(argv[1], "calls") && strcmp(argv[1], "queues") && strcmp(argv[1], "context"))) {
-		fprintf(stderr, "usage: waits calls [NAME...] | queues | context [N]\n");
+	for (mode = 0; mode < n_modes && (argc < 2 || strcmp(argv[1], modes[mode])); mode++)
+		;
+	if (mode == n_modes) {
+		fprintf(stderr, "usage: waits calls|blocking [NAME...] | queues | context [N] | events\n");
 		return 2;
 	}
 	DO(cuInit(0));
-	if (!strcmp(argv[1], "context"))
+	if (mode == 3)
 		return contexts(argc > 2 ? strtoul(argv[2], NULL, 10) : 3);
 	DO(cuDeviceGet(&device, 0));
 	DO(cuDevicePrimaryCtxRetain(&context, device));
@@ -391,10 +506,12 @@ int main(int argc, char **argv)
 	DO(cuModuleLoadData(&module, ptx));
 	DO(cuModuleGetFunction(&nothing, module, "nothing"));
 	DO(cuModuleGetFunction(&spin, module, "spin"));
+	DO(cuModuleGetFunction(&last, module, "last"));
 	DO(cuMemHostAlloc(&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
 	DO(cuMemHostGetDevicePointer_v2(&flag_dev, host, 0));
 	flag = host;
-	DO(cuStreamCreate(&busy, CU_STREAM_NON_BLOCKING));
+	compile();
+	DO(cuStreamCreate(&busy, mode == 1 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
 	DO(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
 	DO(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
 	*flag = 1;
@@ -402,5 +519,5 @@ int main(int argc, char **argv)
 	launch(nothing, side);
 	launch(nothing, own);
 	DO(cuCtxSynchronize());
-	return strcmp(argv[1], "queues") ? all_calls(argc, argv) : queues();
+	return mode == 2 ? queues() : mode == 4 ? events() : all_calls(argc, argv);
 }

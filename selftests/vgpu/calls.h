@@ -29,7 +29,7 @@
 	X(MEMCPY, "cuMemcpy", true)			/* synchronous copies and sets, \
 		and any copy from or to pageable memory */ \
 	X(FULL, "full", true)				/* whatever queues work behind VG_QUEUE_MAX operations */ \
-	X(MODULE_LOAD, "cuModuleLoad", false)		/* and its other forms */ \
+	X(MODULE_LOAD, "cuModuleLoad", true)		/* and its other forms */ \
 	X(MODULE_GET_FUNCTION, "cuModuleGetFunction", false)	/* cuKernelGetFunction, cuFuncLoad */ \
 	X(LAUNCH, "cuLaunchKernel", false)		/* of a function that nothing has loaded yet */ \
 	X(GRAPH_INSTANTIATE, "cuGraphInstantiate", false) \

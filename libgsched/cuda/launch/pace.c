@@ -36,34 +36,52 @@ static uint64_t key_of(const struct gi_launch *l)
 	return key ? key : 1;
 }
 
-static uint64_t remembered(const struct gi_pacer *p, uint64_t key)
+/* NULL: not seen yet, or forgotten */
+static struct gi_pace_known *find(struct gi_pacer *p, uint64_t key)
 {
-	unsigned int i = key >> 40;
+	struct gi_pace_known *k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) & ~(GI_PACE_WAYS - 1)];
+	unsigned int i;
 
-	return p->known[i % GI_PACE_KERNELS].key == key ? p->known[i % GI_PACE_KERNELS].ns : 0;
+	for (i = 0; i < GI_PACE_WAYS; i++)
+		if (k[i].key == key)
+			return &k[i];
+	return NULL;
+}
+
+static uint64_t remembered(struct gi_pacer *p, uint64_t key)
+{
+	struct gi_pace_known *k = find(p, key);
+
+	return k ? k->ns : 0;
 }
 
 /* The least that was seen counts: what disturbs a measurement makes it longer. */
 static void remember(struct gi_pacer *p, uint64_t key, uint64_t ns)
 {
-	unsigned int i = (key >> 40) % GI_PACE_KERNELS;
+	struct gi_pace_known *k = find(p, key);
 
+	if (!k)
+		return;
 	ns = ns > 2 * EVENT_NS ? ns - EVENT_NS : ns / 2 + 1;
-	if (p->known[i].key == key && p->known[i].ns && p->known[i].ns < ns)
-		ns = (15 * p->known[i].ns + ns) / 16;
-	p->known[i].key = key;
-	p->known[i].ns = ns;
+	if (k->ns && k->ns < ns)
+		ns = (15 * k->ns + ns) / 16;
+	k->ns = ns;
 }
 
 /* A kernel's first launch may load its code, which waits for the GPU: it is only noted. */
 static bool is_new(struct gi_pacer *p, uint64_t key)
 {
-	unsigned int i = (key >> 40) % GI_PACE_KERNELS;
+	struct gi_pace_known *k = find(p, key);
+	unsigned int i;
 
-	if (p->known[i].key == key)
+	if (k)
 		return false;
-	p->known[i].key = key;
-	p->known[i].ns = 0;
+	k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) & ~(GI_PACE_WAYS - 1)];
+	for (i = 0; i < GI_PACE_WAYS && k[i].key; i++)
+		;
+	if (i == GI_PACE_WAYS)
+		i = p->displaced++ % GI_PACE_WAYS;
+	k[i] = (struct gi_pace_known){ .key = key };
 	return true;
 }
 
@@ -373,13 +391,19 @@ static void restore(struct capture_mode *m)
 		gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
 }
 
-/* The open batch takes no launch of @cx any more. What a program that is held has begun must be able to end. */
-static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t bound)
+/*
+ * The open batch takes this launch no more. What a program that is held has begun must be able to
+ * end. A kernel whose time is to be learned gets a batch of its own: among others it would leave
+ * only the time of the whole batch to charge, with the pauses in it.
+ */
+static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, const struct gi_launch *l,
+		    uint64_t bound)
 {
 	const struct gi_batch *b = batch_at(p, p->pending);
+	const struct gi_pace_known *k = find(p, key_of(l));
 
 	return b->cx != cx || (bound && !b->begin) || b->launches >= b->target ||
-	       b->streams + b->entered >= GI_BATCH_STREAMS;
+	       b->streams + b->entered >= GI_BATCH_STREAMS || (bound && k && !k->ns && b->launches);
 }
 
 /* The launch may go: it is counted in the last batch. The lock is held. */
@@ -424,7 +448,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		bound = bound_ns(c, shared);
 		now = gi_now();
 		reap(c, p);
-		if (p->open && is_full(p, cx, bound))
+		if (p->open && is_full(p, cx, l, bound))
 			close_batch(p);
 		goes = atomic_load(&c->gone) || atomic_load(&c->stop) ||
 		       may_go(c, p, shared, bound, now, &open_since, &nap);

@@ -18,7 +18,8 @@
 
 #define GI_BATCHES		4	/* the bound on work in flight is two; the last one's end is kept for its time */
 #define GI_BATCH_STREAMS	8	/* streams of a batch with an event of their own; more close the batch */
-#define GI_PACE_KERNELS		512	/* launches whose GPU time is remembered */
+#define GI_PACE_KERNELS		2048	/* launches whose GPU time is remembered */
+#define GI_PACE_WAYS		8	/* places that one of them may have */
 
 struct gi_launch;
 
@@ -50,7 +51,8 @@ struct gi_pacer {
 	/* the share of the device's time, as a bucket of GPU time */
 	int64_t balance_ns;
 	uint64_t balance_at;		/* host clock; 0: no share was in force */
-	struct { uint64_t key, ns; } known[GI_PACE_KERNELS];	/* ns 0: seen, not measured yet */
+	struct gi_pace_known { uint64_t key, ns; } known[GI_PACE_KERNELS];	/* ns 0: seen, not measured yet */
+	unsigned int displaced;		/* of @known: they take turns */
 	_Atomic unsigned int in_flight;	/* pending and open batches, for the agent */
 	_Atomic unsigned int held;	/* launches that wait */
 	_Atomic unsigned int dropping;	/* threads that destroy a context wait for @unknown */
