@@ -201,7 +201,7 @@ static void locks(void)
 {
 	static char *const copies[] = { "copies", NULL }, *const waits[] = { "waits", NULL };
 	static const struct { char *const *what; const char *locks; } cases[] = {
-		{ copies, "cuMemcpy" }, { waits, "all" }, { steps, "all" },
+		{ copies, "cuMemcpy" }, { waits, "1" }, { steps, "1" },
 	};
 	struct run alone, r;
 	pthread_t thread;
@@ -238,7 +238,7 @@ static void starved(void)
 	struct run alone, r;
 
 	run(false, what, &alone);
-	setenv("VGPU_LOCKS", "all", 1);
+	setenv("VGPU_LOCKS", "1", 1);
 	setenv("GSCHED_QUIET_MS", "50", 1);
 	fake_begin(GSCHED_LEASE_NONE);
 	f.closed = true;

@@ -20,14 +20,14 @@
 #define VG_HOLDERS(X) \
 	X(CTX_DESTROY, "cuCtxDestroy", true)		/* and the release of a primary one */ \
 	X(CTX_SET_LIMIT, "cuCtxSetLimit", true) \
-	X(MODULE_UNLOAD, "cuModuleUnload", true) \
-	X(LIBRARY_UNLOAD, "cuLibraryUnload", true)	/* in each context */ \
+	X(MODULE_UNLOAD, "cuModuleUnload", false)	/* waits, and launches go on */ \
+	X(LIBRARY_UNLOAD, "cuLibraryUnload", false)	/* the same, in each context */ \
 	X(MEM_FREE, "cuMemFree", true) \
 	X(MEM_FREE_HOST, "cuMemFreeHost", true) \
 	X(MEM_HOST_UNREGISTER, "cuMemHostUnregister", true) \
 	X(ARRAY_DESTROY, "cuArrayDestroy", true) \
-	X(MEMCPY, "cuMemcpy", true)			/* synchronous copies and sets, \
-		and any copy from or to pageable memory */ \
+	X(MEMCPY, "cuMemcpy", true)			/* synchronous copies and sets \
+		of the host's memory */ \
 	X(FULL, "full", true)				/* whatever queues work behind VG_QUEUE_MAX operations */ \
 	X(MODULE_LOAD, "cuModuleLoad", true)		/* and its other forms */ \
 	X(MODULE_GET_FUNCTION, "cuModuleGetFunction", false)	/* cuKernelGetFunction, cuFuncLoad */ \

@@ -17,14 +17,15 @@ static bool end_ok(enum end end, uint64_t addr, size_t size)
 	return addr != 0;
 }
 
-static CUresult finish(struct CUstream_st *s, struct vg_op *op, bool wait)
+/* A call that is asynchronous waits without the context's lock, if it does: for pageable memory */
+static CUresult finish(struct CUstream_st *s, struct vg_op *op, bool wait, bool sync)
 {
 	struct CUctx_st *ctx = s->ctx;
 	CUresult r;
 
 	if (!wait)
 		return vg_leave(vg_push(s, op));
-	if (!vg_holds(VG_HOLDER_MEMCPY))
+	if (!sync || !vg_holds(VG_HOLDER_MEMCPY))
 		return vg_leave(vg_push_wait(s, op));
 	vg_hold(ctx, true);
 	r = vg_push_wait(s, op);
@@ -42,11 +43,20 @@ static CUresult enter(CUstream stream, bool own, struct CUstream_st **s)
 	return r;
 }
 
+/* The host does not wait for what stays there, in synchronous calls either */
+static bool on_device(uint64_t addr)
+{
+	const struct vg_region *region = vg_region_find(addr);
+
+	return region && region->kind == VG_MEM_DEVICE;
+}
+
 static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_end, size_t size, CUstream stream, bool own, bool wait)
 {
 	struct CUstream_st *s;
 	struct vg_op *op;
 	CUresult r = enter(stream, own, &s);
+	const bool sync = wait;
 
 	if (r)
 		return r;
@@ -60,7 +70,9 @@ static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_
 	op->copy.dst = (void *)(uintptr_t)dst;
 	op->copy.src = (const void *)(uintptr_t)src;
 	op->copy.size = size;
-	if (!vg_region_covers(dst, size) && !s->capture)
+	if (on_device(dst) && on_device(src))
+		wait = false;
+	else if (!vg_region_covers(dst, size) && !s->capture)
 		wait = true;
 	if (!wait && !s->capture && !vg_region_covers(src, size)) {
 		op->copy.staged = malloc(size);
@@ -70,7 +82,7 @@ static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_
 		}
 		memcpy(op->copy.staged, op->copy.src, size);
 	}
-	return finish(s, op, wait);
+	return finish(s, op, wait, sync);
 }
 
 #define H(p) ((uint64_t)(uintptr_t)(p))
@@ -224,6 +236,7 @@ static CUresult copy_rows(const struct side *dst, const struct side *src, size_t
 	struct CUstream_st *s;
 	struct vg_op *op;
 	CUresult r = enter(stream, own, &s);
+	const bool sync = wait;
 
 	if (r)
 		return r;
@@ -233,7 +246,7 @@ static CUresult copy_rows(const struct side *dst, const struct side *src, size_t
 	/* pageable memory on either side: wait, which staging row by row would come to */
 	if (!s->capture && (!vg_region_find(H(op->copy2d.dst)) || !vg_region_find(H(op->copy2d.src))))
 		wait = true;
-	return finish(s, op, wait);
+	return finish(s, op, wait, sync);
 }
 
 static CUresult copy2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool wait)
@@ -338,7 +351,7 @@ static CUresult set(CUdeviceptr dst, size_t pitch, uint32_t value, unsigned int 
 	if (r)
 		return r;
 	r = vg_set_new(&p, &op);
-	return r || !op ? vg_leave(r) : finish(s, op, wait);
+	return r || !op ? vg_leave(r) : finish(s, op, wait && !on_device(dst), wait);
 }
 
 #define SET(bits, TYPE) \

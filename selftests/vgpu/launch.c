@@ -49,8 +49,11 @@ static CUresult pack(const struct vgpu_kernel_info *info, void **params, void **
 		else
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	if ((params && buffer) || (info->n_params && !params && !buffer) || (buffer && size < info->param_size))
+	if ((params && buffer) || (info->n_params && !params && !buffer))
 		return CUDA_ERROR_INVALID_VALUE;
+	/* as NVIDIA's driver has it, for a larger one too */
+	if (buffer && size != info->param_size)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	p = calloc(1, info->param_size + 16);
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;

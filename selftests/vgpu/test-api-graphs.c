@@ -12,7 +12,7 @@ static CUdeviceptr buf;		/* 64 words */
 static bool clear(void)
 {
 	memset((void *)host, 0, 4096);
-	return !cuMemsetD32(buf, 0, 64);
+	return !cuMemsetD32(buf, 0, 64) && !cuCtxSynchronize();	/* s1 and s2 are not ordered with it */
 }
 
 /* out[i] = in[i] + v, 32 words of buf */

@@ -187,7 +187,7 @@ static bool launches(void)
 	IS(INVALID_VALUE, cuLaunchKernel(k_add, 1, 1, 1, 32, 1, 1, 49153, NULL, params, NULL));
 	IS(INVALID_VALUE, run(k_add, 1, 32, NULL, NULL));
 	size = 19;
-	IS(INVALID_VALUE, cuLaunchKernel(k_add, 4, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
+	IS(LAUNCH_OUT_OF_RESOURCES, cuLaunchKernel(k_add, 4, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
 	IS(INVALID_HANDLE, run(NULL, 1, 32, NULL, params));
 	IS(INVALID_HANDLE, run(k_add, 1, 32, (CUstream)&d, params));
 	attr.value.priority = 3;

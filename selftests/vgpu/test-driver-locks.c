@@ -50,12 +50,25 @@ static CUresult instantiate(void)
 	return cuGraphInstantiate(&exec, graph, 0);
 }
 
-/* To pageable memory */
+/* On the legacy stream, behind the kernel */
 static CUresult copy_out(void)
 {
 	uint32_t word;
 
+	return cuMemcpyDtoH(&word, memory, sizeof(word));
+}
+
+/* To pageable memory */
+static CUresult copy_out_async(void)
+{
+	uint32_t word;
+
 	return cuMemcpyDtoHAsync(&word, memory, sizeof(word), s1);
+}
+
+static CUresult copy_within(void)
+{
+	return cuMemcpyDtoD(memory, memory + 16, 4);
 }
 
 static CUresult unload(void)
@@ -114,7 +127,7 @@ static void *launch_main(void *arg)
 static bool begin(CUresult (*f)(void))
 {
 	CHECK(prepare());
-	OK(cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&s1, CU_STREAM_DEFAULT));
 	OK(cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&memory, 64));
 	OK(cuMemAllocHost(&pinned, 64));
@@ -190,6 +203,8 @@ TEST(held, copy_out)
 TEST(held, fill_queue)
 TEST(waits, mem_free)
 TEST(waits, copy_out)
+TEST(waits, copy_out_async)
+TEST(passes, copy_within)
 TEST(waits, unload)
 TEST(waits, stream_sync)
 TEST(waits, ctx_sync)
@@ -258,8 +273,11 @@ void locks_tests(void)
 	driver_test("VGPU_LOCKS=1", mem_free_held, "VGPU_LOCKS=1: cuMemFree holds the context while it waits");
 	driver_test("VGPU_LOCKS=1", free_host_held, "VGPU_LOCKS=1: cuMemFreeHost does");
 	driver_test("VGPU_LOCKS=1", set_limit_held, "VGPU_LOCKS=1: cuCtxSetLimit does");
-	driver_test("VGPU_LOCKS=1", copy_out_held, "VGPU_LOCKS=1: a copy to pageable memory does");
-	driver_test("VGPU_LOCKS=1", unload_held, "VGPU_LOCKS=1: cuModuleUnload does");
+	driver_test("VGPU_LOCKS=1", copy_out_held, "VGPU_LOCKS=1: a synchronous copy to the host does");
+	driver_test("VGPU_LOCKS=1", copy_out_async_waits,
+		    "VGPU_LOCKS=1: an asynchronous copy to pageable memory waits and holds nothing");
+	driver_test("VGPU_LOCKS=1", copy_within_passes, "VGPU_LOCKS=1: a copy within the device does not wait");
+	driver_test("VGPU_LOCKS=cuModuleUnload", unload_held, "VGPU_LOCKS by name: cuModuleUnload does");
 	driver_test("VGPU_LOCKS=1", fill_queue_held, "VGPU_LOCKS=1: what goes behind 1024 operations does");
 	driver_test("VGPU_LOCKS=cuMemFree,cuMemAlloc", mem_alloc_held, "VGPU_LOCKS by name: cuMemAlloc does");
 	driver_test("VGPU_LOCKS=cuModuleGetFunction", get_function_held, "VGPU_LOCKS by name: a function's first use does");
@@ -273,7 +291,7 @@ void locks_tests(void)
 	driver_test("VGPU_LOCKS=1", instantiate_passes, "VGPU_LOCKS=1: cuGraphInstantiate does not wait");
 	driver_test("VGPU_LOCKS=none", mem_free_waits, "without it cuMemFree waits and holds nothing");
 	driver_test("VGPU_LOCKS=none", copy_out_waits,
-		    "without it a copy to pageable memory waits and holds nothing");
+		    "without it a synchronous copy waits and holds nothing");
 	driver_test("VGPU_LOCKS=none", unload_waits, "without it cuModuleUnload waits and holds nothing");
 	driver_test("VGPU_LOCKS=none", set_limit_passes, "without it cuCtxSetLimit does not wait");
 	driver_test("VGPU_LOCKS=none", fill_queue_passes, "without it a queue is never full");

@@ -15,19 +15,9 @@
 WAITS(cuMemFree_v2, (CUdeviceptr p), p)
 WAITS(cuMemFreeHost, (void *p), p)
 WAITS(cuMemHostUnregister, (void *p), p)
-WAITS(cuMemAlloc_v2, (CUdeviceptr *p, size_t size), p, size)
-WAITS(cuMemAllocPitch_v2, (CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
-			   unsigned int element), p, pitch, width, height,
-      element)
-WAITS(cuMemAllocManaged, (CUdeviceptr *p, size_t size, unsigned int flags), p, size, flags)
-WAITS(cuMemAllocHost_v2, (void **p, size_t size), p, size)
-WAITS(cuMemHostAlloc, (void **p, size_t size, unsigned int flags), p, size, flags)
-WAITS(cuMemHostRegister_v2, (void *p, size_t size, unsigned int flags), p, size, flags)
-WAITS(cuArrayCreate_v2, (CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d), array, d)
-WAITS(cuArray3DCreate_v2, (CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d), array, d)
 WAITS(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep), pool, keep)
 WAITS(cuCtxSetLimit, (CUlimit limit, size_t value), limit, value)
-WAITS(cuFuncLoad, (CUfunction function), function)
+
 WAITS(cuGraphInstantiate, (CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
 			   size_t size), exec, graph, node, log, size)
 WAITS(cuGraphInstantiate_v2, (CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
@@ -65,10 +55,55 @@ CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
 		return GI_CALL_ON(CU_STREAM_PER_THREAD, symbol, _ptds, __VA_ARGS__); \
 	}
 
+static bool is_host(CUdeviceptr p)
+{
+	CUmemorytype type = 0;
+
+	return p && !gi_real.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) &&
+	       type == CU_MEMORYTYPE_HOST;
+}
+
+/* Copies within the device are queued, no more: as in entry/shared.c. */
+#define QUEUED_ON(stream, symbol, own, ...) \
+	struct gi_turn turn = gi_stream_share(stream); \
+	CUresult rc = gi_real.symbol##own(__VA_ARGS__); \
+\
+	gi_stream_unshare(&turn); \
+	return rc;
+
+#define QUEUED(symbol, params, ...) \
+	CUresult symbol params \
+	{ \
+		GI_ENTER(); \
+		QUEUED_ON(CU_STREAM_LEGACY, symbol, , __VA_ARGS__) \
+	} \
+	CUresult symbol##_ptds params \
+	{ \
+		GI_ENTER(); \
+		QUEUED_ON(CU_STREAM_PER_THREAD, symbol, _ptds, __VA_ARGS__) \
+	}
+
+/* So are sets, but for those of the host's memory. @p: the first parameter */
+#define SET(symbol, params, ...) \
+	CUresult symbol params \
+	{ \
+		GI_ENTER(); \
+		if (gi_wait_needed() && is_host(p)) \
+			return GI_CALL_ON(CU_STREAM_LEGACY, symbol, , __VA_ARGS__); \
+		QUEUED_ON(CU_STREAM_LEGACY, symbol, , __VA_ARGS__) \
+	} \
+	CUresult symbol##_ptds params \
+	{ \
+		GI_ENTER(); \
+		if (gi_wait_needed() && is_host(p)) \
+			return GI_CALL_ON(CU_STREAM_PER_THREAD, symbol, _ptds, __VA_ARGS__); \
+		QUEUED_ON(CU_STREAM_PER_THREAD, symbol, _ptds, __VA_ARGS__) \
+	}
+
 SYNC(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t size), to, from, size)
 SYNC(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size), to, from, size)
 SYNC(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size), to, from, size)
-SYNC(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t size), to, from, size)
+QUEUED(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t size), to, from, size)
 SYNC(cuMemcpyPeer, (CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here,
 		    size_t size), to, there, from, here, size)
 SYNC(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *copy), copy)
@@ -76,18 +111,18 @@ SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *copy), copy)
 SYNC(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *copy), copy)
 SYNC(cuMemcpyHtoA_v2, (CUarray to, size_t at, const void *from, size_t size), to, at, from, size)
 SYNC(cuMemcpyAtoH_v2, (void *to, CUarray from, size_t at, size_t size), to, from, at, size)
-SYNC(cuMemcpyDtoA_v2, (CUarray to, size_t at, CUdeviceptr from, size_t size), to, at, from, size)
-SYNC(cuMemcpyAtoD_v2, (CUdeviceptr to, CUarray from, size_t at, size_t size), to, from, at, size)
-SYNC(cuMemcpyAtoA_v2, (CUarray to, size_t to_at, CUarray from, size_t at, size_t size), to,
+QUEUED(cuMemcpyDtoA_v2, (CUarray to, size_t at, CUdeviceptr from, size_t size), to, at, from, size)
+QUEUED(cuMemcpyAtoD_v2, (CUdeviceptr to, CUarray from, size_t at, size_t size), to, from, at, size)
+QUEUED(cuMemcpyAtoA_v2, (CUarray to, size_t to_at, CUarray from, size_t at, size_t size), to,
      to_at, from, at, size)
-SYNC(cuMemsetD8_v2, (CUdeviceptr p, unsigned char value, size_t n), p, value, n)
-SYNC(cuMemsetD16_v2, (CUdeviceptr p, unsigned short value, size_t n), p, value, n)
-SYNC(cuMemsetD32_v2, (CUdeviceptr p, unsigned int value, size_t n), p, value, n)
-SYNC(cuMemsetD2D8_v2, (CUdeviceptr p, size_t pitch, unsigned char value, size_t width,
+SET(cuMemsetD8_v2, (CUdeviceptr p, unsigned char value, size_t n), p, value, n)
+SET(cuMemsetD16_v2, (CUdeviceptr p, unsigned short value, size_t n), p, value, n)
+SET(cuMemsetD32_v2, (CUdeviceptr p, unsigned int value, size_t n), p, value, n)
+SET(cuMemsetD2D8_v2, (CUdeviceptr p, size_t pitch, unsigned char value, size_t width,
 		       size_t height), p, pitch, value, width, height)
-SYNC(cuMemsetD2D16_v2, (CUdeviceptr p, size_t pitch, unsigned short value, size_t width,
+SET(cuMemsetD2D16_v2, (CUdeviceptr p, size_t pitch, unsigned short value, size_t width,
 			size_t height), p, pitch, value, width, height)
-SYNC(cuMemsetD2D32_v2, (CUdeviceptr p, size_t pitch, unsigned int value, size_t width,
+SET(cuMemsetD2D32_v2, (CUdeviceptr p, size_t pitch, unsigned int value, size_t width,
 			size_t height), p, pitch, value, width, height)
 
 /*

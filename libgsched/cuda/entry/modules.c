@@ -63,7 +63,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 	CUresult rc;
 
 	GI_ENTER();
-	rc = GI_CALL(cuModuleGetFunction, function, module, text);
+	rc = gi_real.cuModuleGetFunction(function, module, text);
 	if (!rc) {
 		struct gi_ctx *cx;
 
@@ -82,7 +82,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmod
 	CUresult rc;
 
 	GI_ENTER();
-	rc = GI_CALL(cuModuleEnumerateFunctions, functions, n, module);
+	rc = gi_real.cuModuleEnumerateFunctions(functions, n, module);
 	if (rc || gi_real.cuModuleGetFunctionCount(&count, module))
 		return rc;
 	for (i = 0; i < n && i < count; i++)
@@ -107,7 +107,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	CUresult rc;
 
 	GI_ENTER();
-	rc = GI_CALL(cuLibraryLoadData, library, code, jit, jit_values, n_jit, options, values, n);
+	rc = gi_real.cuLibraryLoadData(library, code, jit, jit_values, n_jit, options, values, n);
 	if (!rc)
 		gi_image_loaded(*library, true, code, SIZE_MAX, preserved(options, values, n));
 	return rc;
@@ -119,7 +119,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_optio
 	CUresult rc;
 
 	GI_ENTER();
-	rc = GI_CALL(cuLibraryLoadFromFile, library, path, jit, jit_values, n_jit, options, values,
+	rc = gi_real.cuLibraryLoadFromFile(library, path, jit, jit_values, n_jit, options, values,
 		     n);
 	if (!rc)
 		gi_image_file(*library, true, path);

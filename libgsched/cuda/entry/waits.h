@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The driver's calls that wait for the GPU, load code or could be thought to: X(symbol, what is
- * done about it, why). What the kinds mean is said in task/task.h; with GI_UNLESS_FREE nothing
- * is done under a free lease, when nobody evicts. Calls that end a context drain its tasks first
- * (process/ending.c). Not managed: the forms with 32-bit pointers, and any call that queues work
- * on a stream that has no room for it.
+ * The driver's calls that wait for the GPU with the context's lock held: X(symbol, what for, what
+ * was measured). What the kinds mean is said in task/task.h. Measured on an H200, driver 580
+ * (selftests/programs/waits.c, docs/measurements/2026-11-23-waits-h200.md); "as": not by itself. Not
+ * in the list, as they do not wait: allocation and registration of memory, cuModuleGetFunction,
+ * cuFuncLoad and the first launch of a module's function, cuGraphInstantiate, cuGraphExecDestroy,
+ * cuStreamDestroy, cuEventDestroy, copies and sets within the device; and as they hold no lock:
+ * synchronisation, asynchronous copies of pageable memory to the host. Calls that end a context
+ * drain its tasks first (process/ending.c). Not managed: the forms with 32-bit pointers.
  */
 #ifndef GI_WAITS_H
 #define GI_WAITS_H
@@ -12,87 +15,61 @@
 #include "process/process.h"
 
 #define GI_WAITS_TABLE(X) \
-	/* memory that goes: the driver waits until the GPU can no longer use it */ \
-	X(cuMemFree_v2, GI_WAITS_DEVICE, "waits for the context") \
-	X(cuMemFreeHost, GI_WAITS_DEVICE, "waits for all contexts") \
-	X(cuMemHostUnregister, GI_WAITS_DEVICE, "waits for all contexts") \
-	X(cuArrayDestroy, GI_WAITS_DEVICE, "waits for the context") \
-	X(cuMipmappedArrayDestroy, GI_WAITS_DEVICE, "waits for the context") \
-	/* memory that comes: from what was freed on a stream, or by mapping it, \
-		which waits on some drivers */ \
-	X(cuMemAlloc_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "takes back what streams have freed") \
-	X(cuMemAllocPitch_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "as cuMemAlloc") \
-	X(cuMemAllocManaged, GI_MAY_WAIT | GI_UNLESS_FREE, "as cuMemAlloc") \
-	X(cuMemAllocHost_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "maps pages into all contexts") \
-	X(cuMemHostAlloc, GI_MAY_WAIT | GI_UNLESS_FREE, "maps pages into all contexts") \
-	X(cuMemHostRegister_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "maps pages into all contexts") \
-	X(cuArrayCreate_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "as cuMemAlloc") \
-	X(cuArray3DCreate_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "as cuMemAlloc") \
-	X(cuMemPoolTrimTo, GI_MAY_WAIT, "unmaps memory") \
-	/* code */ \
-	X(cuModuleLoad, GI_MAY_WAIT, "loads code") \
-	X(cuModuleLoadData, GI_MAY_WAIT, "loads code") \
-	X(cuModuleLoadDataEx, GI_MAY_WAIT, "loads code") \
-	X(cuModuleLoadFatBinary, GI_MAY_WAIT, "loads code") \
-	X(cuModuleUnload, GI_WAITS_DEVICE, "waits for the context") \
-	X(cuModuleGetFunction, GI_MAY_WAIT, "loads the function if that was put off") \
-	X(cuModuleEnumerateFunctions, GI_MAY_WAIT, "as cuModuleGetFunction") \
-	X(cuLibraryLoadData, GI_MAY_WAIT, "loads code") \
-	X(cuLibraryLoadFromFile, GI_MAY_WAIT, "loads code") \
-	X(cuLibraryUnload, GI_WAITS_DEVICE, "waits for all contexts") \
-	X(cuLibraryGetModule, GI_MAY_WAIT, "loads the library into the context") \
-	X(cuLibraryGetGlobal, GI_MAY_WAIT, "loads the library into the context") \
-	X(cuLibraryGetManaged, GI_MAY_WAIT, "loads the library into the context") \
-	X(cuLibraryGetKernel, GI_WAITS_NOT, "looks up a name") \
-	X(cuKernelGetFunction, GI_MAY_WAIT, "loads the function into the context") \
-	X(cuFuncLoad, GI_MAY_WAIT, "loads the function; so does its first launch, \
+	/* memory */ \
+	X(cuMemFree_v2, GI_WAITS_DEVICE, "for the context") \
+	X(cuMemFreeHost, GI_WAITS_DEVICE, "for all contexts") \
+	X(cuMemHostUnregister, GI_WAITS_DEVICE, "for all contexts") \
+	X(cuArrayDestroy, GI_WAITS_DEVICE, "for the context") \
+	X(cuMipmappedArrayDestroy, GI_WAITS_DEVICE, "as cuArrayDestroy") \
+	X(cuMemPoolTrimTo, GI_WAITS_DEVICE, "as cuMemFree") \
+	/* code. A library gets into a context when something of it is first used there */ \
+	X(cuModuleLoad, GI_WAITS_DEVICE, "for the context") \
+	X(cuModuleLoadData, GI_WAITS_DEVICE, "as cuModuleLoad") \
+	X(cuModuleLoadDataEx, GI_WAITS_DEVICE, "as cuModuleLoad") \
+	X(cuModuleLoadFatBinary, GI_WAITS_DEVICE, "as cuModuleLoad") \
+	X(cuModuleUnload, GI_WAITS_DEVICE, "for the context; launches go on") \
+	X(cuLibraryUnload, GI_WAITS_DEVICE, "as cuModuleUnload, where it is loaded") \
+	X(cuLibraryGetModule, GI_WAITS_DEVICE, "loads") \
+	X(cuLibraryGetGlobal, GI_WAITS_DEVICE, "as cuLibraryGetModule") \
+	X(cuLibraryGetManaged, GI_WAITS_DEVICE, "as cuLibraryGetModule") \
+	X(cuKernelGetFunction, GI_WAITS_DEVICE, "loads; so does a kernel's first launch, \
 	  before which we call it") \
-	X(cuModuleGetGlobal_v2, GI_WAITS_NOT, "variables are there from the module's load on") \
-	/* graphs: their kernels' functions are loaded, and memory for the graph is allocated */ \
-	X(cuGraphInstantiate, GI_MAY_WAIT, "loads functions") \
-	X(cuGraphInstantiate_v2, GI_MAY_WAIT, "loads functions") \
-	X(cuGraphInstantiateWithFlags, GI_MAY_WAIT, "loads functions") \
-	X(cuGraphInstantiateWithParams, GI_MAY_WAIT, "loads functions") \
-	X(cuGraphExecDestroy, GI_MAY_WAIT | GI_UNLESS_FREE, "frees memory") \
-	/* contexts and streams */ \
-	X(cuCtxSetLimit, GI_WAITS_DEVICE, "memory of all SMs is allocated anew") \
-	X(cuStreamDestroy_v2, GI_WAITS_NOT, "the stream goes when its work is done") \
-	X(cuEventDestroy_v2, GI_WAITS_NOT, "the event goes when it is over") \
-	X(cuStreamSynchronize, GI_WAITS_NOT, "holds no lock while it waits") \
-	X(cuCtxSynchronize, GI_WAITS_NOT, "holds no lock while it waits") \
-	X(cuEventSynchronize, GI_WAITS_NOT, "holds no lock while it waits") \
+	X(cuCtxSetLimit, GI_WAITS_DEVICE, "for the context, for the stack; not for the heap") \
 	/* copies to and from the host, of arrays, and in two and three dimensions, \
-		which may be that */ \
-	X(cuMemcpy, GI_WAITS_STREAM, "ends when the copy has") \
-	X(cuMemcpyHtoD_v2, GI_WAITS_STREAM, \
-	  "waits for the stream if it is larger than a staging buffer, or pinned") \
-	X(cuMemcpyDtoH_v2, GI_WAITS_STREAM, "ends when the copy has") \
-	X(cuMemcpy2D_v2, GI_WAITS_STREAM, "ends when the copy has") \
-	X(cuMemcpy2DUnaligned_v2, GI_WAITS_STREAM, "ends when the copy has") \
-	X(cuMemcpy3D_v2, GI_WAITS_STREAM, "ends when the copy has") \
+		which may be that: measured of cuMemcpyHtoD and DtoH, of all sizes, pageable \
+		or pinned */ \
+	X(cuMemcpy, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
+	X(cuMemcpyHtoD_v2, GI_WAITS_STREAM, "for what is before it in the legacy stream's order") \
+	X(cuMemcpyDtoH_v2, GI_WAITS_STREAM, "the same") \
+	X(cuMemcpy2D_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
+	X(cuMemcpy2DUnaligned_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
+	X(cuMemcpy3D_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
 	X(cuMemcpyHtoA_v2, GI_WAITS_STREAM, "as cuMemcpyHtoD") \
-	X(cuMemcpyAtoH_v2, GI_WAITS_STREAM, "ends when the copy has") \
+	X(cuMemcpyAtoH_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
 	X(cuMemcpyPeer, GI_WAITS_STREAM, \
-	  "behind the work of both contexts; only ours is looked at") \
-	/* within the device: they wait for what is queued before them on some drivers */ \
-	X(cuMemcpyDtoD_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "returns when it is queued, mostly") \
-	X(cuMemcpyDtoA_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "as cuMemcpyDtoD") \
-	X(cuMemcpyAtoD_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "as cuMemcpyDtoD") \
-	X(cuMemcpyAtoA_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "as cuMemcpyDtoD") \
-	X(cuMemsetD8_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "waits if the memory is the host's") \
-	X(cuMemsetD16_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "as cuMemsetD8") \
-	X(cuMemsetD32_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "as cuMemsetD8") \
-	X(cuMemsetD2D8_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "as cuMemsetD8") \
-	X(cuMemsetD2D16_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "as cuMemsetD8") \
-	X(cuMemsetD2D32_v2, GI_WAITS_STREAM | GI_UNLESS_FREE, "as cuMemsetD8") \
-	/* if they copy pageable memory, which they stage or wait for; entry/memory.c looks */ \
-	X(cuMemcpyAsync, GI_WAITS_STREAM, "waits for the stream, with pageable memory") \
-	X(cuMemcpyHtoDAsync_v2, GI_WAITS_STREAM, "the same") \
-	X(cuMemcpyDtoHAsync_v2, GI_WAITS_STREAM, "the same") \
-	X(cuMemcpy2DAsync_v2, GI_WAITS_STREAM, "the same") \
-	X(cuMemcpy3DAsync_v2, GI_WAITS_STREAM, "the same") \
-	X(cuMemcpyHtoAAsync_v2, GI_WAITS_STREAM, "the same") \
-	X(cuMemcpyAtoHAsync_v2, GI_WAITS_STREAM, "the same")
+	  "as cuMemcpyDtoH, of both contexts; only ours is looked at") \
+	/* sets of the host's memory; of the device's they return when they are queued */ \
+	X(cuMemsetD8_v2, GI_WAITS_STREAM, "the same") \
+	X(cuMemsetD16_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
+	X(cuMemsetD32_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
+	X(cuMemsetD2D8_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
+	X(cuMemsetD2D16_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
+	X(cuMemsetD2D32_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
+	/* of pageable memory to the host they wait for the stream, without the lock: but no task's \
+		calls may come between, so nothing else is done while they wait */ \
+	X(cuMemcpyAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpyHtoDAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpyDtoHAsync_v2, GI_WAITS_STREAM, "for the stream, if pageable; launches go on") \
+	X(cuMemcpy2DAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpy3DAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpyHtoAAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpyAtoHAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	/* kernels of libraries are loaded when they are put into the graph: measured not to wait */ \
+	X(cuGraphInstantiate, GI_WAITS_NOT, "not") \
+	X(cuGraphInstantiate_v2, GI_WAITS_NOT, "as cuGraphInstantiate") \
+	X(cuGraphInstantiateWithFlags, GI_WAITS_NOT, "not") \
+	X(cuGraphInstantiateWithParams, GI_WAITS_NOT, "as cuGraphInstantiate") \
+	X(cuGraphExecDestroy, GI_WAITS_NOT, "not")
 
 enum {
 #define X(symbol, how, why) GI_WAITS_##symbol = (how),
@@ -107,7 +84,7 @@ enum {
 #define GI_CALL_ON(stream, symbol, own, ...) ({ \
 	struct gi_waiting waiting_; \
 	CUresult rc_; \
-	gi_wait_begin(&waiting_, GI_WAITS_##symbol, stream); \
+	gi_wait_begin(&waiting_, (enum gi_waits)GI_WAITS_##symbol, stream); \
 	rc_ = gi_real.symbol##own(__VA_ARGS__); \
 	gi_wait_end(&waiting_); \
 	rc_; \

@@ -42,7 +42,7 @@ static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, voi
 			else
 				return false;
 		}
-		if (size < fn->param_size || (fn->param_size && !buffer))
+		if (size != fn->param_size || (fn->param_size && !buffer))
 			return false;
 		if (fn->param_size)
 			memcpy(s->params, buffer, fn->param_size);
@@ -321,7 +321,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 {
 	uint64_t predicted;
 
-	if (!fn || !shape || l->opaque || fn->opaque ||
+	if (!fn || !shape || l->opaque || fn->opaque || c->queues < 2 ||
 	    atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
 	/* a twin's grid has one dimension: what the driver refuses is its to say */
@@ -444,31 +444,15 @@ static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The first launch of a function loads its code, if that is put off until then: not while a task may need a wing */
-static void load_code(struct gi_func *fn)
-{
-	struct gi_waiting w;
-
-	if (atomic_exchange(&fn->code_loaded, true) || !gi_real.cuFuncLoad)
-		return;
-	gi_wait_begin(&w, GI_MAY_WAIT, NULL);
-	gi_real.cuFuncLoad(fn->original);
-	gi_wait_end(&w);
-}
-
-/* The same for one that becomes part of a graph; it has none of the capture itself */
+/* A library's kernel is loaded when it becomes part of a graph, which waits: we do that first. It has no part in the capture. */
 static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const struct gi_client *c)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	struct gi_func *fn;
 
 	if (!l->fn || gi_direct(c))
 		return;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	fn = gi_func_get(l->fn, cx);
-	if (fn)
-		load_code(fn);
-	gi_func_put(fn);
+	gi_func_put(gi_func_get(l->fn, cx));
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
@@ -481,19 +465,6 @@ struct candidate {
 	unsigned int m;
 	uint64_t blocks, leased;
 };
-
-static bool prepared(struct gi_ctx *cx)
-{
-	struct gi_waiting w;
-	bool ok;
-
-	if (atomic_load_explicit(&cx->prepared, memory_order_acquire) == GI_PREPARED)
-		return true;
-	gi_wait_begin(&w, GI_MAY_WAIT, NULL);
-	ok = gi_ctx_prepare(cx);
-	gi_wait_end(&w);
-	return ok;
-}
 
 /* A task of its own: a slot, the lease or the grant, the launch */
 static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c, const struct candidate *k)
@@ -510,7 +481,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	CUresult rc;
 	int slot;
 
-	slot = prepared(cx) ? gi_slot_claim(c, cx, form) : -1;
+	slot = gi_ctx_prepare(cx) ? gi_slot_claim(c, cx, form) : -1;
 	if (slot < 0) {
 		gi_bound_put(bound, false);
 		return unmanaged(l, cx);
@@ -656,8 +627,6 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		atomic_store(&gi_streams_ordered, true);
 	if (l->fn && !l->dependent) {
 		k.fn = gi_func_get(l->fn, cx);
-		if (k.fn && !atomic_load_explicit(&k.fn->code_loaded, memory_order_relaxed))
-			load_code(k.fn);
 		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
 		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);

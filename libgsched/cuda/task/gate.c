@@ -268,7 +268,7 @@ static void device_begin(struct gi_waiting *w, struct gi_client *c)
 	gi_tasks_release(c);
 	gi_debug("tasks did not end in %llu ms, and a call waits for them: no window holds them",
 		 (unsigned long long)patience / 1000000);
-	gi_tasks_quiet(c, w->how == GI_WAITS_DEVICE ? UINT64_MAX : GI_QUIET_NS);
+	gi_tasks_quiet(c, UINT64_MAX);
 }
 
 bool gi_wait_needed(void)
@@ -276,22 +276,17 @@ bool gi_wait_needed(void)
 	return atomic_load_explicit(&twins_launched, memory_order_acquire);
 }
 
-void gi_wait_begin(struct gi_waiting *w, unsigned int how, CUstream stream)
+void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 {
-	bool unless_free = how & GI_UNLESS_FREE;
 	struct gi_client *c;
 	struct gi_ctx *cx;
 
-	how &= ~GI_UNLESS_FREE;
 	*w = (struct gi_waiting){ .how = how };
 	if (how == GI_WAITS_NOT || (how == GI_WAITS_STREAM && !gi_wait_needed()))
 		return;
 	cx = gi_current();
 	c = cx ? cx->client : NULL;
 	if (!c || over(c))
-		return;
-	if (unless_free && gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE &&
-	    !atomic_load(&c->gone))
 		return;
 	if (how == GI_WAITS_STREAM)
 		stream_begin(w, c, stream);

@@ -42,18 +42,6 @@ static struct gi_save *find(struct gi_ctx *cx, size_t size)
 	return size > cx->save_max || cx->saved > cx->save_max - size ? NULL : unused;
 }
 
-/* The agent takes save_lock, so it is not held while the driver may wait for a task. */
-static bool allocate(struct gi_save *save, size_t size)
-{
-	struct gi_waiting w;
-	CUresult rc;
-
-	gi_wait_begin(&w, GI_MAY_WAIT | GI_UNLESS_FREE, NULL);
-	rc = gi_real.cuMemAlloc_v2(&save->memory, size);
-	gi_wait_end(&w);
-	return !rc;
-}
-
 void gi_save_take(struct gi_slot *s, size_t size)
 {
 	struct gi_ctx *cx = s->cx;
@@ -71,7 +59,7 @@ void gi_save_take(struct gi_slot *s, size_t size)
 		cx->saved += size;
 	}
 	pthread_mutex_unlock(&cx->save_lock);
-	if (fresh && !allocate(save, size)) {
+	if (fresh && gi_real.cuMemAlloc_v2(&save->memory, size)) {
 		pthread_mutex_lock(&cx->save_lock);
 		*save = (struct gi_save){ .state = GI_SAVE_FREE };
 		cx->saved -= size;

@@ -99,20 +99,17 @@ enum gi_waits {
 	GI_WAITS_NOT,			/* nothing, or without the lock */
 	GI_WAITS_STREAM,		/* what is queued on a stream before it */
 	GI_WAITS_DEVICE,		/* all of the context's work */
-	GI_MAY_WAIT,			/* ... or not, as the driver likes: to load code,
-		for memory */
-	GI_UNLESS_FREE = 0x100,		/* flag: not under a free lease, when nobody evicts */
 };
 
 struct gi_waiting {
 	struct gi_client *c;		/* NULL: there is nothing to undo */
-	unsigned int how;		/* enum gi_waits */
+	enum gi_waits how;
 	enum gi_order order;
 	bool released;
 };
 
 /* Around such a call, in the current context. @stream: of GI_WAITS_STREAM */
-void gi_wait_begin(struct gi_waiting *w, unsigned int how, CUstream stream);
+void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream);
 void gi_wait_end(struct gi_waiting *w);
 bool gi_wait_needed(void);				/* false: the program has had no twin,
 	and GI_WAITS_STREAM is for nothing */
