@@ -27,7 +27,7 @@ AR := $(CROSS)-linux-gnu-gcc-ar
 SYSROOT := $(B)/sysroot
 CROSS_LIBS := $(SYSROOT)/usr/lib/$(CROSS)-linux-gnu
 CPPFLAGS += -isystem $(SYSROOT)/usr/include
-LDFLAGS += -L$(CROSS_LIBS) -Wl,-rpath,'$$ORIGIN/../../lib/bundle'
+LDFLAGS += -L$(CROSS_LIBS) -Wl,-rpath-link,$(CROSS_LIBS) -Wl,-rpath,'$$ORIGIN/../../lib/bundle'
 endif
 CPPFLAGS += $(INC) -D_GNU_SOURCE
 # no contraction: arithmetic, the simulated GPU's above all, is the same on processors that have a fused multiply-add

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Under qemu-user, programs of the same architecture that a program starts: the kernel knows them only where somebody
- * registered qemu with binfmt_misc, so they are started by qemu's name, and have this library preloaded, too.
+ * Under qemu-user, programs of the same architecture that a program starts: the kernel knows them
+ * only where somebody registered qemu with binfmt_misc, so they are started by qemu's name, and
+ * have this library preloaded, too.
  */
 #include <elf.h>
 #include <errno.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #define QEMU		"/usr/bin/qemu-aarch64"
+#define ROOT		BUILD "/root"
+#define LIBRARY		BUILD "/lib/libexec-qemu.so"
 #define EXPORT		__attribute__((visibility("default")))
 #define ARGS_MAX	256
 #define OURS		10	/* arguments of qemu's own, and NULL */
@@ -130,7 +133,7 @@ EXPORT int execl(const char *path, const char *arg, ...)
 	int n = 0;
 
 	va_start(ap, arg);
-	while (argv[n] && n < ARGS_MAX)
+	while (n < ARGS_MAX && argv[n])
 		argv[++n] = va_arg(ap, char *);
 	va_end(ap);
 	if (argv[n]) {
