@@ -19,8 +19,19 @@ B := build/san
 SANFLAGS := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-fno-var-tracking-assignments
 endif
+# CROSS=aarch64 builds another tree, of userspace for that architecture, with Debian's cross compiler
+ifneq ($(CROSS),)
+B := build/$(CROSS)
+CC := $(CROSS)-linux-gnu-gcc
+AR := $(CROSS)-linux-gnu-gcc-ar
+SYSROOT := $(B)/sysroot
+CROSS_LIBS := $(SYSROOT)/usr/lib/$(CROSS)-linux-gnu
+CPPFLAGS += -isystem $(SYSROOT)/usr/include
+LDFLAGS += -L$(CROSS_LIBS) -Wl,-rpath-link,$(CROSS_LIBS) -Wl,-rpath,'$$ORIGIN/../../lib/bundle'
+endif
 CPPFLAGS += $(INC) -D_GNU_SOURCE
-CFLAGS += $(CSTD) $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(SANFLAGS)
+# no contraction: arithmetic, the simulated GPU's above all, is the same on processors that have a fused multiply-add
+CFLAGS += $(CSTD) $(OPT) $(WARN) -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP $(SANFLAGS)
 LDFLAGS += $(SANFLAGS)
 # Libraries of other projects lie beside ours in a built tree, so that it runs where they are not installed
 LDFLAGS += -Wl,-rpath,'$$ORIGIN/../lib/bundle:$$ORIGIN/../bundle:$$ORIGIN/bundle'
@@ -58,20 +69,25 @@ include kmod/kmod.mk
 include selftests/lint.mk
 include selftests/fuzz/parse/fuzz.mk
 include selftests/memory.mk
+include selftests/aarch64/aarch64.mk
 
 .PHONY: all check check-fast lint bench bench-gpu deps install clean
 all: $(LIBS) $(PROGS) $(B)/lib/bundle/.copied
 
 $(B)/lib/bundle/.copied: $(B)/bin/gschedd $(B)/bin/gschedctl $(B)/bin/gsrewrite $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
+ifneq ($(CROSS),)
+	$(call Q,COPY)cp -P $(CROSS_LIBS)/lib*.so.* $(@D)
+else
 	$(call Q,COPY)ldd $^ | awk '/lib(cjson|md|lz4|zstd|smartcols)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
+endif
 	@touch $@
 
-$(B)/obj/%.o: %.c $(FLAGS)
+$(B)/obj/%.o: %.c $(FLAGS) | $(SYSROOT)
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-$(B)/obj/%.o: %.S $(FLAGS)
+$(B)/obj/%.o: %.S $(FLAGS) | $(SYSROOT)
 	@mkdir -p $(@D)
 	$(call Q,AS)$(CC) $(CPPFLAGS) -MMD -MP -c $< -o $@
 

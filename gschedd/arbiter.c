@@ -19,7 +19,8 @@
 
 #define WATCH_NS	1000000
 #define CLIENTS_MAX	256	/* as the module's: each is looked at in every decision */
-#define load(p)		__atomic_load_n((p), __ATOMIC_RELAXED)
+/* Of a slot, the words that were stored before a seq are read after it, also by processors that reorder loads */
+#define load(p)		__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 struct list_head devices = { &devices, &devices };

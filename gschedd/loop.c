@@ -91,6 +91,16 @@ void loop_message(void)
 		poll_until = now_ns() + poll_ns;
 }
 
+/* Leaves the core to its other thread, or to itself, for some tens of cycles. */
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb");	/* "yield" takes no time on cores with one thread */
+#endif
+}
+
 static int wait_events(struct epoll_event *ev)
 {
 	uint64_t from;
@@ -106,7 +116,7 @@ static int wait_events(struct epoll_event *ev)
 			if (n)
 				return n;
 			for (int i = 0; i < 16; i++)
-				__builtin_ia32_pause();
+				relax();
 		} while (contended && now_ns() < poll_until);
 		poll_until = 0;
 	}

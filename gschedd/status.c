@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define load(p)	__atomic_load_n((p), __ATOMIC_RELAXED)
+#define load(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 
 bool status_shows(const struct conn *to, uid_t uid)
 {

@@ -32,7 +32,7 @@ bool exec_global_ok(struct vgpu_block *b, uint64_t addr, size_t size, bool write
 	const struct vgpu_module *own = b->k->module, *m;
 	bool ok = false;
 
-	if (addr < 65536 || addr >> 47)
+	if (addr < 65536 || addr >> HOST_BITS)
 		return false;
 	if (addr - (uintptr_t)own->globals < own->globals_size)
 		return inside(own, addr, size, write);

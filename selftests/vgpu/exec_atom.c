@@ -173,6 +173,27 @@ __attribute__((target("cx16"))) static u128 swap128(u128 *p, u128 old, u128 new)
 {
 	return __sync_val_compare_and_swap(p, old, new);
 }
+#elif defined(__aarch64__)
+/* What differs is written back: without a store that succeeds, the two halves may have been read at different times. */
+static u128 swap128(u128 *p, u128 old, u128 new)
+{
+	uint64_t lo, hi, to_lo, to_hi;
+	uint32_t failed;
+
+	__asm__ volatile("1:	ldaxp	%[lo], %[hi], %[p]\n"
+			 "	cmp	%[lo], %[old_lo]\n"
+			 "	ccmp	%[hi], %[old_hi], #0, eq\n"
+			 "	csel	%[to_lo], %[new_lo], %[lo], eq\n"
+			 "	csel	%[to_hi], %[new_hi], %[hi], eq\n"
+			 "	stlxp	%w[failed], %[to_lo], %[to_hi], %[p]\n"
+			 "	cbnz	%w[failed], 1b"
+			 : [lo] "=&r"(lo), [hi] "=&r"(hi), [to_lo] "=&r"(to_lo), [to_hi] "=&r"(to_hi),
+			   [failed] "=&r"(failed), [p] "+Q"(*p)
+			 : [old_lo] "r"((uint64_t)old), [old_hi] "r"((uint64_t)(old >> 64)), [new_lo] "r"((uint64_t)new),
+			   [new_hi] "r"((uint64_t)(new >> 64))
+			 : "cc", "memory");
+	return (u128)hi << 64 | lo;
+}
 #else
 static u128 swap128(u128 *p, u128 old, u128 new)
 {

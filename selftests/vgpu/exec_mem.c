@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Memory. Global memory is the process's own and shared with real threads and other processes, so every access is a
- * host atomic of its size, and atomics are host atomics. x86 orders loads and stores as acquire and release ask.
+ * host atomic of its size, and atomics are host atomics. Fences make acquire and release of plain ones, which x86 orders so anyway.
  */
 #include "exec_priv.h"
 
@@ -154,7 +154,7 @@ static bool together(struct xctx *x, const struct xinsn *in, const uint64_t *row
 	*base = 0;
 	if (in->space == S_CONST)
 		return exec_const_ok(x->b, lo, hi - lo + bytes);
-	if (hi - lo > 65536 || hi >> 47)
+	if (hi - lo > 65536 || hi >> HOST_BITS)
 		return false;
 	return exec_global_ok(x->b, lo, hi - lo + bytes, write);
 }
@@ -235,6 +235,14 @@ static enum xresult x_ld(struct xctx *x, const struct xinsn *in, uint32_t m)
 	return X_NEXT;
 }
 
+static enum xresult x_ld_acquire(struct xctx *x, const struct xinsn *in, uint32_t m)
+{
+	enum xresult r = x_ld(x, in, m);
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return r;
+}
+
 static enum xresult x_st(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
 	const uint64_t *row = src(x, in->o[0]);
@@ -283,7 +291,9 @@ static enum xresult x_st(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 xfn *mem_ld_select(const struct xmods *md)
 {
-	return md->n_types == 1 && md->t[0] != T_PRED && (md->t[0] != T_B128 || !md->vec) ? x_ld : NULL;
+	if (md->n_types != 1 || md->t[0] == T_PRED || (md->t[0] == T_B128 && md->vec))
+		return NULL;
+	return md->sem & 2 ? x_ld_acquire : x_ld;
 }
 
 xfn *mem_st_select(const struct xmods *md)
@@ -354,7 +364,7 @@ enum xresult x_isspacep(struct xctx *x, const struct xinsn *in, uint32_t m)
 		case S_LOCAL: is = IN_WIN(a[i], WIN_LOCAL); break;
 		case S_PARAM: is = IN_WIN(a[i], WIN_PARAM); break;
 		case S_CONST: is = false; break;
-		default: is = !(a[i] >> 47);
+		default: is = !(a[i] >> HOST_BITS);
 		}
 		r |= (uint32_t)is << i;
 	}

@@ -18,10 +18,15 @@
 #define NO_PC		0xffffffffu
 
 /*
- * Address windows of the generic space. No host address has these bits, so what is outside of them is global. Where in their
+ * Address windows of the generic space. No host address, of HOST_BITS, has these bits, so what is outside of them is global. Where in their
  * windows shared memory and parameters begin differs from launch to launch: who keeps such an address for the next launch finds
  * nothing there. Their own spaces begin at 0, of parameters at WIN_PARAM.
  */
+#ifdef __x86_64__
+#define HOST_BITS	47
+#else
+#define HOST_BITS	48
+#endif
 #define WIN_SHIFT	40
 #define WIN_SHARED	0x0001010000000000ull
 #define WIN_LOCAL	0x0001020000000000ull

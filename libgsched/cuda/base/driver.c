@@ -19,7 +19,15 @@
 #define CACHE		"/etc/ld.so.cache"
 #define CACHE_OLD	"ld.so-1.7.0"
 #define CACHE_NEW	"glibc-ld.so.cache1.1"
-#define CACHE_X86_64	0x0303		/* libc6, 64 bit */
+#if defined(__x86_64__)
+#define CACHE_FLAGS	0x0303		/* FLAG_X8664_LIB64 | FLAG_ELF_LIBC6 */
+#define MULTIARCH	"/usr/lib/x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define CACHE_FLAGS	0x0a03		/* FLAG_AARCH64_LIB64 | FLAG_ELF_LIBC6 */
+#define MULTIARCH	"/usr/lib/aarch64-linux-gnu"
+#else
+#error "add the architecture's flags in ld.so.cache (glibc: ldconfig.h) and Debian's directory of its libraries"
+#endif
 
 struct gi_real gi_real;
 
@@ -114,7 +122,7 @@ static bool search_cache(const char *map, size_t size)
 	size -= base;
 	for (i = 0; i < head.n && sizeof(head) + (i + 1) * sizeof(entry) <= size; i++) {
 		memcpy(&entry, map + sizeof(head) + i * sizeof(entry), sizeof(entry));
-		if (entry.flags != CACHE_X86_64 || entry.key >= size || entry.value >= size ||
+		if (entry.flags != CACHE_FLAGS || entry.key >= size || entry.value >= size ||
 		    strnlen(map + entry.key, size - entry.key) == size - entry.key ||
 		    strnlen(map + entry.value, size - entry.value) == size - entry.value)
 			continue;
@@ -154,7 +162,7 @@ static bool find_driver(void)
 	if (env && *env)
 		return try_open(env);
 	return try_dirs(getenv("LD_LIBRARY_PATH")) || try_cache() ||
-	       try_dirs("/usr/lib/x86_64-linux-gnu:/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:/usr/lib/wsl/lib");
+	       try_dirs(MULTIARCH ":/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:/usr/lib/wsl/lib");
 }
 
 static void fill(void *fn, const char *symbol)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One jump a symbol through a slot that at first leads to the binder: the driver is opened by the first call of a
- * program that uses it, not by every program that the library is preloaded into.
+ * program that uses it, not by every program that the library is preloaded into. Each architecture has
+ *	forward NAME	the exported symbol; \@ counts them
+ *	gi_lazy		the binder's side: gi_bind(number) with the caller's arguments kept, then on to where it says
+ *	dlopen		gi_dlopen(&name), then a jump to what it returned, with the program as the caller
  */
-#ifndef __x86_64__
-#error "the trampolines are written for x86-64"
-#endif
-
 	.section .data.gsched_slots, "aw", @progbits
 	.balign 8
 	.globl	gi_slots
 	.hidden	gi_slots
 gi_slots:
 	.text
+
+#if defined(__x86_64__)
 
 .macro forward name
 	.globl	\name
@@ -88,6 +89,78 @@ dlopen:
 	popq	%rsi
 	jmp	*%rax
 	.size	dlopen, . - dlopen
+
+#elif defined(__aarch64__)
+
+.macro forward name
+	.globl	\name
+	.type	\name, @function
+	.balign 16
+\name:
+	hint	#34			/* bti c; an assembler for ARMv8.0 does not know it by name */
+	adrp	x16, .Lslot\@
+	add	x16, x16, :lo12:.Lslot\@
+	ldar	x16, [x16]		/* pairs with gi_bind(): the driver's memory is as whoever bound it left it */
+	br	x16
+.Llazy\@:
+	hint	#34
+	mov	w17, #\@
+	b	gi_lazy
+	.size	\name, . - \name
+	.section .data.gsched_slots, "aw", @progbits
+.Lslot\@:
+	.quad	.Llazy\@
+	.text
+.endm
+
+	.type	gi_lazy, @function
+gi_lazy:
+	/* argument registers survive, x8 (where a result goes) and the return address in x30 included */
+	stp	x29, x30, [sp, #-224]!
+	mov	x29, sp
+	stp	x0, x1, [sp, #16]
+	stp	x2, x3, [sp, #32]
+	stp	x4, x5, [sp, #48]
+	stp	x6, x7, [sp, #64]
+	str	x8, [sp, #80]
+	stp	q0, q1, [sp, #96]
+	stp	q2, q3, [sp, #128]
+	stp	q4, q5, [sp, #160]
+	stp	q6, q7, [sp, #192]
+	mov	w0, w17
+	bl	gi_bind
+	mov	x16, x0
+	ldp	x0, x1, [sp, #16]
+	ldp	x2, x3, [sp, #32]
+	ldp	x4, x5, [sp, #48]
+	ldp	x6, x7, [sp, #64]
+	ldr	x8, [sp, #80]
+	ldp	q0, q1, [sp, #96]
+	ldp	q2, q3, [sp, #128]
+	ldp	q4, q5, [sp, #160]
+	ldp	q6, q7, [sp, #192]
+	ldp	x29, x30, [sp], #224
+	br	x16
+	.size	gi_lazy, . - gi_lazy
+
+	.globl	dlopen
+	.type	dlopen, @function
+dlopen:
+	hint	#34
+	stp	x29, x30, [sp, #-32]!
+	mov	x29, sp
+	stp	x0, x1, [sp, #16]
+	add	x0, sp, #16
+	bl	gi_dlopen
+	mov	x16, x0
+	ldp	x0, x1, [sp, #16]
+	ldp	x29, x30, [sp], #32
+	br	x16
+	.size	dlopen, . - dlopen
+
+#else
+#error "write the trampolines for this architecture"
+#endif
 
 #define FORWARD(name) forward name
 #include "entry/symbols.def"
