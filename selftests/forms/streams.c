@@ -174,6 +174,19 @@ static void one_connection(void)
 	stream_many();
 }
 
+/* As a program of an MPS server has it, and under gsched there */
+static void two_connections(void)
+{
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 1);
+	stream_many();
+}
+
+static void four_connections(void)
+{
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+	stream_many();
+}
+
 /* What is in a stream that is destroyed still runs */
 static void stream_destroy_busy(void)
 {
@@ -491,6 +504,8 @@ const struct form stream_forms[] = {
 	{ "stream-priority", stream_priority },
 	{ "stream-many", stream_many },
 	{ "one-connection", one_connection },
+	{ "two-connections", two_connections },
+	{ "four-connections", four_connections },
 	{ "stream-destroy-busy", stream_destroy_busy },
 	{ "stream-value", stream_value },
 	{ "stream-batch-value", stream_batch_value },

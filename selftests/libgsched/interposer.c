@@ -228,6 +228,34 @@ static void locks(void)
 }
 
 /*
+ * Four streams in two hardware queues: with a done gate in both of them no wing would come through.
+ * So some tasks have none, and are of tier launch.
+ */
+static void gates(void)
+{
+	static char *const what[] = { "threads", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 1);
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stirring = true;
+	pthread_create(&thread, NULL, stir, NULL);
+	run(true, what, &r);
+	stirring = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "four streams in two hardware queues");
+	ok(f.cl && f.cl->header.wings && f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+		   f.cl->header.managed[GSCHED_TIER_LAUNCH],
+	   "some tasks have gates and wings, others are of tier launch: %llu, %llu",
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
+	fake_stop(&f);
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+}
+
+/*
  * Tasks that are granted nothing, each behind it a call that waits for it with the context's
  * lock: they end all the same, once the call has had enough of waiting.
  */
@@ -869,6 +897,7 @@ int main(void)
 	workers();
 	unloaded();
 	locks();
+	gates();
 	starved();
 	left();
 	evicted();
