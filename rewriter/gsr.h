@@ -42,7 +42,6 @@ enum gsr_insertion {
 	GSR_INSERTED_LOOP,		/* around the body: the worker's life, the meeting at its end, saving and loading */
 	GSR_INSERTIONS
 };
-extern const char *const gsr_insertion_names[GSR_INSERTIONS];	/* as in JSON */
 
 /* One kernel of a module. Strings live as long as the gsr_rewrite. */
 struct gsr_kernel {
@@ -173,10 +172,6 @@ const struct gsr_variable *gsr_missing_variable(const struct gsr_rewrite *rw, co
 void *gsr_describe(const struct gsr_rewrite *rw, size_t *size);
 void *gsr_describe_error(const struct gsr_error *err, size_t *size);
 enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_rewrite *out, struct gsr_error *err);
-
-/* The description as JSON text (malloc'd, caller frees) and back. */
-char *gsr_rewrite_to_json(const struct gsr_rewrite *rw);
-enum gsr_status gsr_rewrite_from_json(const char *json, size_t size, struct gsr_rewrite *out, struct gsr_error *err);
 
 /*
  * Module images: what cuModuleLoadData, cuLibraryLoadData take: PTX text, a fat binary (0xBA55ED50), its wrapper

@@ -5,9 +5,11 @@ FAST_TESTS += $(RW_TESTS)
 
 $(B)/test/rewriter-%: $(B)/obj/selftests/rewriter/%.o $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
+	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) $(RW_TEST_LIBS) -o $@
 
 $(B)/test/rewriter-syntax: $(call objs,selftests/rewriter/same.c)
+$(B)/test/rewriter-describe: $(call objs,rewriter/json.c)
+$(B)/test/rewriter-describe: RW_TEST_LIBS := -lcjson
 
 $(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
 	@mkdir -p $(@D)
