@@ -72,7 +72,8 @@ void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags, ui
 	SHA256Final(key, &ctx);
 }
 
-static void sum_of(const uint8_t *key, const struct file_head *h, const struct cache_entry *e, uint8_t *sum)
+static void sum_of(const uint8_t *key, const struct file_head *h, const struct cache_entry *e,
+		   uint8_t *sum)
 {
 	SHA2_CTX ctx;
 
@@ -208,10 +209,12 @@ bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e)
 	if (fd < 0)
 		return false;
 	if (fstat(fd, &st) || !read_all(fd, &h, sizeof(h)) || memcmp(h.magic, MAGIC, sizeof(h.magic)) ||
-	    h.ptx_size > ENTRY_MAX || h.description_size > ENTRY_MAX || h.notes_size > ENTRY_MAX || (h.err && h.err != ENOEXEC) ||
+	    h.ptx_size > ENTRY_MAX || h.description_size > ENTRY_MAX || h.notes_size > ENTRY_MAX ||
+	    (h.err && h.err != ENOEXEC) ||
 	    (uint64_t)st.st_size != sizeof(h) + h.ptx_size + h.description_size + h.notes_size)
 		goto corrupt;
-	found = (struct cache_entry){ .err = h.err, .ptx_size = h.ptx_size, .description_size = h.description_size,
+	found = (struct cache_entry){ .err = h.err, .ptx_size = h.ptx_size,
+				      .description_size = h.description_size,
 				      .notes_size = h.notes_size };
 	found.ptx = malloc(st.st_size - sizeof(h) + 1);
 	if (!found.ptx) {
@@ -292,7 +295,8 @@ static void shrink(const char *newest)
 
 void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 {
-	struct file_head h = { .magic = MAGIC, .err = e->err, .ptx_size = e->ptx_size, .description_size = e->description_size,
+	struct file_head h = { .magic = MAGIC, .err = e->err, .ptx_size = e->ptx_size,
+			       .description_size = e->description_size,
 			       .notes_size = e->notes_size };
 	uint64_t size = sizeof(h) + e->ptx_size + e->description_size + e->notes_size;
 	char name[NAME_LEN + 1], tmp[64];
@@ -309,7 +313,8 @@ void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 	if (fd < 0)
 		return;
 	ok = write_all(fd, &h, sizeof(h)) && write_all(fd, e->ptx, e->ptx_size) &&
-	     write_all(fd, e->description, e->description_size) && write_all(fd, e->notes, e->notes_size);
+	     write_all(fd, e->description, e->description_size) &&
+	     write_all(fd, e->notes, e->notes_size);
 	close(fd);
 	if (!ok || renameat(dir_fd, tmp, dir_fd, name)) {
 		unlinkat(dir_fd, tmp, 0);

@@ -34,16 +34,16 @@ static int image_fd(const void *image, size_t size)
 	return fd;
 }
 
-int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size, void **description,
-		   size_t *description_size)
+int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size,
+		   void **description, size_t *description_size)
 {
 	struct gsched_rewrite_opts opts = { .size = sizeof(opts), .arch = arch };
 
 	return gsched_rewrite_with(image, size, &opts, ptx, ptx_size, description, description_size);
 }
 
-int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts, char **ptx,
-			size_t *ptx_size, void **description, size_t *description_size)
+int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts,
+			char **ptx, size_t *ptx_size, void **description, size_t *description_size)
 {
 	const char *path = secure_getenv("GSCHED_SOCKET");
 	struct {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The description of a rewrite as gschedd's cache and its protocol carry it. A description consists of a head and of what the
- * structs of gsr.h hold, in the order below. Numbers are little-endian and not aligned; a string is its length (u32) and so many
- * bytes other than NUL; a list is the number of its members (u32) and these. The twins' PTX is not part of it.
+ * The description of a rewrite as gschedd's cache and its protocol carry it. A description consists
+ * of a head and of what the structs of gsr.h hold, in the order below. Numbers are little-endian
+ * and not aligned; a string is its length (u32) and so many bytes other than NUL; a list is the
+ * number of its members (u32) and these. The twins' PTX is not part of it.
  *
- * As in XDR, one function for each struct both writes and reads it. Each value has one form only: what can be read is what
- * writing it again gives. When the form changes, FORMAT does.
+ * As in XDR, one function for each struct both writes and reads it. Each value has one form only:
+ * what can be read is what writing it again gives. When the form changes, FORMAT does.
  */
 #include <endian.h>
 #include <setjmp.h>
@@ -17,11 +18,11 @@
 
 #define MAGIC		"GSRD"
 #define FORMAT		1
-#define SIZE_MOST	(1u << 20)	/* of parameters; a kernel that claims more is not rewritten */
+#define SIZE_MOST	(1u << 20)	/* of parameters; kernels that claim more have no twin */
 #define FIXED_MOST	((1u << 20) - 1)
 #define THREAD_MOST	((1u << 16) - 1)
 
-/* Fewer bytes than any member of these lists takes: how many there can be in what is left of the input */
+/* No member of these lists takes fewer bytes: it bounds how many the rest of the input can hold. */
 #define VARIABLE_LEAST	16
 #define KERNEL_LEAST	64
 #define REFERENCE_LEAST	5
@@ -175,21 +176,25 @@ static void kernel_references(struct io *io, struct gsr_kernel *k)
 {
 	struct gsr_reference *list = NULL;
 	unsigned int i;
+	size_t end;
 
 	count(io, &k->n_references, GSR_REFERENCES_MAX, REFERENCE_LEAST);
 	if (io->arena)
 		k->references = list = gsr_alloc_array(io->arena, k->n_references, sizeof(*list));
 	for (i = 0; i < k->n_references && !io->bad; i++) {
-		struct gsr_reference r = list ? (struct gsr_reference){ 0 } : k->references[i];
+		struct gsr_reference r = { 0 };
 
+		if (!list)
+			r = k->references[i];
 		string(io, &r.name);
 		flag(io, &r.surface);
 		if (list)
 			list[i] = r;
 	}
 	size(io, &k->references_offset);
-	expect(io, !k->n_references || (k->references_offset % 8 == 0 && k->references_offset >= k->param_size &&
-					k->references_offset + 8 * (size_t)k->n_references <= k->launch_offset));
+	end = k->references_offset + 8 * (size_t)k->n_references;
+	expect(io, !k->n_references || (k->references_offset % 8 == 0 && end <= k->launch_offset &&
+					k->references_offset >= k->param_size));
 }
 
 static void kernel(struct io *io, struct gsr_kernel *k, unsigned int n_variables)
@@ -202,7 +207,8 @@ static void kernel(struct io *io, struct gsr_kernel *k, unsigned int n_variables
 	u32(io, &k->params, UINT32_MAX);
 	size(io, &k->param_size);
 	size(io, &k->launch_offset);
-	expect(io, k->tier != GSR_TIER_BLOCK || (k->launch_offset % 16 == 0 && k->launch_offset >= k->param_size));
+	expect(io, k->tier != GSR_TIER_BLOCK ||
+		   (k->launch_offset % 16 == 0 && k->launch_offset >= k->param_size));
 	u32(io, &k->barriers, UINT32_MAX);
 	u32(io, &k->returns, UINT32_MAX);
 	flag(io, &k->early_return);
@@ -259,7 +265,8 @@ static void description(struct io *io, struct gsr_rewrite *rw, struct gsr_error 
 	bytes(io, magic, sizeof(magic));
 	u32(io, &format, UINT32_MAX);
 	u32(io, &abi, UINT32_MAX);
-	expect(io, !memcmp(magic, MAGIC, sizeof(magic)) && format == FORMAT && abi == GSR_ABI_VERSION);
+	expect(io, !memcmp(magic, MAGIC, sizeof(magic)));
+	expect(io, format == FORMAT && abi == GSR_ABI_VERSION);
 	err->status = choice(io, err->status, GSR_ERR_UNSUPPORTED);
 	if (io->bad)
 		return;
@@ -273,7 +280,8 @@ static void description(struct io *io, struct gsr_rewrite *rw, struct gsr_error 
 		strcpy(err->message, message);
 }
 
-static void *write_description(const struct gsr_rewrite *rw, const struct gsr_error *err, size_t *size)
+static void *write_description(const struct gsr_rewrite *rw, const struct gsr_error *err,
+			       size_t *size)
 {
 	struct gsr_rewrite copy = rw ? *rw : (struct gsr_rewrite){ 0 };
 	struct gsr_error why = err ? *err : (struct gsr_error){ 0 };
@@ -302,7 +310,8 @@ void *gsr_describe_error(const struct gsr_error *err, size_t *size)
 	return err->status ? write_description(NULL, err, size) : NULL;
 }
 
-static enum gsr_status read_description(struct io *io, struct gsr_rewrite *out, struct gsr_error *err)
+static enum gsr_status read_description(struct io *io, struct gsr_rewrite *out,
+					struct gsr_error *err)
 {
 	jmp_buf nomem;
 
@@ -314,7 +323,8 @@ static enum gsr_status read_description(struct io *io, struct gsr_rewrite *out, 
 	return io->bad || left(io) ? GSR_ERR_FORMAT : GSR_OK;
 }
 
-enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_rewrite *out, struct gsr_error *err)
+enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_rewrite *out,
+				     struct gsr_error *err)
 {
 	struct io io = { .arena = gsr_arena_new(), .from = data, .size = size };
 	struct gsr_error why = { 0 };
@@ -324,8 +334,8 @@ enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_r
 	status = io.arena ? read_description(&io, out, &why) : GSR_ERR_NOMEM;
 	if (status != GSR_OK) {
 		why = (struct gsr_error){ .status = status };
-		snprintf(why.message, sizeof(why.message), "<description>: %s", status == GSR_ERR_NOMEM ? "out of memory" :
-			 "not that of a rewrite by this version");
+		snprintf(why.message, sizeof(why.message), "<description>: %s",
+			 status == GSR_ERR_NOMEM ? "out of memory" : "not one of this version");
 	}
 	if (err)
 		*err = why;

@@ -164,14 +164,15 @@ void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_fir
 const struct gsr_variable *gsr_missing_variable(const struct gsr_rewrite *rw, const struct gsr_kernel *k, const bool *missing);
 
 /*
- * The description without the PTX, and why there is none, in the form that gschedd's cache and its protocol carry (malloc'd,
- * caller frees; NULL: no memory), and back. What is read may be anything: on GSR_OK @out is filled, but for the PTX, and owned
- * by the caller; otherwise it is zeroed and @err (or NULL) says why there are no twins, or that this is no description
- * (GSR_ERR_FORMAT).
+ * The description without the PTX, and why there is none, in the form that gschedd's cache and its
+ * protocol carry (malloc'd, caller frees; NULL: no memory), and back. What is read may be anything:
+ * on GSR_OK @out is filled, but for the PTX, and owned by the caller; otherwise it is zeroed and
+ * @err (or NULL) says why there are no twins, or that this is no description (GSR_ERR_FORMAT).
  */
 void *gsr_describe(const struct gsr_rewrite *rw, size_t *size);
 void *gsr_describe_error(const struct gsr_error *err, size_t *size);
-enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_rewrite *out, struct gsr_error *err);
+enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_rewrite *out,
+				     struct gsr_error *err);
 
 /*
  * Module images: what cuModuleLoadData, cuLibraryLoadData take: PTX text, a fat binary (0xBA55ED50), its wrapper

@@ -6,7 +6,9 @@
 static const char *const tiers[] = { "block", "slice", "launch" };
 static const char *const spaces[] = { "global", "const" };
 
-static const char *const insertions[GSR_INSERTIONS] = { "block_ids", "variables", "sites", "mbarriers", "resume_points", "exits", "loop" };
+static const char *const insertions[GSR_INSERTIONS] = {
+	"block_ids", "variables", "sites", "mbarriers", "resume_points", "exits", "loop",
+};
 
 static bool add_inserted(cJSON *o, const struct gsr_kernel *k)
 {
@@ -78,8 +80,8 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	}
 	return cJSON_AddStringToObject(o, "name", k->name) && cJSON_AddStringToObject(o, "tier", tiers[k->tier]) &&
 	       cJSON_AddStringToObject(o, "reason", k->reason) && cJSON_AddNumberToObject(o, "params", k->params) &&
-	       cJSON_AddNumberToObject(o, "param_size", (double)(k->param_size)) &&
-	       cJSON_AddNumberToObject(o, "launch_offset", (double)(k->launch_offset)) &&
+	       cJSON_AddNumberToObject(o, "param_size", (double)k->param_size) &&
+	       cJSON_AddNumberToObject(o, "launch_offset", (double)k->launch_offset) &&
 	       cJSON_AddNumberToObject(o, "barriers", k->barriers) && cJSON_AddNumberToObject(o, "returns", k->returns) &&
 	       cJSON_AddBoolToObject(o, "early_return", k->early_return) &&
 	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) && cJSON_AddBoolToObject(o, "waits", k->waits) &&
@@ -89,7 +91,7 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       (!k->resume_reason || cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
 	       cJSON_AddNumberToObject(o, "save_fixed", k->save_fixed) &&
 	       cJSON_AddNumberToObject(o, "save_thread", k->save_thread) && add_list(o, k) &&
-	       cJSON_AddNumberToObject(o, "references_offset", (double)(k->references_offset)) && add_references(o, k);
+	       cJSON_AddNumberToObject(o, "references_offset", (double)k->references_offset) && add_references(o, k);
 }
 
 cJSON *gsr_rewrite_json(const struct gsr_rewrite *rw)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The description of a rewrite in the form that crosses the socket: all of the corpus there and back, and what is no description. */
+/*
+ * The description of a rewrite in the form that crosses the socket: all of the corpus there and
+ * back, and what is no description.
+ */
 #include <cjson/cJSON.h>
 #include "rewriter/gsrewrite.h"
 #include "test.h"
@@ -14,8 +17,12 @@ static unsigned int random_below(size_t n)
 	return (unsigned int)((random_state >> 33) % n);
 }
 
-/* From a buffer of just this size, so that a sanitizer sees each byte read behind it. What is no description leaves nothing. */
-static enum gsr_status read_copy(const unsigned char *data, size_t n, struct gsr_rewrite *rw, struct gsr_error *err)
+/*
+ * From a buffer of just this size, so that a sanitizer sees each byte read behind it. What is no
+ * description leaves nothing.
+ */
+static enum gsr_status read_copy(const unsigned char *data, size_t n, struct gsr_rewrite *rw,
+				 struct gsr_error *err)
 {
 	unsigned char *copy = malloc(n ? n : 1);
 	static const struct gsr_rewrite zero;
@@ -25,7 +32,8 @@ static enum gsr_status read_copy(const unsigned char *data, size_t n, struct gsr
 	memset(rw, 0xff, sizeof(*rw));
 	status = gsr_read_description(copy, n, rw, err);
 	free(copy);
-	if (status != err->status || (status && (memcmp(rw, &zero, sizeof(zero)) || !err->message[0]))) {
+	if (status != err->status ||
+	    (status && (memcmp(rw, &zero, sizeof(zero)) || !err->message[0]))) {
 		printf("Bail out! status %d and %d, %s\n", status, err->status, err->message);
 		exit(1);
 	}
@@ -96,12 +104,14 @@ static void one(const char *path, const struct gsr_rewrite *rw, bool resumable)
 	size_t n = 0, i;
 
 	data = gsr_describe(rw, &n);
-	ok(data && there_and_back(rw, data, n), "%s%s: there and back", path, resumable ? ", resumable" : "");
+	ok(data && there_and_back(rw, data, n), "%s%s: there and back", path,
+	   resumable ? ", resumable" : "");
 	for (i = 0; data && i < n; i++)
 		if (read_copy(data, i, &back, &err) != GSR_ERR_FORMAT)
 			whole++;
 	ok(data && !whole, "%s: cut anywhere in its %zu bytes it is an error", path, n);
-	ok(data && !flip(data, n), "%s: with other bytes it is an error, or another description", path);
+	ok(data && !flip(data, n), "%s: with other bytes it is an error, or another description",
+	   path);
 	free(data);
 }
 
@@ -161,16 +171,20 @@ static enum gsr_status status_of(const struct gsr_rewrite *rw)
 static void limits(void)
 {
 	struct gsr_variable variables[] = {
-		{ .name = "hist", .size = 256 }, { .name = "calls", .size = 24, .function = "f", .offset = 16 },
+		{ .name = "hist", .size = 256 },
+		{ .name = "calls", .size = 24, .function = "f", .offset = 16 },
 	};
 	struct gsr_reference references[] = { { .name = "image", .surface = true } };
 	unsigned int list[] = { 1, 0 };
 	struct gsr_kernel kernel = {
-		.name = "k", .reason = "rewritten", .param_size = 12, .references = references, .n_references = 1,
-		.references_offset = 16, .launch_offset = 32, .variables = list, .n_variables = 2, .resume_points = 3,
-		.save_fixed = 64, .save_thread = 8,
+		.name = "k", .reason = "rewritten", .param_size = 12, .references = references,
+		.n_references = 1, .references_offset = 16, .launch_offset = 32, .variables = list,
+		.n_variables = 2, .resume_points = 3, .save_fixed = 64, .save_thread = 8,
 	};
-	struct gsr_rewrite rw = { .addresses = "words", .variables = variables, .n_variables = 2, .kernels = &kernel, .n_kernels = 1 };
+	struct gsr_rewrite rw = {
+		.addresses = "words", .variables = variables, .n_variables = 2, .kernels = &kernel,
+		.n_kernels = 1,
+	};
 
 	ok(status_of(&rw) == GSR_OK, "a description by hand");
 	WITH(rw.addresses, NULL, GSR_ERR_FORMAT, "variables without a table");
@@ -211,13 +225,20 @@ static void put_u32(unsigned char *at, uint32_t v)
 		at[i] = (unsigned char)(v >> (8 * i));
 }
 
-/* The head is MAGIC, the form's version, that of the ABI, and the status; no table and the numbers of variables and of kernels follow. */
+/*
+ * The head is a magic number, the form's version, that of the ABI, and the status; no table and the
+ * numbers of variables and of kernels follow.
+ */
 static void head(void)
 {
 	static const struct { unsigned int at; uint32_t value; const char *what; } bad[] = {
-		{ 0, 0x7b7b7b7b, "another kind of file" }, { 4, 2, "another form" }, { 8, GSR_ABI_VERSION + 1, "another ABI" },
-		{ 14, UINT32_MAX, "four billion variables" }, { 14, 4097, "too many variables" },
-		{ 18, UINT32_MAX, "four billion kernels" }, { 18, 1, "a kernel that does not follow" },
+		{ 0, 0x7b7b7b7b, "another kind of file" },
+		{ 4, 2, "another form" },
+		{ 8, GSR_ABI_VERSION + 1, "another ABI" },
+		{ 14, UINT32_MAX, "four billion variables" },
+		{ 14, 4097, "too many variables" },
+		{ 18, UINT32_MAX, "four billion kernels" },
+		{ 18, 1, "a kernel that does not follow" },
 	};
 	struct gsr_rewrite rw = { 0 }, back;
 	unsigned char *data, copy[64];
@@ -242,32 +263,37 @@ static void head(void)
 	memcpy(copy, data, n);
 	copy[n] = 0;
 	ok(read_copy(copy, n + 1, &back, &err) == GSR_ERR_FORMAT, "one byte more: an error");
-	ok(gsr_read_description(copy, 0, &back, NULL) == GSR_ERR_FORMAT && !back.kernels, "nothing: an error, which nobody need ask for");
+	ok(gsr_read_description(copy, 0, &back, NULL) == GSR_ERR_FORMAT && !back.kernels,
+	   "nothing: an error, which nobody need ask for");
 	free(data);
 }
 
 static void refusals(void)
 {
-	struct gsr_error why = { .status = GSR_ERR_NO_PTX, .message = "machine code only, no PTX" }, err;
+	struct gsr_error why = { .status = GSR_ERR_NO_PTX, .message = "machine code only, no PTX" };
+	static const size_t most = sizeof(why.message) - 1;
 	struct gsr_rewrite back;
+	struct gsr_error err;
 	unsigned char *data, copy[400];
 	unsigned int wrong = 0;
 	size_t n, i;
 
 	ok(!gsr_describe_error(&(struct gsr_error){ 0 }, &n), "success is no refusal");
 	data = gsr_describe_error(&why, &n);
-	ok(data && read_copy(data, n, &back, &err) == why.status && !strcmp(err.message, why.message), "a refusal says why");
+	ok(data && read_copy(data, n, &back, &err) == why.status &&
+	   !strcmp(err.message, why.message), "a refusal says why");
 	for (i = 0; data && i < n; i++)
 		wrong += read_copy(data, i, &back, &err) != GSR_ERR_FORMAT;
 	ok(!wrong, "cut anywhere it is an error");
 	if (data) {
 		memset(copy, 'x', sizeof(copy));
 		memcpy(copy, data, 13);
-		put_u32(copy + 13, sizeof(err.message) - 1);
-		ok(read_copy(copy, 17 + sizeof(err.message) - 1, &back, &err) == why.status && strlen(err.message) == sizeof(err.message) - 1,
-		   "the longest message");
-		put_u32(copy + 13, sizeof(err.message));
-		ok(read_copy(copy, 17 + sizeof(err.message), &back, &err) == GSR_ERR_FORMAT, "a longer one: an error");
+		put_u32(copy + 13, most);
+		ok(read_copy(copy, 17 + most, &back, &err) == why.status &&
+		   strlen(err.message) == most, "the longest message");
+		put_u32(copy + 13, most + 1);
+		ok(read_copy(copy, 18 + most, &back, &err) == GSR_ERR_FORMAT,
+		   "a longer one: an error");
 		put_u32(copy + 13, 0);
 		ok(read_copy(copy, 17, &back, &err) == GSR_ERR_FORMAT, "none: an error");
 		put_u32(copy + 13, 3);

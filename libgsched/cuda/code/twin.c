@@ -89,7 +89,8 @@ static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel
 	size_t end = 0;
 
 	*params = NULL;
-	if (!form->twins || !symbol_of(k, name) || gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
+	if (!form->twins || !symbol_of(k, name) ||
+	    gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
 		return NULL;
 	f = gsr_module_function(m, name);
 	if (f && f->n_params == k->params + 1 + (k->n_references > 0))
@@ -110,7 +111,7 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 	struct gsched_rewrite_opts ask = { .size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE };
 	struct gi_rewritten *form = &image->form[id];
 	char *ptx = image->ptx, *twins = NULL, why[sizeof(form->why)] = "";
-	size_t size = image->ptx_size, twins_size = 0, description_size = 0;
+	size_t size = image->ptx_size, twins_size = 0, length = 0;
 	struct gsr_rewrite desc = { 0 };
 	struct gsr_error err = { 0 };
 	void *description = NULL;
@@ -118,12 +119,13 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 
 	if (!ptx && image->raw && gsr_image_ptx(image->raw, SIZE_MAX, arch, &ptx, &size, &err))
 		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message : "no PTX in the image");
-	if (ptx && (!gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &description, &description_size) ||
-		    errno == ENOEXEC)) {
+	if (ptx && (!gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &description,
+					 &length) || errno == ENOEXEC)) {
 		/* of an image without twins it has each kernel's reason, or that of all */
-		ok = description && !gsr_read_description(description, description_size, &desc, &err);
+		ok = description && !gsr_read_description(description, length, &desc, &err);
 		if (!ok)
-			snprintf(why, sizeof(why), "gschedd: %s", description ? err.message : "refused");
+			snprintf(why, sizeof(why), "gschedd: %s",
+				 description ? err.message : "refused");
 	} else if (ptx) {
 		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable };
 
