@@ -244,7 +244,8 @@ static struct result *rewrite_apart(const char *image, const struct worker_reque
 	return NULL;
 }
 
-/* Without @e only the error */
+static const struct cache_entry none;	/* with an error */
+
 static void send_reply(int sock, struct worker_reply *reply, const struct cache_entry *e)
 {
 	unsigned int n = 0;
@@ -291,7 +292,7 @@ static void serve_miss(int sock, struct worker_reply *reply, const struct worker
 
 	if (!r) {
 		reply->err = errno;
-		send_reply(sock, reply, NULL);
+		send_reply(sock, reply, &none);
 		return;
 	}
 	reply->err = r->err;
@@ -318,7 +319,7 @@ static void serve(int sock, const struct worker_request *req, int image_fd)
 	close(image_fd);
 	if (!image) {
 		reply.err = errno;
-		send_reply(sock, &reply, NULL);
+		send_reply(sock, &reply, &none);
 		return;
 	}
 	cache_key(image, req->size, req->arch, req->flags, key);

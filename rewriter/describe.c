@@ -157,13 +157,14 @@ static void variable(struct io *io, struct gsr_variable *v)
 
 static void kernel_variables(struct io *io, struct gsr_kernel *k, unsigned int n_variables)
 {
+	const unsigned int *from = k->variables;
 	unsigned int *list = NULL, i;
 
 	count(io, &k->n_variables, n_variables, INDEX_LEAST);
 	if (io->arena)
 		k->variables = list = gsr_alloc_array(io->arena, k->n_variables, sizeof(*list));
 	for (i = 0; i < k->n_variables && !io->bad; i++) {
-		unsigned int index = list ? 0 : k->variables[i];
+		unsigned int index = list ? 0 : from[i];
 
 		u32(io, &index, n_variables - 1);
 		if (list)
@@ -174,6 +175,7 @@ static void kernel_variables(struct io *io, struct gsr_kernel *k, unsigned int n
 /* The handles fit between the original parameters and the launch's. */
 static void kernel_references(struct io *io, struct gsr_kernel *k)
 {
+	const struct gsr_reference *from = k->references;
 	struct gsr_reference *list = NULL;
 	unsigned int i;
 	size_t end;
@@ -185,7 +187,7 @@ static void kernel_references(struct io *io, struct gsr_kernel *k)
 		struct gsr_reference r = { 0 };
 
 		if (!list)
-			r = k->references[i];
+			r = from[i];
 		string(io, &r.name);
 		flag(io, &r.surface);
 		if (list)

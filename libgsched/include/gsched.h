@@ -117,9 +117,9 @@ GSCHED_API int gsched_event_read(struct gsched *g, struct gsched_event_info *eve
 
 /*
  * Rewrite service (gschedd only, whichever arbiter): the twins of @image as PTX, NUL-terminated,
- * and their description, which gsr_read_description() of the same version reads (rewriter/gsr.h); both
- * malloc'd, caller frees. ENOEXEC: refused, *ptx is NULL and the description says why; ENOTCONN no
- * daemon; ETIMEDOUT it does not answer.
+ * and their description, which gsr_read_description() of the same version reads (rewriter/gsr.h);
+ * both malloc'd, caller frees. ENOEXEC: refused, *ptx is NULL and the description says why;
+ * ENOTCONN no daemon; ETIMEDOUT it does not answer.
  */
 GSCHED_API int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx,
 			      size_t *ptx_size, void **description, size_t *description_size);

@@ -14,7 +14,7 @@ static uint64_t random_state = 1;
 static unsigned int random_below(size_t n)
 {
 	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (unsigned int)((random_state >> 33) % n);
+	return n ? (unsigned int)((random_state >> 33) % n) : 0;
 }
 
 /*
@@ -25,7 +25,6 @@ static enum gsr_status read_copy(const unsigned char *data, size_t n, struct gsr
 				 struct gsr_error *err)
 {
 	unsigned char *copy = malloc(n ? n : 1);
-	static const struct gsr_rewrite zero;
 	enum gsr_status status;
 
 	memcpy(copy, data, n);
@@ -33,7 +32,8 @@ static enum gsr_status read_copy(const unsigned char *data, size_t n, struct gsr
 	status = gsr_read_description(copy, n, rw, err);
 	free(copy);
 	if (status != err->status ||
-	    (status && (memcmp(rw, &zero, sizeof(zero)) || !err->message[0]))) {
+	    (status && (rw->ptx || rw->kernels || rw->n_kernels || rw->variables || rw->arena ||
+			!err->message[0]))) {
 		printf("Bail out! status %d and %d, %s\n", status, err->status, err->message);
 		exit(1);
 	}
@@ -110,7 +110,7 @@ static void one(const char *path, const struct gsr_rewrite *rw, bool resumable)
 		if (read_copy(data, i, &back, &err) != GSR_ERR_FORMAT)
 			whole++;
 	ok(data && !whole, "%s: cut anywhere in its %zu bytes it is an error", path, n);
-	ok(data && !flip(data, n), "%s: with other bytes it is an error, or another description",
+	ok(data && n > 2 && !flip(data, n), "%s: with other bytes it is an error, or another description",
 	   path);
 	free(data);
 }
@@ -244,11 +244,16 @@ static void head(void)
 	unsigned char *data, copy[64];
 	struct gsr_error err;
 	unsigned int i;
+	bool good;
 	size_t n;
 
 	data = gsr_describe(&rw, &n);
-	if (!ok(data && n == 22 && there_and_back(&rw, data, n), "a description of nothing"))
+	good = data && n == 22 && there_and_back(&rw, data, n);
+	ok(good, "a description of nothing");
+	if (!good) {
+		free(data);
 		return;
+	}
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		memcpy(copy, data, n);
 		put_u32(copy + bad[i].at, bad[i].value);
