@@ -15,14 +15,14 @@
 #include "gschedd.h"
 #include "rewriter/abi.h"
 
-#define MAGIC		"GSCHEDC1"
+#define MAGIC		"GSCHEDC2"	/* of this form of an entry */
 #define ENTRY_MAX	(1ull << 30)
 #define NAME_LEN	(2 * CACHE_KEY)
 
 struct file_head {
 	char magic[8];
 	uint32_t err, pad;
-	uint64_t ptx_size, json_size;
+	uint64_t ptx_size, description_size, notes_size;
 	uint8_t sum[CACHE_KEY];		/* of the key, the fields above, and what follows */
 };
 
@@ -65,21 +65,24 @@ void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags, ui
 	SHA2_CTX ctx;
 
 	SHA256Init(&ctx);
+	SHA256Update(&ctx, (const uint8_t *)MAGIC, sizeof(MAGIC));
 	dl_iterate_phdr(add_build_id, &ctx);
 	SHA256Update(&ctx, (const uint8_t *)words, sizeof(words));
 	SHA256Update(&ctx, image, size);
 	SHA256Final(key, &ctx);
 }
 
-static void sum_of(const uint8_t *key, const struct file_head *h, const char *ptx, const char *json, uint8_t *sum)
+static void sum_of(const uint8_t *key, const struct file_head *h, const struct cache_entry *e,
+		   uint8_t *sum)
 {
 	SHA2_CTX ctx;
 
 	SHA256Init(&ctx);
 	SHA256Update(&ctx, key, CACHE_KEY);
 	SHA256Update(&ctx, (const uint8_t *)h, offsetof(struct file_head, sum));
-	SHA256Update(&ctx, (const uint8_t *)ptx, h->ptx_size);
-	SHA256Update(&ctx, (const uint8_t *)json, h->json_size);
+	SHA256Update(&ctx, (const uint8_t *)e->ptx, h->ptx_size);
+	SHA256Update(&ctx, (const uint8_t *)e->description, h->description_size);
+	SHA256Update(&ctx, (const uint8_t *)e->notes, h->notes_size);
 	SHA256Final(sum, &ctx);
 }
 
@@ -192,7 +195,8 @@ static bool write_all(int fd, const void *buf, size_t size)
 
 bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e)
 {
-	char name[NAME_LEN + 1], *ptx = NULL, *json;
+	struct cache_entry found = { 0 };
+	char name[NAME_LEN + 1];
 	uint8_t sum[CACHE_KEY];
 	struct stat st = { 0 };
 	struct file_head h;
@@ -205,24 +209,26 @@ bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e)
 	if (fd < 0)
 		return false;
 	if (fstat(fd, &st) || !read_all(fd, &h, sizeof(h)) || memcmp(h.magic, MAGIC, sizeof(h.magic)) ||
-	    h.ptx_size > ENTRY_MAX || h.json_size > ENTRY_MAX || (h.err && h.err != ENOEXEC) ||
-	    (uint64_t)st.st_size != sizeof(h) + h.ptx_size + h.json_size)
+	    h.ptx_size > ENTRY_MAX || h.description_size > ENTRY_MAX || h.notes_size > ENTRY_MAX ||
+	    (h.err && h.err != ENOEXEC) ||
+	    (uint64_t)st.st_size != sizeof(h) + h.ptx_size + h.description_size + h.notes_size)
 		goto corrupt;
-	ptx = malloc(h.ptx_size + h.json_size + 2);
-	if (!ptx) {
+	found = (struct cache_entry){ .err = h.err, .ptx_size = h.ptx_size,
+				      .description_size = h.description_size,
+				      .notes_size = h.notes_size };
+	found.ptx = malloc(st.st_size - sizeof(h) + 1);
+	if (!found.ptx) {
 		close(fd);
 		return false;
 	}
-	json = ptx + h.ptx_size + 1;
-	if (!read_all(fd, ptx, h.ptx_size) || !read_all(fd, json, h.json_size))
+	found.description = found.ptx + h.ptx_size;
+	found.notes = found.description + h.description_size;
+	if (!read_all(fd, found.ptx, st.st_size - sizeof(h)))
 		goto corrupt;
-	sum_of(key, &h, ptx, json, sum);
+	sum_of(key, &h, &found, sum);
 	if (memcmp(sum, h.sum, sizeof(sum)))
 		goto corrupt;
-	ptx[h.ptx_size] = '\0';
-	json[h.json_size] = '\0';
-	*e = (struct cache_entry){ .err = h.err, .ptx = ptx, .json = json, .ptx_size = h.ptx_size,
-				   .json_size = h.json_size };
+	*e = found;
 	futimens(fd, NULL);	/* used now: the order in which entries go */
 	close(fd);
 	return true;
@@ -231,7 +237,7 @@ corrupt:
 	say(LOG_WARN, "cache entry %s is damaged: dropped", name);
 	if (!unlinkat(dir_fd, name, 0))
 		total -= total < (uint64_t)st.st_size ? total : (uint64_t)st.st_size;
-	free(ptx);
+	free(found.ptx);
 	close(fd);
 	return false;
 }
@@ -289,8 +295,10 @@ static void shrink(const char *newest)
 
 void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 {
-	struct file_head h = { .magic = MAGIC, .err = e->err, .ptx_size = e->ptx_size, .json_size = e->json_size };
-	uint64_t size = sizeof(h) + e->ptx_size + e->json_size;
+	struct file_head h = { .magic = MAGIC, .err = e->err, .ptx_size = e->ptx_size,
+			       .description_size = e->description_size,
+			       .notes_size = e->notes_size };
+	uint64_t size = sizeof(h) + e->ptx_size + e->description_size + e->notes_size;
 	char name[NAME_LEN + 1], tmp[64];
 	static unsigned int serial;
 	bool ok;
@@ -298,13 +306,15 @@ void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 
 	if (dir_fd < 0 || size > max_size / 10 * 9 || size > ENTRY_MAX)
 		return;
-	sum_of(key, &h, e->ptx, e->json, h.sum);
+	sum_of(key, &h, e, h.sum);
 	name_of(key, name);
 	snprintf(tmp, sizeof(tmp), "tmp.%d.%u", (int)getpid(), serial++);
 	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	ok = write_all(fd, &h, sizeof(h)) && write_all(fd, e->ptx, e->ptx_size) && write_all(fd, e->json, e->json_size);
+	ok = write_all(fd, &h, sizeof(h)) && write_all(fd, e->ptx, e->ptx_size) &&
+	     write_all(fd, e->description, e->description_size) &&
+	     write_all(fd, e->notes, e->notes_size);
 	close(fd);
 	if (!ok || renameat(dir_fd, tmp, dir_fd, name)) {
 		unlinkat(dir_fd, tmp, 0);

@@ -13,9 +13,9 @@
 #define CACHE_KEY	32
 
 struct cache_entry {
-	uint32_t err;			/* 0, or ENOEXEC for a refusal: json says why */
-	char *ptx, *json;		/* NUL-terminated; one allocation, at ptx */
-	size_t ptx_size, json_size;
+	uint32_t err;			/* 0, or ENOEXEC for a refusal: the description says why */
+	char *ptx, *description, *notes;	/* one allocation, at ptx */
+	size_t ptx_size, description_size, notes_size;
 };
 
 int cache_open(const char *dir, uint64_t max);		/* -errno; without it every get is a miss */

@@ -5,7 +5,6 @@
  * neither reach the cache, which all users share, nor another image. If the child crashes, one
  * request fails; if it takes too long, the daemon ends both and starts another worker.
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -32,8 +31,8 @@
 struct result {
 	uint32_t err, lasting, n_notes;
 	struct note note[WORKER_NOTES];
-	uint64_t ptx_size, json_size;
-	char text[];			/* the twins, then their description */
+	uint64_t ptx_size, description_size;
+	char data[];			/* the twins, then their description */
 };
 
 static void confine(void)
@@ -141,27 +140,13 @@ static void add_notes(struct result *r, const struct gsr_rewrite *rw, bool resum
 	}
 }
 
-/* The description of an image of which nothing could be rewritten. */
-static char *refusal_json(const struct gsr_error *err)
+static bool put(struct result *r, uint64_t *size, const void *data, size_t length)
 {
-	cJSON *o = cJSON_CreateObject();
-	char *text;
-
-	cJSON_AddStringToObject(o, "error", err->message);
-	cJSON_AddNumberToObject(o, "status", err->status);
-	cJSON_AddArrayToObject(o, "kernels");
-	text = cJSON_PrintUnformatted(o);
-	cJSON_Delete(o);
-	return text;
-}
-
-static bool put_text(struct result *r, uint64_t *size, const char *text, size_t length)
-{
-	uint64_t used = r->ptx_size + r->json_size;
+	uint64_t used = r->ptx_size + r->description_size;
 
 	if (length > RESULT_MAX - sizeof(*r) - used)
 		return false;
-	memcpy(r->text + used, text, length);
+	memcpy(r->data + used, data, length);
 	*size = length;
 	return true;
 }
@@ -178,8 +163,9 @@ static void rewrite(const char *image, const struct worker_request *req, struct 
 	};
 	struct gsr_error err = { 0 };
 	struct gsr_rewrite rw = { 0 };
-	char *source = NULL, *json;
-	size_t source_size;
+	size_t source_size, length;
+	char *source = NULL;
+	void *description;
 	enum gsr_status st;
 
 	st = gsr_image_ptx(image, req->size, req->arch, &source, &source_size, &err);
@@ -192,15 +178,15 @@ static void rewrite(const char *image, const struct worker_request *req, struct 
 	}
 	if (st == GSR_OK) {
 		add_notes(r, &rw, opts.resumable);
-		json = gsr_rewrite_to_json(&rw);
+		description = gsr_describe(&rw, &length);
 	} else {
 		err.status = st;
 		add_note(r, NOTE_REFUSED, "*", 0, err.message);
-		json = refusal_json(&err);
+		description = gsr_describe_error(&err, &length);
 	}
 	r->err = st == GSR_OK && rw.ptx ? 0 : ENOEXEC;
-	if (!json || (!r->err && !put_text(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
-	    !put_text(r, &r->json_size, json, strlen(json)))
+	if (!description || (!r->err && !put(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
+	    !put(r, &r->description_size, description, length))
 		r->err = ENOMEM;
 	if (r->err == ENOMEM)
 		r->lasting = false;
@@ -219,7 +205,7 @@ static void run_child(const char *image, const struct worker_request *req, struc
 static bool is_whole(const struct result *r)
 {
 	return r->ptx_size <= RESULT_MAX - sizeof(*r) &&
-	       r->json_size <= RESULT_MAX - sizeof(*r) - r->ptx_size &&
+	       r->description_size <= RESULT_MAX - sizeof(*r) - r->ptx_size &&
 	       r->n_notes <= WORKER_NOTES && (!r->err || r->err == ENOEXEC || r->err == ENOMEM);
 }
 
@@ -258,37 +244,23 @@ static struct result *rewrite_apart(const char *image, const struct worker_reque
 	return NULL;
 }
 
-/* What the cache has as JSON is the description, a NUL, and the notes. */
-static char *with_notes(const struct result *r, size_t *size)
-{
-	size_t notes = r->n_notes * sizeof(r->note[0]);
-	char *text = malloc(r->json_size + 1 + notes);
+static const struct cache_entry none;	/* with an error */
 
-	if (!text)
-		return NULL;
-	memcpy(text, r->text + r->ptx_size, r->json_size);
-	text[r->json_size] = '\0';
-	memcpy(text + r->json_size + 1, r->note, notes);
-	*size = r->json_size + 1 + notes;
-	return text;
-}
-
-static void send_reply(int sock, struct worker_reply *reply, const char *ptx, size_t ptx_size,
-		       const char *json, size_t json_size)
+static void send_reply(int sock, struct worker_reply *reply, const struct cache_entry *e)
 {
 	unsigned int n = 0;
 	int fds[2];
 
 	/* a refusal carries the description alone */
 	if (!reply->err) {
-		fds[n] = memfd_from("gsched-ptx", ptx, ptx_size);
+		fds[n] = memfd_from("gsched-ptx", e->ptx, e->ptx_size);
 		if (fds[n] < 0)
 			reply->err = -fds[n];
 		else
 			n++;
 	}
 	if (!reply->err || reply->err == ENOEXEC) {
-		fds[n] = memfd_from("gsched-json", json, json_size);
+		fds[n] = memfd_from("gsched-desc", e->description, e->description_size);
 		if (fds[n] < 0)
 			reply->err = -fds[n];
 		else
@@ -303,16 +275,13 @@ static void send_reply(int sock, struct worker_reply *reply, const char *ptx, si
 
 static void serve_hit(int sock, struct worker_reply *reply, struct cache_entry *e)
 {
-	size_t length = strnlen(e->json, e->json_size), notes = e->json_size - length;
+	size_t notes = e->notes_size / sizeof(reply->note[0]);
 
 	reply->hit = 1;
 	reply->err = e->err;
-	reply->n_notes = notes ? (notes - 1) / sizeof(reply->note[0]) : 0;
-	if (reply->n_notes > WORKER_NOTES)
-		reply->n_notes = WORKER_NOTES;
-	memcpy(reply->note, e->json + length + (notes > 0),
-	       reply->n_notes * sizeof(reply->note[0]));
-	send_reply(sock, reply, e->ptx, e->ptx_size, e->json, length);
+	reply->n_notes = notes < WORKER_NOTES ? notes : WORKER_NOTES;
+	memcpy(reply->note, e->notes, reply->n_notes * sizeof(reply->note[0]));
+	send_reply(sock, reply, e);
 }
 
 static void serve_miss(int sock, struct worker_reply *reply, const struct worker_request *req,
@@ -323,18 +292,20 @@ static void serve_miss(int sock, struct worker_reply *reply, const struct worker
 
 	if (!r) {
 		reply->err = errno;
-		send_reply(sock, reply, NULL, 0, NULL, 0);
+		send_reply(sock, reply, &none);
 		return;
 	}
 	reply->err = r->err;
 	reply->n_notes = r->n_notes;
 	memcpy(reply->note, r->note, r->n_notes * sizeof(r->note[0]));
-	e = (struct cache_entry){ .err = r->err, .ptx = r->text, .ptx_size = r->ptx_size };
-	e.json = r->lasting ? with_notes(r, &e.json_size) : NULL;
-	if (e.json && (!e.err || e.err == ENOEXEC))
+	e = (struct cache_entry){
+		.err = r->err, .ptx = r->data, .ptx_size = r->ptx_size,
+		.description = r->data + r->ptx_size, .description_size = r->description_size,
+		.notes = (char *)r->note, .notes_size = r->n_notes * sizeof(r->note[0]),
+	};
+	if (r->lasting && (!e.err || e.err == ENOEXEC))
 		cache_put(key, &e);
-	free(e.json);
-	send_reply(sock, reply, r->text, r->ptx_size, r->text + r->ptx_size, r->json_size);
+	send_reply(sock, reply, &e);
 	munmap(r, RESULT_MAX);
 }
 
@@ -348,7 +319,7 @@ static void serve(int sock, const struct worker_request *req, int image_fd)
 	close(image_fd);
 	if (!image) {
 		reply.err = errno;
-		send_reply(sock, &reply, NULL, 0, NULL, 0);
+		send_reply(sock, &reply, &none);
 		return;
 	}
 	cache_key(image, req->size, req->arch, req->flags, key);

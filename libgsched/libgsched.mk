@@ -32,7 +32,7 @@ LIBS += $(B)/lib/gsched/libcuda.so.1
 $(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/entry/libcuda.map
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/entry/libcuda.map -Wl,-z,now \
-		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lcjson -lm -lpthread -ldl
+		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lm -lpthread -ldl
 
 # What is preloaded into an MPS server: the same wrapper, and a thread that asks the arbiter for the server's time slice
 MPS_OBJS := $(call objs,libgsched/server.c) $(FOLLOW_OBJS) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) \
@@ -44,6 +44,6 @@ LIBS += $(B)/lib/gsched/libgsched-mps.so
 $(B)/lib/gsched/libgsched-mps.so: $(MPS_OBJS) libgsched/server.map
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgsched-mps.so -Wl,--version-script=libgsched/server.map -Wl,-z,now \
-		-o $@ $(MPS_OBJS) -lcjson -lpthread -ldl
+		-o $@ $(MPS_OBJS) -lpthread -ldl
 
 include selftests/libgsched/libgsched.mk

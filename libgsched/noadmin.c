@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The interposer administers nothing: in place of admin.c and status.c, which need a JSON library. */
+/*
+ * Programs that have the interposer preloaded administer nothing, and get no JSON library: in place
+ * of admin.c and status.c.
+ */
 #include <errno.h>
 #include "libgsched/transport.h"
 

@@ -32,7 +32,7 @@ enum gsp_type {
 	GSP_INFO = 0x00, GSP_DEVICE_ADD = 0x01, GSP_DEVICE_DEL = 0x02, GSP_ATTACH = 0x03, GSP_SUBMIT = 0x04, GSP_COMPLETE = 0x05,
 	GSP_REPORT = 0x06,
 	GSP_EVENT = 0x40,	/* gschedd to client: struct gsched_event */
-	GSP_REWRITE,		/* struct gsp_rewrite + one fd: memfd with the image; reply: memfd with twins' PTX, memfd with JSON */
+	GSP_REWRITE,		/* struct gsp_rewrite + one fd: memfd with the image; reply: memfd with twins' PTX, memfd with their description */
 	GSP_GROUP_CREATE,	/* struct gsp_group: path. EEXIST, ENOENT parent, EINVAL name, EPERM */
 	GSP_GROUP_DELETE,	/* EBUSY */
 	GSP_GROUP_SET,		/* file = value */

@@ -34,15 +34,16 @@ static int image_fd(const void *image, size_t size)
 	return fd;
 }
 
-int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size, char **json)
+int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size,
+		   void **description, size_t *description_size)
 {
 	struct gsched_rewrite_opts opts = { .size = sizeof(opts), .arch = arch };
 
-	return gsched_rewrite_with(image, size, &opts, ptx, ptx_size, json);
+	return gsched_rewrite_with(image, size, &opts, ptx, ptx_size, description, description_size);
 }
 
-int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts, char **ptx,
-			size_t *ptx_size, char **json)
+int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts,
+			char **ptx, size_t *ptx_size, void **description, size_t *description_size)
 {
 	const char *path = secure_getenv("GSCHED_SOCKET");
 	struct {
@@ -57,7 +58,8 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 	int fds[GSP_MAX_FDS], fd, image_file, err = 0, rc = -1;
 	long n;
 
-	*ptx = *json = NULL;
+	*ptx = NULL;
+	*description = NULL;
 	if (opts->size < sizeof(*opts)) {
 		errno = EINVAL;
 		return -1;
@@ -90,15 +92,15 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 	/* A refusal comes with the description alone, which says why. */
 	if (n_fds == 2) {
 		*ptx = gsched_read_fd(fds[0], ptx_size);
-		*json = gsched_read_fd(fds[1], NULL);
+		*description = gsched_read_fd(fds[1], description_size);
 	} else if (n_fds == 1) {
-		*json = gsched_read_fd(fds[0], NULL);
+		*description = gsched_read_fd(fds[0], description_size);
 	}
 	while (n_fds)
 		close(fds[--n_fds]);
 	if (reply.head.err) {
 		err = reply.head.err;
-	} else if (!*ptx || !*json) {
+	} else if (!*ptx || !*description) {
 		err = EPROTO;
 	} else {
 		rc = 0;
@@ -107,8 +109,8 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 	free(*ptx);
 	*ptx = NULL;
 	if (err != ENOEXEC) {
-		free(*json);
-		*json = NULL;
+		free(*description);
+		*description = NULL;
 	}
 	errno = err;
 close_image:

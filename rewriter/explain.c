@@ -167,14 +167,13 @@ static bool add_registers(cJSON *root, const struct registers *r)
 
 char *gsr_explain_json(const char *ptx, const struct gsr_rewrite *rw)
 {
-	char *plain = gsr_rewrite_to_json(rw), *text = NULL;
-	cJSON *root = plain ? cJSON_Parse(plain) : NULL;
+	cJSON *root = gsr_rewrite_json(rw);
 	struct registers r = { 0 };
+	char *text = NULL;
 
 	if (root && count_registers(ptx, rw, &r) && add_registers(root, &r))
 		text = cJSON_Print(root);
 	free_registers(&r);
 	cJSON_Delete(root);
-	free(plain);
 	return text;
 }

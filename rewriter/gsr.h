@@ -42,7 +42,6 @@ enum gsr_insertion {
 	GSR_INSERTED_LOOP,		/* around the body: the worker's life, the meeting at its end, saving and loading */
 	GSR_INSERTIONS
 };
-extern const char *const gsr_insertion_names[GSR_INSERTIONS];	/* as in JSON */
 
 /* One kernel of a module. Strings live as long as the gsr_rewrite. */
 struct gsr_kernel {
@@ -164,9 +163,16 @@ void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_fir
 /* The first that is missing to @k; NULL none */
 const struct gsr_variable *gsr_missing_variable(const struct gsr_rewrite *rw, const struct gsr_kernel *k, const bool *missing);
 
-/* The description as JSON text (malloc'd, caller frees) and back: what the cache and the daemon's protocol carry. */
-char *gsr_rewrite_to_json(const struct gsr_rewrite *rw);
-enum gsr_status gsr_rewrite_from_json(const char *json, size_t size, struct gsr_rewrite *out, struct gsr_error *err);
+/*
+ * The description without the PTX, and why there is none, in the form that gschedd's cache and its
+ * protocol carry (malloc'd, caller frees; NULL: no memory), and back. What is read may be anything:
+ * on GSR_OK @out is filled, but for the PTX, and owned by the caller; otherwise it is zeroed and
+ * @err (or NULL) says why there are no twins, or that this is no description (GSR_ERR_FORMAT).
+ */
+void *gsr_describe(const struct gsr_rewrite *rw, size_t *size);
+void *gsr_describe_error(const struct gsr_error *err, size_t *size);
+enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_rewrite *out,
+				     struct gsr_error *err);
 
 /*
  * Module images: what cuModuleLoadData, cuLibraryLoadData take: PTX text, a fat binary (0xBA55ED50), its wrapper

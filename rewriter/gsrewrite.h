@@ -5,6 +5,8 @@
 
 #include "gsr.h"
 
+struct cJSON;
+
 #define GSR_SECTION_WHOLE	".nv_fatbin"		/* what is ready to load */
 #define GSR_SECTION_UNITS	"__nv_relfatbin"	/* the units of a relocatable program */
 
@@ -18,6 +20,9 @@ bool gsr_next_fatbin(const unsigned char *section, size_t len, size_t *pos, stru
  * what is in the way.
  */
 void gsr_registers(const char *ptx, const char *const *kernels, unsigned int n, int *out, const char **by, char *why, size_t size);
+
+/* json.c: the caller's; NULL: out of memory */
+struct cJSON *gsr_rewrite_json(const struct gsr_rewrite *rw);
 
 /* explain.c: of the PTX that @rw was made of. false, NULL: out of memory */
 bool gsr_explain(const char *ptx, const struct gsr_rewrite *rw);

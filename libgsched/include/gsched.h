@@ -116,11 +116,13 @@ struct gsched_event_info {
 GSCHED_API int gsched_event_read(struct gsched *g, struct gsched_event_info *event);
 
 /*
- * Rewrite service (gschedd only, whichever arbiter): the twins of @image as PTX and their description as JSON
- * (rewriter/gsr.h), both malloc'd and NUL-terminated, caller frees. ENOEXEC: refused, *json says why; ENOTCONN no daemon;
- * ETIMEDOUT it does not answer.
+ * Rewrite service (gschedd only, whichever arbiter): the twins of @image as PTX, NUL-terminated,
+ * and their description, which gsr_read_description() of the same version reads (rewriter/gsr.h);
+ * both malloc'd, caller frees. ENOEXEC: refused, *ptx is NULL and the description says why;
+ * ENOTCONN no daemon; ETIMEDOUT it does not answer.
  */
-GSCHED_API int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx, size_t *ptx_size, char **json);
+GSCHED_API int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx,
+			      size_t *ptx_size, void **description, size_t *description_size);
 
 struct gsched_rewrite_opts {
 	size_t size;		/* sizeof(struct gsched_rewrite_opts) */
@@ -129,8 +131,9 @@ struct gsched_rewrite_opts {
 };
 
 /* The same with options. EOPNOTSUPP: the daemon is older than an option. */
-GSCHED_API int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts, char **ptx,
-				   size_t *ptx_size, char **json);
+GSCHED_API int gsched_rewrite_with(const void *image, size_t size,
+				   const struct gsched_rewrite_opts *opts, char **ptx,
+				   size_t *ptx_size, void **description, size_t *description_size);
 
 struct gsched_band_opts {
 	size_t size;		/* sizeof(struct gsched_band_opts) */

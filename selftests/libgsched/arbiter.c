@@ -44,13 +44,18 @@ static int page_fd(const char *name, size_t size, bool read_only, void **map)
 	return ro;
 }
 
-static int text_fd(const char *text)
+static int data_fd(const void *data, size_t size)
 {
-	int fd = memfd_create("text", MFD_CLOEXEC);
+	int fd = memfd_create("data", MFD_CLOEXEC);
 
-	if (write(fd, text, strlen(text)) < 0)
+	if (write(fd, data, size) < 0)
 		abort();
 	return fd;
+}
+
+static int text_fd(const char *text)
+{
+	return data_fd(text, strlen(text));
 }
 
 static void attach(struct fake *f, int fd, const struct gsp_header *head, struct gsched_attach *req)
@@ -151,7 +156,7 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		f->reports++;
 		break;
 	case GSP_REWRITE: {
-		int out[2] = { text_fd("the twins"), text_fd("{\"description\": true}") };
+		int out[2] = { text_fd("the twins"), data_fd(FAKE_DESCRIPTION, sizeof(FAKE_DESCRIPTION)) };
 
 		f->rewrites++;
 		pthread_cond_broadcast(&f->changed);

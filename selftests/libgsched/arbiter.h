@@ -11,6 +11,7 @@
 #include "libgsched/proto.h"
 
 #define FAKE_SMS	8
+#define FAKE_DESCRIPTION	"a\0description"	/* of twins: none, but not text either */
 
 struct fake {
 	char dir[64], path[96];

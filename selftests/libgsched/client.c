@@ -255,12 +255,13 @@ static void stopped(void)
 	struct gsched_task task = { .slot = 1, .seq = 5, .blocks_per_sm = 1, .blocks = 9 };
 	struct gsched_event_info ev;
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	char *ptx, *json;
+	char *ptx;
+	void *description;
 	unsigned int i, n;
 	struct gsched *g;
 	struct fake f;
 	int fds[64], s;
-	size_t size;
+	size_t size, described;
 	pthread_t thread;
 	void *rc;
 
@@ -272,8 +273,8 @@ static void stopped(void)
 	ok(!gsched_open(NULL) && errno == ETIMEDOUT, "the next connection is not tried");
 	gsched_close(g);
 	forget();
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ETIMEDOUT, "a rewrite fails, too");
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ETIMEDOUT, "and the next one");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ETIMEDOUT, "a rewrite fails, too");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ETIMEDOUT, "and the next one");
 	thaw(&f);
 	forget();
 
@@ -353,7 +354,7 @@ static void stopped(void)
 	setenv("GSCHED_SOCKET", addr.sun_path, 1);
 	ok(n < 64 && !gsched_open(NULL) && errno == ETIMEDOUT, "a full backlog: open fails with ETIMEDOUT");
 	forget();
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ETIMEDOUT, "and a rewrite");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ETIMEDOUT, "and a rewrite");
 	for (i = 0; i <= n && i < 64; i++)
 		close(fds[i]);
 	close(s);
@@ -365,22 +366,23 @@ static void stopped(void)
 
 static void rewriting(void)
 {
-	char *ptx, *json;
+	char *ptx;
+	void *description;
 	struct fake f;
-	size_t size;
+	size_t size, described;
 
 	fake_start(&f);
-	ok(!gsched_rewrite("abc", 3, 90, &ptx, &size, &json) && !strcmp(ptx, "the twins") && size == 9 &&
-	   !strcmp(json, "{\"description\": true}"), "the rewrite service");
+	ok(!gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) && !strcmp(ptx, "the twins") && size == 9 &&
+	   described == sizeof(FAKE_DESCRIPTION) && !memcmp(description, FAKE_DESCRIPTION, described), "the rewrite service");
 	free(ptx);
-	free(json);
+	free(description);
 	f.rewrite_err = ENOEXEC;
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ENOEXEC && !ptx && json, "a refusal says why");
-	free(json);
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ENOEXEC && !ptx && description, "a refusal says why");
+	free(description);
 	f.rewrite_err = EINVAL;
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == EINVAL && !ptx && !json, "an error");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == EINVAL && !ptx && !description, "an error");
 	fake_stop(&f);
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &json) < 0 && errno == ENOTCONN, "no daemon: ENOTCONN");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ENOTCONN, "no daemon: ENOTCONN");
 }
 
 static void administration(void)

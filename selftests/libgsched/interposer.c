@@ -697,17 +697,21 @@ static void counted(void)
 static void refused(void)
 {
 	static char *const what[] = { "long", NULL };
+	static const int errs[] = { ENOEXEC, 0 };
+	unsigned int i;
 	struct run r;
 
-	fake_begin(GSCHED_LEASE_NONE);
-	f.rewrite_err = ENOEXEC;
-	run(true, what, &r);
-	same(&r, &expected_long, "the rewrite service refuses");
-	fake_wait(&f, &f.detached, 1);
-	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH],
-	   "its kernels run in tier launch");
-	ok(f.cl && strstr(f.cl->header.why, "tier launch"), "and the page says why");
-	fake_stop(&f);
+	for (i = 0; i < 2; i++) {
+		fake_begin(GSCHED_LEASE_NONE);
+		f.rewrite_err = errs[i];
+		run(true, what, &r);
+		same(&r, &expected_long, errs[i] ? "the rewrite service refuses" : "its answer is no description");
+		fake_wait(&f, &f.detached, 1);
+		ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH],
+		   "its kernels run in tier launch");
+		ok(f.cl && strstr(f.cl->header.why, "tier launch: gschedd: <description>"), "and the page says why");
+		fake_stop(&f);
+	}
 }
 
 static const char *checksum(const struct run *r)

@@ -19,7 +19,7 @@ $(call objs,selftests/libgsched/code.c): CPPFLAGS += -Ilibgsched/cuda
 CODE_OBJS := $(filter $(addprefix $(B)/obj/libgsched/cuda/,code/% device/% base/%),$(CUDA_OBJS)) $(filter-out $(B)/obj/libgsched/cuda/%,$(CUDA_OBJS))
 $(B)/test/libgsched/code: $(call objs,selftests/libgsched/code.c) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lcjson -lm -lpthread -ldl
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
 
 $(B)/test/libgsched/libfake-rm.so: $(call objs,selftests/libgsched/fake-rm.c)
 	@mkdir -p $(@D)
@@ -65,6 +65,6 @@ $(B)/test/libgsched/bands: $(call objs,selftests/libgsched/bands.c) $(LG_RUN) $(
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 
-$(B)/test/libgsched/symbols: selftests/libgsched/symbols $(B)/lib/gsched/libcuda.so.1
+$(B)/test/libgsched/symbols: selftests/libgsched/symbols $(addprefix $(B)/lib/gsched/,libcuda.so.1 libgsched-mps.so)
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@

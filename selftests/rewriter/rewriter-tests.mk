@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-RW_TESTS := $(addprefix $(B)/test/rewriter-,syntax image program kernels places cli)
+RW_TESTS := $(addprefix $(B)/test/rewriter-,syntax image program kernels places describe cli)
 TESTS += $(RW_TESTS)
 FAST_TESTS += $(RW_TESTS)
 
 $(B)/test/rewriter-%: $(B)/obj/selftests/rewriter/%.o $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -o $@
+	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) $(RW_TEST_LIBS) -o $@
 
 $(B)/test/rewriter-syntax: $(call objs,selftests/rewriter/same.c)
+$(B)/test/rewriter-describe: $(call objs,rewriter/json.c)
+$(B)/test/rewriter-describe: RW_TEST_LIBS := -lcjson
 
 $(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
 	@mkdir -p $(@D)

@@ -92,7 +92,8 @@ static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel
 	size_t end = 0;
 
 	*params = NULL;
-	if (!symbol_of(k, name) || gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
+	if (!form->twins || !symbol_of(k, name) ||
+	    gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
 		return NULL;
 	f = gsr_module_function(m, name);
 	if (f && f->n_params == k->params + 1 + (k->n_references > 0))
@@ -112,38 +113,40 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 {
 	struct gsched_rewrite_opts ask = { .size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE };
 	struct gi_rewritten *form = &image->form[id];
-	char *ptx = image->ptx, *twins = NULL, *json = NULL, why[sizeof(form->why)] = "";
+	char *ptx = image->ptx, *twins = NULL, why[sizeof(form->why)] = "";
+	size_t size = image->ptx_size, twins_size = 0, length = 0;
 	struct gsr_rewrite desc = { 0 };
-	size_t size = image->ptx_size, twins_size = 0;
 	struct gsr_error err = { 0 };
+	void *description = NULL;
 	bool ok = false;
 
 	if (!ptx && image->raw && gsr_image_ptx(image->raw, SIZE_MAX, arch, &ptx, &size, &err))
 		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message : "no PTX in the image");
-	if (ptx && !gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &json)) {
-		ok = !gsr_rewrite_from_json(json, strlen(json), &desc, &err);
+	if (ptx && (!gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &description,
+					 &length) || errno == ENOEXEC)) {
+		/* of an image without twins it has each kernel's reason, or that of all */
+		ok = description && !gsr_read_description(description, length, &desc, &err);
 		if (!ok)
-			snprintf(why, sizeof(why), "gschedd's answer: %s", err.message);
-	} else if (ptx && errno == ENOEXEC) {
-		snprintf(why, sizeof(why), "%s", json ? json : "refused");
+			snprintf(why, sizeof(why), "gschedd: %s",
+				 description ? err.message : "refused");
 	} else if (ptx) {
 		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable };
 
 		gi_debug("no rewrite service (%s): rewriting in the program", strerror(errno));
 		if (!gsr_rewrite_ptx(ptx, size, &opts, &desc, &err)) {
 			ok = true;
-			if (desc.ptx)
-				twins = strdup(desc.ptx);
+			twins = desc.ptx;
+			desc.ptx = NULL;
 		} else {
 			snprintf(why, sizeof(why), "%s", err.message);
 		}
 	}
-	free(json);
+	free(description);
 	if (ok && !twins && !desc.n_kernels)
 		ok = false;
 	pthread_mutex_lock(&gi_lock);
 	/* the resumable form is the last that can be asked for, and only of what has a twin */
-	if (!ok || id == GI_RESUMABLE) {
+	if (!ok || !twins || id == GI_RESUMABLE) {
 		if (ptx != image->ptx)
 			free(ptx);
 		free(image->ptx);

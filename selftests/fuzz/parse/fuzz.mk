@@ -2,11 +2,11 @@
 # What reads input that others wrote, under libFuzzer: `make fuzz FUZZ_TIME=60` runs each target for a minute, one after the
 # other, `make fuzz FUZZ="image ptx"` some of them; `make fuzz-keep` puts what was found into corpus/, minimised.
 # In check, a plain main gives each target what is kept.
-FUZZ ?= image json files proto ptx rewrite
+FUZZ ?= image describe files proto ptx rewrite
 FUZZ_TIME ?= 60
 FUZZ_DIR := selftests/fuzz/parse
 FUZZ_CC ?= clang
-FUZZ_ALL := ptx rewrite image json proto files
+FUZZ_ALL := ptx rewrite image describe proto files
 
 # $(1) target, $(2) sources it needs, $(3) libraries, $(4) longest input of a run, $(5) longest that is kept, $(6) seeds
 define fuzz_target
@@ -27,7 +27,7 @@ FUZZ_GSCHEDD := $(filter-out $(addprefix gschedd/,main.c listen.c driver.c rewri
 $(eval $(call fuzz_target,ptx,selftests/rewriter/same.c $(RW_SRCS),$(GSR_LIBS),8192,400,selftests/rewriter/corpus/*.ptx))
 $(eval $(call fuzz_target,rewrite,$(RW_SRCS),$(GSR_LIBS),16384,700,selftests/rewriter/corpus/*.ptx))
 $(eval $(call fuzz_target,image,rewriter/elf.c $(RW_SRCS),$(GSR_LIBS),8192,700,))
-$(eval $(call fuzz_target,json,$(RW_SRCS),$(GSR_LIBS),4096,512,))
+$(eval $(call fuzz_target,describe,$(RW_SRCS),$(GSR_LIBS),4096,512,))
 $(eval $(call fuzz_target,proto,$(FUZZ_GSCHEDD) $(CORE_SRCS),-lcjson,1024,512,))
 $(eval $(call fuzz_target,files,$(CORE_SRCS),,64,64,))
 $(call objs,$(FUZZ_DIR)/proto.c $(FUZZ_DIR)/files.c): CPPFLAGS += -Ikmod/core

@@ -37,18 +37,19 @@ static void check_twins(const struct gsr_rewrite *rw)
 	gsr_module_free(m);
 }
 
-static void check_json(const struct gsr_rewrite *rw)
+static void check_description(const struct gsr_rewrite *rw)
 {
 	struct gsr_rewrite back;
 	struct gsr_error err;
-	char *json = gsr_rewrite_to_json(rw), *again;
+	void *data, *again;
+	size_t n, m;
 
-	MUST(json, "description");
-	MUST(gsr_rewrite_from_json(json, strlen(json), &back, &err) == GSR_OK, "%s in\n%s", err.message, json);
-	again = gsr_rewrite_to_json(&back);
-	MUST(again, "printed again");
-	MUST(!strcmp(json, again), "%s\nand\n%s", json, again);
-	free(json);
+	data = gsr_describe(rw, &n);
+	MUST(data, "description");
+	MUST(gsr_read_description(data, n, &back, &err) == GSR_OK, "%s", err.message);
+	again = gsr_describe(&back, &m);
+	MUST(again && m == n && !memcmp(data, again, n), "%zu bytes and %zu", n, m);
+	free(data);
 	free(again);
 	gsr_rewrite_free(&back);
 }
@@ -67,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		}
 		check_twins(&rw);
-		check_json(&rw);
+		check_description(&rw);
 		gsr_rewrite_free(&rw);
 	}
 	return 0;
