@@ -38,8 +38,8 @@ static int by_pci(const void *a, const void *b)
 }
 
 /*
- * In the order of the PCI bus, whatever order CUDA has them in: names must be the same after each boot, and those that
- * nvidia-smi gives.
+ * In the order of the PCI bus, whatever order CUDA has them in: names must be the same after each
+ * boot, and those that nvidia-smi gives.
  */
 static void name_devices(struct found *found, unsigned int n, struct device_decl *out)
 {
@@ -52,7 +52,9 @@ static void name_devices(struct found *found, unsigned int n, struct device_decl
 
 static unsigned int ask(const char *path, struct device_decl *out, unsigned int max)
 {
-	const int attribute[3] = { CU_ATTRIBUTE_PCI_DOMAIN_ID, CU_ATTRIBUTE_PCI_BUS_ID, CU_ATTRIBUTE_PCI_DEVICE_ID };
+	const int attribute[3] = {
+		CU_ATTRIBUTE_PCI_DOMAIN_ID, CU_ATTRIBUTE_PCI_BUS_ID, CU_ATTRIBUTE_PCI_DEVICE_ID,
+	};
 	int (*init)(unsigned int), (*get_count)(int *), (*get)(int *, int), (*get_uuid)(void *, int),
 		(*get_uuid_v2)(void *, int), (*get_attribute)(int *, int, int);
 	struct found found[DECLS_MAX] = { 0 };
@@ -70,7 +72,7 @@ static unsigned int ask(const char *path, struct device_decl *out, unsigned int 
 	init = dlsym(lib, "cuInit");
 	get_count = dlsym(lib, "cuDeviceGetCount");
 	get = dlsym(lib, "cuDeviceGet");
-	/* of a MIG device the first tells its own UUID, the second that of the GPU which it is a part of */
+	/* of a MIG device the first tells its own UUID, the second that of its GPU */
 	get_uuid_v2 = dlsym(lib, "cuDeviceGetUuid_v2");
 	get_uuid = dlsym(lib, "cuDeviceGetUuid");
 	get_attribute = dlsym(lib, "cuDeviceGetAttribute");
@@ -88,7 +90,8 @@ static unsigned int ask(const char *path, struct device_decl *out, unsigned int 
 
 		if (get(&dev, i) || get_attribute(&sms, CU_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev))
 			continue;
-		if ((!get_uuid_v2 || get_uuid_v2(f->decl.uuid, dev)) && (!get_uuid || get_uuid(f->decl.uuid, dev)))
+		if ((!get_uuid_v2 || get_uuid_v2(f->decl.uuid, dev)) &&
+		    (!get_uuid || get_uuid(f->decl.uuid, dev)))
 			continue;
 		for (unsigned int k = 0; k < 3; k++)
 			if (get_attribute(&f->pci[k], attribute[k], dev))
@@ -108,8 +111,8 @@ int driver_enumerate(const char *path, struct device_decl *out, unsigned int max
 	pid_t pid;
 
 	if (getenv("CUDA_VISIBLE_DEVICES"))
-		say(LOG_INFO, "CUDA_VISIBLE_DEVICES=%s: of the driver's devices only those are arbitrated",
-		    getenv("CUDA_VISIBLE_DEVICES"));
+		say(LOG_INFO, "CUDA_VISIBLE_DEVICES=%s: of the driver's devices only those are "
+		    "arbitrated", getenv("CUDA_VISIBLE_DEVICES"));
 	if (pipe2(pipe_fd, O_CLOEXEC))
 		return -errno;
 	pid = fork();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * As much of a CUDA driver as gschedd asks for its devices: three of them, with 100, 101 and 102 SMs. Its own order is the
- * PCI bus's backwards, unless CUDA_DEVICE_ORDER says otherwise. Each is a MIG device: the older call tells the UUID of a GPU.
+ * As much of a CUDA driver as gschedd asks for its devices: three of them, with 100, 101 and 102
+ * SMs. Its own order is the PCI bus's backwards, unless CUDA_DEVICE_ORDER says otherwise. Each is a
+ * MIG device: the older call tells the UUID of a GPU.
  */
 #include <stdlib.h>
 #include <string.h>

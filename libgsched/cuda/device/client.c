@@ -141,7 +141,7 @@ static void count_queues(struct gi_client *c)
 		       QUEUES_LEAST);
 }
 
-/* Of a MIG device the newer call tells its own UUID, by which arbiters know it, and the older one its GPU's. */
+/* Of a MIG device the newer call tells its own UUID, the arbiter's, and the older one its GPU's. */
 static bool identify(struct gi_client *c)
 {
 	if (gi_real.cuDeviceGetUuid(&c->gpu, c->dev) && gi_real.cuDeviceGetUuid_v2(&c->gpu, c->dev))

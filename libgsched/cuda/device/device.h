@@ -69,7 +69,8 @@ struct gi_ctx {
 struct gi_client {
 	struct gi_client *next;		/* gi_lock */
 	CUdevice dev;
-	CUuuid uuid, gpu;		/* @gpu: another one for a MIG device; channel groups are on it */
+	CUuuid uuid;
+	CUuuid gpu;			/* a MIG device's GPU, which channel groups are on; else @uuid */
 	unsigned int sms, arch;
 	int sm_shared, reserved;	/* bytes of shared memory of an SM, and of a block besides its own */
 	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
