@@ -14,8 +14,8 @@
 #define GI_WAITS_TABLE(X) \
 	/* memory that goes: the driver waits until the GPU can no longer use it */ \
 	X(cuMemFree_v2, GI_WAITS_DEVICE, "waits for the context") \
-	X(cuMemFreeHost, GI_WAITS_DEVICE, "waits for all contexts") \
-	X(cuMemHostUnregister, GI_WAITS_DEVICE, "waits for all contexts") \
+	X(cuMemFreeHost, GI_WAITS_DEVICE | GI_ALL_DEVICES, "waits for all contexts") \
+	X(cuMemHostUnregister, GI_WAITS_DEVICE | GI_ALL_DEVICES, "waits for all contexts") \
 	X(cuArrayDestroy, GI_WAITS_DEVICE, "waits for the context") \
 	X(cuMipmappedArrayDestroy, GI_WAITS_DEVICE, "waits for the context") \
 	/* memory that comes: from what was freed on a stream, or by mapping it, \
@@ -23,9 +23,12 @@
 	X(cuMemAlloc_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "takes back what streams have freed") \
 	X(cuMemAllocPitch_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "as cuMemAlloc") \
 	X(cuMemAllocManaged, GI_MAY_WAIT | GI_UNLESS_FREE, "as cuMemAlloc") \
-	X(cuMemAllocHost_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "maps pages into all contexts") \
-	X(cuMemHostAlloc, GI_MAY_WAIT | GI_UNLESS_FREE, "maps pages into all contexts") \
-	X(cuMemHostRegister_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "maps pages into all contexts") \
+	X(cuMemAllocHost_v2, GI_MAY_WAIT | GI_UNLESS_FREE | GI_ALL_DEVICES, \
+	  "maps pages into all contexts") \
+	X(cuMemHostAlloc, GI_MAY_WAIT | GI_UNLESS_FREE | GI_ALL_DEVICES, \
+	  "maps pages into all contexts") \
+	X(cuMemHostRegister_v2, GI_MAY_WAIT | GI_UNLESS_FREE | GI_ALL_DEVICES, \
+	  "maps pages into all contexts") \
 	X(cuArrayCreate_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "as cuMemAlloc") \
 	X(cuArray3DCreate_v2, GI_MAY_WAIT | GI_UNLESS_FREE, "as cuMemAlloc") \
 	X(cuMemPoolTrimTo, GI_MAY_WAIT, "unmaps memory") \
@@ -39,7 +42,7 @@
 	X(cuModuleEnumerateFunctions, GI_MAY_WAIT, "as cuModuleGetFunction") \
 	X(cuLibraryLoadData, GI_MAY_WAIT, "loads code") \
 	X(cuLibraryLoadFromFile, GI_MAY_WAIT, "loads code") \
-	X(cuLibraryUnload, GI_WAITS_DEVICE, "waits for all contexts") \
+	X(cuLibraryUnload, GI_WAITS_DEVICE | GI_ALL_DEVICES, "waits for all contexts") \
 	X(cuLibraryGetModule, GI_MAY_WAIT, "loads the library into the context") \
 	X(cuLibraryGetGlobal, GI_MAY_WAIT, "loads the library into the context") \
 	X(cuLibraryGetManaged, GI_MAY_WAIT, "loads the library into the context") \

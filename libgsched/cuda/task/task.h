@@ -100,13 +100,15 @@ enum gi_waits {
 	GI_MAY_WAIT,			/* ... or not, as the driver likes: to load code,
 		for memory */
 	GI_UNLESS_FREE = 0x100,		/* flag: not under a free lease, when nobody evicts */
+	GI_ALL_DEVICES = 0x200,		/* flag: of all contexts, with the locks of all */
 };
 
 struct gi_waiting {
 	struct gi_client *c;		/* NULL: there is nothing to undo */
+	uint64_t closed;		/* GI_ALL_DEVICES: by the place behind @c in the list of clients */
 	unsigned int how;		/* enum gi_waits */
 	enum gi_order order;
-	bool released;
+	uint64_t released;		/* the same */
 };
 
 /* Around such a call, in the current context. @stream: of GI_WAITS_STREAM */
