@@ -632,6 +632,38 @@ static void copies(CUmodule m)
 	show("copies", h);
 }
 
+/* A graph that is instantiated once and launched often, when a byte has come on standard input */
+static void replay(CUmodule m, unsigned int blocks)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = N, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	CUgraphExec exec;
+	CUstream capture;
+	CUgraph graph;
+	CUfunction f;
+	char c;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuStreamCreate(&capture, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamBeginCapture(capture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	DO(cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
+	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
+	DO(cuStreamEndCapture(capture, &graph));
+	DO(cuGraphInstantiate(&exec, graph, 0));
+	DO(cuGraphDestroy(graph));
+	say("ready");
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	for (int i = 0; i < 40; i++) {
+		DO(cuGraphLaunch(exec, NULL));
+		DO(cuCtxSynchronize());
+	}
+	DO(cuGraphExecDestroy(exec));
+	DO(cuStreamDestroy(capture));
+	show("replay", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Calls that wait for the device, or may, behind a launch each */
 static void waits(CUmodule m)
 {
@@ -754,6 +786,10 @@ int main(int argc, char **argv)
 			held(m, true);
 		else if (!strcmp(argv[i], "asked"))
 			asked(m);
+		else if (!strcmp(argv[i], "wide"))
+			replay(m, BLOCKS);
+		else if (!strcmp(argv[i], "narrow"))
+			replay(m, HELD / 2);
 		else if (!strcmp(argv[i], "graphs"))
 			graphs = true;
 		else if (!strcmp(argv[i], "beside"))

@@ -134,12 +134,12 @@ static CUresult forward_graph(const struct gi_launch *l)
 	return gi_real.cuGraphLaunch((CUgraphExec)l->call, l->stream);
 }
 
-/* A graph is scheduled whole, like a kernel we know nothing of. */
+/* A graph is scheduled whole, like a kernel that cannot be rewritten. */
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	struct gi_launch l = {
-		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true, .forward = forward_graph,
-		.call = exec,
+		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true, .graph = exec,
+		.forward = forward_graph, .call = exec,
 	};
 
 	GI_ENTER();

@@ -7,7 +7,8 @@
 #include "task/task.h"
 
 struct gi_launch {
-	CUfunction fn;			/* NULL: not a kernel (a graph) */
+	CUfunction fn;			/* NULL: not a kernel */
+	CUgraphExec graph;		/* NULL: not a graph */
 	unsigned int grid[3], block[3], shared;
 	CUstream stream;		/* CU_STREAM_PER_THREAD for the _ptsz calls' stream 0 */
 	void **params, **extra;

@@ -19,6 +19,7 @@ struct gi_slot {
 	struct gi_func *fn;
 	const struct gi_form *form;	/* what was launched; NULL: the original */
 	struct gi_shape *shape;
+	struct gi_graph *graph;		/* NULL: a kernel, or not known */
 	struct gi_save *save;		/* NULL: block-tasks are not suspended */
 	struct gi_bound *bound;		/* what is bound to the kernel's references; NULL: it has none, or is the original */
 	unsigned int tier, m, weight;
