@@ -632,6 +632,40 @@ static void copies(CUmodule m)
 	show("copies", h);
 }
 
+/* A kernel, and one behind it that may begin before its end: the second time the first is on the device from "held" to a byte. */
+static void dependent(CUmodule m)
+{
+	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
+	CUlaunchConfig config = {
+		.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
+		.attrs = &attr, .numAttrs = 1,
+	};
+	uint32_t n = N, seed = 3;
+	struct held h;
+	void *params[] = { &h.out, &n, &seed };
+	CUfunction f;
+	char c;
+
+	attr.value.programmaticStreamSerializationAllowed = 1;
+	DO(cuModuleGetFunction(&f, m, "work"));
+	held_new(&h, m, 4);
+	for (int i = 0; i < 2; i++) {
+		held_flag(&h, !i);
+		held_launch(&h, 0);
+		DO(cuLaunchKernelEx(&config, f, params, NULL));
+		if (i) {
+			held_move(&h, 0);
+			say("held");
+			if (read(0, &c, 1) != 1)
+				exit(1);
+			held_flag(&h, 1);
+		}
+		DO(cuCtxSynchronize());
+	}
+	show("dependent", hash_of(h.out, 4 * THREADS));
+	DO(cuMemFreeHost(h.words));
+}
+
 /* A graph that is instantiated once and launched often, when a byte has come on standard input */
 static void replay(CUmodule m, unsigned int blocks)
 {
@@ -786,6 +820,8 @@ int main(int argc, char **argv)
 			held(m, true);
 		else if (!strcmp(argv[i], "asked"))
 			asked(m);
+		else if (!strcmp(argv[i], "dependent"))
+			dependent(m);
 		else if (!strcmp(argv[i], "wide"))
 			replay(m, BLOCKS);
 		else if (!strcmp(argv[i], "narrow"))

@@ -719,6 +719,30 @@ static void graphs(void)
 	profile("narrow", 4);
 }
 
+/* Nothing stands behind a kernel that others may overlap: no word marks its end, it is over for the arbiter at once. */
+static void dependents(void)
+{
+	static char *const what[] = { "dependent", NULL };
+	struct run alone, r;
+	unsigned int i;
+
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, what);
+	ok(says(&r, "held\n") && f.cl, "a kernel that another may overlap");
+	for (i = 0; f.cl && i < 2000 && running_slot(); i++)
+		usleep(1000);
+	ok(f.cl && !running_slot() && f.cl->header.managed[GSCHED_TIER_LAUNCH] == 2,
+	   "the second time it is asked for, and nothing is put behind it");
+	ok(f.cl && f.cl->header.passed == 2, "and the overlapping ones are counted");
+	tell(&r, "1");
+	finish(&r);
+	same(&r, &alone, "dependent launches");
+	fake_stop(&f);
+}
+
 static void refused(void)
 {
 	static char *const what[] = { "long", NULL };
@@ -933,6 +957,7 @@ int main(void)
 	restarted();
 	counted();
 	graphs();
+	dependents();
 	silent();
 	first_launch();
 	direct();

@@ -141,6 +141,7 @@ struct gi_func {
 	size_t param_size;
 	_Atomic bool waited;		/* a launch has waited for the twin once */
 	_Atomic bool code_loaded;	/* the original's */
+	_Atomic bool leads;		/* launches that may begin before its end have followed it */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
 	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */

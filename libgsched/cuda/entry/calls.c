@@ -79,9 +79,14 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction fn, void **pa
 	l.block[1] = config->blockDimY;
 	l.block[2] = config->blockDimZ;
 	l.shared = config->sharedMemBytes;
-	for (i = 0; i < config->numAttrs && config->attrs; i++)
-		if (meaning_of(&config->attrs[i]) > most)
-			most = meaning_of(&config->attrs[i]);
+	for (i = 0; i < config->numAttrs && config->attrs; i++) {
+		const CUlaunchAttribute *a = &config->attrs[i];
+
+		if (meaning_of(a) > most)
+			most = meaning_of(a);
+		if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+			l.follows = a->value.programmaticStreamSerializationAllowed;
+	}
 	l.dependent = most == DEPENDENT;
 	l.opaque = most >= OPAQUE;
 	return gi_launch(&l);

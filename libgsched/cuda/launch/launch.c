@@ -155,6 +155,12 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	CUstreamBatchMemOpParams op = { 0 };
 	CUresult rc;
 
+	if (s->leads) {
+		rc = forward(l);
+		if (!rc)
+			gi_store(&s->cx->client->cl->slot[s - s->cx->client->tasks->slot].retired, s->seq);
+		return rc;
+	}
 	s->timed = s->shape && (atomic_load(&s->shape->samples) < TIMED_FIRST ||
 				atomic_load(&s->shape->launches) % TIMED_EVERY == 0) && events_ready(s);
 	if (s->timed && gi_real.cuEventRecord(s->begin, l->stream))
@@ -386,7 +392,7 @@ static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		if (gi_load(&c->arb->header.mode) == GSCHED_MODE_TEMPORAL && gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE)
 			return false;
 		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
-		if (to_be_timed(shape))
+		if (!atomic_load_explicit(&fn->leads, memory_order_relaxed) && to_be_timed(shape))
 			return false;
 	}
 	if (ns)
@@ -442,6 +448,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	}
 	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns(s->shape));
 	s->submitted = s->completed = s->timed = false;
+	s->leads = !s->form && s->fn && atomic_load_explicit(&s->fn->leads, memory_order_relaxed);
 	s->integral = 0;
 	s->wings = 0;
 	s->wing_gap = 0;
@@ -641,6 +648,25 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	return rc;
 }
 
+/*
+ * A programmatic dependent launch overlaps its primary only if nothing is between them. Which kernels are primaries is learnt: the
+ * thread's last one on that stream was. The memory of functions is only used for other ones, so @fn may be stale.
+ */
+static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struct gi_func *fn)
+{
+	static __thread struct {
+		const struct gi_ctx *cx;
+		CUstream stream;
+		struct gi_func *fn;
+	} before;
+
+	if (l->follows && before.fn && before.cx == cx && before.stream == l->stream)
+		atomic_store_explicit(&before.fn->leads, true, memory_order_relaxed);
+	before.cx = cx;
+	before.stream = l->stream;
+	before.fn = fn;
+}
+
 static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -671,6 +697,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
+	note_order(l, cx, k.fn);
 	k.graph = l->graph ? gi_graph_get(l->graph) : NULL;
 	if (k.graph) {
 		k.shape = &k.graph->shape;

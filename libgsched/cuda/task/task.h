@@ -30,6 +30,7 @@ struct gi_slot {
 	char *params;			/* packed, with room for struct gsr_launch; kept between tasks */
 	size_t params_room;
 	bool submitted, completed, timed;
+	bool leads;			/* nothing may stand behind it: it counts as over once it is launched */
 	bool alone;			/* nobody disturbs what it takes, so far */
 	uint32_t generation;		/* of the arbiter's slot at launch */
 	uint64_t launch_ns, predicted_ns;	/* CLOCK_MONOTONIC; alone */
