@@ -632,12 +632,16 @@ static void copies(CUmodule m)
 	show("copies", h);
 }
 
-/* A kernel, and one behind it that may begin before its end: the second time the first is on the device from "held" to a byte. */
+/*
+ * A kernel, and one behind it that may begin before its end. The second time the first is on the
+ * device from "held" to a byte.
+ */
 static void dependent(CUmodule m)
 {
 	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
 	CUlaunchConfig config = {
-		.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
+		.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
 		.attrs = &attr, .numAttrs = 1,
 	};
 	uint32_t n = N, seed = 3;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A machine with two GPUs, from end to end: gschedd with its own arbiter, the interposer, and a program with a context on each.
- * It is managed on both, by its group on each, and neither disturbs the other. On the simulated machine CUDA's order of the
- * devices is the PCI bus's backwards, so a program's device 0 is gpu1 unless it asks for another order. Run from the root of
- * the tree.
+ * A machine with two GPUs, from end to end: gschedd with its own arbiter, the interposer, and a
+ * program with a context on each. It is managed on both, by its group on each, and neither disturbs
+ * the other. On the simulated machine CUDA's order of the devices is the PCI bus's backwards, so a
+ * program's device 0 is gpu1 unless it asks for another order. Run from the root of the tree.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,8 +31,9 @@ static bool gschedd_start(void)
 	gschedd = fork();
 	if (!gschedd) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(BUILD "/bin/gschedd", "gschedd", "--socket", sock, "--cache", cache, "--driver",
-		      BUILD "/vgpu/libcuda.so.1", "--embedded", "--log-level", "error", NULL);
+		execl(BUILD "/bin/gschedd", "gschedd", "--socket", sock, "--cache", cache,
+		      "--driver", BUILD "/vgpu/libcuda.so.1", "--embedded", "--log-level",
+		      "error", NULL);
 		_exit(127);
 	}
 	for (unsigned int i = 0; i < 20000 && !(admin = gsched_open(NULL)); i++)
@@ -103,7 +104,8 @@ static void look(const cJSON *device, pid_t pid, struct state *s)
 	}
 	cJSON_ArrayForEach(o, cJSON_GetObjectItemCaseSensitive(device, "groups"))
 		if (s->there && !strcmp(text(o, "path"), s->group))
-			s->evictions = number(cJSON_GetObjectItemCaseSensitive(o, "gpu.stat"), "evictions");
+			s->evictions = number(cJSON_GetObjectItemCaseSensitive(o, "gpu.stat"),
+					      "evictions");
 }
 
 static struct state state_of(const char *device, pid_t pid)
@@ -130,8 +132,9 @@ static bool comes_to(const char *device, pid_t pid, bool (*is)(const struct stat
 		if (is(&s))
 			return true;
 	}
-	printf("# %s: there %d, group %s, block %u, unmanaged %u, limit %u, slice %u of %u, error %u, evictions %u\n", device,
-	       s.there, s.group, s.block, s.unmanaged, s.limit, s.applied_us, s.slice_us, s.slice_error, s.evictions);
+	printf("# %s: there %d, group %s, block %u, unmanaged %u, limit %u, slice %u of %u, "
+	       "error %u, evictions %u\n", device, s.there, s.group, s.block, s.unmanaged, s.limit,
+	       s.applied_us, s.slice_us, s.slice_error, s.evictions);
 	return false;
 }
 
@@ -139,10 +142,17 @@ static bool has_two(const struct state *s) { return s->block > 2 && s->limit == 
 static bool has_five(const struct state *s) { return s->block > 2 && s->limit == 5 * CAPSM; }
 static bool has_all(const struct state *s) { return s->block > 2 && s->limit == SMS * CAPSM; }
 static bool has_less(const struct state *s) { return s->limit && s->limit < SMS * CAPSM; }
-static bool has_left(const struct state *s) { return s->launched && s->left == s->launched && !s->limit; }
+static bool has_left(const struct state *s)
+{
+	return s->launched && s->left == s->launched && !s->limit;
+}
+
 static bool is_there(const struct state *s) { return s->there; }
 static bool is_gone(const struct state *s) { return !s->there; }
-static bool has_slice(const struct state *s) { return s->there && s->applied_us && !s->slice_error; }
+static bool has_slice(const struct state *s)
+{
+	return s->there && s->applied_us && !s->slice_error;
+}
 
 /* ---- programs ---- */
 
@@ -201,13 +211,15 @@ static void quotas(void)
 	ok(comes_to("gpu1", r.pid, has_five), "and five of gpu1");
 	zero = state_of("gpu0", r.pid);
 	one = state_of("gpu1", r.pid);
-	ok(!strcmp(zero.group, "few") && !strcmp(one.group, "few"), "gschedctl run has put it into the group on both");
+	ok(!strcmp(zero.group, "few") && !strcmp(one.group, "few"),
+	   "gschedctl run has put it into the group on both");
 	ok(obeys(&r, "r0r1t0t1"), "both go on");
 	zero = state_of("gpu0", r.pid);
 	one = state_of("gpu1", r.pid);
 	ok(!zero.unmanaged && !one.unmanaged, "every launch is managed");
 	ends_as_alone(&r, "n0n1s0s1r0r1t0t1", "quotas on two devices");
-	ok(comes_to("gpu0", r.pid, is_gone) && comes_to("gpu1", r.pid, is_gone), "it has left both");
+	ok(comes_to("gpu0", r.pid, is_gone) && comes_to("gpu1", r.pid, is_gone),
+	   "it has left both");
 }
 
 static void eviction(void)
@@ -221,7 +233,8 @@ static void eviction(void)
 	group("gpu1", "top", "gpu.priority", "10");
 	start_in(&low, "low");
 	obeys(&low, "n0n1s0s1");
-	ok(comes_to("gpu0", low.pid, has_all) && comes_to("gpu1", low.pid, has_all), "a program has all of two devices");
+	ok(comes_to("gpu0", low.pid, has_all) && comes_to("gpu1", low.pid, has_all),
+	   "a program has all of two devices");
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
 	setenv("CUDA_VISIBLE_DEVICES", "0", 1);
 	start(&top, false, what);
@@ -244,8 +257,8 @@ static void eviction(void)
 }
 
 /*
- * A call that the driver lets wait for all contexts, with all their locks: tasks of another device, which are evicted and need
- * wings to end, have to end before it. The program's device 0 is gpu1.
+ * A call that the driver lets wait for all contexts, with all their locks: tasks of another device,
+ * which are evicted and need wings to end, have to end before it. The program's device 0 is gpu1.
  */
 static void locks(void)
 {
@@ -273,7 +286,7 @@ static void locks(void)
 	unsetenv("GSCHED_QUIET_MS");
 }
 
-/* The contexts' ends: memory and streams of ours go, and the pages' registration for the device, not for the other one */
+/* The contexts' ends: what is ours in them goes, and the other device does not notice. */
 static void ends(void)
 {
 	static const char orders[] = "n0n1s0h1r0t0d0n0s0r0f1s1r1t0t1d1s0r0t0";
@@ -286,14 +299,17 @@ static void ends(void)
 	ok(obeys(&r, "n0s0r0"), "there can be another one");
 	ok(comes_to("gpu1", r.pid, has_all), "which is managed");
 	ok(obeys(&r, "f1s1r1t0t1d1s0r0t0"), "the other device's goes, and this one goes on");
-	ok(!state_of("gpu0", r.pid).unmanaged && !state_of("gpu1", r.pid).unmanaged, "every launch was managed");
+	ok(!state_of("gpu0", r.pid).unmanaged && !state_of("gpu1", r.pid).unmanaged,
+	   "every launch was managed");
 	ends_as_alone(&r, orders, "contexts that end");
 }
 
 /* On which device is a program that sees the devices @list in @order? */
 static void sees(const char *list, const char *order, const char *device)
 {
-	static char *const what[] = { ctl, "run", "--group", "plain", "--", app, ptx, "asked", NULL };
+	static char *const what[] = {
+		ctl, "run", "--group", "plain", "--", app, ptx, "asked", NULL,
+	};
 	struct run r;
 	bool one;
 
@@ -308,7 +324,8 @@ static void sees(const char *list, const char *order, const char *device)
 	says(&r, "served\n");
 	one = comes_to(device, r.pid, is_there);
 	ok(one && !state_of(!strcmp(device, "gpu0") ? "gpu1" : "gpu0", r.pid).there &&
-	   !strcmp(state_of(device, r.pid).group, "plain"), "CUDA_VISIBLE_DEVICES=%s%s%s: it is in its group on %s", list,
+	   !strcmp(state_of(device, r.pid).group, "plain"),
+	   "CUDA_VISIBLE_DEVICES=%s%s%s: it is in its group on %s", list,
 	   order ? ", CUDA_DEVICE_ORDER=" : "", order ? : "", device);
 	tell(&r, "q");
 	finish(&r);
@@ -318,8 +335,9 @@ static void uuid_of(unsigned int index, char uuid[64])
 {
 	char *json = gsched_status(admin);
 	cJSON *root = cJSON_Parse(json ? json : "");
+	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
 
-	snprintf(uuid, 64, "GPU-%s", text(cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"), (int)index), "uuid"));
+	snprintf(uuid, 64, "GPU-%s", text(cJSON_GetArrayItem(devices, (int)index), "uuid"));
 	cJSON_Delete(root);
 	free(json);
 }
@@ -342,7 +360,8 @@ static void visible(void)
 	gschedd_stop();
 
 	setenv("CUDA_VISIBLE_DEVICES", "1", 1);
-	ok(gschedd_start() && gsched_devices(admin) == 1, "a gschedd with CUDA_VISIBLE_DEVICES has the devices that it says");
+	ok(gschedd_start() && gsched_devices(admin) == 1,
+	   "a gschedd with CUDA_VISIBLE_DEVICES has the devices that it says");
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	uuid_of(0, only);
 	ok(!strncmp(only, uuid[1], strlen(uuid[1])), "by their place on the PCI bus");
@@ -363,14 +382,15 @@ static void mig(void)
 	setenv("VGPU_MIG", "1", 1);
 	setenv("VGPU_MPS", "0", 1);
 	gschedd_start();
-	snprintf(preload, sizeof(preload), "%s/" BUILD "/vgpu/libvgpu-rm.so%s%s", cwd, getenv("LD_PRELOAD") ? ":" : "",
-		 getenv("LD_PRELOAD") ? : "");
+	snprintf(preload, sizeof(preload), "%s/" BUILD "/vgpu/libvgpu-rm.so%s%s", cwd,
+		 getenv("LD_PRELOAD") ? ":" : "", getenv("LD_PRELOAD") ? : "");
 	setenv("LD_PRELOAD", preload, 1);
 	start(&r, true, what);
 	says(&r, "ready\n");
 	tell(&r, "rx");
 	ok(answers(&r, 0, "served\n"), "a program runs on a MIG device");
-	ok(comes_to("gpu1", r.pid, has_slice), "which is known by its UUID, and its time slice is set");
+	ok(comes_to("gpu1", r.pid, has_slice),
+	   "which is known by its UUID, and its time slice is set");
 	tell(&r, "q");
 	finish(&r);
 	gschedd_stop();

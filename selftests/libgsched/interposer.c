@@ -683,10 +683,12 @@ static void profile(const char *step, unsigned int blocks)
 	tell(&r, "1");
 	finish(&r);
 	same(&r, &alone, name);
-	ok(f.submits == 40 && f.last_submit.tier == GSCHED_TIER_LAUNCH && f.last_submit.blocks == blocks &&
-	   f.last_submit.blocks_per_sm == 8, "%s graph: %llu blocks, %u an SM", name,
+	ok(f.submits == 40 && f.last_submit.tier == GSCHED_TIER_LAUNCH &&
+	   f.last_submit.blocks == blocks && f.last_submit.blocks_per_sm == 8,
+	   "%s graph: %llu blocks, %u an SM", name,
 	   (unsigned long long)f.last_submit.blocks, f.last_submit.blocks_per_sm);
-	ok(f.last_submit.predicted_ns, "and takes %llu ns", (unsigned long long)f.last_submit.predicted_ns);
+	ok(f.last_submit.predicted_ns, "and takes %llu ns",
+	   (unsigned long long)f.last_submit.predicted_ns);
 	fake_stop(&f);
 
 	/* nobody is asked: timed now and then, and the page has the others, too */
@@ -697,7 +699,8 @@ static void profile(const char *step, unsigned int blocks)
 		return;
 	}
 	/* what was launched before is accounted for by the agent */
-	becomes_64(&f.cl->header.leased_tasks, f.cl->header.managed[GSCHED_TIER_BLOCK] - f.completes);
+	becomes_64(&f.cl->header.leased_tasks,
+		   f.cl->header.managed[GSCHED_TIER_BLOCK] - f.completes);
 	ns = f.cl->header.leased_ns;
 	usage = f.cl->header.leased_usage;
 	tell(&r, "1");
@@ -708,7 +711,8 @@ static void profile(const char *step, unsigned int blocks)
 	ok(f.cl->header.passed && f.cl->header.managed[GSCHED_TIER_LAUNCH] > 2,
 	   "its first launches are timed, then they pass (%llu)",
 	   (unsigned long long)f.cl->header.passed);
-	ok(ns && usage > used * 9 / 10 && usage < used * 11 / 10, "with time and capacity: %llu ns, %llu CapSM-ns",
+	ok(ns && usage > used * 9 / 10 && usage < used * 11 / 10,
+	   "with time and capacity: %llu ns, %llu CapSM-ns",
 	   (unsigned long long)ns, (unsigned long long)usage);
 	fake_stop(&f);
 }
@@ -719,7 +723,10 @@ static void graphs(void)
 	profile("narrow", 4);
 }
 
-/* Nothing stands behind a kernel that others may overlap: no word marks its end, it is over for the arbiter at once. */
+/*
+ * Nothing stands behind a kernel that others may overlap: no word marks its end, and for the
+ * arbiter it is over at once.
+ */
 static void dependents(void)
 {
 	static char *const what[] = { "dependent", NULL };

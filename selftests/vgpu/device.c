@@ -3,8 +3,9 @@
  * Driver API: devices. The machine has $VGPU_DEVICES of them (shm.h); a process sees those of $CUDA_VISIBLE_DEVICES, in that
  * order: indices on the machine, or the beginnings of UUIDs with their "GPU-". As with CUDA the first entry that names none
  * ends the list, and a device that stands there twice leaves none. Without $VGPU_DEVICES it is not looked at, as on a machine
- * with GPUs it is about those. The machine's own order is the PCI bus's backwards: CUDA_DEVICE_ORDER=PCI_BUS_ID matters.
- * VGPU_MIG=1: each is a MIG device, with a UUID of its own beside its GPU's.
+ * with GPUs it is about those. The machine's own order is the PCI bus's backwards, so that
+ * CUDA_DEVICE_ORDER=PCI_BUS_ID matters. VGPU_MIG=1: each is a MIG device, with a UUID of its own
+ * beside its GPU's.
  */
 #include <stdio.h>
 #include <stdlib.h>

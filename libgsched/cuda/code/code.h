@@ -99,12 +99,12 @@ struct gi_shape {
 	struct gi_tune tune;			/* of the TWIN form's workers; times: agent */
 };
 
-/* An instantiated graph. The table has a reference until it is destroyed, and so has each launch. */
+/* An instantiated graph. The table has a reference until it is destroyed, each launch has one. */
 struct gi_graph {
 	struct gi_graph *next;
 	CUgraphExec exec;
 	_Atomic unsigned int users;
-	uint64_t blocks;		/* of its widest kernel; UINT32_MAX: not known, as wide as the device */
+	uint64_t blocks;		/* of its widest kernel; UINT32_MAX: wide as the device */
 	struct gi_shape shape;		/* original_m: of that kernel; the times are the graph's */
 };
 
@@ -141,7 +141,7 @@ struct gi_func {
 	size_t param_size;
 	_Atomic bool waited;		/* a launch has waited for the twin once */
 	_Atomic bool code_loaded;	/* the original's */
-	_Atomic bool leads;		/* launches that may begin before its end have followed it */
+	_Atomic bool leads;		/* launches that may overlap it have followed it */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
 	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */

@@ -77,7 +77,7 @@ static void release(struct gi_ctx *cx)
 		unregister_pages(cx->client, cx);
 }
 
-/* Unregistering waits for all contexts' work, of other devices too, which the end of this one does not. */
+/* Unregistering waits for all contexts, of other devices too; the end of this one does not. */
 bool gi_ctx_shares_pages(const struct gi_ctx *cx)
 {
 	const struct gi_ctx *other;

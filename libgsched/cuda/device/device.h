@@ -70,7 +70,7 @@ struct gi_client {
 	struct gi_client *next;		/* gi_lock */
 	CUdevice dev;
 	CUuuid uuid;
-	CUuuid gpu;			/* a MIG device's GPU, which channel groups are on; else @uuid */
+	CUuuid gpu;			/* of a MIG device its GPU's, as channel groups have it */
 	unsigned int sms, arch;
 	int sm_shared, reserved;	/* bytes of shared memory of an SM, and of a block besides its own */
 	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */

@@ -143,8 +143,8 @@ static CUresult forward_graph(const struct gi_launch *l)
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	struct gi_launch l = {
-		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true, .graph = exec,
-		.forward = forward_graph, .call = exec,
+		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true,
+		.graph = exec, .forward = forward_graph, .call = exec,
 	};
 
 	GI_ENTER();

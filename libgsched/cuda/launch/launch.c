@@ -156,9 +156,11 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	CUresult rc;
 
 	if (s->leads) {
+		const struct gi_client *c = s->cx->client;
+
 		rc = forward(l);
 		if (!rc)
-			gi_store(&s->cx->client->cl->slot[s - s->cx->client->tasks->slot].retired, s->seq);
+			gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
 		return rc;
 	}
 	s->timed = s->shape && (atomic_load(&s->shape->samples) < TIMED_FIRST ||
@@ -366,14 +368,16 @@ struct candidate {
 static bool to_be_timed(struct gi_shape *shape)
 {
 	return atomic_load_explicit(&shape->samples, memory_order_relaxed) < TIMED_FIRST ||
-	       atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) % TIMED_EVERY == 0;
+	       atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) %
+			TIMED_EVERY == 0;
 }
 
 /*
  * A launch that no window holds, of a client that is alone in its band: nobody is asked, and it costs nothing. A kernel that has a
  * twin but is too short or small for it is one; now and then such a kernel is timed all the same.
  */
-static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, const struct candidate *k)
+static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+		   const struct candidate *k)
 {
 	struct gi_shape *shape = k->shape;
 	struct gi_func *fn = k->fn;
@@ -383,7 +387,8 @@ static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		return false;
 	if (k->graph) {
 		/* nothing is set up for its sake, and it does not ask for the device to be timed */
-		if (cx->prepared == GI_PREPARED && gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE && to_be_timed(shape))
+		if (cx->prepared == GI_PREPARED &&
+		    gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE && to_be_timed(shape))
 			return false;
 		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	}
@@ -649,8 +654,9 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 }
 
 /*
- * A programmatic dependent launch overlaps its primary only if nothing is between them. Which kernels are primaries is learnt: the
- * thread's last one on that stream was. The memory of functions is only used for other ones, so @fn may be stale.
+ * A programmatic dependent launch overlaps its primary only if nothing is between them. Which
+ * kernels are primaries is learnt: the thread's last one on that stream was. The memory of
+ * functions is only used for other ones, so @fn may be stale.
  */
 static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struct gi_func *fn)
 {

@@ -14,7 +14,7 @@ struct gi_launch {
 	void **params, **extra;
 	const CUlaunchConfig *config;	/* cuLaunchKernelEx; attributes that the twin may have too */
 	bool opaque;			/* never the twin */
-	bool follows;			/* it may begin before the launch in front of it has ended */
+	bool follows;			/* it may overlap the launch in front of it */
 	bool dependent;			/* its start may overlap its predecessor's end: nothing of ours may come between */
 	CUresult (*forward)(const struct gi_launch *l);	/* the driver's call, as the program made it */
 	const void *call;		/* what @forward needs beyond that */

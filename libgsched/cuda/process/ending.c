@@ -44,8 +44,9 @@ void gi_unloading(void *handle)
 }
 
 /*
- * Tasks end, or are given up after a while. Memory, streams and registered pages of ours go with the context: to free pinned
- * memory waits for all contexts of all devices. Only if other contexts use these pages they are registered anew before.
+ * Tasks end, or are given up after a while. Memory, streams and registered pages of ours go with
+ * the context: to free pinned memory waits for all contexts of all devices. Only if other contexts
+ * use these pages they are registered anew before.
  */
 static void take_down(struct gi_ctx *cx)
 {
@@ -83,7 +84,7 @@ static void take_down(struct gi_ctx *cx)
 	if (entered)
 		gi_save_release(cx);
 	if (shared) {
-		/* the driver waits for other contexts' tasks here, and the agent must be able to launch their wings */
+		/* the driver waits for other contexts' tasks here: their wings must come */
 		gi_ctx_unregister(cx);
 		pthread_mutex_lock(&c->lock);
 		pthread_mutex_lock(&gi_lock);

@@ -30,7 +30,7 @@ struct gi_slot {
 	char *params;			/* packed, with room for struct gsr_launch; kept between tasks */
 	size_t params_room;
 	bool submitted, completed, timed;
-	bool leads;			/* nothing may stand behind it: it counts as over once it is launched */
+	bool leads;			/* nothing stands behind it: over once launched */
 	bool alone;			/* nobody disturbs what it takes, so far */
 	uint32_t generation;		/* of the arbiter's slot at launch */
 	uint64_t launch_ns, predicted_ns;	/* CLOCK_MONOTONIC; alone */
@@ -107,7 +107,7 @@ enum gi_waits {
 
 struct gi_waiting {
 	struct gi_client *c;		/* NULL: there is nothing to undo */
-	uint64_t closed;		/* GI_ALL_DEVICES: by the place behind @c in the list of clients */
+	uint64_t closed;		/* bit: the place behind @c in the list of clients */
 	unsigned int how;		/* enum gi_waits */
 	enum gi_order order;
 	uint64_t released;		/* the same */
