@@ -64,5 +64,11 @@ int ctl_group_create_all(struct gsched *g, const char *device, const char *path)
  * is in; 0 the caller), if its band has one. Says why not; -1: and --strict forbids to go on.
  */
 int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid, bool strict);
+/*
+ * The band that a group's file, or that of one above it, names; "" none. -1: with errno. Both
+ * backends
+ */
+int ctl_group_band(struct gsched *g, const char *device, const char *group, char *band,
+		   size_t size);
 
 #endif /* GSCHEDCTL_H */

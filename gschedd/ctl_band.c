@@ -31,11 +31,8 @@ static void forget(void)
 	unsetenv(BAND);
 }
 
-/*
- * With the module gschedd has no groups: the name stands in the file of the group or of one above
- * it.
- */
-static int module_band(const struct ctl *ctl, struct gsched *g, const char *group, char *band, size_t size)
+int ctl_group_band(struct gsched *g, const char *device, const char *group, char *band,
+		   size_t size)
 {
 	char path[256];
 
@@ -48,7 +45,7 @@ static int module_band(const struct ctl *ctl, struct gsched *g, const char *grou
 	for (;;) {
 		char *slash = strrchr(path, '/');
 
-		if (gsched_group_get(g, ctl->device, path, "gpu.band", band, size))
+		if (gsched_group_get(g, device, path, "gpu.band", band, size))
 			goto unknown;
 		band[strcspn(band, "\n")] = '\0';
 		if (*band || !*path)
@@ -88,8 +85,9 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 	const char *own = getenv(PIPE);
 	char band[64];
 
+	/* with the module gschedd has no groups */
 	if (gsched_backend(g) == GSCHED_BACKEND_MODULE) {
-		if (module_band(ctl, g, group ? group : "", band, sizeof(band))) {
+		if (ctl_group_band(g, ctl->device, group ? group : "", band, sizeof(band))) {
 			ctl_error("group %s: gpu.band: %s", group && *group ? group : "/", strerror(errno));
 			return strict ? -1 : 0;
 		}

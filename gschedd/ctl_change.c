@@ -109,6 +109,8 @@ static int refused(const struct ctl_change *c, const char *from)
 
 	if (from)
 		snprintf(where, sizeof(where), "%.*s:%u: ", WHERE_MAX - 16, from, c->line);
+	else if (c->kind == CTL_SET_GROUP && c->device)
+		snprintf(where, sizeof(where), "device %.*s: ", WHERE_MAX - 16, c->device);
 	errno = err;
 	if (c->kind == CTL_SET_DEVICE)
 		return ctl_device_error(where, c->device, c->file, c->value);

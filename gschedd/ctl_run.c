@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "ctl.h"
-#include "ctl_files.h"
+#include "ctl_bind.h"
 #include "libgsched/proto.h"
 
 #ifndef GSCHED_LIBDIR
@@ -89,18 +89,6 @@ static void print_setting(const char *name)
 	puts("'");
 }
 
-static int bind(struct ctl *ctl, struct gsched *g, const char *group, bool create, pid_t pid)
-{
-	char text[16];
-
-	if (create && ctl_group_create_all(g, ctl->device, group))
-		return ctl_group_error("", group, NULL, NULL);
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (gsched_group_set(g, ctl->device, group, "procs", text))
-		return ctl_group_error("", group, "procs", text);
-	return 0;
-}
-
 /* The program must find the arbiter that its group is in. */
 static void export_arbiter(const struct ctl *ctl, const struct gsched *g)
 {
@@ -152,7 +140,8 @@ static struct {
 } opt;
 
 static const struct argp_option options[] = {
-	{ "group", 'g', "GROUP", 0, "Put the program, and what it starts, into this group", 0 },
+	{ "group", 'g', "GROUP", 0, "Put the program, and what it starts, into this group on every "
+	  "device, or on those of --device, names with commas", 0 },
 	{ "create", 'c', NULL, 0, "Make the group, and those above it, if they are not there", 0 },
 	{ "strict", 's' + 256, NULL, 0, "Do not run the program outside its band's MPS server", 0 },
 	{ "best-effort", 'b' + 256, NULL, 0,
@@ -226,11 +215,17 @@ static void print_settings(const bool *had)
 static int join(struct ctl *ctl, struct gsched *g)
 {
 	const char *group = opt.group && *opt.group ? opt.group : NULL;
+	pid_t pid = opt.env ? getppid() : getpid();
+	struct ctl_devices devices;
+	int rc = CTL_FAIL;
 
-	if (group && bind(ctl, g, group, opt.create, opt.env ? getppid() : getpid()))
-		return CTL_FAIL;
-	export_arbiter(ctl, g);
-	return ctl_band(ctl, g, group, opt.env ? getppid() : 0, opt.strict) ? CTL_FAIL : 0;
+	if (ctl_devices_get(&devices, ctl, g, group) &&
+	    !(group && ctl_bind(ctl, g, &devices, group, opt.create, pid))) {
+		export_arbiter(ctl, g);
+		rc = ctl_bind_band(ctl, g, &devices, group, opt.env ? getppid() : 0, opt.strict);
+	}
+	ctl_devices_put(&devices);
+	return rc;
 }
 
 /*
@@ -242,7 +237,7 @@ static int manage(struct ctl *ctl, const char *program)
 	char why[PATH_MAX + 128] = "";
 	const char *interposer = find_interposer(why, sizeof(why));
 	struct gsched *g;
-	int rc = CTL_FAIL;
+	int rc;
 
 	if (!interposer && !opt.best_effort) {
 		ctl_error("%s; or --best-effort to run the program unmanaged", why);
@@ -258,8 +253,7 @@ static int manage(struct ctl *ctl, const char *program)
 			  interposer ? strerror(errno) : "", program);
 		return 0;
 	}
-	if (ctl_has_device(ctl, g))
-		rc = join(ctl, g);
+	rc = join(ctl, g);
 	gsched_close(g);
 	if (!rc && preload(interposer)) {
 		ctl_error("LD_PRELOAD: %s", strerror(errno));

@@ -18,15 +18,53 @@
 
 #define TIMEOUT_MS	60000
 #define CU_ATTRIBUTE_MULTIPROCESSOR_COUNT	16
+#define CU_ATTRIBUTE_PCI_BUS_ID			33
+#define CU_ATTRIBUTE_PCI_DEVICE_ID		34
+#define CU_ATTRIBUTE_PCI_DOMAIN_ID		50
+
+struct found {
+	struct device_decl decl;
+	int pci[3];			/* domain, bus, device */
+};
+
+static int by_pci(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	for (unsigned int i = 0; i < 3; i++)
+		if (x->pci[i] != y->pci[i])
+			return x->pci[i] < y->pci[i] ? -1 : 1;
+	return memcmp(x->decl.uuid, y->decl.uuid, GSCHED_UUID_SIZE);
+}
+
+/*
+ * In the order of the PCI bus, whatever order CUDA has them in: names must be the same after each
+ * boot, and those that nvidia-smi gives.
+ */
+static void name_devices(struct found *found, unsigned int n, struct device_decl *out)
+{
+	qsort(found, n, sizeof(*found), by_pci);
+	for (unsigned int i = 0; i < n; i++) {
+		snprintf(found[i].decl.name, sizeof(found[i].decl.name), "gpu%u", i);
+		out[i] = found[i].decl;
+	}
+}
 
 static unsigned int ask(const char *path, struct device_decl *out, unsigned int max)
 {
-	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const int attribute[3] = {
+		CU_ATTRIBUTE_PCI_DOMAIN_ID, CU_ATTRIBUTE_PCI_BUS_ID, CU_ATTRIBUTE_PCI_DEVICE_ID,
+	};
 	int (*init)(unsigned int), (*get_count)(int *), (*get)(int *, int), (*get_uuid)(void *, int),
-		(*get_attribute)(int *, int, int);
+		(*get_uuid_v2)(void *, int), (*get_attribute)(int *, int, int);
+	struct found found[DECLS_MAX] = { 0 };
 	int count = 0, dev, sms, rc;
 	unsigned int n = 0;
+	void *lib;
 
+	/* the numbers in CUDA_VISIBLE_DEVICES then mean what they mean to nvidia-smi */
+	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
 		say(LOG_DEBUG, "no driver: %s", dlerror());
 		return 0;
@@ -34,11 +72,11 @@ static unsigned int ask(const char *path, struct device_decl *out, unsigned int 
 	init = dlsym(lib, "cuInit");
 	get_count = dlsym(lib, "cuDeviceGetCount");
 	get = dlsym(lib, "cuDeviceGet");
+	/* of a MIG device the first tells its own UUID, the second that of its GPU */
+	get_uuid_v2 = dlsym(lib, "cuDeviceGetUuid_v2");
 	get_uuid = dlsym(lib, "cuDeviceGetUuid");
-	if (!get_uuid)
-		get_uuid = dlsym(lib, "cuDeviceGetUuid_v2");
 	get_attribute = dlsym(lib, "cuDeviceGetAttribute");
-	if (!init || !get_count || !get || !get_uuid || !get_attribute) {
+	if (!init || !get_count || !get || !(get_uuid || get_uuid_v2) || !get_attribute) {
 		say(LOG_WARN, "%s: not a CUDA driver; name another one with --driver, or devices with --device", path);
 		return 0;
 	}
@@ -47,15 +85,21 @@ static unsigned int ask(const char *path, struct device_decl *out, unsigned int 
 		say(LOG_WARN, "%s: cuInit: error %d; name devices with --device", path, rc);
 		return 0;
 	}
-	for (int i = 0; i < count && n < max; i++) {
-		struct device_decl *d = &out[n];
+	for (int i = 0; i < count && n < max && n < DECLS_MAX; i++) {
+		struct found *f = &found[n];
 
-		if (get(&dev, i) || get_uuid(d->uuid, dev) || get_attribute(&sms, CU_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev))
+		if (get(&dev, i) || get_attribute(&sms, CU_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev))
 			continue;
-		d->sms = sms;
-		snprintf(d->name, sizeof(d->name), "gpu%d", i);
+		if ((!get_uuid_v2 || get_uuid_v2(f->decl.uuid, dev)) &&
+		    (!get_uuid || get_uuid(f->decl.uuid, dev)))
+			continue;
+		for (unsigned int k = 0; k < 3; k++)
+			if (get_attribute(&f->pci[k], attribute[k], dev))
+				f->pci[k] = 0;
+		f->decl.sms = sms;
 		n++;
 	}
+	name_devices(found, n, out);
 	return n;
 }
 
@@ -66,6 +110,9 @@ int driver_enumerate(const char *path, struct device_decl *out, unsigned int max
 	int pipe_fd[2], status;
 	pid_t pid;
 
+	if (getenv("CUDA_VISIBLE_DEVICES"))
+		say(LOG_INFO, "CUDA_VISIBLE_DEVICES=%s: of the driver's devices only those are "
+		    "arbitrated", getenv("CUDA_VISIBLE_DEVICES"));
 	if (pipe2(pipe_fd, O_CLOEXEC))
 		return -errno;
 	pid = fork();

@@ -204,6 +204,8 @@ static void set_environment(const struct mps_id *id, const struct mps_setup *set
 	setenv("GSCHED_BACKEND", setup->backend, 1);
 	setenv("GSCHED_BAND", id->band, 1);
 	unsetenv("NOTIFY_SOCKET");
+	/* a server numbers its devices anew: programs' own numbers would mean other ones */
+	unsetenv("CUDA_VISIBLE_DEVICES");
 	unsetenv("LD_PRELOAD");
 }
 

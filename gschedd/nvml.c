@@ -132,8 +132,11 @@ static void ask(struct answer *a)
 	for (unsigned int i = 0; !count(&n) && n && i < n_uuid; i++) {
 		strcpy(text, "GPU-");
 		uuid_text(uuid[i], text + 4);
-		if (by_uuid(text, &handle))
-			continue;
+		if (by_uuid(text, &handle)) {
+			memcpy(text, "MIG-", 4);
+			if (by_uuid(text, &handle))
+				continue;
+		}
 		a->known |= 1ull << i;
 		add_processes(lib, a, i, handle, "nvmlDeviceGetComputeRunningProcesses");
 		add_processes(lib, a, i, handle, "nvmlDeviceGetMPSComputeRunningProcesses");

@@ -9,7 +9,7 @@ int parse_uuid(const char *text, size_t len, uint8_t *uuid)
 {
 	unsigned int n = 0;
 
-	if (len > 4 && !strncmp(text, "GPU-", 4)) {
+	if (len > 4 && (!strncmp(text, "GPU-", 4) || !strncmp(text, "MIG-", 4))) {
 		text += 4;
 		len -= 4;
 	}

@@ -401,6 +401,13 @@ int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool fo
 	return g->ops->device_del(g, &req);
 }
 
+int gsched_devices(struct gsched *g)
+{
+	struct gsched_info what = { .size = sizeof(what) };
+
+	return g->ops->info(g, &what) ? -1 : (int)what.devices;
+}
+
 char *gsched_status(struct gsched *g)
 {
 	return g->ops->status(g);

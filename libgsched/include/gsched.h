@@ -170,6 +170,8 @@ GSCHED_API int gsched_device_set(struct gsched *g, const char *device, const cha
  * Forget a device. ENOENT; EBUSY: it has groups, or clients. @force: clients are sent away (event type 4) and run unmanaged. EPERM.
  */
 GSCHED_API int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool force);
+/* How many devices the arbiter has */
+GSCHED_API int gsched_devices(struct gsched *g);
 /* Everything as JSON text: devices, groups, clients, tasks. malloc'd, caller frees. */
 GSCHED_API char *gsched_status(struct gsched *g);
 

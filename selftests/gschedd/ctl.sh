@@ -282,6 +282,62 @@ expect 0 "$OUT/interposer.so:libmore.so" "before what was preloaded already" \
 expect 0 "bound" "run binds the process to the group" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g batch -- bash -c '[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $$ ] && echo bound'
 expect 1 "no such group" "run in a group that is not there" "$ctl" run -g none -- echo no
+
+# several devices. where PID: the groups that it is in, of gpu0 and gpu1
+where() { "$ctl" status --json | jq -r --argjson pid "$1" '[.devices[] | [.groups[] | select(.procs | index($pid)) | .path] | join("+")] | join(" ")'; }
+export -f where
+export ctl
+export GSCHED_INTERPOSER=$OUT/interposer.so
+"$ctl" -d gpu1 group create batch
+"$ctl" -d gpu1 group create batch/deep
+# shellcheck disable=SC2016
+expect 0 "in batch batch" "run binds the process on every device" "$ctl" run -g batch -- bash -c 'echo "in $(where $$)"'
+! grep -q gschedctl: "$OUT/err"
+ok $? "and has nothing to say"
+# shellcheck disable=SC2016
+expect 0 "in  batch" "on the one of -d" "$ctl" -d gpu1 run -g batch -- bash -c 'echo "in $(where $$)"'
+# shellcheck disable=SC2016
+expect 0 "in batch batch" "on those of -d" "$ctl" run -d gpu1,gpu0 -g batch -- bash -c 'echo "in $(where $$)"'
+# shellcheck disable=SC2016
+expect 0 "in  batch/deep" "where the group is" "$ctl" run -g batch/deep -- bash -c 'echo "in $(where $$)"'
+grep -qxF "gschedctl: group batch/deep is on gpu1 only: on gpu0 the program is not in it" "$OUT/err"
+ok $? "and it says where it is not"
+expect 1 "group none: no such group on gpu0, gpu1" "on none" "$ctl" run -g none -- echo no
+expect 1 "no such group" "on none of -d" "$ctl" run -d gpu0 -g other -- echo no
+for d in gpu9 gpu0,gpu9 gpu9,gpu0; do
+	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" "run -d $d" "$ctl" run -d $d -g batch -- echo no
+	expect 1 "device gpu9: there is none of this name" "without a group" "$ctl" run -d $d -- echo no
+done
+expect 1 "the name is empty" "run -d ," "$ctl" run -d , -g batch -- echo no
+# shellcheck disable=SC2016
+expect 0 "in fresh fresh" "run --create makes the group on every device" "$ctl" run -c -g fresh -- bash -c 'echo "in $(where $$)"'
+# shellcheck disable=SC2016
+expect 0 "in  fresh/one" "on that of -d" "$ctl" run -c -d gpu1 -g fresh/one -- bash -c 'echo "in $(where $$)"'
+# shellcheck disable=SC2016
+expect 0 "in batch batch" "run -e binds the shell on every device" bash -c 'eval "$("$ctl" run -g batch -e)"; echo "in $(where $$)"'
+if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$ctl" 2>/dev/null; then
+	chmod 755 "$(dirname "$GSCHED_SOCKET")" "$OUT"
+	"$ctl" group set batch owner=65534
+	"$ctl" group set fresh owner=65534
+	# shellcheck disable=SC2016
+	expect 1 'device gpu1: group batch: procs: ' "refused on the second device: not started, and taken back on the first" \
+		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
+		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g batch -e; rc=$?; echo "in $(where $$)"; exit $rc'
+	grep -qx "in fresh " "$OUT/out"
+	ok $? "to the group that it was in"
+	"$ctl" group set batch owner=0
+	chmod 700 "$(dirname "$GSCHED_SOCKET")"
+else
+	n=$((n + 1))
+	echo "ok $n - another user # SKIP needs root, setpriv and a tree that others may read"
+fi
+"$ctl" -d gpu1 group delete fresh/one
+for g in fresh batch/deep batch; do
+	"$ctl" -d gpu1 group delete $g
+done
+"$ctl" group delete fresh
+unset GSCHED_INTERPOSER
+
 expect 0 "made" "run --create makes it, and those above" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g new/below -c -- echo made
 expect 0 "new/below" "it is there" "$ctl" group show new/below
@@ -301,6 +357,8 @@ expect 0 "export LD_PRELOAD='$OUT/interposer.so'" "run -e prints the settings" \
 expect 1 "Device or resource busy" "delete a group with groups below it" "$ctl" group delete new
 expect 0 "" "delete" "$ctl" group delete new/below
 expect 1 "no such group" "it is gone" "$ctl" group delete new/below
+expect 0 "" "on one device only" "$ctl" -d gpu1 group delete new/below
+"$ctl" -d gpu1 group delete new
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 # the tree may lie where others may not look
 if [ "$(id -u)" = 0 ] && "${nobody[@]}" test -x "$ctl" 2>/dev/null; then

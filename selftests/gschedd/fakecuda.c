@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* As much of a CUDA driver as gschedd asks for its devices: three of them, with 100, 101 and 102 SMs. */
+/*
+ * As much of a CUDA driver as gschedd asks for its devices: three of them, with 100, 101 and 102
+ * SMs. Its own order is the PCI bus's backwards, unless CUDA_DEVICE_ORDER says otherwise. Each is a
+ * MIG device: the older call tells the UUID of a GPU.
+ */
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT	__attribute__((visibility("default")))
@@ -8,6 +13,7 @@ EXPORT int cuInit(unsigned int flags);
 EXPORT int cuDeviceGetCount(int *count);
 EXPORT int cuDeviceGet(int *dev, int i);
 EXPORT int cuDeviceGetUuid(unsigned char *uuid, int dev);
+EXPORT int cuDeviceGetUuid_v2(unsigned char *uuid, int dev);
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int dev);
 
 static int ready;
@@ -26,11 +32,19 @@ int cuDeviceGetCount(int *count)
 
 int cuDeviceGet(int *dev, int i)
 {
-	*dev = i + 10;
+	const char *order = getenv("CUDA_DEVICE_ORDER");
+
+	*dev = 10 + (order && !strcmp(order, "PCI_BUS_ID") ? i : 2 - i);
 	return ready ? 0 : 3;
 }
 
 int cuDeviceGetUuid(unsigned char *uuid, int dev)
+{
+	memset(uuid, 0xee, 16);
+	return 0;
+}
+
+int cuDeviceGetUuid_v2(unsigned char *uuid, int dev)
 {
 	memset(uuid, 0, 16);
 	memcpy(uuid, "\xa1\xa2\xa3\xa4", 4);
@@ -40,6 +54,6 @@ int cuDeviceGetUuid(unsigned char *uuid, int dev)
 
 int cuDeviceGetAttribute(int *value, int attribute, int dev)
 {
-	*value = 100 + dev - 10;
-	return attribute == 16 ? 0 : 1;
+	*value = attribute == 16 ? 90 + dev : attribute == 33 ? dev : 0;
+	return attribute == 16 || attribute == 33 || attribute == 34 || attribute == 50 ? 0 : 1;
 }

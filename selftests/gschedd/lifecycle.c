@@ -101,6 +101,18 @@ static void drivers(void)
 	ok(strstr(text, "\"name\":\"gpu2\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000002\",\"sms\":102"), "the next one");
 	free(text);
 	is(daemon_stop(SIGTERM), 0, "ends cleanly");
+	setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST", 1);
+	daemon_start("--driver", driver, "--device",
+		     "mig:MIG-b1a2a3a4-0000-0000-0000-000000000001:7", NULL);
+	unsetenv("CUDA_DEVICE_ORDER");
+	text = status_text();
+	ok(strstr(text, "\"gpu0\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000000\",\"sms\":100") &&
+	   strstr(text, "\"gpu2\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000002\",\"sms\":102"),
+	   "names follow the PCI bus, whatever CUDA_DEVICE_ORDER says");
+	ok(strstr(text, "\"mig\",\"uuid\":\"b1a2a3a4-0000-0000-0000-000000000001\",\"sms\":7"),
+	   "a MIG device by its UUID");
+	free(text);
+	is(daemon_stop(SIGTERM), 0, "ends cleanly");
 	daemon_start("--driver", "/nowhere/libcuda.so.1", "--log-level", "error", NULL);
 	text = status_text();
 	ok(strstr(text, "\"devices\":[]"), "no driver, no devices: serves nevertheless");

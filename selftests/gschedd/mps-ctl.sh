@@ -105,4 +105,19 @@ ok $? "nothing is said of such programs"
 expect 0 "pipe=none" "without --mps a band has no server" "$ctl" run -g a -- sh -c "$show"
 silent "and nothing is said of it"
 stop
+
+# several devices: one server for all of them
+start --device gpu1:101112131415161718191a1b1c1d1e1f:8 --mps --mps-program="$B/selftests/gschedd/fakemps" --mps-dir="$OUT/mps" --mps-wait=1
+for d in gpu0 gpu1; do
+	"$ctl" -d $d group create a
+done
+"$ctl" -d gpu1 group set a gpu.band=green
+expect 0 "pipe=$mine/green/pipe" "the band is named on the second device only" "$ctl" run -g a -- sh -c "$show"
+grep -qxF "gschedctl: group a: its band is green on gpu1 and none on gpu0; the program is in green on both" "$OUT/err"
+ok $? "and it says so"
+"$ctl" -d gpu0 group set a gpu.band=green
+expect 0 "pipe=$mine/green/pipe" "the same on both" "$ctl" run -g a -- sh -c "$show"
+silent "nothing is said of it"
+expect 0 "pipe=$mine/green/pipe" "on one of them" "$ctl" run -d gpu1 -g a -- sh -c "$show"
+stop
 done_testing

@@ -632,6 +632,76 @@ static void copies(CUmodule m)
 	show("copies", h);
 }
 
+/*
+ * A kernel, and one behind it that may begin before its end. The second time the first is on the
+ * device from "held" to a byte.
+ */
+static void dependent(CUmodule m)
+{
+	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
+	CUlaunchConfig config = {
+		.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
+		.attrs = &attr, .numAttrs = 1,
+	};
+	uint32_t n = N, seed = 3;
+	struct held h;
+	void *params[] = { &h.out, &n, &seed };
+	CUfunction f;
+	char c;
+
+	attr.value.programmaticStreamSerializationAllowed = 1;
+	DO(cuModuleGetFunction(&f, m, "work"));
+	held_new(&h, m, 4);
+	for (int i = 0; i < 2; i++) {
+		held_flag(&h, !i);
+		held_launch(&h, 0);
+		DO(cuLaunchKernelEx(&config, f, params, NULL));
+		if (i) {
+			held_move(&h, 0);
+			say("held");
+			if (read(0, &c, 1) != 1)
+				exit(1);
+			held_flag(&h, 1);
+		}
+		DO(cuCtxSynchronize());
+	}
+	show("dependent", hash_of(h.out, 4 * THREADS));
+	DO(cuMemFreeHost(h.words));
+}
+
+/* A graph that is instantiated once and launched often, when a byte has come on standard input */
+static void replay(CUmodule m, unsigned int blocks)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = N, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	CUgraphExec exec;
+	CUstream capture;
+	CUgraph graph;
+	CUfunction f;
+	char c;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuStreamCreate(&capture, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamBeginCapture(capture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	DO(cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
+	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
+	DO(cuStreamEndCapture(capture, &graph));
+	DO(cuGraphInstantiate(&exec, graph, 0));
+	DO(cuGraphDestroy(graph));
+	say("ready");
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	for (int i = 0; i < 40; i++) {
+		DO(cuGraphLaunch(exec, NULL));
+		DO(cuCtxSynchronize());
+	}
+	DO(cuGraphExecDestroy(exec));
+	DO(cuStreamDestroy(capture));
+	show("replay", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Calls that wait for the device, or may, behind a launch each */
 static void waits(CUmodule m)
 {
@@ -754,6 +824,12 @@ int main(int argc, char **argv)
 			held(m, true);
 		else if (!strcmp(argv[i], "asked"))
 			asked(m);
+		else if (!strcmp(argv[i], "dependent"))
+			dependent(m);
+		else if (!strcmp(argv[i], "wide"))
+			replay(m, BLOCKS);
+		else if (!strcmp(argv[i], "narrow"))
+			replay(m, HELD / 2);
 		else if (!strcmp(argv[i], "graphs"))
 			graphs = true;
 		else if (!strcmp(argv[i], "beside"))

@@ -694,6 +694,90 @@ static void counted(void)
 	fake_stop(&f);
 }
 
+/* A graph is as wide as its widest kernel, and takes what its launches took. */
+static void profile(const char *step, unsigned int blocks)
+{
+	char name[16];
+	char *const what[] = { name, NULL }, *const behind[] = { "plain", name, NULL };
+	uint64_t ns, usage, used;
+	struct run alone, r;
+
+	snprintf(name, sizeof(name), "%s", step);
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, what);
+	tell(&r, "1");
+	finish(&r);
+	same(&r, &alone, name);
+	ok(f.submits == 40 && f.last_submit.tier == GSCHED_TIER_LAUNCH &&
+	   f.last_submit.blocks == blocks && f.last_submit.blocks_per_sm == 8,
+	   "%s graph: %llu blocks, %u an SM", name,
+	   (unsigned long long)f.last_submit.blocks, f.last_submit.blocks_per_sm);
+	ok(f.last_submit.predicted_ns, "and takes %llu ns",
+	   (unsigned long long)f.last_submit.predicted_ns);
+	fake_stop(&f);
+
+	/* nobody is asked: timed now and then, and the page has the others, too */
+	fake_begin(GSCHED_LEASE_FREE);
+	start(&r, true, behind);
+	if (!ok(says(&r, "ready\n") && f.cl, "%s graph, under a lease", name)) {
+		fake_stop(&f);
+		return;
+	}
+	/* what was launched before is accounted for by the agent */
+	becomes_64(&f.cl->header.leased_tasks,
+		   f.cl->header.managed[GSCHED_TIER_BLOCK] - f.completes);
+	ns = f.cl->header.leased_ns;
+	usage = f.cl->header.leased_usage;
+	tell(&r, "1");
+	finish(&r);
+	ns = f.cl->header.leased_ns - ns;
+	usage = f.cl->header.leased_usage - usage;
+	used = ns * (blocks < 64 ? blocks : 64) / 8;
+	ok(f.cl->header.passed && f.cl->header.managed[GSCHED_TIER_LAUNCH] > 2,
+	   "its first launches are timed, then they pass (%llu)",
+	   (unsigned long long)f.cl->header.passed);
+	ok(ns && usage > used * 9 / 10 && usage < used * 11 / 10,
+	   "with time and capacity: %llu ns, %llu CapSM-ns",
+	   (unsigned long long)ns, (unsigned long long)usage);
+	fake_stop(&f);
+}
+
+static void graphs(void)
+{
+	profile("wide", 192);
+	profile("narrow", 4);
+}
+
+/*
+ * Nothing stands behind a kernel that others may overlap: no word marks its end, and for the
+ * arbiter it is over at once.
+ */
+static void dependents(void)
+{
+	static char *const what[] = { "dependent", NULL };
+	struct run alone, r;
+	unsigned int i;
+
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, what);
+	ok(says(&r, "held\n") && f.cl, "a kernel that another may overlap");
+	for (i = 0; f.cl && i < 2000 && running_slot(); i++)
+		usleep(1000);
+	ok(f.cl && !running_slot() && f.cl->header.managed[GSCHED_TIER_LAUNCH] == 2,
+	   "the second time it is asked for, and nothing is put behind it");
+	ok(f.cl && f.cl->header.passed == 2, "and the overlapping ones are counted");
+	tell(&r, "1");
+	finish(&r);
+	same(&r, &alone, "dependent launches");
+	fake_stop(&f);
+}
+
 static void refused(void)
 {
 	static char *const what[] = { "long", NULL };
@@ -912,6 +996,8 @@ int main(void)
 	death();
 	restarted();
 	counted();
+	graphs();
+	dependents();
 	silent();
 	first_launch();
 	direct();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slice interposer loads streams symbols temporal stopped bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slice interposer loads streams symbols temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -30,7 +30,7 @@ $(B)/test/libgsched/slice: $(call objs,selftests/libgsched/slice.c) $(SLICE_OBJS
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--export-dynamic -o $@ $(filter %.o,$^) -L$(@D) -lfake-rm -Wl,-rpath,'$$ORIGIN' -ldl -lpthread
 
 # Programs that know nothing of gsched
-$(addprefix $(B)/test/libgsched/,app loads-app streams-app): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
+$(addprefix $(B)/test/libgsched/,app loads-app streams-app devices-app): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
@@ -42,7 +42,7 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c streams.c run.c temporal.c stopped.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
+$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
 $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
 		$(addprefix $(B)/test/libgsched/,app variables tables textures libbare.so) $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
@@ -56,6 +56,12 @@ $(addprefix $(B)/test/libgsched/,loads streams): $(B)/test/libgsched/%: $(B)/obj
 $(B)/test/libgsched/temporal $(B)/test/libgsched/stopped: \
 $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/app \
 		$(B)/lib/gsched/libcuda.so.1 $(addprefix $(B)/bin/,gschedd gschedctl) $(addprefix $(B)/programs/,batch-drv latency-drv kernels.ptx)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+
+$(B)/test/libgsched/devices: $(call objs,selftests/libgsched/devices.c) $(LG_RUN) $(LIBGSCHED_OBJS) \
+		$(addprefix $(B)/test/libgsched/,app devices-app) $(B)/lib/gsched/libcuda.so.1 \
+		$(addprefix $(B)/bin/,gschedd gschedctl) $(B)/vgpu/libvgpu-rm.so
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 

@@ -3,7 +3,9 @@
  * Driver API: devices. The machine has $VGPU_DEVICES of them (shm.h); a process sees those of $CUDA_VISIBLE_DEVICES, in that
  * order: indices on the machine, or the beginnings of UUIDs with their "GPU-". As with CUDA the first entry that names none
  * ends the list, and a device that stands there twice leaves none. Without $VGPU_DEVICES it is not looked at, as on a machine
- * with GPUs it is about those.
+ * with GPUs it is about those. The machine's own order is the PCI bus's backwards, so that
+ * CUDA_DEVICE_ORDER=PCI_BUS_ID matters. VGPU_MIG=1: each is a MIG device, with a UUID of its own
+ * beside its GPU's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,13 @@ void vg_uuid_text(unsigned int index, char text[41])
 		 u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
 }
 
+static unsigned int ordered(unsigned int i, unsigned int count)
+{
+	const char *order = getenv("VGPU_DEVICES") ? getenv("CUDA_DEVICE_ORDER") : NULL;
+
+	return order && !strcmp(order, "PCI_BUS_ID") ? count - 1 - i : i;
+}
+
 /* The device that @s names, -1 none or more than one */
 static int named(const char *s, size_t n, unsigned int count)
 {
@@ -44,7 +53,7 @@ static int named(const char *s, size_t n, unsigned int count)
 	word[n] = '\0';
 	if (strncmp(word, "GPU-", 4)) {
 		index = strtoul(word, &end, 10);
-		return *word == '-' || *end || index >= count ? -1 : (int)index;
+		return *word == '-' || *end || index >= count ? -1 : (int)ordered(index, count);
 	}
 	for (unsigned int i = 0; i < count; i++) {
 		vg_uuid_text(i, text);
@@ -63,7 +72,7 @@ static unsigned int visible(unsigned int count, unsigned int *list)
 	unsigned int n = 0;
 
 	for (; !s && n < count; n++)
-		list[n] = n;
+		list[n] = ordered(n, count);
 	while (s && n < count) {
 		size_t len = strcspn(s, ",");
 		int index = named(s, len, count);
@@ -158,7 +167,7 @@ CUDADRV_API CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 	return r;
 }
 
-CUDADRV_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+CUDADRV_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
 	CUresult r = vg_check_device(uuid, dev);
 
@@ -167,9 +176,14 @@ CUDADRV_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 	return r;
 }
 
-CUDADRV_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+CUDADRV_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
-	return cuDeviceGetUuid_v2(uuid, dev);
+	CUresult r = cuDeviceGetUuid(uuid, dev);
+	const char *mig = getenv("VGPU_MIG");
+
+	if (!r && mig && !strcmp(mig, "1"))
+		uuid->bytes[0] ^= 0x40;
+	return r;
 }
 
 CUDADRV_API CUresult cuDeviceGetLuid(char *luid, unsigned int *mask, CUdevice dev)

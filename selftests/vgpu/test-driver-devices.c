@@ -305,6 +305,12 @@ void devices_tests(void)
 	visible("0,1", sees_0_1, "CUDA_VISIBLE_DEVICES: both");
 	visible("1,0", sees_1_0, "CUDA_VISIBLE_DEVICES: in the other order");
 	visible("1", sees_1, "CUDA_VISIBLE_DEVICES: the second only");
+	driver_test("VGPU_DEVICES=2 CUDA_DEVICE_ORDER=PCI_BUS_ID", sees_1_0,
+		    "CUDA_DEVICE_ORDER: by the PCI bus");
+	driver_test("VGPU_DEVICES=2 CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1", sees_0,
+		    "CUDA_VISIBLE_DEVICES is by that order");
+	driver_test("VGPU_DEVICES=2 CUDA_DEVICE_ORDER=FASTEST_FIRST", sees_0_1,
+		    "CUDA_DEVICE_ORDER: as by default");
 	visible("0,7,1", sees_0, "CUDA_VISIBLE_DEVICES: what is none ends the list");
 	visible("", sees_none, "CUDA_VISIBLE_DEVICES: none");
 	visible("1,1", sees_none, "CUDA_VISIBLE_DEVICES: one twice");

@@ -99,6 +99,15 @@ struct gi_shape {
 	struct gi_tune tune;			/* of the TWIN form's workers; times: agent */
 };
 
+/* An instantiated graph. The table has a reference until it is destroyed, each launch has one. */
+struct gi_graph {
+	struct gi_graph *next;
+	CUgraphExec exec;
+	_Atomic unsigned int users;
+	uint64_t blocks;		/* of its widest kernel; UINT32_MAX: wide as the device */
+	struct gi_shape shape;		/* original_m: of that kernel; the times are the graph's */
+};
+
 /* LATER: it is rewritten, and loaded when the program's work pauses */
 enum gi_twin { GI_TWIN_NONE, GI_TWIN_UNASKED, GI_TWIN_QUEUED, GI_TWIN_LATER, GI_TWIN_READY };
 
@@ -134,6 +143,7 @@ struct gi_func {
 	_Atomic bool waited;		/* a launch has waited for the twin since it was asked for */
 	_Atomic uint32_t late;		/* launches that found a form at GI_TWIN_LATER */
 	_Atomic uint64_t next_look;	/* ... and whether the program pauses, not before */
+	_Atomic bool leads;		/* launches that may overlap it have followed it */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
 	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */
@@ -141,6 +151,15 @@ struct gi_func {
 	enum gi_form_id job;		/* gi_lock: the form that is asked for */
 	struct gi_func *next_job;	/* gi_lock */
 };
+
+/* ---- graph.c ---- */
+
+void gi_graph_made(CUgraphExec exec, CUgraph graph);	/* instantiated; its context is current */
+void gi_graph_gone(CUgraphExec exec);			/* before it is destroyed */
+struct gi_graph *gi_graph_get(CUgraphExec exec);	/* NULL: not known */
+struct gi_graph *gi_graph_hold(struct gi_graph *g);	/* NULL allowed, as for put */
+void gi_graph_put(struct gi_graph *g);
+void gi_graph_reset(void);				/* after fork */
 
 /* ---- image.c ---- */
 

@@ -55,7 +55,7 @@ static struct gsched *join(struct gi_client *c, unsigned int *sms)
 	if (mps)
 		opts.channel_group = gsched_slice_mps_group();
 	else
-		opts.slice = !gsched_slice_get((const uint8_t *)c->uuid.bytes, &slice);
+		opts.slice = !gsched_slice_get((const uint8_t *)c->gpu.bytes, &slice);
 	if (gsched_attach_with(g, (const unsigned char *)c->uuid.bytes, &opts, &info)) {
 		gi_debug("the arbiter does not take this device: %s", strerror(errno));
 		gsched_close(g);
@@ -143,6 +143,16 @@ static void count_queues(struct gi_client *c)
 		       (unsigned long long)queues);
 }
 
+/* Of a MIG device the newer call tells its own UUID, the arbiter's, and the older one its GPU's. */
+static bool identify(struct gi_client *c)
+{
+	if (gi_real.cuDeviceGetUuid(&c->gpu, c->dev) && gi_real.cuDeviceGetUuid_v2(&c->gpu, c->dev))
+		return false;
+	if (gi_real.cuDeviceGetUuid_v2(&c->uuid, c->dev))
+		c->uuid = c->gpu;
+	return true;
+}
+
 struct gi_client *gi_client_get(CUdevice dev)
 {
 	struct gi_client *c;
@@ -162,7 +172,7 @@ struct gi_client *gi_client_get(CUdevice dev)
 	c->arch = major * 10 + minor;
 	gi_real.cuDeviceGetAttribute(&c->sm_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, dev);
 	gi_real.cuDeviceGetAttribute(&c->reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, dev);
-	if (gi_real.cuDeviceGetUuid_v2(&c->uuid, dev) && gi_real.cuDeviceGetUuid(&c->uuid, dev))
+	if (!identify(c))
 		gi_debug("device without a UUID");
 	else if (connect_client(c))
 		gi_dispatch(c);

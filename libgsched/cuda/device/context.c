@@ -77,14 +77,20 @@ static void release(struct gi_ctx *cx)
 		unregister_pages(cx->client, cx);
 }
 
-bool gi_ctx_release(struct gi_ctx *cx)
+/* Unregistering waits for all contexts, of other devices too; the end of this one does not. */
+bool gi_ctx_shares_pages(const struct gi_ctx *cx)
 {
-	bool owned = cx->owns_pages;
+	const struct gi_ctx *other;
 
-	release(cx);
-	if (cx->words)
-		gi_real.cuMemFreeHost(cx->words);
-	return owned;
+	for (other = contexts; other; other = other->next)
+		if (other != cx && other->client == cx->client)
+			return cx->owns_pages;
+	return false;
+}
+
+void gi_ctx_unregister(struct gi_ctx *cx)
+{
+	unregister_pages(cx->client, cx);
 }
 
 /* gi_lock held */

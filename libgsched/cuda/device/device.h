@@ -72,6 +72,7 @@ struct gi_client {
 	struct gi_client *next;		/* gi_lock */
 	CUdevice dev;
 	CUuuid uuid;
+	CUuuid gpu;			/* of a MIG device its GPU's, as channel groups have it */
 	unsigned int sms, arch;
 	int sm_shared, reserved;	/* bytes of shared memory of an SM, and of a block besides its own */
 	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
@@ -138,8 +139,9 @@ void gi_ctx_words(struct gi_ctx *cx);			/* makes cx->words if there is memory; i
 struct gi_ctx *gi_ctx_find(CUcontext handle);		/* gi_lock held */
 struct gi_ctx *gi_ctx_next(struct gi_ctx *cx);		/* gi_lock held; NULL: the first */
 bool gi_contexts_follow(struct gi_client *c);		/* both locks held: to the client's new pages */
-/* It is current: its streams and memory go, which may wait for other contexts. true: the pages' registration, too */
-bool gi_ctx_release(struct gi_ctx *cx);
+/* gi_lock held. The pages that other contexts of its client use are registered through it */
+bool gi_ctx_shares_pages(const struct gi_ctx *cx);
+void gi_ctx_unregister(struct gi_ctx *cx);		/* it is current; waits for all contexts */
 void gi_ctx_forget(struct gi_ctx *cx);			/* both locks held: nobody finds it any more */
 void gi_context_reset(void);				/* after fork */
 

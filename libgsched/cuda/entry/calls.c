@@ -79,9 +79,14 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction fn, void **pa
 	l.block[1] = config->blockDimY;
 	l.block[2] = config->blockDimZ;
 	l.shared = config->sharedMemBytes;
-	for (i = 0; i < config->numAttrs && config->attrs; i++)
-		if (meaning_of(&config->attrs[i]) > most)
-			most = meaning_of(&config->attrs[i]);
+	for (i = 0; i < config->numAttrs && config->attrs; i++) {
+		const CUlaunchAttribute *a = &config->attrs[i];
+
+		if (meaning_of(a) > most)
+			most = meaning_of(a);
+		if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+			l.follows = a->value.programmaticStreamSerializationAllowed;
+	}
 	l.dependent = most == DEPENDENT;
 	l.opaque = most >= OPAQUE;
 	return gi_launch(&l);
@@ -134,12 +139,12 @@ static CUresult forward_graph(const struct gi_launch *l)
 	return gi_real.cuGraphLaunch((CUgraphExec)l->call, l->stream);
 }
 
-/* A graph is scheduled whole, like a kernel we know nothing of. */
+/* A graph is scheduled whole, like a kernel that cannot be rewritten. */
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	struct gi_launch l = {
-		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true, .forward = forward_graph,
-		.call = exec,
+		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true,
+		.graph = exec, .forward = forward_graph, .call = exec,
 	};
 
 	GI_ENTER();

@@ -18,27 +18,57 @@ WAITS(cuMemHostUnregister, (void *p), p)
 WAITS(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep), pool, keep)
 WAITS(cuCtxSetLimit, (CUlimit limit, size_t value), limit, value)
 
-WAITS(cuGraphInstantiate, (CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
-			   size_t size), exec, graph, node, log, size)
-WAITS(cuGraphInstantiate_v2, (CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
-			      size_t size), exec, graph, node, log,
-      size)
-WAITS(cuGraphInstantiateWithFlags, (CUgraphExec *exec, CUgraph graph, unsigned long long flags),
-      exec, graph, flags)
-WAITS(cuGraphExecDestroy, (CUgraphExec exec), exec)
+/* ---- graphs ---- */
+
+static CUresult instantiated(CUresult rc, const CUgraphExec *exec, CUgraph graph)
+{
+	if (!rc && exec)
+		gi_graph_made(*exec, graph);
+	return rc;
+}
+
+CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
+			    size_t size)
+{
+	GI_ENTER();
+	return instantiated(GI_CALL(cuGraphInstantiate, exec, graph, node, log, size), exec, graph);
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
+			       size_t size)
+{
+	GI_ENTER();
+	return instantiated(GI_CALL(cuGraphInstantiate_v2, exec, graph, node, log, size), exec,
+			    graph);
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+	GI_ENTER();
+	return instantiated(GI_CALL(cuGraphInstantiateWithFlags, exec, graph, flags), exec, graph);
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+	GI_ENTER();
+	gi_graph_gone(exec);
+	return GI_CALL(cuGraphExecDestroy, exec);
+}
 
 CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 				      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	GI_ENTER();
-	return GI_CALL(cuGraphInstantiateWithParams, exec, graph, params);
+	return instantiated(GI_CALL(cuGraphInstantiateWithParams, exec, graph, params), exec,
+			    graph);
 }
 
 CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
 					   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	GI_ENTER();
-	return GI_CALL_ON(NULL, cuGraphInstantiateWithParams, _ptsz, exec, graph, params);
+	return instantiated(GI_CALL_ON(NULL, cuGraphInstantiateWithParams, _ptsz, exec, graph,
+				       params), exec, graph);
 }
 
 /* ---- synchronous copies and sets: on the legacy stream, or the thread's own ---- */

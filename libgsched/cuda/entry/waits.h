@@ -17,8 +17,8 @@
 #define GI_WAITS_TABLE(X) \
 	/* memory */ \
 	X(cuMemFree_v2, GI_WAITS_DEVICE, "for the context") \
-	X(cuMemFreeHost, GI_WAITS_DEVICE, "for all contexts") \
-	X(cuMemHostUnregister, GI_WAITS_DEVICE, "for all contexts") \
+	X(cuMemFreeHost, GI_WAITS_ALL, "for all contexts") \
+	X(cuMemHostUnregister, GI_WAITS_ALL, "for all contexts") \
 	X(cuArrayDestroy, GI_WAITS_DEVICE, "for the context") \
 	X(cuMipmappedArrayDestroy, GI_WAITS_DEVICE, "as cuArrayDestroy") \
 	X(cuMemPoolTrimTo, GI_WAITS_DEVICE, "as cuMemFree") \
@@ -28,7 +28,7 @@
 	X(cuModuleLoadDataEx, GI_WAITS_DEVICE, "as cuModuleLoad") \
 	X(cuModuleLoadFatBinary, GI_WAITS_DEVICE, "as cuModuleLoad") \
 	X(cuModuleUnload, GI_WAITS_DEVICE, "for the context; launches go on") \
-	X(cuLibraryUnload, GI_WAITS_DEVICE, "as cuModuleUnload, where it is loaded") \
+	X(cuLibraryUnload, GI_WAITS_ALL, "as cuModuleUnload, where it is loaded") \
 	X(cuLibraryGetModule, GI_WAITS_DEVICE, "loads") \
 	X(cuLibraryGetGlobal, GI_WAITS_DEVICE, "as cuLibraryGetModule") \
 	X(cuLibraryGetManaged, GI_WAITS_DEVICE, "as cuLibraryGetModule") \

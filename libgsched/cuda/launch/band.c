@@ -12,7 +12,8 @@ static void follow_slice(struct gi_client *c)
 	uint32_t us = gone ? 0 : gi_load(&c->arb->header.slice_us);
 	struct gsched_slice now;
 
-	if (!gsched_slice_follow(&c->slice, (const uint8_t *)c->uuid.bytes, us, gone ? NULL : c->g, &c->cl->header, &now))
+	if (!gsched_slice_follow(&c->slice, (const uint8_t *)c->gpu.bytes, us, gone ? NULL : c->g,
+				 &c->cl->header, &now))
 		return;
 	gi_debug("time slice %u us asked, %u us in force (%u groups, status 0x%x)", us, now.us, now.groups, now.status);
 	if (now.error == EIO)

@@ -155,6 +155,14 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	CUstreamBatchMemOpParams op = { 0 };
 	CUresult rc;
 
+	if (s->leads) {
+		const struct gi_client *c = s->cx->client;
+
+		rc = forward(l);
+		if (!rc)
+			gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
+		return rc;
+	}
 	s->timed = s->shape && (atomic_load(&s->shape->samples) < TIMED_FIRST ||
 				atomic_load(&s->shape->launches) % TIMED_EVERY == 0) && events_ready(s);
 	if (s->timed && gi_real.cuEventRecord(s->begin, l->stream))
@@ -346,27 +354,54 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	return *m ? &fn->form[GI_TWIN] : NULL;
 }
 
+/* What is known of a launch before it gets a slot */
+struct candidate {
+	struct gi_func *fn;
+	struct gi_graph *graph;
+	struct gi_shape *shape;
+	const struct gi_form *form;	/* NULL: the original */
+	struct gi_bound *bound;
+	unsigned int m;
+	uint64_t blocks, leased;
+};
+
+static bool to_be_timed(struct gi_shape *shape)
+{
+	return atomic_load_explicit(&shape->samples, memory_order_relaxed) < TIMED_FIRST ||
+	       atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) %
+			TIMED_EVERY == 0;
+}
+
 /*
  * A launch that no window holds, of a client that is alone in its band: nobody is asked, and it costs nothing. A kernel that has a
  * twin but is too short or small for it is one; now and then such a kernel is timed all the same.
  */
-static bool passes(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape)
+static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+		   const struct candidate *k)
 {
+	struct gi_shape *shape = k->shape;
+	struct gi_func *fn = k->fn;
 	uint64_t ns = 0;
 
 	if (!alone_in_band(c) && !yields(c))
 		return false;
+	if (k->graph) {
+		/* nothing is set up for its sake, and it does not ask for the device to be timed */
+		if (cx->prepared == GI_PREPARED &&
+		    gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE && to_be_timed(shape))
+			return false;
+		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
+	}
 	if (fn && shape && !l->opaque && !fn->opaque && has_twin(fn)) {
 		/* where bands take turns by eviction, the others leave for those that ask */
 		if (gi_load(&c->arb->header.mode) == GSCHED_MODE_TEMPORAL && gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE)
 			return false;
 		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
-		if (atomic_load_explicit(&shape->samples, memory_order_relaxed) < TIMED_FIRST ||
-		    atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) % TIMED_EVERY == 0)
+		if (!atomic_load_explicit(&fn->leads, memory_order_relaxed) && to_be_timed(shape))
 			return false;
 	}
 	if (ns)
-		gi_used(c, ns, blocks_of(l), shape->original_m);
+		gi_used(c, ns, k->blocks, shape->original_m);
 	return true;
 }
 
@@ -418,6 +453,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	}
 	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns(s->shape));
 	s->submitted = s->completed = s->timed = false;
+	s->leads = !s->form && s->fn && atomic_load_explicit(&s->fn->leads, memory_order_relaxed);
 	s->integral = 0;
 	s->wings = 0;
 	s->wing_gap = 0;
@@ -456,15 +492,6 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-/* What is known of a launch before it gets a slot */
-struct candidate {
-	struct gi_func *fn;
-	struct gi_shape *shape;
-	const struct gi_form *form;	/* NULL: the original */
-	struct gi_bound *bound;
-	unsigned int m;
-	uint64_t blocks, leased;
-};
 
 /* A task of its own: a slot, the lease or the grant, the launch */
 static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c, const struct candidate *k)
@@ -501,6 +528,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->form = form;
 	s->bound = bound;
 	s->shape = shape;
+	s->graph = gi_graph_hold(k->graph);
 	s->blocks = k->blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
 	s->m = form ? k->m : shape ? shape->original_m : 1;
@@ -603,6 +631,26 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	return rc;
 }
 
+/*
+ * A programmatic dependent launch overlaps its primary only if nothing is between them. Which
+ * kernels are primaries is learnt: the thread's last one on that stream was. The memory of
+ * functions is only used for other ones, so @fn may be stale.
+ */
+static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struct gi_func *fn)
+{
+	static __thread struct {
+		const struct gi_ctx *cx;
+		CUstream stream;
+		struct gi_func *fn;
+	} before;
+
+	if (l->follows && before.fn && before.cx == cx && before.stream == l->stream)
+		atomic_store_explicit(&before.fn->leads, true, memory_order_relaxed);
+	before.cx = cx;
+	before.stream = l->stream;
+	before.fn = fn;
+}
+
 static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -631,6 +679,12 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
+	note_order(l, cx, k.fn);
+	k.graph = l->graph ? gi_graph_get(l->graph) : NULL;
+	if (k.graph) {
+		k.shape = &k.graph->shape;
+		k.blocks = k.graph->blocks < UINT32_MAX ? k.graph->blocks : c->sms;
+	}
 	/* an empty slot shows what the group may use */
 	slot = __builtin_ctzll(atomic_load(&c->tasks->free_mask) | 1ull << 63);
 	k.leased = gi_load(&c->arb->slot[slot].window);
@@ -644,12 +698,13 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	pace = paced(c, !k.form);
 	if (pace)
 		batch = gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
-	if (l->dependent || (!k.form && passes(c, l, k.fn, k.shape)))
+	if (l->dependent || (!k.form && passes(c, cx, l, &k)))
 		rc = pass_on(l, c);
 	else
 		rc = launch_task(l, cx, c, &k);
 	if (pace)
 		gi_pace_leave(c, cx, l, batch, !rc);
+	gi_graph_put(k.graph);
 	gi_func_put(k.fn);
 	return rc;
 }

@@ -7,12 +7,14 @@
 #include "task/task.h"
 
 struct gi_launch {
-	CUfunction fn;			/* NULL: not a kernel (a graph) */
+	CUfunction fn;			/* NULL: not a kernel */
+	CUgraphExec graph;		/* NULL: not a graph */
 	unsigned int grid[3], block[3], shared;
 	CUstream stream;		/* CU_STREAM_PER_THREAD for the _ptsz calls' stream 0 */
 	void **params, **extra;
 	const CUlaunchConfig *config;	/* cuLaunchKernelEx; attributes that the twin may have too */
 	bool opaque;			/* never the twin */
+	bool follows;			/* it may overlap the launch in front of it */
 	bool dependent;			/* its start may overlap its predecessor's end: nothing of ours may come between */
 	CUresult (*forward)(const struct gi_launch *l);	/* the driver's call, as the program made it */
 	const void *call;		/* what @forward needs beyond that */

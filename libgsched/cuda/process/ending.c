@@ -43,13 +43,17 @@ void gi_unloading(void *handle)
 	gi_image_drop(image, !over);
 }
 
-/* Tasks end (or are given up after a while), then everything of ours in the context is released. */
+/*
+ * Tasks end, or are given up after a while. Memory, streams and registered pages of ours go with
+ * the context: to free pinned memory waits for all contexts of all devices. Only if other contexts
+ * use these pages they are registered anew before.
+ */
 static void take_down(struct gi_ctx *cx)
 {
 	struct gi_client *c = cx->client;
 	struct gi_waiting w = { 0 };
 	CUcontext before = NULL;
-	bool entered, bare = false;
+	bool entered, shared;
 
 	if (c) {
 		gi_drain(c, cx, NULL, CONTEXT_NS);
@@ -62,22 +66,26 @@ static void take_down(struct gi_ctx *cx)
 	pthread_mutex_unlock(&gi_lock);
 	/* waits for the twin worker, which may wait for a task that needs a pass */
 	gi_twin_settle(NULL, cx, !entered);
+	pthread_mutex_lock(&gi_lock);
+	shared = c && entered && gi_ctx_shares_pages(cx);
+	pthread_mutex_unlock(&gi_lock);
 	if (c && entered)
-		gi_wait_begin(&w, GI_WAITS_DEVICE, NULL);
+		gi_wait_begin(&w, shared ? GI_WAITS_ALL : GI_WAITS_DEVICE, NULL);
 	if (c)
 		pthread_mutex_lock(&c->lock);
 	pthread_mutex_lock(&gi_lock);
 	gi_images_leave(cx);
+	/* another one may have come */
+	shared = c && entered && gi_ctx_shares_pages(cx);
 	gi_ctx_forget(cx);
 	pthread_mutex_unlock(&gi_lock);
 	if (c)
 		pthread_mutex_unlock(&c->lock);
-	/* the driver waits for other contexts' tasks here, and the agent must be able to launch their wings */
-	if (entered) {
+	if (entered)
 		gi_save_release(cx);
-		bare = gi_ctx_release(cx);
-	}
-	if (c && bare) {
+	if (shared) {
+		/* the driver waits for other contexts' tasks here: their wings must come */
+		gi_ctx_unregister(cx);
 		pthread_mutex_lock(&c->lock);
 		pthread_mutex_lock(&gi_lock);
 		if (!gi_contexts_follow(c))

@@ -29,6 +29,7 @@ static void after_fork(void)
 	gi_image_reset();
 	gi_link_reset();
 	gi_func_reset();
+	gi_graph_reset();
 	gi_twin_reset();
 	gi_references_reset();
 }

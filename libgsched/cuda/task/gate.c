@@ -252,11 +252,11 @@ static void stream_end(struct gi_waiting *w)
 	}
 }
 
-static void device_begin(struct gi_waiting *w, struct gi_client *c)
+static void device_begin(struct gi_waiting *w, struct gi_client *c, unsigned int place)
 {
 	uint64_t patience;
 
-	w->c = c;
+	w->closed |= 1ull << place;
 	atomic_fetch_add(&c->tasks->closed, 1);
 	if (quiet(c))
 		return;
@@ -264,7 +264,7 @@ static void device_begin(struct gi_waiting *w, struct gi_client *c)
 	if (gi_tasks_quiet(c, patience))
 		return;
 	/* somebody more important has the device: these end all the same, or they would never */
-	w->released = true;
+	w->released |= 1ull << place;
 	gi_tasks_release(c);
 	gi_debug("tasks did not end in %llu ms, and a call waits for them: no window holds them",
 		 (unsigned long long)patience / 1000000);
@@ -276,6 +276,24 @@ bool gi_wait_needed(void)
 	return atomic_load_explicit(&twins_launched, memory_order_acquire);
 }
 
+/* Has the client to do anything before such a call? */
+static bool concerns(const struct gi_client *c)
+{
+	return c && c->tasks && !over(c);
+}
+
+/* New clients come before the first of the list: behind it the places stay. */
+static void all_begin(struct gi_waiting *w)
+{
+	struct gi_client *c;
+	unsigned int place;
+
+	w->c = gi_client_next(NULL);
+	for (c = w->c, place = 0; c && place < 64; c = c->next, place++)
+		if (concerns(c))
+			device_begin(w, c, place);
+}
+
 void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 {
 	struct gi_client *c;
@@ -285,24 +303,35 @@ void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 	if (how == GI_WAITS_NOT || (how == GI_WAITS_STREAM && !gi_wait_needed()))
 		return;
 	cx = gi_current();
-	c = cx ? cx->client : NULL;
-	if (!c || over(c))
+	if (how == GI_WAITS_ALL) {
+		all_begin(w);
 		return;
-	if (how == GI_WAITS_STREAM)
+	}
+	c = cx ? cx->client : NULL;
+	if (!concerns(c))
+		return;
+	if (how == GI_WAITS_STREAM) {
 		stream_begin(w, c, stream);
-	else
-		device_begin(w, c);
+		return;
+	}
+	w->c = c;
+	device_begin(w, c, 0);
 }
 
 void gi_wait_end(struct gi_waiting *w)
 {
+	struct gi_client *c;
+
 	if (!w->c)
 		return;
 	if (w->how == GI_WAITS_STREAM) {
 		stream_end(w);
 		return;
 	}
-	if (w->released)
-		atomic_fetch_sub(&w->c->tasks->released, 1);
-	atomic_fetch_sub(&w->c->tasks->closed, 1);
+	for (c = w->c; c && w->closed; c = c->next, w->closed >>= 1, w->released >>= 1) {
+		if (w->released & 1)
+			atomic_fetch_sub(&c->tasks->released, 1);
+		if (w->closed & 1)
+			atomic_fetch_sub(&c->tasks->closed, 1);
+	}
 }

@@ -87,6 +87,7 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 		atomic_fetch_or(&s->cx->dirty, 1ull << i);
 	gi_save_put(s, false);
 	gi_bound_put(s->bound, false);
+	gi_graph_put(s->graph);
 	gi_func_put(s->fn);
 	atomic_fetch_and(&c->tasks->running, ~(1ull << i));
 	atomic_fetch_add(&c->tasks->finished, 1);
@@ -118,6 +119,7 @@ static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
 	gi_store(&c->cl->slot[i].retired, s->seq);
 	gi_save_put(s, true);
 	gi_bound_put(s->bound, true);
+	gi_graph_put(s->graph);
 	gi_func_put(s->fn);
 	atomic_fetch_and(&c->tasks->running, ~(1ull << i));
 	atomic_fetch_add(&c->tasks->finished, 1);

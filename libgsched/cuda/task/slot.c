@@ -96,6 +96,7 @@ void gi_slot_unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool 
 {
 	gi_save_put(&c->tasks->slot[slot], lost);
 	gi_bound_put(c->tasks->slot[slot].bound, false);
+	gi_graph_put(c->tasks->slot[slot].graph);
 	gi_func_put(c->tasks->slot[slot].fn);
 	gi_store(&c->cl->slot[slot].retired, seq);
 	gi_slot_free(c, slot);

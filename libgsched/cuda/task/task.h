@@ -19,6 +19,7 @@ struct gi_slot {
 	struct gi_func *fn;
 	const struct gi_form *form;	/* what was launched; NULL: the original */
 	struct gi_shape *shape;
+	struct gi_graph *graph;		/* NULL: a kernel, or not known */
 	struct gi_save *save;		/* NULL: block-tasks are not suspended */
 	struct gi_bound *bound;		/* what is bound to the kernel's references; NULL: it has none, or is the original */
 	unsigned int tier, m, weight;
@@ -29,6 +30,7 @@ struct gi_slot {
 	char *params;			/* packed, with room for struct gsr_launch; kept between tasks */
 	size_t params_room;
 	bool submitted, completed, timed;
+	bool leads;			/* nothing stands behind it: over once launched */
 	bool alone;			/* nobody disturbs what it takes, so far */
 	uint32_t generation;		/* of the arbiter's slot at launch */
 	uint64_t launch_ns, predicted_ns;	/* CLOCK_MONOTONIC; alone */
@@ -99,13 +101,15 @@ enum gi_waits {
 	GI_WAITS_NOT,			/* nothing, or without the lock */
 	GI_WAITS_STREAM,		/* what is queued on a stream before it */
 	GI_WAITS_DEVICE,		/* all of the context's work */
+	GI_WAITS_ALL,			/* that of all contexts, with the locks of all */
 };
 
 struct gi_waiting {
 	struct gi_client *c;		/* NULL: there is nothing to undo */
+	uint64_t closed;		/* bit: the place behind @c in the list of clients */
 	enum gi_waits how;
 	enum gi_order order;
-	bool released;
+	uint64_t released;		/* the same */
 };
 
 /* Around such a call, in the current context. @stream: of GI_WAITS_STREAM */
