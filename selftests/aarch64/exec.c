@@ -17,13 +17,14 @@
 #include <unistd.h>
 
 #define QEMU		"/usr/bin/qemu-aarch64"
-#define ROOT		BUILD "/root"
 #define LIBRARY		BUILD "/lib/libexec-qemu.so"
 #define EXPORT		__attribute__((visibility("default")))
 #define ARGS_MAX	256
 #define OURS		10	/* arguments of qemu's own, and NULL */
 #define PRELOAD		"LD_PRELOAD="
 #define LIBRARY_PATH	"LD_LIBRARY_PATH="
+
+static const char root[] = BUILD "/root";
 
 static bool is_ours(const char *path)
 {
@@ -60,7 +61,7 @@ static char *preload(const char *wanted)
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	const char *args[ARGS_MAX + OURS] = { QEMU, "-L", ROOT, "-0", argv[0] }, *wanted = NULL;
+	const char *args[ARGS_MAX + OURS] = { QEMU, "-L", root, "-0", argv[0] }, *wanted = NULL;
 	size_t n = 5, n_env = 0, n_args = length(argv), i;
 	char **env, *setting, self[PATH_MAX];
 

@@ -385,7 +385,7 @@ static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 
 	if (!alone_in_band(c) && !yields(c))
 		return false;
-	if (k->graph) {
+	if (k->graph && shape) {
 		/* nothing is set up for its sake, and it does not ask for the device to be timed */
 		if (cx->prepared == GI_PREPARED &&
 		    gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE && to_be_timed(shape))
@@ -400,7 +400,7 @@ static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		if (!atomic_load_explicit(&fn->leads, memory_order_relaxed) && to_be_timed(shape))
 			return false;
 	}
-	if (ns)
+	if (ns && shape)
 		gi_used(c, ns, k->blocks, shape->original_m);
 	return true;
 }
