@@ -6,7 +6,10 @@
  *  - a hold its SMs, all the time; it is impossible for what comes less often than the longest hold;
  *  - the form what it is slower by, and the SMs from each eviction until their workers are back. The
  *    newcomer waits for the eviction, which counts as lost in its period.
- * The cheaper one is taken, by enough to be worth a change, and kept for some time. Clients below
+ * The form is taken where it costs a third less, and then kept for some time: a request now and then
+ * waits for workers that are slow to leave. On an H200 a request each ms beside block-tasks of 5 ms
+ * had a p99 of 1.9 ms and the others lost 21 % where 6 % were expected; a hold gave 80 us for 24 %
+ * (docs/measurements/2026-11-23-programs-h200.md). Clients below
  * are told by GSCHED_ARB_RESUMABLE and take the form at their next launch. Until then, and where a
  * kernel has no such form, the hold goes on.
  */
@@ -21,7 +24,7 @@
 #define KEEP_NS		1000000000ULL	/* shortest time between two changes */
 #define LEARNED		512		/* requests until the size of a hold counts as known */
 /*
- * Per mille that the form is slower by, until measured: between 16 over a corpus of kernels and 82
+ * Per mille that the form is slower by, at least: between 16 over a corpus of kernels and 82
  * for one with block-tasks of 1 ms (H200, docs/measurements/2026-11-22-gathers-h200.md and
  * 2026-11-22-workers-h200.md)
  */
@@ -64,18 +67,18 @@ static u32 form_cost(const struct gsc_client *client)
 	if (forms->n[false] < MEASURED || forms->n[true] < MEASURED || !plain)
 		return FORM_COST;
 	if (resumable <= plain)
-		return 0;
+		return FORM_COST;
 	/* 2^54: a factor of 1000 does not overflow */
 	plain = min(plain, 1ULL << 54);
 	resumable = min(resumable - plain, plain);
-	return min_t(u64, div64_u64(resumable * 1000, plain), FORM_COST_MAX);
+	return min_t(u64, max_t(u64, div64_u64(resumable * 1000, plain), FORM_COST), FORM_COST_MAX);
 }
 
 static bool worth_it(const struct gsc_client *client)
 {
 	u32 form = client->resume_cost, hold = client->hold_cost;
 
-	return client->resumes ? form * 4 <= hold * 5 : form * 5 <= hold * 4;
+	return client->resumes ? form * 5 <= hold * 4 : form * 3 <= hold * 2;
 }
 
 static u32 cost_of_hold(const struct gsc_client *client, u32 sms)

@@ -108,6 +108,9 @@ static void frequent_requests_are_held_for(void)
 	EXPECT(says(REQUEST, "holds 10 of 132 SMs"));
 	EXPECT(says(REQUEST, "; block-tasks below are not left in their middle: that costs 8.8 %, a hold 7.5 %"));
 	EXPECT(says(BATCH, ""));
+	/* a quarter less is not worth it: 5.6 % */
+	requests(3000, 3 * MS);
+	EXPECT(!told && !n_changes && client[REQUEST].hold_units == 10 * SM);
 }
 
 static void rare_requests_evict_in_the_middle(void)
