@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Pacing of launches: pace.h. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -251,10 +252,25 @@ static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launc
 /* Whatever a launch waits for, it is not the GPU for long. The agent, without a lock: it must not wait for that launch. */
 void gi_pace_watch(struct gi_client *c, uint64_t now)
 {
-	uint64_t since = atomic_load(&c->pacer->waiting_since);
+	struct gi_pacer *p = c->pacer;
+	uint64_t since;
 
+	/* the word goes with its context: forget_word() */
+	atomic_store(&p->watching, true);
+	since = atomic_load(&p->waiting_since);
 	if (since && now > since + WATCH_NS)
-		gi_store(c->pacer->waiting_word, c->pacer->tickets);
+		gi_store(p->waiting_word, p->tickets);
+	atomic_store(&p->watching, false);
+}
+
+/* The context is about to be destroyed, and the word with it. */
+static void forget_word(struct gi_pacer *p, const struct gi_ctx *cx)
+{
+	if (!cx->words || p->waiting_word != &cx->words->sample)
+		return;
+	atomic_store(&p->waiting_since, 0);
+	while (atomic_load(&p->watching))
+		sched_yield();
 }
 
 /* The launch was made, or failed. Without the wait a measurement is good only if it has not begun by now. */
@@ -644,6 +660,7 @@ void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 		usleep(HOLD_US);
 	atomic_fetch_sub(&p->dropping, 1);
 	pthread_mutex_lock(&p->lock);
+	forget_word(p, cx);
 	forget(p, cx);
 	atomic_store(&p->in_flight, p->pending + p->open);
 	pthread_mutex_unlock(&p->lock);

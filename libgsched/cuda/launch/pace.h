@@ -59,6 +59,7 @@ struct gi_pacer {
 	_Atomic uint64_t last_ns;	/* host clock of the last launch that was looked at */
 	_Atomic uint64_t waiting_since;	/* host clock: the GPU waits for a launch that is measured, 0: it does not */
 	uint32_t *waiting_word;
+	_Atomic bool watching;		/* the agent is at the word */
 	_Atomic bool unknown;		/* what was launched before anybody looked may still run */
 };
 
