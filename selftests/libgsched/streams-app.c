@@ -308,6 +308,8 @@ int main(int argc, char **argv)
 			waiting(s);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
+		else if (!strcmp(argv[i], "queues"))
+			puts(getenv("CUDA_DEVICE_MAX_CONNECTIONS") ?: "none");
 		else if (!strcmp(argv[i], "functions")) {
 			void *mem;
 

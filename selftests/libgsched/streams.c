@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -135,6 +136,38 @@ static void queues(void)
 	fake_stop(&f);
 }
 
+/* Hardware queues cost time at the start, and memory: asked for where there are few, of an MPS server */
+static void queues_asked(void)
+{
+	static char *const what[] = { APP, "queues", NULL };
+	char pipe[] = "/tmp/streams-XXXXXX", control[64];
+	struct run r;
+	FILE *made;
+
+	if (!mkdtemp(pipe))
+		abort();
+	snprintf(control, sizeof(control), "%s/control", pipe);
+	setenv("CUDA_MPS_PIPE_DIRECTORY", pipe, 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	ok(!strcmp(r.text, "none\n"), "without MPS no hardware queues are asked for: %s", r.text);
+	made = fopen(control, "w");
+	if (!made || fclose(made))
+		abort();
+	run(true, what, &r);
+	ok(!strcmp(r.text, "4\n"), "a program of an MPS server has four: %s", r.text);
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
+	run(true, what, &r);
+	ok(!strcmp(r.text, "8\n"), "or what it asks for itself: %s", r.text);
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	fake_stop(&f);
+	run(true, what, &r);
+	ok(!strcmp(r.text, "none\n"), "without an arbiter none are: %s", r.text);
+	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+	unlink(control);
+	rmdir(pipe);
+}
+
 static bool becomes_waiting(void)
 {
 	unsigned int i;
@@ -210,6 +243,7 @@ int main(void)
 	order();
 	priorities();
 	queues();
+	queues_asked();
 	waiting();
 	busy();
 	unlink(shm);
