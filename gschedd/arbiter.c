@@ -525,18 +525,10 @@ static int number_of(const char *text, unsigned int *to)
 	return 0;
 }
 
-int device_set(struct device *dev, const char *file, const char *value)
+static int apply(struct device *dev, const char *file, const char *text)
 {
-	char text[64];
-	size_t len = strcspn(value, "\n");
 	int err, mode;
 
-	if (value[len] && value[len + 1])
-		return -EINVAL;
-	if (len >= sizeof(text))
-		return -EINVAL;
-	memcpy(text, value, len);
-	text[len] = '\0';
 	if (!strcmp(file, "policy")) {
 		/* nobody gets chaos who did not start the daemon with it */
 		if (!strcmp(text, "chaos") && strcmp(opt.policy, "chaos"))
@@ -560,6 +552,37 @@ int device_set(struct device *dev, const char *file, const char *value)
 		return -ENOENT;
 	}
 	device_settle(dev);
+	return err;
+}
+
+/* One that is set again keeps its place. */
+static void note_setting(struct device *dev, const char *file, const char *text)
+{
+	struct device_setting *s = dev->setting;
+
+	while (s < dev->setting + dev->n_settings && strcmp(s->file, file))
+		s++;
+	if (s == dev->setting + DEVICE_SETTINGS)
+		return;
+	if (s == dev->setting + dev->n_settings)
+		dev->n_settings++;
+	snprintf(s->file, sizeof(s->file), "%s", file);
+	snprintf(s->value, sizeof(s->value), "%s", text);
+}
+
+int device_set(struct device *dev, const char *file, const char *value)
+{
+	char text[sizeof(dev->setting[0].value)];
+	size_t len = strcspn(value, "\n");
+	int err;
+
+	if ((value[len] && value[len + 1]) || len >= sizeof(text))
+		return -EINVAL;
+	memcpy(text, value, len);
+	text[len] = '\0';
+	err = apply(dev, file, text);
+	if (!err)
+		note_setting(dev, file, text);
 	return err;
 }
 

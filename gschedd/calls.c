@@ -295,7 +295,7 @@ static const struct call calls[] = {
 	[GSP_GROUP_GET]		= { call_group_get, sizeof(struct gsp_group) },
 	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group), .saves = SAVES_BINDINGS },
 	[GSP_STATUS]		= { call_status, 0, 0, 1 },
-	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group) },
+	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
 	[GSP_BAND]		= { call_band, sizeof(struct gsp_band) },
 };
 

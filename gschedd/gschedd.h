@@ -38,6 +38,7 @@ struct options {
 	uint64_t image_max;		/* largest image the rewrite service takes */
 	const char *driver;
 	const char *policy;
+	bool policy_given, mode_given;	/* options: they count for more than what state.c has kept */
 	uint64_t seed;			/* for policy chaos */
 	int mode;			/* GSCHED_MODE_* or -1 */
 	const char *trace;
@@ -168,6 +169,13 @@ int proc_stat(pid_t pid, struct proc_stat *st);			/* -errno */
 int proc_cgroup(pid_t pid, char *buf, size_t size);		/* path of the v2 hierarchy; -errno */
 
 /* ---- arbiter.c ---- */
+#define DEVICE_SETTINGS	8
+
+/* A file of a device that somebody has set since it was there: state.c keeps it. */
+struct device_setting {
+	char file[32], value[64];
+};
+
 struct device {
 	struct gsc_device core;
 	struct list_head node;		/* devices */
@@ -180,6 +188,8 @@ struct device {
 	struct source watch;		/* looks at pages while launches made under a lease are in the core */
 	unsigned int n_leased;
 	bool quotas_changed;		/* so did what a launch under a lease may use */
+	struct device_setting setting[DEVICE_SETTINGS];
+	unsigned int n_settings;
 };
 
 struct client {

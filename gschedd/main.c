@@ -182,6 +182,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		if (!gsc_policy_find(arg))
 			argp_error(state, "--policy %s: there is no such policy; hpf is the one there always is", arg);
 		opt.policy = arg;
+		opt.policy_given = true;
 		break;
 	case KEY_SEED:
 		if (parse_size(arg, &opt.seed))
@@ -193,6 +194,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--mode %s: it is auto, spatial or temporal", arg);
 		if (opt.mode > GSCHED_MODE_SPATIAL)
 			opt.mode = -1;
+		opt.mode_given = true;
 		break;
 	case KEY_POLL:
 		if (parse_size(arg, &n) || n > 1000000)

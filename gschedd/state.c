@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What survives gschedd: groups with their files, owners and cgroups, and which processes are bound
- * to them. DIR/groups is text, a statement a line (gschedd(8)); it is replaced as a whole after
+ * What survives gschedd: groups with their files, owners and cgroups, which processes are bound to
+ * them, and what was set of devices. DIR/groups is text, a statement a line (gschedd(8)); it is replaced as a whole after
  * each change, before the change is answered.
  *
  * Restored when a device is added, so groups of a device that is not there (another driver, a GPU
@@ -98,6 +98,8 @@ static void write_all(FILE *f)
 	list_for_each_entry(dev, &devices, node) {
 		uuid_text(dev->decl.uuid, uuid);
 		fprintf(f, "device %s %s\n", uuid, dev->decl.name);
+		for (unsigned int i = 0; i < dev->n_settings; i++)
+			fprintf(f, "%s %s\n", dev->setting[i].file, dev->setting[i].value);
 		write_group(f, &dev->root);
 		list_for_each_entry(g, &dev->groups, node)
 			write_group(f, g);
@@ -184,7 +186,16 @@ static int restore_process(struct group *group, const char *value)
 	return 0;
 }
 
-/* One statement; *@group: which it is about. */
+/* Options are newer than what was kept. */
+static int restore_setting(struct device *dev, const char *file, const char *value)
+{
+	if ((opt.policy_given && !strcmp(file, "policy")) || (opt.mode_given && !strcmp(file, "mode")))
+		return 0;
+	say(LOG_INFO, "device %s: %s %s, as it was set", dev->decl.name, file, value);
+	return device_set(dev, file, value);
+}
+
+/* One statement; *@group: which it is about, NULL the device. */
 static int restore_line(struct device *dev, struct group **group, const char *line)
 {
 	const char *value = strchr(line, ' ');
@@ -205,7 +216,7 @@ static int restore_line(struct device *dev, struct group **group, const char *li
 		return err;
 	}
 	if (!*group)
-		return -EINVAL;
+		return restore_setting(dev, key, value);
 	if (!strcmp(key, "proc"))
 		return (*group)->parent ? restore_process(*group, value) : -EINVAL;
 	return group_set(*group, key, value);

@@ -141,6 +141,36 @@ static void restarts(void)
 	ok(all_there() && in_group("a/b"), "and the next one has them, too");
 }
 
+static bool device_reads(const char *part)
+{
+	char *text = status_text();
+	bool found = strstr(text, part);
+
+	if (!found)
+		printf("# no %s in %.300s\n", part, text);
+	free(text);
+	return found;
+}
+
+/* What was set of the device, unless an option says otherwise */
+static void settings(void)
+{
+	is(device_set("policy", "ffs"), 0, "the device's policy is set");
+	is(device_set("max_overhead", "70"), 0, "and a parameter");
+	is(device_set("max_overhead", "80"), 0, "twice");
+	ok(device_set("max_overhead", "x") && device_set("nothing", "1"), "two that are wrong");
+	daemon_stop(SIGKILL);
+	start();
+	ok(device_reads("\"policy\":\"ffs\"") && device_reads("\"max_overhead\":80"),
+	   "the next gschedd has them");
+	daemon_stop(SIGTERM);
+	daemon_start("--device", DEVICE, "--state", state, "--policy", "hpf", NULL);
+	ok(device_reads("\"policy\":\"hpf\"") && device_reads("\"max_overhead\":80"),
+	   "with --policy: that, and the parameter");
+	is(device_set("policy", "hpf"), 0, "set again");
+	ok(all_there(), "and the groups are there");
+}
+
 static void absent_device(void)
 {
 	daemon_stop(SIGTERM);
@@ -259,6 +289,7 @@ int main(void)
 	snprintf(aside, sizeof(aside), "%s.damaged", file);
 	snprintf(messages, sizeof(messages), "%s/messages", dir);
 	restarts();
+	settings();
 	absent_device();
 	other_boot();
 	damage();

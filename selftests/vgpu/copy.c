@@ -43,12 +43,15 @@ static CUresult enter(CUstream stream, bool own, struct CUstream_st **s)
 	return r;
 }
 
-/* The host does not wait for what stays there, in synchronous calls either */
-static bool on_device(uint64_t addr)
+/*
+ * The host does not wait for what stays on its device, in synchronous calls either. Between devices
+ * it does here: that is a way to order the copy with later work of both.
+ */
+static bool on_device(const struct CUstream_st *s, uint64_t addr)
 {
 	const struct vg_region *region = vg_region_find(addr);
 
-	return region && region->kind == VG_MEM_DEVICE;
+	return region && region->kind == VG_MEM_DEVICE && region->ctx->gpu == s->ctx->gpu;
 }
 
 static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_end, size_t size, CUstream stream, bool own, bool wait)
@@ -70,7 +73,7 @@ static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_
 	op->copy.dst = (void *)(uintptr_t)dst;
 	op->copy.src = (const void *)(uintptr_t)src;
 	op->copy.size = size;
-	if (on_device(dst) && on_device(src))
+	if (on_device(s, dst) && on_device(s, src))
 		wait = false;
 	else if (!vg_region_covers(dst, size) && !s->capture)
 		wait = true;
@@ -351,7 +354,7 @@ static CUresult set(CUdeviceptr dst, size_t pitch, uint32_t value, unsigned int 
 	if (r)
 		return r;
 	r = vg_set_new(&p, &op);
-	return r || !op ? vg_leave(r) : finish(s, op, wait && !on_device(dst), wait);
+	return r || !op ? vg_leave(r) : finish(s, op, wait && !on_device(s, dst), wait);
 }
 
 #define SET(bits, TYPE) \
