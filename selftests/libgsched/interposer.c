@@ -252,7 +252,7 @@ static void gates(void)
 	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
 	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
 	fake_stop(&f);
-	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 }
 
 /*
@@ -973,6 +973,8 @@ int main(void)
 	snprintf(second, sizeof(second), "%s.1", shm);
 	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
 	setenv("VGPU_SMS", "8", 1);
+	/* as many streams with gates as there are; gates() has fewer */
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 	run(false, steps, &expected);
 	run(false, what, &expected_long);
 	if (!ok(!expected.status && !expected_long.status, "the program alone")) {
