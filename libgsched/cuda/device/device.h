@@ -153,7 +153,8 @@ bool gi_ranges_new(struct gi_ctx *cx);			/* false: no memory for them, its tasks
 
 /* ---- stream.c ---- */
 
-extern _Atomic int gi_captures;				/* stream captures under way */
+extern _Atomic int gi_captures;				/* stream captures under way, or about to begin */
+void gi_capture_begins(void);
 extern _Atomic bool gi_green;				/* the program partitions the device itself: no twins */
 
 extern _Atomic bool gi_streams_ordered;			/* there may be tasks: gi_stream_share() waits for them */

@@ -348,8 +348,8 @@ void gi_stream_put(const struct gi_turn *turn)
 /* ---- idle ---- */
 
 /*
- * The threads' own default streams have no handles, but work in the legacy stream waits for theirs.
- * No other use is made of that: it orders what the program may not want ordered.
+ * @lock is held. The threads' own default streams have no handles, but work in the legacy stream
+ * waits for theirs. No other use is made of that: it orders what the program may not want ordered.
  */
 static bool legacy_idle(struct gi_ctx *cx)
 {
@@ -373,23 +373,31 @@ static bool legacy_idle(struct gi_ctx *cx)
 	return idle;
 }
 
-/* The table is locked meanwhile, so none of its streams is destroyed. */
+/*
+ * The table is locked meanwhile: none of its streams is destroyed, and no capture begins, which a
+ * look at the stream would end.
+ */
 bool gi_streams_idle(struct gi_ctx *cx)
 {
 	struct gi_stream *s;
-	bool idle = true;
 	unsigned int i;
+	bool idle;
 
-	/* a look at a stream that is captured would end the capture */
-	if (atomic_load(&gi_captures))
-		return false;
 	pthread_mutex_lock(&lock);
+	idle = !atomic_load(&gi_captures) && legacy_idle(cx);
 	for (i = 0; i < BUCKETS && idle; i++)
 		for (s = buckets[i]; s && idle; s = s->next)
 			if (s->cx == cx)
 				idle = gi_real.cuStreamQuery(s->handle) != CUDA_ERROR_NOT_READY;
 	pthread_mutex_unlock(&lock);
-	return idle && legacy_idle(cx);
+	return idle;
+}
+
+void gi_capture_begins(void)
+{
+	pthread_mutex_lock(&lock);
+	atomic_fetch_add(&gi_captures, 1);
+	pthread_mutex_unlock(&lock);
 }
 
 bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns)

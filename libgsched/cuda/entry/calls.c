@@ -216,47 +216,53 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 static CUresult begun(CUresult rc)
 {
-	if (!rc)
-		atomic_fetch_add(&gi_captures, 1);
+	if (rc)
+		atomic_fetch_sub(&gi_captures, 1);
 	return rc;
 }
+
+/* Counted before it begins: what other threads do between the two could end it. */
+#define BEGIN(call) ({ \
+	gi_capture_begins(); \
+	begun(call); \
+})
 
 CUresult cuStreamBeginCapture(CUstream stream)
 {
 	GI_ENTER();
-	return begun(gi_real.cuStreamBeginCapture(stream));
+	return BEGIN(gi_real.cuStreamBeginCapture(stream));
 }
 
 CUresult cuStreamBeginCapture_ptsz(CUstream stream)
 {
 	GI_ENTER();
-	return begun(gi_real.cuStreamBeginCapture_ptsz(stream));
+	return BEGIN(gi_real.cuStreamBeginCapture_ptsz(stream));
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
 	GI_ENTER();
-	return begun(gi_real.cuStreamBeginCapture_v2(stream, mode));
+	return BEGIN(gi_real.cuStreamBeginCapture_v2(stream, mode));
 }
 
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
 {
 	GI_ENTER();
-	return begun(gi_real.cuStreamBeginCapture_v2_ptsz(stream, mode));
+	return BEGIN(gi_real.cuStreamBeginCapture_v2_ptsz(stream, mode));
 }
 
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
 				     const CUgraphEdgeData *edges, size_t n, CUstreamCaptureMode mode)
 {
 	GI_ENTER();
-	return begun(gi_real.cuStreamBeginCaptureToGraph(stream, graph, nodes, edges, n, mode));
+	return BEGIN(gi_real.cuStreamBeginCaptureToGraph(stream, graph, nodes, edges, n, mode));
 }
 
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
 					  const CUgraphEdgeData *edges, size_t n, CUstreamCaptureMode mode)
 {
 	GI_ENTER();
-	return begun(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, edges, n, mode));
+	return BEGIN(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, edges, n, mode));
 }
 
 /* An invalidated capture ends with an error, but ends, and so does one that another thread ends; a call out of turn ends nothing. */
