@@ -181,6 +181,7 @@ static bool becomes_waiting(void)
 static void waiting(void)
 {
 	static char *const what[] = { APP, "waiting", NULL };
+	unsigned int submits;
 	struct run r;
 
 	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
@@ -201,9 +202,10 @@ static void waiting(void)
 	ok(says(&r, "ready\n"), "two contexts");
 	pthread_mutex_lock(&f.lock);
 	f.hold_grants = true;
+	submits = f.submits;
 	pthread_mutex_unlock(&f.lock);
 	tell(&r, "1");
-	ok(fake_wait(&f, &f.submits, f.submits + 1), "a launch waits for its grant");
+	ok(fake_wait(&f, &f.submits, submits + 1), "a launch waits for its grant");
 	tell(&r, "2");
 	ok(says(&r, "destroyed\n"), "and a context can be destroyed");
 	fake_grant(&f);
