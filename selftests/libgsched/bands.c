@@ -523,7 +523,8 @@ static void many_ways(void)
 	as_alone(&r, &app_alone, "the same in turns with another program, below a third");
 	for (i = 0; i < 2; i++)
 		end(&other[i], SIGTERM);
-	ok(!other[0].status && !other[1].status, "the others end as they should");
+	ok(!other[0].status && !other[1].status, "the others end as they should: %x, %x%s%s",
+	   other[0].status, other[1].status, other[0].text, other[1].text);
 }
 
 /* The servers set the slices. gschedd starts control daemons without its own preloads: a script has what the simulation needs */
