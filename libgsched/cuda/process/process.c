@@ -7,7 +7,7 @@
 #include "process/process.h"
 
 #define EXIT_NS		2000000000	/* until tasks are left to themselves at exit */
-#define AGENT_NS	1000000000	/* ... and the agent */
+#define AGENT_NS	2000000000	/* ... and the agent, which a busy host may keep from ending at once */
 
 bool gi_begun;
 
