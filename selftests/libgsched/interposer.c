@@ -228,7 +228,7 @@ static void locks(void)
 }
 
 /*
- * Four streams in two hardware queues: with a done gate in both of them no wing would come through.
+ * Four streams in four hardware queues: with a done gate in each no wing would come through.
  * So some tasks have none, and are of tier launch.
  */
 static void gates(void)
@@ -238,7 +238,7 @@ static void gates(void)
 	struct run alone, r;
 	pthread_t thread;
 
-	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 1);
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
 	run(false, what, &alone);
 	fake_begin(GSCHED_LEASE_NONE);
 	stirring = true;
@@ -246,7 +246,7 @@ static void gates(void)
 	run(true, what, &r);
 	stirring = false;
 	pthread_join(thread, NULL);
-	same(&r, &alone, "four streams in two hardware queues");
+	same(&r, &alone, "four streams in four hardware queues");
 	ok(f.cl && f.cl->header.wings && f.cl->header.managed[GSCHED_TIER_BLOCK] &&
 		   f.cl->header.managed[GSCHED_TIER_LAUNCH],
 	   "some tasks have gates and wings, others are of tier launch: %llu, %llu",

@@ -7,10 +7,6 @@
 #include "libgsched/transport.h"
 #include "device/device.h"
 
-/* Hardware queues where CUDA_DEVICE_MAX_CONNECTIONS says nothing: measured, programs/waits.c */
-#define QUEUES_MPS	2
-#define QUEUES_MANY	GSCHED_SLOTS
-
 pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
 _Atomic unsigned int gi_generation = 1;
 bool (*gi_client_made)(struct gi_client *c);
@@ -130,17 +126,18 @@ static bool connect_client(struct gi_client *c)
 }
 
 /*
- * A gate holds back all streams of its hardware queue. A task's wings need one without, so there
- * are fewer gates than queues.
+ * A gate holds back all streams of its hardware queue, and so does a wait for an event behind a gate.
+ * With four queues and more nothing was seen to stand behind another stream's gate
+ * (programs/waits.c), with fewer half or all of the streams did. A task's wings need a way past.
  */
 static void count_queues(struct gi_client *c)
 {
-	uint64_t queues = gi_env("CUDA_DEVICE_MAX_CONNECTIONS", c->mps ? QUEUES_MPS : QUEUES_MANY);
+	uint64_t queues = gi_env("CUDA_DEVICE_MAX_CONNECTIONS", GSCHED_SLOTS);
 
 	c->queues = queues > GSCHED_SLOTS ? GSCHED_SLOTS : queues;
-	if (c->queues < 2)
-		gi_why(c, "CUDA_DEVICE_MAX_CONNECTIONS=%llu: tier launch, as wings need a second one",
-		       (unsigned long long)queues);
+	if (c->queues < GI_QUEUES_LEAST)
+		gi_why(c, "CUDA_DEVICE_MAX_CONNECTIONS=%llu: tier launch, as wings need %d",
+		       (unsigned long long)queues, GI_QUEUES_LEAST);
 }
 
 /* Of a MIG device the newer call tells its own UUID, the arbiter's, and the older one its GPU's. */

@@ -18,6 +18,7 @@
 #include "rewriter/gsr.h"
 
 #define GI_WING_STREAMS		16
+#define GI_QUEUES_LEAST		4		/* of the hardware, for twins */
 #define GI_RECONNECT_NS		1000000000	/* between two looks for an arbiter, when it went */
 
 struct gi_pacer;	/* launch/pace.h */

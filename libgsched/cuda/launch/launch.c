@@ -329,7 +329,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 {
 	uint64_t predicted;
 
-	if (!fn || !shape || l->opaque || fn->opaque || c->queues < 2 ||
+	if (!fn || !shape || l->opaque || fn->opaque || c->queues < GI_QUEUES_LEAST ||
 	    atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
 	/* a twin's grid has one dimension: what the driver refuses is its to say */

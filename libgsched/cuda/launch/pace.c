@@ -395,7 +395,8 @@ struct capture_mode {
 
 static void relax(struct capture_mode *m)
 {
-	if (m->changed || !atomic_load_explicit(&gi_captures, memory_order_relaxed))
+	/* whether one goes on or not: another thread may begin one at any moment */
+	if (m->changed)
 		return;
 	m->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	m->changed = !gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
