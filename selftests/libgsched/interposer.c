@@ -228,35 +228,6 @@ static void locks(void)
 }
 
 /*
- * Four streams in four hardware queues: with a done gate in each no wing would come through.
- * So some tasks have none, and are of tier launch.
- */
-static void gates(void)
-{
-	/* the first step has the twin loaded before there are threads */
-	static char *const what[] = { "plain", "threads", NULL };
-	struct run alone, r;
-	pthread_t thread;
-
-	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
-	run(false, what, &alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	stirring = true;
-	pthread_create(&thread, NULL, stir, NULL);
-	run(true, what, &r);
-	stirring = false;
-	pthread_join(thread, NULL);
-	same(&r, &alone, "four streams in four hardware queues");
-	ok(f.cl && f.cl->header.wings && f.cl->header.managed[GSCHED_TIER_BLOCK] &&
-		   f.cl->header.managed[GSCHED_TIER_LAUNCH],
-	   "some tasks have gates and wings, others are of tier launch: %llu, %llu",
-	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
-	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
-	fake_stop(&f);
-	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-}
-
-/*
  * Tasks that are granted nothing, each behind it a call that waits for it with the context's
  * lock: they end all the same, once the call has had enough of waiting.
  */
@@ -974,7 +945,7 @@ int main(void)
 	snprintf(second, sizeof(second), "%s.1", shm);
 	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
 	setenv("VGPU_SMS", "8", 1);
-	/* as many streams with gates as there are; gates() has fewer */
+	/* as many streams with gates as there are */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 	run(false, steps, &expected);
 	run(false, what, &expected_long);
@@ -988,7 +959,6 @@ int main(void)
 	workers();
 	unloaded();
 	locks();
-	gates();
 	starved();
 	left();
 	evicted();

@@ -49,7 +49,7 @@ $(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 
 $(addprefix $(B)/test/libgsched/,loads streams): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_ARBITER) \
-		$(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/%-app $(B)/lib/gsched/libcuda.so.1
+		$(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/%-app $(B)/test/libgsched/app $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 

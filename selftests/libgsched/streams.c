@@ -136,6 +136,36 @@ static void queues(void)
 	fake_stop(&f);
 }
 
+/*
+ * Four streams in four hardware queues: with a done gate in each no wing would come through. So some
+ * tasks have none, and are of tier launch. The first step has the twin loaded before there are
+ * threads.
+ */
+static void gates(void)
+{
+	static char *const what[] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx",
+				      "plain", "threads", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+	run(false, what, &alone);
+	begin(GSCHED_LEASE_NONE, 0);
+	evicting = true;
+	pthread_create(&thread, NULL, evict, NULL);
+	run(true, what, &r);
+	evicting = false;
+	pthread_join(thread, NULL);
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	same(&r, &alone, "four streams in four hardware queues");
+	ok(f.cl && f.cl->header.wings && f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+		   f.cl->header.managed[GSCHED_TIER_LAUNCH],
+	   "some tasks have gates and wings, others are of tier launch: %llu, %llu",
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
+	fake_stop(&f);
+}
+
 /* Hardware queues cost time at the start, and memory: asked for where there are few, of an MPS server */
 static void queues_asked(void)
 {
@@ -245,6 +275,7 @@ int main(void)
 	order();
 	priorities();
 	queues();
+	gates();
 	queues_asked();
 	waiting();
 	busy();

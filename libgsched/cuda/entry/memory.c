@@ -31,35 +31,35 @@ CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *node,
 			    size_t size)
 {
 	GI_ENTER();
-	return instantiated(GI_CALL(cuGraphInstantiate, exec, graph, node, log, size), exec, graph);
+	return instantiated(gi_real.cuGraphInstantiate(exec, graph, node, log, size), exec, graph);
 }
 
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
 			       size_t size)
 {
 	GI_ENTER();
-	return instantiated(GI_CALL(cuGraphInstantiate_v2, exec, graph, node, log, size), exec,
+	return instantiated(gi_real.cuGraphInstantiate_v2(exec, graph, node, log, size), exec,
 			    graph);
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
 	GI_ENTER();
-	return instantiated(GI_CALL(cuGraphInstantiateWithFlags, exec, graph, flags), exec, graph);
+	return instantiated(gi_real.cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph);
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	GI_ENTER();
 	gi_graph_gone(exec);
-	return GI_CALL(cuGraphExecDestroy, exec);
+	return gi_real.cuGraphExecDestroy(exec);
 }
 
 CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 				      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	GI_ENTER();
-	return instantiated(GI_CALL(cuGraphInstantiateWithParams, exec, graph, params), exec,
+	return instantiated(gi_real.cuGraphInstantiateWithParams(exec, graph, params), exec,
 			    graph);
 }
 
@@ -67,7 +67,7 @@ CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
 					   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	GI_ENTER();
-	return instantiated(GI_CALL_ON(NULL, cuGraphInstantiateWithParams, _ptsz, exec, graph,
+	return instantiated(gi_real.cuGraphInstantiateWithParams_ptsz(exec, graph,
 				       params), exec, graph);
 }
 

@@ -55,21 +55,15 @@
 	X(cuMemsetD2D8_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
 	X(cuMemsetD2D16_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
 	X(cuMemsetD2D32_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
-	/* of pageable memory to the host they wait for the stream, without the lock: but no task's \
-		calls may come between, so nothing else is done while they wait */ \
+	/* of pageable memory: they wait without the lock, but are kept out of tasks as \
+		synchronous copies are */ \
 	X(cuMemcpyAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyHtoDAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyDtoHAsync_v2, GI_WAITS_STREAM, "for the stream, if pageable; launches go on") \
 	X(cuMemcpy2DAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpy3DAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyHtoAAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
-	X(cuMemcpyAtoHAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
-	/* kernels of libraries are loaded when they are put into the graph: measured not to wait */ \
-	X(cuGraphInstantiate, GI_WAITS_NOT, "not") \
-	X(cuGraphInstantiate_v2, GI_WAITS_NOT, "as cuGraphInstantiate") \
-	X(cuGraphInstantiateWithFlags, GI_WAITS_NOT, "not") \
-	X(cuGraphInstantiateWithParams, GI_WAITS_NOT, "as cuGraphInstantiate") \
-	X(cuGraphExecDestroy, GI_WAITS_NOT, "not")
+	X(cuMemcpyAtoHAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync")
 
 enum {
 #define X(symbol, how, why) GI_WAITS_##symbol = (how),

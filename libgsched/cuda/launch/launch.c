@@ -480,7 +480,10 @@ static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* A library's kernel is loaded when it becomes part of a graph, which waits: we do that first. It has no part in the capture. */
+/*
+ * The driver loads a library's kernel when it becomes part of a graph, and waits for the context: we
+ * do that first, outside of the capture.
+ */
 static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const struct gi_client *c)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -491,7 +494,6 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 	gi_func_put(gi_func_get(l->fn, cx));
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
-
 
 /* A task of its own: a slot, the lease or the grant, the launch */
 static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c, const struct candidate *k)

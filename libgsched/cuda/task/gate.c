@@ -300,7 +300,7 @@ void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 	struct gi_ctx *cx;
 
 	*w = (struct gi_waiting){ .how = how };
-	if (how == GI_WAITS_NOT || (how == GI_WAITS_STREAM && !gi_wait_needed()))
+	if (how == GI_WAITS_STREAM && !gi_wait_needed())
 		return;
 	cx = gi_current();
 	if (how == GI_WAITS_ALL) {

@@ -98,7 +98,6 @@ bool gi_wings_over(const struct gi_slot *s, struct gsched_cl_slot *line);
 
 /* What a call of the driver waits for with the context's lock held */
 enum gi_waits {
-	GI_WAITS_NOT,			/* nothing, or without the lock */
 	GI_WAITS_STREAM,		/* what is queued on a stream before it */
 	GI_WAITS_DEVICE,		/* all of the context's work */
 	GI_WAITS_ALL,			/* that of all contexts, with the locks of all */
