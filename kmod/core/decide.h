@@ -31,6 +31,11 @@ void gsc_protect_submitted(struct gsc_task *task);
 void gsc_protect_measure(const struct gsc_task *ended);
 /* A kernel ended that ran for @ran; @units: what would be held for the next one */
 void gsc_protect(struct gsc_client *client, u64 ran, u32 units);
+/*
+ * Of @units that @client's kernels need, those that it is given from long block-tasks below: up to a
+ * quarter less where that saves those a round, and no latency target was asked for
+ */
+u32 gsc_protect_units(const struct gsc_client *client, u32 units);
 void gsc_protect_set(struct gsc_client *client, bool resumes);
 void gsc_protect_expire(struct gsc_device *dev);
 bool gsc_is_resumable(const struct gsc_client *client);

@@ -32,7 +32,7 @@ static void limit_needs(struct gsc_band *band)
 		single = task->rank <= opaque;
 		for (first = task; task && task->rank == first->rank; task = next_task(band, task))
 			single &= task->client == first->client;
-		units = gsc_size_units(first->client);
+		units = gsc_protect_units(first->client, gsc_size_units(first->client));
 		for (; single && units && first != task; first = next_task(band, first))
 			first->need = min(first->want, max(units, gsc_limit(first)));
 	}

@@ -9,9 +9,13 @@
  * The form is taken where it costs a third less, and then kept for some time: a request now and then
  * waits for workers that are slow to leave. On an H200 a request each ms beside block-tasks of 5 ms
  * had a p99 of 1.9 ms and the others lost 21 % where 6 % were expected; a hold gave 80 us for 24 %
- * (docs/measurements/2026-11-23-programs-h200.md). Clients below
- * are told by GSCHED_ARB_RESUMABLE and take the form at their next launch. Until then, and where a
- * kernel has no such form, the hold goes on.
+ * (docs/measurements/2026-11-23-programs-h200.md). Clients below are told by GSCHED_ARB_RESUMABLE
+ * and take the form at their next launch. Until then, and where a kernel has no such form, the hold
+ * goes on.
+ *
+ * What lost capacity costs a kernel of long block-tasks goes by rounds: 8448 block-tasks on 132 SMs
+ * of 8 workers take 8 rounds, on 131 to 118 SMs 9, on 117 already 10. So a hold gives up the few
+ * SMs that are worth a round.
  */
 #include "decide.h"
 
@@ -31,6 +35,67 @@
 #define FORM_COST	40
 #define FORM_COST_MAX	500
 #define MEASURED	3		/* kernels of each form until the measured cost is believed */
+
+/* Kernels of more rounds end about when their capacity says */
+#define ROUNDS_MAX	32
+
+/* Rounds that the block-tasks of @task take with @units less than the device */
+static u64 rounds(const struct gsc_task *task, u32 units)
+{
+	u64 workers = (u64)(task->client->dev->sms * GSCHED_CAPSM - units) * task->blocks_per_sm / GSCHED_CAPSM;
+
+	return div64_u64(task->blocks - 1, max_t(u64, workers, 1)) + 1;
+}
+
+/* Per mille of its throughput that @task loses without @units */
+static u32 cost_of_units(const struct gsc_task *task, u32 units)
+{
+	u32 all = task->client->dev->sms * GSCHED_CAPSM;
+	u64 before = rounds(task, 0), with;
+
+	if (units >= all)
+		return 1000;
+	if (before > ROUNDS_MAX)
+		return (u32)((u64)units * 1000 / all);
+	with = rounds(task, units);
+	return (u32)div64_u64((with - before) * 1000, with);
+}
+
+static u64 plain_block_ns(const struct gsc_task *task)
+{
+	return task->midway ? task->client->block_ns : task->block_ns;
+}
+
+/* The longest block-tasks of somebody less important in @client's band: what its kernels would wait for */
+static const struct gsc_task *longest_below(const struct gsc_client *client)
+{
+	const struct gsc_task *task, *longest = NULL;
+
+	list_for_each_entry(task, &client->band->tasks, node) {
+		if (!gsc_is_block(task) || task->client->group->priority >= client->group->priority)
+			continue;
+		if (!longest || plain_block_ns(task) > plain_block_ns(longest))
+			longest = task;
+	}
+	return longest;
+}
+
+u32 gsc_protect_units(const struct gsc_client *client, u32 units)
+{
+	const struct gsc_task *below = longest_below(client);
+	u32 sms = gsc_sms(units), fewer;
+	u64 with;
+
+	if (!below || !units || client->group->latency_us || plain_block_ns(below) < LONG_NS || sms >= client->dev->sms)
+		return units;
+	with = rounds(below, sms * GSCHED_CAPSM);
+	if (with > ROUNDS_MAX)
+		return units;
+	for (fewer = sms - 1; fewer >= sms - sms / 4; fewer--)
+		if (rounds(below, fewer * GSCHED_CAPSM) < with)
+			return fewer * GSCHED_CAPSM;
+	return units;
+}
 
 void gsc_protect_submitted(struct gsc_task *task)
 {
@@ -81,36 +146,30 @@ static bool worth_it(const struct gsc_client *client)
 	return client->resumes ? form * 5 <= hold * 4 : form * 3 <= hold * 2;
 }
 
-static u32 cost_of_hold(const struct gsc_client *client, u32 sms)
+static u32 cost_of_hold(const struct gsc_client *client, const struct gsc_task *below, u32 units)
 {
 	u64 longest = client->resumes ? GSC_HOLD_NS_MAX * 4 / 5 : GSC_HOLD_NS_MAX;
 
-	return client->interval > longest ? 1000 : sms * 1000 / client->dev->sms;
+	return client->interval > longest ? 1000 : cost_of_units(below, gsc_protect_units(client, units));
 }
 
-static u32 cost_of_form(const struct gsc_client *client, u32 form, u32 sms, u64 ran)
+static u32 cost_of_form(const struct gsc_client *client, const struct gsc_task *below, u32 units, u64 ran)
 {
-	u64 lost = min(ran + RETURN_NS, client->interval) * sms * 1000 / client->dev->sms;
+	u64 away = min(ran + RETURN_NS, client->interval);
+	u32 rounds = cost_of_units(below, (u32)div64_u64(away * units, client->interval));
 
-	return form + (u32)div64_u64(lost + DELAY_NS * 1000, client->interval);
+	/* block-tasks that are left wait for that time only, also in the last round */
+	return form_cost(below->client) + min(rounds, (u32)div64_u64(away * 1000, client->interval)) +
+	       (u32)div64_u64(DELAY_NS * 1000, client->interval);
 }
 
 void gsc_protect(struct gsc_client *client, u64 ran, u32 units)
 {
+	const struct gsc_task *below = longest_below(client);
 	struct gsc_device *dev = client->dev;
-	const struct gsc_task *task;
-	u64 longest = 0;
-	u32 form = 0;
+	u64 longest = below ? plain_block_ns(below) : 0;
 	bool resumes;
 
-	list_for_each_entry(task, &client->band->tasks, node) {
-		const struct gsc_client *below = task->client;
-
-		if (!gsc_is_block(task) || below->group->priority >= client->group->priority)
-			continue;
-		longest = max(longest, task->midway ? below->block_ns : task->block_ns);
-		form = max(form, form_cost(below));
-	}
 	/* nobody is there at the moment: that says nothing about the next time */
 	if (!longest || !client->interval)
 		return;
@@ -118,8 +177,9 @@ void gsc_protect(struct gsc_client *client, u64 ran, u32 units)
 		return;
 	/* an hour's kernel is long enough, and nothing overflows */
 	ran = min(ran, RARE_NS);
-	client->hold_cost = cost_of_hold(client, gsc_sms(units));
-	client->resume_cost = cost_of_form(client, form, gsc_sms(units), ran);
+	units = min(units, dev->sms * GSCHED_CAPSM);
+	client->hold_cost = cost_of_hold(client, below, units);
+	client->resume_cost = cost_of_form(client, below, units, ran);
 	resumes = longest >= LONG_NS && client->interval <= RARE_NS && worth_it(client);
 	if (resumes)
 		client->resumes_until = dev->now + max(KEEP_NS, 4 * client->interval);

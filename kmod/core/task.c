@@ -303,7 +303,7 @@ static void start_hold(struct gsc_client *client, const struct gsc_task *ended)
 		return;
 	if (!client->hold_units)
 		client->band->n_holds++;
-	client->hold_units = size;
+	client->hold_units = gsc_protect_units(client, size);
 	client->hold_until = dev->now + ns;
 	client->hold_rank = ended->rank;
 }

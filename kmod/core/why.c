@@ -140,7 +140,7 @@ static int why_midway(const struct gsc_client *client, const char *separator, ch
 static int why_hold(const struct gsc_client *client, char *buf, size_t size)
 {
 	const struct gsc_sizes *sizes = &client->sizes;
-	u32 part = gsc_size_units(client);
+	u32 part = gsc_protect_units(client, gsc_size_units(client));
 	int len;
 
 	if (client->hold_units)

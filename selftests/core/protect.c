@@ -10,7 +10,7 @@
 #define WORK		(40 * MS * SMS)	/* of a kernel of the batch client, SM-ns in the plain form */
 #define RESUMABLE	GSCHED_ARB_RESUMABLE
 
-static u64 batch_left, batch_block_ns;
+static u64 batch_left, batch_block_ns, batch_blocks;
 static u32 form_cost;			/* per mille that the resumable form is slower by */
 static bool batch_has_form, batch_midway;
 static u32 n_changes, told;
@@ -35,7 +35,7 @@ static void launch_batch(void)
 {
 	batch_midway = batch_has_form && client[BATCH].arb.flags & RESUMABLE && batch_block_ns >= 400 * US;
 	batch_left = WORK / 1000 * (1000 + (batch_midway ? form_cost : 0));
-	EXPECT(submit_block_ns(BATCH, 0, BLOCK, 100000, 0, batch_midway ? 20 * US : batch_block_ns) != -EBUSY);
+	EXPECT(submit_block_ns(BATCH, 0, BLOCK, batch_blocks, 0, batch_midway ? 20 * US : batch_block_ns) != -EBUSY);
 }
 
 /* Time passes: kernels of the batch client end and the next one begins, timers come */
@@ -83,6 +83,7 @@ static void start(u64 block_ns)
 	attach(2);
 	EXPECT(!store(&group[REQUEST], GSC_FILE_GPU_PRIORITY, "10"));
 	batch_block_ns = block_ns;
+	batch_blocks = 100000;
 	batch_has_form = true;
 	form_cost = 40;
 	n_changes = told = 0;
@@ -197,6 +198,41 @@ static void a_form_that_is_slow_is_given_up(void)
 	EXPECT(client[REQUEST].resume_cost > 200 && client[REQUEST].resume_cost < 320);
 }
 
+/* 8448 block-tasks on 132 SMs of 8: 8 rounds; with 9 SMs less, 9; with 17, 10 */
+static void rounds_count(void)
+{
+	start(5 * MS);
+	batch_blocks = 8ull * SMS * 8;
+	requests(3000, MS);
+	EXPECT(client[REQUEST].hold_units == 10 * SM && client[REQUEST].hold_cost == 111);
+	EXPECT(!told);
+	/* 9 rounds on 124 SMs, 10 on 122 */
+	setup();
+	start(5 * MS);
+	batch_blocks = 9ull * 8 * 124;
+	requests(3000, MS);
+	EXPECT(client[REQUEST].hold_units == 8 * SM);
+	EXPECT(says(REQUEST, "holds 8 of 132 SMs"));
+	/* who asks for a latency gets what he needs */
+	EXPECT(!store(&group[REQUEST], GSC_FILE_GPU_LATENCY, "30"));
+	requests(100, MS);
+	EXPECT(client[REQUEST].hold_units == 10 * SM);
+}
+
+/* One round: where the hold's SMs would be idle anyway it costs nothing, else half */
+static void one_round(void)
+{
+	start(5 * MS);
+	batch_blocks = 8 * (SMS - 10);
+	requests(3000, MS);
+	EXPECT(client[REQUEST].hold_units == 10 * SM && !client[REQUEST].hold_cost && !told);
+	setup();
+	start(5 * MS);
+	batch_blocks = 8 * SMS;
+	requests(3000, MS);
+	EXPECT(client[REQUEST].hold_cost == 500 && told && batch_midway);
+}
+
 /* Whatever the requests do, a change each second at most, and hardly any while they keep their pace */
 static void it_does_not_flap(void)
 {
@@ -237,7 +273,7 @@ static const struct {
 } tests[] = {
 	TEST(frequent_requests_are_held_for), TEST(rare_requests_evict_in_the_middle), TEST(requests_too_rare_for_a_hold),
 	TEST(without_the_form_the_hold_goes_on), TEST(short_block_tasks_need_no_form), TEST(nobody_is_told_by_equals_or_ffs),
-	TEST(it_changes_both_ways), TEST(a_form_that_is_slow_is_given_up), TEST(it_does_not_flap),
+	TEST(it_changes_both_ways), TEST(rounds_count), TEST(one_round), TEST(a_form_that_is_slow_is_given_up), TEST(it_does_not_flap),
 };
 
 int main(void)
