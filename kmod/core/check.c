@@ -388,7 +388,7 @@ static int check_waiting(const struct gsc_device *dev, const struct gsc_band *ba
 	if (out >= dev->sms)
 		return 0;
 	list_for_each_entry(task, &band->tasks, node) {
-		if (gsc_limit(task))
+		if (gsc_limit(task) || (band->late && task->rank < band->late->rank))
 			continue;
 		for (group = task->client->group; group; group = group->parent)
 			if (group->max <= taken(band, group))

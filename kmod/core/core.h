@@ -205,6 +205,7 @@ struct gsc_band {
 	struct list_head placed;	/* clients with a window, by base */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_holds;			/* clients with hold_units */
+	const struct gsc_task *late;	/* those below make way for it, until the next order() */
 	u64 again;			/* when the policy wants to decide anew, 0 never; its order() sets it */
 	u64 stamp;			/* of the allocator's last run: the scratch of groups that carry it is of this band */
 	bool fractional;		/* the last run met a max that is no whole number of SMs */
@@ -249,6 +250,7 @@ struct gsc_client {
 	u32 hold_units;
 	u64 hold_until;
 	u64 last_submit, interval;	/* smoothed time between submits */
+	u64 last_end;
 	u64 gap;			/* longest such time lately that a hold can bridge; it fades */
 	u32 burst, burst_before;	/* submits since the last gap, and between the two before */
 	u32 hold_rank;			/* of the task that ended */

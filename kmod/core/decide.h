@@ -137,6 +137,12 @@ static inline u32 gsc_weight(const struct gsc_task *task)
 	return GSCHED_CAPSM / task->blocks_per_sm;
 }
 
+/* Of two times, where 0 is never */
+static inline u64 gsc_earlier(u64 a, u64 b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
 static inline u32 gsc_sms(u32 units)
 {
 	return units / GSCHED_CAPSM + (units % GSCHED_CAPSM != 0);

@@ -108,11 +108,6 @@ static void update_leases(struct gsc_device *dev)
 	}
 }
 
-static u64 earlier(u64 a, u64 b)
-{
-	return a && (!b || a < b) ? a : b;
-}
-
 static void update_timer(struct gsc_device *dev)
 {
 	const struct gsc_client *client;
@@ -120,15 +115,15 @@ static void update_timer(struct gsc_device *dev)
 	u64 when = dev->turn_timer;
 
 	list_for_each_entry(band, &dev->bands, node) {
-		when = earlier(band->again, when);
+		when = gsc_earlier(band->again, when);
 		if (!band->n_holds)
 			continue;
 		list_for_each_entry(client, &band->members, member)
-			when = earlier(client->hold_until, when);
+			when = gsc_earlier(client->hold_until, when);
 	}
 	list_for_each_entry(client, &dev->clients, node)
 		if (client->resumes)
-			when = earlier(client->resumes_until, when);
+			when = gsc_earlier(client->resumes_until, when);
 	if (when == dev->timer)
 		return;
 	dev->timer = when;
@@ -278,8 +273,10 @@ int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now)
 		return -EINVAL;
 	gsc_advance(dev, now);
 	dev->policy = policy;
-	list_for_each_entry(band, &dev->bands, node)
+	list_for_each_entry(band, &dev->bands, node) {
 		band->again = 0;
+		band->late = NULL;
+	}
 	dev->bands_stale = true;
 	gsc_decide(dev);
 	return 0;

@@ -168,6 +168,7 @@ void gsc_task_end(struct gsc_task *task)
 	list_del_init(&task->node);
 	list_del_init(&task->peer);
 	task->client->n_tasks--;
+	task->client->last_end = dev->now;
 	task->state = GSC_TASK_NONE;
 	if (dev->ops->done)
 		dev->ops->done(task);
