@@ -215,6 +215,8 @@ static void add_client_band(cJSON *o, const struct client *c)
 	cJSON_AddNumberToObject(o, "slice_us", arb->slice_us);
 	cJSON_AddNumberToObject(o, "applied_us", c->core.slice_us ? c->core.slice_us : load(&h->slice_us));
 	cJSON_AddNumberToObject(o, "slice_error", c->core.slice_error ? c->core.slice_error : load(&h->slice_error));
+	cJSON_AddBoolToObject(o, "block_end", load(&h->block_end));
+	cJSON_AddNumberToObject(o, "block_us", c->core.block_us);
 	cJSON_AddStringToObject(o, "activity", activity_name(client_activity(c)));
 	cJSON_AddNumberToObject(o, "passed", load(&h->passed));
 	cJSON_AddNumberToObject(o, "held_ns", load(&h->held_ns));

@@ -20,11 +20,12 @@ static_assert(offsetof(struct gsched_attach, channel_group) == 80);
 static_assert(sizeof(struct gsched_submit) == 64);
 static_assert(offsetof(struct gsched_submit, window) == 48);
 static_assert(sizeof(struct gsched_complete) == 24);
-static_assert(sizeof(struct gsched_report) == 24);
+static_assert(sizeof(struct gsched_report) == 28);
 static_assert(offsetof(struct gsched_report, activity) == 8);
 static_assert(offsetof(struct gsched_report, slice_us) == 12);
 static_assert(offsetof(struct gsched_report, slice_error) == 16);
 static_assert(offsetof(struct gsched_report, prioritised) == 20);
+static_assert(offsetof(struct gsched_report, block_us) == 24);
 static_assert(sizeof(struct gsched_event) == 32);
 
 /* One call: the caller's structure, and where to put the answer */

@@ -73,7 +73,9 @@ TRACE_EVENT(gsched_band,
 				{ GSCHED_ARB_ALONE, "alone" },
 				{ GSCHED_ARB_YIELDS, "yields" },
 				{ GSCHED_ARB_PRIVATE, "private" },
-				{ GSCHED_ARB_RESUMABLE, "resumable" }),
+				{ GSCHED_ARB_RESUMABLE, "resumable" },
+				{ GSCHED_ARB_TIMED, "timed" },
+				{ GSCHED_ARB_BLOCK_END, "block-end" }),
 		  __entry->bands, __entry->share, __entry->in_flight_us)
 );
 

@@ -247,6 +247,10 @@ int gsched_report(struct gsched *g, const struct gsched_report_info *report)
 		req.flags |= GSCHED_REPORT_STREAMS;
 		req.prioritised = known.prioritised;
 	}
+	if (known.has_blocks) {
+		req.flags |= GSCHED_REPORT_BLOCKS;
+		req.block_us = known.block_us;
+	}
 	return g->ops->report(g, &req);
 }
 

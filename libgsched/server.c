@@ -37,7 +37,7 @@ static void leave(struct device *d)
 
 	gsched_close(d->g);
 	d->g = NULL;
-	gsched_slice_set(d->uuid, 0, &now);
+	gsched_slice_set(d->uuid, 0, false, &now);
 }
 
 static void join(struct device *d)
@@ -62,9 +62,10 @@ static void join(struct device *d)
 static void follow(struct device *d)
 {
 	uint32_t us = __atomic_load_n(&d->arb->header.slice_us, __ATOMIC_ACQUIRE);
+	bool block_end = __atomic_load_n(&d->arb->header.flags, __ATOMIC_ACQUIRE) & GSCHED_ARB_BLOCK_END;
 	struct gsched_slice now;
 
-	gsched_slice_follow(&d->asked, d->uuid, us, d->g, &d->cl->header, &now);
+	gsched_slice_follow(&d->asked, d->uuid, us, block_end, d->g, &d->cl->header, &now);
 }
 
 /* The windows are its clients' affair; only the page and the end of the connection count. */

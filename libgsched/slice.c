@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Channel groups and their time slices (slice.h). Numbers and structures are the driver's ABI: NVIDIA's open kernel modules,
- * nvos.h, nv_escape.h, ctrla06c.h, ctrl2080gpu.h.
+ * nvos.h, nv_escape.h, ctrla06c.h, ctrl2080gpu.h, ctrl2080gr.h.
  *
  * Objects of the resource manager form trees: client (root), device, below it subdevices and channel groups. The table keeps
  * the objects of these classes that the process has, so that a group leads to its GPU. table_lock protects it; it is a leaf
@@ -30,6 +30,7 @@
 #define CLASS_GROUP		0xa06c	/* KEPLER_CHANNEL_GROUP_A, of every GPU since */
 
 #define CMD_SET_TIMESLICE	0xa06c0103
+#define CMD_SET_PREEMPTION	0x20801210	/* NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE */
 #define CMD_GET_GID_INFO	0x2080014a
 #define GID_BINARY		2
 
@@ -56,6 +57,14 @@ struct rm_free {
 	uint32_t client, parent, object, status;
 };
 
+/* What libcuda sets for each group on its subdevice, just before the slice; ctrl2080gr.h */
+struct rm_preemption {
+	uint32_t flags, group, graphics, compute;
+	uint64_t route[2];
+};
+
+#define AT_BLOCK_END	1	/* rm_preemption.compute: COMPUTE_CTA; libcuda's own is CILP, 2 */
+
 struct gid_info {
 	uint32_t index, flags, length;
 	uint8_t data[256];
@@ -70,6 +79,9 @@ struct object {
 	bool compute;		/* libcuda sets its slice: it runs kernels */
 	uint64_t own_us;	/* what libcuda asked for */
 	uint64_t us;		/* in force */
+	uint32_t mode_object;	/* the subdevice of libcuda's call for @mode; 0: none was seen */
+	struct rm_preemption mode;	/* libcuda's */
+	bool block_end;		/* in force */
 };
 
 /* What is wanted of a device's groups, those to come included */
@@ -77,6 +89,7 @@ struct wish {
 	uint8_t uuid[16];
 	uint32_t us;
 	uint32_t refused;	/* NV_STATUS of the last refusal */
+	bool block_end;
 };
 
 void (*gsched_slice_seen)(const uint8_t uuid[16]);
@@ -200,6 +213,7 @@ static struct wish *wish_of(const uint8_t *uuid, bool make)
 	memcpy(wishes[n_wishes].uuid, uuid, sizeof(wishes[0].uuid));
 	wishes[n_wishes].us = 0;
 	wishes[n_wishes].refused = 0;
+	wishes[n_wishes].block_end = false;
 	return &wishes[n_wishes++];
 }
 
@@ -214,6 +228,19 @@ static uint32_t set(struct object *group, uint64_t us)
 	if (!status)
 		group->us = us;
 	return status;
+}
+
+/* A group whose mode cannot be changed keeps libcuda's, with which every switch is possible at any time. */
+static void set_mode(struct object *group, bool block_end)
+{
+	struct rm_preemption mode = group->mode;
+
+	if (!group->mode_object || group->block_end == block_end)
+		return;
+	if (block_end)
+		mode.compute = AT_BLOCK_END;
+	if (!control(group, group->mode_object, CMD_SET_PREEMPTION, &mode, sizeof(mode)))
+		group->block_end = block_end;
 }
 
 /* ---- what libcuda does ---- */
@@ -275,12 +302,32 @@ static int set_by_libcuda(int fd, unsigned long request, struct rm_control *c)
 		group->compute = true;
 		group->own_us = asked;
 		group->us = us;
+		set_mode(group, wish && wish->block_end);
 	}
 	if (uuid)
 		memcpy(seen, uuid, sizeof(seen));
 	pthread_mutex_unlock(&table_lock);
 	if (first && uuid && gsched_slice_seen)
 		gsched_slice_seen(seen);
+	return rc;
+}
+
+static int mode_by_libcuda(int fd, unsigned long request, struct rm_control *c)
+{
+	struct rm_preemption mode;
+	struct object *group;
+	int rc;
+
+	memcpy(&mode, (const void *)(uintptr_t)c->params, sizeof(mode));
+	pthread_mutex_lock(&table_lock);
+	rc = call_next(fd, request, c);
+	group = find(c->client, mode.group);
+	if (!rc && !c->status && group && group->class == CLASS_GROUP) {
+		group->mode_object = c->object;
+		group->mode = mode;
+		group->block_end = false;
+	}
+	pthread_mutex_unlock(&table_lock);
 	return rc;
 }
 
@@ -315,6 +362,9 @@ static int rm_ioctl(int fd, unsigned long request, void *arg)
 		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_TIMESLICE && c->params &&
 		    c->size == sizeof(uint64_t) && is_control_node(fd))
 			return set_by_libcuda(fd, request, c);
+		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_PREEMPTION && c->params &&
+		    c->size == sizeof(struct rm_preemption) && is_control_node(fd))
+			return mode_by_libcuda(fd, request, c);
 		break;
 	}
 	default:
@@ -333,7 +383,7 @@ int gsched_slice_ioctl(int fd, unsigned long request, void *arg)
 /* ---- what we do ---- */
 
 /* @us NULL: only look. The lock is held. */
-static int each_group(const uint8_t *uuid, const uint32_t *us, struct gsched_slice *to)
+static int each_group(const uint8_t *uuid, const uint32_t *us, bool block_end, struct gsched_slice *to)
 {
 	const uint8_t *on;
 	struct wish *wish = wish_of(uuid, us);
@@ -344,6 +394,7 @@ static int each_group(const uint8_t *uuid, const uint32_t *us, struct gsched_sli
 	if (us && wish) {
 		wish->us = *us;
 		wish->refused = 0;
+		wish->block_end = block_end;
 	}
 	for (o = table; o < table + n_objects; o++) {
 		if (o->class != CLASS_GROUP || !o->compute)
@@ -356,20 +407,22 @@ static int each_group(const uint8_t *uuid, const uint32_t *us, struct gsched_sli
 			status = set(o, *us ? *us : o->own_us);
 			if (status && wish)
 				wish->refused = status;
+			set_mode(o, block_end);
 		}
 		to->us = o->us;
+		to->block_end = o->block_end;
 	}
 	to->status = wish ? wish->refused : 0;
 	to->error = !to->groups ? ENODEV : to->status ? EIO : 0;
 	return to->error;
 }
 
-int gsched_slice_set(const uint8_t uuid[16], uint32_t us, struct gsched_slice *to)
+int gsched_slice_set(const uint8_t uuid[16], uint32_t us, bool block_end, struct gsched_slice *to)
 {
 	int rc;
 
 	pthread_mutex_lock(&table_lock);
-	rc = each_group(uuid, &us, to);
+	rc = each_group(uuid, &us, block_end, to);
 	pthread_mutex_unlock(&table_lock);
 	return rc;
 }
@@ -379,7 +432,7 @@ int gsched_slice_get(const uint8_t uuid[16], struct gsched_slice *to)
 	int rc;
 
 	pthread_mutex_lock(&table_lock);
-	rc = each_group(uuid, NULL, to);
+	rc = each_group(uuid, NULL, false, to);
 	pthread_mutex_unlock(&table_lock);
 	return rc;
 }

@@ -302,16 +302,44 @@ static bool private_band(const struct gsc_client *client)
 	       !client->channel_group && gsc_band_can_slice(client->band);
 }
 
+/* The GPU leaves it as soon as a band above has work */
+static bool is_left_early(const struct gsc_band *band)
+{
+	return band->lower && band->slice_us == GSC_SLICE_TINY_US;
+}
+
+/*
+ * A switch in the middle of thread blocks saves all that they have; where all of them are short, the
+ * band above has the GPU as soon at their ends, and less is lost: on an H200 training kept 89 % for
+ * 84 beside a request of 0.8 ms each 5 ms (docs/measurements/2026-11-23-programs-h200.md). Where one
+ * client's are long, or not known, the band above would wait for them.
+ */
+bool gsc_band_ends_blocks(const struct gsc_band *band)
+{
+	const struct gsc_client *client;
+
+	if (!is_left_early(band) || !band->n_clients)
+		return false;
+	list_for_each_entry(client, &band->members, member)
+		if (!gsc_is_server(client) && (!client->block_us || client->block_us > GSC_BLOCK_END_US))
+			return false;
+	return true;
+}
+
 static struct gsc_arb words_for(const struct gsc_client *client)
 {
 	const struct gsc_band *band = client->band;
 	struct gsc_arb arb = { .bands = client->dev->n_bands, .share = GSCHED_SHARE_ALL };
 
-	if (gsc_band_owner(band) == client)
+	if (gsc_band_owner(band) == client) {
 		arb.slice_us = band->slice_us;
+		arb.flags = gsc_band_ends_blocks(band) ? GSCHED_ARB_BLOCK_END : 0;
+	}
 	if (gsc_is_server(client))
 		return arb;
-	arb.flags = band->flags | (band->n_clients == 1 ? GSCHED_ARB_ALONE : 0);
+	arb.flags |= band->flags | (band->n_clients == 1 ? GSCHED_ARB_ALONE : 0);
+	if (is_left_early(band))
+		arb.flags |= GSCHED_ARB_TIMED;
 	if (yields(client))
 		arb.flags |= GSCHED_ARB_YIELDS;
 	if (private_band(client))
@@ -334,6 +362,8 @@ void gsc_bands_publish(struct gsc_device *dev)
 		arb = words_for(client);
 		if (!(arb.flags & GSCHED_ARB_REPORT))
 			client->activity = GSCHED_ACTIVITY_IDLE;
+		if (!(arb.flags & GSCHED_ARB_TIMED))
+			client->block_us = 0;
 		if (arb.flags == client->arb.flags && arb.slice_us == client->arb.slice_us && arb.bands == client->arb.bands &&
 		    arb.share == client->arb.share && arb.in_flight_us == client->arb.in_flight_us)
 			continue;
@@ -360,6 +390,8 @@ int gsc_client_report(struct gsc_client *client, const struct gsched_report *req
 		client->activity = req->activity;
 	if (req->flags & GSCHED_REPORT_STREAMS)
 		client->prioritised = req->prioritised;
+	if (req->flags & GSCHED_REPORT_BLOCKS && client->arb.flags & GSCHED_ARB_TIMED)
+		client->block_us = req->block_us;
 	dev->bands_stale = true;
 	gsc_decide(dev);
 	return 0;

@@ -167,6 +167,22 @@ static bool leaves_midway(const struct gsc_client *client)
 	return found && !client->dev->policy->flat;
 }
 
+/* The GPU leaves the band at once, and none of its clients' thread blocks keeps it long */
+static bool all_short(const struct gsc_band *band)
+{
+	const struct gsc_client *client;
+	u32 longest = 1, n = 0;
+
+	if (!band->lower || band->slice_us != GSC_SLICE_TINY_US)
+		return false;
+	list_for_each_entry(client, &band->members, member) {
+		n += !gsc_is_server(client);
+		if (!gsc_is_server(client))
+			longest = max(longest, client->block_us ? client->block_us : U32_MAX);
+	}
+	return n && longest <= GSC_BLOCK_END_US;
+}
+
 /* The header words of a client follow from its band, and it is never trusted to launch while its gate is closed */
 static int check_flags(const struct gsc_client *client)
 {
@@ -183,8 +199,16 @@ static int check_flags(const struct gsc_client *client)
 		flags |= GSCHED_ARB_PRIVATE;
 	if (leaves_midway(client))
 		flags |= GSCHED_ARB_RESUMABLE;
-	if (client->arb.flags != (gsc_is_server(client) ? 0 : flags))
+	if (band->lower && band->slice_us == GSC_SLICE_TINY_US)
+		flags |= GSCHED_ARB_TIMED;
+	if (gsc_is_server(client))
+		flags = 0;
+	if (gsc_band_owner(band) == client && all_short(band))
+		flags |= GSCHED_ARB_BLOCK_END;
+	if (client->arb.flags != flags)
 		return 82;
+	if (client->block_us && !(client->arb.flags & GSCHED_ARB_TIMED))
+		return 89;
 	if (client->activity != GSCHED_ACTIVITY_IDLE && !(client->arb.flags & GSCHED_ARB_REPORT))
 		return 83;
 	return gsc_band_closed(band) && client->lease != GSCHED_LEASE_NONE ? 88 : 0;

@@ -235,6 +235,7 @@ struct gsc_client {
 	struct list_head member;	/* band->members */
 	struct gsc_arb arb;		/* as at the last set_band */
 	u32 activity;			/* GSCHED_ACTIVITY_*, IDLE while it is not asked to report */
+	u32 block_us;			/* as it reported, while GSCHED_ARB_TIMED is set */
 	bool prioritised;		/* as it reported: its streams have the greatest priority */
 	u32 slice_us, slice_error;	/* as it reported them; 0 nothing */
 	struct gsc_leased leased;	/* as its page said when it was last counted */

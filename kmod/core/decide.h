@@ -58,10 +58,12 @@ void gsc_band_leave(struct gsc_client *client);
 void gsc_bands_rebuild(struct gsc_device *dev);		/* gsc_same_band() changed */
 void gsc_bands_update(struct gsc_device *dev);
 void gsc_bands_publish(struct gsc_device *dev);
+bool gsc_band_ends_blocks(const struct gsc_band *band);	/* the GPU may wait for them when it leaves it */
 
 /* slice.c: band->slice_us of every band */
 #define GSC_SLICE_TINY_US	1		/* leaves the GPU as soon as anyone else has work */
 #define GSC_SLICE_WHOLE_US	1000000		/* runs until it is idle */
+#define GSC_BLOCK_END_US	100		/* thread blocks up to this are waited for at a switch */
 #define GSC_SLICE_LEAST_US	500		/* shortest slice in which a band makes progress */
 void gsc_slices_update(struct gsc_device *dev);
 

@@ -88,7 +88,8 @@ static int why_lower(const struct gsc_band *band, char *buf, size_t size)
 	int len;
 
 	if (band->slice_us == GSC_SLICE_TINY_US)
-		len = scnprintf(buf, size, "gives way at once: slice 1 us");
+		len = scnprintf(buf, size, "gives way at %s: slice 1 us",
+				gsc_band_ends_blocks(band) ? "the ends of thread blocks" : "once");
 	else if (band->promised)
 		len = scnprintf(buf, size, "capsm.min keeps it a part of the time: slice %u us", band->slice_us);
 	else

@@ -74,6 +74,8 @@ struct gsched_report_info {
 	unsigned int activity;		/* 0 idle, 1 waiting, 2 busy */
 	unsigned int slice_us;		/* the time slice in force by the driver's answer, 0 none could be set */
 	int slice_error;		/* positive errno, 0 none */
+	bool has_blocks;
+	unsigned int block_us;		/* struct gsched_report of <linux/gsched.h> */
 };
 
 /*

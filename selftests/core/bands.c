@@ -6,6 +6,7 @@
 #define CLIENT	GSCHED_ATTACH_MPS
 #define SERVER	(GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE | GSCHED_ATTACH_SERVER)
 #define ALONE	(GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE)
+#define LOWER	(ALONE | REPORT | GSCHED_ARB_TIMED)
 #define REPORT	GSCHED_ARB_REPORT
 
 static void join(int c, u32 flags, u64 channel_group)
@@ -221,11 +222,11 @@ static void top_runs_whole_and_the_lower_gives_way(void)
 	EXPECT_SLICE(0, 1000000);
 	EXPECT_SLICE(1, 1);
 	/* the activity of a lower band is known before a second one makes it count */
-	EXPECT(client[0].arb.flags == ALONE && client[1].arb.flags == (ALONE | REPORT));
+	EXPECT(client[0].arb.flags == ALONE && client[1].arb.flags == LOWER);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "60"));
 	EXPECT_SLICE(0, 1);
 	EXPECT_SLICE(1, 1000000);
-	EXPECT(client[0].arb.flags == (ALONE | REPORT) && client[1].arb.flags == ALONE);
+	EXPECT(client[0].arb.flags == LOWER && client[1].arb.flags == ALONE);
 }
 
 static void several_tops_have_the_drivers_slice(void)
@@ -343,7 +344,7 @@ static void two_busy_lower_bands_get_time(void)
 
 	processes(3, priority);
 	EXPECT(client[0].arb.flags == ALONE);
-	EXPECT(client[1].arb.flags == (ALONE | REPORT) && client[2].arb.flags == (ALONE | REPORT));
+	EXPECT(client[1].arb.flags == LOWER && client[2].arb.flags == LOWER);
 	report(1, GSCHED_ACTIVITY_BUSY);
 	EXPECT_SLICE(1, 1);
 	report(2, GSCHED_ACTIVITY_BUSY);
@@ -390,6 +391,66 @@ static void streams(int c, u32 prioritised)
 
 	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
 	checked();
+}
+
+static void blocks(int c, u32 block_us)
+{
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_BLOCKS, .block_us = block_us };
+
+	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
+	checked();
+}
+
+/* The GPU waits for the ends of thread blocks when it leaves a lower band, if all of them are short */
+static void short_blocks_are_waited_for(void)
+{
+	static const char *const priority[] = { "50", "0" };
+	char text[200];
+
+	processes(2, priority);
+	blocks(0, 10);
+	EXPECT(!client[0].block_us);
+	blocks(1, 64);
+	EXPECT(client[1].arb.flags == (LOWER | GSCHED_ARB_BLOCK_END) && client[0].arb.flags == ALONE);
+	gsc_band_why(client[1].band, text, sizeof(text));
+	EXPECT(strstr(text, "gives way at the ends of thread blocks: slice 1 us"));
+	blocks(1, 128);
+	EXPECT(client[1].arb.flags == LOWER);
+	blocks(1, 0);
+	EXPECT(client[1].arb.flags == LOWER);
+	blocks(1, 1);
+	EXPECT(client[1].arb.flags & GSCHED_ARB_BLOCK_END);
+	/* with a part of the time for itself it is not left at once; what it said is forgotten */
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "20"));
+	EXPECT(client[1].arb.flags == (ALONE | REPORT) && !client[1].block_us);
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "0"));
+	EXPECT(client[1].arb.flags == LOWER);
+	blocks(1, 1);
+	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "60"));
+	EXPECT(client[1].arb.flags == ALONE && client[0].arb.flags == LOWER);
+}
+
+/* In a band with an MPS server, of all clients; the server is told */
+static void one_with_long_blocks_is_enough(void)
+{
+	join(0, CLIENT, 7);
+	join(1, SERVER, 7);
+	join(2, CLIENT, 7);
+	join(3, SERVER, 8);
+	join(4, CLIENT, 8);
+	EXPECT(!store(&group[4], GSC_FILE_GPU_PRIORITY, "50"));
+	EXPECT(client[0].arb.flags & GSCHED_ARB_TIMED && client[2].arb.flags & GSCHED_ARB_TIMED);
+	EXPECT(!client[1].arb.flags && !(client[4].arb.flags & GSCHED_ARB_TIMED));
+	blocks(0, 32);
+	EXPECT(!client[1].arb.flags);
+	blocks(2, 32);
+	EXPECT(client[1].arb.flags == GSCHED_ARB_BLOCK_END && client[1].arb.slice_us == 1);
+	EXPECT(!(client[0].arb.flags & GSCHED_ARB_BLOCK_END) && !client[3].arb.flags);
+	blocks(0, 1000);
+	EXPECT(!client[1].arb.flags);
+	gsc_client_detach(&client[0], clock_ns);
+	checked();
+	EXPECT(client[1].arb.flags == GSCHED_ARB_BLOCK_END);
 }
 
 static bool is_private(int c)
@@ -705,7 +766,8 @@ static const struct {
 	TEST(weight_is_of_the_groups_of_a_band), TEST(alone_is_the_only_client_of_a_band),
 	TEST(a_band_is_private_while_slices_keep_it_apart),
 	TEST(latency_target_bounds_the_others), TEST(two_busy_lower_bands_get_time), TEST(promised_capacity_bounds_the_top),
-	TEST(the_hardware_serves_prioritised_streams), TEST(ffs_knows_no_priorities), TEST(ffs_shares_a_band_by_weight), TEST(share_of_the_time),
+	TEST(the_hardware_serves_prioritised_streams), TEST(short_blocks_are_waited_for),
+	TEST(one_with_long_blocks_is_enough), TEST(ffs_knows_no_priorities), TEST(ffs_shares_a_band_by_weight), TEST(share_of_the_time),
 	TEST(band_outlives_the_member_it_lives_in), TEST(move_changes_the_band), TEST(names), TEST(why),
 	TEST(forced_modes_regroup), TEST(band_names), TEST(numbers_and_parameters),
 };

@@ -430,6 +430,10 @@ static void event_report(struct gsc_client *c)
 		req.flags |= GSCHED_REPORT_STREAMS;
 		req.prioritised = below(2);
 	}
+	if (!below(5)) {
+		req.flags |= GSCHED_REPORT_BLOCKS;
+		req.block_us = below(3) ? 1u << below(8) : 0;
+	}
 	if (!below(100))
 		req.activity = 3;
 	if (gsc_client_report(c, &req, clock_ns) != (req.activity == 3 ? -EINVAL : 0))

@@ -11,6 +11,7 @@
 #define CLOSED	GSCHED_ARB_CLOSED
 #define PACED	GSCHED_ARB_PACED
 #define ALONE	(GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE)
+#define LOWER	(ALONE | GSCHED_ARB_REPORT | GSCHED_ARB_TIMED)
 #define REPORT	GSCHED_ARB_REPORT
 
 static void join(int c, const char *priority)
@@ -56,17 +57,17 @@ static void timer_after(u64 after)
 static void one_lower_band_has_no_turns(void)
 {
 	lower(1);
-	EXPECT(client[0].arb.flags == ALONE && client[1].arb.flags == (ALONE | REPORT));
+	EXPECT(client[0].arb.flags == ALONE && client[1].arb.flags == LOWER);
 	report(1, BUSY);
-	EXPECT(client[1].arb.flags == (ALONE | REPORT) && client[1].activity == BUSY && !dev.turn);
+	EXPECT(client[1].arb.flags == LOWER && client[1].activity == BUSY && !dev.turn);
 	report(1, IDLE);
 	join(2, "0");
 	for (int c = 0; c < 3; c++)
-		EXPECT(client[c].arb.flags == (c ? ALONE | REPORT : ALONE) && !client[c].arb.in_flight_us);
+		EXPECT(client[c].arb.flags == (c ? LOWER : ALONE) && !client[c].arb.in_flight_us);
 	EXPECT(!dev.timer);
 	gsc_client_detach(&client[2], clock_ns);
 	checked();
-	EXPECT(client[0].arb.flags == ALONE && client[1].arb.flags == (ALONE | REPORT));
+	EXPECT(client[0].arb.flags == ALONE && client[1].arb.flags == LOWER);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "50"));
 	EXPECT(client[0].arb.flags == ALONE && client[1].arb.flags == ALONE);
 }

@@ -36,6 +36,18 @@ static void answer(struct control *c)
 		}
 		fake_rm.last_group = c->object;
 		fake_rm.last_us = us;
+	} else if (c->cmd == 0x20801210) {
+		unsigned int mode[8];
+
+		memcpy(mode, (const void *)(unsigned long)c->params, sizeof(mode));
+		fake_rm.modes++;
+		if (fake_rm.refuse_mode && mode[3] != 2) {
+			c->status = fake_rm.refuse_mode;
+			return;
+		}
+		fake_rm.mode_object = c->object;
+		fake_rm.mode_group = mode[1];
+		fake_rm.last_mode = mode[3];
 	} else if (c->cmd == 0x2080014a) {
 		unsigned char *gid = (unsigned char *)(unsigned long)c->params;
 		unsigned int sixteen = 16;

@@ -59,12 +59,25 @@ static uint32_t set_slice(int fd, uint32_t root, uint32_t group, uint64_t us)
 	return c.status;
 }
 
+static void set_mode(uint32_t root, uint32_t sub, uint32_t group)
+{
+	uint32_t mode[8] = { 1, group, 0, 2 };
+	struct {
+		uint32_t client, object, cmd, flags;
+		uint64_t params;
+		uint32_t size, status;
+	} c = { root, sub, 0x20801210, 0, (uintptr_t)mode, sizeof(mode), 0 };
+
+	ioctl(node, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2a, 32), &c);
+}
+
 /* A context on the device whose subdevice is @sub: its UUID is the low byte of that, sixteen times */
 static void context(uint32_t root, uint32_t dev, uint32_t sub, uint32_t group)
 {
 	alloc64(root, root, dev, 0x80, 0);
 	alloc32(root, dev, sub, 0x2080, 0);
 	alloc64(root, dev, group, 0xa06c, 0);
+	set_mode(root, sub, group);
 	set_slice(node, root, group, 2048);
 }
 
@@ -84,12 +97,12 @@ static void first_context(void)
 	context(ROOT, 0x5c000002, 0x5c000011, 0x5c000015);
 	ok(times_seen == 1 && !memcmp(seen_uuid, gpu, 16), "the group is seen when libcuda sets its slice, and on which GPU");
 	ok(!gsched_slice_get(gpu, &s) && s.groups == 1 && s.us == 2048, "libcuda's slice is in force");
-	ok(!gsched_slice_set(gpu, 1, &s) && s.us == 1 && fake_rm.last_us == 1 && fake_rm.last_group == 0x5c000015,
+	ok(!gsched_slice_set(gpu, 1, false, &s) && s.us == 1 && fake_rm.last_us == 1 && fake_rm.last_group == 0x5c000015,
 	   "another is set on the same group");
 	fake_rm.sets = 0;
-	ok(!gsched_slice_set(gpu, 1, &s) && !fake_rm.sets, "the same again makes no call");
-	ok(!gsched_slice_set(gpu, 0, &s) && fake_rm.last_us == 2048, "0 restores libcuda's");
-	ok(gsched_slice_set(other, 7, &s) == ENODEV && !s.groups, "another GPU has no group");
+	ok(!gsched_slice_set(gpu, 1, false, &s) && !fake_rm.sets, "the same again makes no call");
+	ok(!gsched_slice_set(gpu, 0, false, &s) && fake_rm.last_us == 2048, "0 restores libcuda's");
+	ok(gsched_slice_set(other, 7, false, &s) == ENODEV && !s.groups, "another GPU has no group");
 }
 
 static void more_contexts(void)
@@ -99,7 +112,7 @@ static void more_contexts(void)
 
 	uuid_is(gpu, 0x11);
 	uuid_is(other, 0x22);
-	gsched_slice_set(gpu, 100, &s);
+	gsched_slice_set(gpu, 100, false, &s);
 	alloc64(ROOT, 0x5c000002, 0x5c000030, 0xa06c, 0);
 	ok(!gsched_slice_get(gpu, &s) && s.groups == 1, "a group whose slice libcuda does not set runs copies: left alone");
 	ok(!set_slice(node, ROOT, 0x5c000030, 2048) && fake_rm.last_us == 100, "a later context begins with the slice that is wanted");
@@ -115,6 +128,30 @@ static void more_contexts(void)
 	ok(!gsched_slice_get(gpu, &s) && s.groups == 1, "an allocation that failed is no group");
 }
 
+/* Where the GPU leaves a group: in the middle of thread blocks, or at their ends */
+static void preemption_mode(void)
+{
+	struct gsched_slice s;
+	uint8_t gpu[16];
+
+	uuid_is(gpu, 0x11);
+	fake_rm.modes = 0;
+	ok(!gsched_slice_set(gpu, 1, true, &s) && s.block_end && fake_rm.last_mode == 1 &&
+	   fake_rm.mode_group == 0x5c000015 && fake_rm.mode_object == 0x5c000011,
+	   "the mode is changed by libcuda's own call, on its subdevice");
+	ok(!gsched_slice_set(gpu, 1, true, &s) && fake_rm.modes == 1, "the same again makes no call");
+	alloc64(ROOT, 0x5c000002, 0x5c000060, 0xa06c, 0);
+	set_mode(ROOT, 0x5c000011, 0x5c000060);
+	set_slice(node, ROOT, 0x5c000060, 2048);
+	ok(fake_rm.modes == 3 && fake_rm.last_mode == 1 && fake_rm.mode_group == 0x5c000060, "a later context gets it, too");
+	free_object(ROOT, 0x5c000060);
+	ok(!gsched_slice_set(gpu, 1, false, &s) && !s.block_end && fake_rm.last_mode == 2, "and libcuda's is restored");
+	fake_rm.refuse_mode = 0x1b;
+	ok(!gsched_slice_set(gpu, 1, true, &s) && !s.block_end && s.us == 1, "a refusal leaves libcuda's, and the slice is set all the same");
+	fake_rm.refuse_mode = 0;
+	gsched_slice_set(gpu, 100, false, &s);
+}
+
 static void refusal(void)
 {
 	struct gsched_slice s;
@@ -122,17 +159,17 @@ static void refusal(void)
 
 	uuid_is(gpu, 0x11);
 	fake_rm.refuse = 0x1b;
-	ok(gsched_slice_set(gpu, 5, &s) == EIO && s.error == EIO && s.status == 0x1b && s.us == 100,
+	ok(gsched_slice_set(gpu, 5, false, &s) == EIO && s.error == EIO && s.status == 0x1b && s.us == 100,
 	   "a driver that refuses: EIO, its status, and the slice that is still in force");
 	alloc64(ROOT, 0x5c000002, 0x5c000060, 0xa06c, 0);
 	ok(!set_slice(node, ROOT, 0x5c000060, 2048) && fake_rm.last_us == 2048, "libcuda's own call succeeds all the same");
 	free_object(ROOT, 0x5c000060);
 	fake_rm.refuse = 0;
-	ok(!gsched_slice_set(gpu, 5, &s) && s.us == 5 && !s.status, "asked again when it does not refuse");
+	ok(!gsched_slice_set(gpu, 5, false, &s) && s.us == 5 && !s.status, "asked again when it does not refuse");
 	fake_rm.control[node] = false;
-	ok(gsched_slice_set(gpu, 9, &s) == EIO, "a descriptor that is something else by now is left alone");
+	ok(gsched_slice_set(gpu, 9, false, &s) == EIO, "a descriptor that is something else by now is left alone");
 	fake_rm.control[node] = true;
-	ok(!gsched_slice_set(gpu, 9, &s) && s.us == 9, "and used again when it is the node");
+	ok(!gsched_slice_set(gpu, 9, false, &s) && s.us == 9, "and used again when it is the node");
 }
 
 static void others(void)
@@ -161,7 +198,7 @@ static void in_child(void)
 	uuid_is(gpu, 0x11);
 	pid = fork();
 	if (!pid)
-		_exit(gsched_slice_set(gpu, 3, &s) == ENODEV ? 0 : 1);
+		_exit(gsched_slice_set(gpu, 3, false, &s) == ENODEV ? 0 : 1);
 	waitpid(pid, &status, 0);
 	ok(WIFEXITED(status) && !WEXITSTATUS(status), "a child has none of its parent's groups");
 	ok(!gsched_slice_get(gpu, &s) && s.groups == 1, "the parent still has its own");
@@ -194,8 +231,9 @@ int main(void)
 	fake_rm.control[node & 63] = true;
 	first_context();
 	uuid_is(other, 0x22);
-	gsched_slice_set(other, 7, &s);
+	gsched_slice_set(other, 7, false, &s);
 	more_contexts();
+	preemption_mode();
 	refusal();
 	others();
 	in_child();

@@ -197,6 +197,16 @@ static uint32_t preempt(const struct object *o, const struct nv_preempt *p)
 	return NV_OK;
 }
 
+/* Taken note of only: the simulated GPU switches at any instruction */
+static uint32_t set_mode(const struct object *subdevice, const struct nv_preemption *p)
+{
+	const struct object *group = find(subdevice->client, p->group);
+
+	if (!group || group->class != KEPLER_CHANNEL_GROUP_A)
+		return NV_ERR_INVALID_OBJECT_HANDLE;
+	return p->flags == NV2080_SET_CILP && p->compute <= NV2080_COMPUTE_CILP ? NV_OK : NV_ERR_INVALID_ARGUMENT;
+}
+
 static uint32_t rm_control(const struct nv_control *c)
 {
 	static const struct { uint32_t cmd, class, size; } known[] = {
@@ -204,6 +214,7 @@ static uint32_t rm_control(const struct nv_control *c)
 		{ NVA06C_CTRL_CMD_GET_TIMESLICE, KEPLER_CHANNEL_GROUP_A, sizeof(uint64_t) },
 		{ NVA06C_CTRL_CMD_PREEMPT, KEPLER_CHANNEL_GROUP_A, sizeof(struct nv_preempt) },
 		{ NV2080_CTRL_CMD_GPU_GET_GID_INFO, NV20_SUBDEVICE_0, sizeof(struct nv_gid_info) },
+		{ NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, NV20_SUBDEVICE_0, sizeof(struct nv_preemption) },
 	};
 	struct object *o = find(c->client, c->object);
 	void *params = (void *)(uintptr_t)c->params;
@@ -226,6 +237,8 @@ static uint32_t rm_control(const struct nv_control *c)
 		return NV_OK;
 	case NVA06C_CTRL_CMD_PREEMPT:
 		return preempt(o, params);
+	case NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE:
+		return set_mode(o, params);
 	default:
 		return gid_info(o, params);
 	}
@@ -292,7 +305,10 @@ void vg_rm_open(struct CUctx_st *ctx)
 	struct nv_device_params device = { .device = ctx->gpu->index };
 	struct nv_subdevice_params subdevice = { .subdevice = 0 };
 	struct nv_group_params group = { .engine = 1 };
+	struct nv_preemption mode = { .flags = NV2080_SET_CILP, .group = GROUP, .compute = NV2080_COMPUTE_CILP };
 	uint64_t slice_us = ctx->gpu->config.timeslice_ns / 1000;
+	struct nv_control m = { .object = SUBDEVICE, .cmd = NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE,
+				.params = (uintptr_t)&mode, .params_size = sizeof(mode) };
 	struct nv_control c = { .object = GROUP, .cmd = NVA06C_CTRL_CMD_SET_TIMESLICE, .params = (uintptr_t)&slice_us,
 				.params_size = sizeof(slice_us) };
 	uint32_t root;
@@ -318,7 +334,9 @@ void vg_rm_open(struct CUctx_st *ctx)
 	    !call_alloc(root, DEVICE, GROUP, KEPLER_CHANNEL_GROUP_A, &group, sizeof(group)))
 		return;
 	ctx->rm_group = GROUP;
-	c.client = root;
+	c.client = m.client = root;
+	if (ioctl(control_fd, NV_IOCTL_CONTROL, &m))
+		vg_say("the control call that sets the preemption mode failed: %s", strerror(errno));
 	if (ioctl(control_fd, NV_IOCTL_CONTROL, &c))
 		vg_say("the control call that sets the time slice failed: %s", strerror(errno));
 }

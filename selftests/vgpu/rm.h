@@ -33,6 +33,10 @@
 #define NVA06C_CTRL_CMD_GET_TIMESLICE	0xa06c0104u
 #define NVA06C_CTRL_CMD_PREEMPT		0xa06c0105u
 #define NV2080_CTRL_CMD_GPU_GET_GID_INFO 0x2080014au
+#define NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE 0x20801210u
+#define NV2080_SET_CILP			1u	/* of the flags: the compute mode counts */
+#define NV2080_COMPUTE_CTA		1u
+#define NV2080_COMPUTE_CILP		2u
 #define NV2080_GPU_GID_FORMAT		3u	/* of the flags */
 #define NV2080_GPU_GID_ASCII		0u
 #define NV2080_GPU_GID_BINARY		2u
@@ -65,6 +69,11 @@ struct nv_control {			/* NVOS54 */
 	uint32_t client, object, cmd, flags;
 	uint64_t params;
 	uint32_t params_size, status;
+};
+
+struct nv_preemption {			/* NV2080_CTRL_GR_SET_CTXSW_PREEMPTION_MODE_PARAMS */
+	uint32_t flags, group, graphics, compute;
+	uint64_t route[2];
 };
 
 struct nv_device_params {		/* NV0080_ALLOC_PARAMETERS */

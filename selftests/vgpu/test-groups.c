@@ -175,25 +175,27 @@ static bool the_calls(void)
 
 	CHECK(load() && !n_calls);
 	CHECK(!cu.cuCtxCreate_v2(&ctx, 0, 0));
-	CHECK(n_calls == 5);
+	CHECK(n_calls == 6);
 	for (unsigned int i = 0; i < 4; i++) {
 		CHECK(calls[i].request == NV_IOCTL_ALLOC_RIGHTS && calls[i].class == classes[i] && calls[i].status == NV_OK);
 		object[i] = calls[i].object;
 		CHECK(i == 0 || calls[i].root == object[0]);
 	}
 	CHECK(calls[1].parent == object[0] && calls[2].parent == object[1] && calls[3].parent == object[1]);
-	CHECK(calls[4].cmd == NVA06C_CTRL_CMD_SET_TIMESLICE && calls[4].root == object[0] && calls[4].object == object[3]);
-	CHECK(calls[4].value == DEFAULT_US && calls[4].status == NV_OK);
+	CHECK(calls[4].cmd == NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE && calls[4].root == object[0] &&
+	      calls[4].object == object[2] && calls[4].status == NV_OK);
+	CHECK(calls[5].cmd == NVA06C_CTRL_CMD_SET_TIMESLICE && calls[5].root == object[0] && calls[5].object == object[3]);
+	CHECK(calls[5].value == DEFAULT_US && calls[5].status == NV_OK);
 	CHECK(NV_IOCTL_CONTROL == 0xc020462a && NV_IOCTL_ALLOC_RIGHTS == 0xc030462b && NV_IOCTL_FREE == 0xc0104629);
 	CHECK(!fstat(calls[4].fd, &st) && S_ISCHR(st.st_mode) && st.st_rdev == makedev(195, 255));
 	CHECK(!fstat(0, &st) && !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(195, 255)));
-	CHECK(!cu.cuCtxDestroy_v2(ctx) && n_calls == 9);
+	CHECK(!cu.cuCtxDestroy_v2(ctx) && n_calls == 10);
 	for (unsigned int i = 0; i < 4; i++)
-		CHECK(calls[5 + i].request == NV_IOCTL_FREE && calls[5 + i].root == object[0] &&
-		      calls[5 + i].object == object[3 - i] && calls[5 + i].status == NV_OK);
+		CHECK(calls[6 + i].request == NV_IOCTL_FREE && calls[6 + i].root == object[0] &&
+		      calls[6 + i].object == object[3 - i] && calls[6 + i].status == NV_OK);
 	n_calls = 0;
-	CHECK(!cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 5);
-	CHECK(!cu.cuDevicePrimaryCtxRelease_v2(0) && n_calls == 9);
+	CHECK(!cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 6);
+	CHECK(!cu.cuDevicePrimaryCtxRelease_v2(0) && n_calls == 10);
 	return true;
 }
 
@@ -208,7 +210,7 @@ static bool statuses(void)
 	CUcontext ctx;
 	int fd;
 
-	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 5);
+	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 6);
 	root = calls[0].object;
 	subdevice = calls[2].object;
 	group = calls[3].object;
@@ -275,7 +277,7 @@ static bool refused(void)
 	uint64_t us = 5000;
 	CUcontext ctx;
 
-	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 5 && calls[4].status == NV_OK);
+	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 6 && calls[4].status == NV_OK);
 	CHECK(control(calls[0].object, calls[3].object, NVA06C_CTRL_CMD_SET_TIMESLICE, &us) ==
 	      NV_ERR_INSUFFICIENT_PERMISSIONS);
 	CHECK(control(calls[0].object, calls[3].object, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_OK && us == DEFAULT_US);

@@ -225,7 +225,8 @@ struct gsched_complete {
 #define GSCHED_REPORT_ACTIVITY	(1U << 0)
 #define GSCHED_REPORT_SLICE	(1U << 1)
 #define GSCHED_REPORT_STREAMS	(1U << 2)
-#define GSCHED_REPORT__ALL	(GSCHED_REPORT_ACTIVITY | GSCHED_REPORT_SLICE | GSCHED_REPORT_STREAMS)
+#define GSCHED_REPORT_BLOCKS	(1U << 3)
+#define GSCHED_REPORT__ALL	(GSCHED_REPORT_ACTIVITY | GSCHED_REPORT_SLICE | GSCHED_REPORT_STREAMS | GSCHED_REPORT_BLOCKS)
 
 /**
  * struct gsched_report - what the client sees of its band
@@ -235,6 +236,8 @@ struct gsched_complete {
  * @slice_us: the time slice that is in force by the driver's answer; 0: none could be set, @slice_error says why
  * @slice_error: positive errno, 0 none. EOPNOTSUPP: no channel group was seen; EIO: the driver refused
  * @prioritised: 1: its launches lately were all on streams of the greatest priority, 0 not. EINVAL otherwise
+ * @block_us: thread blocks that take longer had at most a 64th of its kernels' time lately; 0 not known. To be told
+ *	at changes while GSCHED_ARB_TIMED is set; without it the last one is forgotten
  */
 struct gsched_report {
 	__u32 size;
@@ -243,6 +246,7 @@ struct gsched_report {
 	__u32 slice_us;
 	__u32 slice_error;
 	__u32 prioritised;
+	__u32 block_us;
 };
 
 /* struct gsched_event.type */
@@ -302,6 +306,10 @@ struct gsched_event {
 #define GSCHED_ARB_RESUMABLE	(1U << 6)	/* launch kernels of long block-tasks so that these can be left in their
 						 * middle (block_ns is then the time to leave): it costs less than SMs that
 						 * are held for somebody more important */
+
+#define GSCHED_ARB_TIMED	(1U << 7)	/* tell how long thread blocks take: struct gsched_report.block_us */
+#define GSCHED_ARB_BLOCK_END	(1U << 8)	/* for the band's owner: have the GPU switch away at the ends of thread
+						 * blocks, which all take a short time, not in their middle */
 
 #define GSCHED_SHARE_ALL	(1U << 20)	/* struct gsched_arb_header.share: all of the device's time */
 
@@ -395,6 +403,7 @@ struct gsched_cl_slot {
  * @slice_us: the time slice in force, 0 unknown
  * @slice_error: as in struct gsched_report
  * @activity: GSCHED_ACTIVITY_*
+ * @block_end: 1: the GPU leaves its channel group at the ends of thread blocks
  * @passed: launches that nobody was asked about, in no slot: all of a client whose band is private and whose window
  *	is the whole device, opaque ones of a client that is alone in its band. They are tasks of gpu.stat, too
  * @held_ns: time that launches were held back, by turns or a share
@@ -415,7 +424,7 @@ struct gsched_cl_header {
 	__u32 slice_us;
 	__u32 slice_error;
 	__u32 activity;
-	__u32 __pad;
+	__u32 block_end;
 	__aligned_u64 passed;
 	__aligned_u64 held_ns;
 	__aligned_u64 paced_ns;

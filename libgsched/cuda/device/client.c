@@ -46,6 +46,7 @@ static struct gsched *join(struct gi_client *c, unsigned int *sms)
 	c->mps = mps;
 	c->activity = UINT_MAX;
 	c->told_prioritised = false;
+	c->told_block_us = 0;
 	c->slice.groups = 0;
 	opts.mps = mps;
 	if (mps)

@@ -22,6 +22,7 @@
 #define GI_RECONNECT_NS		1000000000	/* between two looks for an arbiter, when it went */
 
 struct gi_pacer;	/* launch/pace.h */
+struct gi_blocks;	/* launch/blocks.h */
 struct gi_tasks;	/* task/task.h */
 
 /* Words that streams write and the agent reads: pinned memory. */
@@ -83,8 +84,9 @@ struct gi_client {
 	struct gsched *g;		/* NULL: there is no arbiter for it */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
-	struct gi_tasks *tasks;		/* this and the next: there if there is an arbiter */
+	struct gi_tasks *tasks;		/* this and the next two: there if there is an arbiter */
 	struct gi_pacer *pacer;
+	struct gi_blocks *blocks;
 	_Atomic bool gone;		/* the arbiter went away */
 	_Atomic uint32_t inside;	/* launches that may use the arbiter and its pages */
 	pthread_mutex_t lock;
@@ -96,6 +98,7 @@ struct gi_client {
 	/* the agent's: what the arbiter was told last */
 	struct gsched_slice_asked slice;
 	bool told_prioritised;
+	uint32_t told_block_us;
 	unsigned int activity;		/* ~0 not at all */
 };
 

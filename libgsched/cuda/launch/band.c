@@ -2,6 +2,7 @@
 /* What the band is told: the process's time slice is as the arbiter's page asks, and the arbiter learns of its activity and streams. */
 #include <errno.h>
 #include <limits.h>
+#include "launch/blocks.h"
 #include "launch/launch.h"
 
 /* The process has one time slice a channel group and sets it itself; under MPS the server does. */
@@ -10,12 +11,14 @@ static void follow_slice(struct gi_client *c)
 	bool gone = atomic_load(&c->gone);
 	/* nobody decides any more: what the driver chose starves nobody */
 	uint32_t us = gone ? 0 : gi_load(&c->arb->header.slice_us);
+	bool block_end = !gone && gi_load(&c->arb->header.flags) & GSCHED_ARB_BLOCK_END;
 	struct gsched_slice now;
 
-	if (!gsched_slice_follow(&c->slice, (const uint8_t *)c->gpu.bytes, us, gone ? NULL : c->g,
-				 &c->cl->header, &now))
+	if (!gsched_slice_follow(&c->slice, (const uint8_t *)c->gpu.bytes, us, block_end,
+				 gone ? NULL : c->g, &c->cl->header, &now))
 		return;
-	gi_debug("time slice %u us asked, %u us in force (%u groups, status 0x%x)", us, now.us, now.groups, now.status);
+	gi_debug("time slice %u us asked, %u us in force%s (%u groups, status 0x%x)", us, now.us,
+		 now.block_end ? " to the ends of blocks" : "", now.groups, now.status);
 	if (now.error == EIO)
 		gi_why(c, "the driver refuses a time slice of %u us (status 0x%x)", us, now.status);
 }
@@ -32,12 +35,28 @@ static void follow_streams(struct gi_client *c)
 	gsched_report(c->g, &report);
 }
 
+/* May the GPU wait for the ends of thread blocks when it goes to another band? */
+static void follow_blocks(struct gi_client *c)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_blocks = true };
+
+	/* without being asked it is forgotten on either side */
+	report.block_us = gi_blocks_asked(c) ? gi_blocks_us(c) : 0;
+	if (report.block_us == c->told_block_us)
+		return;
+	c->told_block_us = report.block_us;
+	if (gi_blocks_asked(c))
+		gsched_report(c->g, &report);
+}
+
 void gi_follow_band(struct gi_client *c)
 {
 	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true };
 
 	if (!atomic_load(&c->gone))
 		follow_streams(c);
+	if (!atomic_load(&c->gone))
+		follow_blocks(c);
 	if (!c->mps)
 		follow_slice(c);
 	if (atomic_load(&c->gone) || !(gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)) {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "launch/blocks.h"
 #include "launch/launch.h"
 
 #define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
@@ -543,6 +544,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		gi_slot_unclaim(c, slot, s->seq, false);
 		return unmanaged(l, cx);
 	}
+	if (gi_blocks_asked(c))
+		gi_blocks_other(c);
 	window = &c->arb->slot[slot];
 	s->generation = gi_load(&window->generation);
 	s->window = gi_load(&window->window);
@@ -610,9 +613,11 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 }
 
 /* Nobody is asked, and there is no slot: what the hardware does with the launch is between bands, or the client's share of time. */
-static CUresult pass_on(const struct gi_launch *l, struct gi_client *c)
+static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
+	if (gi_blocks_asked(c) && !atomic_load_explicit(&gi_captures, memory_order_relaxed))
+		return gi_blocks_launch(c, cx, l);
 	return forward(l);
 }
 
@@ -624,10 +629,10 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	CUresult rc;
 
 	if (!paced(c, true))	/* a capture goes on, of another stream */
-		return pass_on(l, c);
+		return pass_on(l, cx, c);
 	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
 	batch = gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
-	rc = pass_on(l, c);
+	rc = pass_on(l, cx, c);
 	gi_pace_leave(c, cx, l, batch, !rc);
 	gi_func_put(fn);
 	return rc;
@@ -701,7 +706,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (pace)
 		batch = gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
 	if (l->dependent || (!k.form && passes(c, cx, l, &k)))
-		rc = pass_on(l, c);
+		rc = pass_on(l, cx, c);
 	else
 		rc = launch_task(l, cx, c, &k);
 	if (pace)
@@ -723,7 +728,7 @@ CUresult gi_launch(const struct gi_launch *l)
 	/* what most launches are; an arbiter's pages stay mapped when it is gone, so nothing has to be held for that */
 	if (gi_direct(c) && !paced(c, true) && !atomic_load_explicit(&c->gone, memory_order_relaxed) &&
 	    !atomic_load_explicit(&gi_captures, memory_order_relaxed))
-		return pass_on(l, c);
+		return pass_on(l, cx, c);
 	/* while it counts us the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
 	rc = atomic_load(&c->gone) ? unmanaged(l, cx) : manage(l, cx, c);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "launch/blocks.h"
 #include "process/process.h"
 
 #define CONTEXT_NS	5000000000ull	/* until a context's tasks are given up */
@@ -58,6 +59,7 @@ static void take_down(struct gi_ctx *cx)
 	if (c) {
 		gi_drain(c, cx, NULL, CONTEXT_NS);
 		gi_pace_drop(c, cx);
+		gi_blocks_drop(c, cx);
 	}
 	gi_real.cuCtxGetCurrent(&before);
 	entered = !gi_real.cuCtxSetCurrent(cx->handle);
