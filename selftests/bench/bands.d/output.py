@@ -2,6 +2,7 @@
 """Figures from logs, and the table, the CSV file and the plot that show them. Pure functions."""
 
 import csv
+import dataclasses
 import io
 import math
 from xml.sax.saxutils import escape
@@ -101,16 +102,14 @@ def bursts(records, begin, end, step_ns):
 
 
 def dominated(points):
-    """name: the first other that is over 2 % better in latency or throughput and no worse in both.
+    """name: the first other that is over 3 % better in latency and over 3 % better in throughput.
 
     @points: name -> (latency, throughput).
     """
     found = {}
     for name, (latency, kept) in points.items():
         for other, (l, k) in points.items():
-            if other == name:
-                continue
-            if (l < latency * 0.98 and k >= kept) or (k > kept * 1.02 and l <= latency):
+            if l < latency * 0.97 and k > kept * 1.03:
                 found[name] = other
                 break
     return found
@@ -135,7 +134,24 @@ def csv_text(headers, rows):
 
 # The plot: latency against throughput, a panel for each pair
 
-PANEL_W, PANEL_H, LEFT, TOP, RIGHT, BOTTOM = 380, 300, 62, 34, 18, 44
+
+@dataclasses.dataclass
+class Layout:
+    """Sizes of a panel; @left to @bottom are around its frame."""
+
+    width: int = 380
+    height: int = 300
+    left: int = 62
+    top: int = 34
+    right: int = 18
+    bottom: int = 44
+    font: int = 11
+    mark: int = 5
+
+
+LARGE = Layout()
+SMALL = Layout(width=250, height=186, left=46, top=24, right=10, bottom=30, font=9, mark=4)
+MANY = 9  # panels; more are small
 SHAPES = ("circle", "square", "diamond", "triangle", "cross")
 COLOURS = {"alone": "#000000", "time-slicing": "#888888"}
 MPS = ("#9ecae1", "#4292c6", "#2171b5", "#08519c", "#6a51a3", "#3f007d", "#41ab5d", "#006d2c")
@@ -157,9 +173,8 @@ def styles(names):
     return chosen
 
 
-def marker(x, y, style, title=""):
+def marker(x, y, style, title="", d=5):
     colour, shape = style
-    d = 5
     paint = f'fill="{colour}" stroke="white" stroke-width="0.8"'
     shapes = {
         "circle": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{d}" {paint}',
@@ -185,67 +200,80 @@ def ticks(high):
         scale *= 10
 
 
-def panel(left, top, title, points, style):
-    xs = [x for _, x, _ in points]
-    marks = ticks(max(xs + [2]) * 1.02)
-    low, high = math.log(min([0.9] + xs) * 0.98), math.log(marks[-1] * 1.02)
+def text(x, y, what, anchor="", more=""):
+    anchor = f' text-anchor="{anchor}"' if anchor else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}"{anchor}{more}>{escape(what)}</text>'
+
+
+def panel(left, top, title, points, style, layout=LARGE):
+    marks = ticks(max([x for _, x, _ in points] + [2]) * 1.02)
+    low = math.log(min([0.9] + [x for _, x, _ in points]) * 0.98)
+    high = math.log(marks[-1] * 1.02)
     height = max([1.0] + [y for _, _, y in points]) * 1.05
-    w, h = PANEL_W - LEFT - RIGHT, PANEL_H - TOP - BOTTOM
+    x0, y0 = left + layout.left, top + layout.top
+    w = layout.width - layout.left - layout.right
+    h = layout.height - layout.top - layout.bottom
+    line = layout.font + 4
 
     def at(x, y):
-        return left + LEFT + w * (math.log(x) - low) / (high - low), top + TOP + h * (
-            1 - y / height
-        )
+        return x0 + w * (math.log(x) - low) / (high - low), y0 + h * (1 - y / height)
 
+    step = 0.2 if layout is LARGE else 0.5
+    levels = [part * step for part in range(0, int(height / step) + 1)]
+    grid = "".join(f"M{at(mark, 0)[0]:.1f} {y0}v{h}" for mark in marks)
+    grid += "".join(f"M{x0} {at(1, level)[1]:.1f}h{w}" for level in levels)
     out = [
-        f'<text x="{left + LEFT}" y="{top + TOP - 12}" font-weight="bold">{escape(title)}</text>',
-        f'<rect x="{left + LEFT}" y="{top + TOP}" width="{w}" height="{h}" fill="none" stroke="#444"/>',
+        text(x0 if layout is LARGE else left + 8, y0 - line + 3, title, more=' font-weight="bold"'),
+        f'<path d="{grid}" stroke="#ddd"/>',
+        f'<rect x="{x0}" y="{y0}" width="{w}" height="{h}" fill="none" stroke="#444"/>',
     ]
     for mark in marks:
-        x, _ = at(mark, 0)
-        out.append(f'<path d="M{x:.1f} {top + TOP}v{h}" stroke="#ddd"/>')
-        if len(marks) < 9 or str(mark)[0] == "1":
-            out.append(
-                f'<text x="{x:.1f}" y="{top + TOP + h + 15}" text-anchor="middle">{mark}</text>'
-            )
-    for part in range(0, int(height / 0.2) + 1):
-        _, y = at(1, part * 0.2)
-        out.append(f'<path d="M{left + LEFT} {y:.1f}h{w}" stroke="#ddd"/>')
-        out.append(
-            f'<text x="{left + LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{part * 20} %</text>'
-        )
-    out.append(
-        f'<text x="{left + LEFT + w / 2:.1f}" y="{top + TOP + h + 32}" text-anchor="middle">'
-        "p99 latency / alone</text>"
-    )
-    x, y = left + 12, top + TOP + h / 2
-    out.append(
-        f'<text x="{x}" y="{y:.1f}" text-anchor="middle" transform="rotate(-90 {x} {y:.1f})">batch keeps</text>'
-    )
+        if len(marks) < (9 if layout is LARGE else 5) or str(mark)[0] == "1":
+            out.append(text(at(mark, 0)[0], y0 + h + line, str(mark), "middle"))
+    for level in levels:
+        out.append(text(x0 - 6, at(1, level)[1] + 4, f"{100 * level:.0f} %", "end"))
+    if layout is LARGE:
+        out += axes(x0 + w / 2, y0 + h + 2 * line + 2, left + 12, y0 + h / 2)
     for name, x, y in points:
         px, py = at(x, max(0.0, y))
-        out.append(marker(px, py, style[name], f"{name}: {x:.2f}x, {100 * y:.1f} %"))
+        out.append(marker(px, py, style[name], f"{name}: {x:.2f}x, {100 * y:.1f} %", layout.mark))
     return out
+
+
+def axes(x, y, left, middle):
+    """What is shown to the right and upwards."""
+    turned = f' transform="rotate(-90 {left:.1f} {middle:.1f})"'
+    return [
+        text(x, y, "p99 latency / alone", "middle"),
+        text(left, middle, "batch keeps", "middle", turned),
+    ]
 
 
 def svg(panels, columns=3):
     """@panels: (title, [(way, p99 relative to alone, part that batch keeps)]). Best: upper left."""
     names = list(dict.fromkeys(name for _, points in panels for name, _, _ in points))
     style = styles(names)
+    layout = LARGE if sum(bool(points) for _, points in panels) <= MANY else SMALL
     columns = max(1, min(columns, len(panels)))
     rows = max(1, math.ceil(len(panels) / columns))
-    per_line = max(1, columns * PANEL_W // 140)
-    width = columns * PANEL_W
-    height = rows * PANEL_H + 24 + 20 * math.ceil(len(names) / per_line)
+    margin = 0 if layout is LARGE else 24
+    width = max(columns * layout.width, 300) + margin
+    per_line = max(1, (width - 20) // 140)
+    bottom = rows * layout.height + margin
+    height = bottom + 24 + 20 * math.ceil(len(names) / per_line)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="11">',
+        f'font-family="sans-serif" font-size="{layout.font}">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
     for i, (title, points) in enumerate(panels):
-        out += panel(i % columns * PANEL_W, i // columns * PANEL_H, title, points, style)
+        left, top = margin + i % columns * layout.width, i // columns * layout.height
+        if points:
+            out += panel(left, top, title, points, style, layout)
+    if layout is SMALL:
+        out += axes(width / 2, bottom - 8, 14, (bottom - margin) / 2)
     for i, name in enumerate(names):
-        x, y = 20 + i % per_line * 140, rows * PANEL_H + 16 + i // per_line * 20
+        x, y = 20 + i % per_line * 140, bottom + 16 + i // per_line * 20
         out.append(marker(x, y, style[name]))
-        out.append(f'<text x="{x + 10}" y="{y + 4}">{escape(name)}</text>')
+        out.append(text(x + 10, y + 4, name))
     return "\n".join(out + ["</svg>"]) + "\n"

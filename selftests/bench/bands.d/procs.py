@@ -35,6 +35,18 @@ def tail(path, lines=4):
         return ""
 
 
+def first_line(argv, cwd=None):
+    """Of the output, empty if the command fails."""
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=30, cwd=cwd, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    text = done.stdout.strip()
+    return text.splitlines()[0] if not done.returncode and text else ""
+
+
 class Program:
     """A program under timeout(1), with its output in files."""
 

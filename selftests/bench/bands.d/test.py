@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Test of selftests/bench/bands: its figures, its ways, a run on the simulated GPU. Prints TAP."""
 
+import argparse
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 import xml.etree.ElementTree as ET
 
@@ -15,7 +18,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 
+import experiments  # noqa: E402
 import output  # noqa: E402
+import report  # noqa: E402
 import ways  # noqa: E402
 import workloads  # noqa: E402
 from procs import Session  # noqa: E402
@@ -86,10 +91,10 @@ def test_bursts():
 
 
 def test_dominated():
-    """a way is dominated by one that is no worse in both and better in one"""
-    found = output.dominated({"a": (1.0, 0.9), "b": (2.0, 0.9), "c": (2.0, 0.95), "d": (0.5, 0.1)})
+    """a way is dominated by one that is over 3 % better in both"""
+    found = output.dominated({"a": (1.0, 0.9), "b": (2.0, 0.8), "c": (2.0, 0.95), "d": (0.5, 0.1)})
     expect(found, {"b": "a"})
-    expect(output.dominated({"a": (1.0, 0.9), "b": (1.01, 0.9)}), {})
+    expect(output.dominated({"a": (1.0, 0.9), "b": (1.02, 0.8), "c": (2.0, 0.88)}), {})
 
 
 def test_table():
@@ -123,6 +128,54 @@ def test_plot():
     assert centre[0] < other[0] and centre[1] < other[1], (left, top)
 
 
+def pair_rows(requests, batches, pace):
+    """Rows as a run of all ways has them; the ways' figures get worse in their order."""
+    found = {}
+    spread = {"n": 9, "p50": 20.0, "p90": 30.0, "p99": 40.0, "max": 50.0}
+    latency = {"arrival": spread, "service": spread, "served": 9, "unserved": 0}
+    for request in requests:
+        fields = {"role": "request", "program": request, "pace": pace, "way": "alone"}
+        fields |= {"experiment": "alone", "status": "ok", "seconds": 1, "latency": latency}
+        found[f"alone|request|{request}|{pace}|alone"] = fields
+        for batch in batches:
+            for i, way in enumerate(ways.PAIR):
+                found["|".join(("pair", request, batch, pace, way))] = {
+                    "experiment": "pair",
+                    "request": request,
+                    "batch": batch,
+                    "pace": pace,
+                    "way": way,
+                    "status": "ok",
+                    "seconds": 1,
+                    "latency": latency,
+                    "p99_alone": 1.0 + i / 10,
+                    "keeps": 0.9 - i / 20,
+                    "each": [0.9],
+                }
+    return found
+
+
+def test_report():
+    """a table for each batch program says which way is dominated; many panels, a small file"""
+    requests, batches = [f"request-{i}" for i in range(8)], [f"batch-{i}" for i in range(8)]
+    data = {"rows": pair_rows(requests, batches, "1ms")}
+    data["meta"] = {"gpu": "", "host": "", "date": "", "version": ""}
+    lines = report.markdown(data).splitlines()
+    first = lines.index("## Beside batch-0")
+    expect([w.split("|")[1].strip() for w in lines[first + 4 : first + 14]], ["alone", *ways.PAIR])
+    expect(lines[first + 5].split("|")[2], " 20.0 / 40.0, 1.00x, 90.0 % ")
+    expect(lines[first + 6].split("|")[2], " 20.0 / 40.0, 1.10x, 85.0 % (-) ")
+    plot = report.plot(data)
+    assert len(plot) < 300_000, len(plot)
+    titles = list(ET.fromstring(plot).iter("{http://www.w3.org/2000/svg}title"))
+    expect(len(titles), 64 * 10)
+    # the order of measuring: settings of the same way last
+    expect(
+        ways.in_order(["mps-75", "mps", "gsched-ffs", "time-slicing", "gsched"]),
+        ["gsched", "time-slicing", "mps", "gsched-ffs", "mps-75"],
+    )
+
+
 def test_paces():
     """paces"""
     for text, wanted in (
@@ -134,6 +187,15 @@ def test_paces():
         pace = workloads.Pace(text, 2000)
         expect((pace.kind, pace.period_us), wanted)
         expect(str(workloads.Pace(str(pace))), str(pace))
+    table = {"k8": (None, "2ms")}
+    for text, pace, wanted in (
+        ("k8", None, "2ms"),
+        ("k8", "poisson", "poisson:2ms"),
+        ("k8@poisson", "closed", "poisson:2ms"),
+        ("k8@poisson:5ms", None, "poisson:5ms"),
+    ):
+        name, asked = workloads.asked(text, pace, table)
+        expect((name, str(asked)), ("k8", wanted))
     for text in ("", "often", "1", "0ms", "poisson:", "poisson:x"):
         try:
             workloads.Pace(text)
@@ -154,7 +216,10 @@ def test_ways():
             "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE" in way.start(session, place, "request", [])[1],
             False,
         )
-        expect(ways.find("gsched-one").bands, {"request": "a", "batch": "a"})
+        bands_of = {n: ways.find(n) for n in ("gsched-one", "gsched-bands")}
+        for name, wanted in (("gsched-one", "aaaa"), ("gsched-bands", ["a", "a0", "a1", "b"])):
+            groups = ("request", "request0", "request1", "batch")
+            expect([bands_of[name].band(g) for g in groups], list(wanted))
         expect(ways.find("gsched-ffs").options, ["--policy", "ffs"])
         expect(ways.find("gsched-bands", ["--poll-us", "0"]).options, ["--poll-us", "0", "--mps"])
         for name in ("mps-0x", "gsched-", "magic"):
@@ -187,12 +252,16 @@ def bands(out, *options):
     return run.returncode, stdout, stderr
 
 
-def rows(out):
+def json_rows(out):
     with open(os.path.join(out, "bands.json"), encoding="utf-8") as f:
-        return {
-            r["experiment"] + "|" + r["way"] + "|" + r.get("program", ""): r
-            for r in json.load(f)["rows"].values()
-        }
+        return json.load(f)["rows"]
+
+
+def rows(out):
+    return {
+        r["experiment"] + "|" + r["way"] + "|" + r.get("program", ""): r
+        for r in json_rows(out).values()
+    }
 
 
 def test_run():
@@ -231,6 +300,184 @@ def test_run():
         expect(rows(out)["pair|gsched-hpf|"]["status"], "failed")
         assert "--no-such-option" in rows(out)["pair|gsched-hpf|"]["reason"], rows(out)
         expect(sorted(os.listdir(out)), ["bands.csv", "bands.json", "bands.md", "bands.svg"])
+
+
+class Script(workloads.Workload):
+    """A program without a GPU; $1 is its log, $2 its go file, $3 a directory of the test."""
+
+    start_limit_s = 10
+    cost_s = settle_s = turn_settle_s = stop_s = 0.1
+
+    def __init__(self, name, text, out):
+        super().__init__(name, "")
+        self.text = text
+        self.out = out
+
+    def argv(self, session, role, log, start, pace, high_priority):
+        return ["sh", "-c", self.text, "sh", log, start, self.out]
+
+
+GO = """echo '"ready"'; until test -e $2; do sleep 0.02; done; """
+# works until somebody makes the file "killer"
+WORKS = f"""{sys.executable} {workloads.TORCH} batch sleep --log $1 --start $2 & p=$!
+trap 'kill $p' TERM
+while kill -0 $p 2>/dev/null; do
+    if test -e $3/killer; then rm $3/killer; kill -9 $p; exit 9; fi
+    sleep 0.02
+done
+wait $p"""
+
+
+def in_process(session, args, data, change=lambda bench: None):
+    """pair in this process: its rows."""
+    usual = {"seconds": 0.3, "settle": None, "again": False, "plan": False, "known": set()}
+    usual |= {"prefix": "", "sets": None, "gschedd": [], "pace": None, "at_once": None}
+    try:
+        bench = experiments.Bench(session, argparse.Namespace(**usual | args), data, lambda: None)
+        change(bench)
+        bench.pair()
+        expect(session.leftovers(), [])
+    finally:
+        session.close()
+    return [r for r in data["rows"].values() if r["experiment"] == "pair"]
+
+
+def without_gpu(scripts, **more):
+    """Requests by name: shell scripts, or None for one that is well. Their rows alone are there."""
+    step = {"experiment": "alone", "status": "ok", "seconds": 1, "rate": 400.0, "step_ns": 2 * MS}
+    rows = pair_rows(scripts, [], "10ms") | {"alone|batch|batch||alone": step}
+    args = {"only": ["time-slicing"], "request": list(scripts), "batch": ["batch"]}
+    with tempfile.TemporaryDirectory() as out:
+
+        def change(bench):
+            for name, text in scripts.items():
+                good = workloads.Torch(name, "", "sleep")
+                bench.requests[name] = (Script(name, text, out) if text else good, "10ms")
+            bench.batches = {"batch": Script("batch", WORKS, out)}
+
+        session = Session(out, False, None)
+        data = {"rows": rows, "calibration": {}}
+        return {r["request"]: r for r in in_process(session, args | more, data, change)}
+
+
+def test_turns():
+    """requests take turns beside one run of the batch program; who fails fails alone"""
+    got = without_gpu(
+        {
+            "first": None,
+            "unready": "echo broken >&2; exit 4",
+            "dies": GO + "exit 5",
+            "last": None,
+        }
+    )
+    status = {name: r["status"] for name, r in got.items()}
+    expect(status, {"first": "ok", "unready": "failed", "dies": "failed", "last": "ok"})
+    assert "status 4: broken" in got["unready"]["reason"], got["unready"]
+    assert "status 5" in got["dies"]["reason"], got["dies"]
+    for name in ("first", "last"):
+        assert 20 < got[name]["latency"]["served"] < 40, got[name]
+        assert 0.2 < got[name]["keeps"] < 1.3, got[name]
+
+
+def test_batch_dies():
+    """a request that takes the batch program along fails; the others have a second run"""
+    got = without_gpu({"first": None, "kills": GO + "touch $3/killer; sleep 9", "last": None})
+    status = {name: r["status"] for name, r in got.items()}
+    expect(status, {"first": "ok", "kills": "failed", "last": "ok"})
+    assert "batch ended with status 9" in got["kills"]["reason"], got["kills"]
+
+
+def test_at_once():
+    """no more request programs at once than wanted"""
+    only = 'test "$(ls "${1%/*}" | grep -c "^request.*out")" -le 2 || exit 6; ' + GO + "exit 7"
+    got = without_gpu(dict.fromkeys(("a", "b", "c"), only), at_once=2)
+    assert all("status 7" in r["reason"] for r in got.values()), got
+    got = without_gpu(dict.fromkeys(("a", "b", "c"), "sleep 0.2; " + only))
+    assert all("status 6" in r["reason"] for r in got.values()), got
+
+
+def test_waiting():
+    """bands: a request's slice and lease are as if those that wait for their turn were not there"""
+    session = Session(os.environ.get("B", "build"), True, None)
+    session.env["VGPU_MPS"] = "0"
+    session.env["LD_PRELOAD"] = session.binary("vgpu", "libvgpu-rm.so")
+    args = {"only": ["gsched"], "request": ["k8", "k132@closed", "k132"], "batch": ["vec20"]}
+    found = in_process(session, args, {"rows": {}, "calibration": {}})
+    expect([r["status"] for r in found], ["ok"] * 3)
+    for r in found:
+        state = r["report"]
+        slices = {b["priority"]: b["applied_us"] for b in state["bands"]}
+        expect((state["mode"], len(state["bands"]), slices), ("sliced", 2, {10: 1000000, 0: 1}))
+        leases = {c["group"].rstrip("012"): c["lease"] for c in state["clients"]}
+        expect(leases, {"request": "free", "batch": "free"})
+
+
+def test_gpus():
+    """several GPUs: each has a run of its own, and the rows of all come together"""
+    with tempfile.TemporaryDirectory() as out:
+        options = ["--request", "sleep,sleep@poisson", "--batch", "sleep", "--seconds", "0.3"]
+        options += ["--only", "time-slicing,alone", "--gpus", "0,1"]
+        status, _, messages = bands(out, "pair", *options)
+        expect((status, messages), (0, ""))
+        found = [json_rows(os.path.join(out, gpu)) for gpu in (".", "gpu0", "gpu1")]
+        pairs = [[k for k in rows if k.startswith("pair|")] for rows in found]
+        expect((len(pairs[0]), sorted(pairs[0])), (4, sorted(pairs[1] + pairs[2])))
+        # each compares with what it measured itself
+        for rows in found[1:]:
+            expect(sum(k.startswith("alone|") for k in rows), 3)
+        expect({r["gpu"] for r in found[0].values()}, {"0", "1"})
+        status, text, _ = bands(out, "pair", *options, "--plan")
+        assert "    0 s  in all" in text, text
+
+
+def processes(text):
+    """Those with @text in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if text.encode() in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def in_second_turn(out):
+    """Has a request beside a batch program been let go that is not the first?"""
+    for _, _, files in os.walk(out):
+        if "batch.go" in files and "request1.go" in files:
+            return True
+    return False
+
+
+def test_stopped():
+    """a run that is told to end leaves nothing behind and keeps what it measured"""
+    for gpus in ([], ["--gpus", "0,1"]):
+        with tempfile.TemporaryDirectory() as out:
+            options = ["--request", "sleep,sleep@poisson,sleep@closed", "--batch", "sleep"]
+            options += ["--only", "time-slicing,alone", "--seconds", "1", *gpus]
+            run = subprocess.Popen(
+                [BANDS, "--vgpu", "--settle", "0.1", "--out", out, "pair", *options],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=dict(os.environ, TMPDIR=out),
+            )
+            # the first request's turn is over and the second one's is not
+            until = time.monotonic() + 60
+            while time.monotonic() < until and not in_second_turn(out):
+                time.sleep(0.05)
+            run.send_signal(signal.SIGINT)
+            _, messages = run.communicate(timeout=60)
+            expect(run.returncode, 1)
+            assert "SIGINT" in messages, messages
+            expect(processes(f"TMPDIR={out}"), [])
+            rows = json_rows(out)
+            pairs = [k for k in rows if k.startswith("pair|")]
+            assert 1 <= len(pairs) <= 2 and all(rows[k]["status"] == "ok" for k in pairs), rows
+            kept = {"bands.csv", "bands.json", "bands.md", "bands.svg"}
+            expect({n for n in os.listdir(out) if not n.startswith("gpu")}, kept)
 
 
 def test_python_load():

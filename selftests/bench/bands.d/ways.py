@@ -11,27 +11,47 @@ import time
 
 from procs import Program, RowFailed, tail
 
+# The order of measuring and of tables: a run that is cut short has what is most worth comparing
 PAIR = [
-    "time-slicing",
-    "mps",
-    "mps-priority",
-    "mps-50",
-    "mps-75",
-    "mps-88",
     "gsched",
     "gsched-bands",
     "gsched-one",
+    "time-slicing",
+    "mps-priority",
+    "mps",
+    "mps-50",
+    "mps-75",
+    "mps-88",
 ]
+
+
+def is_request(group):
+    """Requests that take turns have a group each: request0, request1, ..."""
+    return group.startswith("request")
+
+
+def is_sweep(name):
+    """One of several settings of the same way, of least interest by itself."""
+    return re.fullmatch(r"mps.*-\d+", name) is not None
+
+
+def in_order(names):
+    """As in PAIR; others behind those of the same kind."""
+    known = {name: i for i, name in enumerate(PAIR)}
+    return sorted(names, key=lambda name: (is_sweep(name), known.get(name, len(PAIR))))
 
 
 class Way:
     """Two processes, nothing set."""
 
-    cost_s = 0
     high_priority = False  # the request's streams
 
     def __init__(self, name):
         self.name = name
+
+    def cost_s(self, requests):
+        """About how long it takes to set up, with so many request programs."""
+        return 0
 
     def missing(self, session):
         """Why this way cannot be had here, or None."""
@@ -46,20 +66,24 @@ class Way:
         """(argv, environment) of a program of this role."""
         return argv, session.env
 
-    def report(self, session, place):
-        """What the way itself says of the row while the programs run."""
+    def change(self, session, place, group, files):
+        """Sets files of a group while its programs run."""
+
+    def report(self, session, place, groups):
+        """What the way itself says of programs of @groups while they run."""
         return None
 
 
 class Mps(Way):
     """NVIDIA's MPS; request streams at high priority and a share for batch programs, if wanted."""
 
-    cost_s = 2
-
     def __init__(self, name, high_priority, percent):
         super().__init__(name)
         self.high_priority = high_priority
         self.percent = percent
+
+    def cost_s(self, requests):
+        return 2
 
     def missing(self, session):
         if session.vgpu:
@@ -108,7 +132,7 @@ class Mps(Way):
 
     def start(self, session, place, role, argv):
         env = dict(place)
-        if self.percent and role != "request":
+        if self.percent and not is_request(role):
             env["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = str(self.percent)
         return argv, env
 
@@ -116,16 +140,25 @@ class Mps(Way):
 class Gsched(Way):
     """gsched with the embedded arbiter; @bands: the band of each role, None without MPS."""
 
-    cost_s = 1
-
     def __init__(self, name, bands=None, policy=None, options=()):
         super().__init__(name)
         self.bands = bands
         self.options = (
             list(options) + (["--policy", policy] if policy else []) + (["--mps"] if bands else [])
         )
-        if bands:
-            self.cost_s = 3
+
+    def cost_s(self, requests):
+        if not self.bands:
+            return 1
+        return 3 + 0.5 * requests * (self.bands["request"] != self.bands["batch"])
+
+    def band(self, group):
+        """Each request has its own, so that the one whose turn it is is alone in its band."""
+        if not is_request(group):
+            return self.bands["batch"]
+        number = group[len("request") :]
+        own = self.bands["request"] != self.bands["batch"]
+        return self.bands["request"] + (number if own else "")
 
     def missing(self, session):
         for tool in ("gschedd", "gschedctl"):
@@ -148,6 +181,11 @@ class Gsched(Way):
             limit_s=20,
         )
 
+    def change(self, session, place, group, files):
+        if files:
+            text = [f"{k}={v}" for k, v in files.items()]
+            self.ctl(session, place, "group", "set", group, *text)
+
     @contextlib.contextmanager
     def opened(self, session, roles):
         directory = session.directory("gsched")
@@ -167,6 +205,9 @@ class Gsched(Way):
             cache,
             *self.options,
         ]
+        if self.bands:
+            # not the system's, which another gschedd may use, for another GPU
+            argv += ["--mps-dir", os.path.join(directory, "mps")]
         if session.vgpu:
             argv += ["--driver", session.binary("vgpu", "libcuda.so.1")]
         daemon = Program("gschedd", argv, env, directory, 600)
@@ -182,16 +223,8 @@ class Gsched(Way):
                 self.ctl(session, place, "group", "create", role)
                 files = dict(files)
                 if self.bands:
-                    files["gpu.band"] = self.bands["request" if role == "request" else "batch"]
-                if files:
-                    self.ctl(
-                        session,
-                        place,
-                        "group",
-                        "set",
-                        role,
-                        *[f"{k}={v}" for k, v in files.items()],
-                    )
+                    files["gpu.band"] = self.band(role)
+                self.change(session, place, role, files)
             yield place
         except RowFailed as e:
             said = tail(daemon.err)
@@ -220,21 +253,24 @@ class Gsched(Way):
             *argv,
         ], place["env"]
 
-    def report(self, session, place):
-        """The device's mode, its bands, and how each client's launches were managed."""
+    def device(self, session, place):
+        return json.loads(self.ctl(session, place, "status", "--json"))["devices"][0]
+
+    def report(self, session, place, groups):
+        """The device's mode, the bands, and how each client's launches were managed."""
         try:
-            device = json.loads(self.ctl(session, place, "status", "--json"))["devices"][0]
+            device = self.device(session, place)
         except (RowFailed, ValueError, LookupError) as e:
             return {"error": str(e), "log": tail(place["log"])}
         drop = ("slots", "pid")
-        return {
-            k: device.get(k) for k in ("mode", "policy", "sms", "bands", "unmanaged") if k in device
-        } | {
-            "clients": [
-                {k: v for k, v in c.items() if k not in drop} for c in device.get("clients", [])
-            ],
-            "log": tail(place["log"]),
-        }
+        clients = [c for c in device.get("clients", []) if c.get("group") in groups]
+        used = {c.get("band") for c in clients}
+        keys = ("mode", "policy", "sms", "bands", "unmanaged")
+        found = {k: device[k] for k in keys if k in device}
+        if "bands" in found:
+            found["bands"] = [b for b in found["bands"] if b.get("name") in used]
+        found["clients"] = [{k: v for k, v in c.items() if k not in drop} for c in clients]
+        return found | {"log": tail(place["log"])}
 
 
 def find(name, options=()):

@@ -43,6 +43,8 @@ class Workload:
     start_limit_s = 40
     cost_s = 1.5  # until it is ready
     settle_s = 1  # under gsched: until its kernels' twins are loaded
+    turn_settle_s = 0.3  # as one of several requests, from its first one to the window
+    stop_s = 0.3
 
     def __init__(self, name, about):
         self.name = name
@@ -191,12 +193,14 @@ class Torch(Workload):
     start_limit_s = 120
     cost_s = 13
     settle_s = 1.5
+    turn_settle_s = 0.5
+    stop_s = 1.5
 
     def __init__(self, name, about, load=None):
         super().__init__(name, about)
         self.load = load or name
         if self.load == "sleep":
-            self.cost_s, self.settle_s = 0.5, 0.2
+            self.cost_s, self.settle_s, self.turn_settle_s, self.stop_s = 0.5, 0.2, 0.1, 0.2
 
     def missing(self, session):
         if self.load == "sleep":
@@ -256,6 +260,15 @@ def requests(vgpu=False):
         "sleep": (Torch("sleep", "no GPU, a pause of 2 ms"), "5ms"),
     }
     return {k: (w, "20ms" if vgpu else p) for k, (w, p) in table.items()}
+
+
+def asked(text, pace, table):
+    """(name, Pace) of NAME@PACE; without one it is @pace, or the usual one of @table."""
+    name, at, own = text.partition("@")
+    if name not in table:
+        raise ValueError(f"no program {name}: {' '.join(table)}")
+    usual = table[name][1]
+    return name, Pace(own if at else pace or usual, Pace(usual).period_us)
 
 
 def batches():
