@@ -63,7 +63,7 @@ bool gsc_band_ends_blocks(const struct gsc_band *band);	/* the GPU may wait for 
 /* slice.c: band->slice_us of every band */
 #define GSC_SLICE_TINY_US	1		/* leaves the GPU as soon as anyone else has work */
 #define GSC_SLICE_WHOLE_US	1000000		/* runs until it is idle */
-#define GSC_BLOCK_END_US	100		/* thread blocks up to this are waited for at a switch */
+#define GSC_BLOCK_END_US	64		/* thread blocks up to this are waited for at a switch */
 #define GSC_SLICE_LEAST_US	500		/* shortest slice in which a band makes progress */
 void gsc_slices_update(struct gsc_device *dev);
 

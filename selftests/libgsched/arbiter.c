@@ -154,6 +154,10 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 	case GSP_REPORT:
 		f->last_report = *(struct gsched_report *)body;
 		f->reports++;
+		if (f->last_report.flags & GSCHED_REPORT_BLOCKS) {
+			f->block_us = f->last_report.block_us;
+			f->block_reports++;
+		}
 		break;
 	case GSP_REWRITE: {
 		int out[2] = { text_fd("the twins"), data_fd(FAKE_DESCRIPTION, sizeof(FAKE_DESCRIPTION)) };

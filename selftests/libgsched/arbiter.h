@@ -37,7 +37,8 @@ struct fake {
 	struct gsched_submit last_submit;
 	struct gsched_complete last_complete;
 	struct gsched_attach last_attach;
-	unsigned int attaches, reports;
+	unsigned int attaches, reports, block_reports;
+	unsigned int block_us;		/* of the last report of thread blocks */
 	struct gsched_report last_report;
 	struct gsp_group last_group;
 	uint32_t last_type;

@@ -265,6 +265,47 @@ static void busy(void)
 	DO(cuMemFreeHost(mem));
 }
 
+static void one_block(CUstream s, uint32_t rounds)
+{
+	uint32_t seed = 7;
+	void *params[] = { &memory, &rounds, &seed };
+
+	DO(cuLaunchKernel(work, 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
+}
+
+/* Kernels of one thread block, short ones, then long ones, then a graph */
+static void blocks(CUstream s)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+
+	say("ready");
+	heard();
+	for (int i = 0; i < 8000; i++) {
+		one_block(s, 1);
+		if (i % 4 == 3)
+			DO(cuStreamSynchronize(s));
+	}
+	say("short");
+	heard();
+	for (int i = 0; i < 30; i++) {
+		one_block(s, 400000);
+		DO(cuStreamSynchronize(s));
+	}
+	say("long");
+	heard();
+	DO(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	one_block(s, 1);
+	DO(cuStreamEndCapture(s, &graph));
+	DO(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	DO(cuGraphLaunch(exec, s));
+	DO(cuStreamSynchronize(s));
+	say("graph");
+	heard();
+	DO(cuGraphExecDestroy(exec));
+	DO(cuGraphDestroy(graph));
+}
+
 int main(int argc, char **argv)
 {
 	CUstream s, blocking[2];
@@ -308,6 +349,8 @@ int main(int argc, char **argv)
 			waiting(s);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
+		else if (!strcmp(argv[i], "blocks"))
+			blocks(s);
 		else if (!strcmp(argv[i], "queues"))
 			puts(getenv("CUDA_DEVICE_MAX_CONNECTIONS") ?: "none");
 		else if (!strcmp(argv[i], "functions")) {

@@ -265,6 +265,41 @@ static void busy(void)
 	fake_stop(&f);
 }
 
+/* How long thread blocks take is told where the arbiter asks for it, until something cannot be measured */
+static void thread_blocks(void)
+{
+	static char *const what[] = { APP, "blocks", NULL };
+	unsigned int brief;
+	struct run r;
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT | GSCHED_ARB_TIMED);
+	start(&r, true, what);
+	ok(says(&r, "ready\n") && !f.block_reports, "nothing is known at first");
+	tell(&r, "1");
+	ok(says(&r, "short\n") && fake_wait(&f, &f.block_reports, 1), "it is, after some hundred short kernels");
+	brief = f.block_us;
+	ok(brief, "thread blocks of up to %u us", brief);
+	tell(&r, "1");
+	ok(says(&r, "long\n") && fake_wait(&f, &f.block_reports, 2) && f.block_us >= 8 * brief,
+	   "the same kernel can take far longer");
+	tell(&r, "1");
+	ok(says(&r, "graph\n") && fake_wait(&f, &f.block_reports, 3) && !f.block_us, "a graph: not known");
+	tell(&r, "1");
+	finish(&r);
+	ok(!r.status, "it ends");
+	fake_stop(&f);
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
+	start(&r, true, what);
+	for (int i = 0; i < 4; i++) {
+		says(&r, i == 3 ? "graph\n" : i == 2 ? "long\n" : i ? "short\n" : "ready\n");
+		tell(&r, "1");
+	}
+	finish(&r);
+	ok(!r.status && !f.block_reports, "where nobody asks nothing is told");
+	fake_stop(&f);
+}
+
 int main(void)
 {
 	char shm[64];
@@ -279,6 +314,7 @@ int main(void)
 	queues_asked();
 	waiting();
 	busy();
+	thread_blocks();
 	unlink(shm);
 	return done();
 }

@@ -6,24 +6,40 @@
 #include "launch/blocks.h"
 #include "launch/launch.h"
 
-#define KERNELS		256	/* whose least time is remembered */
+#define KERNELS		1024	/* whose least time is remembered */
 #define BUCKETS		32	/* by the power of two of a block's time in us, rounded up */
-#define SAMPLES		64	/* until there is an answer */
+#define SAMPLES		256	/* until there is an answer, */
+#define LONG_SAMPLES	4	/* or so many */
+#define LONG_NS		200000000	/* of so much time together */
 #define TAIL		64	/* the part of the time in which blocks may be longer than the answer */
-#define STRIDE		16	/* launches from one sample to the next, on average, and at least between two looks at its end */
+#define STRIDE		16	/* launches from one sample to the next, on average, */
+#define STRIDE_NS	10000000	/* or so much of the host's time */
+#define FLIGHTS		8	/* samples that may be on the GPU */
+#define SEEN		3	/* times that a kernel is seen before its least time counts */
+#define LONGER		4	/* times that it is far longer before it is no interruption */
+
+struct flight {
+	CUevent begin, end;
+	uint64_t key, waves;
+};
 
 struct gi_blocks {
 	_Atomic unsigned int countdown;	/* launches until the next look */
+	_Atomic uint64_t looked;	/* host clock */
 	_Atomic bool other;		/* a launch in this round was not measured */
 	_Atomic uint32_t us;		/* the answer, 0 not known */
 	pthread_mutex_t lock;		/* everything below; launches do not wait for it */
 	struct gi_ctx *cx;		/* whose events these are */
-	CUevent begin, end;
-	bool flying;			/* they are around a launch */
-	uint64_t key, waves;		/* of that launch */
+	struct flight flight[FLIGHTS];
+	unsigned int first, flying;	/* a ring: those with samples on the GPU */
 	uint32_t random;
-	struct { uint64_t key, ns; } known[KERNELS];	/* ns 0: seen once, perhaps with its code's loading */
-	uint64_t time[BUCKETS];
+	struct known {
+		uint64_t key, ns;
+		uint64_t longer_ns;	/* least of the last times in a row that were far longer, */
+		unsigned int longer;	/* so many */
+		unsigned int seen;
+	} known[KERNELS];
+	uint64_t time[BUCKETS], all;
 	unsigned int samples;
 };
 
@@ -55,35 +71,46 @@ static unsigned int stride(struct gi_blocks *b)
 	return 1 + b->random % (2 * STRIDE);
 }
 
-static bool new_events(struct gi_blocks *b, struct gi_ctx *cx)
+static void drop_events(struct gi_blocks *b)
 {
-	if (b->cx == cx)
-		return true;
-	if (b->cx) {
-		gi_real.cuEventDestroy_v2(b->begin);
-		gi_real.cuEventDestroy_v2(b->end);
+	unsigned int i;
+
+	for (i = 0; i < FLIGHTS && b->cx; i++) {
+		if (b->flight[i].begin)
+			gi_real.cuEventDestroy_v2(b->flight[i].begin);
+		if (b->flight[i].end)
+			gi_real.cuEventDestroy_v2(b->flight[i].end);
 	}
+	memset(b->flight, 0, sizeof(b->flight));
+	b->first = 0;
+	b->flying = 0;
 	b->cx = NULL;
-	if (gi_real.cuEventCreate(&b->begin, CU_EVENT_DEFAULT))
-		return false;
-	if (gi_real.cuEventCreate(&b->end, CU_EVENT_DEFAULT)) {
-		gi_real.cuEventDestroy_v2(b->begin);
-		return false;
-	}
+}
+
+/* With its events; NULL: there are none, or all are on the GPU */
+static struct flight *free_flight(struct gi_blocks *b, struct gi_ctx *cx)
+{
+	struct flight *f;
+
+	if (b->cx != cx)
+		drop_events(b);
 	b->cx = cx;
-	return true;
+	f = &b->flight[(b->first + b->flying) % FLIGHTS];
+	if (b->flying == FLIGHTS || (!f->begin && gi_real.cuEventCreate(&f->begin, CU_EVENT_DEFAULT)) ||
+	    (!f->end && gi_real.cuEventCreate(&f->end, CU_EVENT_DEFAULT)))
+		return NULL;
+	return f;
 }
 
 /* How often the SMs are filled with the launch's blocks; 0 not known */
 static uint64_t waves(const struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
 {
 	uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], room;
+	int threads = (int)(l->block[0] * l->block[1] * l->block[2]), m = 0;
 	struct gi_func *fn = gi_func_get(l->fn, cx);
-	int m = 0;
 
 	if (fn)
-		gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, fn->original, (int)(l->block[0] * l->block[1] *
-								    l->block[2]), l->shared);
+		gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, fn->original, threads, l->shared);
 	gi_func_put(fn);
 	room = (uint64_t)c->sms * (unsigned int)(m < 0 ? 0 : m);
 	return room ? (blocks + room - 1) / room : 0;
@@ -92,75 +119,113 @@ static uint64_t waves(const struct gi_client *c, struct gi_ctx *cx, const struct
 /* The arbiter acts on the answer, so the agent tells it at once. */
 static void answer(struct gi_client *c, struct gi_blocks *b, uint32_t us)
 {
-	if (atomic_exchange(&b->us, us) != us && atomic_load(&c->tasks->idle))
+	if (atomic_exchange(&b->us, us) == us)
+		return;
+	gi_debug("thread blocks take up to %u us", us);
+	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 }
 
 static void end_round(struct gi_client *c, struct gi_blocks *b)
 {
-	uint64_t all = 0, longer = 0;
+	uint64_t longer = 0;
 	int i;
 
-	for (i = 0; i < BUCKETS; i++)
-		all += b->time[i];
-	for (i = BUCKETS - 1; i > 0 && (longer + b->time[i]) * TAIL <= all; i--)
+	for (i = BUCKETS - 1; i > 0 && (longer + b->time[i]) * TAIL <= b->all; i--)
 		longer += b->time[i];
 	answer(c, b, atomic_exchange(&b->other, false) ? 0 : 1u << i);
 	memset(b->time, 0, sizeof(b->time));
+	b->all = 0;
 	b->samples = 0;
 }
 
-static void account(struct gi_client *c, struct gi_blocks *b)
+/*
+ * The kernel's time, after one that was measured: far from its least one it was interrupted, unless
+ * that happens again and again (it may do more than before); else it may have changed a little.
+ */
+static uint64_t least(struct known *k, uint64_t ns)
 {
-	unsigned int at = b->key >> 32 & (KERNELS - 1), i = 0;
+	bool longer = k->ns && ns >= 2 * k->ns;
+
+	if (longer) {
+		k->longer_ns = k->longer++ && k->longer_ns < ns ? k->longer_ns : ns;
+		if (k->longer < LONGER)
+			return k->ns;
+		ns = k->longer_ns;
+	} else if (k->ns && k->ns < ns) {
+		ns = (15 * k->ns + ns) / 16;
+	}
+	k->longer = 0;
+	k->ns = ns;
+	return ns;
+}
+
+static void account(struct gi_client *c, struct gi_blocks *b, const struct flight *f)
+{
+	struct known *k = &b->known[f->key >> 32 & (KERNELS - 1)];
+	unsigned int i = 0;
 	uint64_t ns, us;
 	float ms;
 
-	if (gi_real.cuEventElapsedTime(&ms, b->begin, b->end) || ms < 0 || ms > 1e6 || !b->waves)
+	if (gi_real.cuEventElapsedTime(&ms, f->begin, f->end) || ms < 0 || ms > 1e6)
 		return;
 	ns = (uint64_t)(ms * 1e6f) + 1;
-	if (b->known[at].key != b->key) {
-		b->known[at].key = b->key;
-		b->known[at].ns = 0;
+	if (k->key != f->key)
+		*k = (struct known){ .key = f->key };
+	/* the first time with the loading of its code, perhaps */
+	if (!k->seen++)
 		return;
-	}
-	if (b->known[at].ns && b->known[at].ns < ns)
-		ns = (15 * b->known[at].ns + ns) / 16;
-	b->known[at].ns = ns;
-	for (us = ns / b->waves / 1000; us >> i && i < BUCKETS - 1; i++)
+	ns = least(k, ns);
+	if (k->seen < SEEN)
+		return;
+	for (us = ns / f->waves / 1000; us >> i && i < BUCKETS - 1; i++)
 		;
 	b->time[i] += ns;
-	if (++b->samples == SAMPLES)
+	b->all += ns;
+	if (++b->samples == SAMPLES || (b->samples >= LONG_SAMPLES && b->all >= LONG_NS))
 		end_round(c, b);
+}
+
+static void reap(struct gi_client *c, struct gi_blocks *b)
+{
+	const struct flight *f;
+
+	for (; b->flying; b->flying--, b->first = (b->first + 1) % FLIGHTS) {
+		f = &b->flight[b->first];
+		if (gi_real.cuEventQuery(f->end) == CUDA_ERROR_NOT_READY)
+			return;
+		account(c, b, f);
+	}
 }
 
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
 {
 	struct gi_blocks *b = c->blocks;
-	bool sampled;
+	uint64_t now = gi_now();
+	struct flight *f;
 	CUresult rc;
 
-	if (!l->fn || l->opaque || l->dependent) {
+	if (!l->fn) {
 		gi_blocks_other(c);
 		return l->forward(l);
 	}
-	if (atomic_fetch_sub_explicit(&b->countdown, 1, memory_order_relaxed) - 1 < 2 * STRIDE ||
+	if ((atomic_fetch_sub_explicit(&b->countdown, 1, memory_order_relaxed) - 1 < 2 * STRIDE &&
+	     now < atomic_load_explicit(&b->looked, memory_order_relaxed) + STRIDE_NS) ||
 	    pthread_mutex_trylock(&b->lock))
 		return l->forward(l);
 	atomic_store_explicit(&b->countdown, stride(b), memory_order_relaxed);
-	if (b->flying && gi_real.cuEventQuery(b->end) == CUDA_ERROR_NOT_READY) {
-		pthread_mutex_unlock(&b->lock);
-		return l->forward(l);
-	}
-	if (b->flying)
-		account(c, b);
-	b->flying = false;
-	sampled = new_events(b, cx) && !gi_real.cuEventRecord(b->begin, l->stream);
+	atomic_store_explicit(&b->looked, now, memory_order_relaxed);
+	reap(c, b);
+	f = free_flight(b, cx);
+	if (f && gi_real.cuEventRecord(f->begin, l->stream))
+		f = NULL;
 	rc = l->forward(l);
-	if (sampled && !rc && !gi_real.cuEventRecord(b->end, l->stream)) {
-		b->flying = true;
-		b->key = key_of(l);
-		b->waves = waves(c, cx, l);
+	if (f && !rc && !gi_real.cuEventRecord(f->end, l->stream)) {
+		f->key = key_of(l);
+		f->waves = waves(c, cx, l);
+		b->flying += f->waves != 0;
+		if (!f->waves)
+			gi_blocks_other(c);
 	}
 	pthread_mutex_unlock(&b->lock);
 	return rc;
@@ -182,11 +247,7 @@ void gi_blocks_drop(struct gi_client *c, struct gi_ctx *cx)
 	struct gi_blocks *b = c->blocks;
 
 	pthread_mutex_lock(&b->lock);
-	if (b->cx == cx) {
-		gi_real.cuEventDestroy_v2(b->begin);
-		gi_real.cuEventDestroy_v2(b->end);
-		b->cx = NULL;
-		b->flying = false;
-	}
+	if (b->cx == cx)
+		drop_events(b);
 	pthread_mutex_unlock(&b->lock);
 }
