@@ -117,6 +117,13 @@ static const char *last_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+bool ctl_scope_made(const char *group, const char *path)
+{
+	struct request r = { .group = group };
+
+	return name_units(&r) && !strcmp(last_of(path), r.slice);
+}
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t len = strlen(text), end_len = strlen(end);

@@ -13,4 +13,7 @@
 void ctl_scope(struct gsched *g, const struct ctl_devices *devices, const char *group,
 	       bool verbose);
 
+/* Is @path the cgroup of @group's slice? systemd makes and removes it, so it is no setting. */
+bool ctl_scope_made(const char *group, const char *path);
+
 #endif /* GSCHEDCTL_SCOPE_H */

@@ -118,6 +118,8 @@ expect 0 "0::$slice/gsched-a\\x2dx-b-" "a scope in slices as the groups are" "$c
 grep -qF "gschedctl: group a-x/b: in $slice/gsched-a\\x2dx-b-" "$OUT/err"
 ok $? "run -v says which"
 expect 0 "$slice" "the slice is the group's cgroup" "$ctl" group get a-x/b cgroup
+! "$ctl" showconf | grep -q 'cgroup=.' && "$ctl" showconf | grep -q '^cgroup=$'
+ok $? "which systemd makes anew each time: it is no setting"
 for line in 'Slice gsched-a\x2dx-b.slice' 'CollectMode inactive-or-failed' "Description CUDA program of gsched's group a-x/b"; do
 	grep -qxF "$line" "$OUT/systemd"
 	ok $? "systemd is told: $line"
