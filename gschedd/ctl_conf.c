@@ -7,6 +7,7 @@
 #include "ctl_files.h"
 #include "ctl_json.h"
 #include "ctl_parse.h"
+#include "ctl_scope.h"
 
 #define TEXT_MAX	(1 << 20)
 
@@ -22,10 +23,14 @@ static int show_group(struct gsched *g, const char *device, const char *group)
 		if (!f->takes || !strcmp(f->name, "procs") ||
 		    (!*group && (!strcmp(f->name, "owner") || !strcmp(f->name, "cgroup"))))
 			continue;
-		if (!gsched_group_get(g, device, group, f->name, value, sizeof(value)))
-			printf("%s=%.*s\n", f->name, (int)strcspn(value, "\n"), value);
-		else if (errno != ENOENT)	/* an arbiter without this file */
+		if (!gsched_group_get(g, device, group, f->name, value, sizeof(value))) {
+			value[strcspn(value, "\n")] = '\0';
+			if (!strcmp(f->name, "cgroup") && ctl_scope_made(group, value))
+				*value = '\0';
+			printf("%s=%s\n", f->name, value);
+		} else if (errno != ENOENT) {	/* an arbiter without this file */
 			return ctl_group_error("", group, f->name, NULL);
+		}
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "ctl.h"
 #include "ctl_bind.h"
+#include "ctl_scope.h"
 #include "libgsched/proto.h"
 
 #ifndef GSCHED_LIBDIR
@@ -136,7 +137,7 @@ static int set_workers(const char *value)
 
 static struct {
 	const char *group;
-	bool create, env, strict, best_effort;
+	bool create, env, strict, best_effort, no_scope, verbose;
 } opt;
 
 static const struct argp_option options[] = {
@@ -152,6 +153,8 @@ static const struct argp_option options[] = {
 	  "How preemptible kernels hand out their blocks (default: queue)", 0 },
 	{ "workers", 'w' + 256, "N", 0,
 	  "At most N blocks of a preemptible kernel on an SM (1 to 32)", 0 },
+	{ "no-scope", 'n' + 256, NULL, 0, "Leave the program in the cgroup that it is in", 0 },
+	{ "verbose", 'v', NULL, 0, "Say what cgroup the program is in, or why in no other one", 0 },
 	{ "env", 'e', NULL, 0,
 	  "Bind the calling shell instead and print its settings, for eval", 0 },
 	{ 0 },
@@ -168,6 +171,12 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'e':
 		opt.env = true;
+		return 0;
+	case 'n' + 256:
+		opt.no_scope = true;
+		return 0;
+	case 'v':
+		opt.verbose = true;
 		return 0;
 	case 's' + 256:
 		opt.strict = true;
@@ -222,6 +231,8 @@ static int join(struct ctl *ctl, struct gsched *g)
 	if (ctl_devices_get(&devices, ctl, g, group) &&
 	    !(group && ctl_bind(ctl, g, &devices, group, opt.create, pid))) {
 		export_arbiter(ctl, g);
+		if (group && !opt.env && !opt.no_scope)
+			ctl_scope(g, &devices, group, opt.verbose);
 		rc = ctl_bind_band(ctl, g, &devices, group, opt.env ? getppid() : 0, opt.strict);
 	}
 	ctl_devices_put(&devices);

@@ -77,7 +77,7 @@ _gschedctl() {
 	esac
 	if [[ $cur = -* ]]; then
 		case "${words[*]}" in
-		run) own='--group= --create --env --strict --best-effort --limit-by= --dispatch= --workers=' ;;
+		run) own='--group= --create --env --strict --best-effort --limit-by= --dispatch= --workers= --no-scope --verbose' ;;
 		status | 'group list' | 'device list') own=--output= ;;
 		watch) own=--interval= ;;
 		'device delete'*) own=--force ;;

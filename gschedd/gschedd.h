@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include "kmod/core/core.h"
 #include "libgsched/proto.h"
+#include "proc.h"
 
 struct cJSON;
 struct conn;
@@ -157,16 +158,6 @@ int state_open(void);			/* -errno, said */
 void state_restore(struct device *dev);	/* groups of a device that was added */
 void state_save(bool durable);		/* after a change; durable: against a crash of the machine, too */
 void state_close(void);
-
-/* ---- proc.c: what /proc says of a process ---- */
-struct proc_stat {
-	char comm[64];
-	pid_t ppid;
-	uint64_t start;
-	uid_t uid;
-};
-int proc_stat(pid_t pid, struct proc_stat *st);			/* -errno */
-int proc_cgroup(pid_t pid, char *buf, size_t size);		/* path of the v2 hierarchy; -errno */
 
 /* ---- arbiter.c ---- */
 #define DEVICE_SETTINGS	8

@@ -12,8 +12,8 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
-GSCHEDCTL_SRCS := gschedd/gschedctl.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c change.c \
-	group.c device.c list.c conf.c parse.c run.c bind.c band.c status.c mps.c table.c)
+GSCHEDCTL_SRCS := gschedd/gschedctl.c gschedd/proc.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c \
+	change.c group.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c mps.c table.c)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(LIBDIR)"'
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: $(call stamp,libdir,$(LIBDIR))
@@ -22,10 +22,10 @@ PROGS += $(B)/bin/gschedctl
 
 $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson -lsmartcols
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) -L$(B)/lib -lgsched -lcjson -lsmartcols -ldl
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
-GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml ctl-unit)
+GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 
@@ -39,7 +39,7 @@ $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(addprefix $(B)/selftests/gschedd/,ctl mps-ctl): \
+$(addprefix $(B)/selftests/gschedd/,ctl mps-ctl scope): \
 $(B)/selftests/gschedd/%: selftests/gschedd/%.sh selftests/lib.sh $(B)/bin/gschedctl $(B)/bin/gschedd
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@
@@ -47,6 +47,11 @@ $(B)/selftests/gschedd/%: selftests/gschedd/%.sh selftests/lib.sh $(B)/bin/gsche
 
 $(B)/selftests/gschedd/mps: | $(B)/selftests/gschedd/fakemps
 $(B)/selftests/gschedd/mps-ctl: | $(B)/selftests/gschedd/fakemps $(B)/selftests/gschedd/fakenvml.so
+$(B)/selftests/gschedd/scope: | $(B)/selftests/gschedd/fakesystemd
+$(B)/selftests/gschedd/fakesystemd: $(B)/obj/selftests/gschedd/fakesystemd.o
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -ldl
+
 $(B)/selftests/gschedd/fakemps: $(B)/obj/selftests/gschedd/fakemps.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "gschedd.h"
+#include "proc.h"
 
 static ssize_t read_proc(pid_t pid, const char *name, char *buf, size_t size)
 {

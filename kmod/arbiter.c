@@ -83,7 +83,8 @@ static void set_lease(struct gsc_client *core, u32 lease)
 	u32 old = client->arb->header.lease;
 
 	lockdep_assert_held(&dev->lock);
-	WRITE_ONCE(client->arb->header.lease, lease);
+	/* who sees the new lease sees the windows that were stored before it */
+	smp_store_release(&client->arb->header.lease, lease);
 	/* the slots are read after this: a leased launch is seen here, or its client sees the new lease and submits */
 	smp_mb();
 	if (old == GSCHED_LEASE_FREE && lease != GSCHED_LEASE_FREE)

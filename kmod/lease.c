@@ -81,7 +81,8 @@ static void reap_client(struct gsched_client *client, u64 now)
 		const struct gsched_cl_slot *hint = &client->cl->slot[slot];
 		u32 seq = client->core.task[slot].seq;
 
-		if (READ_ONCE(hint->retired) == seq || READ_ONCE(hint->seq) != seq)
+		/* the stamps are older than retired */
+		if (smp_load_acquire(&hint->retired) == seq || READ_ONCE(hint->seq) != seq)
 			end(client, slot, now);
 	}
 }
@@ -99,7 +100,8 @@ void gsched_lease_reap(struct gsched_device *dev, u64 now)
 static void adopt(struct gsched_client *client, u32 slot, u64 now)
 {
 	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
-	u32 seq = READ_ONCE(hint->seq), tier = READ_ONCE(hint->tier);
+	/* the client stores it last: what else is read here is of this task or a later one */
+	u32 seq = smp_load_acquire(&hint->seq), tier = READ_ONCE(hint->tier);
 	struct gsched_submit req = {
 		.size = sizeof(req),
 		.flags = GSCHED_SUBMIT_NOWAIT,

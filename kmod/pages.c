@@ -2,6 +2,8 @@
 /*
  * The two mappings of a client. Ordinary pages, each with a reference count of its own, inserted one by one: drivers
  * pin them for long (FOLL_LONGTERM), which a PFN map would not allow, and a pin that outlives the file keeps its page.
+ *
+ * Where a page is larger than a mapping (16 and 64 KiB, on arm64), the mapping has one, and the rest of it is zero.
  */
 #include <linux/build_bug.h>
 #include <linux/gfp.h>
@@ -12,6 +14,8 @@
 
 #define ARB_OFFSET	0UL
 #define CL_OFFSET	BIT(20)
+#define ARB_LENGTH	PAGE_ALIGN(sizeof(struct gsched_arb_page))
+#define CL_LENGTH	PAGE_ALIGN(sizeof(struct gsched_cl_page))
 
 static_assert(sizeof(struct gsched_arb_header) == 4096);
 static_assert(offsetof(struct gsched_arb_header, flags) == 24);
@@ -34,15 +38,14 @@ static_assert(sizeof(struct gsched_cl_slot) == 64);
 static_assert(sizeof(struct gsched_cl_page) == 8192);
 static_assert(offsetof(struct gsched_cl_slot, blocks) == 24);
 static_assert(offsetof(struct gsched_cl_slot, finished) == 56);
-static_assert(IS_ALIGNED(sizeof(struct gsched_arb_page), PAGE_SIZE));
-static_assert(IS_ALIGNED(sizeof(struct gsched_cl_page), PAGE_SIZE));
+static_assert(IS_ALIGNED(CL_OFFSET, PAGE_SIZE) && ARB_OFFSET + ARB_LENGTH <= CL_OFFSET);
 
 int gsched_pages_alloc(struct gsched_client *client)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO;
 
-	client->arb = alloc_pages_exact(sizeof(*client->arb), gfp);
-	client->cl = alloc_pages_exact(sizeof(*client->cl), gfp);
+	client->arb = alloc_pages_exact(ARB_LENGTH, gfp);
+	client->cl = alloc_pages_exact(CL_LENGTH, gfp);
 	if (!client->arb || !client->cl) {
 		gsched_pages_free(client);
 		return -ENOMEM;
@@ -53,9 +56,9 @@ int gsched_pages_alloc(struct gsched_client *client)
 void gsched_pages_free(struct gsched_client *client)
 {
 	if (client->arb)
-		free_pages_exact(client->arb, sizeof(*client->arb));
+		free_pages_exact(client->arb, ARB_LENGTH);
 	if (client->cl)
-		free_pages_exact(client->cl, sizeof(*client->cl));
+		free_pages_exact(client->cl, CL_LENGTH);
 	client->arb = NULL;
 	client->cl = NULL;
 }
@@ -94,7 +97,7 @@ int gsched_pages_mmap(struct gsched_client *client, struct vm_area_struct *vma)
 	default:
 		return -EINVAL;
 	}
-	if (size != (arb ? sizeof(*client->arb) : sizeof(*client->cl)))
+	if (size != (arb ? ARB_LENGTH : CL_LENGTH))
 		return -EINVAL;
 	/* also for read-only mappings: a private one turns into a copy that the GPU would poll in vain */
 	if (!(vma->vm_flags & VM_MAYSHARE))

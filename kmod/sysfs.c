@@ -301,7 +301,8 @@ static int slot_emit(const struct gsched_client *client, u32 slot, char *page, i
 	u32 seq = task->seq, tier = task->tier;
 
 	if (task->state == GSC_TASK_NONE) {
-		seq = READ_ONCE(hint->seq);
+		/* the client stores it last */
+		seq = smp_load_acquire(&hint->seq);
 		if (!seq || seq == client->known[slot] || READ_ONCE(hint->retired) == seq)
 			return 0;
 		tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);

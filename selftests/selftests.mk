@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 include selftests/programs/programs.mk
 include selftests/forms/forms.mk
+include selftests/faults/faults.mk
 
 # The main job, as `make demo` runs it: on the simulated GPU with the embedded arbiter, then with the module in QEMU
 .PHONY: demo

@@ -201,14 +201,17 @@ struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, c
 	struct vg_device *d = NULL;
 	struct stat st;
 	bool fresh;
-	int fd;
+	int fd, rc;
 
 	fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		fail(err, err_size, "cannot open /dev/shm%s: %s; is a tmpfs mounted on /dev/shm?", name, strerror(errno));
 		return NULL;
 	}
-	if (flock(fd, LOCK_EX) || fstat(fd, &st)) {
+	do
+		rc = flock(fd, LOCK_EX);
+	while (rc && errno == EINTR);
+	if (rc || fstat(fd, &st)) {
 		fail(err, err_size, "cannot lock /dev/shm%s: %s", name, strerror(errno));
 		goto out;
 	}

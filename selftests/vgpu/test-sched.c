@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The scheduler: every decision is driven by hand, no clock and no second thread. Then death, with real processes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "shm.h"
@@ -792,6 +795,34 @@ static bool killed_in_turn(void)
 	return true;
 }
 
+static int lock_fd, alarms;
+
+static void on_alarm(int sig)
+{
+	if (++alarms == 3)
+		flock(lock_fd, LOCK_UN);
+}
+
+/* Whoever makes or maps the device holds the file's lock: here until the third signal */
+static bool interrupted(void)
+{
+	struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, off = { 0 };
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct vg_device *d;
+	char path[128];
+
+	snprintf(path, sizeof(path), "/dev/shm%s", name);
+	lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(lock_fd >= 0 && !flock(lock_fd, LOCK_EX));
+	CHECK(!sigaction(SIGALRM, &sa, NULL) && !setitimer(ITIMER_REAL, &often, NULL));
+	d = map();
+	setitimer(ITIMER_REAL, &off, NULL);
+	close(lock_fd);
+	CHECK(d && alarms >= 3);
+	vg_shm_unmap(d);
+	return true;
+}
+
 /* Alone again, a device takes the new shape; in use, it keeps its own */
 static bool shape(void)
 {
@@ -893,6 +924,7 @@ int main(void)
 	tap_ok(random_walk(), "random kernels: no SM is overfull, nothing is lost");
 	tap_ok(environment(), "wrong variables are named");
 	tap_ok(keys(), "the pipe directory says which MPS server's group a process is in");
+	tap_ok(interrupted(), "shared: a signal does not end the wait for the device");
 	tap_ok(leaves(), "shared: a process that leaves gives everything back");
 	tap_ok(killed(), "shared: a killed process's blocks are given back");
 	tap_ok(killed_inside(), "shared: one that is killed inside the lock too");

@@ -124,9 +124,9 @@ struct gsched_device_del {
  *	(sysfs clients_max)
  * @client_id: out: unique on this arbiter
  * @arb_offset: out: mmap offset of the arbiter's page, to be mapped PROT_READ, MAP_SHARED
- * @arb_size: out: its length in bytes (sizeof(struct gsched_arb_page))
+ * @arb_size: out: its length in bytes (sizeof(struct gsched_arb_page)), which the mapping's is, rounded up to whole pages
  * @cl_offset: out: mmap offset of the client's page, to be mapped PROT_READ|PROT_WRITE, MAP_SHARED
- * @cl_size: out: its length in bytes (sizeof(struct gsched_cl_page))
+ * @cl_size: out: its length in bytes (sizeof(struct gsched_cl_page)), likewise
  * @sms: out: SMs of the device
  * @mode: out: GSCHED_MODE_* at this moment; the header of the arbiter's page has it later
  * @priority: out: gpu.priority of the group, for the choice of stream priorities

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * gschedctl run: what a program starts stays in its group, also after a double fork.
+ *
+ * A process that was bound by its pid leaves that to its children as long as their line of parents
+ * is whole. A cgroup lasts. So systemd is asked for a scope, and the group is bound to the slice
+ * around the scopes of all its programs, as a group has one cgroup. Groups below others are slices
+ * below theirs: that is what "-" means in a slice's name.
+ *
+ * libsystemd need not be there. Its declarations here follow sd-bus(3).
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "ctl_files.h"
+#include "ctl_scope.h"
+#include "proc.h"
+
+#define PATIENCE_US	2000000
+#define NAP_US		2000
+#define UNIT_MAX	256
+#define SYSTEMD		"org.freedesktop.systemd1"
+
+struct bus_error {
+	const char *name, *message;
+	int need_free;
+};
+
+typedef int reply_fn(void *message, void *data, struct bus_error *error);
+
+/* SYMBOL(result, name, parameters): what is used of libsystemd */
+#define SD_BUS(SYMBOL) \
+	SYMBOL(int, sd_bus_open_system, (void **bus)) \
+	SYMBOL(int, sd_bus_open_user, (void **bus)) \
+	SYMBOL(int, sd_bus_message_new_method_call, (void *bus, void **message, \
+	       const char *destination, const char *path, const char *interface, \
+	       const char *member)) \
+	SYMBOL(int, sd_bus_message_append, (void *message, const char *types, ...)) \
+	SYMBOL(const struct bus_error *, sd_bus_message_get_error, (void *message)) \
+	SYMBOL(int, sd_bus_call_async, (void *bus, void **slot, void *message, reply_fn *reply, \
+	       void *data, uint64_t us)) \
+	SYMBOL(int, sd_bus_process, (void *bus, void **message)) \
+	SYMBOL(int, sd_bus_wait, (void *bus, uint64_t us)) \
+	SYMBOL(void *, sd_bus_message_unref, (void *message)) \
+	SYMBOL(void, sd_bus_close, (void *bus)) \
+	SYMBOL(void *, sd_bus_unref, (void *bus))
+
+struct sd_bus {
+#define MEMBER(result, name, parameters) result (*name) parameters;
+	SD_BUS(MEMBER)
+#undef MEMBER
+};
+
+struct request {
+	const char *group;
+	char slice[UNIT_MAX], scope[UNIT_MAX];
+	struct sd_bus sd;
+	bool answered;
+	char why[256];			/* it is not done */
+};
+
+static void __attribute__((format(printf, 2, 3))) because(struct request *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->why, sizeof(r->why), fmt, ap);
+	va_end(ap);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* As systemd-escape(1) does; what group names are made of needs no more. -1: too long */
+static int escape(const char *group, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	for (; *group && used + 5 <= size; group++) {
+		if (*group == '-')
+			used += (size_t)sprintf(buf + used, "\\x2d");
+		else
+			buf[used++] = *group == '/' ? '-' : *group;
+	}
+	buf[used] = '\0';
+	return *group ? -1 : 0;
+}
+
+static bool name_units(struct request *r)
+{
+	char name[UNIT_MAX - 40];
+
+	if (escape(r->group, name, sizeof(name))) {
+		because(r, "its name is too long");
+		return false;
+	}
+	snprintf(r->slice, sizeof(r->slice), "gsched-%s.slice", name);
+	snprintf(r->scope, sizeof(r->scope), "gsched-%s-%d.scope", name, (int)getpid());
+	return true;
+}
+
+static const char *last_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool ctl_scope_made(const char *group, const char *path)
+{
+	struct request r = { .group = group };
+
+	return name_units(&r) && !strcmp(last_of(path), r.slice);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && !strcmp(text + len - end_len, end);
+}
+
+/* The group's cgroup on a device; "" none, and where there is no such file */
+static void bound_to(struct gsched *g, const char *device, const char *group, char *path,
+		     size_t size)
+{
+	if (gsched_group_get(g, device, group, "cgroup", path, size))
+		*path = '\0';
+	path[strcspn(path, "\n")] = '\0';
+}
+
+/*
+ * A service and what a batch system or a container has made keep their processes: limits and
+ * accounts go by these cgroups. And who has bound the group to another cgroup wants that one.
+ */
+static bool may_move(struct request *r, struct gsched *g, const struct ctl_devices *devices)
+{
+	char path[CTL_VALUE_MAX];
+
+	if (proc_cgroup(getpid(), path, sizeof(path))) {
+		because(r, "there are no cgroups of version 2");
+		return false;
+	}
+	if (strcmp(path, "/") && !ends_with(path, ".scope")) {
+		because(r, "%s is no scope: whoever made it wants the program there", path);
+		return false;
+	}
+	for (unsigned int i = 0; i < devices->n; i++) {
+		bound_to(g, devices->name[i], r->group, path, sizeof(path));
+		if (*path && strcmp(last_of(path), r->slice)) {
+			because(r, "the group is bound to cgroup %s", path);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool load(struct request *r)
+{
+	void *lib = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib) {
+		because(r, "there is no libsystemd");
+		return false;
+	}
+#define LOAD(result, name, parameters) \
+	*(void **)&r->sd.name = dlsym(lib, #name); \
+	if (!r->sd.name) { \
+		because(r, "libsystemd has no " #name); \
+		return false; \
+	}
+	SD_BUS(LOAD)
+#undef LOAD
+	return true;
+}
+
+static int answered(void *message, void *data, struct bus_error *error)
+{
+	struct request *r = data;
+	const struct bus_error *e = r->sd.sd_bus_message_get_error(message);
+
+	r->answered = true;
+	if (e)
+		because(r, "systemd: %s", e->message ? e->message : e->name);
+	return 0;
+}
+
+static int send_request(struct request *r, void *bus)
+{
+	char text[UNIT_MAX + 64];
+	void *message = NULL;
+	int rc;
+
+	snprintf(text, sizeof(text), "CUDA program of gsched's group %s", r->group);
+	rc = r->sd.sd_bus_message_new_method_call(bus, &message, SYSTEMD, "/org/freedesktop/systemd1",
+						  SYSTEMD ".Manager", "StartTransientUnit");
+	if (rc >= 0)
+		/* process 0: the caller, whatever its number is for systemd */
+		rc = r->sd.sd_bus_message_append(message, "ssa(sv)a(sa(sv))", r->scope, "fail", 4,
+						 "Description", "s", text, "Slice", "s", r->slice,
+						 "CollectMode", "s", "inactive-or-failed",
+						 "PIDs", "au", 1, (uint32_t)0, 0);
+	if (rc >= 0)
+		rc = r->sd.sd_bus_call_async(bus, NULL, message, answered, r, PATIENCE_US);
+	r->sd.sd_bus_message_unref(message);
+	return rc;
+}
+
+/* Every step of the connection, too, is waited for no longer than until @until. */
+static bool ask(struct request *r, uint64_t until)
+{
+	void *bus = NULL;
+	uint64_t now;
+	int rc;
+
+	rc = geteuid() ? r->sd.sd_bus_open_user(&bus) : r->sd.sd_bus_open_system(&bus);
+	if (rc >= 0)
+		rc = send_request(r, bus);
+	while (rc >= 0 && !r->answered && (now = now_us()) < until) {
+		rc = r->sd.sd_bus_process(bus, NULL);
+		if (!rc)
+			rc = r->sd.sd_bus_wait(bus, until - now);
+	}
+	if (bus) {
+		r->sd.sd_bus_close(bus);
+		r->sd.sd_bus_unref(bus);
+	}
+	if (rc < 0 && !r->answered)
+		because(r, "systemd's bus: %s", strerror(-rc));
+	else if (!r->answered)
+		because(r, "systemd does not answer");
+	return !*r->why;
+}
+
+/* The job that moves the process ends later than the call. @path: the slice's */
+static bool moved(struct request *r, uint64_t until, char *path, size_t size)
+{
+	while (proc_cgroup(getpid(), path, size) || strcmp(last_of(path), r->scope)) {
+		if (now_us() >= until) {
+			because(r, "systemd did not move it");
+			return false;
+		}
+		usleep(NAP_US);
+	}
+	*strrchr(path, '/') = '\0';
+	return true;
+}
+
+/* Written also where it is so already: the module keeps the cgroup itself, and this is a new one */
+static void bind_slice(struct request *r, struct gsched *g, const struct ctl_devices *devices,
+		       const char *path)
+{
+	char bound[CTL_VALUE_MAX];
+
+	for (unsigned int i = 0; i < devices->n; i++) {
+		bound_to(g, devices->name[i], r->group, bound, sizeof(bound));
+		if (*bound && strcmp(bound, path))
+			because(r, "it is bound to %s", bound);
+		else if (gsched_group_set(g, devices->name[i], r->group, "cgroup", path))
+			because(r, "%s: %s", path, strerror(errno));
+	}
+}
+
+void ctl_scope(struct gsched *g, const struct ctl_devices *devices, const char *group, bool verbose)
+{
+	struct request r = { .group = group };
+	uint64_t until = now_us() + PATIENCE_US;
+	char path[CTL_VALUE_MAX];
+
+	if (!name_units(&r) || !may_move(&r, g, devices) || !load(&r) || !ask(&r, until) ||
+	    !moved(&r, until, path, sizeof(path))) {
+		if (verbose)
+			ctl_error("group %s: no scope of its own: %s", group, r.why);
+		return;
+	}
+	bind_slice(&r, g, devices, path);
+	if (verbose && *r.why)
+		ctl_error("group %s: in %s/%s, which is not the group's cgroup: %s", group, path,
+			  r.scope, r.why);
+	else if (verbose)
+		ctl_error("group %s: in %s/%s", group, path, r.scope);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What /proc says of a process */
+#ifndef GSCHEDD_PROC_H
+#define GSCHEDD_PROC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc_stat {
+	char comm[64];
+	pid_t ppid;
+	uint64_t start;
+	uid_t uid;
+};
+int proc_stat(pid_t pid, struct proc_stat *st);			/* -errno */
+int proc_cgroup(pid_t pid, char *buf, size_t size);		/* path of the v2 hierarchy; -errno */
+
+#endif /* GSCHEDD_PROC_H */
