@@ -21,6 +21,12 @@ static inline uint64_t gi_now(void)
 #define gi_load(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define gi_store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
+/* Of a handle, for tables of up to 2^24 buckets */
+static inline unsigned int gi_hash(const void *handle)
+{
+	return ((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 40;
+}
+
 /* A number in the environment; @otherwise if it is not set, or is none. */
 uint64_t gi_env(const char *name, uint64_t otherwise);
 
