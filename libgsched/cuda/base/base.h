@@ -35,4 +35,10 @@ void gi_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Why something is not managed: for gschedctl status. The last reason stays. @page: NULL there is none */
 void gi_report(struct gsched_cl_page *page, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * What cannot be, if the interposer has no bug: builds with sanitizers (GI_CHECKED) say what and abort,
+ * others leave a line for $GSCHED_DEBUG and the caller does what is safe.
+ */
+void gi_illegal(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+
 #endif /* GI_BASE_H */
