@@ -13,9 +13,10 @@ OPT ?= -O2 -g
 CSTD := -std=gnu11
 WARN := -Wall -Wextra -Werror -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes
 INC := -Iuapi -I. -Ilibgsched/include
-# SAN=address,undefined builds another tree with sanitizers
+# SAN=address,undefined builds another tree with sanitizers, in which the interposer checks itself, too
 ifneq ($(SAN),)
 B := build/san
+CPPFLAGS += -DGI_CHECKED
 SANFLAGS := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-fno-var-tracking-assignments
 endif

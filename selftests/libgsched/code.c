@@ -180,6 +180,53 @@ static void names(void)
 	leave(cx);
 }
 
+/* Of @n images: each found by its handle and by its library's module, and met once in a walk */
+static unsigned int missing(unsigned int n, unsigned int left, bool modules)
+{
+	struct gi_image *image;
+	unsigned int i, met = 0, bad = 0;
+
+	for (i = 0; i < n; i++) {
+		bad += !is_image(0x10000 + 16 * i, 0x10000 + 16 * i);
+		bad += i % 3 == 0 && !is_image(0x80000 + 16 * i, modules ? 0x10000 + 16 * i : 0);
+	}
+	pthread_mutex_lock(&gi_lock);
+	for (image = gi_image_next(NULL); image; image = gi_image_next(image))
+		met++;
+	pthread_mutex_unlock(&gi_lock);
+	return bad + (met != left);
+}
+
+static void many_images(void)
+{
+	struct gi_ctx *cx = enter(1), *other = enter(2);
+	unsigned int i, n = 3000, bad = 0;
+
+	for (i = 0; i < n; i++) {
+		set_current(handle(i % 3 == 1 ? 2 : 1));
+		gi_image_loaded(handle(0x10000 + 16 * i), i % 3 == 0, ptx, sizeof(ptx), false);
+		if (i % 3 == 0)
+			gi_image_module(handle(0x10000 + 16 * i), handle(0x80000 + 16 * i));
+	}
+	bad = missing(n, n, true);
+	ok(!bad, "%u modules and libraries are found by their handles: %u are not", n, bad);
+	gi_images_drop(other->handle);
+	leave(other);
+	for (i = bad = 0; i < n; i++)
+		bad += !is_image(0x10000 + 16 * i, i % 3 == 1 ? 0 : 0x10000 + 16 * i);
+	ok(!bad, "but for those that went with a context");
+	for (i = 1; i < n; i++)
+		if (i % 3 != 1)
+			unload(0x10000 + 16 * i);
+	ok(!missing(1, 1, true), "one is left");
+	leave(cx);
+	ok(!missing(1, 1, false), "which outlives its context, but not its module");
+	cx = enter(1);
+	unload(0x10000);
+	ok(is_image(0x10000, 0) && !missing(0, 0, true), "none is left");
+	leave(cx);
+}
+
 static void references(void)
 {
 	struct gsr_reference reference = { .name = "s", .surface = true };
@@ -420,6 +467,7 @@ int main(void)
 	/* so that nothing is rewritten */
 	arb.header.flags = GSCHED_ARB_PRIVATE;
 	names();
+	many_images();
 	references();
 	held();
 	raced();

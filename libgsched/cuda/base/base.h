@@ -21,6 +21,12 @@ static inline uint64_t gi_now(void)
 #define gi_load(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define gi_store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
+/* Of a handle, for tables of up to 2^24 buckets */
+static inline unsigned int gi_hash(const void *handle)
+{
+	return ((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 40;
+}
+
 /* A number in the environment; @otherwise if it is not set, or is none. */
 uint64_t gi_env(const char *name, uint64_t otherwise);
 
@@ -28,5 +34,11 @@ uint64_t gi_env(const char *name, uint64_t otherwise);
 void gi_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Why something is not managed: for gschedctl status. The last reason stays. @page: NULL there is none */
 void gi_report(struct gsched_cl_page *page, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * What cannot be, if the interposer has no bug: builds with sanitizers (GI_CHECKED) say what and abort,
+ * others leave a line for $GSCHED_DEBUG and the caller does what is safe.
+ */
+void gi_illegal(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
 
 #endif /* GI_BASE_H */

@@ -22,26 +22,52 @@ uint64_t gi_env(const char *name, uint64_t otherwise)
 	return errno || *end ? otherwise : v;
 }
 
-void gi_debug(const char *fmt, ...)
+static bool debugs(void)
 {
 	static int on = -1;
-	char line[512];
-	va_list ap;
-	int n;
 
 	if (on < 0)
 		on = getenv("GSCHED_DEBUG") != NULL;
-	if (!on)
-		return;
-	n = snprintf(line, sizeof(line), "gsched[%d]: ", (int)getpid());
-	va_start(ap, fmt);
+	return on;
+}
+
+static void say(const char *fmt, va_list ap)
+{
+	char line[512];
+	int n = snprintf(line, sizeof(line), "gsched[%d]: ", (int)getpid());
+
 	n += vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
-	va_end(ap);
 	if (n > (int)sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, n) < 0)
 		return;
+}
+
+void gi_debug(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!debugs())
+		return;
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void gi_illegal(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+#ifdef GI_CHECKED
+	say(fmt, ap);
+	abort();
+#else
+	if (debugs())
+		say(fmt, ap);
+#endif
+	va_end(ap);
 }
 
 void gi_report(struct gsched_cl_page *page, const char *fmt, ...)

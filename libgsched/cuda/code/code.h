@@ -24,8 +24,9 @@ struct gi_rewritten {
 
 /* What cuLibraryGetModule gave in one context. gi_lock. */
 struct gi_module {
-	struct gi_module *next;
+	struct gi_module *next;		/* hash chain */
 	void *handle;
+	struct gi_image *image;
 	struct gi_ctx *cx;
 };
 
@@ -35,9 +36,8 @@ struct gi_module {
  */
 struct gi_image {
 	_Atomic unsigned int refs;
-	struct gi_image *next;
+	struct gi_image *next;		/* hash chain */
 	void *handle;			/* CUmodule or CUlibrary */
-	struct gi_module *modules;	/* a library's */
 	bool library;
 	CUcontext context;		/* a module's; NULL a library's */
 	const void *raw;		/* library loaded before there was a context: its image */

@@ -31,16 +31,11 @@ static __thread struct {
 	unsigned int generation;
 } cache[CACHED];
 
-static unsigned int hash(const void *p)
-{
-	return ((uintptr_t)p * 0x9e3779b97f4a7c15ull) >> 40;
-}
-
 struct gi_name *gi_name_find(const void *handle)
 {
 	struct gi_name *n;
 
-	for (n = names[hash(handle) % BUCKETS]; n; n = n->next)
+	for (n = names[gi_hash(handle) % BUCKETS]; n; n = n->next)
 		if (n->handle == handle)
 			break;
 	return n;
@@ -187,7 +182,7 @@ void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx)
 /* gi_lock held. What the value stood for is gone */
 static void forget(const void *handle)
 {
-	struct gi_name **p = &names[hash(handle) % BUCKETS];
+	struct gi_name **p = &names[gi_hash(handle) % BUCKETS];
 	struct gi_func *list = NULL;
 
 	while (*p && (*p)->handle != handle)
@@ -198,7 +193,7 @@ static void forget(const void *handle)
 		*p = n->next;
 		name_put(n);
 	}
-	unlink_funcs(&funcs[hash(handle) % BUCKETS], handle, NULL, NULL, &list);
+	unlink_funcs(&funcs[gi_hash(handle) % BUCKETS], handle, NULL, NULL, &list);
 	drop_all(list);
 }
 
@@ -225,8 +220,8 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 	};
 	atomic_fetch_add(&image->refs, 1);
 	strcpy(n->name, name);
-	n->next = names[hash(handle) % BUCKETS];
-	names[hash(handle) % BUCKETS] = n;
+	n->next = names[gi_hash(handle) % BUCKETS];
+	names[gi_hash(handle) % BUCKETS] = n;
 }
 
 void gi_name_function(CUkernel kernel, CUfunction function)
@@ -247,7 +242,7 @@ static struct gi_func *find(const void *handle, const struct gi_ctx *cx)
 {
 	struct gi_func *fn;
 
-	for (fn = funcs[hash(handle) % BUCKETS]; fn; fn = fn->next)
+	for (fn = funcs[gi_hash(handle) % BUCKETS]; fn; fn = fn->next)
 		if (fn->handle == handle && fn->cx == cx)
 			break;
 	return fn;
@@ -275,8 +270,8 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 		atomic_store(&fn->form[i].state, twins ? GI_TWIN_UNASKED : GI_TWIN_NONE);
 	if (named && !fn->opaque && !twins && cx->client)
 		gi_why(cx->client, "%s: tier launch: %s", named->name, named->image->form[GI_TWIN].why);
-	fn->next = funcs[hash(handle) % BUCKETS];
-	funcs[hash(handle) % BUCKETS] = fn;
+	fn->next = funcs[gi_hash(handle) % BUCKETS];
+	funcs[gi_hash(handle) % BUCKETS] = fn;
 	return fn;
 }
 
@@ -299,7 +294,7 @@ static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 {
-	unsigned int generation = atomic_load(&gi_generation), i = hash(handle) % CACHED;
+	unsigned int generation = atomic_load(&gi_generation), i = gi_hash(handle) % CACHED;
 	struct gi_func *fn = cache[i].fn;
 	struct gi_name *named;
 	CUfunction original;
@@ -443,11 +438,11 @@ static struct gi_func **funcs_of(const void *handle, unsigned int *n)
 	struct gi_func *fn, **list;
 
 	*n = 0;
-	for (fn = funcs[hash(handle) % BUCKETS]; fn; fn = fn->next)
+	for (fn = funcs[gi_hash(handle) % BUCKETS]; fn; fn = fn->next)
 		*n += fn->handle == handle;
 	list = *n ? malloc(*n * sizeof(struct gi_func *)) : NULL;
 	*n = 0;
-	for (fn = list ? funcs[hash(handle) % BUCKETS] : NULL; fn; fn = fn->next)
+	for (fn = list ? funcs[gi_hash(handle) % BUCKETS] : NULL; fn; fn = fn->next)
 		if (fn->handle == handle)
 			list[(*n)++] = gi_func_hold(fn);
 	return list;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "code/code.h"
 
-#define BUCKETS		256	/* a power of 2 */
+#define BUCKETS		256
 #define NODES_MAX	4096	/* a larger graph is taken for as wide as the device */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the table; innermost */
@@ -14,7 +14,7 @@ static struct gi_graph *table[BUCKETS];
 
 static struct gi_graph **bucket_of(CUgraphExec exec)
 {
-	return &table[((uintptr_t)exec * 0x9e3779b97f4a7c15ull) >> 56];
+	return &table[gi_hash(exec) % BUCKETS];
 }
 
 /* Blocks of a kernel node, and in *@m how many an SM hosts; 0: not known */

@@ -14,38 +14,81 @@
 #include "code/code.h"
 
 #define COPY_MAX	(64u << 20)
+#define BUCKETS		256
 
-static struct gi_image *images;		/* gi_lock */
+static struct gi_image *images[BUCKETS];	/* gi_lock */
+static struct gi_module *modules[BUCKETS];	/* gi_lock */
 
-static const struct gi_module *module_of(const struct gi_image *image, const void *handle)
+static struct gi_image *find(const void *handle)
+{
+	struct gi_image *i;
+
+	for (i = images[gi_hash(handle) % BUCKETS]; i; i = i->next)
+		if (i->handle == handle)
+			break;
+	return i;
+}
+
+static const struct gi_module *module_find(const void *handle)
 {
 	const struct gi_module *m;
 
-	for (m = image->modules; m && m->handle != handle; m = m->next)
-		;
+	for (m = modules[gi_hash(handle) % BUCKETS]; m; m = m->next)
+		if (m->handle == handle)
+			break;
 	return m;
 }
 
 struct gi_image *gi_image_find(const void *handle)
 {
-	struct gi_image *i;
+	struct gi_image *i = handle ? find(handle) : NULL;
+	const struct gi_module *m = handle && !i ? module_find(handle) : NULL;
 
-	for (i = images; i; i = i->next)
-		if (handle && (i->handle == handle || module_of(i, handle)))
-			break;
-	return i;
+	return m ? m->image : i;
 }
 
 struct gi_ctx *gi_image_context(const struct gi_image *image, const void *module)
 {
-	const struct gi_module *m = module_of(image, module);
+	const struct gi_module *m = module_find(module);
 
-	return m ? m->cx : NULL;
+	return m && m->image == image ? m->cx : NULL;
 }
 
 struct gi_image *gi_image_next(struct gi_image *image)
 {
-	return image ? image->next : images;
+	unsigned int i = image ? gi_hash(image->handle) % BUCKETS + 1 : 0;
+
+	if (image && image->next)
+		return image->next;
+	while (i < BUCKETS && !images[i])
+		i++;
+	return i < BUCKETS ? images[i] : NULL;
+}
+
+/* gi_lock held. Out of a hash chain: those of the handle, of the image or in the context */
+static void unlink_modules(struct gi_module **p, const void *handle, const struct gi_image *image,
+			   const struct gi_ctx *cx)
+{
+	struct gi_module *m;
+
+	while ((m = *p)) {
+		if (!(handle && m->handle == handle) && !(image && m->image == image) &&
+		    !(cx && m->cx == cx)) {
+			p = &m->next;
+			continue;
+		}
+		*p = m->next;
+		free(m);
+	}
+}
+
+/* gi_lock held */
+static void modules_drop(const struct gi_image *image, const struct gi_ctx *cx)
+{
+	unsigned int i;
+
+	for (i = 0; i < BUCKETS; i++)
+		unlink_modules(&modules[i], NULL, image, cx);
 }
 
 /* There is nothing to rewrite. */
@@ -104,8 +147,8 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 	}
 	image->functions = image->ptx ? gi_names_functions(image->ptx) : image->raw != NULL;
 	pthread_mutex_lock(&gi_lock);
-	image->next = images;
-	images = image;
+	image->next = images[gi_hash(handle) % BUCKETS];
+	images[gi_hash(handle) % BUCKETS] = image;
 	if (cx && image->form[GI_TWIN].state == GI_IMAGE_NEW && !gi_direct(cx->client))
 		gi_twin_image(image, cx->client->arch);
 	pthread_mutex_unlock(&gi_lock);
@@ -134,9 +177,11 @@ static struct gi_image *take(struct gi_image *image)
 {
 	struct gi_image **p;
 
-	for (p = &images; *p != image; p = &(*p)->next)
+	for (p = &images[gi_hash(image->handle) % BUCKETS]; *p != image; p = &(*p)->next)
 		;
 	*p = image->next;
+	if (image->library)
+		modules_drop(image, NULL);
 	gi_funcs_drop(image, NULL);
 	gi_twin_cancel(image, NULL);
 	return image;
@@ -147,8 +192,7 @@ struct gi_image *gi_image_take(const void *handle)
 	struct gi_image *image;
 
 	pthread_mutex_lock(&gi_lock);
-	for (image = images; image && image->handle != handle; image = image->next)
-		;
+	image = find(handle);
 	if (image)
 		take(image);
 	pthread_mutex_unlock(&gi_lock);
@@ -167,12 +211,6 @@ void gi_image_put(struct gi_image *image)
 	if (atomic_fetch_sub(&image->refs, 1) != 1)
 		return;
 	gi_initial_drop(image, NULL);
-	while (image->modules) {
-		struct gi_module *m = image->modules;
-
-		image->modules = m->next;
-		free(m);
-	}
 	for (i = 0; i < GI_FORMS; i++) {
 		gsr_rewrite_free(&image->form[i].desc);
 		free(image->form[i].twins);
@@ -195,9 +233,9 @@ void gi_images_drop(CUcontext context)
 
 	do {
 		pthread_mutex_lock(&gi_lock);
-		for (image = images; image && (!image->context || image->context != context);
-		     image = image->next)
-			;
+		image = gi_image_next(NULL);
+		while (image && (!image->context || image->context != context))
+			image = gi_image_next(image);
 		if (image)
 			take(image);
 		pthread_mutex_unlock(&gi_lock);
@@ -218,34 +256,18 @@ void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char
 	pthread_mutex_unlock(&gi_lock);
 }
 
-/* gi_lock held */
-static void module_forget(struct gi_image *image, const void *handle, const struct gi_ctx *cx)
-{
-	struct gi_module **p = &image->modules, *m;
-
-	while ((m = *p)) {
-		if (m->handle != handle && m->cx != cx) {
-			p = &m->next;
-			continue;
-		}
-		*p = m->next;
-		free(m);
-	}
-}
-
 void gi_image_module(const void *library, void *module)
 {
 	struct gi_ctx *cx = gi_current();
-	struct gi_module *m = malloc(sizeof(*m));
+	struct gi_module **at = &modules[gi_hash(module) % BUCKETS], *m = malloc(sizeof(*m));
 	struct gi_image *image;
 
 	pthread_mutex_lock(&gi_lock);
-	for (image = images; image; image = image->next)
-		module_forget(image, module, NULL);
+	unlink_modules(at, module, NULL, NULL);
 	image = gi_image_find(library);
 	if (image && m) {
-		*m = (struct gi_module){ .next = image->modules, .handle = module, .cx = cx };
-		image->modules = m;
+		*m = (struct gi_module){ .next = *at, .handle = module, .image = image, .cx = cx };
+		*at = m;
 		m = NULL;
 	}
 	pthread_mutex_unlock(&gi_lock);
@@ -257,13 +279,13 @@ void gi_images_leave(struct gi_ctx *cx)
 	struct gi_image *image;
 
 	gi_references_drop(NULL, cx, true);
-	for (image = images; image; image = image->next) {
+	modules_drop(NULL, cx);
+	for (image = gi_image_next(NULL); image; image = gi_image_next(image))
 		gi_initial_drop(image, cx);
-		module_forget(image, NULL, cx);
-	}
 }
 
 void gi_image_reset(void)
 {
-	images = NULL;
+	memset(images, 0, sizeof(images));
+	memset(modules, 0, sizeof(modules));
 }

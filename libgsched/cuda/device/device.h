@@ -58,7 +58,7 @@ struct gi_ctx {
 	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
 	uint32_t wing_ticket[GI_WING_STREAMS];
 	uint64_t stood_behind[GI_WING_STREAMS];	/* client lock: gi_stream_id() of the last such gate */
-	/* Slots by their control block; a slot is in one of them at most. In none: a task has it, or was given up */
+	/* Control blocks by slot, each in one of these at most (task/control.c) */
 	_Atomic uint64_t clean, dirty;
 	uint64_t cleaning;		/* client lock */
 	uint32_t clean_ticket;

@@ -48,7 +48,7 @@ static _Atomic bool held;		/* no more of them begin */
 
 static struct gi_stream **bucket(CUstream handle)
 {
-	return &buckets[((uintptr_t)handle >> 4) * 0x9e3779b97f4a7c15ull >> 56];
+	return &buckets[gi_hash(handle) % BUCKETS];
 }
 
 /* @lock is held */

@@ -453,7 +453,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 		}
 	}
 	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns(s->shape));
-	s->submitted = s->completed = s->timed = false;
+	s->submitted = s->timed = false;
 	s->leads = !s->form && s->fn && atomic_load_explicit(&s->fn->leads, memory_order_relaxed);
 	s->integral = 0;
 	s->wings = 0;
@@ -506,7 +506,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	const struct gsched_arb_slot *window;
 	struct gi_slot *s;
 	_Atomic int *inside = NULL;
-	bool launched = false;
+	bool launched = false, clean = false;
 	uint32_t lease;
 	CUresult rc;
 	int slot;
@@ -541,7 +541,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
 	describe(c, cx, s, slot, l);
 	if (form && !pack(s, fn, l->params, l->extra)) {
-		gi_slot_unclaim(c, slot, s->seq, false);
+		gi_slot_unclaim(c, slot, false);
 		return unmanaged(l, cx);
 	}
 	if (gi_blocks_asked(c))
@@ -565,7 +565,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			s->submitted = true;
 	} else if (lease != GSCHED_LEASE_FREE) {
 		if (!submit(c, s, slot)) {
-			gi_slot_unclaim(c, slot, s->seq, false);
+			gi_slot_unclaim(c, slot, false);
 			return unmanaged(l, cx);
 		}
 		s->submitted = true;
@@ -576,9 +576,9 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
 		inside = gi_gate_enter(c, s, l->stream);
-		atomic_fetch_and(&cx->clean, ~(1ull << slot));
+		clean = gi_control_use(cx, slot);
 		carve(c, s);
-		rc = launch_twin(l, s, slot, &launched);
+		rc = clean ? launch_twin(l, s, slot, &launched) : CUDA_ERROR_NOT_READY;
 		if (rc)
 			gi_gate_leave(inside);
 	} else {
@@ -589,13 +589,13 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			gsched_complete(c->g, slot, s->seq, 0, true);
 		/* launched without its gate: the context is beyond use, and so is the slot */
 		if (launched) {
-			gi_func_put(fn);
+			gi_slot_lose(c, slot);
 			return rc;
 		}
-		if (form)
-			atomic_fetch_or(&cx->dirty, 1ull << slot);
+		if (clean)
+			gi_control_used(cx, slot);
 		/* if it was to be zeroed, the stream does so some time */
-		gi_slot_unclaim(c, slot, s->seq, s->save && !s->save->zeroed);
+		gi_slot_unclaim(c, slot, s->save && !s->save->zeroed);
 		/* the program gets the driver's own word on its own launch */
 		return form ? unmanaged(l, cx) : rc;
 	}
@@ -604,7 +604,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		__atomic_fetch_add(&c->cl->header.resumable, 1, __ATOMIC_RELAXED);
 	if (shape)
 		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
-	atomic_fetch_or(&c->tasks->running, 1ull << slot);
+	gi_slot_run(c, slot);
 	if (form)
 		gi_gate_leave(inside);
 	if (atomic_load(&c->tasks->idle))
@@ -693,7 +693,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		k.blocks = k.graph->blocks < UINT32_MAX ? k.graph->blocks : c->sms;
 	}
 	/* an empty slot shows what the group may use */
-	slot = __builtin_ctzll(atomic_load(&c->tasks->free_mask) | 1ull << 63);
+	slot = __builtin_ctzll(~gi_slots_taken(c->tasks) | 1ull << 63);
 	k.leased = gi_load(&c->arb->slot[slot].window);
 	if (!GSCHED_WINDOW_LIMIT(k.leased))
 		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);

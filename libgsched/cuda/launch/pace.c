@@ -586,7 +586,7 @@ static bool on_gpu(const struct gi_client *c, bool *evicted)
 	uint64_t mask;
 
 	*evicted = false;
-	for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
+	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
 		const struct gsched_cl_slot *line = &c->cl->slot[i];
 

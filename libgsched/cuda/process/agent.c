@@ -43,7 +43,7 @@ static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 		return;
 	*next_try = now + GI_RECONNECT_NS;
 	/* who comes in from here on finds us gone */
-	if (atomic_load(&c->inside) || atomic_load(&c->tasks->free_mask) != ~0ull)
+	if (atomic_load(&c->inside) || gi_slots_taken(c->tasks))
 		return;
 	atomic_store(&c->tasks->stuck_at, 0);
 	/* what the new page asked for when it was made comes with no event */
@@ -59,7 +59,7 @@ static bool depends(const struct gi_client *c)
 
 	if (atomic_load(&c->pacer->held))
 		return true;
-	for (mask = atomic_load(&t->running); mask; mask &= mask - 1) {
+	for (mask = gi_slots_in_flight(t); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
 
 		if (gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&
@@ -86,12 +86,12 @@ static void *agent(void *arg)
 
 		if (atomic_load(&c->gone))
 			fds[1].fd = -1;
-		if (atomic_load(&c->tasks->running) || (c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
+		if (gi_slots_in_flight(c->tasks) || (c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
 			last = now;
 		if (now - last > LINGER_NS) {
 			/* whoever launches after this store wakes us; whoever did before it is seen here */
 			atomic_store(&c->tasks->idle, true);
-			idle = !atomic_load(&c->tasks->running) && !atomic_load(&c->pacer->in_flight) && !atomic_load(&c->pacer->held);
+			idle = !gi_slots_in_flight(c->tasks) && !atomic_load(&c->pacer->in_flight) && !atomic_load(&c->pacer->held);
 		}
 		ts.tv_nsec = gi_tasks_due(c, now, c->activity <= GSCHED_ACTIVITY_BUSY && c->activity != GSCHED_ACTIVITY_IDLE ?
 					  ACTIVE_NS : NAP_NS);

@@ -32,7 +32,7 @@ static bool wings_needed(const struct gi_client *c, enum gi_order least)
 {
 	uint64_t mask;
 
-	for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
+	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
 
 		if (gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&

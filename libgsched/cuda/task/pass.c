@@ -67,10 +67,10 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 {
 	struct gsched_cl_slot *line = &c->cl->slot[i];
 
-	if (!s->completed) {
+	if (gi_slot_state(s) == GI_SLOT_RUNNING) {
 		uint64_t ran = learn(c, s, line, now);
 
-		s->completed = true;
+		gi_slot_drain(c, i);
 		/* a launch under a lease that is still good is counted, no more */
 		if (!atomic_load(&c->gone) &&
 		    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
@@ -84,14 +84,8 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 	if (!gi_wings_over(s, line))
 		return;
 	if (s->tier == GSCHED_TIER_BLOCK)
-		atomic_fetch_or(&s->cx->dirty, 1ull << i);
-	gi_save_put(s, false);
-	gi_bound_put(s->bound, false);
-	gi_graph_put(s->graph);
-	gi_func_put(s->fn);
-	atomic_fetch_and(&c->tasks->running, ~(1ull << i));
-	atomic_fetch_add(&c->tasks->finished, 1);
-	gi_slot_free(c, i);
+		gi_control_used(s->cx, i);
+	gi_slot_finish(c, i);
 }
 
 /*
@@ -102,7 +96,7 @@ static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 {
 	struct gsched_task task;
 
-	if (s->submitted || s->completed || now - s->launch_ns < TELL_NS || atomic_load(&c->gone) ||
+	if (s->submitted || gi_slot_state(s) != GI_SLOT_RUNNING || now - s->launch_ns < TELL_NS || atomic_load(&c->gone) ||
 	    gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
 	    gi_load(&c->arb->slot[i].generation) != s->generation)
 		return;
@@ -116,14 +110,7 @@ static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
 {
 	if (!atomic_load(&c->gone))
 		gsched_complete(c->g, i, s->seq, 0, true);
-	gi_store(&c->cl->slot[i].retired, s->seq);
-	gi_save_put(s, true);
-	gi_bound_put(s->bound, true);
-	gi_graph_put(s->graph);
-	gi_func_put(s->fn);
-	atomic_fetch_and(&c->tasks->running, ~(1ull << i));
-	atomic_fetch_add(&c->tasks->finished, 1);
-	gi_slot_free(c, i);
+	gi_slot_give_up(c, i);
 }
 
 static bool healthy(struct gi_ctx *cx)
@@ -140,42 +127,11 @@ static bool healthy(struct gi_ctx *cx)
 	return false;
 }
 
-/* ---- control blocks ---- */
-
-static void clean(struct gi_ctx *cx)
-{
-	CUstreamBatchMemOpParams op = { 0 };
-	uint64_t dirty = atomic_load(&cx->dirty), mask;
-
-	if (cx->cleaning && gi_load(&cx->words->cleaned) == cx->clean_ticket) {
-		atomic_fetch_or(&cx->clean, cx->cleaning);
-		cx->cleaning = 0;
-	}
-	if (cx->cleaning || !dirty || cx->broken)
-		return;
-	for (mask = dirty; mask;) {
-		unsigned int first = __builtin_ctzll(mask), n = 0;
-
-		while (first + n < GSCHED_SLOTS && mask & (1ull << (first + n)))
-			mask &= ~(1ull << (first + n++));
-		if (gi_real.cuMemcpyHtoDAsync_v2(cx->control + first * sizeof(struct gsr_control), &cx->blank[first],
-						 n * sizeof(struct gsr_control), cx->clean_stream))
-			return;
-	}
-	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-	op.writeValue.address = cx->words_dev + offsetof(struct gi_words, cleaned);
-	op.writeValue.value = ++cx->clean_ticket;
-	if (gi_real.cuStreamBatchMemOp_v2(cx->clean_stream, 1, &op, 0))
-		return;
-	cx->cleaning = dirty;
-	atomic_fetch_and(&cx->dirty, ~dirty);
-}
-
 /* ---- passes ---- */
 
 void gi_pass(struct gi_client *c)
 {
-	uint64_t running = atomic_load(&c->tasks->running), now = gi_now(), mask;
+	uint64_t running = gi_slots_in_flight(c->tasks), now = gi_now(), mask;
 	struct gi_ctx *current = NULL, *cx;
 	CUcontext before = NULL;
 
@@ -211,13 +167,13 @@ void gi_pass(struct gi_client *c)
 		return;
 	}
 	for (cx = gi_ctx_next(NULL); cx; cx = gi_ctx_next(cx)) {
-		if (cx->client != c || !(atomic_load(&cx->dirty) || cx->cleaning))
+		if (cx->client != c || !gi_controls_due(cx))
 			continue;
 		if (!current && !running)
 			gi_real.cuCtxGetCurrent(&before);
 		if (cx != current && !gi_real.cuCtxSetCurrent(cx->handle))
 			current = cx;
-		clean(cx);
+		gi_controls_clean(cx);
 	}
 	pthread_mutex_unlock(&gi_lock);
 	if (current)
@@ -248,7 +204,7 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 	uint64_t mask, best = most, left;
 	bool free_lease = gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || atomic_load(&c->gone);
 
-	for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
+	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
 		struct gi_slot *s = &c->tasks->slot[__builtin_ctzll(mask)];
 		uint64_t due = s->launch_ns + s->predicted_ns;
 
@@ -257,7 +213,7 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 		/* short kernels: others wait for their capacity, and what was learnt may hold waiting for others */
 		if (s->tier != GSCHED_TIER_BLOCK && s->predicted_ns < NAP_SHORT_NS && left > NAP_NS)
 			left = NAP_NS;
-		if (s->completed)
+		if (gi_slot_state(s) == GI_SLOT_DRAINING)
 			left = 100000;
 		if (free_lease)
 			left = left < 200000 ? 200000 : left;
@@ -283,7 +239,7 @@ bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, ui
 			gi_agent_wake(c);
 		busy = false;
 		pthread_mutex_lock(&c->lock);
-		for (mask = atomic_load(&c->tasks->running); mask; mask &= mask - 1) {
+		for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
 			struct gi_slot *s = &c->tasks->slot[__builtin_ctzll(mask)];
 
 			if (!((cx && s->cx == cx) || (image && s->fn && s->fn->named && s->fn->named->image == image)))

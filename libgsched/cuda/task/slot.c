@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Slots, from the launch's side: taken, given back unused, told to the arbiter. */
+/* The states of slots (the diagram is in task.h), and how a task is told to the arbiter. */
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@ bool gi_tasks_new(struct gi_client *c)
 	c->tasks = calloc(1, sizeof(*c->tasks));
 	if (!c->tasks)
 		return false;
-	atomic_store(&c->tasks->free_mask, ~0ull);
+	atomic_store(&c->tasks->free, ~0ull);
 	c->tasks->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->tasks->wake >= 0)
 		return true;
@@ -26,13 +26,54 @@ void gi_tasks_free(struct gi_client *c)
 	c->tasks = NULL;
 }
 
+#define IN(state)	(1u << GI_SLOT_##state)
+
+/*
+ * Does the slot's state allow a transition from the states @from? The caller is its owner, so nobody
+ * changes the state meanwhile.
+ */
+static bool allowed(const struct gi_client *c, unsigned int slot, unsigned int from,
+		    const char *what)
+{
+	uint32_t state = atomic_load_explicit(&c->tasks->slot[slot].state, memory_order_relaxed);
+
+	if (__builtin_expect(from >> state & 1, 1))
+		return true;
+	gi_illegal("%s of slot %u in state %u", what, slot, state);
+	return false;
+}
+
+/* The same, where the owner is who holds the client's lock */
+static bool allowed_locked(struct gi_client *c, unsigned int slot, unsigned int from,
+			   const char *what)
+{
+#ifdef GI_CHECKED
+	if (!pthread_mutex_trylock(&c->lock))
+		gi_illegal("%s of slot %u without the client's lock", what, slot);
+#endif
+	return allowed(c, slot, from, what);
+}
+
+static void enter(struct gi_client *c, unsigned int slot, enum gi_slot_state state)
+{
+	atomic_store(&c->tasks->slot[slot].state, state);
+}
+
+/* Any launch may claim it from here on. */
+static void enter_free(struct gi_client *c, unsigned int slot)
+{
+	atomic_fetch_and(&c->tasks->gated, ~(1ull << slot));
+	enter(c, slot, GI_SLOT_FREE);
+	atomic_fetch_or(&c->tasks->free, 1ull << slot);
+}
+
 /*
  * For a twin (@twin) only one with a clean control block: what is still being cleaned must not be written to meanwhile, and a
  * free slot stays clean until it is claimed. Originals take the others first.
  */
 static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
-	uint64_t mask = atomic_load(&c->tasks->free_mask), clean, pick;
+	uint64_t mask = atomic_load(&c->tasks->free), clean, pick;
 	int slot;
 
 	for (;;) {
@@ -43,12 +84,18 @@ static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 		if (!pick)
 			return -1;
 		slot = __builtin_ctzll(pick);
-		if (!atomic_compare_exchange_weak(&c->tasks->free_mask, &mask, mask & ~(1ull << slot)))
+		if (!atomic_compare_exchange_weak(&c->tasks->free, &mask, mask & ~(1ull << slot)))
 			continue;
 		/* a whole task of another thread may have been in it since we looked */
-		if (!twin || atomic_load_explicit(&cx->clean, memory_order_acquire) & (1ull << slot))
-			return slot;
-		mask = atomic_fetch_or(&c->tasks->free_mask, 1ull << slot) | 1ull << slot;
+		if (twin && !(atomic_load_explicit(&cx->clean, memory_order_acquire) & (1ull << slot))) {
+			mask = atomic_fetch_or(&c->tasks->free, 1ull << slot) | 1ull << slot;
+			continue;
+		}
+		/* if not, no launch finds it any more */
+		if (!allowed(c, slot, IN(FREE), "a claim"))
+			continue;
+		atomic_store_explicit(&c->tasks->slot[slot].state, GI_SLOT_CLAIMED, memory_order_relaxed);
+		return slot;
 	}
 }
 
@@ -86,20 +133,71 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 	return -1;
 }
 
-void gi_slot_free(struct gi_client *c, unsigned int slot)
+bool gi_slot_run(struct gi_client *c, unsigned int slot)
 {
-	atomic_fetch_and(&c->tasks->gated, ~(1ull << slot));
-	atomic_fetch_or(&c->tasks->free_mask, 1ull << slot);
+	if (!allowed(c, slot, IN(CLAIMED), "running"))
+		return false;
+	enter(c, slot, GI_SLOT_RUNNING);
+	return true;
 }
 
-void gi_slot_unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool lost)
+/* The task gives back what it had. @lost, @bound_lost: workers may still use the save area, the references */
+static void release(struct gi_slot *s, bool lost, bool bound_lost)
 {
-	gi_save_put(&c->tasks->slot[slot], lost);
-	gi_bound_put(c->tasks->slot[slot].bound, false);
-	gi_graph_put(c->tasks->slot[slot].graph);
+	gi_save_put(s, lost);
+	gi_bound_put(s->bound, bound_lost);
+	gi_graph_put(s->graph);
+	gi_func_put(s->fn);
+}
+
+bool gi_slot_unclaim(struct gi_client *c, unsigned int slot, bool lost)
+{
+	struct gi_slot *s = &c->tasks->slot[slot];
+
+	if (!allowed(c, slot, IN(CLAIMED), "giving back"))
+		return false;
+	release(s, lost, false);
+	gi_store(&c->cl->slot[slot].retired, s->seq);
+	enter_free(c, slot);
+	return true;
+}
+
+bool gi_slot_lose(struct gi_client *c, unsigned int slot)
+{
+	if (!allowed(c, slot, IN(CLAIMED), "losing"))
+		return false;
 	gi_func_put(c->tasks->slot[slot].fn);
-	gi_store(&c->cl->slot[slot].retired, seq);
-	gi_slot_free(c, slot);
+	enter(c, slot, GI_SLOT_LOST);
+	return true;
+}
+
+bool gi_slot_drain(struct gi_client *c, unsigned int slot)
+{
+	if (!allowed_locked(c, slot, IN(RUNNING), "draining"))
+		return false;
+	enter(c, slot, GI_SLOT_DRAINING);
+	return true;
+}
+
+bool gi_slot_finish(struct gi_client *c, unsigned int slot)
+{
+	if (!allowed_locked(c, slot, IN(DRAINING), "finishing"))
+		return false;
+	release(&c->tasks->slot[slot], false, false);
+	atomic_fetch_add(&c->tasks->finished, 1);
+	enter_free(c, slot);
+	return true;
+}
+
+bool gi_slot_give_up(struct gi_client *c, unsigned int slot)
+{
+	if (!allowed_locked(c, slot, IN(RUNNING) | IN(DRAINING), "giving up"))
+		return false;
+	gi_store(&c->cl->slot[slot].retired, c->tasks->slot[slot].seq);
+	release(&c->tasks->slot[slot], true, true);
+	atomic_fetch_add(&c->tasks->finished, 1);
+	enter_free(c, slot);
+	return true;
 }
 
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot)

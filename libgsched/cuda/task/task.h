@@ -1,18 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Tasks: a launch takes a slot out of free_mask and owns it until it puts the bit into running; from there whoever holds
- * the client's lock and makes a pass owns it, the agent as a rule, until the pass puts it back into free_mask.
+ * Tasks. A launch needs one of its client's GSCHED_SLOTS slots. The state of a slot says who owns it:
+ * only the owner writes its fields and moves it on. Only slot.c changes states, by these transitions
+ * (gi_slot_claim() and so on):
+ *
+ *	FREE --claim--> CLAIMED --run--> RUNNING --drain--> DRAINING --finish--> FREE
+ *
+ *	CLAIMED --unclaim--> FREE, --lose--> LOST;  RUNNING, DRAINING --give_up--> FREE
+ *
+ *	state     owner                      its lock      the task
+ *	FREE      nobody: a launch claims    none          there is none
+ *	CLAIMED   the launching thread       none          is being launched
+ *	RUNNING   who holds the client's     the client's  is on the device
+ *	          lock, as a rule the agent
+ *	DRAINING  the same                   the client's  is complete, but not all of its wings are
+ *	LOST      nobody, for good           none          has no done gate: its context is beyond use
  */
 #ifndef GI_TASK_H
 #define GI_TASK_H
 
 #include "code/code.h"
 
+enum gi_slot_state {
+	GI_SLOT_FREE,
+	GI_SLOT_CLAIMED,
+	GI_SLOT_RUNNING,
+	GI_SLOT_DRAINING,
+	GI_SLOT_LOST,
+};
+
 /* How a stream's work is ordered with other streams' */
 enum gi_order { GI_ORDER_NONE, GI_ORDER_BLOCKING, GI_ORDER_LEGACY };
 
-/* A task in flight: written by the launch, then by the agent. */
 struct gi_slot {
+	_Atomic uint32_t state;		/* enum gi_slot_state */
 	uint32_t seq;
 	uint64_t stream;		/* for the arbiter: tasks of one run in order */
 	struct gi_ctx *cx;
@@ -29,7 +50,7 @@ struct gi_slot {
 	struct gsr_launch arg;
 	char *params;			/* packed, with room for struct gsr_launch; kept between tasks */
 	size_t params_room;
-	bool submitted, completed, timed;
+	bool submitted, timed;
 	bool leads;			/* nothing stands behind it: over once launched */
 	bool alone;			/* nobody disturbs what it takes, so far */
 	uint32_t generation;		/* of the arbiter's slot at launch */
@@ -49,7 +70,7 @@ struct gi_slot {
 
 /* A client's tasks */
 struct gi_tasks {
-	_Atomic uint64_t free_mask, running;
+	_Atomic uint64_t free;		/* the slots that are FREE, for launches to find one: slot.c */
 	_Atomic uint64_t gated;		/* slots whose task has a done gate */
 	/*
 	 * gate.c: launches of twins under way, on blocking and other streams; what holds them
@@ -70,13 +91,66 @@ void gi_tasks_free(struct gi_client *c);
 
 /* ---- slot.c ---- */
 
+/*
+ * The transitions. One that the slot's state does not allow is a bug of ours: it is refused (false) and
+ * the slot stays as it is; builds with sanitizers abort.
+ */
+
 /* A slot for a launch, of a twin or not; -1: there is none, also after a while. */
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin);
-/* Nothing of the task is on the device. @lost: workers may still touch its save area */
-void gi_slot_free(struct gi_client *c, unsigned int slot);
-void gi_slot_unclaim(struct gi_client *c, unsigned int slot, uint32_t seq, bool lost);
+bool gi_slot_run(struct gi_client *c, unsigned int slot);	/* the task is on the device */
+/* Nothing of the task is on the device. @lost: its stream may still write to its save area */
+bool gi_slot_unclaim(struct gi_client *c, unsigned int slot, bool lost);
+bool gi_slot_lose(struct gi_client *c, unsigned int slot);	/* launched, but for its done gate */
+bool gi_slot_drain(struct gi_client *c, unsigned int slot);	/* the done gate has opened */
+bool gi_slot_finish(struct gi_client *c, unsigned int slot);	/* and all wings have ended */
+/* The task will not end: its workers may still use what it has, which is not used again */
+bool gi_slot_give_up(struct gi_client *c, unsigned int slot);
+
+static inline enum gi_slot_state gi_slot_state(const struct gi_slot *s)
+{
+	return atomic_load(&s->state);
+}
+
+/* Slots that are not FREE, as of now */
+static inline uint64_t gi_slots_taken(const struct gi_tasks *t)
+{
+	return ~atomic_load(&t->free);
+}
+
+/* Slots that are RUNNING or DRAINING, as of now */
+static inline uint64_t gi_slots_in_flight(const struct gi_tasks *t)
+{
+	uint64_t taken, found = 0;
+
+	for (taken = gi_slots_taken(t); taken; taken &= taken - 1) {
+		enum gi_slot_state state = gi_slot_state(&t->slot[__builtin_ctzll(taken)]);
+
+		if (state == GI_SLOT_RUNNING || state == GI_SLOT_DRAINING)
+			found |= taken & -taken;
+	}
+	return found;
+}
+
 /* How a task is told to the arbiter */
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot);
+
+/* ---- control.c ---- */
+
+/*
+ * A slot also has a control block in each context, for twins. Its state is apart from the slot's, since
+ * an original may have the slot while the block is cleaned:
+ *
+ *	clean --use--> in use --used--> dirty --clean--> cleaning --clean--> clean
+ *
+ * use: the thread that has claimed the slot. used: the slot's owner, when no worker is left; the block
+ * of a task that was lost or given up stays in use. clean: under the client's lock, all that are dirty
+ * at once; so the states are masks (struct gi_ctx), and "in use" is in none of them.
+ */
+bool gi_control_use(struct gi_ctx *cx, unsigned int slot);
+bool gi_control_used(struct gi_ctx *cx, unsigned int slot);
+bool gi_controls_due(const struct gi_ctx *cx);		/* is there something to clean? */
+void gi_controls_clean(struct gi_ctx *cx);		/* the context is current */
 
 /* ---- pass.c ---- */
 
