@@ -71,32 +71,36 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 }
 
 /* @params: of any version, which begin alike. @size: that of this one */
-static CUresult kernel_set(CUresult rc, CUgraphExec exec, CUgraphNode node, const void *params,
-			   size_t size)
+static void kernel_set(CUgraphExec exec, CUgraphNode node, const void *params, size_t size)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 p = { 0 };
 
-	if (rc)
-		return rc;
 	memcpy(&p, params, size);
 	gi_graph_kernel_set(exec, node, &p);
-	return rc;
 }
 
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 {
+	CUresult rc;
+
 	GI_ENTER();
-	return kernel_set(gi_real.cuGraphExecKernelNodeSetParams(exec, node, p), exec, node, p,
-			  sizeof(*p));
+	rc = gi_real.cuGraphExecKernelNodeSetParams(exec, node, p);
+	if (!rc)
+		kernel_set(exec, node, p, sizeof(*p));
+	return rc;
 }
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
 					   const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
+	CUresult rc;
+
 	GI_ENTER();
-	return kernel_set(gi_real.cuGraphExecKernelNodeSetParams_v2(exec, node, p), exec, node, p,
-			  sizeof(*p));
+	rc = gi_real.cuGraphExecKernelNodeSetParams_v2(exec, node, p);
+	if (!rc)
+		kernel_set(exec, node, p, sizeof(*p));
+	return rc;
 }
 
 CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
@@ -105,9 +109,9 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNod
 
 	GI_ENTER();
 	rc = gi_real.cuGraphExecNodeSetParams(exec, node, p);
-	if (rc || p->type != CU_GRAPH_NODE_TYPE_KERNEL)
-		return rc;
-	return kernel_set(rc, exec, node, &p->kernel, sizeof(CUDA_KERNEL_NODE_PARAMS_v2));
+	if (!rc && p->type == CU_GRAPH_NODE_TYPE_KERNEL)
+		kernel_set(exec, node, &p->kernel, sizeof(CUDA_KERNEL_NODE_PARAMS_v2));
+	return rc;
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)

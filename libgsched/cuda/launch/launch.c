@@ -322,9 +322,9 @@ static bool alone_in_band(const struct gi_client *c)
 }
 
 /*
- * A kernel that is not known to be long and has few waves of blocks, while nobody else is in the band
- * and no quota is set: the first launches are originals, which tell how long it takes. They end about
- * as soon as a twin could be evicted, and short kernels never wait for a twin.
+ * A kernel that is not known to be long and has few waves of blocks, while nobody else is in the
+ * band and no quota is set: the first launches are originals, which tell how long it takes. They end
+ * about as soon as a twin could be evicted, and short kernels never wait for a twin.
  */
 static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct gi_shape *shape,
 		    uint64_t leased)
