@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "libgsched/transport.h"
@@ -644,6 +645,41 @@ static void first_launch(void)
 	unsetenv("GSCHED_TWIN_WAIT_MS");
 }
 
+/*
+ * Nor does a kernel of few waves wait while nobody is there: originals run until it is known to be
+ * long. With a quota it waits.
+ */
+static void tried(void)
+{
+	static char *const what[] = { "waves", NULL };
+	unsigned int i, slot;
+	struct run r;
+
+	setenv("GSCHED_TWIN_WAIT_MS", "100000", 1);
+	for (i = 0; i < 2; i++) {
+		fake_begin(GSCHED_LEASE_FREE);
+		f.hold_rewrites = true;
+		f.window = i ? GSCHED_WINDOW(0, 2 * GSCHED_CAPSM) : 0;
+		start(&r, true, what);
+		ok(fake_wait(&f, &f.attached_count, 1), "attached");
+		for (slot = 0; i && f.arb && slot < GSCHED_SLOTS; slot++)
+			fake_window(&f, slot, f.window);
+		if (!i)
+			ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_LAUNCH], 1),
+			   "two waves of blocks, and nobody there: originals run");
+		fake_wait(&f, &f.rewrites, 1);
+		fake_rewrite(&f);
+		ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1) &&
+			   (!i || !f.cl->header.managed[GSCHED_TIER_LAUNCH]),
+		   "%s twins", i ? "with a quota none does before" : "when they are known to be long,");
+		tell(&r, "1");
+		finish(&r);
+		ok(!r.status, "it ends as it should");
+		fake_stop(&f);
+	}
+	unsetenv("GSCHED_TWIN_WAIT_MS");
+}
+
 /* Nobody is told of launches under a lease, unless they last; the page counts them. */
 static void counted(void)
 {
@@ -717,10 +753,54 @@ static void profile(const char *step, unsigned int blocks)
 	fake_stop(&f);
 }
 
+/* Nor is it another graph's once it has been changed, or another one has its handle */
+static void changed_graphs(void)
+{
+	static const struct { char *said; unsigned int blocks; } stages[] = {
+		{ "made\n", 4 }, { "updated\n", 192 }, { "set\n", 16 }, { "set again\n", 8 },
+	};
+	static char *const update[] = { "updated", NULL }, *const reuse[] = { "reused", NULL };
+	uint64_t ns[3] = { 0 };
+	unsigned int i;
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, update);
+	for (i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
+		says(&r, stages[i].said);
+		ok(f.last_submit.blocks == stages[i].blocks, "a graph, %.*s: %llu blocks",
+		   (int)strlen(stages[i].said) - 1, stages[i].said,
+		   (unsigned long long)f.last_submit.blocks);
+		tell(&r, "1");
+	}
+	finish(&r);
+	ok(!r.status, "it ends as it should");
+	fake_stop(&f);
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE;
+	f.share = GSCHED_SHARE_ALL / 2;
+	start(&r, true, reuse);
+	for (i = 0; i < 3; i++) {
+		ok(says(&r, i == 0 ? "learnt\n" : i == 1 ? "short\n" : "long\n") && f.cl,
+		   "a share of time: %s graphs", i == 2 ? "by the same handle long" : "short");
+		/* what is in flight is charged when it has ended */
+		usleep(20000);
+		ns[i] = f.cl ? f.cl->header.paced_ns : 0;
+		tell(&r, "1");
+	}
+	finish(&r);
+	ok(!r.status && ns[2] - ns[1] > 8 * (ns[1] - ns[0]),
+	   "are charged what they take: %llu ns, %llu ns",
+	   (unsigned long long)(ns[1] - ns[0]), (unsigned long long)(ns[2] - ns[1]));
+	fake_stop(&f);
+}
+
 static void graphs(void)
 {
 	profile("wide", 192);
 	profile("narrow", 4);
+	changed_graphs();
 }
 
 /*
@@ -747,6 +827,58 @@ static void dependents(void)
 	tell(&r, "1");
 	finish(&r);
 	same(&r, &alone, "dependent launches");
+	fake_stop(&f);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * With a share of time nothing comes between launches that may overlap, once it is known what they
+ * take, and that is what they are charged.
+ */
+static void charged(void)
+{
+	static char *const what[] = { "dependents", NULL };
+	static const char *const stages[] = { "learning: ", "dependent: ", "independent: " };
+	unsigned int i, behind[2] = { 0 };
+	uint64_t ns[3] = { 0 }, begun = 0, took[3];
+	const char *said;
+	struct run r;
+	bool known;
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE;
+	f.share = GSCHED_SHARE_ALL / 2;
+	start(&r, true, what);
+	for (i = 0; i < 3; i++) {
+		ok(says(&r, stages[i]) && f.cl, "launches under a share of time, %.*s",
+		   (int)strlen(stages[i]) - 2, stages[i]);
+		took[i] = now_ns() - begun;
+		usleep(20000);
+		ns[i] = f.cl ? f.cl->header.paced_ns : 0;
+		begun = now_ns();
+		tell(&r, "1");
+	}
+	finish(&r);
+	said = strstr(r.text, "dependent: ");
+	known = said && sscanf(said, "dependent: %u behind a kernel, %u not", &behind[0],
+			       &behind[1]) == 2;
+	ok(known && behind[0] > 10 && !behind[1],
+	   "nothing comes between them: %u behind a kernel, %u not", behind[0], behind[1]);
+	ns[2] -= ns[1];
+	ns[1] -= ns[0];
+	ok(!r.status && ns[1] > ns[2] / 3 && ns[1] < ns[2] * 3,
+	   "and they are charged as others are: %llu ns, %llu ns",
+	   (unsigned long long)ns[1], (unsigned long long)ns[2]);
+	/* what is saved up and what may be owed are 2 ms each */
+	ok(ns[1] < took[1] / 2 + 5000000, "which keeps them to their share: %llu ns of %llu",
+	   (unsigned long long)ns[1], (unsigned long long)took[1]);
 	fake_stop(&f);
 }
 
@@ -971,8 +1103,10 @@ int main(void)
 	counted();
 	graphs();
 	dependents();
+	charged();
 	silent();
 	first_launch();
+	tried();
 	direct();
 	refused();
 	variables();

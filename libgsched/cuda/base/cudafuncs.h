@@ -186,6 +186,16 @@ CUFN(cuMemcpyDtoDAsync, _v2, 3020, PTSZ, (CUdeviceptr, CUdeviceptr, size_t, CUst
 CUFN(cuMemcpy2DAsync, _v2, 3020, PTSZ, (const CUDA_MEMCPY2D *, CUstream))
 CUFN(cuMemcpy3D, _v2, 3020, PTDS, (const CUDA_MEMCPY3D *))
 CUFN(cuMemcpy3DAsync, _v2, 3020, PTSZ, (const CUDA_MEMCPY3D *, CUstream))
+CUFN(cuMemcpy3DPeer, , 4000, PTDS, (const CUDA_MEMCPY3D_PEER *))
+CUFN(cuMemcpy3DPeerAsync, , 4000, PTSZ, (const CUDA_MEMCPY3D_PEER *, CUstream))
+CUFN(cuMemcpyBatchAsync, , 12080, PTSZ, (CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
+	CUmemcpyAttributes *, size_t *, size_t, size_t *, CUstream))
+CUFN(cuMemcpyBatchAsync, _v2, 13000, PTSZ, (CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
+	CUmemcpyAttributes *, size_t *, size_t, CUstream))
+CUFN(cuMemcpy3DBatchAsync, , 12080, PTSZ, (size_t, CUDA_MEMCPY3D_BATCH_OP *, size_t *,
+	unsigned long long, CUstream))
+CUFN(cuMemcpy3DBatchAsync, _v2, 13000, PTSZ, (size_t, CUDA_MEMCPY3D_BATCH_OP *, unsigned long long,
+	CUstream))
 
 /* Arrays, textures, surfaces */
 CUFN(cuArrayCreate, _v2, 3020, PLAIN, (CUarray *, const CUDA_ARRAY_DESCRIPTOR *))
@@ -366,6 +376,7 @@ CUFN(cuGraphExecUpdate, , 10020, PLAIN, (CUgraphExec, CUgraph, CUgraphNode *, CU
 CUFN(cuGraphExecUpdate, _v2, 12000, PLAIN, (CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *))
 CUFN(cuGraphExecKernelNodeSetParams, , 10010, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *))
 CUFN(cuGraphExecKernelNodeSetParams, _v2, 12000, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *))
+CUFN(cuGraphExecNodeSetParams, , 12020, PLAIN, (CUgraphExec, CUgraphNode, CUgraphNodeParams *))
 CUFN(cuGraphExecMemcpyNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D *, CUcontext))
 CUFN(cuGraphExecMemsetNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *, CUcontext))
 CUFN(cuGraphExecHostNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS *))

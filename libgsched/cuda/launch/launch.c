@@ -13,6 +13,7 @@
 
 #define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
 #define TIMED_EVERY	64	/* ... and then one in so many */
+#define TRIED_WAVES	2	/* of blocks; a kernel that has no more runs before its twin is there */
 
 /* ---- parameters ---- */
 
@@ -322,6 +323,22 @@ static bool alone_in_band(const struct gi_client *c)
 }
 
 /*
+ * A kernel that is not known to be long and has few waves of blocks, while nobody else is in the
+ * band and no quota is set: the first launches are originals, which tell how long it takes. They end
+ * about as soon as a twin could be evicted, and short kernels never wait for a twin.
+ */
+static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct gi_shape *shape,
+		    uint64_t leased)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_places(c, leased, 1) == c->sms &&
+	       gi_time_share(h) >= GSCHED_SHARE_ALL &&
+	       blocks_of(l) <= TRIED_WAVES * gi_places(c, leased, shape->original_m) &&
+	       atomic_load_explicit(&shape->launches, memory_order_relaxed) < TIMED_FIRST;
+}
+
+/*
  * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
  * how many of its blocks an SM hosts.
  */
@@ -346,6 +363,8 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	/* hardware priority makes room as soon as a window does; with a quota the window has to hold */
 	if (yields(c) && !first && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
 	    gi_places(c, leased, 1) == c->sms)
+		return NULL;
+	if (!predicted && may_try(c, l, shape, leased))
 		return NULL;
 	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
 		return NULL;
@@ -496,8 +515,12 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-/* A task of its own: a slot, the lease or the grant, the launch */
-static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c, const struct candidate *k)
+/*
+ * A task of its own: a slot, the lease or the grant, the launch. *@refused: it cannot be a twin
+ * now, and nothing was launched; what the candidate had bound is put.
+ */
+static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
+			    const struct candidate *k, bool *refused)
 {
 	const struct gi_form *form = k->form;
 	struct gi_bound *bound = k->bound;
@@ -512,22 +535,23 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	int slot;
 
 	slot = gi_ctx_prepare(cx) ? gi_slot_claim(c, cx, form) : -1;
-	if (slot < 0) {
+	if (slot >= 0)
+		c->tasks->slot[slot].stream = gi_stream_id(cx, l->stream);
+	if (form && (slot < 0 || !gi_gate_take(c, slot))) {
 		gi_bound_put(bound, false);
-		return unmanaged(l, cx);
+		if (slot >= 0)
+			gi_slot_free(c, slot);
+		*refused = true;
+		return CUDA_ERROR_NOT_READY;
 	}
+	if (slot < 0)
+		return unmanaged(l, cx);
 
 	s = &c->tasks->slot[slot];
 	if (!++s->seq)
 		s->seq = 1;
 	s->cx = cx;
 	s->fn = gi_func_hold(fn);
-	s->stream = gi_stream_id(cx, l->stream);
-	if (form && !gi_gate_take(c, slot)) {
-		gi_bound_put(bound, false);
-		bound = NULL;
-		form = NULL;
-	}
 	s->form = form;
 	s->bound = bound;
 	s->shape = shape;
@@ -542,7 +566,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	describe(c, cx, s, slot, l);
 	if (form && !pack(s, fn, l->params, l->extra)) {
 		gi_slot_unclaim(c, slot, false);
-		return unmanaged(l, cx);
+		*refused = true;
+		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (gi_blocks_asked(c))
 		gi_blocks_other(c);
@@ -597,7 +622,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		/* if it was to be zeroed, the stream does so some time */
 		gi_slot_unclaim(c, slot, s->save && !s->save->zeroed);
 		/* the program gets the driver's own word on its own launch */
-		return form ? unmanaged(l, cx) : rc;
+		*refused = form;
+		return rc;
 	}
 	__atomic_fetch_add(&c->cl->header.managed[s->tier], 1, __ATOMIC_RELAXED);
 	if (s->arg.save)
@@ -624,6 +650,7 @@ static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 /* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
 static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
+	struct gi_graph *graph;
 	struct gi_func *fn;
 	uint64_t batch;
 	CUresult rc;
@@ -631,9 +658,11 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	if (!paced(c, true))	/* a capture goes on, of another stream */
 		return pass_on(l, cx, c);
 	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
-	batch = gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
+	graph = l->graph ? gi_graph_get(l->graph) : NULL;
+	batch = gi_pace_enter(c, cx, l, graph, fn, true);
 	rc = pass_on(l, cx, c);
 	gi_pace_leave(c, cx, l, batch, !rc);
+	gi_graph_put(graph);
 	gi_func_put(fn);
 	return rc;
 }
@@ -658,12 +687,34 @@ static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struc
 	before.fn = fn;
 }
 
+/*
+ * As chosen, in its turn and within the share of time, which no window stands for where the
+ * original runs
+ */
+static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
+			      const struct candidate *k, bool *refused)
+{
+	const bool pace = paced(c, !k->form);
+	uint64_t batch = 0;
+	CUresult rc;
+
+	*refused = false;
+	if (pace)
+		batch = gi_pace_enter(c, cx, l, k->graph, k->form ? NULL : k->fn, !k->form);
+	if (l->dependent || (!k->form && passes(c, cx, l, k)))
+		rc = pass_on(l, cx, c);
+	else
+		rc = launch_task(l, cx, c, k, refused);
+	if (pace)
+		gi_pace_leave(c, cx, l, batch, !rc);
+	return rc;
+}
+
 static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = blocks_of(l) };
-	bool pace, first = false;
-	uint64_t batch = 0;
+	bool first = false, refused;
 	CUresult rc;
 	int slot;
 
@@ -680,10 +731,10 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	/* well before its first twin, which has to be rewritten and loaded */
 	if (!atomic_load_explicit(&gi_streams_ordered, memory_order_relaxed))
 		atomic_store(&gi_streams_ordered, true);
-	if (l->fn && !l->dependent) {
+	if (l->fn && (!l->dependent || paced(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
 		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
-		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
+		if (k.fn && !l->dependent && (has_twin(k.fn) || !alone_in_band(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
 	note_order(l, cx, k.fn);
@@ -702,15 +753,12 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	k.form = choose(c, l, k.fn, k.shape, k.leased, first, &k.m);
 	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
 		k.form = NULL;
-	pace = paced(c, !k.form);
-	if (pace)
-		batch = gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
-	if (l->dependent || (!k.form && passes(c, cx, l, &k)))
-		rc = pass_on(l, cx, c);
-	else
-		rc = launch_task(l, cx, c, &k);
-	if (pace)
-		gi_pace_leave(c, cx, l, batch, !rc);
+	rc = launch_chosen(l, cx, c, &k, &refused);
+	if (refused) {
+		k.form = NULL;
+		k.bound = NULL;
+		rc = launch_chosen(l, cx, c, &k, &refused);
+	}
 	gi_graph_put(k.graph);
 	gi_func_put(k.fn);
 	return rc;
