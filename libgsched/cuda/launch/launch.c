@@ -535,27 +535,26 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	int slot;
 
 	slot = gi_ctx_prepare(cx) ? gi_slot_claim(c, cx, form) : -1;
-	if (slot >= 0)
-		c->tasks->slot[slot].stream = gi_stream_id(cx, l->stream);
-	if (form && (slot < 0 || !gi_gate_take(c, slot))) {
+	if (slot < 0) {
 		gi_bound_put(bound, false);
-		if (slot >= 0)
-			gi_slot_free(c, slot);
-		*refused = true;
-		return CUDA_ERROR_NOT_READY;
+		*refused = form;
+		return form ? CUDA_ERROR_NOT_READY : unmanaged(l, cx);
 	}
-	if (slot < 0)
-		return unmanaged(l, cx);
-
 	s = &c->tasks->slot[slot];
 	if (!++s->seq)
 		s->seq = 1;
 	s->cx = cx;
+	s->stream = gi_stream_id(cx, l->stream);
 	s->fn = gi_func_hold(fn);
 	s->form = form;
 	s->bound = bound;
 	s->shape = shape;
 	s->graph = gi_graph_hold(k->graph);
+	if (form && !gi_gate_take(c, slot)) {
+		gi_slot_unclaim(c, slot, false);
+		*refused = true;
+		return CUDA_ERROR_NOT_READY;
+	}
 	s->blocks = k->blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
 	s->m = form ? k->m : shape ? shape->original_m : 1;
