@@ -393,16 +393,12 @@ static void take_blocks(void)
 
 static void look_for_dead(uint64_t now)
 {
-	vg_procs wake = 0;
-
 	if (now - last_look < LOOK_NS)
 		return;
 	last_look = now;
 	vg_shm_lock(vg_here->device);
-	if (vg_shm_reap_dead(vg_here->device, vg_here->proc))
-		wake = vg_sched_dispatch(vg_here->device) | vg_sched_update(vg_here->device, now);
+	vg_shm_reap_dead(vg_here->device, vg_here->proc);
 	vg_shm_unlock(vg_here->device);
-	vg_shm_wake(vg_here->device, wake & ~(1u << vg_here->proc));
 }
 
 static bool active(void)

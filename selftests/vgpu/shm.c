@@ -294,21 +294,7 @@ void vg_shm_leave(struct vg_device *d, uint32_t proc)
 	vg_shm_wake(d, wake);
 }
 
-void vg_shm_lock(struct vg_device *d)
-{
-	if (pthread_mutex_lock(&d->lock) == EOWNERDEAD) {
-		pthread_mutex_consistent(&d->lock);
-		vg_shm_reap_dead(d, VG_NOBODY);
-		vg_sched_repair(d);
-	}
-}
-
-void vg_shm_unlock(struct vg_device *d)
-{
-	pthread_mutex_unlock(&d->lock);
-}
-
-bool vg_shm_reap_dead(struct vg_device *d, uint32_t self)
+static bool reap_dead(struct vg_device *d, uint32_t self)
 {
 	bool found = false;
 
@@ -329,6 +315,33 @@ bool vg_shm_reap_dead(struct vg_device *d, uint32_t self)
 		found = true;
 	}
 	return found;
+}
+
+/* What waited for the dead ones' SMs, or for their turn, goes on */
+static void hand_over(struct vg_device *d)
+{
+	vg_shm_wake(d, vg_sched_dispatch(d) | vg_sched_update(d, vg_shm_now()));
+}
+
+void vg_shm_reap_dead(struct vg_device *d, uint32_t self)
+{
+	if (reap_dead(d, self))
+		hand_over(d);
+}
+
+void vg_shm_lock(struct vg_device *d)
+{
+	if (pthread_mutex_lock(&d->lock) == EOWNERDEAD) {
+		pthread_mutex_consistent(&d->lock);
+		reap_dead(d, VG_NOBODY);
+		vg_sched_repair(d);
+		hand_over(d);
+	}
+}
+
+void vg_shm_unlock(struct vg_device *d)
+{
+	pthread_mutex_unlock(&d->lock);
 }
 
 static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)

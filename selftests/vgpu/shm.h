@@ -47,8 +47,11 @@ void vg_shm_leave(struct vg_device *d, uint32_t proc);	/* the same thread */
 uint64_t vg_shm_now(void);	/* ns of CLOCK_MONOTONIC, as all times of sched.h */
 void vg_shm_lock(struct vg_device *d);
 void vg_shm_unlock(struct vg_device *d);
-/* Give back what dead processes held; true if there was one. The lock is held. */
-bool vg_shm_reap_dead(struct vg_device *d, uint32_t self);
+/*
+ * Give what dead processes held to those that wait for it. The lock is held; whoever takes the lock
+ * after one that died with it does the same.
+ */
+void vg_shm_reap_dead(struct vg_device *d, uint32_t self);
 
 void vg_shm_wake(struct vg_device *d, vg_procs who);
 uint32_t vg_shm_wakes(struct vg_device *d, uint32_t proc);

@@ -701,6 +701,8 @@ static pid_t child(const char *how)
 		vg_shm_lock(d);
 		vg_sched_submit(d, (uint32_t)slot, &n, 100, 0);
 		vg_sched_dispatch(d);
+		if (strstr(how, "beside a kernel"))	/* of the first process */
+			vg_sched_submit(d, 0, &n, 4, 0);
 		if (!strcmp(how, "die in its turn")) {
 			vg_sched_set_slice(d, d->proc[slot].group, 1000000000, 1000);
 			if (!vg_sched_turn(d, (uint32_t)slot, 1000, &wake))
@@ -765,6 +767,46 @@ static bool killed(void)
 static bool killed_inside(void)
 {
 	return after("die in the lock", true);
+}
+
+/* What waits for the dead process's SMs gets them from whoever notices the death */
+static bool handed_over(const char *how, bool enter)
+{
+	struct vg_device *d = map();
+	int slot, other = -1, e = 0;
+	bool placed;
+	pid_t pid;
+
+	CHECK(d);
+	slot = vg_shm_enter(d, 1);
+	CHECK(slot == 0);
+	pid = child(how);
+	CHECK(pid > 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	if (enter)
+		other = vg_shm_enter(d, 1);
+	vg_shm_lock(d);
+	while (e < VG_KERNELS_MAX && !(d->entry[e].used && d->entry[e].proc == (uint32_t)slot))
+		e++;
+	placed = e < VG_KERNELS_MAX && d->entry[e].placed == 4;
+	vg_shm_unlock(d);
+	CHECK(placed && vg_shm_wakes(d, (uint32_t)slot));
+	if (enter)
+		vg_shm_leave(d, (uint32_t)other);
+	vg_shm_leave(d, (uint32_t)slot);
+	vg_shm_unmap(d);
+	return true;
+}
+
+static bool handed_over_by_lock(void)
+{
+	return handed_over("die in the lock beside a kernel", false);
+}
+
+static bool handed_over_by_newcomer(void)
+{
+	return handed_over("sit beside a kernel", true);
 }
 
 /* It had the turn and a slice of a second: nobody waits for its end */
@@ -928,6 +970,8 @@ int main(void)
 	tap_ok(leaves(), "shared: a process that leaves gives everything back");
 	tap_ok(killed(), "shared: a killed process's blocks are given back");
 	tap_ok(killed_inside(), "shared: one that is killed inside the lock too");
+	tap_ok(handed_over_by_newcomer(), "shared: a killed process's SMs go on to what waits as the next process comes");
+	tap_ok(handed_over_by_lock(), "shared: and as the lock is found that it held");
 	tap_ok(killed_in_turn(), "shared: after a death inside the lock in its turn the next group's turn begins");
 	tap_ok(shape(), "shared: the device changes shape only when nobody uses it");
 	shm_unlink(name);
