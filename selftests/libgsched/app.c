@@ -670,6 +670,39 @@ static void dependent(CUmodule m)
 	DO(cuMemFreeHost(h.words));
 }
 
+/* Two kernels, of one block and of @blocks */
+static CUgraph pair(CUfunction f, unsigned int blocks, void **params)
+{
+	CUstream capture;
+	CUgraph graph;
+
+	DO(cuStreamCreate(&capture, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamBeginCapture(capture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	DO(cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
+	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
+	DO(cuStreamEndCapture(capture, &graph));
+	DO(cuStreamDestroy(capture));
+	return graph;
+}
+
+/* Says what it has done, and goes on when a byte has come on standard input */
+static void stop_at(const char *what)
+{
+	char c;
+
+	say(what);
+	if (read(0, &c, 1) != 1)
+		exit(1);
+}
+
+static void launch_times(CUgraphExec exec, unsigned int times)
+{
+	while (times--) {
+		DO(cuGraphLaunch(exec, NULL));
+		DO(cuCtxSynchronize());
+	}
+}
+
 /* A graph that is instantiated once and launched often, when a byte has come on standard input */
 static void replay(CUmodule m, unsigned int blocks)
 {
@@ -677,29 +710,93 @@ static void replay(CUmodule m, unsigned int blocks)
 	uint32_t n = N, seed = 3;
 	void *params[] = { &p, &n, &seed };
 	CUgraphExec exec;
-	CUstream capture;
 	CUgraph graph;
 	CUfunction f;
-	char c;
 
 	DO(cuModuleGetFunction(&f, m, "work"));
-	DO(cuStreamCreate(&capture, CU_STREAM_NON_BLOCKING));
-	DO(cuStreamBeginCapture(capture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	DO(cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
-	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
-	DO(cuStreamEndCapture(capture, &graph));
+	graph = pair(f, blocks, params);
 	DO(cuGraphInstantiate(&exec, graph, 0));
 	DO(cuGraphDestroy(graph));
-	say("ready");
-	if (read(0, &c, 1) != 1)
-		exit(1);
-	for (int i = 0; i < 40; i++) {
-		DO(cuGraphLaunch(exec, NULL));
-		DO(cuCtxSynchronize());
-	}
+	stop_at("ready");
+	launch_times(exec, 40);
 	DO(cuGraphExecDestroy(exec));
-	DO(cuStreamDestroy(capture));
 	show("replay", hash_of(p, BLOCKS * THREADS));
+}
+
+/*
+ * A graph of few blocks that becomes one of many, by another graph; then of fewer, by one of its
+ * nodes, in two ways
+ */
+static void updated(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = N, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+	CUgraphExecUpdateResultInfo info;
+	CUDA_KERNEL_NODE_PARAMS kernel;
+	CUgraph graph, wide;
+	CUgraphNode nodes[2];
+	CUgraphExec exec;
+	CUfunction f;
+	size_t two = 2;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	graph = pair(f, HELD / 2, params);
+	wide = pair(f, BLOCKS, params);
+	DO(cuGraphInstantiate(&exec, graph, 0));
+	launch_times(exec, 1);
+	stop_at("made");
+	DO(cuGraphExecUpdate(exec, wide, &info));
+	launch_times(exec, 1);
+	stop_at("updated");
+	DO(cuGraphGetNodes(graph, nodes, &two));
+	DO(cuGraphKernelNodeGetParams(nodes[1], &kernel));
+	kernel.gridDimX = FEW;
+	DO(cuGraphExecKernelNodeSetParams(exec, nodes[1], &kernel));
+	launch_times(exec, 1);
+	stop_at("set");
+	any.kernel.func = kernel.func;
+	any.kernel.gridDimX = HELD;
+	any.kernel.gridDimY = any.kernel.gridDimZ = any.kernel.blockDimY = any.kernel.blockDimZ = 1;
+	any.kernel.blockDimX = THREADS;
+	any.kernel.kernelParams = params;
+	DO(cuGraphExecNodeSetParams(exec, nodes[1], &any));
+	launch_times(exec, 1);
+	stop_at("set again");
+	DO(cuGraphDestroy(graph));
+	DO(cuGraphDestroy(wide));
+	DO(cuGraphExecDestroy(exec));
+	show("updated", hash_of(p, BLOCKS * THREADS));
+}
+
+/* A short graph that is launched often; then a long one, which has the handle that the first had */
+static void reused(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = 1, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	CUgraphExec exec, other;
+	CUgraph graph;
+	CUfunction f;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	graph = pair(f, FEW, params);
+	DO(cuGraphInstantiate(&exec, graph, 0));
+	DO(cuGraphDestroy(graph));
+	launch_times(exec, 100);
+	stop_at("learnt");
+	launch_times(exec, 20);
+	stop_at("short");
+	DO(cuGraphExecDestroy(exec));
+	n = 20 * N;
+	graph = pair(f, FEW, params);
+	DO(cuGraphInstantiate(&other, graph, 0));
+	DO(cuGraphDestroy(graph));
+	launch_times(other, 20);
+	stop_at(other == exec ? "long" : "another handle");
+	DO(cuGraphExecDestroy(other));
+	show("reused", hash_of(p, BLOCKS * THREADS));
 }
 
 /* Calls that wait for the device, or may, behind a launch each */
@@ -830,6 +927,10 @@ int main(int argc, char **argv)
 			replay(m, BLOCKS);
 		else if (!strcmp(argv[i], "narrow"))
 			replay(m, HELD / 2);
+		else if (!strcmp(argv[i], "updated"))
+			updated(m);
+		else if (!strcmp(argv[i], "reused"))
+			reused(m);
 		else if (!strcmp(argv[i], "graphs"))
 			graphs = true;
 		else if (!strcmp(argv[i], "beside"))

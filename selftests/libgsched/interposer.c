@@ -717,10 +717,54 @@ static void profile(const char *step, unsigned int blocks)
 	fake_stop(&f);
 }
 
+/* Nor is it another graph's once it has been changed, or another one has its handle */
+static void changed_graphs(void)
+{
+	static const struct { char *said; unsigned int blocks; } stages[] = {
+		{ "made\n", 4 }, { "updated\n", 192 }, { "set\n", 16 }, { "set again\n", 8 },
+	};
+	static char *const update[] = { "updated", NULL }, *const reuse[] = { "reused", NULL };
+	uint64_t ns[3] = { 0 };
+	unsigned int i;
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, update);
+	for (i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
+		says(&r, stages[i].said);
+		ok(f.last_submit.blocks == stages[i].blocks, "a graph, %.*s: %llu blocks",
+		   (int)strlen(stages[i].said) - 1, stages[i].said,
+		   (unsigned long long)f.last_submit.blocks);
+		tell(&r, "1");
+	}
+	finish(&r);
+	ok(!r.status, "it ends as it should");
+	fake_stop(&f);
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE;
+	f.share = GSCHED_SHARE_ALL / 2;
+	start(&r, true, reuse);
+	for (i = 0; i < 3; i++) {
+		ok(says(&r, i == 0 ? "learnt\n" : i == 1 ? "short\n" : "long\n") && f.cl,
+		   "a share of time: %s graphs", i == 2 ? "by the same handle long" : "short");
+		/* what is in flight is charged when it has ended */
+		usleep(20000);
+		ns[i] = f.cl ? f.cl->header.paced_ns : 0;
+		tell(&r, "1");
+	}
+	finish(&r);
+	ok(!r.status && ns[2] - ns[1] > 8 * (ns[1] - ns[0]),
+	   "are charged what they take: %llu ns, %llu ns",
+	   (unsigned long long)(ns[1] - ns[0]), (unsigned long long)(ns[2] - ns[1]));
+	fake_stop(&f);
+}
+
 static void graphs(void)
 {
 	profile("wide", 192);
 	profile("narrow", 4);
+	changed_graphs();
 }
 
 /*

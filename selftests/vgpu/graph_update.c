@@ -76,6 +76,19 @@ CUDADRV_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode 
 	return r ? r : vg_leave(vg_node_host(n, p));
 }
 
+CUDADRV_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					      CUgraphNodeParams *p)
+{
+	CUDA_KERNEL_NODE_PARAMS k;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p->type != CU_GRAPH_NODE_TYPE_KERNEL)
+		return vg_unsimulated("cuGraphExecNodeSetParams of nodes that are no kernels");
+	memcpy(&k, &p->kernel, sizeof(k));
+	return cuGraphExecKernelNodeSetParams_v2(exec, node, &k);
+}
+
 /* Nodes are paired in the order that they were made in, as a capture that does the same again makes them */
 static CUgraphExecUpdateResult same_shape(struct CUgraph_st *a, struct CUgraph_st *b, CUgraphExecUpdateResultInfo *info)
 {

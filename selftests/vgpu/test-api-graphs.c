@@ -260,6 +260,7 @@ static bool updates(void)
 	uint32_t v = 1000;
 	CUdeviceptr p = buf;
 	CUDA_KERNEL_NODE_PARAMS kp = kernel(k_add, (void *[]){ &p, &p, &v });
+	CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 	CUDA_HOST_NODE_PARAMS hp = { note, NULL };
 	CUDA_MEMSET_NODE_PARAMS mp;
 	CUDA_MEMCPY3D cp;
@@ -282,6 +283,12 @@ static bool updates(void)
 	CHECK(n == 3);
 	OK(cuGraphExecKernelNodeSetParams(exec, nodes[1], &kp));
 	CHECK(launched(exec) == 1002);
+	v = 2000;
+	memcpy(&any.kernel, &kp, sizeof(kp));
+	OK(cuGraphExecNodeSetParams(exec, nodes[1], &any));
+	CHECK(launched(exec) == 2002);
+	v = 1000;
+	OK(cuGraphExecKernelNodeSetParams(exec, nodes[1], &kp));
 	OK(cuGraphMemsetNodeGetParams(nodes[0], &mp));
 	CHECK(mp.dst == buf && mp.value == 1 && mp.elementSize == 4 && mp.width == 32 && mp.height == 1);
 	mp.value = 5;

@@ -366,6 +366,7 @@ CUFN(cuGraphExecUpdate, , 10020, PLAIN, (CUgraphExec, CUgraph, CUgraphNode *, CU
 CUFN(cuGraphExecUpdate, _v2, 12000, PLAIN, (CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *))
 CUFN(cuGraphExecKernelNodeSetParams, , 10010, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *))
 CUFN(cuGraphExecKernelNodeSetParams, _v2, 12000, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *))
+CUFN(cuGraphExecNodeSetParams, , 12020, PLAIN, (CUgraphExec, CUgraphNode, CUgraphNodeParams *))
 CUFN(cuGraphExecMemcpyNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D *, CUcontext))
 CUFN(cuGraphExecMemsetNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *, CUcontext))
 CUFN(cuGraphExecHostNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS *))

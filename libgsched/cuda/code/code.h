@@ -99,13 +99,29 @@ struct gi_shape {
 	struct gi_tune tune;			/* of the TWIN form's workers; times: agent */
 };
 
-/* An instantiated graph. The table has a reference until it is destroyed, each launch has one. */
+/* A kernel node */
+struct gi_graph_kernel {
+	CUgraphNode node;		/* of the graph that the instantiated one was made of */
+	uint64_t digest;		/* of function, grid, block, shared memory */
+	uint64_t blocks;		/* 0: not known */
+	int m;				/* blocks an SM hosts */
+};
+
+/*
+ * An instantiated graph. The table has a reference until it is destroyed or its kernels change,
+ * each launch has one.
+ */
 struct gi_graph {
 	struct gi_graph *next;
 	CUgraphExec exec;
 	_Atomic unsigned int users;
+	uint64_t number;		/* no other instantiation has it */
+	uint64_t key;			/* of number and kernels: times go by it */
 	uint64_t blocks;		/* of its widest kernel; UINT32_MAX: wide as the device */
 	struct gi_shape shape;		/* original_m: of that kernel; the times are the graph's */
+	bool known;			/* @kernels are all there are */
+	struct gi_graph_kernel *kernels;	/* whoever has the table's reference */
+	size_t n_kernels;
 };
 
 /* LATER: it is rewritten, and loaded when the program's work pauses */
@@ -155,6 +171,9 @@ struct gi_func {
 /* ---- graph.c ---- */
 
 void gi_graph_made(CUgraphExec exec, CUgraph graph);	/* instantiated; its context is current */
+/* Its nodes, or one of them, were changed; the same */
+void gi_graph_updated(CUgraphExec exec, CUgraph graph);
+void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p);
 void gi_graph_gone(CUgraphExec exec);			/* before it is destroyed */
 struct gi_graph *gi_graph_get(CUgraphExec exec);	/* NULL: not known */
 struct gi_graph *gi_graph_hold(struct gi_graph *g);	/* NULL allowed, as for put */

@@ -4,6 +4,7 @@
  * long they take. Nodes that run side by side are not added up.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "code/code.h"
 
 #define BUCKETS		256	/* a power of 2 */
@@ -17,98 +18,228 @@ static struct gi_graph **bucket_of(CUgraphExec exec)
 	return &table[((uintptr_t)exec * 0x9e3779b97f4a7c15ull) >> 56];
 }
 
-/* Blocks of a kernel node, and in *@m how many an SM hosts; 0: not known */
-static uint64_t blocks_of(CUgraphNode node, int *m)
+static uint64_t mix(uint64_t hash, uint64_t word)
 {
-	CUDA_KERNEL_NODE_PARAMS_v2 p = { 0 };
-	CUfunction f;
-
-	if (gi_real.cuGraphKernelNodeGetParams_v2(node, &p))
-		return 0;
-	f = p.func ? p.func : (CUfunction)p.kern;
-	if (!f || gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(m, f,
-			(int)(p.blockDimX * p.blockDimY * p.blockDimZ), p.sharedMemBytes) || *m < 1)
-		return 0;
-	if (*m > 32)
-		*m = 32;
-	return (uint64_t)p.gridDimX * p.gridDimY * p.gridDimZ;
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
 }
 
-/* The widest node; false: not known */
-static bool measure(struct gi_graph *g, CUgraph graph)
+static CUfunction function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
-	CUgraphNodeType type;
-	CUgraphNode *nodes;
-	bool known = true;
-	uint64_t blocks;
-	size_t n = 0, i;
-	int m;
+	return p->func ? p->func : (CUfunction)p->kern;
+}
 
-	g->blocks = 0;
+/* Parameters of the kernel are no part of it */
+static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+{
+	uint64_t hash = (uintptr_t)function_of(p);
+
+	hash = mix(hash, (uint64_t)p->gridDimX << 32 | p->gridDimY);
+	hash = mix(hash, (uint64_t)p->gridDimZ << 32 | p->sharedMemBytes);
+	return mix(hash, (uint64_t)p->blockDimX << 32 | p->blockDimY << 16 | p->blockDimZ);
+}
+
+/* Its blocks, and how many an SM hosts; blocks 0: not known */
+static void describe(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+{
+	k->digest = digest_of(p);
+	k->blocks = 0;
+	if (!function_of(p) ||
+	    gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k->m, function_of(p),
+			(int)(p->blockDimX * p->blockDimY * p->blockDimZ), p->sharedMemBytes) ||
+	    k->m < 1)
+		return;
+	if (k->m > 32)
+		k->m = 32;
+	k->blocks = (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ;
+}
+
+/* What follows from the kernels: the widest of them, and the key */
+static void sum_up(struct gi_graph *g)
+{
+	size_t i;
+
+	g->blocks = g->known ? 1 : UINT32_MAX;
 	g->shape.original_m = 1;
-	if (gi_real.cuGraphGetNodes(graph, NULL, &n) || n > NODES_MAX)
-		return false;
-	nodes = calloc(n ? n : 1, sizeof(*nodes));
-	if (!nodes || gi_real.cuGraphGetNodes(graph, nodes, &n))
-		known = false;
-	for (i = 0; known && i < n; i++) {
-		known = !gi_real.cuGraphNodeGetType(nodes[i], &type);
-		/* graphs in it may hold any kernel */
-		if (known && (type == CU_GRAPH_NODE_TYPE_GRAPH ||
-			      type == CU_GRAPH_NODE_TYPE_CONDITIONAL))
-			known = false;
-		if (!known || type != CU_GRAPH_NODE_TYPE_KERNEL)
-			continue;
-		blocks = blocks_of(nodes[i], &m);
-		known = blocks;
-		if (known && blocks * g->shape.original_m > g->blocks * m) {
-			g->blocks = blocks;
-			g->shape.original_m = m;
+	g->key = mix(g->number, 0);
+	for (i = 0; i < g->n_kernels; i++) {
+		const struct gi_graph_kernel *k = &g->kernels[i];
+
+		g->key = mix(g->key, k->digest);
+		if (!k->blocks) {
+			g->blocks = UINT32_MAX;
+			g->shape.original_m = 1;
+		} else if (g->blocks < UINT32_MAX &&
+			   (!i || k->blocks * g->shape.original_m > g->blocks * k->m)) {
+			g->blocks = k->blocks;
+			g->shape.original_m = k->m;
 		}
 	}
-	free(nodes);
-	return known;
 }
 
-void gi_graph_made(CUgraphExec exec, CUgraph graph)
+/* Its kernel nodes. @before: what was known of it, which may hold for some of them; NULL nothing */
+static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *before)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	struct gi_graph *g = calloc(1, sizeof(*g));
-	struct gi_graph **bucket = bucket_of(exec);
+	CUDA_KERNEL_NODE_PARAMS_v2 p;
+	CUgraphNodeType type;
+	CUgraphNode *nodes;
+	size_t n = 0, i;
 
-	if (!g)
+	if (gi_real.cuGraphGetNodes(graph, NULL, &n) || n > NODES_MAX)
 		return;
-	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	g->exec = exec;
-	atomic_store(&g->users, 1);
-	if (!measure(g, graph)) {
-		g->blocks = UINT32_MAX;
-		g->shape.original_m = 1;
-	} else if (!g->blocks) {
-		g->blocks = 1;
+	nodes = calloc(n ? n : 1, sizeof(*nodes));
+	g->kernels = calloc(n ? n : 1, sizeof(*g->kernels));
+	g->known = nodes && g->kernels && !gi_real.cuGraphGetNodes(graph, nodes, &n);
+	for (i = 0; g->known && i < n; i++) {
+		struct gi_graph_kernel *k = &g->kernels[g->n_kernels];
+		const struct gi_graph_kernel *was = NULL;
+
+		/* graphs in it may hold any kernel */
+		if (gi_real.cuGraphNodeGetType(nodes[i], &type) ||
+		    type == CU_GRAPH_NODE_TYPE_GRAPH || type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+			g->known = false;
+			g->n_kernels = 0;
+			break;
+		}
+		if (type != CU_GRAPH_NODE_TYPE_KERNEL)
+			continue;
+		if (before && g->n_kernels < before->n_kernels)
+			was = &before->kernels[g->n_kernels];
+		k->node = was ? was->node : nodes[i];
+		g->n_kernels++;
+		memset(&p, 0, sizeof(p));
+		if (gi_real.cuGraphKernelNodeGetParams_v2(nodes[i], &p))
+			continue;
+		if (was && was->digest == digest_of(&p))
+			*k = *was;
+		else
+			describe(k, &p);
 	}
-	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	/* what could not be destroyed through us may have had the handle */
-	gi_graph_gone(exec);
+	free(nodes);
+}
+
+/* Out of the table, whose reference the caller has then */
+static struct gi_graph *take(CUgraphExec exec)
+{
+	struct gi_graph **p, *g;
+
+	pthread_mutex_lock(&lock);
+	for (p = bucket_of(exec); *p && (*p)->exec != exec; p = &(*p)->next)
+		;
+	g = *p;
+	if (g)
+		*p = g->next;
+	pthread_mutex_unlock(&lock);
+	return g;
+}
+
+static void put_back(struct gi_graph *g)
+{
+	struct gi_graph **bucket = bucket_of(g->exec);
+
 	pthread_mutex_lock(&lock);
 	g->next = *bucket;
 	*bucket = g;
 	pthread_mutex_unlock(&lock);
 }
 
+static struct gi_graph *new_graph(CUgraphExec exec, uint64_t number)
+{
+	struct gi_graph *g = calloc(1, sizeof(*g));
+
+	if (g) {
+		g->exec = exec;
+		g->number = number;
+		atomic_store(&g->users, 1);
+	}
+	return g;
+}
+
+void gi_graph_made(CUgraphExec exec, CUgraph graph)
+{
+	static _Atomic uint64_t numbers;
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_graph *g = new_graph(exec, atomic_fetch_add(&numbers, 1) + 1);
+
+	/* what could not be destroyed through us may have had the handle */
+	gi_graph_gone(exec);
+	if (!g)
+		return;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	look_at(g, graph, NULL);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	sum_up(g);
+	put_back(g);
+}
+
+/*
+ * It stays the same graph, with the times that its launches took, as long as its kernels and grids
+ * do; else launches that were made before keep the one that was.
+ */
+void gi_graph_updated(CUgraphExec exec, CUgraph graph)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_graph *before = take(exec), *g;
+
+	if (!before) {
+		gi_graph_made(exec, graph);
+		return;
+	}
+	g = new_graph(exec, before->number);
+	if (g) {
+		gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+		look_at(g, graph, before);
+		gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+		sum_up(g);
+	}
+	if (g && g->key != before->key) {
+		put_back(g);
+		gi_graph_put(before);
+	} else {
+		put_back(before);
+		gi_graph_put(g);
+	}
+}
+
+/* The node's place among the kernels, n_kernels: it has none */
+static size_t place_of(const struct gi_graph *g, CUgraphNode node)
+{
+	size_t i;
+
+	for (i = 0; i < g->n_kernels && g->kernels[i].node != node; i++)
+		;
+	return i;
+}
+
+void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_graph *before = take(exec), *g = NULL;
+	size_t i = before ? place_of(before, node) : 0;
+
+	if (!before)
+		return;
+	if (i < before->n_kernels && before->kernels[i].digest != digest_of(p))
+		g = new_graph(exec, before->number);
+	if (!g) {
+		put_back(before);
+		return;
+	}
+	g->known = true;
+	g->kernels = before->kernels;
+	g->n_kernels = before->n_kernels;
+	before->kernels = NULL;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	describe(&g->kernels[i], p);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	sum_up(g);
+	put_back(g);
+	gi_graph_put(before);
+}
+
 void gi_graph_gone(CUgraphExec exec)
 {
-	struct gi_graph **p, *g = NULL;
-
-	pthread_mutex_lock(&lock);
-	for (p = bucket_of(exec); *p && (*p)->exec != exec; p = &(*p)->next)
-		;
-	if (*p) {
-		g = *p;
-		*p = g->next;
-	}
-	pthread_mutex_unlock(&lock);
-	gi_graph_put(g);
+	gi_graph_put(take(exec));
 }
 
 struct gi_graph *gi_graph_get(CUgraphExec exec)
@@ -132,8 +263,10 @@ struct gi_graph *gi_graph_hold(struct gi_graph *g)
 
 void gi_graph_put(struct gi_graph *g)
 {
-	if (g && atomic_fetch_sub(&g->users, 1) == 1)
-		free(g);
+	if (!g || atomic_fetch_sub(&g->users, 1) > 1)
+		return;
+	free(g->kernels);
+	free(g);
 }
 
 void gi_graph_reset(void)

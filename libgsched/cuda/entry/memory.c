@@ -3,6 +3,7 @@
  * The driver's calls for memory, and others that are managed only because they may wait for the
  * GPU: entry/waits.h says which, and what is done about it.
  */
+#include <string.h>
 #include "entry/waits.h"
 
 #define WAITS(symbol, params, ...) \
@@ -46,6 +47,70 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 {
 	GI_ENTER();
 	return instantiated(gi_real.cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph);
+}
+
+static CUresult updated(CUresult rc, CUgraphExec exec, CUgraph graph)
+{
+	if (!rc)
+		gi_graph_updated(exec, graph);
+	return rc;
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node,
+			   CUgraphExecUpdateResult *result)
+{
+	GI_ENTER();
+	return updated(gi_real.cuGraphExecUpdate(exec, graph, node, result), exec, graph);
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+	GI_ENTER();
+	return updated(gi_real.cuGraphExecUpdate_v2(exec, graph, info), exec, graph);
+}
+
+/* @params: of any version, which begin alike. @size: that of this one */
+static void kernel_set(CUgraphExec exec, CUgraphNode node, const void *params, size_t size)
+{
+	CUDA_KERNEL_NODE_PARAMS_v2 p = { 0 };
+
+	memcpy(&p, params, size);
+	gi_graph_kernel_set(exec, node, &p);
+}
+
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuGraphExecKernelNodeSetParams(exec, node, p);
+	if (!rc)
+		kernel_set(exec, node, p, sizeof(*p));
+	return rc;
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+					   const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuGraphExecKernelNodeSetParams_v2(exec, node, p);
+	if (!rc)
+		kernel_set(exec, node, p, sizeof(*p));
+	return rc;
+}
+
+CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuGraphExecNodeSetParams(exec, node, p);
+	if (!rc && p->type == CU_GRAPH_NODE_TYPE_KERNEL)
+		kernel_set(exec, node, &p->kernel, sizeof(CUDA_KERNEL_NODE_PARAMS_v2));
+	return rc;
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)

@@ -619,6 +619,7 @@ static CUresult pass_on(const struct gi_launch *l, struct gi_client *c)
 /* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
 static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
+	struct gi_graph *graph;
 	struct gi_func *fn;
 	uint64_t batch;
 	CUresult rc;
@@ -626,9 +627,11 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	if (!paced(c, true))	/* a capture goes on, of another stream */
 		return pass_on(l, c);
 	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
-	batch = gi_pace_enter(c, cx, l, fn ? fn->original : NULL, true);
+	graph = l->graph ? gi_graph_get(l->graph) : NULL;
+	batch = gi_pace_enter(c, cx, l, graph, fn ? fn->original : NULL, true);
 	rc = pass_on(l, c);
 	gi_pace_leave(c, cx, l, batch, !rc);
+	gi_graph_put(graph);
 	gi_func_put(fn);
 	return rc;
 }
@@ -699,7 +702,8 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		k.form = NULL;
 	pace = paced(c, !k.form);
 	if (pace)
-		batch = gi_pace_enter(c, cx, l, k.fn && !k.form ? k.fn->original : NULL, !k.form);
+		batch = gi_pace_enter(c, cx, l, k.graph, k.fn && !k.form ? k.fn->original : NULL,
+				      !k.form);
 	if (l->dependent || (!k.form && passes(c, cx, l, &k)))
 		rc = pass_on(l, c);
 	else

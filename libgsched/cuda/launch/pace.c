@@ -29,9 +29,10 @@ bool gi_pace_new(struct gi_client *c)
 
 /* ---- GPU times of launches ---- */
 
-static uint64_t key_of(const struct gi_launch *l)
+/* The driver uses the handles of graphs again */
+static uint64_t key_of(const struct gi_launch *l, const struct gi_graph *graph)
 {
-	uint64_t key = (uintptr_t)l->fn ^ (uintptr_t)l->call;
+	uint64_t key = graph ? graph->key : (uintptr_t)l->fn ^ (uintptr_t)l->call;
 
 	key = (key ^ (uint64_t)l->grid[0] << 32 ^ (uint64_t)l->grid[1] << 16 ^ l->grid[2]) * 0x9e3779b97f4a7c15ull;
 	return key ? key : 1;
@@ -230,11 +231,12 @@ static bool may_wait_for(const struct gi_launch *l, CUfunction fn)
  * A batch of one launch, to learn its time. On an idle GPU the first event would be over before the launch gets there, and the
  * time between them would be the host's: so both wait on the GPU until the launch was made.
  */
-static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l, CUfunction fn, uint64_t now)
+static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l, uint64_t key,
+		   CUfunction fn, uint64_t now)
 {
 	CUstreamBatchMemOpParams op = { 0 };
 
-	b->sample = key_of(l);
+	b->sample = key;
 	b->target = 1;
 	if (p->pending || !b->cx->words || !may_wait_for(l, fn))
 		return;
@@ -285,8 +287,8 @@ static void release_sample(struct gi_pacer *p, struct gi_batch *b)
 	b->ticket = 0;
 }
 
-static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn, uint64_t bound,
-		       uint64_t now)
+static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
+		       uint64_t key, CUfunction fn, uint64_t bound, uint64_t now)
 {
 	struct gi_batch *b = batch_at(p, p->pending);
 
@@ -308,8 +310,9 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 		b->target = LAUNCHES_MAX;
 	b->sample = 0;
 	b->ticket = 0;
-	if (!is_new(p, key_of(l)) && (!remembered(p, key_of(l)) || (bound && p->turns++ % SAMPLE_EVERY == 0)))
-		sample(p, b, l, fn, now);
+	if (!is_new(p, key) &&
+	    (!remembered(p, key) || (bound && p->turns++ % SAMPLE_EVERY == 0)))
+		sample(p, b, l, key, fn, now);
 	if (!b->begin && gi_real.cuEventCreate(&b->begin, CU_EVENT_DEFAULT))
 		b->begin = NULL;
 	if (b->begin && gi_real.cuEventRecord(b->begin, l->stream))
@@ -413,30 +416,29 @@ static void restore(struct capture_mode *m)
  * end. A kernel whose time is to be learned gets a batch of its own: among others it would leave
  * only the time of the whole batch to charge, with the pauses in it.
  */
-static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, const struct gi_launch *l,
-		    uint64_t bound)
+static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t key, uint64_t bound)
 {
 	const struct gi_batch *b = batch_at(p, p->pending);
-	const struct gi_pace_known *k = find(p, key_of(l));
+	const struct gi_pace_known *k = find(p, key);
 
 	return b->cx != cx || (bound && !b->begin) || b->launches >= b->target ||
 	       b->streams + b->entered >= GI_BATCH_STREAMS || (bound && k && !k->ns && b->launches);
 }
 
 /* The launch may go: it is counted in the last batch. The lock is held. */
-static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn,
-		      uint64_t bound, uint64_t now)
+static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
+		      uint64_t key, CUfunction fn, uint64_t bound, uint64_t now)
 {
 	struct gi_batch *b;
 	uint64_t ns;
 
 	atomic_store(&p->last_ns, now);
 	if (!p->open && p->pending < GI_BATCHES - 1)
-		open_batch(p, cx, l, fn, bound, now);
+		open_batch(p, cx, l, key, fn, bound, now);
 	b = last_batch(p);
 	if (b->cx != cx)
 		return 0;
-	ns = remembered(p, key_of(l));
+	ns = remembered(p, key);
 	b->launches++;
 	b->entered++;
 	b->expected_ns += ns;
@@ -445,10 +447,10 @@ static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_lau
 	return b->number;
 }
 
-uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn,
-		       bool shared)
+uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+		       const struct gi_graph *graph, CUfunction fn, bool shared)
 {
-	uint64_t bound, now, since = 0, open_since = 0, batch = 0;
+	uint64_t key = key_of(l, graph), bound, now, since = 0, open_since = 0, batch = 0;
 	struct capture_mode mode = { 0 };
 	struct gi_pacer *p = c->pacer;
 	int cancel, unused;
@@ -465,12 +467,12 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		bound = bound_ns(c, shared);
 		now = gi_now();
 		reap(c, p);
-		if (p->open && is_full(p, cx, l, bound))
+		if (p->open && is_full(p, cx, key, bound))
 			close_batch(p);
 		goes = atomic_load(&c->gone) || atomic_load(&c->stop) ||
 		       may_go(c, p, shared, bound, now, &open_since, &nap);
 		if (goes)
-			batch = admit(p, cx, l, fn, bound, now);
+			batch = admit(p, cx, l, key, fn, bound, now);
 		else if (p->open)
 			close_batch(p);
 		pthread_mutex_unlock(&p->lock);

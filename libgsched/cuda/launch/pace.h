@@ -21,6 +21,7 @@
 #define GI_PACE_KERNELS		2048	/* launches whose GPU time is remembered */
 #define GI_PACE_WAYS		8	/* places that one of them may have */
 
+struct gi_graph;
 struct gi_launch;
 
 struct gi_batch {
@@ -68,11 +69,12 @@ bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
 /*
  * Around the driver's call of a launch that the arbiter wants paced. enter waits as long as it has to
  * and returns the number of the batch that the launch is in, 0 none, for leave, in the same thread.
- * @fn: the kernel itself, NULL not known: its launch is then not measured. @shared: the group's share
- * of time counts, as no window holds this launch.
+ * @graph: what is known of it, NULL nothing, or it is none. @fn: the kernel itself, NULL not known:
+ * its launch is then not measured. @shared: the group's share of time counts, as no window holds
+ * this launch.
  */
-uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, CUfunction fn,
-		       bool shared);
+uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+		       const struct gi_graph *graph, CUfunction fn, bool shared);
 void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, uint64_t batch,
 		   bool launched);
 
