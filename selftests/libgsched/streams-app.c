@@ -81,10 +81,60 @@ static void *launches(void *stream)
 	return NULL;
 }
 
-/*
- * What is copied while another thread launches is what was there before or after a launch: by a
- * kernel, copies of two kinds
- */
+/* To memory of the host; @kind: one of the calls for that, the last one in the legacy stream */
+static void copy_by(unsigned int kind, CUdeviceptr to, CUstream s)
+{
+	CUmemcpyAttributes attributes = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+	CUDA_MEMCPY3D_PEER peer = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory, .srcContext = ctx,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = to, .dstContext = ctx,
+		.WidthInBytes = BYTES, .Height = 1, .Depth = 1,
+	};
+	CUDA_MEMCPY3D_BATCH_OP op = {
+		.src.type = CU_MEMCPY_OPERAND_TYPE_POINTER,
+		.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER,
+		.extent = { BYTES, 1, 1 }, .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+	};
+	size_t bytes = BYTES, first = 0;
+
+	op.src.op.ptr.ptr = memory;
+	op.dst.op.ptr.ptr = to;
+	switch (kind) {
+	case 0:
+		DO(cuMemcpyBatchAsync(&to, &memory, &bytes, 1, &attributes, &first, 1, s));
+		break;
+	case 1:
+		DO(cuMemcpy3DBatchAsync(1, &op, 0, s));
+		break;
+	case 2:
+		DO(cuMemcpy3DPeerAsync(&peer, s));
+		break;
+	default:
+		DO(cuMemcpy3DPeer(&peer));
+	}
+}
+
+/* What is copied while another thread launches is what was there before or after a launch */
+static void copies_of(const char *step, CUstream from, CUstream to, unsigned int kinds)
+{
+	unsigned int torn = 0, i;
+	pthread_t thread;
+	void *pinned;
+
+	DO(cuMemHostAlloc(&pinned, BYTES, 0));
+	pthread_create(&thread, NULL, launches, from);
+	for (i = 0; i < 8 * TIMES; i++) {
+		copy_by(i % kinds, (CUdeviceptr)(uintptr_t)pinned, to);
+		DO(cuStreamSynchronize(to));
+		torn += launches_seen(pinned) < 0;
+	}
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+	DO(cuMemFreeHost(pinned));
+	printf("%s: %u torn\n", step, torn);
+}
+
+/* The same by a kernel, and by copies of two kinds */
 static void copies(const char *step, CUstream from, CUstream to, CUfunction kernel)
 {
 	CUdeviceptr below = memory - BYTES;
@@ -304,6 +354,10 @@ int main(int argc, char **argv)
 			copies(argv[i], NULL, blocking[1], NULL);
 		else if (!strcmp(argv[i], "copies-thread"))
 			copies(argv[i], CU_STREAM_PER_THREAD, CU_STREAM_LEGACY, NULL);
+		else if (!strcmp(argv[i], "batches"))
+			copies_of(argv[i], s, s, 3);
+		else if (!strcmp(argv[i], "batches-legacy"))
+			copies_of(argv[i], NULL, blocking[1], 4);
 		else if (!strcmp(argv[i], "waiting"))
 			waiting(s);
 		else if (!strcmp(argv[i], "busy"))

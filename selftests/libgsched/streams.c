@@ -65,8 +65,8 @@ static void begin(uint32_t lease, uint32_t flags)
 static void order(void)
 {
 	static char *const what[] = {
-		APP, "kernels", "kernels-legacy", "copies", "copies-blocking", "copies-legacy", "copies-thread", "functions",
-		NULL,
+		APP, "kernels", "kernels-legacy", "copies", "copies-blocking", "copies-legacy",
+		"copies-thread", "batches", "batches-legacy", "functions", NULL,
 	};
 	struct run alone, r;
 	pthread_t thread;
@@ -143,8 +143,9 @@ static void queues(void)
  */
 static void gates(void)
 {
-	static char *const what[] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx",
-				      "plain", "threads", NULL };
+	static char app[] = BUILD "/test/libgsched/app";
+	static char *const what[] = { app, "selftests/libgsched/kernels.ptx", "plain", "threads",
+				      NULL };
 	struct run alone, r;
 	pthread_t thread;
 

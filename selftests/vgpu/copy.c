@@ -317,6 +317,101 @@ ROWS(cuMemcpy3D_v2, CUDA_MEMCPY3D, copy3d)
 ROWS_ASYNC(cuMemcpy2DAsync_v2, CUDA_MEMCPY2D, copy2d)
 ROWS_ASYNC(cuMemcpy3DAsync_v2, CUDA_MEMCPY3D, copy3d)
 
+/* Between contexts, of which the memory says enough */
+static CUresult copy3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool own, bool wait)
+{
+	CUDA_MEMCPY3D plain;
+	CUresult r = c ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
+
+	_Static_assert(sizeof(plain) == sizeof(*c), "alike but for the contexts");
+	if (r)
+		return r;
+	if (!vg_handle_is(c->dstContext, VG_CONTEXT) || !vg_handle_is(c->srcContext, VG_CONTEXT))
+		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+	if (wait)
+		r = vg_wait_ctx(c->dstContext);
+	if (wait && !r)
+		r = vg_wait_ctx(c->srcContext);
+	vg_leave(r);
+	memcpy(&plain, c, sizeof(plain));
+	return r ? r : copy3d(&plain, stream, own, wait);
+}
+
+ROWS(cuMemcpy3DPeer, CUDA_MEMCPY3D_PEER, copy3d_peer)
+ROWS_ASYNC(cuMemcpy3DPeerAsync, CUDA_MEMCPY3D_PEER, copy3d_peer)
+
+/* Batches: one after the other, each in stream order */
+static CUresult batch(CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n, size_t *failed,
+		      CUstream stream, bool own)
+{
+	CUresult r = to && from && sizes && n ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+	for (size_t i = 0; i < n && !r; i++) {
+		r = copy(to[i], ANY, from[i], ANY, sizes[i], stream, own, false);
+		if (r && failed)
+			*failed = i;
+	}
+	return r;
+}
+
+static bool side_of(const CUmemcpy3DOperand *o, struct side *side)
+{
+	if (o->type != CU_MEMCPY_OPERAND_TYPE_POINTER)
+		return false;
+	*side = (struct side) {
+		.type = CU_MEMORYTYPE_UNIFIED, .device = o->op.ptr.ptr,
+		.pitch = o->op.ptr.rowLength, .height = o->op.ptr.layerHeight,
+	};
+	return true;
+}
+
+static CUresult batch3d(CUDA_MEMCPY3D_BATCH_OP *ops, size_t n, size_t *failed, CUstream stream,
+			bool own)
+{
+	CUresult r = ops && n ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	struct side dst, src;
+
+	for (size_t i = 0; i < n && !r; i++) {
+		const CUextent3D *e = &ops[i].extent;
+
+		if (!side_of(&ops[i].dst, &dst) || !side_of(&ops[i].src, &src))
+			r = vg_unsimulated("cuMemcpy3DBatchAsync of arrays");
+		else
+			r = copy_rows(&dst, &src, e->width, e->height, e->depth, stream, own,
+				      false);
+		if (r && failed)
+			*failed = i;
+	}
+	return r;
+}
+
+#define BATCHES(own_, own) \
+	CUDADRV_API CUresult cuMemcpyBatchAsync##own_(CUdeviceptr *to, CUdeviceptr *from, \
+		size_t *sizes, size_t n, CUmemcpyAttributes *as, size_t *at, size_t n_as, \
+		size_t *failed, CUstream stream) \
+	{ \
+		return batch(to, from, sizes, n, failed, stream, own); \
+	} \
+	CUDADRV_API CUresult cuMemcpyBatchAsync_v2##own_(CUdeviceptr *to, CUdeviceptr *from, \
+		size_t *sizes, size_t n, CUmemcpyAttributes *as, size_t *at, size_t n_as, \
+		CUstream stream) \
+	{ \
+		return batch(to, from, sizes, n, NULL, stream, own); \
+	} \
+	CUDADRV_API CUresult cuMemcpy3DBatchAsync##own_(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, \
+		size_t *failed, unsigned long long flags, CUstream stream) \
+	{ \
+		return batch3d(ops, n, failed, stream, own); \
+	} \
+	CUDADRV_API CUresult cuMemcpy3DBatchAsync_v2##own_(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, \
+		unsigned long long flags, CUstream stream) \
+	{ \
+		return batch3d(ops, n, NULL, stream, own); \
+	}
+
+BATCHES(, false)
+BATCHES(_ptsz, true)
+
 /* Sets: elementSize bytes each, width elements a row */
 CUresult vg_set_new(const CUDA_MEMSET_NODE_PARAMS *p, struct vg_op **out)
 {

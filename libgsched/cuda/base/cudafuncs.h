@@ -186,6 +186,16 @@ CUFN(cuMemcpyDtoDAsync, _v2, 3020, PTSZ, (CUdeviceptr, CUdeviceptr, size_t, CUst
 CUFN(cuMemcpy2DAsync, _v2, 3020, PTSZ, (const CUDA_MEMCPY2D *, CUstream))
 CUFN(cuMemcpy3D, _v2, 3020, PTDS, (const CUDA_MEMCPY3D *))
 CUFN(cuMemcpy3DAsync, _v2, 3020, PTSZ, (const CUDA_MEMCPY3D *, CUstream))
+CUFN(cuMemcpy3DPeer, , 4000, PTDS, (const CUDA_MEMCPY3D_PEER *))
+CUFN(cuMemcpy3DPeerAsync, , 4000, PTSZ, (const CUDA_MEMCPY3D_PEER *, CUstream))
+CUFN(cuMemcpyBatchAsync, , 12080, PTSZ, (CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
+	CUmemcpyAttributes *, size_t *, size_t, size_t *, CUstream))
+CUFN(cuMemcpyBatchAsync, _v2, 13000, PTSZ, (CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
+	CUmemcpyAttributes *, size_t *, size_t, CUstream))
+CUFN(cuMemcpy3DBatchAsync, , 12080, PTSZ, (size_t, CUDA_MEMCPY3D_BATCH_OP *, size_t *,
+	unsigned long long, CUstream))
+CUFN(cuMemcpy3DBatchAsync, _v2, 13000, PTSZ, (size_t, CUDA_MEMCPY3D_BATCH_OP *, unsigned long long,
+	CUstream))
 
 /* Arrays, textures, surfaces */
 CUFN(cuArrayCreate, _v2, 3020, PLAIN, (CUarray *, const CUDA_ARRAY_DESCRIPTOR *))

@@ -12,10 +12,17 @@
 #include <stdbool.h>
 
 typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+struct CUmemDecompressParams_st;
 
 /* Beyond cudafuncs.h: what is managed but used by none of the programs */
 #define GI_MORE_FUNCTIONS(X) \
-	X(cuGreenCtxCreate, , 12040, PLAIN, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int))
+	X(cuGreenCtxCreate, , 12040, PLAIN, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int)) \
+	X(cuMemBatchDecompressAsync, , 12060, PTSZ, (struct CUmemDecompressParams_st *, size_t, \
+						     unsigned int, size_t *, CUstream)) \
+	X(cuMemDiscardBatchAsync, , 13000, PTSZ, (CUdeviceptr *, size_t *, size_t, \
+						  unsigned long long, CUstream)) \
+	X(cuMemDiscardAndPrefetchBatchAsync, , 13000, PTSZ, (CUdeviceptr *, size_t *, size_t, \
+		CUmemLocation *, size_t *, size_t, unsigned long long, CUstream))
 
 #define GI_FN_PLAIN(symbol, params)
 #define GI_FN_PTSZ(symbol, params) CUresult (*symbol##_ptsz) params;

@@ -4,6 +4,7 @@
  * GPU: entry/waits.h says which, and what is done about it.
  */
 #include <string.h>
+#include "entry/entry.h"
 #include "entry/waits.h"
 
 #define WAITS(symbol, params, ...) \
@@ -204,6 +205,7 @@ SYNC(cuMemcpyPeer, (CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext
 SYNC(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *copy), copy)
 SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *copy), copy)
 SYNC(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *copy), copy)
+SYNC(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER *copy), copy)
 SYNC(cuMemcpyHtoA_v2, (CUarray to, size_t at, const void *from, size_t size), to, at, from, size)
 SYNC(cuMemcpyAtoH_v2, (void *to, CUarray from, size_t at, size_t size), to, from, at, size)
 QUEUED(cuMemcpyDtoA_v2, (CUarray to, size_t at, CUdeviceptr from, size_t size), to, at, from, size)
@@ -243,13 +245,40 @@ static const void *host_end(CUmemorytype type, const void *host, CUdeviceptr uni
 #define HOST_END(copy, end) \
 	((copy) ? host_end((copy)->end##MemoryType, (copy)->end##Host, (copy)->end##Device) : NULL)
 
-/* @a, @b: its ends that are the host's, or may be; NULL not */
-#define ASYNC_ON(stream_, symbol, own, a, b, ...) \
+/* One of @n ends is the host's and pageable */
+static bool any_pageable(const CUdeviceptr *ends, size_t n)
+{
+	size_t i;
+
+	for (i = 0; ends && i < n; i++)
+		if (pageable((void *)(uintptr_t)ends[i]))
+			return true;
+	return false;
+}
+
+static bool pageable_operand(const CUmemcpy3DOperand *o)
+{
+	return o->type == CU_MEMCPY_OPERAND_TYPE_POINTER &&
+	       pageable((void *)(uintptr_t)o->op.ptr.ptr);
+}
+
+static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
+{
+	size_t i;
+
+	for (i = 0; ops && i < n; i++)
+		if (pageable_operand(&ops[i].src) || pageable_operand(&ops[i].dst))
+			return true;
+	return false;
+}
+
+/* @waits: an end of it is the host's and pageable */
+#define ASYNC_ON(stream_, symbol, own, waits, ...) \
 	struct gi_turn turn; \
 	CUresult rc; \
 \
 	GI_ENTER(); \
-	if (gi_wait_needed() && (pageable(a) || pageable(b))) \
+	if (gi_wait_needed() && (waits)) \
 		return GI_CALL_ON(stream_, symbol, own, __VA_ARGS__); \
 	turn = gi_stream_share(stream_); \
 	rc = gi_real.symbol##own(__VA_ARGS__); \
@@ -257,27 +286,40 @@ static const void *host_end(CUmemorytype type, const void *host, CUdeviceptr uni
 	return rc;
 
 #define PARAMS(...) (__VA_ARGS__, CUstream stream)
-#define ASYNC(symbol, params, a, b, ...) \
+#define ASYNC(symbol, params, waits, ...) \
 	CUresult symbol PARAMS params \
 	{ \
-		ASYNC_ON(stream, symbol, , a, b, __VA_ARGS__, stream) \
+		ASYNC_ON(stream, symbol, , waits, __VA_ARGS__, stream) \
 	} \
 	CUresult symbol##_ptsz PARAMS params \
 	{ \
-		ASYNC_ON(stream ? stream : CU_STREAM_PER_THREAD, symbol, _ptsz, a, b, \
-			 __VA_ARGS__, stream) \
+		ASYNC_ON(per_thread(stream), symbol, _ptsz, waits, __VA_ARGS__, stream) \
 	}
 
-ASYNC(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size), (void *)to, (void *)from,
-      to, from, size)
-ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size), from, NULL, to,
+ASYNC(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size),
+      pageable((void *)to) || pageable((void *)from), to, from, size)
+ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size), pageable(from), to,
       from, size)
-ASYNC(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size), to, NULL, to, from, size)
-ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy), HOST_END(copy, src), HOST_END(copy, dst),
-      copy)
-ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy), HOST_END(copy, src), HOST_END(copy, dst),
-      copy)
-ASYNC(cuMemcpyHtoAAsync_v2, (CUarray to, size_t at, const void *from, size_t size), from, NULL,
+ASYNC(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size), pageable(to), to, from,
+      size)
+ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy),
+      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
+ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy),
+      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
+ASYNC(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER *copy),
+      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
+ASYNC(cuMemcpyHtoAAsync_v2, (CUarray to, size_t at, const void *from, size_t size), pageable(from),
       to, at, from, size)
-ASYNC(cuMemcpyAtoHAsync_v2, (void *to, CUarray from, size_t at, size_t size), to, NULL, to,
+ASYNC(cuMemcpyAtoHAsync_v2, (void *to, CUarray from, size_t at, size_t size), pageable(to), to,
       from, at, size)
+ASYNC(cuMemcpyBatchAsync, (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n,
+			   CUmemcpyAttributes *as, size_t *as_from, size_t n_as, size_t *failed),
+      any_pageable(to, n) || any_pageable(from, n), to, from, sizes, n, as, as_from, n_as, failed)
+ASYNC(cuMemcpyBatchAsync_v2, (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n,
+			      CUmemcpyAttributes *as, size_t *as_from, size_t n_as),
+      any_pageable(to, n) || any_pageable(from, n), to, from, sizes, n, as, as_from, n_as)
+ASYNC(cuMemcpy3DBatchAsync, (size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *failed,
+			     unsigned long long flags),
+      any_pageable_operand(ops, n), n, ops, failed, flags)
+ASYNC(cuMemcpy3DBatchAsync_v2, (size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags),
+      any_pageable_operand(ops, n), n, ops, flags)

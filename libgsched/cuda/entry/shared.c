@@ -30,6 +30,15 @@ SHARED(cuMemcpyPeerAsync, (CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcon
        (dst, to, src, from, n, stream))
 SHARED(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream stream),
        (dst, src, n, stream))
+SHARED(cuMemBatchDecompressAsync, (struct CUmemDecompressParams_st *params, size_t n,
+       unsigned int flags, size_t *failed, CUstream stream),
+       (params, n, flags, failed, stream))
+SHARED(cuMemDiscardBatchAsync, (CUdeviceptr *at, size_t *sizes, size_t n,
+       unsigned long long flags, CUstream stream),
+       (at, sizes, n, flags, stream))
+SHARED(cuMemDiscardAndPrefetchBatchAsync, (CUdeviceptr *at, size_t *sizes, size_t n,
+       CUmemLocation *to, size_t *to_from, size_t n_to, unsigned long long flags, CUstream stream),
+       (at, sizes, n, to, to_from, n_to, flags, stream))
 SHARED(cuMemsetD8Async, (CUdeviceptr dst, unsigned char value, size_t n, CUstream stream),
        (dst, value, n, stream))
 SHARED(cuMemsetD16Async, (CUdeviceptr dst, unsigned short value, size_t n, CUstream stream),

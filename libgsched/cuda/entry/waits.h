@@ -48,6 +48,7 @@
 	X(cuMemcpyAtoH_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
 	X(cuMemcpyPeer, GI_WAITS_STREAM, \
 	  "as cuMemcpyDtoH, of both contexts; only ours is looked at") \
+	X(cuMemcpy3DPeer, GI_WAITS_STREAM, "as cuMemcpyPeer") \
 	/* sets of the host's memory; of the device's they return when they are queued */ \
 	X(cuMemsetD8_v2, GI_WAITS_STREAM, "the same") \
 	X(cuMemsetD16_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
@@ -62,6 +63,11 @@
 	X(cuMemcpyDtoHAsync_v2, GI_WAITS_STREAM, "for the stream, if pageable; launches go on") \
 	X(cuMemcpy2DAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpy3DAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpy3DPeerAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpyBatchAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpyBatchAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpy3DBatchAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpy3DBatchAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyHtoAAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyAtoHAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync")
 
