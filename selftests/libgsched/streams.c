@@ -138,8 +138,8 @@ static void queues(void)
 
 /*
  * Four streams in four hardware queues: with a done gate in each no wing would come through. So some
- * tasks have none, and are of tier launch. The first step has the twin loaded before there are
- * threads.
+ * tasks have none, and are of tier launch: no window holds them, and they count for the share of
+ * time. The first step has the twin loaded before there are threads.
  */
 static void gates(void)
 {
@@ -152,6 +152,7 @@ static void gates(void)
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
 	run(false, what, &alone);
 	begin(GSCHED_LEASE_NONE, 0);
+	f.share = GSCHED_SHARE_ALL / 2;
 	evicting = true;
 	pthread_create(&thread, NULL, evict, NULL);
 	run(true, what, &r);
@@ -159,6 +160,8 @@ static void gates(void)
 	pthread_join(thread, NULL);
 	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
 	same(&r, &alone, "four streams in four hardware queues");
+	ok(f.cl && f.cl->header.paced_ns, "tasks without a gate are charged: %llu ns",
+	   (unsigned long long)(f.cl ? f.cl->header.paced_ns : 0));
 	ok(f.cl && f.cl->header.wings && f.cl->header.managed[GSCHED_TIER_BLOCK] &&
 		   f.cl->header.managed[GSCHED_TIER_LAUNCH],
 	   "some tasks have gates and wings, others are of tier launch: %llu, %llu",

@@ -495,8 +495,12 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-/* A task of its own: a slot, the lease or the grant, the launch */
-static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c, const struct candidate *k)
+/*
+ * A task of its own: a slot, the lease or the grant, the launch. *@refused: it cannot be a twin now,
+ * and nothing was launched; what the candidate had bound is put.
+ */
+static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
+			    const struct candidate *k, bool *refused)
 {
 	const struct gi_form *form = k->form;
 	struct gi_bound *bound = k->bound;
@@ -511,22 +515,23 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	int slot;
 
 	slot = gi_ctx_prepare(cx) ? gi_slot_claim(c, cx, form) : -1;
-	if (slot < 0) {
+	if (slot >= 0)
+		c->tasks->slot[slot].stream = gi_stream_id(cx, l->stream);
+	if (form && (slot < 0 || !gi_gate_take(c, slot))) {
 		gi_bound_put(bound, false);
-		return unmanaged(l, cx);
+		if (slot >= 0)
+			gi_slot_free(c, slot);
+		*refused = true;
+		return CUDA_ERROR_NOT_READY;
 	}
+	if (slot < 0)
+		return unmanaged(l, cx);
 
 	s = &c->tasks->slot[slot];
 	if (!++s->seq)
 		s->seq = 1;
 	s->cx = cx;
 	s->fn = gi_func_hold(fn);
-	s->stream = gi_stream_id(cx, l->stream);
-	if (form && !gi_gate_take(c, slot)) {
-		gi_bound_put(bound, false);
-		bound = NULL;
-		form = NULL;
-	}
 	s->form = form;
 	s->bound = bound;
 	s->shape = shape;
@@ -541,7 +546,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	describe(c, cx, s, slot, l);
 	if (form && !pack(s, fn, l->params, l->extra)) {
 		gi_slot_unclaim(c, slot, s->seq, false);
-		return unmanaged(l, cx);
+		*refused = true;
+		return CUDA_ERROR_INVALID_VALUE;
 	}
 	window = &c->arb->slot[slot];
 	s->generation = gi_load(&window->generation);
@@ -594,7 +600,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		/* if it was to be zeroed, the stream does so some time */
 		gi_slot_unclaim(c, slot, s->seq, s->save && !s->save->zeroed);
 		/* the program gets the driver's own word on its own launch */
-		return form ? unmanaged(l, cx) : rc;
+		*refused = form;
+		return rc;
 	}
 	__atomic_fetch_add(&c->cl->header.managed[s->tier], 1, __ATOMIC_RELAXED);
 	if (s->arg.save)
@@ -656,12 +663,35 @@ static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struc
 	before.fn = fn;
 }
 
+/*
+ * As chosen, in its turn and within the share of time, which no window stands for where the original
+ * runs
+ */
+static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
+			      const struct candidate *k, bool *refused)
+{
+	const bool pace = paced(c, !k->form);
+	uint64_t batch = 0;
+	CUresult rc;
+
+	*refused = false;
+	if (pace)
+		batch = gi_pace_enter(c, cx, l, k->graph,
+				      k->fn && !k->form ? k->fn->original : NULL, !k->form);
+	if (l->dependent || (!k->form && passes(c, cx, l, k)))
+		rc = pass_on(l, c);
+	else
+		rc = launch_task(l, cx, c, k, refused);
+	if (pace)
+		gi_pace_leave(c, cx, l, batch, !rc);
+	return rc;
+}
+
 static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = blocks_of(l) };
-	bool pace, first = false;
-	uint64_t batch = 0;
+	bool first = false, refused;
 	CUresult rc;
 	int slot;
 
@@ -700,16 +730,12 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	k.form = choose(c, l, k.fn, k.shape, k.leased, first, &k.m);
 	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
 		k.form = NULL;
-	pace = paced(c, !k.form);
-	if (pace)
-		batch = gi_pace_enter(c, cx, l, k.graph, k.fn && !k.form ? k.fn->original : NULL,
-				      !k.form);
-	if (l->dependent || (!k.form && passes(c, cx, l, &k)))
-		rc = pass_on(l, c);
-	else
-		rc = launch_task(l, cx, c, &k);
-	if (pace)
-		gi_pace_leave(c, cx, l, batch, !rc);
+	rc = launch_chosen(l, cx, c, &k, &refused);
+	if (refused) {
+		k.form = NULL;
+		k.bound = NULL;
+		rc = launch_chosen(l, cx, c, &k, &refused);
+	}
 	gi_graph_put(k.graph);
 	gi_func_put(k.fn);
 	return rc;
