@@ -670,6 +670,56 @@ static void dependent(CUmodule m)
 	DO(cuMemFreeHost(h.words));
 }
 
+/* Groups of launches, those behind the first @dependent on it and each other */
+static void launch_groups(CUfunction f, CUstream s, void **params, bool dependent)
+{
+	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
+	CUlaunchConfig config = {
+		.gridDimX = HELD, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
+		.hStream = s, .attrs = &attr, .numAttrs = dependent,
+	};
+
+	attr.value.programmaticStreamSerializationAllowed = 1;
+	for (int i = 0; i < 40; i++) {
+		DO(cuLaunchKernel(f, HELD / 2, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+		for (int k = 0; k < 3; k++)
+			DO(cuLaunchKernelEx(&config, f, params, NULL));
+		DO(cuStreamSynchronize(s));
+	}
+}
+
+/* Says what dependent launches stood behind, where they stood behind anything in their stream */
+static void dependents(CUmodule m)
+{
+	static const char *const stages[] = { "learning", "dependent", "independent" };
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	unsigned int behind[2] = { 0 }, i;
+	CUresult (*count)(unsigned int *, unsigned int *);
+	uint32_t n = N, seed = 3;
+	void *params[] = { &p, &n, &seed }, *fn;
+	CUfunction f;
+	CUstream s;
+	char c;
+
+	DO(cuGetProcAddress("vgpuDependents", &fn, 12000, 0, NULL));
+	memcpy(&count, &fn, sizeof(count));
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (i = 0; i < 3; i++) {
+		unsigned int before[2] = { behind[0], behind[1] };
+
+		launch_groups(f, s, params, i < 2);
+		DO(count(&behind[0], &behind[1]));
+		printf("%s: %u behind a kernel, %u not\n", stages[i], behind[0] - before[0],
+		       behind[1] - before[1]);
+		fflush(stdout);
+		if (read(0, &c, 1) != 1)
+			exit(1);
+	}
+	DO(cuStreamDestroy(s));
+}
+
 /* Two kernels, of one block and of @blocks */
 static CUgraph pair(CUfunction f, unsigned int blocks, void **params)
 {
@@ -927,6 +977,8 @@ int main(int argc, char **argv)
 			replay(m, BLOCKS);
 		else if (!strcmp(argv[i], "narrow"))
 			replay(m, HELD / 2);
+		else if (!strcmp(argv[i], "dependents"))
+			dependents(m);
 		else if (!strcmp(argv[i], "updated"))
 			updated(m);
 		else if (!strcmp(argv[i], "reused"))

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "libgsched/transport.h"
@@ -794,6 +795,58 @@ static void dependents(void)
 	fake_stop(&f);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * With a share of time nothing comes between launches that may overlap, once it is known what they
+ * take, and that is what they are charged.
+ */
+static void charged(void)
+{
+	static char *const what[] = { "dependents", NULL };
+	static const char *const stages[] = { "learning: ", "dependent: ", "independent: " };
+	unsigned int i, behind[2] = { 0 };
+	uint64_t ns[3] = { 0 }, begun = 0, took[3];
+	const char *said;
+	struct run r;
+	bool known;
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE;
+	f.share = GSCHED_SHARE_ALL / 2;
+	start(&r, true, what);
+	for (i = 0; i < 3; i++) {
+		ok(says(&r, stages[i]) && f.cl, "launches under a share of time, %.*s",
+		   (int)strlen(stages[i]) - 2, stages[i]);
+		took[i] = now_ns() - begun;
+		usleep(20000);
+		ns[i] = f.cl ? f.cl->header.paced_ns : 0;
+		begun = now_ns();
+		tell(&r, "1");
+	}
+	finish(&r);
+	said = strstr(r.text, "dependent: ");
+	known = said && sscanf(said, "dependent: %u behind a kernel, %u not", &behind[0],
+			       &behind[1]) == 2;
+	ok(known && behind[0] > 10 && !behind[1],
+	   "nothing comes between them: %u behind a kernel, %u not", behind[0], behind[1]);
+	ns[2] -= ns[1];
+	ns[1] -= ns[0];
+	ok(!r.status && ns[1] > ns[2] / 3 && ns[1] < ns[2] * 3,
+	   "and they are charged as others are: %llu ns, %llu ns",
+	   (unsigned long long)ns[1], (unsigned long long)ns[2]);
+	/* what is saved up and what may be owed are 2 ms each */
+	ok(ns[1] < took[1] / 2 + 5000000, "which keeps them to their share: %llu ns of %llu",
+	   (unsigned long long)ns[1], (unsigned long long)took[1]);
+	fake_stop(&f);
+}
+
 static void refused(void)
 {
 	static char *const what[] = { "long", NULL };
@@ -1015,6 +1068,7 @@ int main(void)
 	counted();
 	graphs();
 	dependents();
+	charged();
 	silent();
 	first_launch();
 	direct();

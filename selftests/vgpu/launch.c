@@ -129,7 +129,20 @@ CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, const int *priority, CUstream stream, bool own)
+/* Programmatic dependent launches that came while a kernel was last in their stream, or else */
+static unsigned int behind_kernel, behind_other;
+
+CUresult vgpuDependents(unsigned int *kernel, unsigned int *other)
+{
+	CUresult r = vg_enter();
+
+	*kernel = behind_kernel;
+	*other = behind_other;
+	return r ? r : vg_leave(CUDA_SUCCESS);
+}
+
+static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, const int *priority,
+		       bool dependent, CUstream stream, bool own)
 {
 	struct CUstream_st *s;
 	struct CUctx_st *ctx;
@@ -148,10 +161,14 @@ static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, con
 		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r)
 		r = vg_kernel_new(handle, p, priority ? *priority : s->priority, &op);
+	if (!r && dependent && s->tail) {
+		behind_kernel += s->tail->kind == VG_OP_KERNEL;
+		behind_other += s->tail->kind != VG_OP_KERNEL;
+	}
 	return vg_leave(r ? r : vg_push(s, op));
 }
 
-static CUresult attributes(const CUlaunchConfig *c, const int **priority)
+static CUresult attributes(const CUlaunchConfig *c, const int **priority, bool *dependent)
 {
 	for (unsigned int i = 0; i < c->numAttrs; i++) {
 		const CUlaunchAttributeValue *v = &c->attrs[i].value;
@@ -170,10 +187,14 @@ static CUresult attributes(const CUlaunchConfig *c, const int **priority)
 			if (v->clusterDim.x > 1 || v->clusterDim.y > 1 || v->clusterDim.z > 1)
 				return vg_unsimulated("cuLaunchKernelEx with clusters");
 			break;
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+			/* it need not be used */
+			*dependent = v->programmaticStreamSerializationAllowed;
+			break;
 		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
 		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
 			return vg_unsimulated("cuLaunchKernelEx with an event inside the kernel");
-		default:	/* hints, or an allowance that need not be used */
+		default:	/* hints */
 			break;
 		}
 	}
@@ -184,6 +205,7 @@ static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params,
 {
 	CUDA_KERNEL_NODE_PARAMS p;
 	const int *priority = NULL;
+	bool dependent = false;
 	CUresult r;
 
 	if (!c || (c->numAttrs && !c->attrs))
@@ -193,24 +215,24 @@ static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params,
 		.blockDimY = c->blockDimY, .blockDimZ = c->blockDimZ, .sharedMemBytes = c->sharedMemBytes,
 		.kernelParams = params, .extra = extra,
 	};
-	r = attributes(c, &priority);
-	return r ? r : launch(f, &p, priority, c->hStream, own);
+	r = attributes(c, &priority, &dependent);
+	return r ? r : launch(f, &p, priority, dependent, c->hStream, own);
 }
 
 CUDADRV_API CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 				    unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
 				    void **extra)
 {
-	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL }, NULL, stream,
-		      false);
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL }, NULL, false,
+		      stream, false);
 }
 
 CUDADRV_API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 					 unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
 					 void **extra)
 {
-	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL }, NULL, stream,
-		      true);
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL }, NULL, false,
+		      stream, true);
 }
 
 CUDADRV_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)

@@ -191,6 +191,7 @@ bool vg_handle_is(const void *p, enum vg_type type);
 void *vg_object_new(enum vg_type type, size_t size);
 void vg_object_free(enum vg_type type, void *p);	/* its handle may be gone already */
 uint64_t vg_now(void);
+CUresult vgpuDependents(unsigned int *kernel, unsigned int *other);	/* launch.c */
 CUresult vg_unsimulated(const char *name);	/* says so on stderr */
 void vg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

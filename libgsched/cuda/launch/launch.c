@@ -635,7 +635,7 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 		return pass_on(l, c);
 	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
 	graph = l->graph ? gi_graph_get(l->graph) : NULL;
-	batch = gi_pace_enter(c, cx, l, graph, fn ? fn->original : NULL, true);
+	batch = gi_pace_enter(c, cx, l, graph, fn, true);
 	rc = pass_on(l, c);
 	gi_pace_leave(c, cx, l, batch, !rc);
 	gi_graph_put(graph);
@@ -676,8 +676,7 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 
 	*refused = false;
 	if (pace)
-		batch = gi_pace_enter(c, cx, l, k->graph,
-				      k->fn && !k->form ? k->fn->original : NULL, !k->form);
+		batch = gi_pace_enter(c, cx, l, k->graph, k->form ? NULL : k->fn, !k->form);
 	if (l->dependent || (!k->form && passes(c, cx, l, k)))
 		rc = pass_on(l, c);
 	else
@@ -708,10 +707,10 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	/* well before its first twin, which has to be rewritten and loaded */
 	if (!atomic_load_explicit(&gi_streams_ordered, memory_order_relaxed))
 		atomic_store(&gi_streams_ordered, true);
-	if (l->fn && !l->dependent) {
+	if (l->fn && (!l->dependent || paced(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
 		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
-		if (k.fn && (has_twin(k.fn) || !alone_in_band(c)))
+		if (k.fn && !l->dependent && (has_twin(k.fn) || !alone_in_band(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
 	note_order(l, cx, k.fn);

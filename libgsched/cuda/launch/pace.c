@@ -18,6 +18,7 @@
 #define SAMPLE_EVERY	16	/* batches of which one holds one launch, to learn its time */
 #define SETTLE_CONTEXTS	16	/* of a process on one device */
 #define EVENT_NS	1500	/* what two events around one launch measure of themselves (H200) */
+#define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others: then no event is put beside it */
 
 bool gi_pace_new(struct gi_client *c)
 {
@@ -57,6 +58,21 @@ static uint64_t remembered(struct gi_pacer *p, uint64_t key)
 	return k ? k->ns : 0;
 }
 
+/* Is its time known well enough? @overlaps: it is not measured again */
+static bool is_learnt(struct gi_pacer *p, uint64_t key, bool overlaps)
+{
+	struct gi_pace_known *k = find(p, key);
+
+	return k && k->samples >= (overlaps ? OVERLAP_SAMPLES : 1);
+}
+
+/* An event beside it would end what it has in common with its neighbour on the stream */
+static bool overlaps(const struct gi_launch *l, const struct gi_func *fn)
+{
+	return l->dependent ||
+	       (fn && atomic_load_explicit(&fn->leads, memory_order_relaxed));
+}
+
 /* The least that was seen counts: what disturbs a measurement makes it longer. */
 static void remember(struct gi_pacer *p, uint64_t key, uint64_t ns)
 {
@@ -68,6 +84,7 @@ static void remember(struct gi_pacer *p, uint64_t key, uint64_t ns)
 	if (k->ns && k->ns < ns)
 		ns = (15 * k->ns + ns) / 16;
 	k->ns = ns;
+	k->samples++;
 }
 
 /* A kernel's first launch may load its code, which waits for the GPU: it is only noted. */
@@ -220,11 +237,12 @@ static uint64_t bound_ns(const struct gi_client *c, bool shared)
  * A launch that needs more local memory than the context has at the moment waits for the GPU, which must not wait for it.
  * Graphs last so long that the host's time does not matter.
  */
-static bool may_wait_for(const struct gi_launch *l, CUfunction fn)
+static bool may_wait_for(const struct gi_func *fn)
 {
 	int local = -1;
 
-	return l->fn && fn && !l->dependent && !gi_real.cuFuncGetAttribute(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, fn) && !local;
+	return fn && !gi_real.cuFuncGetAttribute(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+						 fn->original) && !local;
 }
 
 /*
@@ -232,13 +250,13 @@ static bool may_wait_for(const struct gi_launch *l, CUfunction fn)
  * time between them would be the host's: so both wait on the GPU until the launch was made.
  */
 static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l, uint64_t key,
-		   CUfunction fn, uint64_t now)
+		   const struct gi_func *fn, uint64_t now)
 {
 	CUstreamBatchMemOpParams op = { 0 };
 
 	b->sample = key;
 	b->target = 1;
-	if (p->pending || !b->cx->words || !may_wait_for(l, fn))
+	if (p->pending || !b->cx->words || !may_wait_for(fn))
 		return;
 	op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
 	op.waitValue.address = b->cx->words_dev + offsetof(struct gi_words, sample);
@@ -288,7 +306,7 @@ static void release_sample(struct gi_pacer *p, struct gi_batch *b)
 }
 
 static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
-		       uint64_t key, CUfunction fn, uint64_t bound, uint64_t now)
+		       uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
 {
 	struct gi_batch *b = batch_at(p, p->pending);
 
@@ -311,7 +329,7 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 	b->sample = 0;
 	b->ticket = 0;
 	if (!is_new(p, key) &&
-	    (!remembered(p, key) || (bound && p->turns++ % SAMPLE_EVERY == 0)))
+	    (!is_learnt(p, key, overlaps(l, fn)) || (bound && p->turns++ % SAMPLE_EVERY == 0)))
 		sample(p, b, l, key, fn, now);
 	if (!b->begin && gi_real.cuEventCreate(&b->begin, CU_EVENT_DEFAULT))
 		b->begin = NULL;
@@ -334,8 +352,8 @@ static void close_batch(struct gi_pacer *p)
 
 /* ---- waiting ---- */
 
-/* Does the share leave room? What is in flight counts as if it had ended. */
-static bool affords(const struct gi_client *c, struct gi_pacer *p, uint64_t now)
+/* Does the share leave room, or a debt of @debt? What is in flight counts as if it had ended. */
+static bool affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt, uint64_t now)
 {
 	uint32_t share = gi_time_share(&c->arb->header);
 	uint64_t passed, flying = 0;
@@ -359,7 +377,7 @@ static bool affords(const struct gi_client *c, struct gi_pacer *p, uint64_t now)
 		p->balance_ns = IN_FLIGHT_NS;
 	for (i = 0; i < p->pending + p->open; i++)
 		flying += batch_at(p, i)->launches * p->average_ns;
-	return p->balance_ns >= (int64_t)flying;
+	return p->balance_ns + debt >= (int64_t)flying;
 }
 
 /* Behind a kernel that stays on the GPU, batches end that are not the oldest. */
@@ -373,8 +391,8 @@ static unsigned int unfinished(struct gi_pacer *p)
 }
 
 /* @open_since: since when nothing but work in flight and the share keep this launch, 0 something else did */
-static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, uint64_t bound, uint64_t now, uint64_t *open_since,
-		   useconds_t *nap)
+static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t debt,
+		   uint64_t bound, uint64_t now, uint64_t *open_since, useconds_t *nap)
 {
 	*nap = HOLD_US;
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_CLOSED) {
@@ -384,7 +402,7 @@ static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, uint64_
 	*nap = BOUND_US;
 	if (!*open_since)
 		*open_since = now;
-	if (shared && !affords(c, p, now))
+	if (shared && !affords(c, p, debt, now))
 		return p->pending && now - *open_since > BOUND_NS;
 	/* the open batch is one of those in flight */
 	return !bound || p->pending < 2 || p->open || unfinished(p) < 2 || now - *open_since > BOUND_NS;
@@ -416,18 +434,19 @@ static void restore(struct capture_mode *m)
  * end. A kernel whose time is to be learned gets a batch of its own: among others it would leave
  * only the time of the whole batch to charge, with the pauses in it.
  */
-static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t key, uint64_t bound)
+static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t key, bool overlapping,
+		    uint64_t bound)
 {
 	const struct gi_batch *b = batch_at(p, p->pending);
-	const struct gi_pace_known *k = find(p, key);
 
 	return b->cx != cx || (bound && !b->begin) || b->launches >= b->target ||
-	       b->streams + b->entered >= GI_BATCH_STREAMS || (bound && k && !k->ns && b->launches);
+	       b->streams + b->entered >= GI_BATCH_STREAMS ||
+	       (bound && b->launches && find(p, key) && !is_learnt(p, key, overlapping));
 }
 
 /* The launch may go: it is counted in the last batch. The lock is held. */
 static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
-		      uint64_t key, CUfunction fn, uint64_t bound, uint64_t now)
+		      uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
 {
 	struct gi_batch *b;
 	uint64_t ns;
@@ -447,15 +466,40 @@ static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_lau
 	return b->number;
 }
 
+/*
+ * A launch that no event is put beside: what it takes is charged as remembered. Its share of time is
+ * all that it waits for; where turns are taken it has events as others do.
+ */
+static bool is_unseen(const struct gi_client *c, struct gi_pacer *p, uint64_t key, bool overlapping,
+		      bool shared)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return overlapping && shared && gi_time_share(h) < GSCHED_SHARE_ALL &&
+	       !(gi_load(&h->flags) & GSCHED_ARB_PACED) && is_learnt(p, key, true);
+}
+
+static void charge_unseen(struct gi_client *c, struct gi_pacer *p, uint64_t key, uint64_t now)
+{
+	uint64_t ns = remembered(p, key), from = atomic_load(&p->unseen_until);
+
+	if (p->balance_at)
+		p->balance_ns -= (int64_t)ns;
+	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
+	atomic_store(&p->last_ns, now);
+	atomic_store(&p->unseen_until, (from > now ? from : now) + ns);
+}
+
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-		       const struct gi_graph *graph, CUfunction fn, bool shared)
+		       const struct gi_graph *graph, const struct gi_func *fn, bool shared)
 {
 	uint64_t key = key_of(l, graph), bound, now, since = 0, open_since = 0, batch = 0;
+	const bool overlapping = overlaps(l, fn);
 	struct capture_mode mode = { 0 };
 	struct gi_pacer *p = c->pacer;
 	int cancel, unused;
 	useconds_t nap;
-	bool goes;
+	bool goes, unseen;
 
 	gi_ctx_words(cx);
 	/* a launch is no cancellation point */
@@ -467,11 +511,16 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		bound = bound_ns(c, shared);
 		now = gi_now();
 		reap(c, p);
-		if (p->open && is_full(p, cx, key, bound))
+		unseen = is_unseen(c, p, key, overlapping, shared);
+		if (p->open && !unseen && is_full(p, cx, key, overlapping, bound))
 			close_batch(p);
+		/* what is held overlaps nothing: rather several go in a row, and one waits long */
 		goes = atomic_load(&c->gone) || atomic_load(&c->stop) ||
-		       may_go(c, p, shared, bound, now, &open_since, &nap);
-		if (goes)
+		       may_go(c, p, shared, l->dependent && !since ? IN_FLIGHT_NS : 0, bound, now,
+			      &open_since, &nap);
+		if (goes && unseen)
+			charge_unseen(c, p, key, now);
+		else if (goes)
 			batch = admit(p, cx, l, key, fn, bound, now);
 		else if (p->open)
 			close_batch(p);
@@ -622,7 +671,8 @@ unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
 		return GSCHED_ACTIVITY_BUSY;
 	if (atomic_load(&p->held) || evicted)
 		return GSCHED_ACTIVITY_WAITING;
-	return now - last < IDLE_NS ? GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
+	return now - last < IDLE_NS || now < atomic_load(&p->unseen_until) ?
+		GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
 }
 
 /* Other contexts' batches stay, in their order. The lock is held. */

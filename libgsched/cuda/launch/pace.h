@@ -21,6 +21,7 @@
 #define GI_PACE_KERNELS		2048	/* launches whose GPU time is remembered */
 #define GI_PACE_WAYS		8	/* places that one of them may have */
 
+struct gi_func;
 struct gi_graph;
 struct gi_launch;
 
@@ -52,12 +53,16 @@ struct gi_pacer {
 	/* the share of the device's time, as a bucket of GPU time */
 	int64_t balance_ns;
 	uint64_t balance_at;		/* host clock; 0: no share was in force */
-	struct gi_pace_known { uint64_t key, ns; } known[GI_PACE_KERNELS];	/* ns 0: seen, not measured yet */
+	struct gi_pace_known {
+		uint64_t key, ns;	/* ns 0: seen, not measured yet */
+		unsigned int samples;
+	} known[GI_PACE_KERNELS];
 	unsigned int displaced;		/* of @known: they take turns */
 	_Atomic unsigned int in_flight;	/* pending and open batches, for the agent */
 	_Atomic unsigned int held;	/* launches that wait */
 	_Atomic unsigned int dropping;	/* threads that destroy a context wait for @unknown */
 	_Atomic uint64_t last_ns;	/* host clock of the last launch that was looked at */
+	_Atomic uint64_t unseen_until;	/* host clock: launches without an event last so long */
 	_Atomic uint64_t waiting_since;	/* host clock: the GPU waits for a launch that is measured, 0: it does not */
 	uint32_t *waiting_word;
 	_Atomic bool watching;		/* the agent is at the word */
@@ -69,12 +74,12 @@ bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
 /*
  * Around the driver's call of a launch that the arbiter wants paced. enter waits as long as it has to
  * and returns the number of the batch that the launch is in, 0 none, for leave, in the same thread.
- * @graph: what is known of it, NULL nothing, or it is none. @fn: the kernel itself, NULL not known:
- * its launch is then not measured. @shared: the group's share of time counts, as no window holds
- * this launch.
+ * @graph: what is known of it, NULL nothing, or it is none. @fn: the kernel, NULL not known: its
+ * launch is then not measured. @shared: the group's share of time counts, as no window holds this
+ * launch.
  */
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-		       const struct gi_graph *graph, CUfunction fn, bool shared);
+		       const struct gi_graph *graph, const struct gi_func *fn, bool shared);
 void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, uint64_t batch,
 		   bool launched);
 
