@@ -171,6 +171,25 @@ static void steady(CUmodule m)
 	show("steady", hash_of(p, BLOCKS * THREADS));
 }
 
+/* Two waves of blocks, until a byte comes on standard input */
+static void waves(CUmodule m)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = N, seed = 1;
+	void *params[] = { &p, &n, &seed };
+	CUfunction f;
+	char c;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	do {
+		DO(cuLaunchKernel(f, 2 * 64, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		DO(cuCtxSynchronize());
+	} while (!poll(&in, 1, 0));
+	if (read(0, &c, 1) != 1)
+		exit(1);
+}
+
 /* Grids that fit the device at once. */
 static void small(CUmodule m)
 {
@@ -977,6 +996,8 @@ int main(int argc, char **argv)
 			replay(m, BLOCKS);
 		else if (!strcmp(argv[i], "narrow"))
 			replay(m, HELD / 2);
+		else if (!strcmp(argv[i], "waves"))
+			waves(m);
 		else if (!strcmp(argv[i], "dependents"))
 			dependents(m);
 		else if (!strcmp(argv[i], "updated"))

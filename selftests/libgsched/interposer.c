@@ -645,6 +645,41 @@ static void first_launch(void)
 	unsetenv("GSCHED_TWIN_WAIT_MS");
 }
 
+/*
+ * Nor does a kernel of few waves wait while nobody is there: originals run until it is known to be
+ * long. With a quota it waits.
+ */
+static void tried(void)
+{
+	static char *const what[] = { "waves", NULL };
+	unsigned int i, slot;
+	struct run r;
+
+	setenv("GSCHED_TWIN_WAIT_MS", "100000", 1);
+	for (i = 0; i < 2; i++) {
+		fake_begin(GSCHED_LEASE_FREE);
+		f.hold_rewrites = true;
+		f.window = i ? GSCHED_WINDOW(0, 2 * GSCHED_CAPSM) : 0;
+		start(&r, true, what);
+		ok(fake_wait(&f, &f.attached_count, 1), "attached");
+		for (slot = 0; i && f.arb && slot < GSCHED_SLOTS; slot++)
+			fake_window(&f, slot, f.window);
+		if (!i)
+			ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_LAUNCH], 1),
+			   "two waves of blocks, and nobody there: originals run");
+		fake_wait(&f, &f.rewrites, 1);
+		fake_rewrite(&f);
+		ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1) &&
+			   (!i || !f.cl->header.managed[GSCHED_TIER_LAUNCH]),
+		   "%s twins", i ? "with a quota none does before" : "when they are known to be long,");
+		tell(&r, "1");
+		finish(&r);
+		ok(!r.status, "it ends as it should");
+		fake_stop(&f);
+	}
+	unsetenv("GSCHED_TWIN_WAIT_MS");
+}
+
 /* Nobody is told of launches under a lease, unless they last; the page counts them. */
 static void counted(void)
 {
@@ -1071,6 +1106,7 @@ int main(void)
 	charged();
 	silent();
 	first_launch();
+	tried();
 	direct();
 	refused();
 	variables();

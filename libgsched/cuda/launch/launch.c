@@ -12,6 +12,7 @@
 
 #define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
 #define TIMED_EVERY	64	/* ... and then one in so many */
+#define TRIED_WAVES	2	/* of blocks; a kernel that has no more runs before its twin is there */
 
 /* ---- parameters ---- */
 
@@ -321,6 +322,22 @@ static bool alone_in_band(const struct gi_client *c)
 }
 
 /*
+ * A kernel that is not known to be long and has few waves of blocks, while nobody else is in the
+ * band and no quota is set: the first launches are originals, which tell how long it takes. They end
+ * about as soon as a twin could be evicted, and short kernels never wait for a twin.
+ */
+static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct gi_shape *shape,
+		    uint64_t leased)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_places(c, leased, 1) == c->sms &&
+	       gi_time_share(h) >= GSCHED_SHARE_ALL &&
+	       blocks_of(l) <= TRIED_WAVES * gi_places(c, leased, shape->original_m) &&
+	       atomic_load_explicit(&shape->launches, memory_order_relaxed) < TIMED_FIRST;
+}
+
+/*
  * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
  * how many of its blocks an SM hosts.
  */
@@ -345,6 +362,8 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	/* hardware priority makes room as soon as a window does; with a quota the window has to hold */
 	if (yields(c) && !first && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
 	    gi_places(c, leased, 1) == c->sms)
+		return NULL;
+	if (!predicted && may_try(c, l, shape, leased))
 		return NULL;
 	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
 		return NULL;
@@ -496,8 +515,8 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 }
 
 /*
- * A task of its own: a slot, the lease or the grant, the launch. *@refused: it cannot be a twin now,
- * and nothing was launched; what the candidate had bound is put.
+ * A task of its own: a slot, the lease or the grant, the launch. *@refused: it cannot be a twin
+ * now, and nothing was launched; what the candidate had bound is put.
  */
 static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 			    const struct candidate *k, bool *refused)
@@ -664,8 +683,8 @@ static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struc
 }
 
 /*
- * As chosen, in its turn and within the share of time, which no window stands for where the original
- * runs
+ * As chosen, in its turn and within the share of time, which no window stands for where the
+ * original runs
  */
 static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 			      const struct candidate *k, bool *refused)
