@@ -196,6 +196,13 @@ bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns);
 void gi_streams_release(void);
 bool gi_streams_idle(struct gi_ctx *cx);		/* a look, for now */
 
+/*
+ * Streams that have waited for an event: such a wait stands at the head of a hardware queue, as a done
+ * gate does, and may be for a task that needs a wing. A default stream counts once a thread, for good.
+ */
+extern _Atomic unsigned int gi_streams_waiting;
+bool gi_stream_waits(CUstream stream);		/* true: it is the first time */
+
 int gi_stream_lift(int asked);				/* the priority that a new stream in the current context gets */
 bool gi_stream_asked(CUstream stream, int *priority);	/* false: it has what the program asked for */
 bool gi_stream_first(CUstream stream);			/* the hardware prefers it to streams without a priority */

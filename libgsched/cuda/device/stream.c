@@ -30,6 +30,7 @@ struct gi_stream {
 	bool blocking;			/* ordered with the legacy stream */
 	bool lifted;			/* its priority is not what the program asked for, @asked */
 	bool first;			/* the hardware prefers it to streams without a priority */
+	bool waits;			/* for events: counted in gi_streams_waiting */
 	int asked;
 	_Atomic uint32_t calls;
 };
@@ -37,6 +38,7 @@ struct gi_stream {
 _Atomic int gi_captures;
 _Atomic bool gi_green;
 _Atomic bool gi_streams_ordered;
+_Atomic unsigned int gi_streams_waiting;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
 static struct gi_stream *buckets[BUCKETS];
@@ -78,6 +80,7 @@ static struct gi_stream *add(const struct gi_stream *model)
 		s->next = *bucket(model->handle);
 		*bucket(model->handle) = s;
 		atomic_store(&s->calls, 0);
+		s->waits = false;
 	}
 	s->handle = model->handle;
 	s->cx = model->cx;
@@ -85,6 +88,9 @@ static struct gi_stream *add(const struct gi_stream *model)
 	s->lifted = model->lifted;
 	s->first = model->first;
 	s->asked = model->asked;
+	if (s->waits)
+		atomic_fetch_sub(&gi_streams_waiting, 1);
+	s->waits = false;
 	return s;
 }
 
@@ -152,6 +158,9 @@ static void remove_at(struct gi_stream **at)
 	struct gi_stream *s = *at;
 
 	*at = s->next;
+	if (s->waits)
+		atomic_fetch_sub(&gi_streams_waiting, 1);
+	s->waits = false;
 	s->next = spare;
 	spare = s;
 }
@@ -196,6 +205,7 @@ void gi_stream_reset(void)
 	atomic_store(&putting, 0);
 	atomic_store(&held, false);
 	atomic_store(&gi_streams_ordered, false);
+	atomic_store(&gi_streams_waiting, 0);
 }
 
 /* ---- order ---- */
@@ -467,6 +477,26 @@ int gi_stream_lift(int asked)
 	rank = cx->least - (asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked);
 	/* rounded up: the first step above the least, which most programs know alone, is one here, too */
 	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
+}
+
+bool gi_stream_waits(CUstream stream)
+{
+	static __thread bool mine;	/* the default streams' */
+	struct gi_stream *s = is_default(stream) ? NULL : get(stream);
+	bool first;
+
+	pthread_mutex_lock(&lock);
+	if (s) {
+		first = s->handle == stream && !s->waits;
+		s->waits = s->waits || first;
+	} else {
+		first = is_default(stream) && !mine;
+		mine = mine || first;
+	}
+	if (first)
+		atomic_fetch_add(&gi_streams_waiting, 1);
+	pthread_mutex_unlock(&lock);
+	return first;
 }
 
 bool gi_stream_asked(CUstream stream, int *priority)

@@ -197,6 +197,22 @@ CUresult cuStreamGetPriority_ptsz(CUstream stream, int *priority)
 	return cuStreamGetPriority(per_thread(stream), priority);
 }
 
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+	const struct gi_ctx *cx;
+
+	GI_ENTER();
+	cx = gi_current();
+	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) && gi_stream_waits(stream))
+		gi_gate_spare(cx->client);
+	return gi_real.cuStreamWaitEvent(stream, event, flags);
+}
+
+CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags)
+{
+	return cuStreamWaitEvent(per_thread(stream), event, flags);
+}
+
 /* Forgotten before its handle can be another's */
 CUresult cuStreamDestroy(CUstream stream)
 {

@@ -21,6 +21,7 @@
 
 #define SPINS		50
 #define NAP_US		20
+#define SPARE_NS	1000000000
 
 static _Atomic bool twins_launched;	/* until then no call has anything to wait for */
 
@@ -146,16 +147,17 @@ void gi_gate_busy(struct gi_ctx *cx)
 }
 
 /*
- * Wings stand behind the gates of their hardware queue, so one queue has none. The slot counts as
- * one with a gate until it is free; two launches that do so at the same time may both be refused.
+ * Wings stand behind the gates of their hardware queue, and behind streams that wait for events there,
+ * so one queue has neither. The slot counts as one with a gate until it is free; two launches that do
+ * so at the same time may both be refused.
  */
 bool gi_gate_take(struct gi_client *c, unsigned int slot)
 {
 	uint64_t stream = c->tasks->slot[slot].stream, seen[GSCHED_SLOTS], mask;
-	unsigned int n = 0, i;
+	unsigned int waiting = atomic_load(&gi_streams_waiting), n = 0, i;
 
 	mask = atomic_fetch_or(&c->tasks->gated, 1ull << slot) & ~(1ull << slot);
-	if ((unsigned int)__builtin_popcountll(mask) + 1 < c->queues)
+	if ((unsigned int)__builtin_popcountll(mask) + 1 + waiting < c->queues)
 		return true;
 	for (; mask; mask &= mask - 1) {
 		uint64_t other = c->tasks->slot[__builtin_ctzll(mask)].stream;
@@ -167,10 +169,28 @@ bool gi_gate_take(struct gi_client *c, unsigned int slot)
 		if (i == n)
 			seen[n++] = other;
 	}
-	if (n + 1 < c->queues)
+	if (n + 1 + waiting < c->queues)
 		return true;
 	atomic_fetch_and(&c->tasks->gated, ~(1ull << slot));
 	return false;
+}
+
+/*
+ * One more stream is to wait for an event. With that it may take the last hardware queue, and wings of
+ * the tasks that have gates would not come: so tasks end first. Once it is known how many streams
+ * wait, gates are refused instead.
+ */
+void gi_gate_spare(struct gi_client *c)
+{
+	uint64_t until = gi_now() + SPARE_NS, gated;
+
+	while ((gated = atomic_load(&c->tasks->gated)) && !atomic_load(&c->gone) && gi_now() < until) {
+		if ((unsigned int)__builtin_popcountll(gated) + atomic_load(&gi_streams_waiting) < c->queues)
+			return;
+		if (!gi_reap(c))
+			gi_agent_wake(c);
+		usleep(NAP_US);
+	}
 }
 
 /* The agent has stopped: nothing comes of waiting */

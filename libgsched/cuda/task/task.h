@@ -206,6 +206,8 @@ bool gi_gate_idle(struct gi_ctx *cx, uint64_t ns);
 void gi_gate_busy(struct gi_ctx *cx);
 /* The task in @slot, whose stream is set, gets a done gate. false: then its wings might not come through */
 bool gi_gate_take(struct gi_client *c, unsigned int slot);
+/* Another stream is about to wait for an event: returns when the gates leave it a queue, after a second at most */
+void gi_gate_spare(struct gi_client *c);
 
 /* ---- save.c ---- */
 
