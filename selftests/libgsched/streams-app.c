@@ -323,6 +323,18 @@ static void one_block(CUstream s, uint32_t rounds)
 	DO(cuLaunchKernel(work, 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
 }
 
+/* A launch that takes long, as a first one does, and a kernel that takes longer */
+static void slow_launch(CUstream s)
+{
+	say("ready");
+	heard();
+	one_block(s, 20000000);
+	say("launched");
+	DO(cuStreamSynchronize(s));
+	say("over");
+	heard();
+}
+
 /* Kernels of one thread block, short ones, then long ones, then a graph */
 static void blocks(CUstream s)
 {
@@ -405,6 +417,8 @@ int main(int argc, char **argv)
 			busy();
 		else if (!strcmp(argv[i], "blocks"))
 			blocks(s);
+		else if (!strcmp(argv[i], "slow-launch"))
+			slow_launch(s);
 		else if (!strcmp(argv[i], "queues"))
 			puts(getenv("CUDA_DEVICE_MAX_CONNECTIONS") ?: "none");
 		else if (!strcmp(argv[i], "functions")) {

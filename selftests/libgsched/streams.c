@@ -269,6 +269,32 @@ static void busy(void)
 	fake_stop(&f);
 }
 
+/* Whoever asks in the middle of a launch that nobody looked at hears of its kernel all the same */
+static void busy_after_a_slow_launch(void)
+{
+	static char *const what[] = { APP, "slow-launch", NULL };
+	struct run r;
+
+	setenv("VGPU_DELAYS", "1:300000", 1);
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE);
+	start(&r, true, what);
+	ok(says(&r, "ready\n") && !f.reports, "nobody asks");
+	tell(&r, "1");
+	usleep(20000);
+	__atomic_fetch_or(&f.arb->header.flags, GSCHED_ARB_REPORT, __ATOMIC_RELEASE);
+	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
+	ok(fake_wait(&f, &f.reports, 1) && says(&r, "launched\n"), "somebody asks before it is launched");
+	/* long enough for the agent to say so if it took it for idle */
+	usleep(400000);
+	ok(f.last_report.activity == GSCHED_ACTIVITY_BUSY, "and the program is busy (%u)",
+	   f.last_report.activity);
+	ok(says(&r, "over\n"), "until its kernel is over");
+	tell(&r, "1");
+	finish(&r);
+	unsetenv("VGPU_DELAYS");
+	fake_stop(&f);
+}
+
 /* How long thread blocks take is told where the arbiter asks for it, until something cannot be measured */
 static void thread_blocks(void)
 {
@@ -319,6 +345,7 @@ int main(void)
 	waiting();
 	busy();
 	thread_blocks();
+	busy_after_a_slow_launch();
 	unlink(shm);
 	return done();
 }

@@ -89,6 +89,7 @@ struct gi_client {
 	struct gi_blocks *blocks;
 	_Atomic bool gone;		/* the arbiter went away */
 	_Atomic uint32_t inside;	/* launches that may use the arbiter and its pages */
+	_Atomic uint32_t unpaced;	/* launches of which no event is left, until the driver has them */
 	pthread_mutex_t lock;
 	_Atomic bool exiting;		/* the process exits: launches go straight to the driver */
 	_Atomic bool stop;		/* the process exits: no agent, so nothing that waits for one */

@@ -436,6 +436,28 @@ static bool paced(const struct gi_client *c, bool shared)
 	       (shared && gi_time_share(h) < GSCHED_SHARE_ALL);
 }
 
+/*
+ * A launch that nothing of this is for. It is counted until the driver's call is over, and whether the
+ * arbiter has come to want something is seen after that: so who asks the program for its activity either
+ * finds it here or on the device. The count is taken back by ended().
+ */
+static bool unpaced(struct gi_client *c, bool shared)
+{
+	if (paced(c, shared))
+		return false;
+	atomic_fetch_add(&c->unpaced, 1);
+	if (!paced(c, shared))
+		return true;
+	atomic_fetch_sub(&c->unpaced, 1);
+	return false;
+}
+
+static CUresult ended(struct gi_client *c, CUresult rc)
+{
+	atomic_fetch_sub(&c->unpaced, 1);
+	return rc;
+}
+
 static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
 {
 	if (cx && cx->client && cx->client->cl)
@@ -654,8 +676,8 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	uint64_t batch;
 	CUresult rc;
 
-	if (!paced(c, true))	/* a capture goes on, of another stream */
-		return pass_on(l, cx, c);
+	if (unpaced(c, true))	/* a capture goes on, of another stream */
+		return ended(c, pass_on(l, cx, c));
 	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
 	graph = l->graph ? gi_graph_get(l->graph) : NULL;
 	batch = gi_pace_enter(c, cx, l, graph, fn, true);
@@ -693,17 +715,18 @@ static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struc
 static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 			      const struct candidate *k, bool *refused)
 {
-	const bool pace = paced(c, !k->form);
+	const bool passing = l->dependent || (!k->form && passes(c, cx, l, k));
 	uint64_t batch = 0;
 	CUresult rc;
+	bool pace;
 
 	*refused = false;
+	if (passing && unpaced(c, !k->form))
+		return ended(c, pass_on(l, cx, c));
+	pace = passing || paced(c, !k->form);
 	if (pace)
 		batch = gi_pace_enter(c, cx, l, k->graph, k->form ? NULL : k->fn, !k->form);
-	if (l->dependent || (!k->form && passes(c, cx, l, k)))
-		rc = pass_on(l, cx, c);
-	else
-		rc = launch_task(l, cx, c, k, refused);
+	rc = passing ? pass_on(l, cx, c) : launch_task(l, cx, c, k, refused);
 	if (pace)
 		gi_pace_leave(c, cx, l, batch, !rc);
 	return rc;
@@ -773,9 +796,9 @@ CUresult gi_launch(const struct gi_launch *l)
 		return l->forward(l);
 	c = cx->client;
 	/* what most launches are; an arbiter's pages stay mapped when it is gone, so nothing has to be held for that */
-	if (gi_direct(c) && !paced(c, true) && !atomic_load_explicit(&c->gone, memory_order_relaxed) &&
-	    !atomic_load_explicit(&gi_captures, memory_order_relaxed))
-		return pass_on(l, cx, c);
+	if (gi_direct(c) && !atomic_load_explicit(&c->gone, memory_order_relaxed) &&
+	    !atomic_load_explicit(&gi_captures, memory_order_relaxed) && unpaced(c, true))
+		return ended(c, pass_on(l, cx, c));
 	/* while it counts us the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
 	rc = atomic_load(&c->gone) ? unmanaged(l, cx) : manage(l, cx, c);

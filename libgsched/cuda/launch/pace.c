@@ -17,6 +17,7 @@
 #define WATCH_NS	10000000	/* a launch that is measured takes so long at most; then the GPU goes on */
 #define SAMPLE_EVERY	16	/* batches of which one holds one launch, to learn its time */
 #define SETTLE_CONTEXTS	16	/* of a process on one device */
+#define UNPACED_NAPS	50000	/* of HOLD_US: until a launch that nobody looked at is over */
 #define EVENT_NS	1500	/* what two events around one launch measure of themselves (H200) */
 #define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others: then no event is put beside it */
 
@@ -604,6 +605,9 @@ static void *settle(void *arg)
 		if (cx->client == c)
 			contexts[n++] = cx->handle;
 	pthread_mutex_unlock(&gi_lock);
+	/* a first launch may take long: its code is loaded */
+	for (i = 0; atomic_load(&c->unpaced) && i < UNPACED_NAPS && !atomic_load(&c->pacer->dropping); i++)
+		usleep(HOLD_US);
 	for (i = 0; i < n; i++) {
 		while (atomic_load(&gi_captures) && !atomic_load(&c->pacer->dropping))
 			usleep(HOLD_US);
@@ -623,7 +627,8 @@ void gi_pace_begin(struct gi_client *c)
 {
 	pthread_t thread;
 
-	if (!__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) || atomic_exchange(&c->pacer->unknown, true))
+	if ((!__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) && !atomic_load(&c->unpaced)) ||
+	    atomic_exchange(&c->pacer->unknown, true))
 		return;
 	if (pthread_create(&thread, NULL, settle, c))
 		atomic_store(&c->pacer->unknown, false);
