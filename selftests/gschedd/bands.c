@@ -20,6 +20,7 @@
 #define SERVER	(GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE | GSCHED_ATTACH_SERVER)
 #define ALONE	(GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE)
 #define REPORT	GSCHED_ARB_REPORT
+#define LOWER	(ALONE | REPORT | GSCHED_ARB_TIMED)
 #define IDLE	GSCHED_ACTIVITY_IDLE
 #define WAITING	GSCHED_ACTIVITY_WAITING
 #define BUSY	GSCHED_ACTIVITY_BUSY
@@ -221,7 +222,7 @@ static void slices(void)
 	ok(status_has("\"slice_us\":2048,\"applied_us\":2000,\"slice_error\":0"), "what the driver made of it is in the status");
 	is(group_call(GSP_GROUP_SET, "a", "gpu.priority", "50"), 0, "one becomes more important");
 	ok(has_slice(&a, 1000000) && has_slice(&b, 1), "it runs whole, the other gives way");
-	ok(has_flags(&a, ~0u, ALONE) && has_flags(&b, ~0u, ALONE | REPORT), "and is asked to report");
+	ok(has_flags(&a, ~0u, ALONE) && has_flags(&b, ~0u, LOWER), "and is asked to report");
 	ok(status_has("top band: runs whole until it is idle") && status_has("gives way at once: slice 1 us"), "the status says why");
 	is(group_call(GSP_GROUP_SET, "b", "capsm.min", "4"), 0, "a guarantee below");
 	ok(has_slice(&a, 6000) && has_slice(&b, 2000), "bounds the slice above");
@@ -249,9 +250,9 @@ static void turns(void)
 	is(group_call(GSP_GROUP_SET, "a", "gpu.priority", "50"), 0, "a top band");
 	top = start("a", OWN, 0, NULL);
 	b = start("b", OWN, 0, NULL);
-	is(header(&b).flags, ALONE | REPORT, "one lower band: no turns, but it reports");
+	is(header(&b).flags, LOWER, "one lower band: no turns, but it reports");
 	c = start("c", OWN, 0, NULL);
-	ok(has_flags(&top, ~0u, ALONE) && has_flags(&b, ~0u, ALONE | REPORT) && has_flags(&c, ~0u, ALONE | REPORT),
+	ok(has_flags(&top, ~0u, ALONE) && has_flags(&b, ~0u, LOWER) && has_flags(&c, ~0u, LOWER),
 	   "two: both report, the top one does not");
 	since = now_ms();
 	report(&b, BUSY);
@@ -274,9 +275,9 @@ static void turns(void)
 	ok(has_slice(&b, 1) && has_slice(&c, 1), "until one has drained");
 
 	end(&c, SIGKILL);
-	ok(is_open(&b) && has_flags(&b, ~0u, ALONE | REPORT), "one that dies in its turn passes it on");
+	ok(is_open(&b) && has_flags(&b, ~0u, LOWER), "one that dies in its turn passes it on");
 	c = start("c", OWN, 0, NULL);
-	ok(has_flags(&c, ~0u, ALONE | REPORT | GSCHED_ARB_CLOSED), "a new one comes, whose gate is closed while the other has work");
+	ok(has_flags(&c, ~0u, LOWER | GSCHED_ARB_CLOSED), "a new one comes, whose gate is closed while the other has work");
 	report(&b, BUSY);
 	ok(is_closed(&c), "the other has the turn");
 	report(&c, WAITING);

@@ -6,8 +6,9 @@
 #define ROOT	CONFIG "/" DEV_NAME
 #define DEVICE	SYSFS "/" DEV_NAME
 
+#define LIMITED	(GSCHED_ARB_REPORT | GSCHED_ARB_ALONE)	/* by a share of the time */
 /* Flags of a lower band with one client: on its own, with the turn while another one contends, without */
-#define ASKED	(GSCHED_ARB_REPORT | GSCHED_ARB_ALONE)
+#define ASKED	(GSCHED_ARB_REPORT | GSCHED_ARB_ALONE | GSCHED_ARB_TIMED)
 #define PACED	(ASKED | GSCHED_ARB_PACED)
 #define CLOSED	(PACED | GSCHED_ARB_CLOSED)
 
@@ -367,7 +368,7 @@ TEST_F(band, share_of_a_quota)
 	ASSERT_EQ(0, attach_band(self->low[1], GSCHED_ATTACH_SLICE, 2, &self->req[2]));
 	self->arb[1] = map_arb(self->low[0], &self->req[1]);
 	ASSERT_NE(MAP_FAILED, self->arb[1]);
-	EXPECT_EQ(ASKED, self->arb[1]->header.flags);
+	EXPECT_EQ(LIMITED, self->arb[1]->header.flags);
 	EXPECT_EQ(GSCHED_SHARE_ALL / 4, self->arb[1]->header.share);
 	ASSERT_EQ(0, report_activity(self->low[0], GSCHED_ACTIVITY_BUSY));
 	ASSERT_EQ(0, report_activity(self->low[1], GSCHED_ACTIVITY_BUSY));
@@ -387,7 +388,7 @@ TEST_F(band, client_sent_away)
 	ASSERT_EQ(0, attach_band(self->top, GSCHED_ATTACH_SLICE, 3, &self->req[0]));
 	self->arb[0] = map_arb(self->top, &self->req[0]);
 	ASSERT_NE(MAP_FAILED, self->arb[0]);
-	EXPECT_EQ(ASKED, self->arb[0]->header.flags);
+	EXPECT_EQ(LIMITED, self->arb[0]->header.flags);
 	ASSERT_EQ(0, rmdir(ROOT "/a"));
 	ASSERT_EQ(0, rmdir(ROOT "/b"));
 	memcpy(del.uuid, dev_uuid, sizeof(del.uuid));
