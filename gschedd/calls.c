@@ -287,7 +287,7 @@ static const struct call calls[] = {
 	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2, offsetof(struct gsched_attach, channel_group) },
 	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit), 0, 0, offsetof(struct gsched_submit, stream) },
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
-	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report) },
+	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report), 0, 0, offsetof(struct gsched_report, block_us) },
 	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
 	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
 	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group), .saves = SAVES_GROUPS },

@@ -50,7 +50,7 @@ TEST_F(call, size_rules_of_every_call)
 		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach), offsetof(struct gsched_attach, channel_group) },
 		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit), offsetof(struct gsched_submit, stream) },
 		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete), 0 },
-		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report), 0 },
+		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report), offsetof(struct gsched_report, block_us) },
 	};
 	unsigned int i;
 
