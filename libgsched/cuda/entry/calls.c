@@ -203,7 +203,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 
 	GI_ENTER();
 	cx = gi_current();
-	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) && gi_stream_waits(stream))
+	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) && gi_stream_waits(stream) &&
+	    !atomic_load(&gi_captures))
 		gi_gate_spare(cx->client);
 	return gi_real.cuStreamWaitEvent(stream, event, flags);
 }

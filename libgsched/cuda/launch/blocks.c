@@ -198,8 +198,32 @@ static void reap(struct gi_client *c, struct gi_blocks *b)
 	}
 }
 
+/* The lock is held. A flight with its first event, for a launch; NULL: it is no sample */
+static struct flight *begin(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
+{
+	struct gi_blocks *b = c->blocks;
+	struct flight *f;
+
+	reap(c, b);
+	f = free_flight(b, cx);
+	return f && !gi_real.cuEventRecord(f->begin, l->stream) ? f : NULL;
+}
+
+static void end(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, struct flight *f)
+{
+	if (gi_real.cuEventRecord(f->end, l->stream))
+		return;
+	f->key = key_of(l);
+	f->waves = waves(c, cx, l);
+	c->blocks->flying += f->waves != 0;
+	if (!f->waves)
+		gi_blocks_other(c);
+}
+
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
 {
+	/* another thread may begin a capture at any moment, which our calls must not disturb */
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_blocks *b = c->blocks;
 	uint64_t now = gi_now();
 	struct flight *f;
@@ -215,18 +239,14 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 		return l->forward(l);
 	atomic_store_explicit(&b->countdown, stride(b), memory_order_relaxed);
 	atomic_store_explicit(&b->looked, now, memory_order_relaxed);
-	reap(c, b);
-	f = free_flight(b, cx);
-	if (f && gi_real.cuEventRecord(f->begin, l->stream))
-		f = NULL;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	f = begin(c, cx, l);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	rc = l->forward(l);
-	if (f && !rc && !gi_real.cuEventRecord(f->end, l->stream)) {
-		f->key = key_of(l);
-		f->waves = waves(c, cx, l);
-		b->flying += f->waves != 0;
-		if (!f->waves)
-			gi_blocks_other(c);
-	}
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	if (f && !rc)
+		end(c, cx, l, f);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&b->lock);
 	return rc;
 }
