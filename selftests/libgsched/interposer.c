@@ -437,19 +437,25 @@ static void queued(void)
 static void resumed(void)
 {
 	static char *const what[] = { "slow", NULL };
+	unsigned long long resumable = 0;
 	struct run alone, r;
 	pthread_t thread;
 
 	run(false, what, &alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	stirring = true;
-	pthread_create(&thread, NULL, stir, NULL);
-	run(true, what, &r);
-	stirring = false;
-	pthread_join(thread, NULL);
+	/* on a busy host the form may come when all is over: another try then */
+	for (int tries = 0; !resumable && tries < 3; tries++) {
+		if (tries)
+			fake_stop(&f);
+		fake_begin(GSCHED_LEASE_NONE);
+		stirring = true;
+		pthread_create(&thread, NULL, stir, NULL);
+		run(true, what, &r);
+		stirring = false;
+		pthread_join(thread, NULL);
+		resumable = f.cl ? f.cl->header.resumable : 0;
+	}
 	same(&r, &alone, "long blocks under random windows");
-	ok(f.cl && f.cl->header.resumable > 0, "in the resumable form: %llu launches",
-	   (unsigned long long)(f.cl ? f.cl->header.resumable : 0));
+	ok(resumable, "in the resumable form: %llu launches", resumable);
 	fake_stop(&f);
 }
 
