@@ -78,8 +78,9 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	f->arb->header.flags = f->flags;
 	f->arb->header.share = f->share;
 	f->arb->header.priority = f->priority;
+	/* what a leased launch may use */
 	for (i = 0; i < GSCHED_SLOTS; i++)
-		f->arb->slot[i].window = GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
+		f->arb->slot[i].window = f->window ? f->window : GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
 	req->client_id = 7;
 	req->arb_size = sizeof(*f->arb);
 	req->cl_size = sizeof(*f->cl);

@@ -658,7 +658,7 @@ static void first_launch(void)
 static void tried(void)
 {
 	static char *const what[] = { "waves", NULL };
-	unsigned int i, slot;
+	unsigned int i;
 	struct run r;
 
 	setenv("GSCHED_TWIN_WAIT_MS", "100000", 1);
@@ -668,8 +668,6 @@ static void tried(void)
 		f.window = i ? GSCHED_WINDOW(0, 2 * GSCHED_CAPSM) : 0;
 		start(&r, true, what);
 		ok(fake_wait(&f, &f.attached_count, 1), "attached");
-		for (slot = 0; i && f.arb && slot < GSCHED_SLOTS; slot++)
-			fake_window(&f, slot, f.window);
 		if (!i)
 			ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_LAUNCH], 1),
 			   "two waves of blocks, and nobody there: originals run");
