@@ -63,9 +63,9 @@ static bool is_promised(const struct gsc_group *group)
 
 /*
  * Blocks of a more important kernel that came to SMs among less important workers, as those were
- * launched, may stand still until those have left: an SM goes on with its oldest warps, and workers
- * that only compute never wait (seen on an H200). What takes far longer than it should gets the
- * device for itself.
+ * launched, may stand still until those have left (seen on an H200; presumably an SM prefers its
+ * oldest warps, and workers that only compute never wait). What takes far longer than it should gets
+ * the device for itself.
  */
 static void make_way(struct gsc_band *band, u64 now)
 {

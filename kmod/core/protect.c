@@ -46,7 +46,8 @@
 /* Rounds that the block-tasks of @task take with @units less than the device */
 static u64 rounds(const struct gsc_task *task, u32 units)
 {
-	u64 workers = (u64)(task->client->dev->sms * GSCHED_CAPSM - units) * task->blocks_per_sm / GSCHED_CAPSM;
+	u64 left = task->client->dev->sms * GSCHED_CAPSM - units;
+	u64 workers = left * task->blocks_per_sm / GSCHED_CAPSM;
 
 	return div64_u64(task->blocks - 1, max_t(u64, workers, 1)) + 1;
 }
@@ -70,7 +71,7 @@ static u64 plain_block_ns(const struct gsc_task *task)
 	return task->midway ? task->client->block_ns : task->block_ns;
 }
 
-/* The longest block-tasks of somebody less important in @client's band: what its kernels would wait for */
+/* The longest block-tasks below @client in its band: what its kernels would wait for */
 static const struct gsc_task *longest_below(const struct gsc_client *client)
 {
 	const struct gsc_task *task, *longest = NULL;
@@ -90,7 +91,8 @@ u32 gsc_protect_units(const struct gsc_client *client, u32 units)
 	u32 sms = gsc_sms(units), fewer;
 	u64 with;
 
-	if (!below || !units || client->group->latency_us || plain_block_ns(below) < LONG_NS || sms >= client->dev->sms)
+	if (!below || !units || client->group->latency_us || sms >= client->dev->sms ||
+	    plain_block_ns(below) < LONG_NS)
 		return units;
 	with = rounds(below, sms * GSCHED_CAPSM);
 	if (with > ROUNDS_MAX)

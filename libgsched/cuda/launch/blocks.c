@@ -96,7 +96,8 @@ static struct flight *free_flight(struct gi_blocks *b, struct gi_ctx *cx)
 		drop_events(b);
 	b->cx = cx;
 	f = &b->flight[(b->first + b->flying) % FLIGHTS];
-	if (b->flying == FLIGHTS || (!f->begin && gi_real.cuEventCreate(&f->begin, CU_EVENT_DEFAULT)) ||
+	if (b->flying == FLIGHTS ||
+	    (!f->begin && gi_real.cuEventCreate(&f->begin, CU_EVENT_DEFAULT)) ||
 	    (!f->end && gi_real.cuEventCreate(&f->end, CU_EVENT_DEFAULT)))
 		return NULL;
 	return f;
