@@ -27,23 +27,6 @@ static unsigned int slot_of(const struct gsr_writers *w, const char *name)
 	return i;
 }
 
-struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn)
-{
-	switch (insn->op) {
-	case GSR_OP_SHFL:
-	case GSR_OP_VOTE:
-	case GSR_OP_MATCH:
-	case GSR_OP_REDUX:
-	case GSR_OP_ELECT:
-		return insn->n_opnds > 1 ? &insn->opnds[insn->n_opnds - 1] : NULL;
-	case GSR_OP_BAR:
-	case GSR_OP_BARRIER:
-		return gsr_insn_has(insn, "warp") && insn->n_opnds ? &insn->opnds[0] : NULL;
-	default:
-		return NULL;
-	}
-}
-
 const char *gsr_asks_for(const struct gsr_insn *insn)
 {
 	bool barrier = insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER;
@@ -178,28 +161,14 @@ static const struct gsr_insn *mask_of_active(const struct gsr_function *f, const
 /* Instructions that must be executed by whole warps (mma, ldmatrix) are not among them: no lane may be finished there. */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn)
 {
-	const char *name = NULL;
 	struct gsr_barrier b;
 
 	if (insn->settled)
 		return NULL;
-	switch (insn->op) {
-	case GSR_OP_SHFL:
-	case GSR_OP_VOTE:
-	case GSR_OP_MATCH:
-	case GSR_OP_REDUX:
-	case GSR_OP_ELECT:
-		name = gsr_insn_has(insn, "sync") ? insn->name : NULL;
-		break;
-	case GSR_OP_BAR:
-	case GSR_OP_BARRIER:
-		/* a barrier counts whole warps */
-		gsr_barrier_of(f, insn, &b);
+	/* a barrier counts whole warps */
+	if (gsr_barrier_of(f, insn, &b))
 		return b.warp ? "bar.warp.sync" : b.counted || b.arrive ? "barrier with a thread count" : NULL;
-	default:
-		break;
-	}
-	return name;
+	return gsr_mask_of(insn) && gsr_insn_has(insn, "sync") ? insn->name : NULL;
 }
 
 /* ---- masks of lanes that come as one ---- */

@@ -102,48 +102,6 @@ static void clear(struct gsr_live *l, const char *name, void *arg)
 		((uint64_t *)arg)[i / 64] &= ~(1ull << (i % 64));
 }
 
-/* Is the first operand a result and nothing else? */
-static bool has_result(const struct gsr_insn *insn)
-{
-	enum gsr_opcode op = insn->op;
-
-	if ((op >= GSR_OP_ADD && op <= GSR_OP_SHR) || (op >= GSR_OP_VADD && op <= GSR_OP_VSET4))
-		return true;
-	switch (op) {
-	case GSR_OP_MOV:
-	case GSR_OP_SHFL:
-	case GSR_OP_PRMT:
-	case GSR_OP_LD:
-	case GSR_OP_LDU:
-	case GSR_OP_CREATEPOLICY:
-	case GSR_OP_ISSPACEP:
-	case GSR_OP_CVTA:
-	case GSR_OP_CVT:
-	case GSR_OP_TEX:
-	case GSR_OP_TLD4:
-	case GSR_OP_TXQ:
-	case GSR_OP_SULD:
-	case GSR_OP_SUQ:
-	case GSR_OP_ATOM:
-	case GSR_OP_VOTE:
-	case GSR_OP_MATCH:
-	case GSR_OP_ACTIVEMASK:
-	case GSR_OP_REDUX:
-	case GSR_OP_ELECT:
-	case GSR_OP_MMA:
-	case GSR_OP_LDMATRIX:
-	case GSR_OP_MOVMATRIX:
-		return true;
-	case GSR_OP_BAR:
-	case GSR_OP_BARRIER:
-		return gsr_insn_has(insn, "red");
-	case GSR_OP_WMMA:
-		return gsr_insn_has(insn, "load") || gsr_insn_has(insn, "mma");
-	default:
-		return false;
-	}
-}
-
 static bool whole(const struct gsr_operand *o)
 {
 	unsigned int i;
@@ -158,7 +116,7 @@ static bool whole(const struct gsr_operand *o)
 
 static bool writes(const struct gsr_insn *insn)
 {
-	return insn->n_opnds && !insn->guard && has_result(insn) && whole(&insn->opnds[0]);
+	return insn->n_opnds && !insn->guard && gsr_has_result(insn) && whole(&insn->opnds[0]);
 }
 
 /* @live: behind the instruction; becomes what is live before it */

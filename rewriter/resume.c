@@ -71,6 +71,10 @@ static const char *obstacle(const struct gsr_insn *insn)
 	case GSR_OP_STACKRESTORE:
 	case GSR_OP_ALLOCA:
 		return insn->name;
+	case GSR_OP_CVTA:
+		/* a wing has its parameters elsewhere */
+		return gsr_insn_has(insn, "param") && !gsr_insn_has(insn, "to") ?
+		       "generic address of a parameter (cvta.param)" : NULL;
 	case GSR_OP_CP:
 		return gsr_insn_has(insn, "bulk") || gsr_insn_has(insn, "mbarrier") ? "cp.async.bulk" : NULL;
 	default:

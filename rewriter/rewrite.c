@@ -13,6 +13,7 @@ struct job {
 	struct gsr_rewrite *out;
 	unsigned int n;
 	bool resumable;
+	bool suffixed;			/* some name may be a twin's */
 	bool files, names;		/* what line information refers to is there */
 	struct gsr_module printed;
 	bool mbarriers;			/* some twin has a list of them */
@@ -287,6 +288,19 @@ static void gather_in_functions(struct gsr_pass *p, const struct gsr_closure *c,
 	}
 }
 
+/* A function or variable of the module, which goes along with the twins */
+static bool twin_named(const struct job *j, const struct gsr_fn *fn)
+{
+	const struct gsr_function *f;
+	const char *name;
+
+	if (!j->suffixed)
+		return false;
+	name = gsr_sprintf(j->p.arena, "%s" GSR_SUFFIX, fn->f->name);
+	f = gsr_module_function(j->p.m, name);
+	return (f && !f->entry) || gsr_module_var(j->p.m, name);
+}
+
 static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
 {
 	struct gsr_pass *p = &j->p;
@@ -440,6 +454,10 @@ static void run(struct job *j)
 		kernel->name = p->fns[i].f->name;
 		kernel->tier = GSR_TIER_LAUNCH;
 		c = gsr_closure(p, &p->fns[i]);
+		if (twin_named(j, &p->fns[i])) {
+			kernel->reason = "its twin's name is another's (" GSR_SUFFIX ")";
+			continue;
+		}
 		rewrite_entry(j, &p->fns[i], &c, kernel);
 		if (kernel->tier == GSR_TIER_BLOCK)
 			closures[n++] = c;
@@ -472,6 +490,7 @@ static bool guarded(struct job *j, const char *text, size_t size)
 		return false;
 	gsr_arena_escape(j->p.arena, &nomem);
 	gsr_arena_escape(j->p.scratch, &nomem);
+	j->suffixed = memmem(text, size, GSR_SUFFIX, strlen(GSR_SUFFIX));
 	j->p.prefix = choose_prefix(j->p.arena, text, size);
 	run(j);
 	gsr_arena_escape(j->p.arena, NULL);

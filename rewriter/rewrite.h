@@ -2,9 +2,10 @@
 /*
  * Inside the rewriter. rewrite.c reads as the list of passes; each pass is one file:
  *   cfg.c        basic blocks, edges, post-dominators
+ *   semantics.c  what each instruction does: who shares its result, whether it may wait
  *   uniform.c    which registers hold the same value in all threads of a block, which branches may split a block
  *   analyse.c    what each function uses and references; why a kernel cannot be rewritten
- *   waits.c      what may wait for other threads
+ *   waits.c      loops that may wait for other blocks
  *   barriers.c   barriers, early returns and warp-synchronous instructions: which form the kernel's end takes
  *   pointers.c   where addresses of functions and of literals go
  *   places.c     where variables hold addresses of functions at first
@@ -219,9 +220,23 @@ void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, str
 struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name);	/* the module's; NULL none. Until gsr_analyse() ends */
 unsigned int gsr_type_size(const char *type);		/* bytes of "u32"; 0 unknown */
 
-/* waits.c: in a loop the instruction may wait for other threads: of its block, or any */
+/* semantics.c: the one answer to what an instruction does */
+bool gsr_has_result(const struct gsr_insn *insn);	/* its first operand, which is nothing else */
+struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);	/* which lanes are meant; NULL none */
+/* Where all that execute it together have the same result */
+enum gsr_uniform {
+	GSR_VARIES,			/* nowhere that is known */
+	GSR_UNIFORM_OPERANDS,		/* wherever all its operands are the same */
+	GSR_UNIFORM_WARP,		/* in a warp, whatever its operands */
+	GSR_UNIFORM_COUNTED,		/* in a warp where the barrier and the count are the same */
+	GSR_UNIFORM_BLOCK,		/* in a block, whatever its operands */
+};
+enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct gsr_insn *insn);
+/* In a loop it may wait for other threads: of its block, or any */
 enum gsr_wait { GSR_WAIT_NONE, GSR_WAIT_BLOCK, GSR_WAIT_ALL };
 enum gsr_wait gsr_may_wait(const struct gsr_insn *insn);
+
+/* waits.c */
 bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_insn.unread */
 
@@ -230,7 +245,6 @@ void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_in
  * the writers of such registers were looked for; again when the function's registers have changed.
  */
 const char *gsr_asks_for(const struct gsr_insn *insn);	/* the register; NULL none */
-struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);	/* which lanes are meant; NULL none */
 void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f);
 struct gsr_barrier {
 	bool sync, red, arrive, warp, cluster;

@@ -155,18 +155,6 @@ static bool operand_varies(struct state *st, const struct gsr_operand *o)
 	return false;
 }
 
-static bool entry_param(const struct gsr_function *f, const struct gsr_operand *addr)
-{
-	unsigned int i;
-
-	if (!f->entry || addr->kind != GSR_OPND_ADDR || addr->n_items != 1 || addr->items[0].kind != GSR_OPND_SYM)
-		return false;
-	for (i = 0; i < f->n_params; i++)
-		if (!strcmp(f->params[i].name, addr->items[0].name))
-			return true;
-	return false;
-}
-
 #define LOOK_BACK	8
 #define ROUNDS_MAX	50	/* of second looks, at instructions that look back */
 
@@ -229,18 +217,12 @@ static bool linear(struct state *st, const struct gsr_operand *o, unsigned int d
 	return false;
 }
 
-/* Is the result the same in all lanes although the operands are not? */
+/* A result of operands that vary may be the same in all lanes all the same */
 static bool same_in_warp(struct state *st, const struct gsr_insn *i)
 {
 	const struct gsr_operand *c = i->n_opnds >= 3 ? &i->opnds[2] : NULL;
 
 	switch (i->op) {
-	case GSR_OP_VOTE:
-	case GSR_OP_REDUX:
-		return true;
-	case GSR_OP_SHFL:
-		return c && gsr_insn_has(i, "idx") && c->kind == GSR_OPND_INT && i->n_opnds > 3 &&
-		       i->opnds[3].kind == GSR_OPND_INT && i->opnds[3].ival == 31;
 	case GSR_OP_SHR:
 		return c && c->kind == GSR_OPND_INT && c->ival >= 5 && linear(st, &i->opnds[1], 0);
 	case GSR_OP_AND:
@@ -258,52 +240,40 @@ static bool same_in_warp(struct state *st, const struct gsr_insn *i)
 	}
 }
 
-/* Does the instruction give all threads the same result, if its operands are the same? */
-static bool pure(const struct gsr_function *f, const struct gsr_insn *insn)
-{
-	if ((insn->op >= GSR_OP_ADD && insn->op <= GSR_OP_DP2A) || (insn->op >= GSR_OP_TESTP && insn->op <= GSR_OP_SHR))
-		return true;
-	switch (insn->op) {
-	case GSR_OP_MOV:
-	case GSR_OP_PRMT:
-	case GSR_OP_CVT:
-	case GSR_OP_CVTA:
-	case GSR_OP_ISSPACEP:
-		return true;
-	case GSR_OP_LD:
-		if (insn->n_opnds < 2)
-			return false;
-		return gsr_insn_has(insn, "nc") || gsr_insn_has(insn, "const") ||
-		       (gsr_insn_has(insn, "param") && entry_param(f, &insn->opnds[1]));
-	case GSR_OP_BAR:
-	case GSR_OP_BARRIER:
-		return gsr_insn_has(insn, "red");
-	default:
-		return false;
-	}
-}
-
 static bool looks_back(const struct gsr_insn *insn)
 {
 	return insn->op == GSR_OP_SHR || insn->op == GSR_OP_AND || insn->op == GSR_OP_SETP;
 }
 
-static bool result_varies(struct state *st, const struct gsr_insn *insn)
+static bool any_varies(struct state *st, const struct gsr_insn *insn, unsigned int first,
+		       unsigned int end)
 {
 	unsigned int i;
 
-	if (insn->guard && name_varies(st, insn->guard))
-		return true;
-	if (st->warp && !(st->strict && looks_back(insn)) && same_in_warp(st, insn))
-		return false;
-	if (!pure(st->f, insn))
-		return true;
-	if (insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER)
-		return false;
-	for (i = 1; i < insn->n_opnds; i++)
+	for (i = first; i < end && i < insn->n_opnds; i++)
 		if (operand_varies(st, &insn->opnds[i]))
 			return true;
 	return false;
+}
+
+static bool result_varies(struct state *st, const struct gsr_insn *insn)
+{
+	if (insn->guard && name_varies(st, insn->guard))
+		return true;
+	switch (gsr_result_uniform(st->f, insn)) {
+	case GSR_UNIFORM_BLOCK:
+		return false;
+	case GSR_UNIFORM_WARP:
+		return !st->warp;
+	case GSR_UNIFORM_COUNTED:
+		return !st->warp || any_varies(st, insn, 1, 3);
+	case GSR_UNIFORM_OPERANDS:
+		if (st->warp && !(st->strict && looks_back(insn)) && same_in_warp(st, insn))
+			return false;
+		return any_varies(st, insn, 1, insn->n_opnds);
+	default:
+		return true;
+	}
 }
 
 static bool *flag_of(const struct state *st, struct gsr_block *b)

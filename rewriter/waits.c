@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What may wait for other threads: a loop that looks at memory until somebody else has changed it. Loads that must see what
- * others write, atomics, fences and naps are what such loops are made of. An atomic whose result nobody reads is none; compilers
- * write `atom` for these, too.
+ * What may wait for other threads: a loop that looks at memory until somebody else has changed it.
+ * semantics.c says what such loops are made of. An atomic whose result nobody reads is none of that;
+ * compilers write `atom` for these, too.
  */
 #include <string.h>
 #include "rewrite.h"
@@ -70,31 +70,6 @@ void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f)
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN && result_of(s->insn))
 			s->insn->unread = !slot_of(&r, result_of(s->insn))->read;
-}
-
-static bool may_wait(const struct gsr_insn *insn)
-{
-	switch (insn->op) {
-	case GSR_OP_LD:
-		return gsr_insn_has(insn, "volatile") || gsr_insn_has(insn, "relaxed") || gsr_insn_has(insn, "acquire") ||
-		       gsr_insn_has(insn, "mmio");
-	case GSR_OP_ATOM:
-		return insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread;
-	case GSR_OP_NANOSLEEP:
-	case GSR_OP_MEMBAR:
-	case GSR_OP_FENCE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
-{
-	if (!may_wait(insn))
-		return GSR_WAIT_NONE;
-	return gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") || gsr_insn_has(insn, "cta") ? GSR_WAIT_BLOCK :
-	       GSR_WAIT_ALL;
 }
 
 /*

@@ -169,6 +169,24 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "rows")) && !k->warp_rows, "rows: any block");
 		ok((k = find_kernel(rw, "were_there")) && k->sites == 2, "were_there: not where all that were there come");
 		ok((k = find_kernel(rw, "takes_part")) && k->early_return && !k->sites, "takes_part: in what its functions do");
+	} else if (strstr(path, "uniform.ptx")) {
+		ok((k = find_kernel(rw, "tile_any")) && k->sites == 2 && !k->warp_rows,
+		   "tile_any: a vote of part of a warp parts it");
+		ok((k = find_kernel(rw, "tile_redux")) && k->sites == 2 && !k->warp_rows,
+		   "tile_redux: so does a reduction");
+		ok((k = find_kernel(rw, "tile_match")) && k->sites == 2, "tile_match: and a match");
+		ok((k = find_kernel(rw, "were_there_any")) && k->sites == 2 && !k->warp_rows,
+		   "were_there_any: lanes that were there need not be all");
+		ok((k = find_kernel(rw, "warp_any")) && !k->early_return && k->warp_rows,
+		   "warp_any: a vote of all lanes does not");
+		ok((k = find_kernel(rw, "warp_match")) && !k->early_return && k->warp_rows,
+		   "warp_match: nor does a match");
+		ok((k = find_kernel(rw, "pairs_or")) && k->early_return && k->sites == 2,
+		   "pairs_or: a reduction at a barrier with a thread count parts the block");
+		ok((k = find_kernel(rw, "pairs_popc")) && k->early_return && k->sites == 1,
+		   "pairs_popc: so does a sum");
+		ok((k = find_kernel(rw, "block_or")) && !k->early_return,
+		   "block_or: a reduction over all threads does not");
 	} else if (strstr(path, "shared.sm_90")) {
 		ok((k = find_kernel(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
 		ok((k = find_kernel(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");
@@ -179,6 +197,13 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	} else if (strstr(path, "atomics.sm_90")) {
 		ok((k = find_kernel(rw, "cas")) && k->waits, "cas: may wait for other blocks");
 		ok((k = find_kernel(rw, "real_sums")) && !k->waits, "real_sums: waits for nobody");
+	} else if (strstr(path, "waits.ptx")) {
+		ok((k = find_kernel(rw, "chain_cv")) && k->waits, "chain_cv: polls with ld.cv");
+		ok((k = find_kernel(rw, "chain_cg")) && k->waits, "chain_cg: polls with ld.cg");
+		ok((k = find_kernel(rw, "chain_generic")) && k->waits, "chain_generic: from any space");
+		ok((k = find_kernel(rw, "chain_volatile")) && k->waits, "chain_volatile: polls");
+		ok((k = find_kernel(rw, "turns_cg")) && k->waits, "turns_cg: polls for its turn");
+		ok((k = find_kernel(rw, "once_cg")) && !k->waits, "once_cg: looks once");
 	} else if (strstr(path, "gloop.sm_90")) {
 		ok((k = find_kernel(rw, "tpacf")) && !k->waits, "tpacf: an atomic whose result nobody reads waits for nobody");
 	} else if (strstr(path, "params.sm_90")) {
@@ -202,27 +227,25 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	}
 }
 
-/* Where block-tasks can be left if barriers of any form are about, and why not */
-static void points(const char *text, size_t n)
+struct expected {
+	const char *kernel;
+	unsigned int n;
+	const char *reason;
+};
+
+/* Where block-tasks can be left, and why not: of all kernels of the file */
+static void points(const char *name, const char *text, size_t n, const struct expected *expected,
+		   unsigned int n_expected)
 {
-	static const struct { const char *kernel; unsigned int n; const char *reason; } expected[] = {
-		{ "named_early", 2, NULL }, { "counted_early", 1, NULL }, { "register_early", 1, NULL }, { "reductions_early", 9, NULL },
-		{ "scopes_early", 3, NULL }, { "loop_early", 2, NULL }, { "arrive_early", 0, "bar.arrive" }, { "register_counted", 2, NULL },
-		{ "reductions_whole", 1, NULL }, { "reductions_between", 5, NULL },
-		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a barrier with a thread count" },
-		{ "hands_over", 3, NULL }, { "scopes_loop", 1, NULL },
-		{ "hands_over_again", 3, "a loop that may wait for other threads" }, { "called", 6, NULL },
-		{ "skewed", 1, NULL },
-	};
 	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true };
 	struct gsr_rewrite rw = { 0 };
 	struct gsr_error err;
 	unsigned int i;
 
-	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK, "barriers: the resumable form"))
+	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK, "%s: the resumable form", name))
 		return;
-	ok(rw.n_kernels == sizeof(expected) / sizeof(*expected), "barriers: %u kernels", rw.n_kernels);
-	for (i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+	ok(rw.n_kernels == n_expected, "%s: %u kernels", name, rw.n_kernels);
+	for (i = 0; i < n_expected; i++) {
 		const struct gsr_kernel *k = find_kernel(&rw, expected[i].kernel);
 		const char *reason = k && k->resume_reason ? k->resume_reason : "", *want = expected[i].reason ? expected[i].reason : "";
 
@@ -231,6 +254,48 @@ static void points(const char *text, size_t n)
 			printf("# %u points, %s\n", k ? k->resume_points : 0, reason);
 	}
 	gsr_rewrite_free(&rw);
+}
+
+static void all_points(const char *path, const char *text, size_t n)
+{
+	/* barriers of any form */
+	static const struct expected barriers[] = {
+		{ "named_early", 2, NULL }, { "counted_early", 1, NULL }, { "register_early", 1, NULL }, { "reductions_early", 9, NULL },
+		{ "scopes_early", 3, NULL }, { "loop_early", 2, NULL }, { "arrive_early", 0, "bar.arrive" }, { "register_counted", 2, NULL },
+		{ "reductions_whole", 1, NULL }, { "reductions_between", 5, NULL },
+		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a barrier with a thread count" },
+		{ "hands_over", 3, NULL }, { "scopes_loop", 1, NULL },
+		{ "hands_over_again", 3, "a loop that may wait for other threads" }, { "called", 6, NULL },
+		{ "skewed", 1, NULL },
+	};
+	static const char wait[] = "a loop that may wait for other threads";
+	static const struct expected waits[] = {
+		{ "chain_cv", 0, wait }, { "chain_cg", 0, wait }, { "chain_generic", 0, wait },
+		{ "chain_volatile", 0, wait }, { "turns_cg", 0, wait }, { "once_cg", 2, NULL },
+	};
+
+	if (strstr(path, "/barriers.ptx"))
+		points("barriers", text, n, barriers, sizeof(barriers) / sizeof(*barriers));
+	if (strstr(path, "/waits.ptx"))
+		points("waits", text, n, waits, sizeof(waits) / sizeof(*waits));
+}
+
+/* A generic address of a parameter is another in a wing */
+static void param_address(void)
+{
+	static const char text[] =
+		".version 8.6\n.target sm_75\n.address_size 64\n"
+		".visible .entry k (.param .u64 out, .param .align 4 .b8 a[64])\n{\n"
+		".reg .b64 %rd<4>;\n.reg .b32 %r<3>;\n.reg .pred %p;\n"
+		"mov.b64 %rd1, a;\ncvta.param.u64 %rd1, %rd1;\nadd.u64 %rd2, %rd1, 64;\nmov.u32 %r1, 0;\n"
+		"again:\nld.u32 %r2, [%rd1];\nadd.u32 %r1, %r1, %r2;\nadd.u64 %rd1, %rd1, 4;\n"
+		"setp.lt.u64 %p, %rd1, %rd2;\n@%p bra again;\n"
+		"ld.param.u64 %rd3, [out];\nst.global.u32 [%rd3], %r1;\nret;\n}\n";
+	static const struct expected expected[] = {
+		{ "k", 0, "generic address of a parameter (cvta.param)" },
+	};
+
+	points("param_address", text, sizeof(text) - 1, expected, 1);
 }
 
 int main(void)
@@ -264,8 +329,7 @@ int main(void)
 				one(path, &rw, in, out, line);
 		}
 		details(&rw, path);
-		if (strstr(path, "barriers.ptx") && !strstr(path, "mbarriers"))
-			points(text, n);
+		all_points(path, text, n);
 		gsr_rewrite_free(&rw);
 		gsr_module_free(in);
 		gsr_module_free(out);
@@ -273,5 +337,6 @@ int main(void)
 		free(lines);
 	}
 	globfree(&g);
+	param_address();
 	return done();
 }

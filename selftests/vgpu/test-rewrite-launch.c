@@ -153,7 +153,8 @@ static bool line(char *text, bool full, struct test_launch *l)
 		/* not to be run */
 		if (!strcmp(word, "-"))
 			l->block = false;
-		if (!strcmp(word, "-") || !strncmp(word, "scale=", 6))
+		l->ordered |= !strcmp(word, "ordered");
+		if (!strcmp(word, "-") || !strcmp(word, "ordered") || !strncmp(word, "scale=", 6))
 			continue;
 		if (!strncmp(word, "params=", 7) ? !params(word + 7, scale, l) :
 		    !strncmp(word, "refs=", 5) ? !refs(word + 5, l) :

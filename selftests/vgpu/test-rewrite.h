@@ -31,6 +31,7 @@ struct test_launch {
 	char kernel[128];
 	bool block;		/* must be rewritten */
 	unsigned int grid[3], block_dim[3], arch;
+	bool ordered;		/* a block waits for those before it: they must begin first */
 	unsigned int scale;	/* full sizes: the numbers with a star are multiplied with it */
 	size_t dynamic;
 	unsigned int n_params;

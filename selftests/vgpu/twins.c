@@ -209,9 +209,12 @@ static bool params_fill(uint8_t *buf, const struct vgpu_kernel_info *info, const
 	return true;
 }
 
-/* @shuffle: blocks in any order, some of them at once; else one after the other */
-static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, struct memory *m, bool shuffle, uint64_t *done, char *why,
-			 size_t size)
+/*
+ * @shuffle: blocks in any order, those of a launch that needs their order in that, some of them at
+ * once; else one after the other
+ */
+static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, struct memory *m,
+			 bool shuffle, uint64_t *done, char *why, size_t size)
 {
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
 	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], i, j, n = 0, most = shuffle ? 1 + roll(ORIGINALS_MAX) : 1;
@@ -230,7 +233,7 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 	memcpy(l.block, t->block_dim, sizeof(l.block));
 	memory_reset(m);
 	for (i = 0; good && i < total; i++) {
-		j = shuffle ? roll(i + 1) : i;
+		j = shuffle && !t->ordered ? roll(i + 1) : i;
 		order[i] = order[j];
 		order[j] = i;
 	}
@@ -549,7 +552,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		.flags = any_mode() | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW),
 		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm, .save_sms = s.sms,
 	};
-	good = roll(3) || any_ranges(&s, &a, total);
+	/* blocks that wait for lower ones need these to come first */
+	good = g->waits || roll(3) || any_ranges(&s, &a, total);
 	if (!good)
 		goto out;
 	gsr_launch_order(&a, g->waits || s.ranges || roll(4) == 0 ? GSR_ORDER_STRICT : GSR_ORDER_STRIPES, 1 + roll(2 * workers), roll(10));

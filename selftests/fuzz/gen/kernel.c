@@ -362,6 +362,12 @@ static void module_vars(struct place *p)
 		n->only_with = "async_room";
 		L(n, ".shared .align 16 .b8 async_room[%u];", 16 * g->threads);
 	}
+	if (g->k->launch.ordered) {
+		n = gen_node(p, -1);
+		n->fixed = true;
+		n->only_with = "blocks";
+		L(n, ".global .u32 blocks;");
+	}
 	variable(p, "consts", ".const .align 4 .u32 consts[8] = {3, 1, 4, 1, 5, 9, 2, 6};");
 	variable(p, "globals", gen_text(g, "%s.global .align 8 .u32 globals[%d]%s;", gen_once_in(g, 2) ? ".visible " : "", CELLS,
 					gen_once_in(g, 2) ? "" : " = {1, 2, 3, 4, 5, 6, 7, 8, 9}"));
@@ -421,6 +427,7 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	g.gathers = gen_once_in(&g, 4);
 	g.n_funcs = gen_once_in(&g, 2) ? 0 : 1 + gen_roll(&g, FUNCS_MAX - 1);
 	k->launch.dynamic = g.shared && g.dynamic ? 4 * g.threads : gen_once_in(&g, 8) ? 64 : 0;
+	k->launch.ordered = o->weight[GEN_chain] && gen_once_in(&g, 8);
 	list = params(&g);
 
 	n = gen_node(&p, -1);
@@ -449,9 +456,17 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	p.n_funcs = g.n_funcs;
 	gen_registers(&p, true);
 	prologue(&p);
+	if (k->launch.ordered)
+		gen_sync(&p, GEN_chain);
 	shared_init(&p, early_guard(&p));
+	/* where nothing has parted warps yet */
+	if (g.exits && o->weight[GEN_tile] && gen_once_in(&g, 4))
+		gen_sync(&p, GEN_tile);
 	left = 6 + (int)gen_roll(&g, gen_once_in(&g, 3) ? 50 : 20);
 	gen_statements(&p, (unsigned int)left);
+	if (o->weight[GEN_part] && g.shared && g.linear && !g.exits && g.warps > 1 && g.full_warps &&
+	    gen_once_in(&g, 3))
+		gen_sync(&p, GEN_part);
 	epilogue(&p);
 	return k;
 }

@@ -270,6 +270,11 @@ static bool allowed(const struct place *p, enum gen_feature what)
 		return lanes;
 	case GEN_gather:
 		return g->gathers && nest && p->level >= LEVEL_WARP && (!p->func || p->func->block) && p->times < TIMES_MAX / 4;
+	case GEN_part:
+	case GEN_chain:
+		return false;	/* kernel.c says where */
+	case GEN_tile:
+		return g->exits && !p->func && p->level >= LEVEL_WARP;
 	case GEN_global_var:
 	case GEN_const_var:
 	case GEN_global_load:
@@ -362,6 +367,7 @@ static void statement(struct place *p, enum gen_feature what)
 	case GEN_redux:
 	case GEN_match:
 	case GEN_gather:
+	case GEN_tile:
 		gen_sync(p, what);
 		break;
 	default:

@@ -267,6 +267,77 @@ static void gather(struct place *p)
 	gen_line(g, n, 2, "setp.ne.u32 more, turns, 0;\nsub.u32 turns, turns, 1;\n@more bra L%u;\n}", label);
 }
 
+/* A thread of each block waits until those before it have come by. Once in a kernel, before any ends */
+static void chain(struct place *p)
+{
+	static const char *const polls[] = {
+		"ld.global.cv.u32", "ld.global.cg.u32", "ld.volatile.global.u32",
+		"ld.relaxed.gpu.global.u32", "ld.acquire.gpu.global.u32",
+	};
+	struct gen *g = p->g;
+	struct gen_node *n = gen_node(p, GEN_chain);
+	unsigned int label = g->labels++;
+
+	L(n, "{\n.reg .b32 now;\nsetp.ne.u32 %%q0, %%lin, 0;\n@%%q0 bra L%u;\nL%u_poll:\n"
+	  "%s now, [blocks];\nsetp.lt.u32 %%q0, now, %%cta;\n@%%q0 bra L%u_poll;\n"
+	  "red.global.add.u32 [blocks], 1;\nL%u:\n}", label, label, polls[gen_roll(g, 5)], label, label);
+}
+
+/*
+ * Two groups of warps, each with a reduction of its own that may tell it to end; those that are left have a phase.
+ * The last thing that a kernel does with barriers.
+ */
+static void part(struct place *p)
+{
+	struct gen *g = p->g;
+	unsigned int first = 32 * (1 + gen_roll(g, g->warps - 1));
+	const char *const end = gen_once_in(g, 2) ? "ret" : "exit";
+	struct gen_node *n;
+
+	gen_clean(p);
+	n = gen_node(p, GEN_part);
+	L(n, "{\n.reg .b32 id, size, sum;\n.reg .pred low, done;\nsetp.lt.u32 low, %%lin, %u;\n"
+	  "selp.b32 id, 1, 2, low;\nselp.b32 size, %u, %u, low;\nsetp.eq.u32 %%q0, %%lin, %u;",
+	  first, first, g->threads - first, gen_roll(g, g->threads));
+	switch (gen_roll(g, 3)) {
+	case 0:
+		L(n, "barrier.red.or.pred done, id, size, %%q0;\n@done %s;", end);
+		break;
+	case 1:
+		L(n, "bar.red.and.pred done, id, size, !%%q0;\n@!done %s;", end);
+		break;
+	default:
+		L(n, "barrier.red.popc.u32 sum, id, size, %%q0;\nsetp.ne.u32 done, sum, 0;\n@done %s;", end);
+	}
+	L(n, "mov.u32 %%t0, %%lin;");
+	address(p, n);
+	L(n, "st.shared.u32 [%%t1], %s;\nbar.sync 0;\nrem.u32 %%t0, %s, %%n;", gen_r(p), gen_r(p));
+	address(p, n);
+	L(n, "ld.shared.u32 %s, [%%t1];\n}", gen_r(p));
+}
+
+/*
+ * Part of a warp votes, and ends or goes on as one; then comes what is for all that are left. The result has a
+ * register of its own: to the rewriter one that is written elsewhere, too, may be anything.
+ */
+static void tile(struct place *p)
+{
+	struct gen *g = p->g;
+	unsigned int width = 1 + gen_roll(g, 4);
+	struct gen_node *n = gen_node(p, GEN_tile);
+
+	L(n, "{\n.reg .b32 lanes, most;\n.reg .pred done;\nmov.u32 %%t0, %%laneid;\n"
+	  "and.b32 %%t1, %%t0, %u;\nmov.u32 lanes, 0x%x;\nshl.b32 lanes, lanes, %%t1;", 32 - (1u << width),
+	  (1u << (1u << width)) - 1);
+	if (g->arch >= 80 && gen_once_in(g, 2))
+		L(n, "redux.sync.max.u32 most, %%t0, lanes;\nsetp.lt.u32 done, most, %u;",
+		  gen_roll(g, 20));
+	else
+		L(n, "setp.eq.u32 %%q0, %%t0, %u;\nvote.sync.any.pred done, %%q0, lanes;",
+		  gen_roll(g, 32));
+	L(n, "@done %s;\n%s\n}", gen_once_in(g, 2) ? "ret" : "exit", together(p, "-1"));
+}
+
 void gen_sync(struct place *p, enum gen_feature what)
 {
 	struct gen *g = p->g;
@@ -303,6 +374,15 @@ void gen_sync(struct place *p, enum gen_feature what)
 		break;
 	case GEN_gather:
 		gather(p);
+		break;
+	case GEN_chain:
+		chain(p);
+		break;
+	case GEN_part:
+		part(p);
+		break;
+	case GEN_tile:
+		tile(p);
 		break;
 	case GEN_redux:
 		n = gen_node(p, what);

@@ -199,8 +199,8 @@ void gen_print_launch(const struct gen_kernel *k, FILE *f)
 	static const char *const fills[] = { [FILL_ZERO] = "out", [FILL_WORDS] = "io", [FILL_FLOATS] = "inf" };
 	unsigned int i;
 
-	fprintf(f, "%s block grid=%u,%u,%u block=%u,%u,%u shared=%zu params=", t->kernel, t->grid[0], t->grid[1], t->grid[2],
-		t->block_dim[0], t->block_dim[1], t->block_dim[2], t->dynamic);
+	fprintf(f, "%s block grid=%u,%u,%u block=%u,%u,%u shared=%zu%s params=", t->kernel, t->grid[0], t->grid[1], t->grid[2],
+		t->block_dim[0], t->block_dim[1], t->block_dim[2], t->dynamic, t->ordered ? " ordered" : "");
 	for (i = 0; i < t->n_params; i++) {
 		const struct test_param *p = &t->params[i];
 
