@@ -18,7 +18,7 @@
 #include "gschedd.h"
 
 #define WATCH_NS	1000000
-#define CLIENTS_MAX	256	/* as the module's: each is looked at in every decision */
+#define CLIENTS_MAX	256	/* as the module's: each is looked at when bands change */
 /* Of a slot, the words that were stored before a seq are read after it, also by processors that reorder loads */
 #define load(p)		__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
@@ -188,7 +188,6 @@ static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
 {
 	const struct gsched_cl_slot *s = &c->cl->slot[slot];
 	struct gsched_submit req = { .size = sizeof(req), .flags = GSCHED_SUBMIT_NOWAIT, .slot = slot };
-	int err;
 
 	if (c->core.task[slot].state != GSC_TASK_NONE)
 		return;
@@ -204,19 +203,30 @@ static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
 		req.tier = GSCHED_TIER_LAUNCH;
 	if (!req.blocks)
 		req.blocks = 1;
-	err = gsc_submit(&c->core, &req, now);
-	if (err && err != -EAGAIN)
+	if (gsc_adopt(&c->core, &req, now))
 		return;
-	if (err == -EAGAIN) {
-		struct gsched_event ev = { .type = GSCHED_EVENT_EVICT, .slot = slot, .seq = req.seq, .time_ns = now };
-
-		page_window(c, slot, 0);
-		conn_event(c->conn, slot, &ev);
-	}
 	c->known[slot] = req.seq;
 	c->leased |= 1ull << slot;
 	if (!c->dev->n_leased++)
 		set_timer(&c->dev->watch, now + WATCH_NS, WATCH_NS);
+}
+
+/* What was launched in the window of the lease and has to wait leaves it. */
+static void empty_waiting(struct client *c)
+{
+	for (uint64_t left = c->leased; left; left &= left - 1) {
+		unsigned int slot = __builtin_ctzll(left);
+		const struct gsc_task *task = &c->core.task[slot];
+		struct gsched_event ev = {
+			.type = GSCHED_EVENT_EVICT, .slot = slot, .seq = task->seq,
+			.time_ns = c->dev->core.now,
+		};
+
+		if (!gsc_answer(task) || !c->arb->slot[slot].window)
+			continue;
+		page_window(c, slot, 0);
+		conn_event(c->conn, slot, &ev);
+	}
 }
 
 static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
@@ -240,6 +250,7 @@ void client_leased_count(struct client *c)
 	const struct gsched_cl_header *h = &c->cl->header;
 	const struct gsc_leased says = {
 		.tasks = load(&h->leased_tasks) + load(&h->passed), .ns = load(&h->leased_ns), .usage = load(&h->leased_usage),
+		.paced_ns = load(&h->paced_ns),
 	};
 
 	gsc_client_leased(&c->core, &says, now_ns());
@@ -254,14 +265,16 @@ void leased_count(struct device *dev)
 }
 
 /*
- * After every event of the core: look for launches of the clients whose lease was taken away, which may take away more
- * leases; after a change of quotas, bring the windows of empty slots up to date.
+ * After events of the core: one decision for all. Then look for launches of the clients whose lease
+ * it took away, decide for those, and so on; after a change of quotas, bring the windows of empty
+ * slots up to date.
  */
 void device_settle(struct device *dev)
 {
 	struct gsc_client *core;
 	bool again;
 
+	gsc_commit(&dev->core, now_ns());
 	do {
 		again = false;
 		list_for_each_entry(core, &dev->core.clients, node) {
@@ -277,6 +290,9 @@ void device_settle(struct device *dev)
 				submit_leased(c, slot, now_ns());
 			page_leased(c);
 		}
+		gsc_commit(&dev->core, now_ns());
+		list_for_each_entry(core, &dev->core.clients, node)
+			empty_waiting(client_of(core));
 	} while (again);
 
 	if (dev->quotas_changed) {
@@ -338,9 +354,12 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 		gsc_complete(&c->core, &cancel, now);
 	}
 	before = c->arb->slot[req->slot].window;
-	submitting = task;
 	err = gsc_submit(&c->core, req, now);
+	submitting = err ? NULL : task;
+	gsc_commit(&c->dev->core, now);
 	submitting = NULL;
+	if (!err)
+		err = gsc_answer(task);
 	if (!err || err == -EAGAIN) {
 		c->known[req->slot] = req->seq;
 		req->window = err ? 0 : task->window;
@@ -361,7 +380,11 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 
 int client_complete(struct client *c, const struct gsched_complete *req)
 {
-	return gsc_complete(&c->core, req, now_ns());
+	uint64_t now = now_ns();
+	int err = gsc_complete(&c->core, req, now);
+
+	gsc_commit(&c->dev->core, now);
+	return err;
 }
 
 int client_report(struct client *c, const struct gsched_report *req)
@@ -447,6 +470,7 @@ int device_add(const struct device_decl *decl)
 	list_add_tail(&dev->node, &devices);
 	n_devices++;
 	state_restore(dev);
+	device_settle(dev);
 	return 0;
 
 close_watch:

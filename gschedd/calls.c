@@ -77,9 +77,12 @@ static int call_attach(struct call_ctx *ctx)
 	if (req->flags & ~GSCHED_ATTACH__ALL || req->__reserved)
 		return -EOPNOTSUPP;
 	err = client_attach(ctx->conn, req, ctx->fds);
-	if (!err)
-		ctx->n_fds = 2;
-	return err;
+	if (err)
+		return err;
+	ctx->n_fds = 2;
+	if (req->flags & GSCHED_ATTACH_SERVER)
+		mps_server_attached(ctx->conn);
+	return 0;
 }
 
 static int call_submit(struct call_ctx *ctx)

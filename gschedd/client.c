@@ -127,6 +127,8 @@ found:
 	err = gsc_client_attach(&c->core, c->group->core, req->flags, req->channel_group, now_ns());
 	if (err)
 		goto close_cl;
+	/* nobody is told of the band: the caller reads the page once it has mapped it */
+	gsc_commit(&dev->core, now_ns());
 	conn->client = c;
 	/* who attaches with the first version of the structure would take the event for one of a slot */
 	conn->bands = req->size > offsetof(struct gsched_attach, channel_group);

@@ -42,10 +42,10 @@ void ctl_print_mps(const cJSON *root)
 		       ctl_string(s, "state"));
 		if (cJSON_GetObjectItemCaseSensitive(s, "pid"))
 			printf("pid %.0f, ", ctl_number(s, "pid"));
-		printf("%d programs, started %.0f times, died %.0f times%s%s\n",
+		printf("%d programs, started %.0f times, died %.0f times, its server %.0f%s%s\n",
 		       cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(s, "programs")),
-		       ctl_number(s, "starts"), ctl_number(s, "deaths"), *reason ? "; last: " : "",
-		       reason);
+		       ctl_number(s, "starts"), ctl_number(s, "deaths"),
+		       ctl_number(s, "server_deaths"), *reason ? "; last: " : "", reason);
 	}
 }
 

@@ -213,7 +213,7 @@ void leased_forget(struct device *dev);
 void leased_count(struct device *dev);			/* launches that nobody was told of: before statistics are read */
 void client_leased_count(struct client *c);
 void client_pages_end(struct client *c, uint64_t window);
-void device_settle(struct device *dev);			/* after a core event: leases withdrawn, headers */
+void device_settle(struct device *dev);			/* after events: the core decides */
 bool arbiter_contended(void);
 
 /* ---- client.c ---- */
@@ -324,6 +324,7 @@ void mps_exit(void);			/* takes some seconds at most */
 int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *req);
 void mps_conn_gone(struct conn *conn);
 void group_band(const struct group *group, char *band);	/* GSP_BAND_NAME_SIZE; "" none */
+void mps_server_attached(const struct conn *conn);
 bool mps_owns(pid_t pid);		/* a control daemon or its server */
 void mps_status(struct cJSON *root, const struct conn *to);
 

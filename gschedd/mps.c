@@ -278,6 +278,15 @@ void mps_conn_gone(struct conn *conn)
 			}
 }
 
+void mps_server_attached(const struct conn *conn)
+{
+	struct mps_daemon *d;
+
+	list_for_each_entry(d, &mps_daemons, node)
+		if (d->id.uid == conn->uid)
+			mps_daemon_server(d, conn->pid);
+}
+
 /* A control daemon of ours or what it started. */
 bool mps_owns(pid_t pid)
 {
@@ -315,12 +324,16 @@ void mps_status(struct cJSON *root, const struct conn *to)
 		cJSON_AddStringToObject(o, "state", state[d->state]);
 		if (d->pid > 0)
 			cJSON_AddNumberToObject(o, "pid", d->pid);
+		mps_daemon_look(d);
+		if (d->server_pid)
+			cJSON_AddNumberToObject(o, "server", d->server_pid);
 		cJSON_AddStringToObject(o, "pipe", d->id.pipe);
 		pids = cJSON_AddArrayToObject(o, "programs");
 		list_for_each_entry(p, &d->programs, node)
 			cJSON_AddItemToArray(pids, cJSON_CreateNumber(p->pid));
 		cJSON_AddNumberToObject(o, "starts", d->starts);
 		cJSON_AddNumberToObject(o, "deaths", d->deaths);
+		cJSON_AddNumberToObject(o, "server_deaths", d->server_deaths);
 		cJSON_AddStringToObject(o, "reason", d->reason);
 	}
 }

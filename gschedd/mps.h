@@ -36,6 +36,8 @@ struct mps_daemon {
 	bool adopted;			/* started by an earlier gschedd: not our child */
 	bool failed;			/* MPS_ENDING because it never became ready */
 	struct source process;		/* pidfd */
+	struct source server;		/* pidfd of the MPS server that it has started */
+	pid_t server_pid;		/* 0: none that is known of */
 	int error_fd;			/* why the child failed before the program ran */
 	struct source quit;		/* pidfd of the process that tells it to quit */
 	pid_t quit_pid;
@@ -44,7 +46,7 @@ struct mps_daemon {
 	uint64_t due;			/* of the state; 0 none */
 	uint64_t ready_at;
 	unsigned int failures;		/* in a row: set the back-off */
-	unsigned int starts, deaths;
+	unsigned int starts, deaths, server_deaths;
 	char reason[MPS_REASON];	/* why it is not there, or died last */
 	struct list_head programs, waiters;
 };
@@ -64,6 +66,10 @@ void mps_daemon_adopt(struct mps_daemon *d);	/* something serves its directory: 
 int mps_program_add(struct mps_daemon *d, pid_t pid);
 /* Start the daemon if need be; @req is answered when it is ready, or failed. -errno: it is not. */
 int mps_daemon_wait(struct mps_daemon *d, struct conn *conn, const struct gsp_header *h, const struct gsp_band *req);
+/* The daemon may have started its server since: watch it. */
+void mps_daemon_look(struct mps_daemon *d);
+/* The same, of the process @pid if it is the daemon's. */
+void mps_daemon_server(struct mps_daemon *d, pid_t pid);
 void mps_daemons_end(void);		/* takes some seconds at most */
 
 #endif /* GSCHEDD_MPS_H */

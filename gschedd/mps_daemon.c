@@ -3,7 +3,8 @@
  * An MPS control daemon as a state machine, driven by three things: a request, the end of its
  * process, and its timer. None of them waits. Started for the first program, started again when it
  * dies, ended when the last program has been gone for a while. A control daemon starts the MPS
- * server by itself, for its first client.
+ * server by itself, for its first client and for the first one after the server's death; the server
+ * is watched to tell of that, and to end with its daemon.
  */
 #include <errno.h>
 #include <poll.h>
@@ -37,6 +38,13 @@ static void daemon_start(struct mps_daemon *d);
 static void daemon_say(int level, const struct mps_daemon *d, const char *text)
 {
 	say(level, "MPS control daemon of band %s, uid %u: %s", d->id.band, (unsigned int)d->id.uid, text);
+}
+
+static bool has_ended(int pidfd)
+{
+	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
 }
 
 static bool wanted(const struct mps_daemon *d)
@@ -106,12 +114,74 @@ static void daemon_failed(struct mps_daemon *d, int err)
 	enter(d, MPS_BACKOFF, now_ns() + seconds * SEC);
 }
 
+void mps_daemon_server(struct mps_daemon *d, pid_t pid)
+{
+	struct proc_stat st;
+
+	if (d->state != MPS_READY || d->server_pid || pid <= 0)
+		return;
+	d->server.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	/*
+	 * If it is the daemon's child, the descriptor is of that process. One that has ended stays
+	 * its child until the daemon asks for its status, and must not count as a new server.
+	 */
+	if (d->server.fd >= 0 && !has_ended(d->server.fd) && !proc_stat(pid, &st) &&
+	    st.ppid == d->pid && !loop_add(&d->server, EPOLLIN))
+		d->server_pid = pid;
+	else
+		loop_del(&d->server);
+}
+
+void mps_daemon_look(struct mps_daemon *d)
+{
+	if (d->state == MPS_READY && !d->server_pid)
+		mps_daemon_server(d, mps_server(d->pid));
+}
+
+static void server_gone(struct mps_daemon *d)
+{
+	loop_del(&d->server);
+	d->server_pid = 0;
+}
+
+/*
+ * Its daemon has ended. It follows by itself, but not while it is stopped, and the next daemon's
+ * would be a second server of the band.
+ */
+static void server_end(struct mps_daemon *d)
+{
+	if (d->server_pid)
+		syscall(SYS_pidfd_send_signal, d->server.fd, SIGKILL, NULL, 0);
+	server_gone(d);
+}
+
+static void server_ready(struct source *src, uint32_t events)
+{
+	struct mps_daemon *d = container_of(src, struct mps_daemon, server);
+	char text[MPS_REASON];
+
+	/* an event of this turn may be of the server before; a daemon's end is told of as such */
+	if (!has_ended(src->fd) || has_ended(d->process.fd))
+		return;
+	snprintf(text, sizeof(text), "its server, pid %d, ended", (int)d->server_pid);
+	server_gone(d);
+	mps_daemon_look(d);
+	if (d->state != MPS_READY)
+		return;
+	d->server_deaths++;
+	memcpy(d->reason, text, sizeof(text));
+	daemon_say(LOG_WARN, d,
+		   "its server ended: programs in it have lost their CUDA contexts, later ones get a "
+		   "new server");
+}
+
 static void daemon_ready(struct mps_daemon *d)
 {
 	d->ready_at = now_ns();
 	daemon_say(LOG_INFO, d, d->adopted ? "serves already, taken over" : "ready");
 	answer_all(d, 0);
 	enter(d, MPS_READY, list_empty(&d->programs) ? d->ready_at + opt.mps_idle_s * SEC : 0);
+	mps_daemon_look(d);
 }
 
 static void quit_ready(struct source *src, uint32_t events)
@@ -148,13 +218,6 @@ static void daemon_end(struct mps_daemon *d, bool failed)
 	enter(d, MPS_ENDING, now_ns() + STEP_NS);
 }
 
-static bool has_ended(int pidfd)
-{
-	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
-
-	return poll(&pfd, 1, 0) == 1;
-}
-
 static void process_ready(struct source *src, uint32_t events)
 {
 	struct mps_daemon *d = container_of(src, struct mps_daemon, process);
@@ -169,6 +232,7 @@ static void process_ready(struct source *src, uint32_t events)
 	loop_del(src);
 	if (d->quit_pid > 0)
 		kill(d->quit_pid, SIGKILL);	/* nobody is left to answer it */
+	server_end(d);
 	if (was != MPS_ENDING || !d->failed)
 		mps_describe_end(&d->id, d->adopted ? -1 : status, d->error_fd, d->reason, sizeof(d->reason));
 	if (d->error_fd >= 0)
@@ -281,7 +345,7 @@ static void timer_ready(struct source *src, uint32_t events)
 			enter(d, MPS_READY, now + opt.mps_idle_s * SEC);
 		else
 			daemon_end(d, false);
-	} else if (d->state == MPS_ENDING && due && !d->termed && mps_has_server(d->pid)) {
+	} else if (d->state == MPS_ENDING && due && !d->termed && mps_server(d->pid) > 0) {
 		/*
 		 * it refuses new clients and ends by itself with the last one it has, which is none
 		 * of the programs
@@ -309,6 +373,7 @@ static void program_end(struct mps_program *p)
 
 	list_del_init(&p->node);
 	loop_free(&p->src, p);
+	mps_daemon_look(d);
 	if (d->state == MPS_READY && list_empty(&d->programs))
 		enter(d, MPS_READY, now_ns() + opt.mps_idle_s * SEC);
 }
@@ -350,6 +415,7 @@ int mps_program_add(struct mps_daemon *d, pid_t pid)
 		return err;
 	}
 	list_add_tail(&p->node, &d->programs);
+	mps_daemon_look(d);
 	if (d->state == MPS_READY)
 		enter(d, MPS_READY, 0);
 	return 0;
@@ -368,6 +434,7 @@ static void daemon_free(struct mps_daemon *d)
 		waitpid(d->quit_pid, NULL, 0);
 	}
 	loop_del(&d->quit);
+	loop_del(&d->server);
 	list_del_init(&d->node);
 	n_daemons--;
 	loop_free(&d->timer, d);
@@ -399,8 +466,9 @@ struct mps_daemon *mps_daemon_get(uid_t uid, const char *band, int *err)
 	strcpy(d->id.band, band);
 	INIT_LIST_HEAD(&d->programs);
 	INIT_LIST_HEAD(&d->waiters);
-	d->process.fd = d->quit.fd = d->error_fd = -1;
+	d->process.fd = d->server.fd = d->quit.fd = d->error_fd = -1;
 	d->process.ready = process_ready;
+	d->server.ready = server_ready;
 	d->quit.ready = quit_ready;
 	d->timer.ready = timer_ready;
 	d->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -481,6 +549,7 @@ void mps_daemons_end(void)
 		if (d->error_fd >= 0)
 			close(d->error_fd);
 		loop_del(&d->process);
+		server_end(d);
 		daemon_free(d);
 	}
 }

@@ -356,19 +356,26 @@ pid_t mps_pid_file(const struct mps_id *id)
 	return pid > 1 && pid <= INT32_MAX ? pid : 0;
 }
 
-bool mps_has_server(pid_t pid)
+pid_t mps_server(pid_t daemon)
 {
-	char path[64], text[32];
+	char path[64], text[128], *at = text, *end;
+	pid_t pid = 0;
 	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)daemon, (int)daemon);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		n = read(fd, text, sizeof(text));
+		n = read(fd, text, sizeof(text) - 1);
 		close(fd);
 	}
-	return n > 0;
+	text[n > 0 ? n : 0] = '\0';
+	/* the last one: one that has ended may still stand before it */
+	for (long child = strtol(at, &end, 10); end != at; child = strtol(at, &end, 10)) {
+		pid = (pid_t)child;
+		at = end;
+	}
+	return pid;
 }
 
 void mps_last_line(const struct mps_id *id, char *buf, size_t size)

@@ -59,8 +59,8 @@ pid_t mps_spawn_quit(const struct mps_id *id, const struct mps_setup *setup);
 bool mps_listening(const struct mps_id *id);
 /* The process that serves the directory by its own account, not checked; 0 unknown. */
 pid_t mps_pid_file(const struct mps_id *id);
-/* Has it started an MPS server that still runs? */
-bool mps_has_server(pid_t pid);
+/* The last child of a control daemon: its MPS server, which may have ended just now; 0 none. */
+pid_t mps_server(pid_t daemon);
 /* The last line that the daemon printed, made printable; "" none. */
 void mps_last_line(const struct mps_id *id, char *buf, size_t size);
 

@@ -168,7 +168,7 @@ static void add_bands(cJSON *list, const struct device *dev, const struct conn *
 	struct gsc_band *band;
 
 	list_for_each_entry(band, &dev->core.bands, node) {
-		const struct gsc_client *owner = gsc_band_owner(band);
+		struct gsc_client *owner = gsc_band_owner(band);
 		uint32_t activity = GSCHED_ACTIVITY_IDLE;
 		cJSON *o, *pids;
 		char text[256];
@@ -196,6 +196,8 @@ static void add_bands(cJSON *list, const struct device *dev, const struct conn *
 		cJSON_AddNumberToObject(o, "slice_us", band->slice_us);
 		cJSON_AddNumberToObject(o, "applied_us", owner ? owner->slice_us : 0);
 		cJSON_AddNumberToObject(o, "slice_error", owner ? owner->slice_error : 0);
+		cJSON_AddBoolToObject(o, "block_end",
+				      owner && load(&client_of(owner)->cl->header.block_end));
 		cJSON_AddStringToObject(o, "activity", activity_name(activity));
 		cJSON_AddBoolToObject(o, "turn", band == dev->core.turn);
 		gsc_band_why(band, text, sizeof(text));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Between the core and the rest: its actions (pages, events, tracepoints, the timer), and the lock around every event.
- * The actions run inside a call of the core and may not call it again; what has to, waits for gsched_unlock().
+ * The actions run inside a call of the core and may not call it again; what has to, waits for
+ * gsched_unlock(), which also commits: the core decides once for all events under one lock.
  */
 #include <linux/hrtimer.h>
 #include <linux/poll.h>
@@ -76,6 +77,19 @@ static void set_window(struct gsc_task *task, enum gsc_change why)
 	wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
 }
 
+static void store_header(struct gsched_client *client)
+{
+	struct gsched_arb_header *header = &client->arb->header;
+	const struct gsc_device *core = &client->dev->core;
+
+	WRITE_ONCE(header->mode, core->mode);
+	WRITE_ONCE(header->sms, core->sms);
+	WRITE_ONCE(header->contended, client->core.contended);
+	WRITE_ONCE(header->priority, client->core.group->priority);
+	WRITE_ONCE(header->top_priority, core->top_priority);
+}
+
+/* Also called when only what the header says beside it changed */
 static void set_lease(struct gsc_client *core, u32 lease)
 {
 	struct gsched_client *client = gsched_client_of(core);
@@ -83,6 +97,9 @@ static void set_lease(struct gsc_client *core, u32 lease)
 	u32 old = client->arb->header.lease;
 
 	lockdep_assert_held(&dev->lock);
+	store_header(client);
+	if (lease == old)
+		return;
 	/* who sees the new lease sees the windows that were stored before it */
 	smp_store_release(&client->arb->header.lease, lease);
 	/* the slots are read after this: a leased launch is seen here, or its client sees the new lease and submits */
@@ -109,7 +126,6 @@ static void done(struct gsc_task *task)
 	__clear_bit(task->slot, client->pending);
 	gsched_lease_forget(client, task->slot);
 	gsched_store_window(client, task->slot, gsched_lease_window(client));
-	client->dev->refresh = true;
 }
 
 static void set_band(struct gsc_client *core)
@@ -143,18 +159,6 @@ const struct gsc_ops gsched_core_ops = {
 	.set_band = set_band,
 };
 
-static void refresh_header(struct gsched_client *client, u32 top_priority)
-{
-	struct gsched_arb_header *header = &client->arb->header;
-	const struct gsc_device *core = &client->dev->core;
-
-	WRITE_ONCE(header->mode, core->mode);
-	WRITE_ONCE(header->sms, core->sms);
-	WRITE_ONCE(header->contended, client->core.contended);
-	WRITE_ONCE(header->priority, client->core.group->priority);
-	WRITE_ONCE(header->top_priority, top_priority);
-}
-
 static void refresh_slots(struct gsched_client *client)
 {
 	u64 leased = gsched_lease_window(client);
@@ -169,14 +173,10 @@ static void refresh_slots(struct gsched_client *client)
 static void refresh(struct gsched_device *dev)
 {
 	struct gsc_client *core;
-	u32 top = 0;
 
-	list_for_each_entry(core, &dev->core.clients, node)
-		top = max(top, core->group->priority);
 	list_for_each_entry(core, &dev->core.clients, node) {
 		struct gsched_client *client = gsched_client_of(core);
 
-		refresh_header(client, top);
 		if (dev->refresh_slots || client->stale)
 			refresh_slots(client);
 	}
@@ -220,6 +220,7 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 {
 	int round;
 
+	gsc_commit(&dev->core, now);
 	/* what is adopted may withdraw more leases; a client that plays with its page is left for the timer */
 	for (round = 0; dev->scan && round < SCAN_ROUNDS; round++) {
 		dev->scan = false;

@@ -64,9 +64,15 @@ static u32 band_activity(const struct gsc_band *band)
 	return activity;
 }
 
+/* Does the GPU leave its channel group at the ends of thread blocks? As it writes into its page */
+static bool block_end(struct gsc_client *owner)
+{
+	return owner && READ_ONCE(gsched_client_of(owner)->cl->header.block_end);
+}
+
 static int band_emit(const struct gsched_device *dev, const struct gsc_band *band, char *page, int len)
 {
-	const struct gsc_client *owner = gsc_band_owner(band);
+	struct gsc_client *owner = gsc_band_owner(band);
 	u32 thousandths = band->weight % GSC_BAND_WEIGHT_SCALE * 1000 / GSC_BAND_WEIGHT_SCALE;
 	char name[GSC_BAND_NAME_SIZE];
 	int start = len;
@@ -75,10 +81,12 @@ static int band_emit(const struct gsched_device *dev, const struct gsc_band *ban
 	len += sysfs_emit_at(page, len, "name %s ", name);
 	len += members_emit(band, owner, page, len);
 	len += sysfs_emit_at(page, len,
-			     "priority %u weight %llu.%03u slice_us %u applied_us %u slice_error %u activity %s turn %u why ",
-			     band->priority, div_u64(band->weight, GSC_BAND_WEIGHT_SCALE), thousandths, band->slice_us,
-			     owner ? owner->slice_us : 0, owner ? owner->slice_error : 0, activity_name(band_activity(band)),
-			     band == dev->core.turn);
+			     "priority %u weight %llu.%03u slice_us %u applied_us %u ",
+			     band->priority, div_u64(band->weight, GSC_BAND_WEIGHT_SCALE),
+			     thousandths, band->slice_us, owner ? owner->slice_us : 0);
+	len += sysfs_emit_at(page, len, "slice_error %u block_end %u activity %s turn %u why ",
+			     owner ? owner->slice_error : 0, block_end(owner),
+			     activity_name(band_activity(band)), band == dev->core.turn);
 	len += gsc_band_why(band, page + len, PAGE_SIZE - len);
 	len += sysfs_emit_at(page, len, "\n");
 	return len - start;
@@ -95,9 +103,9 @@ static u32 clients_of(const struct gsc_band *band)
 }
 
 /*
- * One line a band: "name pid-12 clients 12 priority 0 weight 100.000 slice_us 1 applied_us 1 slice_error 0 activity busy
- * turn 1 why ...", the reason last and to the end of the line. Bands that a page has no room for are counted in a last line
- * "more 3".
+ * One line a band: "name pid-12 clients 12 priority 0 weight 100.000 slice_us 1 applied_us 1
+ * slice_error 0 block_end 0 activity busy turn 1 why ...", the reason last and to the end of the
+ * line. Bands that a page has no room for are counted in a last line "more 3".
  */
 ssize_t gsched_bands_show(struct gsched_device *dev, char *page)
 {
@@ -123,8 +131,8 @@ ssize_t gsched_bands_show(struct gsched_device *dev, char *page)
 ssize_t gsched_band_show(struct gsched_client *client, char *page)
 {
 	const struct gsched_cl_header *hint = &client->cl->header;
-	const struct gsc_client *core = &client->core;
-	u32 applied, error, activity, share;
+	struct gsc_client *core = &client->core;
+	u32 applied, error, block_us, activity, share;
 	char name[GSC_BAND_NAME_SIZE];
 	struct gsc_arb arb;
 
@@ -134,10 +142,13 @@ ssize_t gsched_band_show(struct gsched_client *client, char *page)
 	arb = core->arb;
 	applied = core->slice_us ?: READ_ONCE(hint->slice_us);
 	error = core->slice_error ?: READ_ONCE(hint->slice_error);
+	block_us = core->block_us;
 	activity = client_activity(client);
 	spin_unlock_bh(&client->dev->lock);
 	share = div_u64((u64)arb.share * 1000000, GSCHED_SHARE_ALL);
 	return sysfs_emit(page,
-			  "name %s\nslice_us %u\napplied_us %u\nslice_error %u\nactivity %s\nshare %u.%06u\n",
-			  name, arb.slice_us, applied, error, activity_name(activity), share / 1000000, share % 1000000);
+			  "name %s\nslice_us %u\napplied_us %u\nslice_error %u\n"
+			  "block_end %u\nblock_us %u\nactivity %s\nshare %u.%06u\n",
+			  name, arb.slice_us, applied, error, block_end(core), block_us,
+			  activity_name(activity), share / 1000000, share % 1000000);
 }

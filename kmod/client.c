@@ -63,6 +63,8 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), req->flags,
 					req->channel_group, now);
 	if (!ret) {
+		/* nobody is told of the band: the caller reads the page once it has mapped it */
+		gsc_commit(&dev->core, now);
 		client->plain = !pid_is_taken(client);
 		/* who attaches with the first version of the structure would take the event for one of slot 0 */
 		client->bands = req->size > offsetof(struct gsched_attach, channel_group);
@@ -97,7 +99,6 @@ static void leave_core(struct gsched_client *client)
 	WRITE_ONCE(client->arb->header.flags, 0);
 	client->bands = false;
 	client->band_pending = false;
-	dev->refresh = true;
 	gsched_unlock(dev, now);
 }
 
@@ -194,7 +195,7 @@ int gsched_client_dead(const struct gsched_client *client)
 	return READ_ONCE(client->gone) ? -ENODEV : -ENOTCONN;
 }
 
-/* The first half of a submit, up to the core's answer. 0 granted, -EAGAIN waits, other errors leave no trace. */
+/* The first half of a submit, up to the decision. 0 granted, -EAGAIN waits, errors leave no trace */
 static int submit_begin(struct gsched_client *client, struct gsched_submit *req, u64 now)
 {
 	u32 slot = req->slot;
@@ -219,9 +220,10 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 	}
 	__set_bit(slot, client->quiet);
 	ret = gsc_submit(&client->core, req, now);
-	if (!ret || ret == -EAGAIN) {
+	if (!ret) {
+		gsc_commit(&client->dev->core, now);
+		ret = gsc_answer(&client->core.task[slot]);
 		client->known[slot] = req->seq;
-		client->dev->refresh = true;
 	}
 	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
 		__clear_bit(slot, client->quiet);
@@ -275,7 +277,6 @@ static int submit_end(struct gsched_client *client, struct gsched_submit *req, b
 	if (WARN_ON_ONCE(!interrupted))
 		return -EINTR;
 	gsc_complete(&client->core, &cancel, now);
-	client->dev->refresh = true;
 	return -EINTR;
 }
 
@@ -323,7 +324,6 @@ int gsched_client_complete(struct gsched_client *client, const struct gsched_com
 	if (!ret) {
 		__clear_bit(req->slot, client->pending);
 		gsched_lease_forget(client, req->slot);
-		dev->refresh = true;
 		/* another thread may wait for the grant of what was withdrawn */
 		if (test_bit(req->slot, client->quiet))
 			wake_up_interruptible(&client->wait);

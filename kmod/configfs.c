@@ -26,6 +26,7 @@ static ssize_t file_show(struct config_item *item, enum gsc_file file, char *pag
 
 	/* charges what runs, so that the numbers are of this moment */
 	gsc_tick(&group->dev->core, now);
+	gsc_commit(&group->dev->core, now);
 	gsched_lease_count_all(group->dev, now);
 	len = gsc_group_show(group->core, file, page, PAGE_SIZE);
 	gsched_unlock(group->dev, now);

@@ -62,7 +62,7 @@ struct gsched_group {
  * @clients_max: most clients at once (lock)
  * @dying: no more attach and mkdir (lock)
  * @scan: a FREE lease was withdrawn: look for launches made under it (lock)
- * @refresh: activity changed: rewrite the headers (lock)
+ * @refresh: some client is stale (lock)
  * @refresh_slots: quotas changed: rewrite the empty slots, too (lock)
  * @groups: every gsched_group (lock)
  * @bindings: struct gsched_binding, bind.c (lock)

@@ -42,6 +42,7 @@ void gsched_lease_count(struct gsched_client *client, u64 now)
 		.tasks = READ_ONCE(header->leased_tasks) + READ_ONCE(header->passed),
 		.ns = READ_ONCE(header->leased_ns),
 		.usage = READ_ONCE(header->leased_usage),
+		.paced_ns = READ_ONCE(header->paced_ns),
 	};
 
 	lockdep_assert_held(&client->dev->lock);
@@ -108,26 +109,35 @@ static void adopt(struct gsched_client *client, u32 slot, u64 now)
 		.slot = slot,
 		.seq = seq,
 		.tier = min_t(u32, tier, GSCHED_TIER_LAUNCH),
-		.blocks_per_sm = 1,	/* unknown: the demand comes out at its largest */
+		.blocks_per_sm = 1,	/* unknown: it is charged for all that it may have */
 		.blocks = clamp_t(u64, READ_ONCE(hint->blocks), 1, HINT_BLOCKS_MAX),
 		.predicted_ns = min_t(u64, READ_ONCE(hint->predicted_ns), HINT_NS_MAX),
 	};
-	int ret;
 
 	if (!seq || seq == client->known[slot] || READ_ONCE(hint->retired) == seq)
 		return;
-	ret = gsc_submit(&client->core, &req, now);
-	if (ret && ret != -EAGAIN)
+	if (gsc_adopt(&client->core, &req, now))
 		return;
 	client->known[slot] = seq;
-	if (ret)
-		gsched_store_window(client, slot, 0);
 	__set_bit(slot, client->adopted);
 	client->dev->adopted++;
-	client->dev->refresh = true;
 }
 
-/* @all: also of clients that keep their lease, because a quota is about to change */
+/* What was launched in the window of the lease and has to wait leaves it */
+static void empty_waiting(struct gsched_client *client)
+{
+	u32 slot;
+
+	for_each_set_bit(slot, client->adopted, GSCHED_SLOTS)
+		if (gsc_answer(&client->core.task[slot]))
+			gsched_store_window(client, slot, 0);
+}
+
+/*
+ * One decision for all that is found, before whatever comes next: an opaque task that runs keeps
+ * what it has.
+ * @all: also of clients that keep their lease, because a quota is about to change
+ */
 void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now)
 {
 	struct gsc_client *core;
@@ -143,4 +153,7 @@ void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now)
 			if (core->task[slot].state == GSC_TASK_NONE)
 				adopt(gsched_client_of(core), slot, now);
 	}
+	gsc_commit(&dev->core, now);
+	list_for_each_entry(core, &dev->core.clients, node)
+		empty_waiting(gsched_client_of(core));
 }

@@ -2,11 +2,13 @@
 /*
  * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
  * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "switch_us", "max_overhead", "max_slowdown",
- *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us", "slice_error", "activity", "turn", "why"}],
+ *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
+ *     "slice_error", "block_end", "activity", "turn", "why"}],
  *   "bands_left_out": how many bands the module's file had no room for,
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}}],
- *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error", "activity", "passed", "held_ns",
- *     "paced_ns", "share", "lease", "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
+ *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
+ *     "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
+ *     "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns", "stream"}]}]}]}
  * A file that is not there leaves its key out: older modules have fewer.
  */
@@ -268,7 +270,7 @@ static void add_band(cJSON *bands, char *line)
 			add_members(band, value);
 		} else if (!strcmp(key, "activity")) {
 			cJSON_AddStringToObject(band, key, value);
-		} else if (!strcmp(key, "turn")) {
+		} else if (!strcmp(key, "turn") || !strcmp(key, "block_end")) {
 			cJSON_AddBoolToObject(band, key, !strcmp(value, "1"));
 		} else {
 			cJSON_AddNumberToObject(band, key, strtod(value, NULL));
@@ -297,6 +299,7 @@ static void add_client_band(cJSON *client, int dir)
 {
 	static const char *const numbers[] = { "passed", "held_ns", "paced_ns" };
 	char buf[4096], *rest;
+	const cJSON *flag;
 	size_t i;
 
 	if (read_text(dir, "band", buf, sizeof(buf)) && !strncmp(buf, "name ", 5)) {
@@ -304,6 +307,10 @@ static void add_client_band(cJSON *client, int dir)
 		cJSON_AddStringToObject(client, "band", strsep(&rest, "\n"));
 		if (rest)
 			add_flat(client, rest);
+		flag = cJSON_GetObjectItem(client, "block_end");
+		if (flag)
+			cJSON_ReplaceItemInObject(client, "block_end",
+						  cJSON_CreateBool(flag->valuedouble != 0));
 	}
 	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		add_number(client, numbers[i], dir, numbers[i]);

@@ -61,7 +61,7 @@ static u64 sum_at_level(const struct gsc_contest *contest, u64 level)
 /* Weighted max-min; what is left by rounding goes to the first in the list. Without enough for all that must be, lo is shared */
 static void divide(struct gsc_contest *contest, u32 amount)
 {
-	u64 low = 0, high = (u64)GSCHED_SMS_MAX << LEVEL_SHIFT, sum = 0, least = 0;
+	u64 low = 0, high = 0, sum = 0, least = 0;
 	struct gsc_share *share;
 
 	for (share = contest->first; share; share = share->next) {
@@ -77,15 +77,25 @@ static void divide(struct gsc_contest *contest, u32 amount)
 			share->lo = share->firm;
 		}
 	}
-	while (high - low > 1) {
-		u64 mid = (low + high) / 2;
-
-		if (sum_at_level(contest, mid) <= amount)
-			low = mid;
-		else
-			high = mid;
+	share = contest->first;
+	if (!share->next) {
+		share->got = max(min(share->hi, amount), share->lo);
+		return;
 	}
+	/* there everyone has all it can use, and that is more than there is */
+	for (; share; share = share->next)
+		high = max(high, (u64)((share->hi << LEVEL_SHIFT) / share->weight + 1));
 	sum = sum_at_level(contest, low);
+	while (high - low > 1 && sum != amount) {
+		u64 mid = (low + high) / 2, at_mid = sum_at_level(contest, mid);
+
+		if (at_mid <= amount) {
+			low = mid;
+			sum = at_mid;
+		} else {
+			high = mid;
+		}
+	}
 	for (share = contest->first; share; share = share->next) {
 		share->got = at_level(share, low);
 		if (sum < amount && at_level(share, low + 1) > share->got) {
@@ -127,7 +137,7 @@ static bool can_run(const struct gsc_task *task)
 	const struct gsc_group *group;
 
 	for (group = task->client->group; group; group = group->parent)
-		if (gsc_is_block(task) && group->max < gsc_weight(task))
+		if (gsc_is_block(task) && group->max < gsc_least(task))
 			return false;
 	return true;
 }
@@ -144,7 +154,7 @@ static void prepare_client(struct gsc_client *client, u64 stamp)
 	client->closed = false;
 }
 
-static void prepare_task(struct gsc_task *task)
+static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 {
 	struct gsc_client *client = task->client;
 	struct gsc_device *dev = client->dev;
@@ -152,7 +162,8 @@ static void prepare_task(struct gsc_task *task)
 	u32 sms;
 
 	task->want = min(task->want, dev->sms * GSCHED_CAPSM);
-	if (client->closed || !can_run(task))
+	/* a max that is smaller than a worker is a fraction */
+	if (client->closed || (band->fractional && !can_run(task)))
 		task->want = 0;
 	if (!task->want) {
 		client->closed = true;
@@ -181,18 +192,19 @@ static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
 	struct gsc_task *task;
 
 	band->stamp = stamp;
-	memset(tree, 0, sizeof(*tree));
+	memset(tree->first, 0, sizeof(tree->first));
+	tree->depth = 0;
 	band->fractional = false;
 	band->guarantees = false;
 	list_for_each_entry(task, &band->tasks, node) {
 		tree_add(band, tree, task->client->group, stamp);
 		if (task->client->seen != stamp)
 			prepare_client(task->client, stamp);
-		prepare_task(task);
+		prepare_task(band, task);
 	}
 	if (!band->n_holds)
 		return;
-	list_for_each_entry(client, &band->members, member) {
+	list_for_each_entry(client, &band->active, active) {
 		client->hold_got = 0;
 		if (holds && client->hold_units)
 			tree_add(band, tree, client->group, stamp);
@@ -332,6 +344,24 @@ static void enter_client(struct gsc_client *client, u32 lo, u32 hi)
 	enter(&client->group->contest, &client->share);
 }
 
+static u32 room_above(const struct gsc_client *client)
+{
+	const struct gsc_group *group;
+	u32 room = U32_MAX;
+
+	for (group = client->group; group; group = group->parent)
+		room = min(room, group->cap - min(group->cap, group->used));
+	return room;
+}
+
+/* A window that nobody else has a use for does not shrink: its workers may be anywhere in it */
+static u32 spare_use(const struct gsc_client *client)
+{
+	u32 use = max(client->use, gsc_sms(GSCHED_WINDOW_LIMIT(client->window)));
+
+	return use - min(use, gsc_sms(client->alloc));
+}
+
 enum contest_kind {
 	CONTEST_FAIR,	/* what each needs, as if nothing opaque ran */
 	CONTEST_KEEP,	/* what each needs */
@@ -344,7 +374,6 @@ static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_
 	struct gsc_client *client;
 	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_task *task;
-	u32 has, use;
 
 	new_contest(tree);
 	for (task = from; task && task->rank == from->rank; task = next_task(band, task)) {
@@ -352,29 +381,46 @@ static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_
 		if (!client->need || client->seen == stamp)
 			continue;
 		client->seen = stamp;
-		if (kind == CONTEST_SPARE) {
-			has = gsc_sms(client->alloc);
-			/* a window that nobody else has a use for does not shrink: its workers may be anywhere in it */
-			use = max(client->use, gsc_sms(GSCHED_WINDOW_LIMIT(client->window)));
-			enter_client(client, 0, use - min(use, has));
-		} else {
+		if (kind == CONTEST_SPARE)
+			enter_client(client, 0, spare_use(client));
+		else
 			enter_client(client, kind == CONTEST_KEEP ? client->fixed : 0, client->need);
-		}
 	}
 	contend(band, tree, false);
 	return stamp;
+}
+
+/* The only client of its rank, where nothing is guaranteed: it has what a contest would give it */
+static void serve_lone(struct gsc_client *client, bool spare)
+{
+	u32 room, want, got;
+
+	if (!client->need)
+		return;
+	room = room_above(client);
+	want = spare ? spare_use(client) : max(client->fixed, client->need);
+	got = min(want, room);
+	client->alloc += got * GSCHED_CAPSM;
+	client->fair += spare ? got : min(client->need, room);
+	take(client, got, false);
 }
 
 /* Serve the clients of one rank, @from being the first task of it. Returns the first of the next rank */
 static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, struct gsc_task *from, bool spare)
 {
 	struct gsc_task *task, *end;
+	bool fixed = false, lone = !band->guarantees;
 	struct gsc_client *client;
-	bool fixed = false;
 	u64 stamp;
 
-	for (end = from; end && end->rank == from->rank; end = next_task(band, end))
+	for (end = from; end && end->rank == from->rank; end = next_task(band, end)) {
 		fixed |= end->client->fixed != 0;
+		lone &= end->client == from->client;
+	}
+	if (lone) {
+		serve_lone(from->client, spare);
+		return end;
+	}
 	if (fixed && !spare) {
 		contest_clients(band, tree, from, CONTEST_FAIR);
 		for (task = from; task != end; task = next_task(band, task))
@@ -397,21 +443,28 @@ static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, str
 
 static void serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
 {
+	bool lone = band->n_holds == 1 && !band->guarantees;
 	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_client *client;
 	u32 has, sms;
 
-	new_contest(tree);
-	list_for_each_entry(client, &band->members, member) {
+	if (!lone)
+		new_contest(tree);
+	list_for_each_entry(client, &band->active, active) {
 		if (!client->hold_units || client->hold_rank != rank)
 			continue;
 		has = client->n_tasks ? gsc_sms(client->alloc) : 0;
 		sms = gsc_sms(client->hold_units);
+		sms -= min(sms, has);
 		client->seen = stamp;
-		enter_client(client, 0, sms - min(sms, has));
+		if (lone)
+			client->share.got = min(sms, room_above(client));
+		else
+			enter_client(client, 0, sms);
 	}
-	contend(band, tree, true);
-	list_for_each_entry(client, &band->members, member) {
+	if (!lone)
+		contend(band, tree, true);
+	list_for_each_entry(client, &band->active, active) {
 		if (client->seen != stamp)
 			continue;
 		client->hold_got = client->share.got * GSCHED_CAPSM;
@@ -425,7 +478,7 @@ static s64 next_hold(const struct gsc_band *band, s64 below)
 	const struct gsc_client *client;
 	s64 rank = -1;
 
-	list_for_each_entry(client, &band->members, member)
+	list_for_each_entry(client, &band->active, active)
 		if (client->hold_units && client->hold_rank < below)
 			rank = max(rank, (s64)client->hold_rank);
 	return rank;
@@ -438,14 +491,14 @@ static bool is_below(const struct gsc_group *group, const struct gsc_group *top)
 	return group == top;
 }
 
-/* The weight of the first task that wants something: with less than that the client cannot go on */
+/* What the first task that wants something needs: with less than that the client cannot go on */
 static u32 least_use(const struct gsc_client *client)
 {
 	const struct gsc_task *task;
 
 	list_for_each_entry(task, &client->tasks, peer)
 		if (task->want && gsc_is_block(task))
-			return gsc_weight(task);
+			return gsc_least(task);
 	return 1;
 }
 
@@ -457,7 +510,7 @@ static void trim(struct gsc_band *band, const struct gsc_group *group)
 	struct gsc_task *task;
 	u32 sum = 0, excess;
 
-	list_for_each_entry(client, &band->members, member)
+	list_for_each_entry(client, &band->active, active)
 		if (client->n_tasks && is_below(client->group, group))
 			sum += client->alloc;
 	if (sum <= group->max)
@@ -491,6 +544,7 @@ static void assign(struct gsc_client *client)
 	bool open = client->alloc != 0;
 	struct gsc_task *task;
 
+	client->windowed = false;
 	list_for_each_entry(task, &client->tasks, peer) {
 		if (gsc_is_fixed(task)) {
 			task->alloc = task->want ? gsc_limit(task) : 0;
@@ -501,8 +555,9 @@ static void assign(struct gsc_client *client)
 			open = false;
 		else if (!gsc_is_block(task))
 			task->alloc = min(min(task->want, client->fair * GSCHED_CAPSM), client->alloc);
-		else if (client->alloc >= gsc_weight(task))
+		else if (client->alloc >= gsc_least(task))
 			task->alloc = client->alloc;
+		client->windowed |= gsc_is_block(task) && task->alloc;
 		open = open && task->alloc;
 	}
 }
@@ -545,7 +600,7 @@ static void share_out(struct gsc_band *band, bool holds)
 		for (group = tree.first[depth]; group; group = group->next_level)
 			if (group->max % GSCHED_CAPSM && group->max != GSC_MAX_UNLIMITED)
 				trim(band, group);
-	list_for_each_entry(client, &band->members, member)
+	list_for_each_entry(client, &band->active, active)
 		if (client->n_tasks)
 			assign(client);
 }
@@ -561,7 +616,7 @@ static u32 starving(struct gsc_band *band)
 	list_for_each_entry(task, &band->tasks, node)
 		if (task->alloc)
 			task->client->fed = stamp;
-	list_for_each_entry(client, &band->members, member)
+	list_for_each_entry(client, &band->active, active)
 		if (client->n_tasks && client->fed != stamp)
 			n++;
 	return n;
@@ -581,7 +636,7 @@ void gsc_allocate(struct gsc_band *band)
 		return;
 	share_out(band, false);
 	if (starving(band) < n) {
-		list_for_each_entry(client, &band->members, member)
+		list_for_each_entry(client, &band->active, active)
 			gsc_hold_drop(client);
 	} else {
 		share_out(band, true);

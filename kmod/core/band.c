@@ -27,6 +27,55 @@ static struct gsc_client *first_member(const struct gsc_band *band)
 	return list_first_entry(&band->members, struct gsc_client, member);
 }
 
+static u64 client_nr(const struct list_head *active)
+{
+	return list_entry(active, struct gsc_client, active)->nr;
+}
+
+static u64 band_nr(const struct list_head *busy)
+{
+	return list_entry(busy, struct gsc_band, busy)->nr;
+}
+
+static void activate_band(struct gsc_device *dev, struct gsc_band *band)
+{
+	struct list_head *after = dev->busy.prev;
+
+	if (!list_empty(&band->busy))
+		return;
+	while (after != &dev->busy && band_nr(after) > band->nr)
+		after = after->prev;
+	list_add(&band->busy, after);
+}
+
+void gsc_client_activate(struct gsc_client *client)
+{
+	struct gsc_band *band = client->band;
+	struct list_head *after = band->active.prev;
+
+	if (!list_empty(&client->active))
+		return;
+	activate_band(client->dev, band);
+	while (after != &band->active && client_nr(after) > client->nr)
+		after = after->prev;
+	list_add(&client->active, after);
+	client->dev->n_listed++;
+}
+
+void gsc_client_deactivate(struct gsc_client *client)
+{
+	if (list_empty(&client->active))
+		return;
+	list_del_init(&client->active);
+	client->dev->n_listed--;
+	if (!list_empty(&client->band->active))
+		return;
+	/* no order() will say so */
+	client->band->again = 0;
+	client->band->late = NULL;
+	list_del_init(&client->band->busy);
+}
+
 void gsc_band_join(struct gsc_client *client)
 {
 	struct gsc_device *dev = client->dev;
@@ -38,17 +87,23 @@ void gsc_band_join(struct gsc_client *client)
 			goto found;
 	band = &client->own_band;
 	memset(band, 0, sizeof(*band));
+	INIT_LIST_HEAD(&band->busy);
 	INIT_LIST_HEAD(&band->members);
+	INIT_LIST_HEAD(&band->active);
 	INIT_LIST_HEAD(&band->tasks);
 	INIT_LIST_HEAD(&band->placed);
 	/* behind all that have waited for a turn so far */
 	band->served = dev->turns;
+	band->nr = dev->next_nr++;
 	list_add_tail(&band->node, &dev->bands);
 found:
 	client->band = band;
 	list_add_tail(&client->member, &band->members);
 	list_for_each_entry(task, &client->tasks, peer)
 		list_add_tail(&task->node, &band->tasks);
+	band->n_active += client->n_tasks != 0;
+	if (client->n_tasks || client->current_units)
+		gsc_client_activate(client);
 	dev->bands_stale = true;
 }
 
@@ -69,7 +124,12 @@ static void rehome(struct gsc_band *band)
 	*heir = *band;
 	list_add(&heir->node, &band->node);
 	list_del_init(&band->node);
+	INIT_LIST_HEAD(&heir->busy);
+	if (!list_empty(&band->busy))
+		list_add(&heir->busy, &band->busy);
+	list_del_init(&band->busy);
 	move_all(&band->members, &heir->members);
+	move_all(&band->active, &heir->active);
 	move_all(&band->tasks, &heir->tasks);
 	move_all(&band->placed, &heir->placed);
 	list_for_each_entry(client, &heir->members, member)
@@ -86,6 +146,8 @@ void gsc_band_leave(struct gsc_client *client)
 
 	list_for_each_entry(task, &client->tasks, peer)
 		list_del_init(&task->node);
+	band->n_active -= client->n_tasks != 0;
+	gsc_client_deactivate(client);
 	list_del_init(&client->place);
 	list_del_init(&client->member);
 	client->band = NULL;
@@ -191,6 +253,7 @@ static void update_attributes(struct gsc_band *band)
 
 	band->n_clients = 0;
 	band->priority = 0;
+	band->n_top = 0;
 	band->latency_us = 0;
 	band->promised = 0;
 	band->weight = 0;
@@ -201,7 +264,10 @@ static void update_attributes(struct gsc_band *band)
 		if (gsc_is_server(client))
 			continue;
 		band->n_clients++;
+		if (client->group->priority > band->priority)
+			band->n_top = 0;
 		band->priority = max(band->priority, client->group->priority);
+		band->n_top += client->group->priority == band->priority;
 		/* BUSY is the larger number: work on the GPU counts for more than work that waits */
 		band->activity = max(band->activity, client->activity);
 		add_group(band, client->group, stamp);
@@ -240,16 +306,20 @@ void gsc_bands_update(struct gsc_device *dev)
 	count_groups(dev);
 	dev->n_bands = 0;
 	dev->n_lower = 0;
+	dev->n_programs = 0;
+	dev->n_top = 0;
 	list_for_each_entry(band, &dev->bands, node) {
 		update_attributes(band);
 		dev->n_bands += band->n_clients != 0;
-		if (band->n_clients)
-			top = max(top, band->priority);
+		dev->n_programs += band->n_clients;
+		top = max(top, band->priority);
 	}
+	dev->top_priority = top;
 	choose_mode(dev);
 	list_for_each_entry(band, &dev->bands, node) {
 		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->flat && band->n_clients && band->priority < top;
 		dev->n_lower += band->lower;
+		dev->n_top += band->priority == top ? band->n_top : 0;
 	}
 	gsc_turns_update(dev);
 	gsc_slices_update(dev);
@@ -379,7 +449,7 @@ int gsc_client_report(struct gsc_client *client, const struct gsched_report *req
 
 	if (!dev || req->activity > GSCHED_ACTIVITY_BUSY || req->slice_error > GSC_ERRNO_MAX || req->prioritised > 1)
 		return -EINVAL;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	if (req->flags & GSCHED_REPORT_SLICE) {
 		client->slice_us = req->slice_us;
 		/* setting the driver's own slice again, in temporal mode, says nothing of one that it refused */
@@ -393,6 +463,5 @@ int gsc_client_report(struct gsc_client *client, const struct gsched_report *req
 	if (req->flags & GSCHED_REPORT_BLOCKS && client->arb.flags & GSCHED_ARB_TIMED)
 		client->block_us = req->block_us;
 	dev->bands_stale = true;
-	gsc_decide(dev);
 	return 0;
 }

@@ -51,7 +51,7 @@ static void order(struct gsc_band *band, u64 now)
 	struct gsc_task *task;
 	u64 dice = draw(dev);
 
-	/* the time of the last draw's end is still there: gsc_decide() leaves it to us */
+	/* the time of the last draw's end is still there: gsc_commit() leaves it to us */
 	if (!band->again || band->again <= now || dice % 2) {
 		list_for_each_entry(client, &band->members, member)
 			client->whim = draw(dev);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The invariants, as they hold between two events. For tests and debug builds: it looks at everything. */
+/* The invariants, as they hold after a commit. For tests and debug builds: all is looked at. */
 #include "decide.h"
 
 static bool is_below(const struct gsc_group *group, const struct gsc_group *top)
@@ -103,6 +103,66 @@ static int check_members(const struct gsc_device *dev)
 				return 64;
 	}
 	return members == dev->n_clients && bands == dev->n_bands ? 0 : 65;
+}
+
+/* The lists that decisions walk hold what they are about, by arrival, and nothing else */
+static int check_active(const struct gsc_device *dev)
+{
+	const struct gsc_client *client, *last_client;
+	const struct gsc_band *band, *last = NULL;
+	u32 clients, with_tasks = 0, listed = 0, n;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		n = 0;
+		clients = 0;
+		list_for_each_entry(client, &band->members, member) {
+			bool active = client->n_tasks || client->hold_units ||
+				      client->current_units || !list_empty(&client->place);
+
+			if (active == list_empty(&client->active) || client->ended)
+				return 100;
+			if (client->resumes == list_empty(&client->resuming))
+				return 101;
+			n += client->n_tasks != 0;
+			clients += active;
+		}
+		if (n != band->n_active || list_empty(&band->busy) != list_empty(&band->active))
+			return 102;
+		with_tasks += n;
+		listed += clients;
+		last_client = NULL;
+		list_for_each_entry(client, &band->active, active) {
+			if (client->band != band || (last_client && client->nr <= last_client->nr))
+				return 103;
+			last_client = client;
+			clients--;
+		}
+		if (clients)
+			return 104;
+	}
+	list_for_each_entry(band, &dev->busy, busy) {
+		if (last && band->nr <= last->nr)
+			return 105;
+		last = band;
+	}
+	return with_tasks == dev->n_active && listed == dev->n_listed && !dev->marked ? 0 : 106;
+}
+
+/* Have others tasks? In the band, or in temporal mode on the device */
+static int check_contended(const struct gsc_device *dev)
+{
+	const struct gsc_client *client, *other;
+	bool others;
+
+	list_for_each_entry(client, &dev->clients, node) {
+		others = false;
+		list_for_each_entry(other, &dev->clients, node)
+			if (other->band == client->band || dev->mode == GSCHED_MODE_TEMPORAL)
+				others |= other != client && other->n_tasks;
+		if (client->contended != others)
+			return 110;
+	}
+	return 0;
 }
 
 /* Only in sliced mode, only the owner; what progresses slowly is never so short that it does not progress at all */
@@ -279,7 +339,8 @@ static int check_tasks(const struct gsc_client *client)
 		}
 		if (GSCHED_WINDOW_BASE(task->window) != GSCHED_WINDOW_BASE(client->window))
 			return 15;
-		if (gsc_limit(task) && (!open || task->window != client->window || gsc_limit(task) < gsc_weight(task)))
+		if (gsc_limit(task) && (!open || task->window != client->window ||
+					gsc_limit(task) < gsc_least(task)))
 			return 16;
 		open = open && gsc_limit(task);
 	}
@@ -442,7 +503,8 @@ static int check_bands(const struct gsc_device *dev)
 int gsc_check(const struct gsc_device *dev)
 {
 	static int (*const checks[])(const struct gsc_device *dev) = {
-		check_clients, check_members, check_timer, check_slices, check_turns, check_bands,
+		check_clients, check_members, check_active, check_contended,
+		check_timer, check_slices, check_turns, check_bands,
 	};
 	const struct gsc_group *group = &dev->root;
 	u32 i;

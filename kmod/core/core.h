@@ -3,6 +3,10 @@
  * The decision core: events in, actions out. No clock, no allocation, no locks, no I/O: the caller gives the time with
  * every event, owns every object, and holds one lock per device around every call. Same events, same actions, always.
  *
+ * Events change what is known and only mark the device. gsc_commit() takes one decision for all
+ * events since the last one and publishes it by the actions; without a mark it does nothing. The
+ * caller commits before it releases the lock, and earlier where it needs the outcome of an event.
+ *
  * Compiled into the module, into gschedd (the embedded arbiter) and into the tests. shim.h is the one file through which it
  * takes list_head, u32, snprintf and so on from either world. The actions are called with the caller's lock held and
  * must not call back into the core for the same device.
@@ -28,7 +32,7 @@ struct gsc_task;
 /* Why a window changed, for events and tracepoints */
 enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 
-/* Actions. Every one may be called during any event of the device. */
+/* Actions: done() in the event that ends a task, the others in gsc_commit(). */
 struct gsc_ops {
 	/*
 	 * The task may launch (GSC_GRANT: once) or its window changed: store task->window where the GPU reads it. Tasks
@@ -86,6 +90,7 @@ struct gsc_stats {
 	u64 usage;		/* CapSM-ns granted and used (unit-ns would overflow within hours) */
 	u64 granted_ns;		/* client time with a limit above 0, by the wall clock */
 	u64 ran_ns;		/* task time by the GPU's clock */
+	u64 paced_ns;		/* the same of paced launches, in a slot or not */
 	u64 tasks;		/* tasks ended */
 	u64 grants, evictions, growths;
 	u64 wait_ns;		/* submit to grant */
@@ -148,6 +153,8 @@ struct gsc_task {
 	u64 usage;			/* unit-ns, of what its client was charged */
 	u32 id;				/* order of arrival */
 	u32 room;			/* SMs it could use, if it was granted when it was submitted, else 0 */
+	bool is_new;			/* submitted since the last commit */
+	bool adopted;			/* blocks_per_sm is a guess */
 	bool midway;			/* in the resumable form: its block-tasks can be left in their middle */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
@@ -167,6 +174,7 @@ struct gsc_size_samples {
 struct gsc_sizes {
 	struct gsc_size_samples samples[GSC_SIZE_CLASSES];
 	u32 ns[GSC_SIZE_CLASSES];	/* what the samples say, 0 unknown */
+	u32 best_ns;			/* smallest of @ns, 0 none is known */
 	u64 blocks;			/* of its largest kernels lately: only such are measured */
 	u32 whole;			/* SMs that they can fill */
 	u32 chosen;			/* smallest class that is fast enough */
@@ -186,6 +194,7 @@ struct gsc_forms {
 /* What a client says of launches that nobody was told of: the words of its page (struct gsched_cl_header), read once */
 struct gsc_leased {
 	u64 tasks, ns, usage;
+	u64 paced_ns;			/* of launches that ended, however long they took */
 };
 
 /* What the header of a client's page says of its band: struct gsched_arb_header */
@@ -200,10 +209,15 @@ struct gsc_arb {
  */
 struct gsc_band {
 	struct list_head node;		/* dev->bands */
-	struct list_head members;	/* gsc_client.member: clients and the MPS server */
+	struct list_head busy;		/* dev->busy, while @active is not empty */
+	u64 nr;				/* order of arrival */
+	struct list_head members;	/* gsc_client.member, by arrival: the MPS server, too */
+	struct list_head active;	/* gsc_client.active, by arrival */
 	struct list_head tasks;		/* active ones, sorted by the policy */
 	struct list_head placed;	/* clients with a window, by base */
 	u32 n_clients;			/* members that are not servers */
+	u32 n_active;			/* members with tasks */
+	bool told_active;		/* idle members were told that others are not idle */
 	u32 n_holds;			/* clients with hold_units */
 	const struct gsc_task *late;	/* those below make way for it, until the next order() */
 	u64 again;			/* when the policy wants to decide anew, 0 never; its order() sets it */
@@ -211,7 +225,7 @@ struct gsc_band {
 	bool fractional;		/* the last run met a max that is no whole number of SMs */
 	bool guarantees;		/* the last run met a min */
 	/* attributes, from its clients and their groups */
-	u32 priority;			/* highest gpu.priority */
+	u32 priority, n_top;		/* highest gpu.priority; clients that have it */
 	u32 latency_us;			/* smallest gpu.latency_target_us, 0 none */
 	u32 promised;			/* sum of capsm.min, units */
 	u32 activity;			/* GSCHED_ACTIVITY_* */
@@ -233,6 +247,9 @@ struct gsc_client {
 	u32 pid;			/* for the names of bands; the caller sets it */
 	struct gsc_band *band, own_band;
 	struct list_head member;	/* band->members */
+	/* band->active: has tasks, capacity or a hold. Others cost a decision nothing */
+	struct list_head active;
+	u64 nr;				/* order of arrival */
 	struct gsc_arb arb;		/* as at the last set_band */
 	u32 activity;			/* GSCHED_ACTIVITY_*, IDLE while it is not asked to report */
 	u32 block_us;			/* as it reported, while GSCHED_ARB_TIMED is set */
@@ -240,7 +257,10 @@ struct gsc_client {
 	u32 slice_us, slice_error;	/* as it reported them; 0 nothing */
 	struct gsc_leased leased;	/* as its page said when it was last counted */
 	u64 leased_at;			/* time of that */
-	u32 lease, contended;
+	u64 attached_at;
+	u64 paced_ns;			/* counted so far */
+	u32 lease;
+	bool contended;			/* others are active */
 	struct gsc_task task[GSCHED_SLOTS];
 	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
 	struct list_head place;		/* band->placed, while its window is not empty */
@@ -261,8 +281,10 @@ struct gsc_client {
 	u32 n_recent;			/* how many are in size_recent */
 	struct gsc_sizes sizes;
 	u64 hold_block_ns;		/* longest block-tasks below when the last hold began */
+	const struct gsc_task *ended;	/* since the last commit, may begin a hold; or NULL */
 	/* protect.c: as one whose kernels block-tasks below are left in their middle for */
 	bool resumes;
+	struct list_head resuming;	/* dev->resuming */
 	u64 resumes_since, resumes_until;	/* last change, 0 none; when it ends without another kernel */
 	u32 hold_cost, resume_cost;	/* per mille of the others' throughput, 0 not yet known */
 	/* and as one of those below */
@@ -276,6 +298,7 @@ struct gsc_client {
 	u32 need, use, fixed, fair;
 	u32 full;			/* what its largest task wants, which may be more than it needs */
 	u32 alloc;			/* units */
+	bool windowed;			/* a task of tier block has a part of it */
 	u32 sms, base;			/* footprint and place of the window, in SMs */
 	u64 whim;			/* scratch of policy chaos */
 	bool closed;			/* a task that can have nothing came by */
@@ -296,15 +319,24 @@ struct gsc_device {
 	s32 mode_set;
 	struct gsc_group root;
 	struct list_head clients, bands;
+	struct list_head busy;		/* bands with active clients, by arrival */
+	struct list_head resuming;	/* clients that have @resumes set */
 	u32 n_clients;			/* servers included */
+	u32 n_programs;			/* servers excluded */
+	u32 n_active;			/* clients with tasks */
+	u32 n_listed;			/* clients that are in the lists of active ones */
+	bool told_active;		/* as in struct gsc_band, for temporal mode */
 	u32 n_bands, n_lower;		/* bands with clients; those of them that are lower */
 	u32 param[GSC_PARAM_COUNT];
 	bool bands_stale;		/* attributes, slices and turns have to be decided anew */
+	bool marked;			/* events since the last commit */
+	bool submitted, ended;		/* tasks among them that began; that may begin a hold */
 	u64 now;			/* time of the last event: never goes back */
 	u64 timer;
 	u64 seed;		/* what policy chaos draws from; the caller may set it before the policy */
 	u32 next_id;
-	u64 decisions;			/* runs of the allocator */
+	u64 next_nr;
+	u64 decisions;			/* commits that had something to decide */
 	/*
 	 * Whose turn it is. Temporal mode: the band whose tasks may run. Sliced mode: the lower band whose gate is open, or
 	 * NULL. @drain had the turn before and may still have work on the GPU, until @drain_until at the latest.
@@ -313,10 +345,11 @@ struct gsc_device {
 	u64 turn_end, drain_until;
 	u64 turn_timer;			/* when turns have to be decided anew, 0 never */
 	u64 turns;			/* given so far */
-	u32 top_priority;		/* among the attached clients */
+	u32 top_priority, n_top;	/* among the attached clients, and how many have it */
 	u64 stamp;
 };
 
+#define GSC_BLOCKS_PER_SM_MAX	32	/* of a kernel, on any GPU */
 #define GSC_DEPTH_MAX		8	/* levels of groups, the root's included */
 #define GSC_WEIGHT_DEFAULT	100
 #define GSC_WEIGHT_MAX		10000
@@ -337,11 +370,25 @@ void gsc_client_detach(struct gsc_client *client, u64 now);
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now);
 
 /*
- * A task wants to run. Returns 0 if it may launch now, -EAGAIN if it waits (set_window(GSC_GRANT) follows), -EBUSY slot
- * taken, -EINVAL numbers out of range, or an MPS server's. The errors leave no trace.
+ * A task wants to run; gsc_answer() says after the commit whether it may. -EBUSY slot taken,
+ * -EINVAL numbers out of range, or an MPS server's. The errors leave no trace.
  */
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
-/* -EINVAL slot out of range, -ENOENT the slot does not hold seq */
+/*
+ * The same for a task that its client launched under a lease: it runs already. @req->blocks_per_sm
+ * is the arbiter's guess. It counts for what the task is charged; no window is too small for it.
+ */
+int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+/* 0 it may launch now, -EAGAIN it waits: set_window(GSC_GRANT) follows */
+static inline int gsc_answer(const struct gsc_task *task)
+{
+	return task->state == GSC_TASK_RUNNING ? 0 : -EAGAIN;
+}
+
+/*
+ * -EINVAL slot out of range, -ENOENT the slot does not hold seq. A task that no commit has granted
+ * did not run.
+ */
 int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u64 now);
 /*
  * Count what @now_says grew by since the last call, as far as the time since then allows: one task a microsecond, and no longer
@@ -363,6 +410,8 @@ int gsc_band_name(const struct gsc_band *band, char *buf, size_t size);
 int gsc_band_why(const struct gsc_band *band, char *buf, size_t size);
 /* What is kept free or taken from others for its recurring kernels, and why, in words; length, 0 nothing */
 int gsc_client_why(const struct gsc_client *client, char *buf, size_t size);
+/* Decides for all events since the last commit: what it grants is had from @now on */
+void gsc_commit(struct gsc_device *dev, u64 now);
 /* The timer came. Also charges every running task up to @now: call it before statistics are read. Any time is fine. */
 void gsc_tick(struct gsc_device *dev, u64 now);
 

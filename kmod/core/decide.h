@@ -7,15 +7,17 @@
 
 /* device.c */
 void gsc_advance(struct gsc_device *dev, u64 now);
-void gsc_decide(struct gsc_device *dev);
+void gsc_mark(struct gsc_device *dev, u64 now);		/* an event: the next commit decides */
 void gsc_hold_drop(struct gsc_client *client);
 
 /* task.c */
 void gsc_client_charge(struct gsc_client *client);
 void gsc_task_end(struct gsc_task *task);
+void gsc_hold_start(struct gsc_client *client);	/* after client->ended, if that is worth it */
 /* In all bands those that give way come first, then those that gain by it, then what each counts for */
 void gsc_tasks_evict(struct gsc_band *band);
 void gsc_tasks_grant(struct gsc_band *band);
+void gsc_tasks_measure(struct gsc_band *band);	/* task->room of new ones */
 
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
 #define GSC_HOLD_NS_MAX		20000000ULL	/* longest hold; what comes less often does not recur */
@@ -55,6 +57,8 @@ void gsc_place(struct gsc_band *band);
 bool gsc_same_band(const struct gsc_client *a, const struct gsc_client *b);
 void gsc_band_join(struct gsc_client *client);
 void gsc_band_leave(struct gsc_client *client);
+void gsc_client_activate(struct gsc_client *client);	/* the next decisions are about it, too */
+void gsc_client_deactivate(struct gsc_client *client);
 void gsc_bands_rebuild(struct gsc_device *dev);		/* gsc_same_band() changed */
 void gsc_bands_update(struct gsc_device *dev);
 void gsc_bands_publish(struct gsc_device *dev);
@@ -139,6 +143,12 @@ static inline u32 gsc_weight(const struct gsc_task *task)
 	return GSCHED_CAPSM / task->blocks_per_sm;
 }
 
+/* With less than that it cannot run */
+static inline u32 gsc_least(const struct gsc_task *task)
+{
+	return task->adopted ? GSCHED_CAPSM / GSC_BLOCKS_PER_SM_MAX : gsc_weight(task);
+}
+
 /* Of two times, where 0 is never */
 static inline u64 gsc_earlier(u64 a, u64 b)
 {
@@ -147,7 +157,7 @@ static inline u64 gsc_earlier(u64 a, u64 b)
 
 static inline u32 gsc_sms(u32 units)
 {
-	return units / GSCHED_CAPSM + (units % GSCHED_CAPSM != 0);
+	return (u32)(((u64)units + GSCHED_CAPSM - 1) / GSCHED_CAPSM);
 }
 
 #endif /* GSCHED_CORE_DECIDE_H */

@@ -9,8 +9,15 @@ void gsc_advance(struct gsc_device *dev, u64 now)
 		dev->now = now;
 }
 
+void gsc_mark(struct gsc_device *dev, u64 now)
+{
+	gsc_advance(dev, now);
+	dev->marked = true;
+}
+
 void gsc_hold_drop(struct gsc_client *client)
 {
+	client->ended = NULL;
 	if (client->hold_units)
 		client->band->n_holds--;
 	client->hold_units = 0;
@@ -23,10 +30,10 @@ static void expire_holds(struct gsc_device *dev)
 	struct gsc_client *client;
 	struct gsc_band *band;
 
-	list_for_each_entry(band, &dev->bands, node) {
+	list_for_each_entry(band, &dev->busy, busy) {
 		if (!band->n_holds)
 			continue;
-		list_for_each_entry(client, &band->members, member)
+		list_for_each_entry(client, &band->active, active)
 			if (client->hold_units && (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
 				gsc_hold_drop(client);
 	}
@@ -45,18 +52,13 @@ struct scope {
 	u32 clients, active, priority, n_top;
 };
 
-static void scope_add(struct scope *scope, const struct gsc_client *client)
+static struct scope scope_of(const struct gsc_device *dev, const struct gsc_band *band)
 {
-	u32 priority = client->group->priority;
-
-	if (gsc_is_server(client))
-		return;
-	if (priority > scope->priority)
-		scope->n_top = 0;
-	scope->priority = max(scope->priority, priority);
-	scope->n_top += priority == scope->priority;
-	scope->active += client->n_tasks != 0;
-	scope->clients++;
+	if (dev->mode == GSCHED_MODE_TEMPORAL)
+		return (struct scope){
+			dev->n_programs, dev->n_active, dev->top_priority, dev->n_top
+		};
+	return (struct scope){ band->n_clients, band->n_active, band->priority, band->n_top };
 }
 
 static u32 lease_for(const struct gsc_client *client, const struct scope *scope)
@@ -72,9 +74,16 @@ static u32 lease_for(const struct gsc_client *client, const struct scope *scope)
 	return GSCHED_LEASE_NONE;
 }
 
+/* @active: clients with tasks among those that it shares with */
+static bool is_contended(const struct gsc_client *client, u32 active)
+{
+	return active > (client->n_tasks != 0);
+}
+
 static void update_lease(struct gsc_client *client, const struct scope *scope)
 {
-	u32 lease = lease_for(client, scope), contended = scope->active - (client->n_tasks != 0);
+	bool contended = is_contended(client, scope->active);
+	u32 lease = lease_for(client, scope);
 	struct gsc_device *dev = client->dev;
 	u32 priority = client->group->priority;
 
@@ -90,22 +99,64 @@ static void update_lease(struct gsc_client *client, const struct scope *scope)
 		dev->ops->set_lease(client, lease);
 }
 
+static void update_contended(struct gsc_client *client, u32 active)
+{
+	bool contended = is_contended(client, active);
+
+	if (client->contended == contended)
+		return;
+	client->contended = contended;
+	if (client->dev->ops->set_lease)
+		client->dev->ops->set_lease(client, client->lease);
+}
+
 static void update_leases(struct gsc_device *dev)
 {
-	struct scope all = { 0 }, in_band;
 	struct gsc_client *client;
 	struct gsc_band *band;
+	struct scope scope;
 
-	list_for_each_entry(client, &dev->clients, node)
-		scope_add(&all, client);
-	dev->top_priority = all.priority;
 	list_for_each_entry(band, &dev->bands, node) {
-		in_band = (struct scope){ 0 };
+		scope = scope_of(dev, band);
 		list_for_each_entry(client, &band->members, member)
-			scope_add(&in_band, client);
-		list_for_each_entry(client, &band->members, member)
-			update_lease(client, dev->mode == GSCHED_MODE_TEMPORAL ? &all : &in_band);
+			update_lease(client, &scope);
+		band->told_active = band->n_active;
 	}
+	dev->told_active = dev->n_active;
+}
+
+static void band_contended(struct gsc_band *band, u32 active, bool all)
+{
+	struct gsc_client *client;
+
+	band->told_active = band->n_active;
+	if (all) {
+		list_for_each_entry(client, &band->members, member)
+			update_contended(client, active);
+		return;
+	}
+	list_for_each_entry(client, &band->active, active)
+		update_contended(client, active);
+}
+
+/*
+ * Without a change of bands nothing else of a lease changes. All clients are told when the first
+ * becomes active and when the last is idle again; else those who come and go, and who was alone.
+ */
+static void all_contended(struct gsc_device *dev)
+{
+	bool temporal = dev->mode == GSCHED_MODE_TEMPORAL, all = !dev->n_active == dev->told_active;
+	struct gsc_band *band;
+
+	dev->told_active = dev->n_active;
+	if (temporal && all) {
+		list_for_each_entry(band, &dev->bands, node)
+			band_contended(band, dev->n_active, true);
+		return;
+	}
+	list_for_each_entry(band, &dev->busy, busy)
+		band_contended(band, temporal ? dev->n_active : band->n_active,
+			       !temporal && !band->n_active == band->told_active);
 }
 
 static void update_timer(struct gsc_device *dev)
@@ -114,16 +165,15 @@ static void update_timer(struct gsc_device *dev)
 	const struct gsc_band *band;
 	u64 when = dev->turn_timer;
 
-	list_for_each_entry(band, &dev->bands, node) {
+	list_for_each_entry(band, &dev->busy, busy) {
 		when = gsc_earlier(band->again, when);
 		if (!band->n_holds)
 			continue;
-		list_for_each_entry(client, &band->members, member)
+		list_for_each_entry(client, &band->active, active)
 			when = gsc_earlier(client->hold_until, when);
 	}
-	list_for_each_entry(client, &dev->clients, node)
-		if (client->resumes)
-			when = gsc_earlier(client->resumes_until, when);
+	list_for_each_entry(client, &dev->resuming, resuming)
+		when = gsc_earlier(client->resumes_until, when);
 	if (when == dev->timer)
 		return;
 	dev->timer = when;
@@ -131,11 +181,48 @@ static void update_timer(struct gsc_device *dev)
 		dev->ops->arm_timer(dev, when);
 }
 
-void gsc_decide(struct gsc_device *dev)
+static void start_holds(struct gsc_device *dev)
+{
+	struct gsc_client *client;
+	struct gsc_band *band;
+
+	dev->ended = false;
+	list_for_each_entry(band, &dev->busy, busy)
+		list_for_each_entry(client, &band->active, active)
+			if (client->ended)
+				gsc_hold_start(client);
+}
+
+static bool has_anything(const struct gsc_client *client)
+{
+	return client->n_tasks || client->hold_units || client->current_units ||
+	       !list_empty(&client->place);
+}
+
+/* Those who have nothing any more leave the lists that decisions walk */
+static void deactivate(struct gsc_device *dev)
+{
+	struct gsc_client *client, *next_client;
+	struct gsc_band *band, *next_band;
+
+	list_for_each_entry_safe(band, next_band, &dev->busy, busy) {
+		list_for_each_entry_safe(client, next_client, &band->active, active)
+			if (!has_anything(client))
+				gsc_client_deactivate(client);
+	}
+}
+
+void gsc_commit(struct gsc_device *dev, u64 now)
 {
 	struct gsc_band *band;
 	bool stale;
 
+	if (!dev->marked)
+		return;
+	dev->marked = false;
+	gsc_advance(dev, now);
+	if (dev->ended)
+		start_holds(dev);
 	gsc_protect_expire(dev);
 	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
@@ -143,23 +230,32 @@ void gsc_decide(struct gsc_device *dev)
 	if (stale)
 		gsc_bands_update(dev);
 	expire_holds(dev);
-	list_for_each_entry(band, &dev->bands, node)
+	list_for_each_entry(band, &dev->busy, busy)
 		dev->policy->order(band, dev->now);
 	if (dev->mode == GSCHED_MODE_TEMPORAL)
 		gsc_turn_temporal(dev);
 	else if (dev->n_lower > 1)
 		gsc_turn_sliced(dev);
-	list_for_each_entry(band, &dev->bands, node) {
+	list_for_each_entry(band, &dev->busy, busy) {
 		gsc_allocate(band);
 		gsc_place(band);
 		gsc_tasks_evict(band);
 	}
-	list_for_each_entry(band, &dev->bands, node)
+	list_for_each_entry(band, &dev->busy, busy)
 		gsc_tasks_grant(band);
-	update_leases(dev);
+	if (dev->submitted)
+		list_for_each_entry(band, &dev->busy, busy)
+			gsc_tasks_measure(band);
+	dev->submitted = false;
+	if (stale)
+		update_leases(dev);
+	else
+		all_contended(dev);
 	if (stale)
 		gsc_bands_publish(dev);
 	update_timer(dev);
+	if (dev->n_listed > dev->n_active)
+		deactivate(dev);
 }
 
 int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
@@ -169,7 +265,7 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 
 	if (!dev || client->dev || (flags & ~GSCHED_ATTACH__ALL))
 		return -EINVAL;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	client->dev = dev;
 	client->group = group;
 	client->flags = flags;
@@ -183,13 +279,16 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	}
 	INIT_LIST_HEAD(&client->tasks);
 	INIT_LIST_HEAD(&client->place);
+	INIT_LIST_HEAD(&client->active);
+	INIT_LIST_HEAD(&client->resuming);
+	client->nr = dev->next_nr++;
 	client->charged = dev->now;
 	client->leased_at = dev->now;
+	client->attached_at = dev->now;
 	list_add_tail(&client->node, &dev->clients);
 	dev->n_clients++;
 	group->clients++;
 	gsc_band_join(client);
-	gsc_decide(dev);
 	return 0;
 }
 
@@ -206,7 +305,7 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 
 	if (!dev)
 		return;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		if (client->task[slot].state != GSC_TASK_NONE)
 			gsc_task_end(&client->task[slot]);
@@ -215,11 +314,11 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 	add_current(client->group, -client->current_units);
 	client->current_units = 0;
 	client->window = 0;
+	list_del_init(&client->resuming);
 	list_del_init(&client->node);
 	dev->n_clients--;
 	client->group->clients--;
 	client->dev = NULL;
-	gsc_decide(dev);
 }
 
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now)
@@ -228,7 +327,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 
 	if (!dev || group->dev != dev || group == client->group)
 		return;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	/* what it used so far was the old group's */
 	gsc_client_charge(client);
 	add_current(client->group, -client->current_units);
@@ -238,29 +337,29 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 	client->group = group;
 	gsc_hold_drop(client);
 	dev->bands_stale = true;
-	gsc_decide(dev);
 }
 
 void gsc_tick(struct gsc_device *dev, u64 now)
 {
 	struct gsc_client *client;
+	struct gsc_band *band;
 
 	gsc_advance(dev, now);
-	list_for_each_entry(client, &dev->clients, node)
-		gsc_client_charge(client);
+	list_for_each_entry(band, &dev->busy, busy)
+		list_for_each_entry(client, &band->active, active)
+			gsc_client_charge(client);
 	if (dev->timer && dev->timer <= dev->now)
-		gsc_decide(dev);
+		dev->marked = true;
 }
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now)
 {
 	if (mode < -1 || mode > GSCHED_MODE_SPATIAL)
 		return -EINVAL;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	dev->mode_set = mode;
 	gsc_bands_rebuild(dev);
 	dev->bands_stale = true;
-	gsc_decide(dev);
 	return 0;
 }
 
@@ -271,13 +370,12 @@ int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now)
 
 	if (!policy)
 		return -EINVAL;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	dev->policy = policy;
 	list_for_each_entry(band, &dev->bands, node) {
 		band->again = 0;
 		band->late = NULL;
 	}
 	dev->bands_stale = true;
-	gsc_decide(dev);
 	return 0;
 }

@@ -211,9 +211,8 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 	}
 	if (ret)
 		return ret;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	dev->bands_stale = true;
-	gsc_decide(dev);
 	return 0;
 }
 
@@ -226,9 +225,8 @@ int gsc_device_set_param(struct gsc_device *dev, enum gsc_param param, const cha
 	ret = parse_plain(text, param_range[param].least, param_range[param].most, &dev->param[param]);
 	if (ret)
 		return ret;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	dev->bands_stale = true;
-	gsc_decide(dev);
 	return 0;
 }
 
@@ -259,6 +257,7 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "usage_usec %llu\n"
 			 "capsm_usec %llu\n"
 			 "ran_usec %llu\n"
+			 "paced_usec %llu\n"
 			 "tasks %llu\n"
 			 "grants %llu\n"
 			 "evictions %llu\n"
@@ -266,6 +265,7 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "wait_usec %llu\n"
 			 "cancelled %llu\n",
 			 div_u64(stats->granted_ns, 1000), div_u64(stats->usage, 1000), div_u64(stats->ran_ns, 1000),
+			 div_u64(stats->paced_ns, 1000),
 			 stats->tasks, stats->grants, stats->evictions, stats->growths,
 			 div_u64(stats->wait_ns, 1000), stats->cancelled);
 }

@@ -22,6 +22,8 @@ int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms)
 	dev->mode_set = -1;
 	INIT_LIST_HEAD(&dev->clients);
 	INIT_LIST_HEAD(&dev->bands);
+	INIT_LIST_HEAD(&dev->busy);
+	INIT_LIST_HEAD(&dev->resuming);
 	dev->param[GSC_PARAM_SWITCH_US] = GSC_SWITCH_US_DEFAULT;
 	dev->param[GSC_PARAM_MAX_OVERHEAD] = GSC_MAX_OVERHEAD_DEFAULT;
 	dev->param[GSC_PARAM_MAX_SLOWDOWN] = GSC_MAX_SLOWDOWN_DEFAULT;

@@ -87,12 +87,14 @@ static const struct gsc_task *longest_below(const struct gsc_client *client)
 
 u32 gsc_protect_units(const struct gsc_client *client, u32 units)
 {
-	const struct gsc_task *below = longest_below(client);
 	u32 sms = gsc_sms(units), fewer;
+	const struct gsc_task *below;
 	u64 with;
 
-	if (!below || !units || client->group->latency_us || sms >= client->dev->sms ||
-	    plain_block_ns(below) < LONG_NS)
+	if (!units || client->group->latency_us || sms >= client->dev->sms)
+		return units;
+	below = longest_below(client);
+	if (!below || plain_block_ns(below) < LONG_NS)
 		return units;
 	with = rounds(below, sms * GSCHED_CAPSM);
 	if (with > ROUNDS_MAX)
@@ -165,7 +167,8 @@ static u32 cost_of_form(const struct gsc_client *client, const struct gsc_task *
 	u32 rounds = cost_of_units(below, (u32)div64_u64(away * units, client->interval));
 
 	/* block-tasks that are left wait for that time only, also in the last round */
-	return form_cost(below->client) + min(rounds, (u32)div64_u64(away * 1000, client->interval)) +
+	return form_cost(below->client) +
+	       min_t(u32, rounds, div64_u64(away * 1000, client->interval)) +
 	       (u32)div64_u64(DELAY_NS * 1000, client->interval);
 }
 
@@ -196,6 +199,9 @@ void gsc_protect(struct gsc_client *client, u64 ran, u32 units)
 
 void gsc_protect_set(struct gsc_client *client, bool resumes)
 {
+	list_del_init(&client->resuming);
+	if (resumes)
+		list_add_tail(&client->resuming, &client->dev->resuming);
 	client->resumes = resumes;
 	client->resumes_since = client->dev->now;
 	client->dev->bands_stale = true;
@@ -203,10 +209,10 @@ void gsc_protect_set(struct gsc_client *client, bool resumes)
 
 void gsc_protect_expire(struct gsc_device *dev)
 {
-	struct gsc_client *client;
+	struct gsc_client *client, *next;
 
-	list_for_each_entry(client, &dev->clients, node)
-		if (client->resumes && client->resumes_until <= dev->now)
+	list_for_each_entry_safe(client, next, &dev->resuming, resuming)
+		if (client->resumes_until <= dev->now)
 			gsc_protect_set(client, false);
 }
 

@@ -44,7 +44,7 @@ static u32 class_of(const struct gsc_sizes *sizes, u32 sms)
 	return class;
 }
 
-static u32 best_ns(const struct gsc_sizes *sizes)
+static u32 find_best(const struct gsc_sizes *sizes)
 {
 	u32 best = 0, class;
 
@@ -57,7 +57,8 @@ static u32 best_ns(const struct gsc_sizes *sizes)
 /* Longest time that a kernel may take on the size that is chosen for it */
 static u64 limit_ns(const struct gsc_client *client)
 {
-	u64 best = best_ns(&client->sizes), percent = client->dev->param[GSC_PARAM_MAX_SLOWDOWN], target;
+	u64 percent = client->dev->param[GSC_PARAM_MAX_SLOWDOWN], best = client->sizes.best_ns;
+	u64 target;
 
 	if (client->sizes.busy)
 		percent = min_t(u64, percent, BUSY_PERCENT);
@@ -90,6 +91,7 @@ static void record(struct gsc_sizes *sizes, u32 class, u64 ran)
 	samples->next = (samples->next + 1) % GSC_SIZE_SAMPLES;
 	samples->n = min_t(u32, samples->n + 1, GSC_SIZE_SAMPLES);
 	sizes->ns[class] = typical_ns(samples);
+	sizes->best_ns = find_best(sizes);
 	sizes->n_measured++;
 }
 
@@ -134,6 +136,7 @@ static void forget(struct gsc_sizes *sizes, u32 first, u32 last)
 		memset(&sizes->samples[class], 0, sizeof(sizes->samples[class]));
 		sizes->ns[class] = 0;
 	}
+	sizes->best_ns = find_best(sizes);
 }
 
 /*
@@ -143,12 +146,13 @@ static void forget(struct gsc_sizes *sizes, u32 first, u32 last)
  */
 static void reconsider(struct gsc_sizes *sizes, u64 limit)
 {
-	u32 slow = next_slow(sizes, limit);
+	u32 slow;
 
 	if (sizes->retried && sizes->chosen >= sizes->retried) {
 		forget(sizes, sizes->chosen + 1, GSC_SIZE_CLASSES - 1);
 		sizes->retried = 0;
 	} else if (sizes->n_measured >= FORGET_EVERY) {
+		slow = next_slow(sizes, limit);
 		forget(sizes, slow, slow);
 		sizes->retried = slow;
 		sizes->n_measured = 0;
@@ -188,10 +192,11 @@ static void plan_trial(struct gsc_sizes *sizes, u64 limit)
 /* Is the device busy with it for a quarter of the time? By its best time: independent of its size */
 static void note_busy(struct gsc_sizes *sizes, u64 now)
 {
-	u64 busy = (u64)best_ns(sizes) * BUSY_EVERY, passed = now - sizes->since;
+	u64 busy, passed = now - sizes->since;
 
 	if (sizes->n_requests % BUSY_EVERY)
 		return;
+	busy = (u64)sizes->best_ns * BUSY_EVERY;
 	if (sizes->since)
 		sizes->busy = busy > (sizes->busy ? passed / 8 : passed / 4);
 	sizes->since = now;
@@ -243,5 +248,5 @@ u64 gsc_size_ns(const struct gsc_client *client)
 
 u64 gsc_size_best_ns(const struct gsc_client *client)
 {
-	return best_ns(&client->sizes);
+	return client->sizes.best_ns;
 }

@@ -135,8 +135,10 @@ void gsc_tasks_evict(struct gsc_band *band)
 	u64 window;
 
 	list_for_each_entry(task, &band->tasks, node) {
+		if (task->state != GSC_TASK_RUNNING)
+			continue;
 		window = new_window(task);
-		if (task->state == GSC_TASK_RUNNING && window != task->window && is_eviction(task->window, window))
+		if (window != task->window && is_eviction(task->window, window))
 			set_window(task, window, GSC_EVICT);
 	}
 }
@@ -154,12 +156,52 @@ void gsc_tasks_grant(struct gsc_band *band)
 		else if (task->state == GSC_TASK_RUNNING && window != task->window)
 			set_window(task, window, GSC_GROW);
 	}
-	list_for_each_entry(client, &band->members, member)
+	list_for_each_entry(client, &band->active, active)
 		if (client->n_tasks || client->current_units)
 			settle_client(client);
 }
 
-/* A task leaves the device; the caller decides anew */
+static u32 taken_by_all(const struct gsc_band *band)
+{
+	const struct gsc_client *client;
+	u32 taken = 0;
+
+	list_for_each_entry(client, &band->active, active)
+		taken += gsc_sms(client->current_units);
+	return taken;
+}
+
+/*
+ * SMs that a task can use: its window, or for an opaque one what no other client of its band has.
+ * @taken: what all clients have, U32_MAX not yet known
+ */
+static u32 room_of(const struct gsc_task *task, u32 *taken)
+{
+	u32 sms = task->client->dev->sms, others;
+
+	if (gsc_is_block(task))
+		return gsc_sms(gsc_limit(task));
+	if (*taken == U32_MAX)
+		*taken = taken_by_all(task->client->band);
+	others = *taken - gsc_sms(task->client->current_units);
+	return sms - min(others, sms);
+}
+
+void gsc_tasks_measure(struct gsc_band *band)
+{
+	u32 taken = U32_MAX;
+	struct gsc_task *task;
+
+	list_for_each_entry(task, &band->tasks, node) {
+		if (!task->is_new)
+			continue;
+		if (task->state == GSC_TASK_RUNNING && gsc_is_recurring(task->client))
+			task->room = room_of(task, &taken);
+		task->is_new = false;
+	}
+}
+
+/* A task leaves the device */
 void gsc_task_end(struct gsc_task *task)
 {
 	struct gsc_device *dev = task->client->dev;
@@ -167,7 +209,10 @@ void gsc_task_end(struct gsc_task *task)
 	gsc_client_charge(task->client);
 	list_del_init(&task->node);
 	list_del_init(&task->peer);
-	task->client->n_tasks--;
+	if (!--task->client->n_tasks) {
+		task->client->band->n_active--;
+		dev->n_active--;
+	}
 	task->client->last_end = dev->now;
 	task->state = GSC_TASK_NONE;
 	if (dev->ops->done)
@@ -197,36 +242,27 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		gsc_hold_drop(client);
 }
 
-/* SMs that a task granted just now can use: its window, or for an opaque one what no other client of its band has */
-static u32 room_of(const struct gsc_task *task)
-{
-	const struct gsc_client *client = task->client, *other;
-	u32 taken = 0;
-
-	if (gsc_is_block(task))
-		return gsc_sms(gsc_limit(task));
-	list_for_each_entry(other, &client->band->members, member)
-		if (other != client)
-			taken += gsc_sms(other->current_units);
-	return client->dev->sms - min(taken, client->dev->sms);
-}
-
-int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now)
+static int begin_task(struct gsc_client *client, const struct gsched_submit *req, bool adopted,
+		      u64 now)
 {
 	struct gsc_device *dev = client->dev;
 	struct gsc_task *task;
 
 	if (!dev || gsc_is_server(client) || req->slot >= GSCHED_SLOTS || !req->seq || req->tier > GSCHED_TIER_LAUNCH ||
-	    !req->blocks_per_sm || req->blocks_per_sm > 32 || !req->blocks)
+	    !req->blocks_per_sm || req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
 		return -EINVAL;
 	task = &client->task[req->slot];
 	if (task->state != GSC_TASK_NONE)
 		return -EBUSY;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
+	/* @ended may be this slot's task, and the hold is for this one */
+	if (client->ended)
+		gsc_hold_start(client);
 	task->state = GSC_TASK_WAITING;
 	task->seq = req->seq;
 	task->tier = req->tier;
 	task->blocks_per_sm = req->blocks_per_sm;
+	task->adopted = adopted;
 	task->blocks = req->blocks;
 	task->predicted_ns = req->predicted_ns;
 	task->block_ns = req->block_ns;
@@ -239,18 +275,29 @@ int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 n
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
 	task->room = 0;
+	task->is_new = true;
+	dev->submitted = true;
 	gsc_protect_submitted(task);
 	gsc_client_charge(client);
 	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);
-	client->n_tasks++;
+	if (!client->n_tasks++) {
+		client->band->n_active++;
+		dev->n_active++;
+	}
+	gsc_client_activate(client);
 	note_submit(client, task->demand);
-	gsc_decide(dev);
-	if (task->state != GSC_TASK_RUNNING)
-		return -EAGAIN;
-	if (gsc_is_recurring(client))
-		task->room = room_of(task);
 	return 0;
+}
+
+int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now)
+{
+	return begin_task(client, req, false, now);
+}
+
+int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now)
+{
+	return begin_task(client, req, true, now);
 }
 
 /* What a task could fill: what it had, but neither what others left it beyond its demand nor less because it needs no more */
@@ -282,18 +329,36 @@ static void note_size(struct gsc_client *client, const struct gsc_task *ended)
 	client->blocks_recent = max(client->blocks_recent, ended->blocks);
 }
 
-static void start_hold(struct gsc_client *client, const struct gsc_task *ended)
+static bool may_hold(const struct gsc_device *dev)
 {
-	struct gsc_device *dev = client->dev;
-	u32 size, part;
-	u64 ns, ran;
+	return dev->policy->hold && dev->mode != GSCHED_MODE_TEMPORAL;
+}
+
+/* A task ended that had capacity */
+static void learn(struct gsc_client *client, struct gsc_task *ended)
+{
+	u32 size;
 
 	note_size(client, ended);
-	if (!dev->policy->hold || dev->mode == GSCHED_MODE_TEMPORAL)
+	if (!may_hold(client->dev))
 		return;
 	size = max(client->size_recent, client->size_before);
 	gsc_size_learn(client, ended, gsc_sms(size), max(client->blocks_recent, client->blocks_before));
-	part = gsc_size_units(client);
+	client->ended = ended;
+	client->dev->ended = true;
+}
+
+/* Of several tasks of a client that ended since the last commit the last one counts */
+void gsc_hold_start(struct gsc_client *client)
+{
+	u32 size = max(client->size_recent, client->size_before), part = gsc_size_units(client);
+	const struct gsc_task *ended = client->ended;
+	struct gsc_device *dev = client->dev;
+	u64 ns, ran;
+
+	client->ended = NULL;
+	if (!may_hold(dev))
+		return;
 	size = part ? min(size, part) : size;
 	ran = gsc_size_ns(client);
 	if (!ran)
@@ -321,7 +386,7 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 	task = &client->task[req->slot];
 	if (task->state == GSC_TASK_NONE || task->seq != req->seq)
 		return -ENOENT;
-	gsc_advance(dev, now);
+	gsc_mark(dev, now);
 	ran = task->state == GSC_TASK_RUNNING && !(req->flags & GSCHED_COMPLETE_CANCEL);
 	if (ran)
 		task->ran = min((u64)req->ran_ns, dev->now - task->granted);
@@ -334,8 +399,7 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 	if (ran)
 		gsc_protect_measure(task);
 	if (ran && gsc_limit(task))
-		start_hold(client, task);
-	gsc_decide(dev);
+		learn(client, task);
 	return 0;
 }
 
@@ -348,7 +412,7 @@ static u64 growth(u64 from, u64 to, u64 most)
 void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_says, u64 now)
 {
 	struct gsc_device *dev = client->dev;
-	u64 wall, tasks, ns, usage;
+	u64 wall, tasks, ns, usage, paced;
 	struct gsc_group *group;
 
 	if (!dev)
@@ -358,6 +422,9 @@ void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_s
 	tasks = growth(client->leased.tasks, now_says->tasks, div_u64(wall, 1000));
 	ns = growth(client->leased.ns, now_says->ns, wall);
 	usage = growth(client->leased.usage, now_says->usage, ns * dev->sms);
+	paced = growth(client->paced_ns, min(now_says->paced_ns, dev->now - client->attached_at),
+		       U64_MAX);
+	client->paced_ns += paced;
 	client->leased = *now_says;
 	client->leased_at = dev->now;
 	for (group = client->group; group; group = group->parent) {
@@ -365,5 +432,6 @@ void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_s
 		group->stats.granted_ns += ns;
 		group->stats.ran_ns += ns;
 		group->stats.usage += usage;
+		group->stats.paced_ns += paced;
 	}
 }

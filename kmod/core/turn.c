@@ -126,7 +126,7 @@ void gsc_turn_sliced(struct gsc_device *dev)
 	struct gsc_band *band;
 	struct gsc_task *task;
 
-	list_for_each_entry(band, &dev->bands, node)
+	list_for_each_entry(band, &dev->busy, busy)
 		if (gsc_band_closed(band))
 			list_for_each_entry(task, &band->tasks, node)
 				if (!gsc_is_fixed(task))
@@ -176,13 +176,13 @@ void gsc_turn_temporal(struct gsc_device *dev)
 	const struct gsc_task *fence = NULL;
 	struct gsc_task *task;
 
-	list_for_each_entry(band, &dev->bands, node)
+	list_for_each_entry(band, &dev->busy, busy)
 		if (first_task(band) && (!owner || precedes(dev, band, owner)))
 			owner = band;
 	dev->turn = owner;
 	if (!owner)
 		return;
-	list_for_each_entry(band, &dev->bands, node) {
+	list_for_each_entry(band, &dev->busy, busy) {
 		if (band == owner)
 			continue;
 		if (first_task(band) && first_task(band)->rank == first_task(owner)->rank &&

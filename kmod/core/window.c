@@ -28,6 +28,8 @@ static void settle(struct gsc_band *band)
 		client->base = max(client->base, end);
 		end = client->base + client->sms;
 	}
+	if (end <= dev->sms)
+		return;
 	top = dev->sms;
 	list_for_each_entry_reverse(client, &band->placed, place) {
 		if (client->base + client->sms > top)
@@ -72,16 +74,6 @@ static void insert(struct gsc_band *band, struct gsc_client *new)
 		settle(band);
 }
 
-static bool has_window(const struct gsc_client *client)
-{
-	const struct gsc_task *task;
-
-	list_for_each_entry(task, &client->tasks, peer)
-		if (gsc_is_block(task) && task->alloc)
-			return true;
-	return false;
-}
-
 /* The policy's own idea of where, in the same order */
 static void choose(struct gsc_band *band)
 {
@@ -101,19 +93,27 @@ void gsc_place(struct gsc_band *band)
 {
 	struct gsc_client *client;
 	struct gsc_task *task;
+	u32 new = 0;
 
-	list_for_each_entry(client, &band->members, member) {
+	list_for_each_entry(client, &band->active, active) {
 		if (!client->n_tasks && list_empty(&client->place))
 			continue;
-		client->sms = has_window(client) ? gsc_sms(client->alloc) : 0;
+		client->sms = client->n_tasks && client->windowed ? gsc_sms(client->alloc) : 0;
 		client->base = GSCHED_WINDOW_BASE(client->window) / GSCHED_CAPSM;
-		if (!client->sms && !list_empty(&client->place))
+		if (client->sms)
+			new += list_empty(&client->place);
+		else if (!list_empty(&client->place))
 			list_del_init(&client->place);
 	}
 	settle(band);
-	list_for_each_entry(task, &band->tasks, node)
-		if (task->client->sms && list_empty(&task->client->place))
-			insert(band, task->client);
+	list_for_each_entry(task, &band->tasks, node) {
+		if (!new)
+			break;
+		if (!task->client->sms || !list_empty(&task->client->place))
+			continue;
+		insert(band, task->client);
+		new--;
+	}
 	if (gsc_band_device(band)->policy->place)
 		choose(band);
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Core time of one decision: submit and complete with 2, 8 and 64 clients that all run a kernel. */
+/*
+ * What decisions of the core cost: decisions and time of every case, or of the one that is named.
+ * selftests/bench/core-counts counts the instructions of measured().
+ */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,57 +19,152 @@ static void op_arm_timer(struct gsc_device *dev, u64 when) { }
 static void op_done(struct gsc_task *task) { }
 static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL };
 
-static double seconds(void)
-{
-	struct timespec ts;
+struct bench {
+	struct gsc_device dev;
+	struct gsc_group *group;
+	struct gsc_client *client;
+	unsigned int n;
+	u64 now;
+};
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+/* One row: @n clients, of which @active have a kernel; what measured() does with them */
+struct bench_case {
+	const char *name;
+	unsigned int n, active;
+	void (*prepare)(struct bench *b);
+	void (*measured)(struct bench *b);
+	unsigned int rounds;
+};
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "core-bench: %s\n", what);
+	exit(1);
 }
 
-/* Client 0 is more important and runs short kernels; the others share what it leaves */
-static int measure(unsigned int n, u64 rounds)
+static void submit(struct bench *b, unsigned int client, u32 slot, u64 blocks)
 {
-	struct gsc_client *client = calloc(n, sizeof(*client));
-	struct gsc_device *dev = calloc(1, sizeof(*dev));
-	struct gsc_group *group = calloc(n, sizeof(*group));
-	struct gsched_submit submit = { .seq = 1, .tier = GSCHED_TIER_BLOCK, .blocks_per_sm = 8, .blocks = 100000 };
-	struct gsched_complete complete = { .seq = 1 };
-	u64 now = 1, before;
-	double time;
-	int rc = 1;
+	struct gsched_submit req = {
+		.slot = slot, .seq = 1, .tier = GSCHED_TIER_BLOCK, .blocks_per_sm = 8,
+		.blocks = blocks,
+	};
 
-	if (!client || !dev || !group || gsc_device_init(dev, &ops, SMS))
-		goto out;
-	for (unsigned int i = 0; i < n; i++) {
-		if (gsc_group_init(&group[i], &dev->root) ||
-		    gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_MPS, 0, now))
-			goto out;
-		if (i && gsc_submit(&client[i], &submit, now))
-			goto out;
-	}
-	if (gsc_group_store(&group[0], GSC_FILE_GPU_PRIORITY, "10", now))
-		goto out;
-	submit.blocks = 8;
-	before = dev->decisions;
-	time = seconds();
-	for (u64 i = 0; i < rounds; i++) {
-		if (gsc_submit(&client[0], &submit, now += 1000) || gsc_complete(&client[0], &complete, now += 1000))
-			goto out;
-	}
-	time = seconds() - time;
-	before = dev->decisions - before;
-	printf("core: %2u clients: %9.0f decisions/s, %6.0f ns per decision\n", n, (double)before / time,
-	       time * 1e9 / (double)before);
-	rc = 0;
-out:
-	free(client);
-	free(dev);
-	free(group);
-	return rc;
+	if (gsc_submit(&b->client[client], &req, b->now))
+		fail("a submit was refused");
 }
 
-int main(void)
+static void complete(struct bench *b, unsigned int client, u32 slot)
 {
-	return measure(2, 300000) || measure(8, 100000) || measure(64, 10000);
+	struct gsched_complete req = { .slot = slot, .seq = 1 };
+
+	if (gsc_complete(&b->client[client], &req, b->now))
+		fail("a complete was refused");
+}
+
+/* A kernel of client 0 begins and ends: two decisions */
+static void short_kernel(struct bench *b)
+{
+	b->now += 1000;
+	submit(b, 0, 0, 8);
+	gsc_commit(&b->dev, b->now);
+	b->now += 1000;
+	complete(b, 0, 0);
+	gsc_commit(&b->dev, b->now);
+}
+
+/* The kernels of all clients are found in their pages at once, as a quota is about to change */
+static void adopt(struct bench *b)
+{
+	b->now += 1000;
+	for (unsigned int i = 0; i < b->n; i++)
+		for (u32 slot = 0; slot < GSCHED_SLOTS; slot++)
+			submit(b, i, slot, 100000);
+	gsc_commit(&b->dev, b->now);
+}
+
+/* And all are over as the arbiter looks the next time */
+static void reap(struct bench *b)
+{
+	b->now += 1000;
+	for (unsigned int i = 0; i < b->n; i++)
+		for (u32 slot = 0; slot < GSCHED_SLOTS; slot++)
+			complete(b, i, slot);
+	gsc_commit(&b->dev, b->now);
+}
+
+/* Client 0 is more important and runs short kernels; the other active ones share what it leaves */
+static const struct bench_case cases[] = {
+	{ "2-active", 2, 2, NULL, short_kernel, 1000 },
+	{ "20-active", 20, 20, NULL, short_kernel, 1000 },
+	{ "64-active", 64, 64, NULL, short_kernel, 1000 },
+	{ "20-of-256", 256, 20, NULL, short_kernel, 1000 },
+	{ "20-of-10000", 10000, 20, NULL, short_kernel, 1000 },
+	{ "1-of-257", 257, 1, NULL, short_kernel, 1000 },
+	{ "adopt-16x64", 16, 0, NULL, adopt, 1 },
+	{ "reap-16x64", 16, 0, adopt, reap, 1 },
+	{ "adopt-256x64", 256, 0, NULL, adopt, 1 },
+	{ "reap-256x64", 256, 0, adopt, reap, 1 },
+};
+
+static void setup(struct bench *b, const struct bench_case *c)
+{
+	memset(b, 0, sizeof(*b));
+	b->n = c->n;
+	b->now = 1;
+	b->client = calloc(c->n, sizeof(*b->client));
+	b->group = calloc(c->n, sizeof(*b->group));
+	if (!b->client || !b->group || gsc_device_init(&b->dev, &ops, SMS))
+		fail("no memory");
+	for (unsigned int i = 0; i < c->n; i++) {
+		if (gsc_group_init(&b->group[i], &b->dev.root) ||
+		    gsc_client_attach(&b->client[i], &b->group[i], GSCHED_ATTACH_MPS, 0, b->now))
+			fail("an attach was refused");
+		if (i && i < c->active)
+			submit(b, i, 0, 100000);
+	}
+	if (c->active && gsc_group_store(&b->group[0], GSC_FILE_GPU_PRIORITY, "10", b->now))
+		fail("a priority was refused");
+	gsc_commit(&b->dev, b->now);
+	if (c->prepare)
+		c->prepare(b);
+}
+
+/* In a function of its own, which callgrind can be told to count */
+static __attribute__((noipa)) void measured(struct bench *b, const struct bench_case *c)
+{
+	for (unsigned int i = 0; i < c->rounds; i++)
+		c->measured(b);
+}
+
+static void run(const struct bench_case *c)
+{
+	struct timespec from, to;
+	static struct bench b;
+	u64 decisions;
+	double ns;
+
+	setup(&b, c);
+	decisions = b.dev.decisions;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	measured(&b, c);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	decisions = b.dev.decisions - decisions;
+	ns = (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec);
+	printf("core: %-13s %6llu decisions, %9.0f ns each, %8.3f ms in all\n", c->name,
+	       (unsigned long long)decisions, ns / (double)decisions, ns / 1e6);
+	free(b.client);
+	free(b.group);
+}
+
+int main(int argc, char **argv)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (argc > 1 && strcmp(argv[1], cases[i].name))
+			continue;
+		run(&cases[i]);
+		found = true;
+	}
+	return !found;
 }

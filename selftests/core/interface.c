@@ -111,14 +111,17 @@ static void statistics(void)
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MAX, "66"));
 	clock_ns += 10 * US;
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MAX, "max"));
-	EXPECT(shows(&group[0], GSC_FILE_GPU_STAT, "usage_usec 100\ncapsm_usec 13200\nran_usec 100\ntasks 1\ngrants 1\n"
-		     "evictions 0\ngrowths 0\nwait_usec 0\ncancelled 0\n"));
-	EXPECT(shows(&group[1], GSC_FILE_GPU_STAT, "usage_usec 20\ncapsm_usec 1980\nran_usec 0\ntasks 0\ngrants 1\n"
-		     "evictions 1\ngrowths 1\nwait_usec 90\ncancelled 0\n"));
+	EXPECT(shows(&group[0], GSC_FILE_GPU_STAT, "usage_usec 100\ncapsm_usec 13200\n"
+		     "ran_usec 100\npaced_usec 0\ntasks 1\ngrants 1\nevictions 0\ngrowths 0\n"
+		     "wait_usec 0\ncancelled 0\n"));
+	EXPECT(shows(&group[1], GSC_FILE_GPU_STAT, "usage_usec 20\ncapsm_usec 1980\n"
+		     "ran_usec 0\npaced_usec 0\ntasks 0\ngrants 1\nevictions 1\ngrowths 1\n"
+		     "wait_usec 90\ncancelled 0\n"));
 	req.flags = GSCHED_COMPLETE_CANCEL;
 	EXPECT(gsc_complete(&client[1], &req, clock_ns) == 0);
-	EXPECT(shows(&dev.root, GSC_FILE_GPU_STAT, "usage_usec 120\ncapsm_usec 15180\nran_usec 100\ntasks 1\ngrants 2\n"
-		     "evictions 1\ngrowths 1\nwait_usec 90\ncancelled 1\n"));
+	EXPECT(shows(&dev.root, GSC_FILE_GPU_STAT, "usage_usec 120\ncapsm_usec 15180\n"
+		     "ran_usec 100\npaced_usec 0\ntasks 1\ngrants 2\nevictions 1\ngrowths 1\n"
+		     "wait_usec 90\ncancelled 1\n"));
 }
 
 static void usage_counts_no_more_than_the_blocks_fill(void)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random events from a seed. After each one every invariant must hold, and what the actions told must be what the core
- * believes. At the end all is given back. `core-property SEED STEPS [POLICY]` replays one run.
+ * Random events from a seed. After each one every invariant must hold, and what the actions told
+ * must be what the core believes; likewise after one commit for several. At the end all is given
+ * back. `core-property SEED STEPS [POLICY [batches]]` replays one run.
  */
 #include "world.h"
 
@@ -34,6 +35,7 @@ static u32 n_sized;	/* clients of which a smaller size was in force, over all ev
 static u32 n_midway;	/* clients told to be resumable, over all events */
 static u64 changed_at[CLIENTS];	/* when a client last changed between hold and eviction in the middle */
 static bool was_midway[CLIENTS];
+static bool batches;	/* several events to a commit */
 static bool pauses;	/* now and then nothing happens for a second */
 static u32 n_emptied;	/* running tasks that were without capacity because their band's gate was closed */
 static bool was_closed[CLIENTS];	/* the gate, after the last event */
@@ -349,7 +351,7 @@ static void event_submit(struct gsc_client *c)
 	req.block_ns = below(2) ? below(2 * MS) : 0;
 	if (!below(50))
 		req.blocks = 0;
-	ret = gsc_submit(c, &req, clock_ns);
+	ret = batches && !below(3) ? gsc_adopt(c, &req, clock_ns) : gsc_submit(c, &req, clock_ns);
 	mix((u64)-ret);
 	if (!ret && c->task[req.slot].state != GSC_TASK_RUNNING)
 		fail("0 without a grant");
@@ -495,6 +497,8 @@ static void step(bool whole)
 		memset(c, 0, sizeof(*c));
 		usage_ended[index_of(c)] = usage_most[index_of(c)] = 0;
 		memset(&shadow_arb[index_of(c)], 0, sizeof(shadow_arb[0]));
+		changed_at[index_of(c)] = 0;
+		was_midway[index_of(c)] = was_closed[index_of(c)] = false;
 		event_attach(c);
 	} else if (c->dev && what < 38) {
 		event_submit(c);
@@ -523,9 +527,12 @@ static void check_protection(int c)
 	bool midway = client[c].dev && client[c].resumes;
 
 	if (client[c].dev && midway != was_midway[c]) {
-		if (changed_at[c] && dev->now - changed_at[c] < 1000 * MS)
+		/* in a batch that may be before the commit */
+		u64 now = batches ? client[c].resumes_since : dev->now;
+
+		if (changed_at[c] && now - changed_at[c] < 1000 * MS)
 			fail("hold and eviction in the middle alternate");
-		changed_at[c] = dev->now;
+		changed_at[c] = now;
 	}
 	if (!client[c].dev)
 		changed_at[c] = 0;
@@ -619,13 +626,19 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 	if (gsc_device_set_policy(dev, policy, clock_ns))
 		fail("no such policy");
 	for (steps_done = 0; steps_done < steps && !failure; steps_done++) {
+		later = batches;
 		step(seed % 4 != 3);
+		if (batches && below(6) && steps_done + 1 < steps)
+			continue;
+		gsc_commit(dev, clock_ns);
 		after();
 	}
+	later = false;
 	if (!failure)
 		give_back();
 	if (failure)
-		printf("# %s at step %llu; again: core-property %llu %llu %s\n", failure, steps_done, seed, steps, policy);
+		printf("# %s at step %llu; again: core-property %llu %llu %s%s\n", failure,
+		       steps_done, seed, steps, policy, batches ? " batches" : "");
 	return trace;
 }
 
@@ -665,6 +678,14 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 	printf("# %s: %llu times a running task had no window since its band's gate was closed, %llu times a client had a smaller size\n",
 	       policy, emptied, sized);
 	printf("# %s: %llu times a client was to launch resumable kernels\n", policy, midway);
+	if (batches) {
+		fine &= same && differ && grants && evicts && grows && waits && shared;
+		snprintf(name, sizeof(name),
+			 "%s: every invariant after commits of several events, all given back",
+			 policy);
+		tap(fine && (flat || (holds && turns)), name);
+		return;
+	}
 	snprintf(name, sizeof(name), "%s: every invariant after every event, all given back at the end", policy);
 	tap(fine, name);
 	snprintf(name, sizeof(name), "%s: same seed, same actions", policy);
@@ -693,11 +714,16 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc >= 3) {
 		seed = strtoull(argv[1], NULL, 0);
+		batches = argc > 4;
 		hash = run(seed, strtoull(argv[2], NULL, 0), argc > 3 ? argv[3] : "hpf");
 		printf("# seed %llu: hash %016llx, %u grants, %u evictions, %u growths, %u holds\n", seed, hash,
 		       n_grant, n_evict, n_grow, n_hold);
 		tap(!failure, "replay");
 	} else {
+		test_policy("hpf", 48, 4000, false);
+		test_policy("chaos", 24, 4000, false);
+		test_policy("ffs", 24, 4000, true);
+		batches = true;
 		test_policy("hpf", 48, 4000, false);
 		test_policy("chaos", 24, 4000, false);
 		test_policy("ffs", 24, 4000, true);

@@ -480,6 +480,44 @@ static void less_than_a_worker_waits(void)
 	EXPECT_WINDOW(task(0, 0), 0, 0.125);
 }
 
+/* A running task, found in its client's page: how many of its blocks an SM hosts is a guess */
+static void adopted_runs_in_the_smallest_window(void)
+{
+	struct gsched_submit req = make_submit(0, 1, BLOCK, 1000);
+
+	attach(1);
+	req.blocks_per_sm = 1;
+	EXPECT(gsc_adopt(&client[0], &req, clock_ns) == 0);
+	checked();
+	EXPECT(task(0, 0)->window == ALL);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
+	EXPECT_WINDOW(task(0, 0), 0, 0.5);
+	clock_ns += MS;
+	gsc_tick(&dev, clock_ns);
+	EXPECT(task(0, 0)->usage == MS * SM / 2);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "max"));
+	EXPECT(task(0, 0)->window == ALL);
+	EXPECT(complete(0, 0) == 0);
+	/* the next one in the slot is submitted, by somebody who knows */
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
+	EXPECT(gsc_submit(&client[0], &req, clock_ns) == -EAGAIN);
+	checked();
+}
+
+static void adopted_shares_a_fraction(void)
+{
+	struct gsched_submit req = make_submit(0, 1, BLOCK, 1000);
+
+	attach(1);
+	req.blocks_per_sm = 1;
+	EXPECT(!gsc_client_attach(&client[1], &group[0], GSCHED_ATTACH_MPS, 0, clock_ns));
+	EXPECT(gsc_adopt(&client[0], &req, clock_ns) == 0);
+	EXPECT(gsc_adopt(&client[1], &req, clock_ns) == 0);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "1.5"));
+	EXPECT_WINDOW(task(0, 0), 0, 1);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 0)->window) == SM / 2);
+}
+
 static void running_opaque_keeps_what_it_has(void)
 {
 	attach(2);
@@ -711,6 +749,38 @@ static void leased_is_bounded(void)
 	EXPECT(group[0].stats.tasks == 1012);
 }
 
+/* Time of paced launches comes when they end: up to as much as passed since the client attached */
+static void paced_is_bounded(void)
+{
+	struct gsc_leased says = { .paced_ns = 4 * MS };
+
+	attach(1);
+	clock_ns += 2 * MS;
+	gsc_client_leased(&client[0], &says, clock_ns);
+	EXPECT(group[0].stats.paced_ns == 2 * MS && !group[0].stats.ran_ns);
+	clock_ns += 20 * MS;
+	gsc_client_leased(&client[0], &says, clock_ns);
+	EXPECT(group[0].stats.paced_ns == 4 * MS && dev.root.stats.paced_ns == 4 * MS);
+	/* one launch may take longer than it is since somebody looked */
+	says.paced_ns = 20 * MS;
+	gsc_client_leased(&client[0], &says, clock_ns + US);
+	EXPECT(group[0].stats.paced_ns == 20 * MS);
+	says.paced_ns = 3 * MS;
+	gsc_client_leased(&client[0], &says, clock_ns + MS);
+	EXPECT(group[0].stats.paced_ns == 20 * MS);
+	says.paced_ns = ~0ull;
+	gsc_client_leased(&client[0], &says, clock_ns + MS);
+	EXPECT(group[0].stats.paced_ns == 23 * MS);
+	/* more than 2^32 us, and what the group has stays when the client goes */
+	clock_ns += 5000000 * MS;
+	gsc_client_leased(&client[0], &says, clock_ns);
+	gsc_client_detach(&client[0], clock_ns);
+	EXPECT(shows(&group[0], GSC_FILE_GPU_STAT, "usage_usec 0\ncapsm_usec 0\nran_usec 0\n"
+		     "paced_usec 5000022000\ntasks 0\ngrants 0\nevictions 0\ngrowths 0\n"
+		     "wait_usec 0\ncancelled 0\n"));
+	EXPECT(dev.root.stats.paced_ns == group[0].stats.paced_ns && !group[1].stats.paced_ns);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -726,11 +796,12 @@ static const struct {
 	TEST(more_equals_than_sms), TEST(max_shrinks_the_running_kernel), TEST(max_of_the_parent_binds_the_sum),
 	TEST(min_is_kept_from_the_more_important), TEST(min_without_demand_is_lent), TEST(overcommitted_min_is_scaled),
 	TEST(min_deep_below_is_kept), TEST(fractional_max), TEST(less_than_a_worker_waits),
+	TEST(adopted_runs_in_the_smallest_window), TEST(adopted_shares_a_fraction),
 	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque), TEST(temporal_one_client_at_a_time),
 	TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies), TEST(hold_while_blocks_are_long),
 	TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels), TEST(hold_is_no_larger_than_the_kernel),
 	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short), TEST(no_hold_from_equals), TEST(no_hold_for_rare_kernels),
-	TEST(hold_lets_nobody_starve), TEST(leased_is_bounded),
+	TEST(hold_lets_nobody_starve), TEST(leased_is_bounded), TEST(paced_is_bounded),
 };
 
 int main(void)

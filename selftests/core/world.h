@@ -41,4 +41,107 @@ static inline struct gsched_complete make_complete(u32 slot, u32 seq)
 	return (struct gsched_complete){ .size = sizeof(struct gsched_complete), .slot = slot, .seq = seq };
 }
 
+/*
+ * The tests look at what each event leads to, so each is committed at once. With @later set, the
+ * caller commits; a submit then answers for a task that waits.
+ */
+static bool later;
+
+static inline int committed(struct gsc_device *dev, u64 now, int ret)
+{
+	if (!later && !ret)
+		gsc_commit(dev, now);
+	return ret;
+}
+
+static inline int submit_committed(struct gsc_client *client, const struct gsched_submit *req,
+				   u64 now)
+{
+	int ret = committed(client->dev, now, gsc_submit(client, req, now));
+
+	return ret ? ret : gsc_answer(&client->task[req->slot]);
+}
+#define gsc_submit submit_committed
+
+static inline int adopt_committed(struct gsc_client *client, const struct gsched_submit *req,
+				  u64 now)
+{
+	int ret = committed(client->dev, now, gsc_adopt(client, req, now));
+
+	return ret ? ret : gsc_answer(&client->task[req->slot]);
+}
+#define gsc_adopt adopt_committed
+
+static inline int complete_committed(struct gsc_client *client, const struct gsched_complete *req,
+				     u64 now)
+{
+	return committed(client->dev, now, gsc_complete(client, req, now));
+}
+#define gsc_complete complete_committed
+
+static inline int attach_committed(struct gsc_client *client, struct gsc_group *group, u32 flags,
+				   u64 channel_group, u64 now)
+{
+	return committed(group->dev, now,
+			 gsc_client_attach(client, group, flags, channel_group, now));
+}
+#define gsc_client_attach attach_committed
+
+static inline void detach_committed(struct gsc_client *client, u64 now)
+{
+	struct gsc_device *dev = client->dev;
+
+	gsc_client_detach(client, now);
+	if (dev)
+		committed(dev, now, 0);
+}
+#define gsc_client_detach detach_committed
+
+static inline void move_committed(struct gsc_client *client, struct gsc_group *group, u64 now)
+{
+	gsc_client_move(client, group, now);
+	committed(client->dev, now, 0);
+}
+#define gsc_client_move move_committed
+
+static inline int report_committed(struct gsc_client *client, const struct gsched_report *req,
+				   u64 now)
+{
+	return committed(client->dev, now, gsc_client_report(client, req, now));
+}
+#define gsc_client_report report_committed
+
+static inline void tick_committed(struct gsc_device *dev, u64 now)
+{
+	gsc_tick(dev, now);
+	committed(dev, now, 0);
+}
+#define gsc_tick tick_committed
+
+static inline int store_committed(struct gsc_group *group, enum gsc_file file, const char *text,
+				  u64 now)
+{
+	return committed(group->dev, now, gsc_group_store(group, file, text, now));
+}
+#define gsc_group_store store_committed
+
+static inline int mode_committed(struct gsc_device *dev, s32 mode, u64 now)
+{
+	return committed(dev, now, gsc_device_set_mode(dev, mode, now));
+}
+#define gsc_device_set_mode mode_committed
+
+static inline int policy_committed(struct gsc_device *dev, const char *name, u64 now)
+{
+	return committed(dev, now, gsc_device_set_policy(dev, name, now));
+}
+#define gsc_device_set_policy policy_committed
+
+static inline int param_committed(struct gsc_device *dev, enum gsc_param param, const char *text,
+				  u64 now)
+{
+	return committed(dev, now, gsc_device_set_param(dev, param, text, now));
+}
+#define gsc_device_set_param param_committed
+
 #endif /* SELFTESTS_CORE_WORLD_H */

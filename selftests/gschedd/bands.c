@@ -220,6 +220,7 @@ static void slices(void)
 	ok(!out.events && !out.others, "the second knows from its attach");
 	report_slice(&a, 2000, 0);
 	ok(status_has("\"slice_us\":2048,\"applied_us\":2000,\"slice_error\":0"), "what the driver made of it is in the status");
+	ok(status_has("\"block_end\":false,\"activity\""), "and where the GPU leaves the band");
 	is(group_call(GSP_GROUP_SET, "a", "gpu.priority", "50"), 0, "one becomes more important");
 	ok(has_slice(&a, 1000000) && has_slice(&b, 1), "it runs whole, the other gives way");
 	ok(has_flags(&a, ~0u, ALONE) && has_flags(&b, ~0u, LOWER), "and is asked to report");

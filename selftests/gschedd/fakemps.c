@@ -4,7 +4,8 @@
  * foreground until it is told to quit, without -f the commands on standard input go there. What it
  * is started with stands in the log directory, file "started", and a file FAULT beside the uid's
  * directory makes it misbehave: "die" (exit 3 with a message), "deaf" (never listens), "deafquit"
- * (ignores quit and SIGTERM).
+ * (ignores quit and SIGTERM), "server" (has a server, another one after its death, and leaves it
+ * behind when it is killed).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +17,12 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *pipe_dir, *log_dir;
 static char path[256];
+static pid_t server;
 
 static const char *in(const char *dir, const char *name)
 {
@@ -68,6 +71,19 @@ static void read_fault(char *fault, size_t size)
 		fclose(f);
 }
 
+/* At once, and when the one before it has ended. */
+static void start_server(int sig)
+{
+	(void)sig;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	server = fork();
+	while (!server && !access(pipe_dir, F_OK))
+		sleep(1);
+	if (!server)
+		_exit(1);
+}
+
 static int serve(void)
 {
 	struct sockaddr_un addr;
@@ -90,6 +106,12 @@ static int serve(void)
 		sleep(1);
 	if (!strcmp(fault, "deafquit"))
 		signal(SIGTERM, SIG_IGN);
+	if (!strcmp(fault, "server")) {
+		/* not when it is stopped */
+		sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = start_server,
+							.sa_flags = SA_NOCLDSTOP }, NULL);
+		start_server(0);
+	}
 	s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	set_address(&addr);
 	if (bind(s, (struct sockaddr *)&addr, sizeof(addr))) {
@@ -115,6 +137,9 @@ static int serve(void)
 					fputs("quit\n", f);
 					fclose(f);
 				}
+				signal(SIGCHLD, SIG_DFL);
+				if (server > 0)
+					kill(server, SIGKILL);
 				return 0;
 			}
 		}

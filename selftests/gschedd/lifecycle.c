@@ -56,6 +56,17 @@ static void clients(void)
 	   strstr(group_file("", "gpu.stat"), "capsm_usec 2000\n"), "launches that only the page tells of are counted");
 	c.cl->header.leased_ns = UINT64_MAX;
 	ok(strtoull(strstr(group_file("", "gpu.stat"), "ran_usec") + 9, NULL, 10) < 100000000, "a lie is bounded by the time there was");
+	c.cl->header.paced_ns = 300000;
+	ok(strstr(group_file("", "gpu.stat"), "\npaced_usec 300\n"),
+	   "the time of paced launches is counted");
+	c.cl->header.paced_ns = 400000;
+	close(c.s);
+	for (int i = 0; i < 5000 && !strstr(group_file("", "gpu.stat"), "\npaced_usec 400\n"); i++)
+		usleep(1000);
+	ok(strstr(group_file("", "gpu.stat"), "\npaced_usec 400\n"),
+	   "and stays when the client has gone");
+	attach(&c, 0);
+	ok(strstr(group_file("", "gpu.stat"), "\npaced_usec 400\n"), "and when another one comes");
 	is(submit(&c, &req), 0, "a task");
 	is(daemon_stop(SIGTERM), 0, "SIGTERM with a client");
 	ok(next_event(&c, &ev, 10000) && ev.type == GSCHED_EVENT_GONE, "which is told");

@@ -282,6 +282,61 @@ static void faults(void)
 	end(a);
 }
 
+/* The pid of the server of a band by the status, other than @other. */
+static pid_t server_of(const char *band, pid_t other)
+{
+	long long until = now_ms() + WAIT_MS;
+	const char *at;
+	pid_t pid;
+
+	do {
+		daemon_of(band);
+		at = strstr(entry, "\"server\":");
+		pid = at ? atoi(at + 9) : 0;
+	} while ((!pid || pid == other) && now_ms() < until);
+	return pid == other ? 0 : pid;
+}
+
+static bool wait_gone(pid_t pid)
+{
+	struct timespec ms = { .tv_nsec = 20000000 };
+	long long until = now_ms() + WAIT_MS;
+
+	while (runs(pid) && now_ms() < until)
+		nanosleep(&ms, NULL);
+	return !runs(pid);
+}
+
+/* A daemon's server dies, and a daemon dies while its server is stopped. */
+static void servers(void)
+{
+	pid_t a = program(), daemon, first, second;
+	struct gsp_band req;
+
+	set_fault("server");
+	is(ask(&req, GSP_BAND_BY_NAME, "", "served", a), 0, "a daemon with a server");
+	daemon = daemon_of("served");
+	first = server_of("served", 0);
+	ok(first > 0 && first != daemon, "the status says which");
+	kill(first, SIGKILL);
+	ok(wait_for("served", "\"server_deaths\":1"), "the server dies: the status counts it");
+	ok(strstr(entry, "its server, pid") && strstr(entry, "\"deaths\":0"), "and says what died");
+	second = server_of("served", first);
+	ok(second > 0 && daemon_of("served") == daemon, "the daemon has another one");
+	kill(second, SIGSTOP);
+	kill(daemon, SIGKILL);
+	ok(wait_for("served", "\"starts\":2") && wait_for("served", "\"state\":\"ready\""),
+	   "the daemon dies: there is another");
+	ok(wait_gone(second), "and no second server of the band, even if it was stopped");
+	ok(strstr(entry, "\"server_deaths\":1"), "which is no death of its own");
+	first = server_of("served", second);
+	ok(first > 0, "the new daemon has its own");
+	end(a);
+	ok(wait_for("served", "stopped") && wait_gone(first), "the last program ends, and they do");
+	ok(strstr(entry, "\"server_deaths\":1"), "in order");
+	set_fault("");
+}
+
 static void users(void)
 {
 	struct gsp_band req = { .size = sizeof(req), .flags = GSP_BAND_BY_NAME, .band = "blue" };
@@ -385,6 +440,7 @@ int main(void)
 	life();
 	clients();
 	faults();
+	servers();
 	users();
 	gschedd_ends();
 	return done_testing();

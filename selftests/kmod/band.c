@@ -162,6 +162,10 @@ TEST_F(band, windows_are_each_bands_own)
 
 TEST_F(band, slices_by_priority)
 {
+	struct gsched_report report = {
+		.size = sizeof(report), .flags = GSCHED_REPORT_BLOCKS, .block_us = 40,
+	};
+	volatile struct gsched_cl_page *cl;
 	char line[512];
 	const char *shown;
 
@@ -181,7 +185,8 @@ TEST_F(band, slices_by_priority)
 	snprintf(line, sizeof(line), "pid-%d", getpid());
 	shown = band_line(self->text, sizeof(self->text), line);
 	snprintf(line, sizeof(line),
-		 "name pid-%d clients %d priority 0 weight 100.000 slice_us 1 applied_us 1 slice_error 0 activity idle turn 0 why gives way",
+		 "name pid-%d clients %d priority 0 weight 100.000 slice_us 1 applied_us 1 "
+		 "slice_error 0 block_end 0 activity idle turn 0 why gives way",
 		 getpid(), getpid());
 	EXPECT_EQ(0, strncmp(line, shown, strlen(line))) TH_LOG("%s", shown);
 	snprintf(line, sizeof(line), "pid-%d", self->pid[0]);
@@ -198,6 +203,21 @@ TEST_F(band, slices_by_priority)
 	EXPECT_EQ(3800, self->arb[1]->header.slice_us);
 	ASSERT_EQ(0, put("hpf", DEVICE "/policy"));
 	EXPECT_EQ(1, self->arb[1]->header.slice_us);
+	/* what the one that gives way says of its thread blocks, and of where the GPU leaves it */
+	slurp(self->text, sizeof(self->text), DEVICE "/tasks/%d/band", getpid());
+	EXPECT_EQ(0, stat_of(self->text, "block_us"));
+	EXPECT_EQ(0, stat_of(self->text, "block_end"));
+	ASSERT_EQ(0, xioctl(self->low[0], GSCHED_IOC_REPORT, &report));
+	cl = map_cl(self->low[0], &self->req[1]);
+	ASSERT_NE(MAP_FAILED, cl);
+	cl->header.block_end = 1;
+	slurp(self->text, sizeof(self->text), DEVICE "/tasks/%d/band", getpid());
+	EXPECT_EQ(40, stat_of(self->text, "block_us"));
+	EXPECT_EQ(1, stat_of(self->text, "block_end"));
+	snprintf(line, sizeof(line), "pid-%d", getpid());
+	shown = band_line(self->text, sizeof(self->text), line);
+	EXPECT_NE(NULL, strstr(shown, " block_end 1 ")) TH_LOG("%s", shown);
+	munmap((void *)cl, self->req[1].cl_size);
 	/* a process that dies takes its band along */
 	kill(self->pid[0], SIGKILL);
 	ASSERT_EQ(self->pid[0], waitpid(self->pid[0], NULL, 0));

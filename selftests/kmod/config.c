@@ -579,6 +579,7 @@ TEST_F(config, sysfs_tasks)
 	cl->header.held_ns = 32;
 	cl->header.paced_ns = 33;
 	cl->header.slice_us = 34;
+	cl->header.block_end = ~0u;
 	cl->header.activity = GSCHED_ACTIVITY_BUSY;
 	slurp(self->text, sizeof(self->text), TASKS "/%d/passed", getpid());
 	EXPECT_STREQ("31", self->text);
@@ -587,13 +588,15 @@ TEST_F(config, sysfs_tasks)
 	slurp(self->text, sizeof(self->text), TASKS "/%d/paced_ns", getpid());
 	EXPECT_STREQ("33", self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/band", getpid());
-	snprintf(line, sizeof(line), "name pid-%d\nslice_us 0\napplied_us 34\nslice_error 0\nactivity busy\nshare 1.000000", getpid());
+	snprintf(line, sizeof(line), "name pid-%d\nslice_us 0\napplied_us 34\nslice_error 0\n"
+		 "block_end 1\nblock_us 0\nactivity busy\nshare 1.000000", getpid());
 	EXPECT_STREQ(line, self->text);
 	/* what the page claims is a number, never an index; what was reported is believed rather */
 	cl->header.activity = ~0u;
 	ASSERT_EQ(0, report_slice(self->fd, 35, 0));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/band", getpid());
-	snprintf(line, sizeof(line), "name pid-%d\nslice_us 0\napplied_us 35\nslice_error 0\nactivity idle\nshare 1.000000", getpid());
+	snprintf(line, sizeof(line), "name pid-%d\nslice_us 0\napplied_us 35\nslice_error 0\n"
+		 "block_end 1\nblock_us 0\nactivity idle\nshare 1.000000", getpid());
 	EXPECT_STREQ(line, self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/resumable", getpid());
 	EXPECT_STREQ("4", self->text);
@@ -629,11 +632,13 @@ TEST_F(config, leased_launches_are_counted)
 	cl->header.leased_tasks = 7;
 	cl->header.leased_ns = 500000;
 	cl->header.leased_usage = 2000000;
+	cl->header.paced_ns = 300000;
 	slurp(self->text, sizeof(self->text), ROOT "/a/b/gpu.stat");
 	EXPECT_EQ(7, stat_of(self->text, "tasks"));
 	EXPECT_EQ(500, stat_of(self->text, "ran_usec"));
 	EXPECT_EQ(500, stat_of(self->text, "usage_usec"));
 	EXPECT_EQ(2000, stat_of(self->text, "capsm_usec"));
+	EXPECT_EQ(300, stat_of(self->text, "paced_usec"));
 	EXPECT_EQ(0, stat_of(self->text, "grants"));
 	/* a lie is bounded by the wall clock, on all levels alike */
 	cl->header.leased_tasks = ~0ULL;
@@ -650,11 +655,13 @@ TEST_F(config, leased_launches_are_counted)
 	ran = stat_of(self->text, "tasks");
 	usleep(1000);
 	cl->header.leased_tasks = 103;
+	cl->header.paced_ns = 400000;
 	munmap((void *)cl, req.cl_size);
 	close(self->fd);
 	self->fd = gopen();
 	slurp(self->text, sizeof(self->text), ROOT "/gpu.stat");
 	EXPECT_EQ(ran + 3, stat_of(self->text, "tasks"));
+	EXPECT_EQ(400, stat_of(self->text, "paced_usec"));
 }
 
 /* The counters of a group, with everything below it */

@@ -320,7 +320,7 @@ struct gsched_event {
  *	a launch is either seen by the arbiter or submitted by the client.
  * @mode: GSCHED_MODE_*
  * @sms: SMs of the device
- * @contended: number of other clients of its band that are active
+ * @contended: 1: other clients of its band are active
  * @priority: gpu.priority of the group now
  * @top_priority: highest gpu.priority among the attached clients
  * @flags: GSCHED_ARB_*
@@ -407,10 +407,11 @@ struct gsched_cl_slot {
  * @passed: launches that nobody was asked about, in no slot: all of a client whose band is private and whose window
  *	is the whole device, opaque ones of a client that is alone in its band. They are tasks of gpu.stat, too
  * @held_ns: time that launches were held back, by turns or a share
- * @paced_ns: GPU time of paced launches
+ * @paced_ns: GPU time of launches that ended while turns, activity or a share were asked for
  *
- * The leased_* words only grow. The arbiter adds what they grew by to gpu.stat when that is read, and before the client's lease
- * or group changes; no more than the time since it last did allows.
+ * The leased_* words and paced_ns only grow. The arbiter adds what they grew by to gpu.stat when
+ * that is read, before the client's lease or group changes and when it detaches; of the former no
+ * more than the time since it last did allows, of paced_ns no more than the time since it attached.
  */
 struct gsched_cl_header {
 	__aligned_u64 managed[3];

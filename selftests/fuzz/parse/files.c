@@ -61,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		MUST(!gsc_group_store(&group, file, shown, 2000), "'%s' gives %s, which is refused", text, shown);
 	MUST(gsc_group_show(&group, file, again, sizeof(again)) > 0 && !strcmp(shown, again), "%s is %s", shown, again);
+	gsc_commit(&dev, 2000);
 	MUST(!gsc_check(&dev), "invariant %d after '%s'", gsc_check(&dev), text);
 	return 0;
 }
