@@ -21,6 +21,7 @@ def stacks(group):
         except OSError:
             continue
         if not shutil.which("gdb"):
+            text += waits(pid)
             continue
         argv = ["gdb", "-p", pid, "-batch", "-ex", "thread apply all bt"]
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -39,8 +40,25 @@ def stacks(group):
     return text
 
 
+def waits(pid):
+    """Where in the kernel each thread is: less than a stack, and needs no debugger."""
+    text = ""
+    for thread in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
+        with contextlib.suppress(OSError):
+            where = {}
+            for name in ("comm", "wchan", "syscall"):
+                with open(f"/proc/{pid}/task/{thread}/{name}", encoding="utf-8") as f:
+                    where[name] = f.read().strip()
+            text += f"thread {thread} {where['comm']}: {where['wchan']}; call {where['syscall']}\n"
+    return text
+
+
 def end(process):
-    """Kills a process that leads a group, and the group, and waits for it."""
+    """Kills a process that leads a group, and the group, and waits for it.
+
+    Not for ever: one in a call of the GPU's driver may not end.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(60)

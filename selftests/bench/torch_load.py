@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""PyTorch programs for selftests/bench/bands: one request at a time, or batch work without pause.
+"""PyTorch programs for selftests/bench: one request at a time, or batch work without pause.
 
 Loads and warms up, prints {"ready": true}, waits until the file --start exists, and works until
 SIGTERM. The log has a line "start_ns took_ns" (CLOCK_MONOTONIC) for each request or step; in an open
-loop the request's arrival follows.
+loop the request's arrival follows. Role "turns": for each line with a number, so many steps; it
+prints how many ns they took.
 """
 
 import argparse
@@ -251,6 +252,15 @@ def work(step, stream, depth, new_event):
     return records
 
 
+def take_turns(step, stream):
+    for line in sys.stdin:
+        start = now()
+        for _ in range(int(line)):
+            step()
+        stream.synchronize()
+        print(now() - start, flush=True)
+
+
 def write_log(path, records):
     with open(path, "w", encoding="ascii") as f:
         for start, took, arrival in records:
@@ -272,6 +282,9 @@ def run(args, stream, new_event):
     gc.freeze()
     gc.disable()
     wait_for_start(args.start)
+    if args.role == "turns":
+        take_turns(step, stream)
+        return
     if args.role == "request":
         records = serve(args, step, stream)
     else:
@@ -282,9 +295,9 @@ def run(args, stream, new_event):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("role", choices=("request", "batch"))
+    parser.add_argument("role", choices=("request", "batch", "turns"))
     parser.add_argument("load", choices=LOADS)
-    parser.add_argument("--log", required=True)
+    parser.add_argument("--log")
     parser.add_argument("--start", help="work begins when this file exists")
     parser.add_argument("--period-us", type=int, default=5000)
     parser.add_argument(
@@ -300,6 +313,8 @@ def main():
     )
     parser.add_argument("--high-priority", action="store_true")
     args = parser.parse_args()
+    if args.role != "turns" and not args.log:
+        parser.error("--log: where to?")
     signal.signal(signal.SIGTERM, on_term)
     if args.load == "sleep":
         run(args, Host(), None)

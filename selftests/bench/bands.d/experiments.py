@@ -456,34 +456,3 @@ class Bench:
         self.row(fields, way, [member], measure)
 
     # What gsched costs a program that is alone
-
-    def overhead(self):
-        members = self.request_members()
-        members += [Member("batch", "batch", self.batches[name]) for name in self.args.batch]
-        for member in members:
-            for repetition in range(self.args.reps):
-                for name in ["native"] + [n for n in self.args.only if n != "native"]:
-                    self.overhead_row(member, repetition, name)
-
-    def overhead_row(self, member, repetition, name):
-        way = ways.Way("native") if name == "native" else ways.find(name, self.args.gschedd)
-        fields = {
-            "experiment": "overhead",
-            "role": member.role,
-            "program": member.workload.name,
-            "pace": str(member.pace) if member.pace else "",
-            "repetition": repetition,
-            "way": name,
-        }
-
-        def measure():
-            window = self.together(way, [member], {member.role: {}})
-            if member.role == "request":
-                latency = self.latency_of(member, window)
-                if not latency["service"]:
-                    raise RowFailed("no request in the window")
-                return window, {"latency": latency, "report": window.state}
-            rate = output.rate(window.records[member.label], window.begin, window.end)
-            return window, {"rate": rate, "report": window.state}
-
-        self.row(fields, way, [member], measure)

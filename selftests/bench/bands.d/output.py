@@ -8,6 +8,9 @@ import math
 from xml.sax.saxutils import escape
 
 
+SLOWEST = 20  # requests of a row that are kept singly
+
+
 def percentile(values, p):
     """Nearest rank of a sorted list."""
     return values[max(1, math.ceil(len(values) * p / 100)) - 1]
@@ -43,6 +46,7 @@ def latencies(records, begin, end, period_ns, closed):
     """
     inside = [r for r in records if begin <= r[2] < end]
     waited = [start + took - arrival for start, took, arrival in inside]
+    slowest = sorted(zip(waited, inside), key=lambda both: -both[0])[:SLOWEST]
     unserved = 0
     if not closed:
         due = max([r[2] for r in records], default=begin - period_ns) + period_ns
@@ -56,6 +60,8 @@ def latencies(records, begin, end, period_ns, closed):
         "service": spread([r[1] for r in inside]),
         "served": len(inside),
         "unserved": unserved,
+        # when in the window, and how long: one stall, or something that comes again and again
+        "slowest_ms": [[round((r[2] - begin) / 1e6, 1), round(w / 1e6, 3)] for w, r in slowest],
     }
 
 

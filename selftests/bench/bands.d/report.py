@@ -247,62 +247,6 @@ def quota_markdown(rows):
     return ["## Quotas of one program\n", QUOTA_TEXT, output.table(headers, cells)] if cells else []
 
 
-def overhead_figure(found, part):
-    values = [
-        r["rate"] if part == "rate" else r["latency"]["service"][part]
-        for r in found
-        if r["status"] == "ok"
-    ]
-    return statistics.median(values) if values else None
-
-
-def overhead_markdown(rows):
-    found = {}
-    for r in rows.values():
-        if r["experiment"] == "overhead":
-            found.setdefault((r["role"], r["program"], r["pace"]), {}).setdefault(
-                r["way"], []
-            ).append(r)
-    cells = []
-    for (role, program, pace), by_way in found.items():
-        for part in ("p50", "p99") if role == "request" else ("rate",):
-            native = overhead_figure(by_way.get("native", []), part)
-            for way, taken in by_way.items():
-                value = overhead_figure(taken, part)
-                what = f"{part} us, {pace}" if role == "request" else "steps/s"
-                difference = (
-                    f"{100 * (value / native - 1):+.2f} %"
-                    if value and native and way != "native"
-                    else None
-                )
-                values = " ".join(
-                    f"{overhead_figure([r], part):.4g}" for r in taken if r["status"] == "ok"
-                )
-                failed = next((note(r) for r in taken if r["status"] != "ok"), None)
-                cells.append(
-                    [
-                        program,
-                        what,
-                        way,
-                        f"{value:.5g}" if value else None,
-                        difference,
-                        values,
-                        failed,
-                    ]
-                )
-    return (
-        [
-            "## A program that is alone\n",
-            "Medians of runs that alternate with native ones; latencies from the launch.\n",
-            output.table(
-                ["program", "what", "how", "median", "against native", "runs", "note"], cells
-            ),
-        ]
-        if cells
-        else []
-    )
-
-
 def markdown(data):
     rows = data["rows"]
     meta = data["meta"]
@@ -312,7 +256,7 @@ def markdown(data):
         + f". gsched {meta['version']}.\n"
     ]
     out += overview(rows) + pairs_markdown(rows)
-    out += ffs_markdown(rows) + quota_markdown(rows) + overhead_markdown(rows)
+    out += ffs_markdown(rows) + quota_markdown(rows)
     return "\n".join(out)
 
 

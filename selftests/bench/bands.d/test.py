@@ -54,6 +54,7 @@ def test_latency():
     expect((got["served"], got["unserved"]), (2, 2))
     expect(got["arrival"], {"n": 4, "p50": 2000.0, "p90": 5000.0, "p99": 5000.0, "max": 5000.0})
     expect(got["service"]["max"], 5000.0)
+    expect(got["slowest_ms"], [[0.0, 5.0], [1.0, 5.0]])
     got = output.latencies(records, 10 * MS, 14 * MS, MS, True)
     expect((got["served"], got["unserved"], got["arrival"]["n"]), (2, 0, 2))
     # nothing was served at all
@@ -523,6 +524,22 @@ def test_cost():
             assert all(len(runs) == 1 for runs in found[setting].values()), found[setting]
             assert found[setting]["launch"][0]["p50_ns"] > 0, found[setting]
         assert "| launch | p50_ns | " in run.stdout, run.stdout
+
+
+def test_steps():
+    """cost: programs that make steps in turns, natively and under gsched"""
+    cost = os.path.join(os.path.dirname(BANDS), "cost")
+    with tempfile.TemporaryDirectory() as out:
+        argv = [cost, "--vgpu", "--steps", "sleep,nobody", "--rounds", "3", "--out", out]
+        run = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        expect((run.returncode, run.stderr), (0, ""))
+        with open(os.path.join(out, "cost.json"), encoding="utf-8") as f:
+            found = json.load(f)["found"]
+        expect(list(found), ["sleep"])
+        for kind in ("native", "gsched"):
+            expect([len(p) for p in found["sleep"][kind]], [3, 3])
+            assert all(2e6 < t < 2e8 for p in found["sleep"][kind] for t in p), found
+        assert "# nobody: ended: " in run.stdout and "| sleep | " in run.stdout, run.stdout
 
 
 def main():
