@@ -171,6 +171,22 @@ static void steady(CUmodule m)
 	show("steady", hash_of(p, BLOCKS * THREADS));
 }
 
+/* The same; what a launch returns does not matter, nor what it computes */
+static void careless(CUmodule m)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = N, seed = 1;
+	void *params[] = { &p, &n, &seed };
+	CUfunction f;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	do {
+		cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL);
+		DO(cuCtxSynchronize());
+	} while (!poll(&in, 1, 0));
+}
+
 /* Two waves of blocks, until a byte comes on standard input */
 static void waves(CUmodule m)
 {
@@ -858,7 +874,7 @@ static void reused(CUmodule m)
 	launch_times(exec, 20);
 	stop_at("short");
 	DO(cuGraphExecDestroy(exec));
-	n = 20 * N;
+	n = 60 * N;
 	graph = pair(f, FEW, params);
 	DO(cuGraphInstantiate(&other, graph, 0));
 	DO(cuGraphDestroy(graph));
@@ -866,6 +882,123 @@ static void reused(CUmodule m)
 	stop_at(other == exec ? "long" : "another handle");
 	DO(cuGraphExecDestroy(other));
 	show("reused", hash_of(p, BLOCKS * THREADS));
+}
+
+/* What a kernel goes with */
+enum owner { OF_MODULE, OF_LIBRARY, OF_CONTEXT, OF_GRAPH };
+
+struct owned {
+	enum owner owner;
+	CUmodule module;
+	CUlibrary library;
+	CUcontext context;
+	CUfunction f;
+};
+
+static void owned_new(struct owned *o, enum owner owner)
+{
+	CUkernel kernel;
+
+	*o = (struct owned){ .owner = owner };
+	if (owner == OF_CONTEXT)
+		DO(cuCtxCreate(&o->context, NULL, 0, dev));
+	if (owner == OF_LIBRARY) {
+		DO(cuLibraryLoadData(&o->library, image, NULL, NULL, 0, NULL, NULL, 0));
+		DO(cuLibraryGetKernel(&kernel, o->library, "work"));
+		o->f = (CUfunction)kernel;
+	} else {
+		DO(cuModuleLoadData(&o->module, image));
+		DO(cuModuleGetFunction(&o->f, o->module, "work"));
+	}
+}
+
+static void owned_drop(struct owned *o)
+{
+	if (o->owner == OF_LIBRARY)
+		DO(cuLibraryUnload(o->library));
+	else if (o->owner == OF_CONTEXT)
+		DO(cuCtxDestroy(o->context));
+	else
+		DO(cuModuleUnload(o->module));
+	DO(cuCtxSetCurrent(ctx));
+}
+
+/* The graph @exec, NULL the kernel itself */
+static void launch_owned(const struct owned *o, CUgraphExec exec, void **params, unsigned int times)
+{
+	if (exec) {
+		launch_times(exec, times);
+		return;
+	}
+	while (times--) {
+		DO(cuLaunchKernel(o->f, FEW, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		DO(cuCtxSynchronize());
+	}
+}
+
+/*
+ * A short kernel that is launched often; then a long one, which has the handle that the first had
+ * until what it went with was no more. Of a graph: the graph stays, and is given the other one.
+ */
+static void renewed(enum owner owner)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUgraphExec exec = NULL;
+	CUdeviceptr p = 0;
+	uint32_t n = 1, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	struct owned o;
+	CUfunction before;
+	CUgraph graph;
+	int i;
+
+	owned_new(&o, owner);
+	before = o.f;
+	p = buffer(BLOCKS * THREADS);
+	if (owner == OF_GRAPH) {
+		graph = pair(o.f, FEW, params);
+		DO(cuGraphInstantiate(&exec, graph, 0));
+		DO(cuGraphDestroy(graph));
+	}
+	launch_owned(&o, exec, params, 100);
+	stop_at("learnt");
+	launch_owned(&o, exec, params, 20);
+	stop_at("short");
+	for (i = 0; i < 8 && (!i || o.f != before); i++) {
+		owned_drop(&o);
+		owned_new(&o, owner);
+	}
+	if (owner == OF_CONTEXT)
+		p = buffer(BLOCKS * THREADS);
+	n = 60 * N;
+	if (owner == OF_GRAPH) {
+		graph = pair(o.f, FEW, params);
+		DO(cuGraphExecUpdate(exec, graph, &info));
+		DO(cuGraphDestroy(graph));
+	}
+	launch_owned(&o, exec, params, 20);
+	stop_at(o.f == before ? "long" : "another handle");
+	if (exec)
+		DO(cuGraphExecDestroy(exec));
+	owned_drop(&o);
+	say("renewed");
+}
+
+/* A launch, and no other one behind it until a byte comes; and one that the program ends behind */
+static void single(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = 60 * N, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	CUfunction f;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuLaunchKernel(f, FEW, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	DO(cuCtxSynchronize());
+	stop_at("launched");
+	DO(cuLaunchKernel(f, FEW, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	DO(cuCtxSynchronize());
+	exit(0);
 }
 
 /* Calls that wait for the device, or may, behind a launch each */
@@ -923,6 +1056,72 @@ static void dropped(CUmodule m)
 	show("dropped", hash_of(p, BLOCKS * THREADS));
 }
 
+/* ---- the first call that knows a context, and launches of another thread ---- */
+
+static _Atomic bool first_done;
+
+static void *first_call(void *arg)
+{
+	CUstream s;
+
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	first_done = true;
+	DO(cuStreamDestroy(s));
+	return NULL;
+}
+
+/*
+ * When a byte comes on standard input; says how many it has made before the call was over, and
+ * stays until a byte comes
+ */
+static void *launches_beside(void *arg)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	CUfunction f = arg;
+	CUdeviceptr p;
+	uint32_t n = 1, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	int beside = 0;
+	char c;
+
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	DO(cuCtxSetCurrent(ctx));
+	p = buffer(BLOCKS * THREADS);
+	do {
+		DO(cuLaunchKernel(f, 4, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		DO(cuCtxSynchronize());
+		beside += !first_done;
+	} while (!first_done && beside < 10);
+	printf("beside %d\n", beside);
+	fflush(stdout);
+	while (!poll(&in, 1, 0)) {
+		DO(cuLaunchKernel(f, 4, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		DO(cuCtxSynchronize());
+	}
+	return NULL;
+}
+
+/* The library is loaded before there is a context */
+static void attaching(void)
+{
+	pthread_t first, other;
+	CUkernel kernel;
+	CUlibrary lib;
+
+	DO(cuLibraryLoadData(&lib, image, NULL, NULL, 0, NULL, NULL, 0));
+	DO(cuLibraryGetKernel(&kernel, lib, "work"));
+	DO(cuDevicePrimaryCtxRetain(&ctx, dev));
+	pthread_create(&first, NULL, first_call, NULL);
+	pthread_create(&other, NULL, launches_beside, kernel);
+	pthread_join(first, NULL);
+	pthread_join(other, NULL);
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuLibraryUnload(lib));
+	DO(cuDevicePrimaryCtxRelease(dev));
+}
+
 static CUdeviceptr left;
 static CUfunction left_work;
 
@@ -956,6 +1155,10 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[argc - 1], "leave"))
 		atexit(late);
 	DO(cuDeviceGet(&dev, 0));
+	if (!strcmp(argv[2], "attaching")) {
+		attaching();
+		return 0;
+	}
 	DO(cuDevicePrimaryCtxRetain(&ctx, dev));
 	DO(cuCtxSetCurrent(ctx));
 	DO(cuModuleLoadData(&m, image));
@@ -996,6 +1199,8 @@ int main(int argc, char **argv)
 			replay(m, BLOCKS);
 		else if (!strcmp(argv[i], "narrow"))
 			replay(m, HELD / 2);
+		else if (!strcmp(argv[i], "careless"))
+			careless(m);
 		else if (!strcmp(argv[i], "waves"))
 			waves(m);
 		else if (!strcmp(argv[i], "dependents"))
@@ -1004,6 +1209,16 @@ int main(int argc, char **argv)
 			updated(m);
 		else if (!strcmp(argv[i], "reused"))
 			reused(m);
+		else if (!strcmp(argv[i], "single"))
+			single(m);
+		else if (!strcmp(argv[i], "module"))
+			renewed(OF_MODULE);
+		else if (!strcmp(argv[i], "library's"))
+			renewed(OF_LIBRARY);
+		else if (!strcmp(argv[i], "context"))
+			renewed(OF_CONTEXT);
+		else if (!strcmp(argv[i], "graph"))
+			renewed(OF_GRAPH);
 		else if (!strcmp(argv[i], "graphs"))
 			graphs = true;
 		else if (!strcmp(argv[i], "beside"))

@@ -63,6 +63,9 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	int fds[2], i, err = f->attach_err;
 
 	f->attaches++;
+	pthread_cond_broadcast(&f->changed);
+	while (f->hold_attaches && !f->stop)
+		pthread_cond_wait(&f->changed, &f->lock);
 	f->last_attach = (struct gsched_attach){ 0 };
 	memcpy(&f->last_attach, req, req->size);
 	if (f->first_attach_only && req->size > offsetof(struct gsched_attach, channel_group))
@@ -302,6 +305,14 @@ void fake_rewrite(struct fake *f)
 {
 	pthread_mutex_lock(&f->lock);
 	f->hold_rewrites = false;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void fake_attach(struct fake *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->hold_attaches = false;
 	pthread_cond_broadcast(&f->changed);
 	pthread_mutex_unlock(&f->lock);
 }

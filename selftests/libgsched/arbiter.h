@@ -27,6 +27,7 @@ struct fake {
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	bool hold_rewrites;		/* until fake_rewrite(): nothing is answered */
+	bool hold_attaches;		/* likewise, until fake_attach() */
 	int attach_err, submit_err, rewrite_err;
 	bool first_attach_only;		/* EINVAL for an ATTACH of the second version of the structure */
 	uint64_t window;		/* granted; 0: the whole device */
@@ -55,6 +56,7 @@ void fake_restart(struct fake *f);	/* another one where the one that was stopped
 void fake_stop(struct fake *f);		/* all connections close: the arbiter died */
 void fake_grant(struct fake *f);	/* the held SUBMIT is granted */
 void fake_rewrite(struct fake *f);	/* the held REWRITE is answered, later ones at once */
+void fake_attach(struct fake *f);	/* the held ATTACH is answered, later ones at once */
 void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window);
 void fake_window(struct fake *f, uint32_t slot, uint64_t window);	/* page only */
 /* Wait until *@counter is at least @n; false after ten seconds. */

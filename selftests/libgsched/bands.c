@@ -26,7 +26,8 @@
 #define POLLS	10000	/* of 2 ms */
 
 static char ctl[] = BUILD "/bin/gschedctl", program[] = BUILD "/programs/latency-drv";
-static char app[] = BUILD "/test/libgsched/app";
+static char app[] = BUILD "/test/libgsched/app", streams[] = BUILD "/test/libgsched/streams-app";
+static char ptx[] = "selftests/libgsched/kernels.ptx";
 static char dir[] = "/tmp/gsched-bands-XXXXXX", sock[64], cache[64], long_log[64], short_log[64], mps_dir[64];
 static pid_t gschedd;
 static struct gsched *admin;
@@ -370,6 +371,32 @@ static void swap(void)
 	ok(!a.status && !b.status, "%s: they end as they should", what);
 }
 
+static bool is_slow(const struct state *s) { return s->slice_us == 1 && s->applied_us == 1000; }
+static bool is_bounded(const struct state *s) { return s->slice_us == 1000000 && s->applied_us == 2000; }
+
+/* Channel groups of one process would starve each other with the shortest slice, as bands would */
+static void two_contexts(void)
+{
+	static const char what[] = "a program with two contexts";
+	char *const two[] = { IN_GROUP("a"), streams, ptx, "waiting", NULL };
+	struct run low, top;
+	struct state s;
+
+	start_endless(&top, "top");
+	start(&low, false, two);
+	ok(says(&low, "ready\n"), "%s", what);
+	ok(comes_to(low.pid, is_slow, &s), "%s: it has no slice in which none gets on", what);
+	gsched_group_set(admin, NULL, "a", "gpu.priority", "20");
+	ok(comes_to(low.pid, is_bounded, &s), "%s: nor one in which the other waits long", what);
+	tell(&low, "1");
+	tell(&low, "2");
+	ok(says(&low, "destroyed\n"), "%s: and then one", what);
+	finish(&low);
+	end(&top, SIGTERM);
+	ok(!low.status && !top.status, "%s: they end as they should", what);
+	gsched_group_set(admin, NULL, "a", "gpu.priority", "0");
+}
+
 static bool has_turn(const struct state *s) { return s->turn; }
 
 static void owner_dies(void)
@@ -475,13 +502,24 @@ static double kept(const struct run *r, bool *paced)
 	return 2 * during / (before + after);
 }
 
+/* Of group a, us; 0: it does not say */
+static double paced_usec(void)
+{
+	char text[1024] = "";
+	const char *at;
+
+	gsched_group_get(admin, NULL, "a", "gpu.stat", text, sizeof(text));
+	at = strstr(text, "\npaced_usec ");
+	return at ? strtod(at + strlen("\npaced_usec "), NULL) : 0;
+}
+
 /* The host may be busy with others for seconds, which the simulated GPU's work feels: one of three tries has to be right */
 static void quota(void)
 {
 	bool paced = false, right = false;
 	struct run r;
 	struct state s;
-	double part = 0;
+	double part = 0, before = paced_usec(), took;
 	int i;
 
 	start_endless(&r, "a");
@@ -492,8 +530,16 @@ static void quota(void)
 	}
 	ok(paced, "half of the device: launches wait");
 	ok(right, "half of the device: %.2f of the requests", part);
+	s = state_of(r.pid);
+	took = paced_usec() - before;
+	/* both numbers are rounded down */
+	ok(took + 1 >= s.paced_ns / 1e3 && s.paced_ns > 0,
+	   "half of the device: its group has the time of its launches, %.0f us of %.0f", took,
+	   s.paced_ns / 1e3);
 	end(&r, SIGTERM);
 	ok(!r.status, "half of the device: it ends as it should");
+	comes_to(r.pid, is_gone, &s);
+	ok(paced_usec() - before >= took, "half of the device: and keeps it");
 }
 
 static struct run app_alone;
@@ -589,6 +635,7 @@ int main(void)
 		two_below();
 		equals();
 		swap();
+		two_contexts();
 		owner_dies();
 		refused();
 		no_slices(preload);

@@ -449,11 +449,13 @@ static void files(void)
 	put(config, "gpu0/batch/gpu.band", "red\n");
 	put(sysfs, "gpu0/switch_us", "190\n");
 	put(sysfs, "gpu0/bands",
-	    "name red clients 77,78 server 9 priority 5 weight 150.500 slice_us 1000000 applied_us 2048 slice_error 0 activity busy "
-	    "turn 0 why top band: runs whole until it is idle\n"
+	    "name red clients 77,78 server 9 priority 5 weight 150.500 slice_us 1000000 "
+	    "applied_us 2048 slice_error 0 block_end 1 activity busy turn 0 "
+	    "why top band: runs whole until it is idle\n"
 	    "name mps-12 server 12 priority 0 weight 0.000 slice_us 0 applied_us 0 slice_error 95 activity idle turn 1 why none\n"
 	    "more 3\n");
-	put(sysfs, "gpu0/tasks/77/band", "name red\nslice_us 0\napplied_us 1\nslice_error 5\nactivity waiting\nshare 0.125000\n");
+	put(sysfs, "gpu0/tasks/77/band", "name red\nslice_us 0\napplied_us 1\nslice_error 5\n"
+	    "block_end 1\nblock_us 32\nactivity waiting\nshare 0.125000\n");
 	put(sysfs, "gpu0/tasks/77/held_ns", "4711\n");
 	put(sysfs, "gpu0/tasks/77/group", "/\n");
 	put(sysfs, "gpu0/tasks/77/comm", "prog\n");
@@ -485,6 +487,11 @@ static void files(void)
 	   strstr(text, "\"turn\":\tfalse") && strstr(text, "\"why\":\t\"top band: runs whole until it is idle\"") &&
 	   strstr(text, "\"name\":\t\"mps-12\"") && strstr(text, "\"clients\":\t[]") && strstr(text, "\"turn\":\ttrue") &&
 	   strstr(text, "\"slice_error\":\t95") && strstr(text, "\"bands_left_out\":\t3"), "status: bands");
+	/* the second band's line is an older module's */
+	ok(text && strstr(text, "\"slice_error\":\t0,\n\t\t\t\t\t\"block_end\":\ttrue") &&
+	   !strstr(text, "\"slice_error\":\t95,\n\t\t\t\t\t\"block_end\"") &&
+	   strstr(text, "\"block_end\":\ttrue,\n\t\t\t\t\t\"block_us\":\t32"),
+	   "status: where the GPU leaves a band, and how long its thread blocks take");
 	ok(text && strstr(text, "\"band\":\t\"red\"") && strstr(text, "\"applied_us\":\t1,") &&
 	   strstr(text, "\"activity\":\t\"waiting\"") && strstr(text, "\"share\":\t0.125") &&
 	   strstr(text, "\"held_ns\":\t4711"), "status: what a client was told of its band");

@@ -3,6 +3,7 @@
  * The interposer under app.c on vgpu, with the stand-in arbiter: whatever the arbiter does, the program's results are
  * those of a run alone. Run from the root of the tree.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -549,6 +550,38 @@ static void restarted(void)
 	fake_stop(&f);
 }
 
+/* A task that nobody can wait for keeps its slot, not the program from a new arbiter */
+static void lost(void)
+{
+	static const char why[] = "1 of 64 slots for tasks are out of use";
+	static char *const what[] = { "careless", NULL };
+	struct gsched_cl_page *before;
+	struct run r;
+
+	setenv("VGPU_FAIL_WAIT", "1", 1);
+	fake_begin(GSCHED_LEASE_NONE);
+	start(&r, true, what);
+	ok(fake_wait(&f, &f.submits, 4) && strstr(f.cl->header.why, why),
+	   "a kernel was launched without its done gate, and the page says so");
+	ok(f.cl && f.last_submit.slot && f.cl->slot[0].retired == f.cl->slot[0].seq,
+	   "its slot is not used again, and for the arbiter the task is over");
+	fake_stop(&f);
+	before = f.cl;
+	ok(becomes_64(&before->header.unmanaged, 3), "the arbiter dies: launches go on unmanaged");
+	fake_restart(&f);
+	ok(fake_wait(&f, &f.attached_count, 1) && fake_wait(&f, &f.submits, 3) &&
+	   f.last_submit.slot,
+	   "it comes back: it is asked again, not with that slot");
+	ok(f.cl && strstr(f.cl->header.why, why), "its page says so, too");
+	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 2),
+	   "the others serve twins");
+	tell(&r, "1");
+	finish(&r);
+	ok(!r.status, "it ends as it should");
+	fake_stop(&f);
+	unsetenv("VGPU_FAIL_WAIT");
+}
+
 /*
  * Who shares the GPU in time only has no twin, no slot and nothing set up for them: its launches are counted, no more. With a quota,
  * or when somebody may come into its band, it has.
@@ -625,6 +658,37 @@ static void silent(void)
 		same(&r, &alone, i ? "evicted by one that is stopped" : "held by one that is stopped");
 		fake_stop(&f);
 	}
+}
+
+/*
+ * The arbiter takes its time to answer the thread that comes first: launches of others go on. A
+ * silence of a second is taken for an arbiter that is stopped: one of three tries has to be faster.
+ */
+static void slow_attach(void)
+{
+	static char *const what[] = { "attaching", NULL };
+	bool beside = false, managed = false;
+	struct run r;
+	int i;
+
+	for (i = 0; i < 3 && !managed; i++) {
+		fake_begin(GSCHED_LEASE_FREE);
+		f.flags = GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE;
+		f.hold_attaches = true;
+		start(&r, true, what);
+		fake_wait(&f, &f.attaches, 1);
+		tell(&r, "1");
+		beside = says(&r, "\n") && strstr(r.text, "beside 10\n");
+		fake_attach(&f);
+		managed = fake_wait(&f, &f.attached_count, 1) && beside &&
+			  becomes_64(&f.cl->header.passed, 3);
+		tell(&r, "1");
+		finish(&r);
+		fake_stop(&f);
+	}
+	ok(beside, "a thread waits for the arbiter: another one launches meanwhile");
+	ok(managed, "and is managed from then on, in the context that it had");
+	ok(!r.status, "the program ends as it should");
 }
 
 /* A kernel's twin takes long: the first launch waits for it, as its original could not be evicted. */
@@ -763,8 +827,7 @@ static void changed_graphs(void)
 	static const struct { char *said; unsigned int blocks; } stages[] = {
 		{ "made\n", 4 }, { "updated\n", 192 }, { "set\n", 16 }, { "set again\n", 8 },
 	};
-	static char *const update[] = { "updated", NULL }, *const reuse[] = { "reused", NULL };
-	uint64_t ns[3] = { 0 };
+	static char *const update[] = { "updated", NULL };
 	unsigned int i;
 	struct run r;
 
@@ -780,14 +843,26 @@ static void changed_graphs(void)
 	finish(&r);
 	ok(!r.status, "it ends as it should");
 	fake_stop(&f);
+}
+
+/*
+ * What was learnt of a launch is not said of another one that has its handle. @what: whose handle
+ * it is, or what it goes with
+ */
+static void reused(char *step, const char *what)
+{
+	char *const steps_of[] = { step, NULL };
+	uint64_t ns[3] = { 0 };
+	unsigned int i;
+	struct run r;
 
 	fake_begin(GSCHED_LEASE_FREE);
 	f.flags = GSCHED_ARB_ALONE;
 	f.share = GSCHED_SHARE_ALL / 2;
-	start(&r, true, reuse);
+	start(&r, true, steps_of);
 	for (i = 0; i < 3; i++) {
 		ok(says(&r, i == 0 ? "learnt\n" : i == 1 ? "short\n" : "long\n") && f.cl,
-		   "a share of time: %s graphs", i == 2 ? "by the same handle long" : "short");
+		   "%s, a share of time: %s", what, i == 2 ? "by the same handle long" : "short");
 		/* what is in flight is charged when it has ended */
 		usleep(20000);
 		ns[i] = f.cl ? f.cl->header.paced_ns : 0;
@@ -795,7 +870,7 @@ static void changed_graphs(void)
 	}
 	finish(&r);
 	ok(!r.status && ns[2] - ns[1] > 8 * (ns[1] - ns[0]),
-	   "are charged what they take: %llu ns, %llu ns",
+	   "%s: launches are charged what they take: %llu ns, %llu ns", what,
 	   (unsigned long long)(ns[1] - ns[0]), (unsigned long long)(ns[2] - ns[1]));
 	fake_stop(&f);
 }
@@ -805,6 +880,11 @@ static void graphs(void)
 	profile("wide", 192);
 	profile("narrow", 4);
 	changed_graphs();
+	reused("reused", "a graph");
+	reused("graph", "a kernel in a graph");
+	reused("module", "a module's kernel");
+	reused("library's", "a library's kernel");
+	reused("context", "a context's kernel");
 }
 
 /*
@@ -883,6 +963,66 @@ static void charged(void)
 	/* what is saved up and what may be owed are 2 ms each */
 	ok(ns[1] < took[1] / 2 + 5000000, "which keeps them to their share: %llu ns of %llu",
 	   (unsigned long long)ns[1], (unsigned long long)took[1]);
+	fake_stop(&f);
+}
+
+/* How often the program's agent has slept; 0: it has none */
+static unsigned long naps(pid_t pid)
+{
+	char path[64], line[128];
+	unsigned long n = 0;
+	struct dirent *task;
+	bool agent = false;
+	FILE *file;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && !n && (task = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)pid, task->d_name);
+		file = fopen(path, "re");
+		while (file && fgets(line, sizeof(line), file)) {
+			if (!strncmp(line, "Name:", 5))
+				agent = strstr(line, "gsched-agent");
+			else if (agent && !strncmp(line, "voluntary_ctxt_switches:", 24))
+				n = strtoul(line + 24, NULL, 10);
+		}
+		if (file)
+			fclose(file);
+	}
+	if (tasks)
+		closedir(tasks);
+	return n;
+}
+
+/* What a launch took is charged when it has ended, whether another one comes or not */
+static void charged_at_end(void)
+{
+	static char *const what[] = { "single", NULL };
+	unsigned long slept = 0;
+	uint64_t ns = 0;
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE;
+	f.share = GSCHED_SHARE_ALL / 2;
+	start(&r, true, what);
+	ok(says(&r, "launched\n") && f.cl && becomes_64(&f.cl->header.paced_ns, 1),
+	   "a single launch is charged when it has ended");
+	if (f.cl) {
+		ns = f.cl->header.paced_ns;
+		usleep(100000);
+		slept = naps(r.pid);
+		usleep(200000);
+		slept = naps(r.pid) - slept;
+	}
+	ok(slept < 20, "then nobody looks for its end any more: %lu times", slept);
+	tell(&r, "1");
+	finish(&r);
+	fake_wait(&f, &f.detached, 1);
+	ok(!r.status && ns && f.cl->header.paced_ns > ns + 1000000,
+	   "so is one that the program ends behind: %llu ns, %llu ns", (unsigned long long)ns,
+	   (unsigned long long)(f.cl ? f.cl->header.paced_ns - ns : 0));
 	fake_stop(&f);
 }
 
@@ -1104,11 +1244,14 @@ int main(void)
 	alone_is_plain();
 	death();
 	restarted();
+	lost();
 	counted();
 	graphs();
 	dependents();
 	charged();
+	charged_at_end();
 	silent();
+	slow_attach();
 	first_launch();
 	tried();
 	direct();

@@ -288,8 +288,13 @@ static void ends(void)
 	ok(give_up(slot) && released(slot, GI_SAVE_LOST, true, 1), "one that is given up");
 	slot = reach(GI_SLOT_CLAIMED);
 	ok(lose(slot) && !fn.users && graph.users == 2 && cx.save[slot].state == GI_SAVE_TAKEN &&
-		   gi_slots_taken(client.tasks) == 1ull << slot,
+		   gi_slots_taken(client.tasks) == 1ull << slot &&
+		   cl.slot[slot].retired == SEQ,
 	   "one that is lost keeps what its workers use");
+	ok(!gi_slots_busy(client.tasks) && strstr(cl.header.why, "1 of 64 slots"),
+	   "nobody waits for it, and the page says so");
+	slot = claim(false);
+	ok(gi_slots_busy(client.tasks) == 1ull << slot && unclaim(slot), "but for the others");
 	graph.users = 1;
 }
 

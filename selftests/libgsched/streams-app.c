@@ -73,6 +73,36 @@ static int launches_seen(const uint32_t *words)
 }
 
 
+/* In four streams in turn, each of which waits for the one before. The third comes when told to. */
+static void chain(void)
+{
+	static uint32_t words[WORDS];
+	CUstream s[4];
+	CUevent e;
+
+	for (unsigned int i = 0; i < 4; i++)
+		DO(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	for (unsigned int i = 0; i < TIMES; i++) {
+		if (i == 2) {
+			puts("ready");
+			fflush(stdout);
+			getchar();
+		}
+		if (i) {
+			DO(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+			DO(cuEventRecord(e, s[(i - 1) % 4]));
+			DO(cuStreamWaitEvent(s[i % 4], e, 0));
+			DO(cuEventDestroy(e));
+		}
+		launch(s[i % 4]);
+	}
+	DO(cuCtxSynchronize());
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("chain: %d launches\n", launches_seen(words));
+	for (unsigned int i = 0; i < 4; i++)
+		DO(cuStreamDestroy(s[i]));
+}
+
 static void *launches(void *stream)
 {
 	DO(cuCtxSetCurrent(ctx));
@@ -335,6 +365,25 @@ static void slow_launch(CUstream s)
 	heard();
 }
 
+/* Many short kernels; behind one of them, on a stream of its own, a long one */
+static void unlooked(CUstream s, CUstream other)
+{
+	say("ready");
+	heard();
+	for (int i = 0; i < 2000; i++) {
+		one_block(s, 1);
+		if (i % 50 == 49)
+			DO(cuStreamSynchronize(s));
+	}
+	for (int i = 0; i < 3; i++)
+		one_block(s, 1);
+	one_block(other, 20000000);
+	say("launched");
+	DO(cuStreamSynchronize(other));
+	say("over");
+	heard();
+}
+
 /* Kernels of one thread block, short ones, then long ones, then a graph */
 static void blocks(CUstream s)
 {
@@ -411,12 +460,16 @@ int main(int argc, char **argv)
 			copies_of(argv[i], s, s, 3);
 		else if (!strcmp(argv[i], "batches-legacy"))
 			copies_of(argv[i], NULL, blocking[1], 4);
+		else if (!strcmp(argv[i], "chain"))
+			chain();
 		else if (!strcmp(argv[i], "waiting"))
 			waiting(s);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
 		else if (!strcmp(argv[i], "blocks"))
 			blocks(s);
+		else if (!strcmp(argv[i], "unlooked"))
+			unlooked(s, blocking[0]);
 		else if (!strcmp(argv[i], "slow-launch"))
 			slow_launch(s);
 		else if (!strcmp(argv[i], "queues"))

@@ -170,6 +170,31 @@ static void gates(void)
 	fake_stop(&f);
 }
 
+/*
+ * The arbiter dies, and two tasks that have done gates are evicted. Streams that wait for them
+ * would take the last hardware queue, and the wings of the second task would not come.
+ */
+static void waits_without_arbiter(void)
+{
+	static char *const what[] = { APP, "chain", NULL };
+	struct run alone, r;
+
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	begin(GSCHED_LEASE_NONE, 0);
+	f.closed = true;
+	start(&r, true, what);
+	says(&r, "ready\n");
+	ok(f.submits == 2, "two tasks with gates, and no place to run");
+	fake_stop(&f);
+	tell(&r, "1");
+	finish(&r);
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	same(&r, &alone, "streams that wait, and no arbiter");
+}
+
 /* Hardware queues cost time at the start, and memory: asked for where there are few, of an MPS server */
 static void queues_asked(void)
 {
@@ -202,13 +227,13 @@ static void queues_asked(void)
 	rmdir(pipe);
 }
 
-static bool becomes_waiting(void)
+static bool becomes(uint32_t activity)
 {
 	unsigned int i;
 
-	for (i = 0; i < 10000 && f.last_report.activity != GSCHED_ACTIVITY_WAITING; i++)
+	for (i = 0; i < 10000 && __atomic_load_n(&f.last_report.activity, __ATOMIC_ACQUIRE) != activity; i++)
 		usleep(1000);
-	return f.last_report.activity == GSCHED_ACTIVITY_WAITING;
+	return f.last_report.activity == activity;
 }
 
 /* A launch that waits, for the gate or for its grant, keeps no other thread from what it does */
@@ -223,7 +248,7 @@ static void waiting(void)
 	ok(says(&r, "ready\n"), "two contexts");
 	__atomic_fetch_or(&f.arb->header.flags, GSCHED_ARB_CLOSED, __ATOMIC_RELEASE);
 	tell(&r, "1");
-	ok(becomes_waiting(), "a launch waits for its band's turn");
+	ok(becomes(GSCHED_ACTIVITY_WAITING), "a launch waits for its band's turn");
 	tell(&r, "2");
 	ok(says(&r, "destroyed\n"), "and a context can be destroyed");
 	__atomic_fetch_and(&f.arb->header.flags, ~GSCHED_ARB_CLOSED, __ATOMIC_RELEASE);
@@ -295,6 +320,31 @@ static void busy_after_a_slow_launch(void)
 	fake_stop(&f);
 }
 
+/* Where activity is reported most launches leave no event; it is known all the same */
+static void busy_with_direct_launches(void)
+{
+	static char *const what[] = { APP, "unlooked", NULL };
+	const struct gsched_cl_header *h;
+	struct run r;
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
+	start(&r, true, what);
+	ok(says(&r, "ready\n"), "many launches");
+	tell(&r, "1");
+	ok(says(&r, "launched\n") && f.last_report.activity == GSCHED_ACTIVITY_BUSY, "it is busy");
+	/* long enough for the agent to say so if it took it for idle */
+	usleep(400000);
+	ok(f.last_report.activity == GSCHED_ACTIVITY_BUSY && !strstr(r.text, "over"),
+	   "and stays so while a kernel runs that was not looked at (%u)", f.last_report.activity);
+	h = &f.cl->header;
+	ok(h->passed == 2004 && h->paced_ns < 1000000000, "launches: %llu", (unsigned long long)h->passed);
+	ok(says(&r, "over\n") && becomes(GSCHED_ACTIVITY_IDLE), "then it is idle");
+	tell(&r, "1");
+	finish(&r);
+	ok(!r.status, "and ends as it should");
+	fake_stop(&f);
+}
+
 static bool becomes_longer(unsigned int us)
 {
 	unsigned int i;
@@ -359,11 +409,13 @@ int main(void)
 	priorities();
 	queues();
 	gates();
+	waits_without_arbiter();
 	queues_asked();
 	waiting();
 	busy();
 	thread_blocks();
 	busy_after_a_slow_launch();
+	busy_with_direct_launches();
 	unlink(shm);
 	return done();
 }

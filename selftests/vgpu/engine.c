@@ -3,6 +3,7 @@
  * The engine: the one thread of a process that plays one device. It moves the streams on, takes up the blocks that
  * sched.c placed for this process, steps them in turn, and sleeps when there is nothing to do.
  */
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,14 +288,9 @@ static CUresult fault_code(enum vgpu_fault fault)
 	}
 }
 
-/* A kernel of this process did what none may: everything it has under way ends, every later call says so */
-static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
+/* Everything that this process has under way on the device ends, every later call returns @r */
+static void lose(CUresult r)
 {
-	CUresult r = fault_code(kind);
-	const char *name = "";
-
-	cuGetErrorName(r, &name);
-	vg_say("kernel %s: %s: %s", kernel, text, name);
 	drop_all();
 	pthread_mutex_lock(&vg.lock);
 	vg_here->sticky = r;
@@ -315,6 +311,17 @@ static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
 		}
 	pthread_cond_broadcast(&vg.changed);
 	pthread_mutex_unlock(&vg.lock);
+}
+
+/* A kernel of this process did what none may */
+static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
+{
+	CUresult r = fault_code(kind);
+	const char *name = "";
+
+	cuGetErrorName(r, &name);
+	vg_say("kernel %s: %s: %s", kernel, text, name);
+	lose(r);
 }
 
 /* Which block starts as the @n-th. Hardware starts them in about the order of their numbers; programs may rely on it */
@@ -391,6 +398,20 @@ static void take_blocks(void)
 		fault("(any)", VGPU_FAULT_LAUNCH, "no host memory for a block");
 }
 
+/* The MPS server, and what is said of it is not said yet */
+static bool server_is_dead(void)
+{
+	struct pollfd p = { .fd = vg.server, .events = POLLIN };
+	bool said;
+
+	if (vg.server < 0 || poll(&p, 1, 0) <= 0)
+		return false;
+	pthread_mutex_lock(&vg.lock);
+	said = vg_here->sticky;
+	pthread_mutex_unlock(&vg.lock);
+	return !said;
+}
+
 static void look_for_dead(uint64_t now)
 {
 	if (now - last_look < LOOK_NS)
@@ -399,6 +420,8 @@ static void look_for_dead(uint64_t now)
 	vg_shm_lock(vg_here->device);
 	vg_shm_reap_dead(vg_here->device, vg_here->proc);
 	vg_shm_unlock(vg_here->device);
+	if (server_is_dead())
+		lose(CUDA_ERROR_MPS_RPC_FAILURE);
 }
 
 static bool active(void)

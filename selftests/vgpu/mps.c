@@ -10,7 +10,8 @@
  *
  * The server opens a context with $VGPU_MPS_SERVER=1: so it is the process that has the channel
  * group of the pipe directory in the control calls (rm.h), and what is preloaded into the daemon
- * sees them there. Work does not go through it: clients whose server dies go on.
+ * sees them there. Work does not go through it, but clients look whether it is there: whose server
+ * dies loses its contexts, and its calls return CUDA_ERROR_MPS_RPC_FAILURE.
  */
 #include <dlfcn.h>
 #include <errno.h>

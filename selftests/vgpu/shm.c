@@ -111,6 +111,27 @@ int vg_mps_connect(const char *directory)
 	return fd;
 }
 
+int vg_mps_server(void)
+{
+	static const char command[] = "get_server_list\n";
+	int fd = vg_mps_connect(vg_mps_directory()), server = -1;
+	char reply[32] = "";
+	size_t n = 0;
+	ssize_t r;
+
+	if (fd < 0)
+		return -1;
+	if (send(fd, command, sizeof(command) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(command) - 1) {
+		do {
+			r = read(fd, reply + n, sizeof(reply) - 1 - n);
+			n += r > 0 ? (size_t)r : 0;
+		} while (r > 0 && n < sizeof(reply) - 1);
+		server = atoi(reply);
+	}
+	close(fd);
+	return server > 0 ? (int)syscall(SYS_pidfd_open, server, 0) : -1;
+}
+
 bool vg_key_from_env(uint64_t *key, char *err, size_t err_size)
 {
 	const char *mps = getenv("VGPU_MPS"), *directory = vg_mps_directory();

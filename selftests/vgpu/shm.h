@@ -31,6 +31,8 @@ bool vg_key_from_env(uint64_t *key, char *err, size_t err_size);
 /* The MPS pipe directory by the environment, and a connection to the control daemon there, or -1 with errno. */
 const char *vg_mps_directory(void);
 int vg_mps_connect(const char *directory);
+/* A pidfd of the server that the control daemon there has for its clients. -1: none */
+int vg_mps_server(void);
 
 /* Map the device, making it if need be. NULL: *err */
 struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, char *err, size_t err_size);

@@ -325,6 +325,17 @@ struct vg_op *vg_values_new(unsigned int n, const CUstreamBatchMemOpParams *p, C
 	return first;
 }
 
+/* $VGPU_FAIL_WAIT=N: the Nth batch that waits for a word is refused, as if for lack of memory */
+static bool refused(unsigned int n, const CUstreamBatchMemOpParams *p)
+{
+	static unsigned long waits;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32)
+			return ++waits == strtoul(getenv("VGPU_FAIL_WAIT") ?: "0", NULL, 10);
+	return false;
+}
+
 static CUresult batch(CUstream stream, bool own, unsigned int n, const CUstreamBatchMemOpParams *p, unsigned int flags)
 {
 	struct CUstream_st *s;
@@ -333,6 +344,8 @@ static CUresult batch(CUstream stream, bool own, unsigned int n, const CUstreamB
 
 	if (r)
 		return r;
+	if (refused(n, p))
+		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	ops = vg_values_new(n, p, &r);
 	return vg_leave(r ? r : vg_push(s, ops));
 }

@@ -451,7 +451,8 @@ static bool answered(struct process *p, char *line, size_t size)
 }
 
 /* A command; its number in @value. false: no answer or a status other than 0 */
-static bool ask(struct process *p, const char *command, uint64_t *value)
+/* @want: the status of the answer */
+static bool ask_for(struct process *p, const char *command, unsigned int want, uint64_t *value)
 {
 	unsigned long long v;
 	unsigned int status;
@@ -464,9 +465,14 @@ static bool ask(struct process *p, const char *command, uint64_t *value)
 	}
 	if (value)
 		*value = v;
-	if (status)
+	if (status != want)
 		printf("# \"%s\": status %#x\n", command, status);
-	return !status;
+	return status == want;
+}
+
+static bool ask(struct process *p, const char *command, uint64_t *value)
+{
+	return ask_for(p, command, 0, value);
 }
 
 static bool slice(struct process *p, unsigned int us)
@@ -680,10 +686,12 @@ static bool mps_group(void)
 	       below[0], below[1]);
 	CHECK(below[0] < alone[0] / 10 && below[1] < alone[1] / 10);
 	CHECK(ask(&important, "e", NULL) && gets_on(&client[0]) && gets_on(&client[1]));
-	/* a client dies, then the server: the others go on */
+	/* a client dies: the other goes on; then the server: the other has lost its context */
 	murder(&client[0]);
-	CHECK(gets_on(&client[1]) && !kill(server, SIGKILL) && gets_on(&client[1]) && ask(&important, WORK, NULL));
-	CHECK(ask(&client[1], "e", NULL) && finish(&client[1]) && finish(&important));
+	CHECK(gets_on(&client[1]) && !kill(server, SIGKILL) && ask(&important, WORK, NULL));
+	CHECK(ask_for(&client[1], WORK, CUDA_ERROR_MPS_RPC_FAILURE, NULL) &&
+	      ask_for(&client[1], "e", CUDA_ERROR_MPS_RPC_FAILURE, NULL) && finish(&client[1]) &&
+	      finish(&important));
 	CHECK(mps_control("start_server", reply, sizeof(reply)) && mps_control("get_server_list", reply, sizeof(reply)));
 	CHECK(atoi(reply) > 0 && atoi(reply) != server);
 	return true;

@@ -11,6 +11,7 @@
 struct vg_state vg = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
+	.server = -1,
 };
 
 /* Live handles, so that a wrong one gives an error and not a crash: open addressing, power-of-two size */
@@ -166,6 +167,9 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 		vg_say("%s", err);
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
+	/* the server's own group is the one that it has for its clients */
+	if (vg.key != VG_NO_MPS && strcmp(getenv("VGPU_MPS_SERVER") ?: "0", "1"))
+		vg.server = vg_mps_server();
 	if (!vg_calls_init() || !vg_devices_init())
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	if (!vgpu_checks_parse(getenv("VGPU_CHECK") ?: "none", &vgpu_checks)) {

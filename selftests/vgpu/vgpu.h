@@ -167,6 +167,7 @@ struct vg_state {
 	unsigned int n_gpus;
 	unsigned int connections;	/* $CUDA_DEVICE_MAX_CONNECTIONS; 0: each stream has its own */
 	uint64_t key;			/* our channel group's: see vg_key_from_env() */
+	int server;			/* its MPS server's pidfd, -1 none */
 	bool initialized;
 	uint64_t seed;			/* $VGPU_SEED: the order of warps and lanes; 0: in turn */
 	bool shuffle;			/* $VGPU_SHUFFLE: blocks start in an order by the seed */

@@ -73,6 +73,7 @@ struct gi_name {
 	_Atomic unsigned int refs;
 	struct gi_name *next;		/* hash chain */
 	void *handle;			/* CUfunction or CUkernel */
+	uint64_t number;		/* not 0; the handle's next kernel has another one */
 	bool is_kernel;
 	struct gi_ctx *cx;		/* the handle goes with it; NULL: with the image */
 	struct gi_image *image;
@@ -102,7 +103,7 @@ struct gi_shape {
 /* A kernel node */
 struct gi_graph_kernel {
 	CUgraphNode node;		/* of the graph that the instantiated one was made of */
-	uint64_t digest;		/* of function, grid, block, shared memory */
+	uint64_t digest;		/* of the kernel's number, grid, block, shared memory */
 	uint64_t blocks;		/* 0: not known */
 	int m;				/* blocks an SM hosts */
 };
@@ -148,7 +149,8 @@ struct gi_func {
 	_Atomic unsigned int users;
 	_Atomic bool dropped;		/* it is in no table: the last user frees it */
 	struct gi_func *next;		/* hash chain, gi_lock; or of spare ones */
-	void *handle;
+	void *handle;			/* the driver uses it again for another kernel */
+	uint64_t number;		/* its name's, or of its own: what is learnt goes by it */
 	struct gi_ctx *cx;
 	struct gi_name *named;		/* NULL: its image is unknown */
 	CUfunction original;		/* for questions about the original */
@@ -223,6 +225,7 @@ void gi_link_reset(void);				/* after fork */
 void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name,
 		 struct gi_ctx *cx);
 struct gi_name *gi_name_find(const void *handle);	/* gi_lock held */
+uint64_t gi_name_number(const void *handle);		/* takes gi_lock. 0: its image is unknown */
 void gi_name_function(CUkernel kernel, CUfunction function);	/* what cuKernelGetFunction gave */
 /* With the caller for a user; the context is current, no lock is held */
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx);

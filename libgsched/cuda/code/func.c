@@ -2,7 +2,7 @@
 /*
  * Kernels: what a handle stands for, its twin in the current context, and what was learnt of its
  * launches. Lookups go through a small cache per thread; the tables change under gi_lock and bump
- * gi_generation when something leaves them.
+ * gi_hot.generation when something leaves them.
  *
  * A lookup first counts itself as a user of what its cache has, then compares generations. Who
  * drops a function bumps the generation first, then looks for users. So one of the two sees the
@@ -22,6 +22,7 @@ static struct gi_name *names[BUCKETS];		/* gi_lock */
 static struct gi_func *funcs[BUCKETS];		/* gi_lock */
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
 static struct gi_func *spare;			/* spare_lock */
+static uint64_t numbers;			/* gi_lock: given so far */
 pthread_mutex_t gi_attribute_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static __thread struct {
@@ -39,6 +40,18 @@ struct gi_name *gi_name_find(const void *handle)
 		if (n->handle == handle)
 			break;
 	return n;
+}
+
+uint64_t gi_name_number(const void *handle)
+{
+	const struct gi_name *n;
+	uint64_t number;
+
+	pthread_mutex_lock(&gi_lock);
+	n = gi_name_find(handle);
+	number = n ? n->number : 0;
+	pthread_mutex_unlock(&gi_lock);
+	return number;
 }
 
 static void name_put(struct gi_name *n)
@@ -122,7 +135,7 @@ static void drop_all(struct gi_func *list)
 
 	if (!list)
 		return;
-	atomic_fetch_add(&gi_generation, 1);
+	atomic_fetch_add(&gi_hot.generation, 1);
 	while ((fn = list)) {
 		list = fn->next;
 		atomic_store(&fn->dropped, true);
@@ -216,7 +229,8 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 	if (!n)
 		return;
 	*n = (struct gi_name){
-		.refs = 1, .handle = handle, .is_kernel = is_kernel, .cx = cx, .image = image, .cache = -1,
+		.refs = 1, .handle = handle, .number = ++numbers, .is_kernel = is_kernel, .cx = cx,
+		.image = image, .cache = -1,
 	};
 	atomic_fetch_add(&image->refs, 1);
 	strcpy(n->name, name);
@@ -262,6 +276,7 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 		atomic_fetch_add(&named->refs, 1);
 	fn->handle = handle;
 	fn->cx = cx;
+	fn->number = named ? named->number : ++numbers;
 	fn->named = named;
 	fn->original = original;
 	fn->opaque = named && named->opaque;
@@ -294,7 +309,7 @@ static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 {
-	unsigned int generation = atomic_load(&gi_generation), i = gi_hash(handle) % CACHED;
+	unsigned int generation = atomic_load(&gi_hot.generation), i = gi_hash(handle) % CACHED;
 	struct gi_func *fn = cache[i].fn;
 	struct gi_name *named;
 	CUfunction original;
@@ -303,7 +318,7 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 	if (cache[i].handle == handle && cache[i].cx == cx && cache[i].generation == generation &&
 	    fn) {
 		gi_func_hold(fn);
-		if (atomic_load(&gi_generation) == generation)
+		if (atomic_load(&gi_hot.generation) == generation)
 			return fn;
 		gi_func_put(fn);
 	}
@@ -320,7 +335,7 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 			fn = add(handle, cx, original);
 	}
 	gi_func_hold(fn);
-	cache[i].generation = atomic_load(&gi_generation);
+	cache[i].generation = atomic_load(&gi_hot.generation);
 	pthread_mutex_unlock(&gi_lock);
 	cache[i].handle = handle;
 	cache[i].cx = cx;

@@ -29,10 +29,10 @@ static CUfunction function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 	return p->func ? p->func : (CUfunction)p->kern;
 }
 
-/* Parameters of the kernel are no part of it */
+/* Parameters of the kernel are no part of it. A handle may have been another kernel's before. */
 static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
-	uint64_t hash = (uintptr_t)function_of(p);
+	uint64_t hash = mix((uintptr_t)function_of(p), gi_name_number(function_of(p)));
 
 	hash = mix(hash, (uint64_t)p->gridDimX << 32 | p->gridDimY);
 	hash = mix(hash, (uint64_t)p->gridDimZ << 32 | p->sharedMemBytes);

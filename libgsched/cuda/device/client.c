@@ -8,10 +8,11 @@
 #include "device/device.h"
 
 pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
-_Atomic unsigned int gi_generation = 1;
+struct gi_hot gi_hot = { .generation = 1 };
 bool (*gi_client_made)(struct gi_client *c);
 
 static struct gi_client *clients;
+static struct gi_client *begun;			/* written under gi_lock: not added yet */
 
 /* The arbiter adds these up when it cares: launches that only the page tells of. */
 void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
@@ -151,25 +152,48 @@ static bool identify(struct gi_client *c)
 	return true;
 }
 
-struct gi_client *gi_client_get(CUdevice dev)
+static struct gi_client *find(struct gi_client *c, CUdevice dev)
+{
+	while (c && c->dev != dev)
+		c = c->next;
+	return c;
+}
+
+struct gi_client *gi_client_find(CUdevice dev)
+{
+	return find(clients, dev);
+}
+
+struct gi_client *gi_client_begin(CUdevice dev)
 {
 	struct gi_client *c;
-	int major = 0, minor = 0;
 
-	for (c = clients; c; c = c->next)
-		if (c->dev == dev)
-			return c;
-	c = calloc(1, sizeof(*c));
+	if (find(clients, dev) || find(begun, dev))
+		return NULL;
+	c = aligned_alloc(_Alignof(struct gi_client), sizeof(*c));
 	if (!c)
 		return NULL;
+	memset(c, 0, sizeof(*c));
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);
+	c->next = begun;
+	gi_store(&begun, c);
+	return c;
+}
+
+void gi_client_make(struct gi_client *c)
+{
+	int major = 0, minor = 0;
+
 	c->always_resumable = gi_env("GSCHED_RESUMABLE_ALWAYS", 0);
-	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev);
-	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
+	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, c->dev);
+	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, c->dev);
 	c->arch = major * 10 + minor;
-	gi_real.cuDeviceGetAttribute(&c->sm_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, dev);
-	gi_real.cuDeviceGetAttribute(&c->reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, dev);
+	gi_real.cuDeviceGetAttribute(&c->sm_shared,
+				     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+				     c->dev);
+	gi_real.cuDeviceGetAttribute(&c->reserved,
+				     CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, c->dev);
 	if (!identify(c))
 		gi_debug("device without a UUID");
 	else if (connect_client(c))
@@ -178,9 +202,29 @@ struct gi_client *gi_client_get(CUdevice dev)
 		count_queues(c);
 	if (!gi_client_made(c) && c->g)
 		disconnect(c);
+}
+
+void gi_client_add(struct gi_client *c)
+{
+	struct gi_client **p;
+
+	for (p = &begun; *p != c; p = &(*p)->next)
+		;
+	gi_store(p, c->next);
 	c->next = clients;
 	gi_store(&clients, c);
-	return c;
+}
+
+bool gi_client_awaited(CUdevice dev)
+{
+	bool awaited;
+
+	if (!gi_load(&begun))
+		return false;
+	pthread_mutex_lock(&gi_lock);
+	awaited = find(begun, dev);
+	pthread_mutex_unlock(&gi_lock);
+	return awaited;
 }
 
 struct gi_client *gi_client_next(struct gi_client *c)
@@ -194,5 +238,6 @@ void gi_client_reset(void)
 
 	memcpy(&gi_lock, &unlocked, sizeof(gi_lock));
 	clients = NULL;
-	atomic_fetch_add(&gi_generation, 1);
+	begun = NULL;
+	atomic_fetch_add(&gi_hot.generation, 1);
 }

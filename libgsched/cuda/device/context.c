@@ -5,15 +5,14 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "device/device.h"
+
+#define AWAIT_US	500	/* between two looks whether another thread has attached */
 
 static struct gi_ctx *contexts;			/* gi_lock */
 
-static __thread struct {
-	CUcontext handle;
-	unsigned int generation;
-	struct gi_ctx *cx;
-} last;
+__thread struct gi_last gi_last;
 
 /* Both pages, registered once a process and device: portable, so every context of it sees them. */
 static bool register_pages(struct gi_client *c, struct gi_ctx *cx)
@@ -197,8 +196,10 @@ void gi_ctx_words(struct gi_ctx *cx)
 /* gi_lock held */
 static void set_up(struct gi_ctx *cx, struct gi_client *c)
 {
-	cx->client = c;
 	gi_real.cuCtxGetStreamPriorityRange(&cx->least, &cx->greatest);
+	cx->client = c;
+	/* threads remember it without */
+	atomic_fetch_add(&gi_hot.generation, 1);
 }
 
 /*
@@ -260,9 +261,9 @@ struct gi_ctx *gi_ctx_find(CUcontext handle)
 	return cx;
 }
 
-static struct gi_ctx *add(CUcontext handle)
+/* gi_lock held. *@made: the caller is the one to make the device's client */
+static struct gi_ctx *add(CUcontext handle, struct gi_client **made)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_client *c;
 	struct gi_ctx *cx;
 	CUdevice dev;
@@ -275,35 +276,80 @@ static struct gi_ctx *add(CUcontext handle)
 	cx->handle = handle;
 	cx->dev = dev;
 	pthread_mutex_init(&cx->save_lock, NULL);
-	/* a capture may be going on: allocations of ours have no part in it */
-	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	c = gi_client_get(dev);
+	*made = gi_client_begin(dev);
+	c = gi_client_find(dev);
 	if (c && c->g && !atomic_load(&c->gone))
 		set_up(cx, c);
-	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	cx->next = contexts;
 	contexts = cx;
 	return cx;
 }
 
-struct gi_ctx *gi_current(void)
+/* gi_lock held. The contexts that were made while there was no client yet */
+static void join(struct gi_client *c)
 {
-	unsigned int generation = atomic_load_explicit(&gi_generation, memory_order_acquire);
+	CUcontext before = NULL;
+	struct gi_ctx *cx;
+
+	if (!c->g || atomic_load(&c->gone))
+		return;
+	gi_real.cuCtxGetCurrent(&before);
+	for (cx = contexts; cx; cx = cx->next)
+		if (cx->dev == c->dev && !cx->client && !gi_real.cuCtxSetCurrent(cx->handle))
+			set_up(cx, c);
+	gi_real.cuCtxSetCurrent(before);
+}
+
+static struct gi_ctx *look_up(CUcontext handle)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_client *made = NULL;
+	struct gi_ctx *cx;
+
+	/* a capture may be going on: what we do has no part in it */
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_lock(&gi_lock);
+	cx = gi_ctx_find(handle);
+	if (!cx)
+		cx = add(handle, &made);
+	pthread_mutex_unlock(&gi_lock);
+	if (made) {
+		gi_client_make(made);
+		pthread_mutex_lock(&gi_lock);
+		gi_client_add(made);
+		join(made);
+		/* it may be gone by now */
+		cx = gi_ctx_find(handle);
+		pthread_mutex_unlock(&gi_lock);
+	}
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	return cx;
+}
+
+struct gi_ctx *gi_current_now(void)
+{
+	unsigned int generation = atomic_load_explicit(&gi_hot.generation, memory_order_acquire);
 	CUcontext handle = NULL;
 	struct gi_ctx *cx;
 
 	if (gi_real.cuCtxGetCurrent(&handle) || !handle)
 		return NULL;
-	if (last.handle == handle && last.generation == generation)
-		return last.cx;
-	pthread_mutex_lock(&gi_lock);
-	cx = gi_ctx_find(handle);
-	if (!cx)
-		cx = add(handle);
-	pthread_mutex_unlock(&gi_lock);
-	last.handle = handle;
-	last.generation = generation;
-	last.cx = cx;
+	if (gi_last.handle == handle && gi_last.generation == generation)
+		return gi_last.cx;
+	cx = look_up(handle);
+	gi_last.handle = handle;
+	gi_last.generation = generation;
+	gi_last.cx = cx;
+	gi_last.client = cx ? cx->client : NULL;
+	return cx;
+}
+
+struct gi_ctx *gi_current(void)
+{
+	struct gi_ctx *cx = gi_current_now();
+
+	while (cx && !cx->client && gi_client_awaited(cx->dev))
+		usleep(AWAIT_US);
 	return cx;
 }
 
@@ -317,7 +363,7 @@ void gi_ctx_forget(struct gi_ctx *cx)
 		*p = cx->next;
 		break;
 	}
-	atomic_fetch_add(&gi_generation, 1);
+	atomic_fetch_add(&gi_hot.generation, 1);
 	gi_streams_leave(cx);
 }
 

@@ -2,9 +2,10 @@
 /*
  * The process's sessions with arbiters, one a device; its contexts and streams.
  *
- * gi_lock protects the tables: clients, contexts, images, names, functions, the twin worker's queue. It is never held
- * across a call of the driver that may wait for the GPU. A client's lock protects its contexts' streams and the tasks
- * that run: the agent thread holds it during a pass, launches do not take it. Order: client lock, then gi_lock.
+ * gi_lock protects the tables: clients, contexts, images, names, functions, the twin worker's
+ * queue. It is never held across a call of the driver that may wait for the GPU, nor while an
+ * arbiter is asked. A client's lock protects its contexts' streams and the tasks that run: the
+ * agent thread holds it during a pass, launches do not take it. Order: client lock, then gi_lock.
  */
 #ifndef GI_DEVICE_H
 #define GI_DEVICE_H
@@ -46,7 +47,7 @@ struct gi_ctx {
 	struct gi_ctx *next;		/* gi_lock */
 	CUcontext handle;
 	CUdevice dev;
-	struct gi_client *client;	/* NULL: nothing here is managed */
+	_Atomic(struct gi_client *) client;	/* set once; NULL: nothing here is managed yet */
 	_Atomic int prepared;		/* enum gi_prepared: what follows, down to the streams, for tasks in slots */
 	bool owns_pages;		/* the pages are registered through it */
 	CUdeviceptr arb, cl, control;
@@ -71,6 +72,17 @@ struct gi_ctx {
 };
 
 struct gi_client {
+	/* what a direct launch looks at, in one cache line (launch/direct.h) */
+	const struct gsched_arb_page *arb;
+	struct gsched_cl_page *cl;
+	_Atomic uint32_t unpaced;	/* launches of which no event is left, until the driver has them */
+	_Atomic bool gone;		/* the arbiter went away */
+	_Atomic bool exiting;		/* the process exits: launches go straight to the driver */
+	_Atomic bool stop;		/* the process exits: no agent, so nothing that waits for one */
+	bool always_resumable;		/* for tests, and who wants soon more than much */
+	_Atomic uint32_t unlooked;	/* direct launches while activity is reported; none beyond */
+	_Atomic uint32_t look;		/* ... this number, before one is looked at (launch/pace.h) */
+
 	struct gi_client *next;		/* gi_lock */
 	CUdevice dev;
 	CUuuid uuid;
@@ -82,33 +94,44 @@ struct gi_client {
 	bool ranges;			/* they have static ranges */
 	unsigned int queues;		/* of the hardware, for its streams: gates are fewer */
 	struct gsched *g;		/* NULL: there is no arbiter for it */
-	const struct gsched_arb_page *arb;
-	struct gsched_cl_page *cl;
 	struct gi_tasks *tasks;		/* this and the next two: there if there is an arbiter */
 	struct gi_pacer *pacer;
 	struct gi_blocks *blocks;
-	_Atomic bool gone;		/* the arbiter went away */
 	_Atomic uint32_t inside;	/* launches that may use the arbiter and its pages */
-	_Atomic uint32_t unpaced;	/* launches of which no event is left, until the driver has them */
 	pthread_mutex_t lock;
-	_Atomic bool exiting;		/* the process exits: launches go straight to the driver */
-	_Atomic bool stop;		/* the process exits: no agent, so nothing that waits for one */
 	_Atomic unsigned int prioritised;	/* launches in a row on streams of the greatest priority, up to GI_PRIORITISED */
-	bool always_resumable;		/* for tests, and who wants soon more than much */
 	bool mps;			/* its channel group is the MPS server's, which sets the time slice itself */
 	/* the agent's: what the arbiter was told last */
 	struct gsched_slice_asked slice;
 	bool told_prioritised;
 	uint32_t told_block_us;
 	unsigned int activity;		/* ~0 not at all */
-};
+} __attribute__((aligned(64)));
 
 extern pthread_mutex_t gi_lock;
-extern _Atomic unsigned int gi_generation;	/* changes whenever a cached lookup may be stale */
+
+/* What every launch looks at, in one cache line */
+struct gi_hot {
+	bool begun;				/* there is a driver (process.h) */
+	_Atomic bool ordered;			/* there may be tasks: gi_stream_share() waits for them */
+	_Atomic int captures;			/* of streams, under way or about to begin */
+	_Atomic unsigned int generation;	/* changes whenever a cached lookup may be stale */
+	CUresult (*current)(CUcontext *context);	/* gi_real.cuCtxGetCurrent, once it has begun */
+} __attribute__((aligned(64)));
+
+extern struct gi_hot gi_hot;
 
 /* ---- client.c ---- */
 
-struct gi_client *gi_client_get(CUdevice dev);		/* gi_lock held; never NULL unless out of memory */
+/*
+ * The first thread that looks for a device's client makes it: begin (NULL: it is there, or another
+ * thread is at it), make, which waits for the arbiter, and add
+ */
+struct gi_client *gi_client_begin(CUdevice dev);	/* gi_lock held */
+void gi_client_make(struct gi_client *c);		/* no lock held */
+void gi_client_add(struct gi_client *c);		/* gi_lock held */
+struct gi_client *gi_client_find(CUdevice dev);		/* gi_lock held; NULL: not added yet */
+bool gi_client_awaited(CUdevice dev);			/* begun and not added; no lock held */
 struct gi_client *gi_client_next(struct gi_client *c);	/* NULL: the first; they stay: no lock */
 void gi_client_gone(struct gi_client *c, const char *why);
 /* Is there an arbiter again? The agent; nobody uses the client's pages any more. */
@@ -119,7 +142,10 @@ void gi_client_reset(void);				/* after fork */
 /* Why something of the client's is not managed */
 #define gi_why(c, ...)	gi_report((c)->cl, __VA_ARGS__)
 
-/* A hook, set by process/: a client was made, and has what rooms above keep for it. false: it cannot be used. gi_lock held */
+/*
+ * A hook, set by process/: a client was made, and has what rooms above keep for it. false: it
+ * cannot be used. No lock held
+ */
 extern bool (*gi_client_made)(struct gi_client *c);
 
 /* The share of the device's time; an arbiter that knows of none leaves the word 0. */
@@ -137,7 +163,22 @@ static inline bool gi_direct(const struct gi_client *c)
 
 /* ---- context.c ---- */
 
-struct gi_ctx *gi_current(void);			/* of the calling thread; NULL none */
+/* What gi_current() found last, good while the generation is the same */
+struct gi_last {
+	CUcontext handle;
+	unsigned int generation;
+	struct gi_ctx *cx;
+	struct gi_client *client;
+};
+
+extern __thread struct gi_last gi_last __attribute__((tls_model("initial-exec")));
+
+/*
+ * Of the calling thread; NULL none. The first call on a device attaches to the arbiter. Meanwhile
+ * others' launches see a context without a client, and other calls wait.
+ */
+struct gi_ctx *gi_current(void);
+struct gi_ctx *gi_current_now(void);			/* waits for no other thread's attach */
 /* Before its first task, as often as you like; it is current, no lock is held, and no task of the client may need a wing */
 bool gi_ctx_prepare(struct gi_ctx *cx);
 void gi_ctx_words(struct gi_ctx *cx);			/* makes cx->words if there is memory; it is current, no lock held */
@@ -158,11 +199,8 @@ bool gi_ranges_new(struct gi_ctx *cx);			/* false: no memory for them, its tasks
 
 /* ---- stream.c ---- */
 
-extern _Atomic int gi_captures;				/* stream captures under way, or about to begin */
 void gi_capture_begins(void);
 extern _Atomic bool gi_green;				/* the program partitions the device itself: no twins */
-
-extern _Atomic bool gi_streams_ordered;			/* there may be tasks: gi_stream_share() waits for them */
 
 uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbiter */
 

@@ -35,12 +35,11 @@ struct gi_stream {
 	_Atomic uint32_t calls;
 };
 
-_Atomic int gi_captures;
 _Atomic bool gi_green;
-_Atomic bool gi_streams_ordered;
 _Atomic unsigned int gi_streams_waiting;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
+static _Atomic bool lifts;	/* some stream has another priority than was asked for */
 static struct gi_stream *buckets[BUCKETS];
 static struct gi_stream *spare;		/* not freed: another thread's call may still be at one */
 static _Atomic int putting;		/* calls under way that put work into a stream */
@@ -145,6 +144,8 @@ void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
 		return;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
 	model.lifted = given != asked;
+	if (model.lifted)
+		atomic_store_explicit(&lifts, true, memory_order_relaxed);
 	model.first = model.lifted || (asked <= cx->greatest && cx->greatest < cx->least);
 	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
 	pthread_mutex_lock(&lock);
@@ -201,10 +202,10 @@ void gi_stream_reset(void)
 	for (i = 0; i < BUCKETS; i++)
 		buckets[i] = NULL;
 	spare = NULL;
-	atomic_store(&gi_captures, 0);
+	atomic_store(&gi_hot.captures, 0);
 	atomic_store(&putting, 0);
 	atomic_store(&held, false);
-	atomic_store(&gi_streams_ordered, false);
+	atomic_store(&gi_hot.ordered, false);
 	atomic_store(&gi_streams_waiting, 0);
 }
 
@@ -267,7 +268,7 @@ static struct gi_turn words(CUstream stream, bool task)
 	struct gi_ctx *cx;
 
 	if (is_default(stream)) {
-		cx = gi_current();
+		cx = gi_current_now();
 		if (!cx)
 			return turn;
 		if (stream == CU_STREAM_PER_THREAD) {
@@ -307,7 +308,7 @@ struct gi_turn gi_stream_share(CUstream stream)
 	struct gi_turn turn = { 0 };
 	unsigned int i;
 
-	if (!atomic_load_explicit(&gi_streams_ordered, memory_order_relaxed))
+	if (!atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
 		return turn;
 	begin_putting();
 	turn = words(stream, false);
@@ -394,7 +395,7 @@ bool gi_streams_idle(struct gi_ctx *cx)
 	bool idle;
 
 	pthread_mutex_lock(&lock);
-	idle = !atomic_load(&gi_captures) && legacy_idle(cx);
+	idle = !atomic_load(&gi_hot.captures) && legacy_idle(cx);
 	for (i = 0; i < BUCKETS && idle; i++)
 		for (s = buckets[i]; s && idle; s = s->next)
 			if (s->cx == cx)
@@ -406,7 +407,7 @@ bool gi_streams_idle(struct gi_ctx *cx)
 void gi_capture_begins(void)
 {
 	pthread_mutex_lock(&lock);
-	atomic_fetch_add(&gi_captures, 1);
+	atomic_fetch_add(&gi_hot.captures, 1);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -504,7 +505,7 @@ bool gi_stream_asked(CUstream stream, int *priority)
 	struct gi_stream *s;
 	bool lifted;
 
-	if (is_default(stream))
+	if (is_default(stream) || !atomic_load_explicit(&lifts, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
 	s = find(stream);

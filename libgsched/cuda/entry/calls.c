@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The driver's calls that launch, make streams, capture, or end contexts. */
 #include "entry/entry.h"
+#include "launch/direct.h"
 
 /* ---- launches ---- */
 
@@ -10,9 +11,10 @@ static CUresult forward_kernel(const struct gi_launch *l)
 				      l->shared, l->stream, l->params, l->extra);
 }
 
-CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-			unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-			void **extra)
+static __attribute__((noinline)) CUresult
+launch(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
+       void **extra)
 {
 	struct gi_launch l = {
 		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared, .stream = stream,
@@ -21,6 +23,18 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigne
 
 	GI_ENTER();
 	return gi_launch(&l);
+}
+
+CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
+			unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+			CUstream stream, void **params, void **extra)
+{
+	struct gi_client *c = gi_direct_begin(0);
+
+	if (!c)
+		return launch(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+	return gi_direct_end(c, gi_real.cuLaunchKernel(fn, gx, gy, gz, bx, by, bz, shared, stream,
+						       params, extra));
 }
 
 CUresult cuLaunchKernel_ptsz(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
@@ -64,7 +78,8 @@ static enum meaning meaning_of(const CUlaunchAttribute *a)
 	}
 }
 
-static CUresult launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra, CUstream stream)
+static __attribute__((noinline)) CUresult
+launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra, CUstream stream)
 {
 	struct gi_launch l = {
 		.fn = fn, .stream = stream, .params = params, .extra = extra, .config = config, .forward = forward_ex,
@@ -94,6 +109,10 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction fn, void **pa
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
 {
+	struct gi_client *c = gi_direct_begin(0);
+
+	if (c)
+		return gi_direct_end(c, gi_real.cuLaunchKernelEx(config, fn, params, extra));
 	GI_ENTER();
 	if (!config)
 		return gi_real.cuLaunchKernelEx(config, fn, params, extra);
@@ -142,11 +161,14 @@ static CUresult forward_graph(const struct gi_launch *l)
 /* A graph is scheduled whole, like a kernel that cannot be rewritten. */
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
+	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED);
 	struct gi_launch l = {
 		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true,
 		.graph = exec, .forward = forward_graph, .call = exec,
 	};
 
+	if (c)
+		return gi_direct_end(c, gi_real.cuGraphLaunch(exec, stream));
 	GI_ENTER();
 	return gi_launch(&l);
 }
@@ -202,9 +224,9 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 	const struct gi_ctx *cx;
 
 	GI_ENTER();
-	cx = gi_current();
+	cx = gi_current_now();
 	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) && gi_stream_waits(stream) &&
-	    !atomic_load(&gi_captures))
+	    !atomic_load(&gi_hot.captures))
 		gi_gate_spare(cx->client);
 	return gi_real.cuStreamWaitEvent(stream, event, flags);
 }
@@ -234,7 +256,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 static CUresult begun(CUresult rc)
 {
 	if (rc)
-		atomic_fetch_sub(&gi_captures, 1);
+		atomic_fetch_sub(&gi_hot.captures, 1);
 	return rc;
 }
 
@@ -287,7 +309,7 @@ static CUresult ended(CUresult rc)
 {
 	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
 	    rc == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
-		atomic_fetch_sub(&gi_captures, 1);
+		atomic_fetch_sub(&gi_hot.captures, 1);
 	return rc;
 }
 

@@ -5,18 +5,43 @@
 #include "launch/blocks.h"
 #include "launch/launch.h"
 
+#define TOGETHER_LEAST_US	1000	/* of slices that follow each other */
+#define TOGETHER_MOST_US	2000	/* about the driver's own */
+
+/*
+ * Each context has a channel group. Those of one process take turns by their slices: with the shortest
+ * none of them gets on, as with two busy bands that have it, and with the longest one waits for the
+ * whole work of another.
+ */
+static uint32_t slice_of_each(uint32_t us, unsigned int groups)
+{
+	if (groups < 2 || !us)
+		return us;
+	if (us < TOGETHER_LEAST_US)
+		return TOGETHER_LEAST_US;
+	return us > TOGETHER_MOST_US ? TOGETHER_MOST_US : us;
+}
+
 /* The process has one time slice a channel group and sets it itself; under MPS the server does. */
 static void follow_slice(struct gi_client *c)
 {
+	const uint8_t *uuid = (const uint8_t *)c->gpu.bytes;
 	bool gone = atomic_load(&c->gone);
 	/* nobody decides any more: what the driver chose starves nobody */
-	uint32_t us = gone ? 0 : gi_load(&c->arb->header.slice_us);
+	const uint32_t asked = gone ? 0 : gi_load(&c->arb->header.slice_us);
 	bool block_end = !gone && gi_load(&c->arb->header.flags) & GSCHED_ARB_BLOCK_END;
+	uint32_t us = slice_of_each(asked, c->slice.groups);
 	struct gsched_slice now;
 
-	if (!gsched_slice_follow(&c->slice, (const uint8_t *)c->gpu.bytes, us, block_end,
-				 gone ? NULL : c->g, &c->cl->header, &now))
+	if (!gsched_slice_follow(&c->slice, uuid, us, block_end, gone ? NULL : c->g,
+				 &c->cl->header, &now))
 		return;
+	/* there are more groups than before, or fewer */
+	if (slice_of_each(asked, now.groups) != us) {
+		us = slice_of_each(asked, now.groups);
+		gsched_slice_follow(&c->slice, uuid, us, block_end, gone ? NULL : c->g,
+				    &c->cl->header, &now);
+	}
 	gi_debug("time slice %u us asked, %u us in force%s (%u groups, status 0x%x)", us, now.us,
 		 now.block_end ? " to the ends of blocks" : "", now.groups, now.status);
 	if (now.error == EIO)

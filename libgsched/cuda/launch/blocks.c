@@ -53,9 +53,10 @@ bool gi_blocks_new(struct gi_client *c)
 	return true;
 }
 
-static uint64_t key_of(const struct gi_launch *l)
+/* Not by the handle, which the driver uses again */
+static uint64_t key_of(const struct gi_launch *l, const struct gi_func *fn)
 {
-	uint64_t key = (uintptr_t)l->fn;
+	uint64_t key = fn->number * 0x9e3779b97f4a7c15ull;
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
@@ -104,15 +105,13 @@ static struct flight *free_flight(struct gi_blocks *b, struct gi_ctx *cx)
 }
 
 /* How often the SMs are filled with the launch's blocks; 0 not known */
-static uint64_t waves(const struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
+static uint64_t waves(const struct gi_client *c, const struct gi_launch *l,
+		      const struct gi_func *fn)
 {
 	uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], room;
 	int threads = (int)(l->block[0] * l->block[1] * l->block[2]), m = 0;
-	struct gi_func *fn = gi_func_get(l->fn, cx);
 
-	if (fn)
-		gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, fn->original, threads, l->shared);
-	gi_func_put(fn);
+	gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, fn->original, threads, l->shared);
 	room = (uint64_t)c->sms * (unsigned int)(m < 0 ? 0 : m);
 	return room ? (blocks + room - 1) / room : 0;
 }
@@ -212,10 +211,14 @@ static struct flight *begin(struct gi_client *c, struct gi_ctx *cx, const struct
 
 static void end(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, struct flight *f)
 {
+	struct gi_func *fn;
+
 	if (gi_real.cuEventRecord(f->end, l->stream))
 		return;
-	f->key = key_of(l);
-	f->waves = waves(c, cx, l);
+	fn = gi_func_get(l->fn, cx);
+	f->key = fn ? key_of(l, fn) : 0;
+	f->waves = fn ? waves(c, l, fn) : 0;
+	gi_func_put(fn);
 	c->blocks->flying += f->waves != 0;
 	if (!f->waves)
 		gi_blocks_other(c);
@@ -250,6 +253,12 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&b->lock);
 	return rc;
+}
+
+unsigned int gi_blocks_stride(struct gi_client *c)
+{
+	atomic_store_explicit(&c->blocks->countdown, 0, memory_order_relaxed);
+	return 1 + (atomic_load(&c->unlooked) * 2654435761u >> 16) % (2 * STRIDE);
 }
 
 void gi_blocks_other(struct gi_client *c)

@@ -26,6 +26,9 @@ static inline bool gi_blocks_asked(const struct gi_client *c)
 /* Makes the launch, perhaps as a sample. No capture goes on. */
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l);
 
+/* The next launch that comes here is a sample. How many others may pass before it */
+unsigned int gi_blocks_stride(struct gi_client *c);
+
 /* A launch that is not measured */
 void gi_blocks_other(struct gi_client *c);
 

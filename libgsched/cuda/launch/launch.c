@@ -663,7 +663,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
-	if (gi_blocks_asked(c) && !atomic_load_explicit(&gi_captures, memory_order_relaxed))
+	if (gi_blocks_asked(c) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed))
 		return gi_blocks_launch(c, cx, l);
 	return forward(l);
 }
@@ -678,7 +678,7 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 
 	if (unpaced(c, true))	/* a capture goes on, of another stream */
 		return ended(c, pass_on(l, cx, c));
-	fn = l->fn && !l->dependent ? gi_func_get(l->fn, cx) : NULL;
+	fn = l->fn ? gi_func_get(l->fn, cx) : NULL;
 	graph = l->graph ? gi_graph_get(l->graph) : NULL;
 	batch = gi_pace_enter(c, cx, l, graph, fn, true);
 	rc = pass_on(l, cx, c);
@@ -725,7 +725,7 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 		return ended(c, pass_on(l, cx, c));
 	pace = passing || paced(c, !k->form);
 	if (pace)
-		batch = gi_pace_enter(c, cx, l, k->graph, k->form ? NULL : k->fn, !k->form);
+		batch = gi_pace_enter(c, cx, l, k->graph, k->fn, !k->form);
 	rc = passing ? pass_on(l, cx, c) : launch_task(l, cx, c, k, refused);
 	if (pace)
 		gi_pace_leave(c, cx, l, batch, !rc);
@@ -740,7 +740,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	CUresult rc;
 	int slot;
 
-	if (atomic_load_explicit(&gi_captures, memory_order_relaxed) &&
+	if (atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
 	    (gi_real.cuStreamIsCapturing(l->stream, &capture) ||
 	     capture != CU_STREAM_CAPTURE_STATUS_NONE)) {
 		load_captured(l, cx, c);
@@ -751,8 +751,8 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (gi_direct(c))
 		return launch_direct(l, cx, c);
 	/* well before its first twin, which has to be rewritten and loaded */
-	if (!atomic_load_explicit(&gi_streams_ordered, memory_order_relaxed))
-		atomic_store(&gi_streams_ordered, true);
+	if (!atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
+		atomic_store(&gi_hot.ordered, true);
 	if (l->fn && (!l->dependent || paced(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
 		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
@@ -788,17 +788,12 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 
 CUresult gi_launch(const struct gi_launch *l)
 {
-	struct gi_ctx *cx = gi_current();
-	struct gi_client *c;
+	struct gi_ctx *cx = gi_current_now();
+	struct gi_client *c = cx ? cx->client : NULL;
 	CUresult rc;
 
-	if (!cx || !cx->client || atomic_load_explicit(&cx->client->exiting, memory_order_relaxed))
+	if (!c || atomic_load_explicit(&c->exiting, memory_order_relaxed))
 		return l->forward(l);
-	c = cx->client;
-	/* what most launches are; an arbiter's pages stay mapped when it is gone, so nothing has to be held for that */
-	if (gi_direct(c) && !atomic_load_explicit(&c->gone, memory_order_relaxed) &&
-	    !atomic_load_explicit(&gi_captures, memory_order_relaxed) && unpaced(c, true))
-		return ended(c, pass_on(l, cx, c));
 	/* while it counts us the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
 	rc = atomic_load(&c->gone) ? unmanaged(l, cx) : manage(l, cx, c);

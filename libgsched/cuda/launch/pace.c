@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "launch/blocks.h"
 #include "launch/launch.h"
 
 #define HOLD_US		100	/* between two looks at a gate that another process opens */
@@ -19,6 +20,7 @@
 #define SETTLE_CONTEXTS	16	/* of a process on one device */
 #define UNPACED_NAPS	50000	/* of HOLD_US: until a launch that nobody looked at is over */
 #define EVENT_NS	1500	/* what two events around one launch measure of themselves (H200) */
+#define UNLOOKED_MAX	64	/* direct launches between two that are looked at */
 #define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others: then no event is put beside it */
 
 bool gi_pace_new(struct gi_client *c)
@@ -31,11 +33,15 @@ bool gi_pace_new(struct gi_client *c)
 
 /* ---- GPU times of launches ---- */
 
-/* The driver uses the handles of graphs again */
-static uint64_t key_of(const struct gi_launch *l, const struct gi_graph *graph)
+/* Not by handles, which the driver uses again. 0: what is launched is not known, nor learnt */
+static uint64_t key_of(const struct gi_launch *l, const struct gi_graph *graph,
+		       const struct gi_func *fn)
 {
-	uint64_t key = graph ? graph->key : (uintptr_t)l->fn ^ (uintptr_t)l->call;
+	uint64_t key = graph ? graph->key : fn ? fn->number : 0;
 
+	if (!key)
+		return 0;
+	key *= 0x9e3779b97f4a7c15ull;
 	key = (key ^ (uint64_t)l->grid[0] << 32 ^ (uint64_t)l->grid[1] << 16 ^ l->grid[2]) * 0x9e3779b97f4a7c15ull;
 	return key ? key : 1;
 }
@@ -46,7 +52,7 @@ static struct gi_pace_known *find(struct gi_pacer *p, uint64_t key)
 	struct gi_pace_known *k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) & ~(GI_PACE_WAYS - 1)];
 	unsigned int i;
 
-	for (i = 0; i < GI_PACE_WAYS; i++)
+	for (i = 0; key && i < GI_PACE_WAYS; i++)
 		if (k[i].key == key)
 			return &k[i];
 	return NULL;
@@ -96,6 +102,8 @@ static bool is_new(struct gi_pacer *p, uint64_t key)
 
 	if (k)
 		return false;
+	if (!key)
+		return true;
 	k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) & ~(GI_PACE_WAYS - 1)];
 	for (i = 0; i < GI_PACE_WAYS && k[i].key; i++)
 		;
@@ -153,7 +161,10 @@ static int64_t span(CUevent from, const struct gi_batch *b)
 	return most;
 }
 
-/* What the batch took of the GPU: since it began or the one before it ended, and no more than its launches take together. */
+/*
+ * What the batch took of the GPU: since it began or the one before it ended, and no more than its
+ * launches take together. Those behind the last event took as long as they did before.
+ */
 static uint64_t time_of(const struct gi_pacer *p, const struct gi_batch *b)
 {
 	const struct gi_batch *before = &p->batch[(p->first + GI_BATCHES - 1) % GI_BATCHES];
@@ -167,6 +178,7 @@ static uint64_t time_of(const struct gi_pacer *p, const struct gi_batch *b)
 	}
 	if (ns < 0)
 		ns = 0;
+	ns += (int64_t)b->tail_ns;
 	if (!b->unknown && b->expected_ns < (uint64_t)ns)
 		ns = b->expected_ns;
 	return ns;
@@ -295,14 +307,20 @@ static void forget_word(struct gi_pacer *p, const struct gi_ctx *cx)
 }
 
 /* The launch was made, or failed. Without the wait a measurement is good only if it has not begun by now. */
+static void judge_sample(struct gi_batch *b)
+{
+	if (b->sample && !b->ticket &&
+	    (!b->begin || gi_real.cuEventQuery(b->begin) != CUDA_ERROR_NOT_READY))
+		b->sample = 0;
+}
+
+/* Only when the event behind the launch is there too: a kernel may end before the host gets to it. */
 static void release_sample(struct gi_pacer *p, struct gi_batch *b)
 {
-	if (b->ticket) {
-		atomic_store(&p->waiting_since, 0);
-		gi_store(&b->cx->words->sample, b->ticket);
-	} else if (b->sample && (!b->begin || gi_real.cuEventQuery(b->begin) != CUDA_ERROR_NOT_READY)) {
-		b->sample = 0;
-	}
+	if (!b->ticket)
+		return;
+	atomic_store(&p->waiting_since, 0);
+	gi_store(&b->cx->words->sample, b->ticket);
 	b->ticket = 0;
 }
 
@@ -319,6 +337,7 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 	b->launches = 0;
 	b->entered = 0;
 	b->unmarked_ns = 0;
+	b->tail_ns = 0;
 	b->expected_ns = 0;
 	b->unknown = false;
 	b->opened_ns = now;
@@ -463,6 +482,7 @@ static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_lau
 	b->entered++;
 	b->expected_ns += ns;
 	b->unmarked_ns += ns ? ns : TAIL_NS;
+	b->tail_ns += ns;
 	b->unknown = b->unknown || !ns;
 	return b->number;
 }
@@ -494,8 +514,9 @@ static void charge_unseen(struct gi_client *c, struct gi_pacer *p, uint64_t key,
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       const struct gi_graph *graph, const struct gi_func *fn, bool shared)
 {
-	uint64_t key = key_of(l, graph), bound, now, since = 0, open_since = 0, batch = 0;
-	const bool overlapping = overlaps(l, fn);
+	uint64_t key = key_of(l, graph, fn), bound, now, since = 0, open_since = 0, batch = 0;
+	const struct gi_func *original = shared ? fn : NULL;
+	const bool overlapping = overlaps(l, original);
 	struct capture_mode mode = { 0 };
 	struct gi_pacer *p = c->pacer;
 	int cancel, unused;
@@ -522,7 +543,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		if (goes && unseen)
 			charge_unseen(c, p, key, now);
 		else if (goes)
-			batch = admit(p, cx, l, key, fn, bound, now);
+			batch = admit(p, cx, l, key, original, bound, now);
 		else if (p->open)
 			close_batch(p);
 		pthread_mutex_unlock(&p->lock);
@@ -553,8 +574,10 @@ static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64
 
 	for (i = 0; i < b->streams && !known; i++)
 		known = b->stream[i] == id;
-	if ((full || !open || !known || b->unmarked_ns >= TAIL_NS) && record(b, stream, id))
+	if ((full || !open || !known || b->unmarked_ns >= TAIL_NS) && record(b, stream, id)) {
 		b->unmarked_ns = 0;
+		b->tail_ns = 0;
+	}
 	if (open && (full || b->streams == GI_BATCH_STREAMS))
 		close_batch(p);
 }
@@ -575,14 +598,19 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 			b = batch_at(p, i);
 	if (b) {
 		b->entered--;
-		release_sample(p, b);
+		judge_sample(b);
 		if (launched)
 			mark(p, b, l->stream, gi_stream_id(cx, l->stream));
 		else
 			b->launches--;
+		release_sample(p, b);
 	}
 	pthread_mutex_unlock(&p->lock);
 	restore(&mode);
+	/* the next ones may be direct */
+	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)
+		atomic_store(&c->look, atomic_load(&c->unlooked) +
+				       (gi_blocks_asked(c) ? gi_blocks_stride(c) : UNLOOKED_MAX));
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 }
@@ -597,7 +625,9 @@ static void *settle(void *arg)
 	CUcontext contexts[SETTLE_CONTEXTS];
 	struct gi_client *c = arg;
 	unsigned int n = 0, i;
+	uint32_t unlooked;
 	struct gi_ctx *cx;
+	bool whole;
 
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
@@ -605,35 +635,72 @@ static void *settle(void *arg)
 		if (cx->client == c)
 			contexts[n++] = cx->handle;
 	pthread_mutex_unlock(&gi_lock);
-	/* a first launch may take long: its code is loaded */
-	for (i = 0; atomic_load(&c->unpaced) && i < UNPACED_NAPS && !atomic_load(&c->pacer->dropping); i++)
+	/* a first launch may take long: its code is loaded. Whatever is counted by then is on the GPU */
+	for (i = 0; unlooked = atomic_load(&c->unlooked),
+	     atomic_load(&c->unpaced) && i < UNPACED_NAPS && !atomic_load(&c->pacer->dropping); i++)
 		usleep(HOLD_US);
+	whole = !atomic_load(&c->unpaced);
 	for (i = 0; i < n; i++) {
-		while (atomic_load(&gi_captures) && !atomic_load(&c->pacer->dropping))
+		while (atomic_load(&gi_hot.captures) && !atomic_load(&c->pacer->dropping))
 			usleep(HOLD_US);
 		/* whoever destroys a context may be the one that captures */
-		if (atomic_load(&gi_captures))
+		if (atomic_load(&gi_hot.captures)) {
+			whole = false;
 			continue;
+		}
 		if (!gi_real.cuCtxSetCurrent(contexts[i]))
 			gi_real.cuCtxSynchronize();
 	}
 	gi_real.cuCtxSetCurrent(NULL);
+	/* what it did not wait for, the next one does */
+	if (whole)
+		atomic_store(&c->pacer->settled, unlooked);
 	atomic_store(&c->pacer->unknown, false);
 	gi_agent_wake(c);
 	return NULL;
 }
 
-void gi_pace_begin(struct gi_client *c)
+static void begin_settling(struct gi_client *c)
 {
 	pthread_t thread;
 
-	if ((!__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) && !atomic_load(&c->unpaced)) ||
-	    atomic_exchange(&c->pacer->unknown, true))
+	if (atomic_exchange(&c->pacer->unknown, true))
 		return;
 	if (pthread_create(&thread, NULL, settle, c))
 		atomic_store(&c->pacer->unknown, false);
 	else
 		pthread_detach(thread);
+}
+
+void gi_pace_begin(struct gi_client *c)
+{
+	if (__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) || atomic_load(&c->unpaced))
+		begin_settling(c);
+}
+
+/*
+ * Direct launches, which left no event: may one be on the GPU? From here on the next launch is
+ * looked at, so what is found now does not change unseen. @soon: turns are taken, nobody is to wait
+ * until it is clear that none follows
+ */
+static bool direct_on_gpu(struct gi_client *c, bool soon, uint64_t now)
+{
+	struct gi_pacer *p = c->pacer;
+	uint32_t unlooked = atomic_load(&c->unlooked);
+
+	atomic_store(&c->look, unlooked);
+	if (atomic_load(&c->unpaced))
+		return true;
+	unlooked = atomic_load(&c->unlooked);
+	if (unlooked != p->unlooked) {
+		p->unlooked = unlooked;
+		p->unlooked_at = now;
+	}
+	if (unlooked == atomic_load(&p->settled))
+		return false;
+	if (soon || now - p->unlooked_at > IDLE_NS)
+		begin_settling(c);
+	return true;
 }
 
 /* Tasks in slots: is one on the GPU, or could be? @evicted: one is not, since all of its workers have left an empty window. */
@@ -654,29 +721,38 @@ static bool on_gpu(const struct gi_client *c, bool *evicted)
 	return false;
 }
 
-unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
+void gi_pace_look(struct gi_client *c, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
-	uint64_t last = atomic_load(&p->last_ns);
-	bool evicted;
+	uint64_t last;
 
 	/* a launch that waits looks at the events itself */
-	if (!pthread_mutex_trylock(&p->lock)) {
-		reap(c, p);
-		/* nothing followed: what is behind the last event is at most MARK_NS of launches */
-		if (p->open && now - last > IDLE_NS)
-			close_batch(p);
-		reap(c, p);
-		pthread_mutex_unlock(&p->lock);
-	}
-	if (on_gpu(c, &evicted) || atomic_load(&p->unknown))
+	if (!atomic_load(&p->in_flight) || pthread_mutex_trylock(&p->lock))
+		return;
+	reap(c, p);
+	/* nothing followed: what is behind the last event is at most MARK_NS of launches */
+	last = atomic_load(&p->last_ns);
+	if (p->open && now > last && now - last > IDLE_NS)
+		close_batch(p);
+	reap(c, p);
+	pthread_mutex_unlock(&p->lock);
+}
+
+unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
+{
+	const uint32_t turns = GSCHED_ARB_CLOSED | GSCHED_ARB_PACED;
+	struct gi_pacer *p = c->pacer;
+	bool evicted, direct;
+
+	direct = direct_on_gpu(c, gi_load(&c->arb->header.flags) & turns, now);
+	if (on_gpu(c, &evicted) || direct || atomic_load(&p->unknown))
 		return GSCHED_ACTIVITY_BUSY;
 	/* an event behind an evicted task comes when its gate opens */
 	if (atomic_load(&p->in_flight) && !evicted)
 		return GSCHED_ACTIVITY_BUSY;
 	if (atomic_load(&p->held) || evicted)
 		return GSCHED_ACTIVITY_WAITING;
-	return now - last < IDLE_NS || now < atomic_load(&p->unseen_until) ?
+	return now < atomic_load(&p->last_ns) + IDLE_NS || now < atomic_load(&p->unseen_until) ?
 		GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
 }
 
@@ -719,6 +795,9 @@ void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 	atomic_fetch_sub(&p->dropping, 1);
 	pthread_mutex_lock(&p->lock);
 	forget_word(p, cx);
+	if (p->open && batch_at(p, p->pending)->cx == cx)
+		close_batch(p);
+	reap(c, p);
 	forget(p, cx);
 	atomic_store(&p->in_flight, p->pending + p->open);
 	pthread_mutex_unlock(&p->lock);

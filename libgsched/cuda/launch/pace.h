@@ -6,6 +6,10 @@
  *
  * Launches are counted in batches. A batch ends with an event on each stream it used, so what is in flight and what it took
  * is known without a word per launch. A batch is closed when it holds about half of the work that may be in flight.
+ *
+ * Where only activity is reported, most launches are direct (direct.h) and leave no event. One in
+ * some dozens is looked at, and the first after each look of the agent's, so that there is an event
+ * behind nearly all that is on the GPU; a thread waits for the rest before the band counts as idle.
  */
 #ifndef GI_PACE_H
 #define GI_PACE_H
@@ -34,7 +38,8 @@ struct gi_batch {
 	unsigned int entered;		/* of them those that have yet to leave: it is not over before */
 	uint64_t number;		/* never 0 */
 	uint64_t opened_ns;		/* host clock */
-	uint64_t unmarked_ns;		/* of launches behind its last event */
+	uint64_t unmarked_ns;		/* of launches behind its last event, or about that: */
+	uint64_t tail_ns;		/* ... sum of the remembered GPU times */
 	uint64_t expected_ns;		/* sum of the remembered GPU times, 0 if one is not known */
 	bool unknown;			/* of one launch at least the time is not known */
 	uint64_t sample;		/* key of its only launch, which is measured; 0 none */
@@ -66,7 +71,10 @@ struct gi_pacer {
 	_Atomic uint64_t waiting_since;	/* host clock: the GPU waits for a launch that is measured, 0: it does not */
 	uint32_t *waiting_word;
 	_Atomic bool watching;		/* the agent is at the word */
-	_Atomic bool unknown;		/* what was launched before anybody looked may still run */
+	_Atomic bool unknown;		/* what was launched and not looked at may still run */
+	_Atomic uint32_t settled;	/* gi_client.unlooked: so many of them have ended */
+	uint32_t unlooked;		/* the agent's: how many there were, ... */
+	uint64_t unlooked_at;		/* ... and since when: host clock */
 };
 
 bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
@@ -74,9 +82,9 @@ bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
 /*
  * Around the driver's call of a launch that the arbiter wants paced. enter waits as long as it has to
  * and returns the number of the batch that the launch is in, 0 none, for leave, in the same thread.
- * @graph: what is known of it, NULL nothing, or it is none. @fn: the kernel, NULL not known: its
- * launch is then not measured. @shared: the group's share of time counts, as no window holds this
- * launch.
+ * @graph: what is known of it, NULL nothing, or it is none. @fn: the kernel, NULL it is none, or
+ * not known. @shared: the group's share of time counts, as no window holds this launch, which is
+ * the original's.
  */
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       const struct gi_graph *graph, const struct gi_func *fn, bool shared);
@@ -89,7 +97,10 @@ void gi_pace_watch(struct gi_client *c, uint64_t now);
 /* From now on activity is reported: launches until here were not looked at. The agent; locks nothing. */
 void gi_pace_begin(struct gi_client *c);
 
-/* What the arbiter is told: GSCHED_ACTIVITY_*. The agent. */
+/* Account for what has ended, also if no launch follows. The agent; @now UINT64_MAX: none will. */
+void gi_pace_look(struct gi_client *c, uint64_t now);
+
+/* What the arbiter is told: GSCHED_ACTIVITY_*. The agent, which has just looked. */
 unsigned int gi_pace_activity(struct gi_client *c, uint64_t now);
 
 /* The context is about to be destroyed: its batches go, and their events. */

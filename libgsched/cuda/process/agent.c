@@ -35,7 +35,7 @@ static void read_events(struct gi_client *c)
 /*
  * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever uses the old ones must
  * be done: the launches that began before it went, and their tasks. The old pages stay mapped and pinned: others may still
- * look at them, and unpinning waits for the device.
+ * look at them, a lost task among them, and unpinning waits for the device.
  */
 static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 {
@@ -43,12 +43,14 @@ static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 		return;
 	*next_try = now + GI_RECONNECT_NS;
 	/* who comes in from here on finds us gone */
-	if (atomic_load(&c->inside) || gi_slots_taken(c->tasks))
+	if (atomic_load(&c->inside) || gi_slots_busy(c->tasks))
 		return;
 	atomic_store(&c->tasks->stuck_at, 0);
 	/* what the new page asked for when it was made comes with no event */
-	if (gi_client_reconnect(c))
-		gi_agent_wake(c);
+	if (!gi_client_reconnect(c))
+		return;
+	gi_slots_say_lost(c);
+	gi_agent_wake(c);
 }
 
 /* On what only the arbiter can end: a closed gate, an empty window. It may be there, and stopped. */
@@ -113,11 +115,13 @@ static void *agent(void *arg)
 			break;
 		}
 		gi_pass(c);
+		gi_pace_look(c, gi_now());
 		gi_follow_band(c);
 		pthread_mutex_unlock(&c->lock);
 		if (atomic_load(&c->gone))
 			reconnect(c, gi_now(), &next_try);
 	}
+	gi_pace_look(c, UINT64_MAX);
 	atomic_store(&c->tasks->unattended, true);
 	return NULL;
 }

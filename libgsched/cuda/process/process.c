@@ -2,15 +2,15 @@
 /* The process: how it begins to use the driver, and what becomes of it in a child and at exit. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+#include "libgsched/slice.h"
 #include "libgsched/transport.h"
 #include "launch/blocks.h"
 #include "process/process.h"
 
 #define EXIT_NS		2000000000	/* until tasks are left to themselves at exit */
 #define AGENT_NS	2000000000	/* ... and the agent, which a busy host may keep from ending at once */
-
-bool gi_begun;
 
 /* The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's connections open. */
 static void after_fork(void)
@@ -81,14 +81,29 @@ static bool client_made(struct gi_client *c)
 	return false;
 }
 
+/* A context more shares the process's time: its agent may be asleep. Clients are never freed. */
+static void group_seen(const uint8_t uuid[16])
+{
+	struct gi_client *c;
+
+	for (c = gi_client_next(NULL); c; c = gi_client_next(c))
+		if (c->g && c->tasks && !memcmp(c->gpu.bytes, uuid, sizeof(c->gpu.bytes)))
+			gi_agent_wake(c);
+}
+
 static void begin(void)
 {
+	bool found;
+
 	gi_client_made = client_made;
+	gsched_slice_seen = group_seen;
 	gi_twin_pause = (struct gi_pause){
 		.begin = gi_gate_close, .end = gi_gate_open,
 		.idle = gi_gate_idle, .busy = gi_gate_busy,
 	};
-	__atomic_store_n(&gi_begun, gi_driver(), __ATOMIC_RELEASE);
+	found = gi_driver();
+	gi_hot.current = gi_real.cuCtxGetCurrent;
+	__atomic_store_n(&gi_hot.begun, found, __ATOMIC_RELEASE);
 }
 
 bool gi_begin(void)
@@ -96,5 +111,5 @@ bool gi_begin(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, begin);
-	return __atomic_load_n(&gi_begun, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&gi_hot.begun, __ATOMIC_ACQUIRE);
 }

@@ -9,9 +9,8 @@
 #include "launch/launch.h"
 
 /* To begin a managed function with: no driver, no call. */
-#define GI_ENTER() do { if (!gi_begun && !gi_begin()) return CUDA_ERROR_NOT_INITIALIZED; } while (0)
+#define GI_ENTER() do { if (!gi_hot.begun && !gi_begin()) return CUDA_ERROR_NOT_INITIALIZED; } while (0)
 
-extern bool gi_begun;
 bool gi_begin(void);					/* false: there is no driver */
 
 /* agent.c */

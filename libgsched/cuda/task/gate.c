@@ -177,14 +177,14 @@ bool gi_gate_take(struct gi_client *c, unsigned int slot)
 
 /*
  * One more stream is to wait for an event. With that it may take the last hardware queue, and wings of
- * the tasks that have gates would not come: so tasks end first. Once it is known how many streams
- * wait, gates are refused instead.
+ * the tasks that have gates would not come: so tasks end first, also when the arbiter is gone, as
+ * they then need wings to end. Once it is known how many streams wait, gates are refused instead.
  */
 void gi_gate_spare(struct gi_client *c)
 {
 	uint64_t until = gi_now() + SPARE_NS, gated;
 
-	while ((gated = atomic_load(&c->tasks->gated)) && !atomic_load(&c->gone) && gi_now() < until) {
+	while ((gated = atomic_load(&c->tasks->gated)) && gi_now() < until) {
 		if ((unsigned int)__builtin_popcountll(gated) + atomic_load(&gi_streams_waiting) < c->queues)
 			return;
 		if (!gi_reap(c))
@@ -227,7 +227,7 @@ static bool captured(CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-	return atomic_load(&gi_captures) && stream && stream != CU_STREAM_LEGACY &&
+	return atomic_load(&gi_hot.captures) && stream && stream != CU_STREAM_LEGACY &&
 	       (gi_real.cuStreamIsCapturing(stream, &status) ||
 		status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
@@ -322,7 +322,7 @@ void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 	*w = (struct gi_waiting){ .how = how };
 	if (how == GI_WAITS_STREAM && !gi_wait_needed())
 		return;
-	cx = gi_current();
+	cx = gi_current_now();
 	if (how == GI_WAITS_ALL) {
 		all_begin(w);
 		return;

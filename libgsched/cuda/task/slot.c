@@ -166,9 +166,21 @@ bool gi_slot_lose(struct gi_client *c, unsigned int slot)
 {
 	if (!allowed(c, slot, IN(CLAIMED), "losing"))
 		return false;
+	/* the arbiter waits for it no longer */
+	gi_store(&c->cl->slot[slot].retired, c->tasks->slot[slot].seq);
 	gi_func_put(c->tasks->slot[slot].fn);
 	enter(c, slot, GI_SLOT_LOST);
+	gi_slots_say_lost(c);
 	return true;
+}
+
+void gi_slots_say_lost(struct gi_client *c)
+{
+	uint64_t lost = gi_slots_in(c->tasks, ~0ull, IN(LOST));
+
+	if (lost)
+		gi_why(c, "%d of %d slots for tasks are out of use: the driver launched a kernel "
+		       "but not its done gate", __builtin_popcountll(lost), GSCHED_SLOTS);
 }
 
 bool gi_slot_drain(struct gi_client *c, unsigned int slot)

@@ -118,19 +118,32 @@ static inline uint64_t gi_slots_taken(const struct gi_tasks *t)
 	return ~atomic_load(&t->free);
 }
 
+/* Those of @slots whose state is one of @states, a bit each, as of now */
+static inline uint64_t gi_slots_in(const struct gi_tasks *t, uint64_t slots, unsigned int states)
+{
+	uint64_t found = 0;
+
+	for (; slots; slots &= slots - 1)
+		if (states >> gi_slot_state(&t->slot[__builtin_ctzll(slots)]) & 1)
+			found |= slots & -slots;
+	return found;
+}
+
 /* Slots that are RUNNING or DRAINING, as of now */
 static inline uint64_t gi_slots_in_flight(const struct gi_tasks *t)
 {
-	uint64_t taken, found = 0;
-
-	for (taken = gi_slots_taken(t); taken; taken &= taken - 1) {
-		enum gi_slot_state state = gi_slot_state(&t->slot[__builtin_ctzll(taken)]);
-
-		if (state == GI_SLOT_RUNNING || state == GI_SLOT_DRAINING)
-			found |= taken & -taken;
-	}
-	return found;
+	return gi_slots_in(t, gi_slots_taken(t), 1u << GI_SLOT_RUNNING | 1u << GI_SLOT_DRAINING);
 }
+
+/* Slots that a task may be in, as of now; none that is claimed later */
+static inline uint64_t gi_slots_busy(const struct gi_tasks *t)
+{
+	uint64_t taken = gi_slots_taken(t);
+
+	return taken & ~gi_slots_in(t, taken, 1u << GI_SLOT_LOST);
+}
+
+void gi_slots_say_lost(struct gi_client *c);		/* in the page, if there are any */
 
 /* How a task is told to the arbiter */
 void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot);
