@@ -667,6 +667,40 @@ static void copies(CUmodule m)
 	show("copies", h);
 }
 
+/* Copies by other threads are under way when the program's first tasks are launched. */
+static _Atomic bool launched;
+static void *early_copier(void *arg)
+{
+	uint32_t word;
+
+	DO(cuCtxSetCurrent(ctx));
+	while (!launched)
+		DO(cuMemcpyDtoH(&word, *(CUdeviceptr *)arg, 4));
+	return NULL;
+}
+
+static void early(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS), other = buffer(BLOCKS * THREADS);
+	pthread_t t[4];
+	CUstream s;
+	CUfunction f;
+	uint32_t i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuStreamCreate(&s, CU_STREAM_DEFAULT));
+	for (i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, early_copier, &other);
+	for (i = 0; i < 4; i++)
+		launch_work(f, s, p, 5 * N, i);
+	launched = true;
+	for (i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	DO(cuStreamSynchronize(s));
+	show("early", hash_of(p, BLOCKS * THREADS));
+	DO(cuStreamDestroy(s));
+}
+
 /*
  * A kernel, and one behind it that may begin before its end. The second time the first is on the
  * device from "held" to a byte.
@@ -1227,6 +1261,8 @@ int main(int argc, char **argv)
 			dropped(m);
 		else if (!strcmp(argv[i], "copies"))
 			copies(m);
+		else if (!strcmp(argv[i], "early"))
+			early(m);
 		else if (!strcmp(argv[i], "waits"))
 			waits(m);
 		else if (!strcmp(argv[i], "leave"))

@@ -229,6 +229,20 @@ static void locks(void)
 	}
 }
 
+/* What was granted nothing gets the whole device. */
+static void open_windows(void)
+{
+	unsigned int slot;
+
+	pthread_mutex_lock(&f.lock);
+	f.closed = false;
+	for (slot = 0; slot < GSCHED_SLOTS; slot++)
+		fake_window(&f, slot, GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+	pthread_mutex_unlock(&f.lock);
+	fake_event(&f, GSCHED_EVENT_GROW, f.last_submit.slot, f.last_submit.seq,
+		   GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+}
+
 /*
  * Tasks that are granted nothing, each behind it a call that waits for it with the context's
  * lock: they end all the same, once the call has had enough of waiting.
@@ -249,17 +263,42 @@ static void starved(void)
 	for (slot = 0; slot < 9 && !fake_wait(&f, &f.submits, 18); slot++)
 		;
 	ok(f.submits >= 18, "starved around calls that wait for them: one after the other");
-	pthread_mutex_lock(&f.lock);
-	f.closed = false;
-	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		fake_window(&f, slot, GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
-	pthread_mutex_unlock(&f.lock);
-	fake_event(&f, GSCHED_EVENT_GROW, f.last_submit.slot, f.last_submit.seq,
-		   GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+	open_windows();
 	finish(&r);
 	same(&r, &alone, "starved");
 	fake_stop(&f);
 	unsetenv("GSCHED_QUIET_MS");
+	unsetenv("VGPU_LOCKS");
+}
+
+/*
+ * Copies that hold the context's lock, one after the other by four threads, some of them begun
+ * before the program's first task: that does not get in front of them, nor do they keep launches
+ * out for ever.
+ */
+static void early(void)
+{
+	static char *const what[] = { "early", NULL };
+	struct run alone, r;
+	unsigned int i;
+	char delays[16];
+
+	run(false, what, &alone);
+	setenv("VGPU_LOCKS", "cuMemcpy", 1);
+	for (i = 1; i <= 3; i++) {
+		snprintf(delays, sizeof(delays), "%u:20000", i);
+		setenv("VGPU_DELAYS", delays, 1);
+		fake_begin(GSCHED_LEASE_NONE);
+		f.closed = true;
+		start(&r, true, what);
+		ok(fake_wait(&f, &f.submits, 2), "copies before the first task: it is granted nothing");
+		usleep(100000);
+		open_windows();
+		finish(&r);
+		same(&r, &alone, "copies before the first task");
+		fake_stop(&f);
+	}
+	unsetenv("VGPU_DELAYS");
 	unsetenv("VGPU_LOCKS");
 }
 
@@ -283,7 +322,6 @@ static void left(void)
 static void evicted(void)
 {
 	static char *const what[] = { "long", NULL };
-	unsigned int slot;
 	struct run r;
 
 	fake_begin(GSCHED_LEASE_NONE);
@@ -292,12 +330,7 @@ static void evicted(void)
 	ok(fake_wait(&f, &f.submits, 1), "granted a window of nothing");
 	usleep(100000);
 	ok(!f.completes, "nothing runs");
-	pthread_mutex_lock(&f.lock);
-	f.closed = false;
-	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		fake_window(&f, slot, GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
-	pthread_mutex_unlock(&f.lock);
-	fake_event(&f, GSCHED_EVENT_GROW, f.last_submit.slot, f.last_submit.seq, GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+	open_windows();
 	finish(&r);
 	same(&r, &expected_long, "evicted and resumed");
 	fake_stop(&f);
@@ -1236,6 +1269,7 @@ int main(void)
 	unloaded();
 	locks();
 	starved();
+	early();
 	left();
 	evicted();
 	suspended();

@@ -15,6 +15,8 @@
  * - On a blocking stream it runs behind the legacy stream only: launches there are held back; if
  *   there is a task or a barrier there, those of the blocking streams too.
  * - Other streams are expected to be used by one thread at a time.
+ * A launch that was held back for long goes before calls that begin later, or several threads that
+ * copy all the time would keep it out for ever.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -22,8 +24,10 @@
 #define SPINS		50
 #define NAP_US		20
 #define SPARE_NS	1000000000
+#define OVERDUE_NS	1000000		/* a launch that was held back for so long goes before later calls */
 
 static _Atomic bool twins_launched;	/* until then no call has anything to wait for */
+static _Atomic int early_calls;		/* copies that began before: no twin may come before them */
 
 /*
  * Is there a task that may need a wing, on a stream of @least or more? Without the lock: at
@@ -71,6 +75,12 @@ bool gi_tasks_quiet(struct gi_client *c, uint64_t ns)
 	return true;
 }
 
+/* The agent has stopped: nothing comes of waiting */
+static bool over(const struct gi_client *c)
+{
+	return atomic_load(&c->stop);
+}
+
 static enum gi_order order_of(CUstream stream)
 {
 	unsigned int flags = 0;
@@ -94,17 +104,42 @@ static bool held_back(const struct gi_tasks *t, enum gi_order order)
 _Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stream)
 {
 	struct gi_tasks *t = c->tasks;
+	bool overdue = false;
+	uint64_t since = 0;
+	_Atomic int *inside;
 
-	if (!atomic_load_explicit(&twins_launched, memory_order_relaxed))
-		atomic_store(&twins_launched, true);
 	s->order = order_of(stream);
 	for (;;) {
-		_Atomic int *inside = s->order == GI_ORDER_NONE ? &t->aside : &t->launching;
-
+		inside = s->order == GI_ORDER_NONE ? &t->aside : &t->launching;
 		atomic_fetch_add(inside, 1);
 		if (!atomic_load(&t->closed) && !held_back(t, s->order))
-			return inside;
+			break;
 		atomic_fetch_sub(inside, 1);
+		if (!since)
+			since = gi_now();
+		/* calls of other threads, one behind the other, could go on like this for ever */
+		if (!overdue && gi_now() - since > OVERDUE_NS) {
+			overdue = true;
+			atomic_fetch_add(&t->overdue, 1);
+		}
+		usleep(NAP_US);
+	}
+	if (overdue)
+		atomic_fetch_sub(&t->overdue, 1);
+	return inside;
+}
+
+/* Launches that such calls have held back for long go first. */
+static void let_launches_pass(struct gi_client *c)
+{
+	uint64_t until;
+
+	if (!atomic_load(&c->tasks->overdue))
+		return;
+	/* the thread that launches may have been cancelled */
+	for (until = gi_now() + SPARE_NS; gi_now() < until;) {
+		if (!atomic_load(&c->tasks->overdue) || over(c))
+			return;
 		usleep(NAP_US);
 	}
 }
@@ -149,13 +184,19 @@ void gi_gate_busy(struct gi_ctx *cx)
 /*
  * Wings stand behind the gates of their hardware queue, and behind streams that wait for events there,
  * so one queue has neither. The slot counts as one with a gate until it is free; two launches that do
- * so at the same time may both be refused.
+ * so at the same time may both be refused. So are the first ones, while copies are under way that
+ * began when there was no twin to wait for: they could still get behind it on their stream.
  */
 bool gi_gate_take(struct gi_client *c, unsigned int slot)
 {
 	uint64_t stream = c->tasks->slot[slot].stream, seen[GSCHED_SLOTS], mask;
 	unsigned int waiting = atomic_load(&gi_streams_waiting), n = 0, i;
 
+	/* either a copy sees this store, or it is seen here */
+	if (!atomic_load_explicit(&twins_launched, memory_order_relaxed))
+		atomic_store(&twins_launched, true);
+	if (atomic_load(&early_calls))
+		return false;
 	mask = atomic_fetch_or(&c->tasks->gated, 1ull << slot) & ~(1ull << slot);
 	if ((unsigned int)__builtin_popcountll(mask) + 1 + waiting < c->queues)
 		return true;
@@ -191,12 +232,6 @@ void gi_gate_spare(struct gi_client *c)
 			gi_agent_wake(c);
 		usleep(NAP_US);
 	}
-}
-
-/* The agent has stopped: nothing comes of waiting */
-static bool over(const struct gi_client *c)
-{
-	return atomic_load(&c->stop);
 }
 
 /*
@@ -245,6 +280,7 @@ static void stream_begin(struct gi_waiting *w, struct gi_client *c, CUstream str
 		return;
 	}
 	w->c = c;
+	let_launches_pass(c);
 	if (w->order == GI_ORDER_LEGACY) {
 		atomic_fetch_add(&t->barriers, 1);
 		while (atomic_load(&t->own_copies) && !over(c))
@@ -276,6 +312,7 @@ static void device_begin(struct gi_waiting *w, struct gi_client *c, unsigned int
 {
 	uint64_t patience;
 
+	let_launches_pass(c);
 	w->closed |= 1ull << place;
 	atomic_fetch_add(&c->tasks->closed, 1);
 	if (quiet(c))
@@ -293,7 +330,7 @@ static void device_begin(struct gi_waiting *w, struct gi_client *c, unsigned int
 
 bool gi_wait_needed(void)
 {
-	return atomic_load_explicit(&twins_launched, memory_order_acquire);
+	return atomic_load(&twins_launched);
 }
 
 /* Has the client to do anything before such a call? */
@@ -320,8 +357,13 @@ void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 	struct gi_ctx *cx;
 
 	*w = (struct gi_waiting){ .how = how };
-	if (how == GI_WAITS_STREAM && !gi_wait_needed())
-		return;
+	if (how == GI_WAITS_STREAM && !gi_wait_needed()) {
+		atomic_fetch_add(&early_calls, 1);
+		w->early = !gi_wait_needed();
+		if (w->early)
+			return;
+		atomic_fetch_sub(&early_calls, 1);
+	}
 	cx = gi_current_now();
 	if (how == GI_WAITS_ALL) {
 		all_begin(w);
@@ -342,6 +384,8 @@ void gi_wait_end(struct gi_waiting *w)
 {
 	struct gi_client *c;
 
+	if (w->early)
+		atomic_fetch_sub(&early_calls, 1);
 	if (!w->c)
 		return;
 	if (w->how == GI_WAITS_STREAM) {

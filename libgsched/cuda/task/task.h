@@ -74,9 +74,9 @@ struct gi_tasks {
 	_Atomic uint64_t gated;		/* slots whose task has a done gate */
 	/*
 	 * gate.c: launches of twins under way, on blocking and other streams; what holds them
-	 * back
+	 * back; those that were held back for long
 	 */
-	_Atomic int launching, aside, closed, copies, own_copies, barriers;
+	_Atomic int launching, aside, closed, copies, own_copies, barriers, overdue;
 	_Atomic int released;		/* windows are ignored, so that tasks end */
 	_Atomic bool idle;		/* the agent sleeps until woken */
 	_Atomic bool unattended;	/* the agent has ended */
@@ -196,6 +196,7 @@ struct gi_waiting {
 	enum gi_waits how;
 	enum gi_order order;
 	uint64_t released;		/* the same */
+	bool early;			/* the program had no twin when it began */
 };
 
 /* Around such a call, in the current context. @stream: of GI_WAITS_STREAM */
