@@ -113,6 +113,27 @@ static bool is_new(struct gi_pacer *p, uint64_t key)
 	return true;
 }
 
+/* Asking about events is no part of a capture that another thread may be in the middle of. */
+struct capture_mode {
+	CUstreamCaptureMode mode;
+	bool changed;
+};
+
+static void relax(struct capture_mode *m)
+{
+	/* whether one goes on or not: another thread may begin one at any moment */
+	if (m->changed)
+		return;
+	m->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	m->changed = !gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
+}
+
+static void restore(struct capture_mode *m)
+{
+	if (m->changed)
+		gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
+}
+
 /* ---- batches ---- */
 
 static struct gi_batch *batch_at(struct gi_pacer *p, unsigned int i)
@@ -307,10 +328,12 @@ static void forget_word(struct gi_pacer *p, const struct gi_ctx *cx)
 }
 
 /* The launch was made, or failed. Without the wait a measurement is good only if it has not begun by now. */
-static void judge_sample(struct gi_batch *b)
+static void judge_sample(struct gi_batch *b, struct capture_mode *mode)
 {
-	if (b->sample && !b->ticket &&
-	    (!b->begin || gi_real.cuEventQuery(b->begin) != CUDA_ERROR_NOT_READY))
+	if (!b->sample || b->ticket)
+		return;
+	relax(mode);
+	if (!b->begin || gi_real.cuEventQuery(b->begin) != CUDA_ERROR_NOT_READY)
 		b->sample = 0;
 }
 
@@ -428,27 +451,6 @@ static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t
 	return !bound || p->pending < 2 || p->open || unfinished(p) < 2 || now - *open_since > BOUND_NS;
 }
 
-/* Asking about events is no part of a capture that another thread may be in the middle of. */
-struct capture_mode {
-	CUstreamCaptureMode mode;
-	bool changed;
-};
-
-static void relax(struct capture_mode *m)
-{
-	/* whether one goes on or not: another thread may begin one at any moment */
-	if (m->changed)
-		return;
-	m->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	m->changed = !gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
-}
-
-static void restore(struct capture_mode *m)
-{
-	if (m->changed)
-		gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
-}
-
 /*
  * The open batch takes this launch no more. What a program that is held has begun must be able to
  * end. A kernel whose time is to be learned gets a batch of its own: among others it would leave
@@ -511,6 +513,29 @@ static void charge_unseen(struct gi_client *c, struct gi_pacer *p, uint64_t key,
 	atomic_store(&p->unseen_until, (from > now ? from : now) + ns);
 }
 
+/*
+ * Most launches go into a batch that is open and has room. For these the driver is not asked about
+ * what is in flight: that counts as if it were, which at worst is more than there is. 0: it is not
+ * that simple
+ */
+static uint64_t enter_open(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+			   uint64_t key, const struct gi_func *fn, bool shared)
+{
+	struct gi_pacer *p = c->pacer;
+	uint64_t bound, now, batch = 0;
+
+	if (pthread_mutex_trylock(&p->lock))
+		return 0;
+	if (p->open && !(gi_load(&c->arb->header.flags) & GSCHED_ARB_CLOSED)) {
+		bound = bound_ns(c, shared);
+		now = gi_now();
+		if (!is_full(p, cx, key, false, bound) && (!shared || affords(c, p, 0, now)))
+			batch = admit(p, cx, l, key, fn, bound, now);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return batch;
+}
+
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       const struct gi_graph *graph, const struct gi_func *fn, bool shared)
 {
@@ -523,6 +548,10 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	useconds_t nap;
 	bool goes, unseen;
 
+	if (!overlapping && !atomic_load(&c->gone) && !atomic_load(&c->stop))
+		batch = enter_open(c, cx, l, key, original, shared);
+	if (batch)
+		return batch;
 	gi_ctx_words(cx);
 	/* a launch is no cancellation point */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -566,7 +595,8 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 }
 
 /* An event is never put on a stream that may be gone by now: only behind the launch that was just made. */
-static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id)
+static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
+		 struct capture_mode *mode)
 {
 	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS, known = false;
 	bool open = p->open && b == last_batch(p);
@@ -574,9 +604,12 @@ static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64
 
 	for (i = 0; i < b->streams && !known; i++)
 		known = b->stream[i] == id;
-	if ((full || !open || !known || b->unmarked_ns >= TAIL_NS) && record(b, stream, id)) {
-		b->unmarked_ns = 0;
-		b->tail_ns = 0;
+	if (full || !open || !known || b->unmarked_ns >= TAIL_NS) {
+		relax(mode);
+		if (record(b, stream, id)) {
+			b->unmarked_ns = 0;
+			b->tail_ns = 0;
+		}
 	}
 	if (open && (full || b->streams == GI_BATCH_STREAMS))
 		close_batch(p);
@@ -590,7 +623,6 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 	struct gi_batch *b;
 	unsigned int i;
 
-	relax(&mode);
 	pthread_mutex_lock(&p->lock);
 	/* its context may be gone by now */
 	for (i = 0, b = NULL; batch && i < p->pending + p->open && !b; i++)
@@ -598,9 +630,9 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 			b = batch_at(p, i);
 	if (b) {
 		b->entered--;
-		judge_sample(b);
+		judge_sample(b, &mode);
 		if (launched)
-			mark(p, b, l->stream, gi_stream_id(cx, l->stream));
+			mark(p, b, l->stream, gi_stream_id(cx, l->stream), &mode);
 		else
 			b->launches--;
 		release_sample(p, b);

@@ -6,6 +6,7 @@
  *
  * Launches are counted in batches. A batch ends with an event on each stream it used, so what is in flight and what it took
  * is known without a word per launch. A batch is closed when it holds about half of the work that may be in flight.
+ * The driver is asked something only where one begins or ends: most launches go into an open one.
  *
  * Where only activity is reported, most launches are direct (direct.h) and leave no event. One in
  * some dozens is looked at, and the first after each look of the agent's, so that there is an event
