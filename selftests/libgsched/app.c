@@ -118,6 +118,25 @@ static void plain(CUmodule m, uint32_t rounds)
 	DO(cuStreamDestroy(s));
 }
 
+/* The first launches of many kernels: of one each of as many modules */
+static void kinds(void)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUmodule m[20];
+	CUfunction f;
+	uint32_t i;
+
+	for (i = 0; i < 20; i++) {
+		DO(cuModuleLoadData(&m[i], image));
+		DO(cuModuleGetFunction(&f, m[i], "work"));
+		launch_work(f, NULL, p, N, i);
+	}
+	DO(cuCtxSynchronize());
+	show("kinds", hash_of(p, BLOCKS * THREADS));
+	for (i = 0; i < 20; i++)
+		DO(cuModuleUnload(m[i]));
+}
+
 /* Blocks that take long. */
 static void slow(CUmodule m)
 {
@@ -1261,6 +1280,8 @@ int main(int argc, char **argv)
 			dropped(m);
 		else if (!strcmp(argv[i], "copies"))
 			copies(m);
+		else if (!strcmp(argv[i], "kinds"))
+			kinds();
 		else if (!strcmp(argv[i], "early"))
 			early(m);
 		else if (!strcmp(argv[i], "waits"))

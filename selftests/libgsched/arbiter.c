@@ -170,6 +170,7 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		pthread_cond_broadcast(&f->changed);
 		while (f->hold_rewrites && !f->stop)
 			pthread_cond_wait(&f->changed, &f->lock);
+		usleep(f->rewrite_us);
 		if (f->rewrite_err)
 			reply(fd, head, f->rewrite_err, NULL, 0, out + 1, 1);
 		else

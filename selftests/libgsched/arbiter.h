@@ -27,6 +27,7 @@ struct fake {
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	bool hold_rewrites;		/* until fake_rewrite(): nothing is answered */
+	unsigned int rewrite_us;	/* each one takes so long */
 	bool hold_attaches;		/* likewise, until fake_attach() */
 	int attach_err, submit_err, rewrite_err;
 	bool first_attach_only;		/* EINVAL for an ATTACH of the second version of the structure */

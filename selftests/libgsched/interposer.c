@@ -748,6 +748,27 @@ static void first_launch(void)
 	unsetenv("GSCHED_TWIN_WAIT_MS");
 }
 
+/* Twenty kernels, each of whose twins takes 0.3 s: a program does not wait for all of them. */
+static void first_launches(void)
+{
+	static char *const what[] = { "kinds", NULL };
+	struct gsched_cl_header *h;
+	struct run alone, r;
+
+	run(false, what, &alone);
+	setenv("GSCHED_TWIN_WAIT_MS", "500", 1);
+	fake_begin(GSCHED_LEASE_FREE);
+	f.rewrite_us = 300000;
+	f.window = GSCHED_WINDOW(0, 2 * GSCHED_CAPSM);
+	run(true, what, &r);
+	same(&r, &alone, "twenty first launches");
+	h = f.cl ? &f.cl->header : NULL;
+	ok(h && h->passed + h->managed[GSCHED_TIER_LAUNCH] > 10, "most of them run the original (%llu)",
+	   h ? (unsigned long long)(h->passed + h->managed[GSCHED_TIER_LAUNCH]) : 0);
+	fake_stop(&f);
+	unsetenv("GSCHED_TWIN_WAIT_MS");
+}
+
 /*
  * Nor does a kernel of few waves wait while nobody is there: originals run until it is known to be
  * long. With a quota it waits.
@@ -1287,6 +1308,7 @@ int main(void)
 	silent();
 	slow_attach();
 	first_launch();
+	first_launches();
 	tried();
 	direct();
 	refused();
