@@ -75,7 +75,8 @@ TRACE_EVENT(gsched_band,
 				{ GSCHED_ARB_PRIVATE, "private" },
 				{ GSCHED_ARB_RESUMABLE, "resumable" },
 				{ GSCHED_ARB_TIMED, "timed" },
-				{ GSCHED_ARB_BLOCK_END, "block-end" }),
+				{ GSCHED_ARB_BLOCK_END, "block-end" },
+				{ GSCHED_ARB_PASS, "pass" }),
 		  __entry->bands, __entry->share, __entry->in_flight_us)
 );
 

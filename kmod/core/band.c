@@ -102,6 +102,7 @@ found:
 	list_for_each_entry(task, &client->tasks, peer)
 		list_add_tail(&task->node, &band->tasks);
 	band->n_active += client->n_tasks != 0;
+	gsc_pass_join(client);
 	if (client->n_tasks || client->current_units)
 		gsc_client_activate(client);
 	dev->bands_stale = true;
@@ -147,6 +148,7 @@ void gsc_band_leave(struct gsc_client *client)
 	list_for_each_entry(task, &client->tasks, peer)
 		list_del_init(&task->node);
 	band->n_active -= client->n_tasks != 0;
+	gsc_pass_leave(client);
 	gsc_client_deactivate(client);
 	list_del_init(&client->place);
 	list_del_init(&client->member);
@@ -414,6 +416,8 @@ static struct gsc_arb words_for(const struct gsc_client *client)
 		arb.flags |= GSCHED_ARB_YIELDS;
 	if (private_band(client))
 		arb.flags |= GSCHED_ARB_PRIVATE;
+	if (gsc_may_pass(client))
+		arb.flags |= GSCHED_ARB_PASS;
 	if (gsc_is_resumable(client))
 		arb.flags |= GSCHED_ARB_RESUMABLE;
 	arb.in_flight_us = band->flags & GSCHED_ARB_PACED ? GSC_IN_FLIGHT_US : 0;

@@ -66,9 +66,14 @@ static int check_timer(const struct gsc_device *dev)
 	}
 	if (dev->turn_timer)
 		timer = min(timer, dev->turn_timer);
-	list_for_each_entry(client, &dev->clients, node)
+	if (dev->pass_timer)
+		timer = min(timer, dev->pass_timer);
+	list_for_each_entry(client, &dev->clients, node) {
 		if (client->resumes)
 			timer = min(timer, client->resumes_until);
+		if (client->has_windows && client->band->n_clients > 1 && !dev->pass_timer)
+			return 7;
+	}
 	return dev->timer == (timer == U64_MAX ? 0 : timer) ? 0 : 9;
 }
 
@@ -243,11 +248,61 @@ static bool all_short(const struct gsc_band *band)
 	return n && longest <= GSC_BLOCK_END_US;
 }
 
+/*
+ * Equals without promises. Who has a window is remembered for a while, so of the others' windows
+ * only this is certain: none, if @client passes.
+ */
+static bool are_equals(const struct gsc_client *client)
+{
+	const struct gsc_device *dev = client->dev;
+	const struct gsc_client *other;
+	const struct gsc_group *group;
+
+	if (dev->mode == GSCHED_MODE_TEMPORAL || dev->policy->no_leases || client->band->n_clients < 2)
+		return false;
+	list_for_each_entry(other, &client->band->members, member) {
+		if (gsc_is_server(other))
+			continue;
+		if (other->group->priority != client->group->priority && !dev->policy->flat)
+			return false;
+		for (group = other->group; group->parent; group = group->parent)
+			if (group->min)
+				return false;
+	}
+	return true;
+}
+
+static int check_pass(const struct gsc_client *client)
+{
+	const struct gsc_client *other;
+	const struct gsc_task *task;
+	bool windows = false, kept = false;
+	u32 n = 0;
+
+	list_for_each_entry(other, &client->band->members, member) {
+		n += other->has_windows;
+		kept |= other->has_windows && other != client;
+		list_for_each_entry(task, &other->tasks, peer) {
+			if (!gsc_is_block(task))
+				continue;
+			if (!other->has_windows)
+				return 120;
+			windows |= other != client;
+		}
+	}
+	if (n != client->band->n_windows)
+		return 121;
+	if (client->arb.flags & GSCHED_ARB_PASS)
+		return windows || !are_equals(client) ? 122 : 0;
+	return !gsc_is_server(client) && !kept && are_equals(client) ? 123 : 0;
+}
+
 /* The header words of a client follow from its band, and it is never trusted to launch while its gate is closed */
 static int check_flags(const struct gsc_client *client)
 {
 	const struct gsc_band *band = client->band;
 	u32 flags = band->flags;
+	int ret;
 
 	if (client->arb.share < GSCHED_SHARE_ALL)
 		flags |= GSCHED_ARB_REPORT;
@@ -265,8 +320,11 @@ static int check_flags(const struct gsc_client *client)
 		flags = 0;
 	if (gsc_band_owner(band) == client && all_short(band))
 		flags |= GSCHED_ARB_BLOCK_END;
-	if (client->arb.flags != flags)
+	if ((client->arb.flags & ~GSCHED_ARB_PASS) != flags)
 		return 82;
+	ret = check_pass(client);
+	if (ret)
+		return ret;
 	if (client->block_us && !(client->arb.flags & GSCHED_ARB_TIMED))
 		return 89;
 	if (client->activity != GSCHED_ACTIVITY_IDLE && !(client->arb.flags & GSCHED_ARB_REPORT))

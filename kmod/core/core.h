@@ -219,6 +219,7 @@ struct gsc_band {
 	u32 n_active;			/* members with tasks */
 	bool told_active;		/* idle members were told that others are not idle */
 	u32 n_holds;			/* clients with hold_units */
+	u32 n_windows;			/* clients with has_windows */
 	const struct gsc_task *late;	/* those below make way for it, until the next order() */
 	u64 again;			/* when the policy wants to decide anew, 0 never; its order() sets it */
 	u64 stamp;			/* of the allocator's last run: the scratch of groups that carry it is of this band */
@@ -261,6 +262,8 @@ struct gsc_client {
 	u64 paced_ns;			/* counted so far */
 	u32 lease;
 	bool contended;			/* others are active */
+	bool has_windows;		/* pass.c: it has tasks with windows, or had lately */
+	u64 window_seen;		/* when the last of them began or ended */
 	struct gsc_task task[GSCHED_SLOTS];
 	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
 	struct list_head place;		/* band->placed, while its window is not empty */
@@ -344,6 +347,8 @@ struct gsc_device {
 	struct gsc_band *turn, *drain;
 	u64 turn_end, drain_until;
 	u64 turn_timer;			/* when turns have to be decided anew, 0 never */
+	u32 n_windows;			/* clients with has_windows */
+	u64 pass_timer;			/* when a client may have had no window for long, 0 never */
 	u64 turns;			/* given so far */
 	u32 top_priority, n_top;	/* among the attached clients, and how many have it */
 	u64 stamp;

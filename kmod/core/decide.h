@@ -42,6 +42,13 @@ void gsc_protect_set(struct gsc_client *client, bool resumes);
 void gsc_protect_expire(struct gsc_device *dev);
 bool gsc_is_resumable(const struct gsc_client *client);
 
+/* pass.c: launches without a window that nobody is asked about */
+void gsc_pass_window(struct gsc_client *client);	/* a task with a window was submitted */
+void gsc_pass_join(struct gsc_client *client);
+void gsc_pass_leave(struct gsc_client *client);
+void gsc_pass_expire(struct gsc_device *dev);
+bool gsc_may_pass(const struct gsc_client *client);
+
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort(struct gsc_band *band);
 

@@ -163,7 +163,7 @@ static void update_timer(struct gsc_device *dev)
 {
 	const struct gsc_client *client;
 	const struct gsc_band *band;
-	u64 when = dev->turn_timer;
+	u64 when = gsc_earlier(dev->turn_timer, dev->pass_timer);
 
 	list_for_each_entry(band, &dev->busy, busy) {
 		when = gsc_earlier(band->again, when);
@@ -224,6 +224,7 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 	if (dev->ended)
 		start_holds(dev);
 	gsc_protect_expire(dev);
+	gsc_pass_expire(dev);
 	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
 	dev->bands_stale = false;

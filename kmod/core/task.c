@@ -214,6 +214,8 @@ void gsc_task_end(struct gsc_task *task)
 		dev->n_active--;
 	}
 	task->client->last_end = dev->now;
+	if (gsc_is_block(task))
+		task->client->window_seen = dev->now;
 	task->state = GSC_TASK_NONE;
 	if (dev->ops->done)
 		dev->ops->done(task);
@@ -278,6 +280,8 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->is_new = true;
 	dev->submitted = true;
 	gsc_protect_submitted(task);
+	if (gsc_is_block(task))
+		gsc_pass_window(client);
 	gsc_client_charge(client);
 	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);

@@ -191,6 +191,74 @@ static void temporal_one_band_at_a_time(void)
 	EXPECT(GSCHED_WINDOW_LIMIT(task(0, 0)->window) == 66 * SM && GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 66 * SM);
 }
 
+static bool passes(int c)
+{
+	return client[c].arb.flags & GSCHED_ARB_PASS;
+}
+
+/* The others' windows are to make room for a launch, and for a while after the last one, too. */
+static void equals_without_windows_pass(void)
+{
+	join(0, CLIENT, 7);
+	EXPECT(!passes(0));
+	join(1, CLIENT, 7);
+	join(2, SERVER, 7);
+	EXPECT(passes(0) && passes(1) && !passes(2));
+	EXPECT(submit(0, 0, LAUNCH, 8) == 0 && complete(0, 0) == 0);
+	EXPECT(passes(0) && passes(1));
+	EXPECT(submit(0, 0, BLOCK, 8) == 0);
+	EXPECT(passes(0) && !passes(1));
+	EXPECT(submit(1, 0, BLOCK, 8) == 0 && complete(1, 0) == 0);
+	EXPECT(!passes(0) && !passes(1));
+	/* one that runs for long counts for all of it; the other one has had none for a second */
+	clock_ns += 1500 * MS;
+	gsc_tick(&dev, clock_ns);
+	gsc_commit(&dev, clock_ns);
+	checked();
+	EXPECT(passes(0) && !passes(1));
+	EXPECT(complete(0, 0) == 0);
+	EXPECT(!passes(1) && dev.timer);
+	while (dev.timer) {
+		clock_ns = dev.timer;
+		gsc_tick(&dev, clock_ns);
+		gsc_commit(&dev, clock_ns);
+		checked();
+	}
+	EXPECT(passes(0) && passes(1));
+}
+
+/* A window that was there before the others came, one that leaves, and one that changes its band */
+static void windows_of_those_who_come_and_go(void)
+{
+	join(0, CLIENT, 7);
+	EXPECT(submit(0, 0, BLOCK, 8) == 0);
+	join(1, CLIENT, 7);
+	EXPECT(passes(0) && !passes(1));
+	leave(0);
+	join(2, CLIENT, 7);
+	EXPECT(passes(1) && passes(2) && !dev.timer);
+}
+
+static void others_do_not_pass(void)
+{
+	join(0, CLIENT, 7);
+	join(1, CLIENT, 7);
+	EXPECT(passes(0) && passes(1));
+	/* it waits for nobody, but those below wait for it */
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(!passes(0) && !passes(1));
+	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns));
+	checked();
+	EXPECT(passes(0) && passes(1));
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "4"));
+	EXPECT(!passes(0) && !passes(1));
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "0") && !store(&group[1], GSC_FILE_CAPSM_MAX, "8"));
+	EXPECT(passes(0) && passes(1));
+	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
+	checked();
+	EXPECT(!passes(0) && !passes(1));
+}
+
 static void reports_are_checked(void)
 {
 	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY };
@@ -310,14 +378,15 @@ static void alone_is_the_only_client_of_a_band(void)
 	EXPECT(client[1].arb.flags == GSCHED_ARB_ALONE && client[2].arb.flags == ALONE && !client[0].arb.flags);
 	n_band = 0;
 	join(3, CLIENT, 7);
-	EXPECT(!client[1].arb.flags && !client[3].arb.flags && client[2].arb.flags == ALONE && !client[0].arb.flags);
+	EXPECT(client[1].arb.flags == GSCHED_ARB_PASS && client[3].arb.flags == GSCHED_ARB_PASS &&
+	       client[2].arb.flags == ALONE && !client[0].arb.flags);
 	/* all four were told: their slices changed, or the flag */
 	EXPECT(n_band == 4);
 	leave(1);
 	EXPECT(client[3].arb.flags == GSCHED_ARB_ALONE);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_SPATIAL, clock_ns));
 	checked();
-	EXPECT(!client[3].arb.flags && !client[2].arb.flags);
+	EXPECT(client[3].arb.flags == GSCHED_ARB_PASS && client[2].arb.flags == GSCHED_ARB_PASS);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	checked();
 	EXPECT(client[3].arb.flags == GSCHED_ARB_ALONE && client[2].arb.flags == GSCHED_ARB_ALONE && !client[0].arb.flags);
@@ -761,6 +830,7 @@ static const struct {
 } tests[] = {
 	TEST(who_shares_a_band), TEST(modes), TEST(each_band_has_the_device), TEST(leases_and_windows_are_of_the_band),
 	TEST(server_owns_the_slice_and_nothing_else), TEST(refused_slice_is_temporal), TEST(temporal_one_band_at_a_time),
+	TEST(equals_without_windows_pass), TEST(windows_of_those_who_come_and_go), TEST(others_do_not_pass),
 	TEST(reports_are_checked), TEST(alone_has_the_drivers_slice), TEST(top_runs_whole_and_the_lower_gives_way),
 	TEST(several_tops_have_the_drivers_slice), TEST(equals_have_the_drivers_slice_by_weight), TEST(ffs_shares_an_epoch_by_weight),
 	TEST(weight_is_of_the_groups_of_a_band), TEST(alone_is_the_only_client_of_a_band),

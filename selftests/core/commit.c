@@ -259,6 +259,11 @@ static bool same_client(const struct gsc_client *a, const struct gsc_client *b)
 	return a->task[0].demand == b->task[0].demand && useful(a) == useful(b);
 }
 
+static u64 timer_of(const struct gsc_device *dev)
+{
+	return dev->timer == dev->pass_timer ? 0 : dev->timer;
+}
+
 /*
  * What is published is the same, whether a decision followed each event or only the last one, but
  * for what remembers the decisions between:
@@ -266,7 +271,8 @@ static bool same_client(const struct gsc_client *a, const struct gsc_client *b)
  *  - a task that one of those decisions granted and a later one evicted wholly: here it was not
  *    granted at all. So what cannot be evicted, an opaque task, is granted to the most important of
  *    those who ask at once;
- *  - turns and holds, which are about time.
+ *  - turns and holds, which are about time;
+ *  - when it is looked at again who has had no window for long.
  */
 static bool one_for_many(u64 seed, const char *policy, u32 attach_flags)
 {
@@ -301,7 +307,7 @@ static bool one_for_many(u64 seed, const char *policy, u32 attach_flags)
 				       useful(&once.client[c]));
 				return false;
 			}
-		if (each.dev.mode != once.dev.mode || each.dev.timer != once.dev.timer)
+		if (each.dev.mode != once.dev.mode || timer_of(&each.dev) != timer_of(&once.dev))
 			return false;
 	}
 	return true;

@@ -310,7 +310,8 @@ static void mps(void)
 	ok(has_slice(&server, 2048) && has_slice(&own, 2048), "the server sets the slice of its clients");
 	h = header(&first);
 	ok(!h.slice_us && h.bands == 2 && h.mode == GSCHED_MODE_SLICED && h.lease == GSCHED_LEASE_NONE, "which they share in space");
-	ok(!h.flags && !header(&server).flags && header(&own).flags == ALONE, "so neither of them is alone in its band");
+	ok(h.flags == GSCHED_ARB_PASS && !header(&server).flags && header(&own).flags == ALONE,
+	   "so neither of them is alone in its band, but they are equals");
 	ok(status_has("\"name\":\"serving\",\"clients\":["), "the status has the name");
 	is(group_call(GSP_GROUP_SET, "b", "gpu.band", "other"), EBUSY, "which stays while there are clients");
 	end(&server, SIGKILL);

@@ -79,6 +79,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	f->arb->header.sms = f->sms;
 	f->arb->header.lease = f->lease;
 	f->arb->header.flags = f->flags;
+	f->arb->header.mode = f->mode;
 	f->arb->header.share = f->share;
 	f->arb->header.priority = f->priority;
 	/* what a leased launch may use */

@@ -663,6 +663,29 @@ static void direct(void)
 	fake_stop(&f);
 }
 
+/*
+ * In a band with others short kernels are submitted, each: windows make room for them, and they wait
+ * for those who are more important. Among equals without windows neither is for anything.
+ */
+static void among_equals(void)
+{
+	static char *const what[] = { "tiny", NULL };
+	struct run alone, r;
+	unsigned int i;
+
+	run(false, what, &alone);
+	for (i = 0; i < 2; i++) {
+		fake_begin(GSCHED_LEASE_NONE);
+		f.flags = i ? GSCHED_ARB_PASS : 0;
+		f.mode = GSCHED_MODE_SPATIAL;
+		run(true, what, &r);
+		same(&r, &alone, i ? "300 launches among equals" : "300 launches in a band with others");
+		ok(f.cl && (i ? f.cl->header.passed > 250 && f.submits < 50 : f.submits == 300),
+		   "of them %u are submitted", f.submits);
+		fake_stop(&f);
+	}
+}
+
 /* The arbiter is stopped while the program's gate is closed, or its task has no window: it runs on unmanaged. */
 static void silent(void)
 {
@@ -1311,6 +1334,7 @@ int main(void)
 	first_launches();
 	tried();
 	direct();
+	among_equals();
 	refused();
 	variables();
 	tables();
