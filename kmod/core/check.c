@@ -249,10 +249,10 @@ static bool all_short(const struct gsc_band *band)
 }
 
 /*
- * Equals without promises. Who has a window is remembered for a while, so of the others' windows
+ * Clients without promises, among whom nobody has to wait for @client nor it for them. Who has a window is remembered for a while, so of the others' windows
  * only this is certain: none, if @client passes.
  */
-static bool are_equals(const struct gsc_client *client)
+static bool nobody_waits(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
 	const struct gsc_client *other;
@@ -263,7 +263,9 @@ static bool are_equals(const struct gsc_client *client)
 	list_for_each_entry(other, &client->band->members, member) {
 		if (gsc_is_server(other))
 			continue;
-		if (other->group->priority != client->group->priority && !dev->policy->flat)
+		if (!dev->policy->flat &&
+		    ((other->group->priority > client->group->priority && !other->prioritised) ||
+		     (other->group->priority < client->group->priority && !client->prioritised)))
 			return false;
 		for (group = other->group; group->parent; group = group->parent)
 			if (group->min)
@@ -293,8 +295,8 @@ static int check_pass(const struct gsc_client *client)
 	if (n != client->band->n_windows)
 		return 121;
 	if (client->arb.flags & GSCHED_ARB_PASS)
-		return windows || !are_equals(client) ? 122 : 0;
-	return !gsc_is_server(client) && !kept && are_equals(client) ? 123 : 0;
+		return windows || !nobody_waits(client) ? 122 : 0;
+	return !gsc_is_server(client) && !kept && nobody_waits(client) ? 123 : 0;
 }
 
 /* The header words of a client follow from its band, and it is never trusted to launch while its gate is closed */

@@ -2,8 +2,9 @@
 /*
  * Opaque launches that nobody has to be asked about, in a band with several clients
  * (GSCHED_ARB_PASS). Such a launch is submitted for two reasons: windows of others make room for it,
- * and it waits for those who are more important. Among equals without windows neither applies, and a
- * submit costs a program with thousands of short kernels many times what its launches cost.
+ * and it waits for those who are more important. Without windows, among equals, and where the
+ * hardware serves the more important ones first by itself, neither applies, and a submit costs a
+ * program with thousands of short kernels many times what its launches cost.
  */
 #include "decide.h"
 
@@ -85,12 +86,25 @@ void gsc_pass_expire(struct gsc_device *dev)
 	}
 }
 
+/* Of two that are not equal, are the launches of the more important one served first? */
+static bool is_ordered(const struct gsc_client *a, const struct gsc_client *b)
+{
+	if (a->group->priority == b->group->priority || a->dev->policy->flat)
+		return true;
+	return a->group->priority > b->group->priority ? a->prioritised : b->prioritised;
+}
+
 bool gsc_may_pass(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
 	const struct gsc_band *band = client->band;
+	const struct gsc_client *other;
 
-	return dev->mode != GSCHED_MODE_TEMPORAL && !dev->policy->no_leases && band->n_clients > 1 &&
-	       (dev->policy->flat || band->n_top == band->n_clients) && !band->promised &&
-	       band->n_windows == client->has_windows;
+	if (dev->mode == GSCHED_MODE_TEMPORAL || dev->policy->no_leases || band->n_clients < 2 ||
+	    band->promised || band->n_windows != client->has_windows)
+		return false;
+	list_for_each_entry(other, &band->members, member)
+		if (!gsc_is_server(other) && !is_ordered(client, other))
+			return false;
+	return true;
 }

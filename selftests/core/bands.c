@@ -48,6 +48,14 @@ static void report_slice(int c, u32 slice_us, u32 error)
 	checked();
 }
 
+static void streams(int c, u32 prioritised)
+{
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_STREAMS, .prioritised = prioritised };
+
+	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
+	checked();
+}
+
 #define EXPECT_SLICE(c, us) do { \
 	if (client[c].arb.slice_us != (us)) { \
 		printf("# %s:%d: slice of client %d: %u us, not %u\n", __FILE__, __LINE__, (c), client[c].arb.slice_us, (u32)(us)); \
@@ -246,6 +254,11 @@ static void others_do_not_pass(void)
 	EXPECT(passes(0) && passes(1));
 	/* it waits for nobody, but those below wait for it */
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(!passes(0) && !passes(1));
+	/* the hardware sees to that by itself */
+	streams(0, 1);
+	EXPECT(passes(0) && passes(1));
+	streams(0, 0);
 	EXPECT(!passes(0) && !passes(1));
 	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns));
 	checked();
@@ -452,14 +465,6 @@ static void promised_capacity_bounds_the_top(void)
 	/* more than there is */
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "132"));
 	EXPECT(client[0].arb.slice_us >= 500 && client[0].arb.slice_us < 1000);
-}
-
-static void streams(int c, u32 prioritised)
-{
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_STREAMS, .prioritised = prioritised };
-
-	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
-	checked();
 }
 
 static void blocks(int c, u32 block_us)

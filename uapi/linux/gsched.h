@@ -310,8 +310,10 @@ struct gsched_event {
 #define GSCHED_ARB_TIMED	(1U << 7)	/* tell how long thread blocks take: struct gsched_report.block_us */
 #define GSCHED_ARB_BLOCK_END	(1U << 8)	/* for the band's owner: have the GPU switch away at the ends of thread
 						 * blocks, which all take a short time, not in their middle */
-#define GSCHED_ARB_PASS		(1U << 9)	/* launches of tier launch need not be submitted: the others in its band are
-						 * its equals, and have no windows that they could have to make room in */
+#define GSCHED_ARB_PASS		(1U << 9)	/* launches of tier launch need not be submitted: no other client of its band
+						 * has windows that could have to make room, and none waits for another:
+						 * they are equals, or the more important one has streams of the greatest
+						 * priority */
 
 #define GSCHED_SHARE_ALL	(1U << 20)	/* struct gsched_arb_header.share: all of the device's time */
 

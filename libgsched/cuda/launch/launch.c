@@ -298,12 +298,6 @@ static bool yields(const struct gi_client *c)
 	return gi_load(&c->arb->header.flags) & GSCHED_ARB_YIELDS;
 }
 
-/* The others in its band are equals without windows: there is nothing that a launch has to be told for. */
-static bool is_among_equals(const struct gi_client *c)
-{
-	return gi_load(&c->arb->header.flags) & GSCHED_ARB_PASS;
-}
-
 /*
  * Launches on streams that the hardware prefers, one after another, make others of the band yield by themselves. A program that has
  * one stream without does not count as one. @stream: of a launch that is not alone in its band.
@@ -326,6 +320,12 @@ static bool alone_in_band(const struct gi_client *c)
 	const struct gsched_arb_header *h = &c->arb->header;
 
 	return gi_load(&h->lease) == GSCHED_LEASE_FREE || gi_load(&h->flags) & GSCHED_ARB_ALONE;
+}
+
+/* Do others in its band depend on knowing of its launches, for their windows or as they wait for them? */
+static bool others_depend_on(const struct gi_client *c)
+{
+	return !alone_in_band(c) && !(gi_load(&c->arb->header.flags) & GSCHED_ARB_PASS);
 }
 
 /*
@@ -399,8 +399,8 @@ static bool to_be_timed(struct gi_shape *shape)
 }
 
 /*
- * A launch that no window holds, of a client that is alone in its band or among equals without
- * windows: nobody is asked, and it costs nothing. A kernel that has a
+ * A launch that no window holds, of a client that is alone in its band, or whose launches nobody
+ * there depends on: nobody is asked, and it costs nothing. A kernel that has a
  * twin but is too short or small for it is one; now and then such a kernel is timed all the same.
  */
 static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
@@ -410,7 +410,7 @@ static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 	struct gi_func *fn = k->fn;
 	uint64_t ns = 0;
 
-	if (!alone_in_band(c) && !yields(c) && !is_among_equals(c))
+	if (others_depend_on(c) && !yields(c))
 		return false;
 	if (k->graph && shape) {
 		/* nothing is set up for its sake, and it does not ask for the device to be timed */
@@ -763,8 +763,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (l->fn && (!l->dependent || paced(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
 		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
-		if (k.fn && !l->dependent && (has_twin(k.fn) || (!alone_in_band(c) &&
-							     !is_among_equals(c))))
+		if (k.fn && !l->dependent && (has_twin(k.fn) || others_depend_on(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
 	note_order(l, cx, k.fn);
