@@ -686,6 +686,37 @@ static void copies(CUmodule m)
 	show("copies", h);
 }
 
+/* A kernel that is on the device from "held" to a byte, and forty of fewer blocks behind it */
+static void covered(CUmodule m)
+{
+	uint32_t n = N, seed = 3, i;
+	struct held h;
+	void *params[] = { &h.out, &n, &seed };
+	CUfunction f;
+	char c;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	held_new(&h, m, 4);
+	/* how long it takes is known then; the agent learns it */
+	for (i = 0; i < 5; i++) {
+		DO(cuLaunchKernel(f, 2, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		DO(cuCtxSynchronize());
+		usleep(20000);
+	}
+	held_flag(&h, 0);
+	held_launch(&h, 0);
+	for (i = 0; i < 40; i++)
+		DO(cuLaunchKernel(f, 2, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	held_move(&h, 0);
+	say("held");
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	held_flag(&h, 1);
+	DO(cuCtxSynchronize());
+	show("covered", hash_of(h.out, 4 * THREADS));
+	DO(cuMemFreeHost(h.words));
+}
+
 /* Copies by other threads are under way when the program's first tasks are launched. */
 static _Atomic bool launched;
 static void *early_copier(void *arg)
@@ -1282,6 +1313,8 @@ int main(int argc, char **argv)
 			copies(m);
 		else if (!strcmp(argv[i], "kinds"))
 			kinds();
+		else if (!strcmp(argv[i], "covered"))
+			covered(m);
 		else if (!strcmp(argv[i], "early"))
 			early(m);
 		else if (!strcmp(argv[i], "waits"))

@@ -82,6 +82,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	f->arb->header.mode = f->mode;
 	f->arb->header.share = f->share;
 	f->arb->header.priority = f->priority;
+	f->arb->header.top_priority = f->top_priority;
 	/* what a leased launch may use */
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		f->arb->slot[i].window = f->window ? f->window : GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);

@@ -22,7 +22,7 @@ struct fake {
 	int conn;			/* the attached connection, -1 */
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
-	uint32_t sms, lease, flags, mode, share, priority;
+	uint32_t sms, lease, flags, mode, share, priority, top_priority;
 	uint64_t features;
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */

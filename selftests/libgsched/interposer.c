@@ -686,6 +686,32 @@ static void among_equals(void)
 	}
 }
 
+/*
+ * Where windows depend on knowing of a program's short kernels, a kernel that is on the device
+ * stands for those behind it, but not where somebody more important may have to come first.
+ */
+static void covered(void)
+{
+	static char *const what[] = { "covered", NULL };
+	struct run alone, r;
+	unsigned int i;
+
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	for (i = 0; i < 2; i++) {
+		fake_begin(GSCHED_LEASE_NONE);
+		f.mode = GSCHED_MODE_SPATIAL;
+		f.top_priority = i;
+		start(&r, true, what);
+		tell(&r, "1");
+		finish(&r);
+		same(&r, &alone, i ? "behind one, somebody is more important" : "forty launches behind one");
+		ok(i ? f.submits == 46 : f.submits <= 12, "of 46 launches %u are submitted", f.submits);
+		fake_stop(&f);
+	}
+}
+
 /* The arbiter is stopped while the program's gate is closed, or its task has no window: it runs on unmanaged. */
 static void silent(void)
 {
@@ -1335,6 +1361,7 @@ int main(void)
 	tried();
 	direct();
 	among_equals();
+	covered();
 	refused();
 	variables();
 	tables();

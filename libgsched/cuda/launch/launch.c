@@ -398,6 +398,15 @@ static bool to_be_timed(struct gi_shape *shape)
 			TIMED_EVERY == 0;
 }
 
+/* The arbiter knows that the client has such a kernel on the device, and nobody is more important. */
+static bool is_covered(const struct gi_client *c, const struct candidate *k)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return gi_load(&h->mode) != GSCHED_MODE_TEMPORAL &&
+	       gi_load(&h->top_priority) <= gi_load(&h->priority) && gi_slot_covers(c, k->blocks);
+}
+
 /*
  * A launch that no window holds, of a client that is alone in its band, or whose launches nobody
  * there depends on: nobody is asked, and it costs nothing. A kernel that has a
@@ -410,7 +419,7 @@ static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 	struct gi_func *fn = k->fn;
 	uint64_t ns = 0;
 
-	if (others_depend_on(c) && !yields(c))
+	if (others_depend_on(c) && !yields(c) && !is_covered(c, k))
 		return false;
 	if (k->graph && shape) {
 		/* nothing is set up for its sake, and it does not ask for the device to be timed */

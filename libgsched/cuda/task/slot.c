@@ -133,10 +133,40 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 	return -1;
 }
 
+/*
+ * The arbiter has accounted for such a task and makes no difference between one and several of a
+ * client. Those that come while it runs are covered by it.
+ */
+static void begin_cover(struct gi_client *c, unsigned int slot)
+{
+	const struct gi_slot *s = &c->tasks->slot[slot];
+	uint64_t blocks = s->blocks < UINT32_MAX ? s->blocks : UINT32_MAX;
+
+	if (s->tier == GSCHED_TIER_LAUNCH && s->submitted)
+		atomic_store(&c->tasks->cover, (uint64_t)(slot + 1) << 32 | blocks);
+}
+
+static void end_cover(struct gi_client *c, unsigned int slot)
+{
+	uint64_t cover = atomic_load(&c->tasks->cover);
+
+	if (cover >> 32 == slot + 1)
+		atomic_compare_exchange_strong(&c->tasks->cover, &cover, 0);
+}
+
+bool gi_slot_covers(const struct gi_client *c, uint64_t blocks)
+{
+	uint64_t cover = atomic_load_explicit(&c->tasks->cover, memory_order_relaxed);
+
+	return cover && blocks <= (uint32_t)cover;
+}
+
 bool gi_slot_run(struct gi_client *c, unsigned int slot)
 {
 	if (!allowed(c, slot, IN(CLAIMED), "running"))
 		return false;
+	/* before the agent may end it */
+	begin_cover(c, slot);
 	enter(c, slot, GI_SLOT_RUNNING);
 	return true;
 }
@@ -187,6 +217,7 @@ bool gi_slot_drain(struct gi_client *c, unsigned int slot)
 {
 	if (!allowed_locked(c, slot, IN(RUNNING), "draining"))
 		return false;
+	end_cover(c, slot);
 	enter(c, slot, GI_SLOT_DRAINING);
 	return true;
 }
@@ -205,6 +236,7 @@ bool gi_slot_give_up(struct gi_client *c, unsigned int slot)
 {
 	if (!allowed_locked(c, slot, IN(RUNNING) | IN(DRAINING), "giving up"))
 		return false;
+	end_cover(c, slot);
 	gi_store(&c->cl->slot[slot].retired, c->tasks->slot[slot].seq);
 	release(&c->tasks->slot[slot], true, true);
 	atomic_fetch_add(&c->tasks->finished, 1);

@@ -82,6 +82,8 @@ struct gi_tasks {
 	_Atomic bool unattended;	/* the agent has ended */
 	int wake;			/* eventfd */
 	_Atomic uint64_t finished;	/* tasks finished: progress */
+	/* a running task of tier launch that the arbiter knows of: slot + 1, its blocks; 0 none */
+	_Atomic uint64_t cover;
 	_Atomic uint64_t stuck_at;	/* finished when a launch waited in vain for a slot; +1 */
 	struct gi_slot slot[GSCHED_SLOTS];
 };
@@ -99,6 +101,8 @@ void gi_tasks_free(struct gi_client *c);
 /* A slot for a launch, of a twin or not; -1: there is none, also after a while. */
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin);
 bool gi_slot_run(struct gi_client *c, unsigned int slot);	/* the task is on the device */
+/* Is one of tier launch on the device, with as many blocks? For launches that need nothing else. */
+bool gi_slot_covers(const struct gi_client *c, uint64_t blocks);
 /* Nothing of the task is on the device. @lost: its stream may still write to its save area */
 bool gi_slot_unclaim(struct gi_client *c, unsigned int slot, bool lost);
 bool gi_slot_lose(struct gi_client *c, unsigned int slot);	/* launched, but for its done gate */
