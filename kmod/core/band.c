@@ -102,6 +102,7 @@ found:
 	list_for_each_entry(task, &client->tasks, peer)
 		list_add_tail(&task->node, &band->tasks);
 	band->n_active += client->n_tasks != 0;
+	band->n_tasks += client->n_tasks;
 	if (client->n_tasks || client->current_units)
 		gsc_client_activate(client);
 	dev->bands_stale = true;
@@ -147,6 +148,7 @@ void gsc_band_leave(struct gsc_client *client)
 	list_for_each_entry(task, &client->tasks, peer)
 		list_del_init(&task->node);
 	band->n_active -= client->n_tasks != 0;
+	band->n_tasks -= client->n_tasks;
 	gsc_client_deactivate(client);
 	list_del_init(&client->place);
 	list_del_init(&client->member);
@@ -317,7 +319,7 @@ void gsc_bands_update(struct gsc_device *dev)
 	dev->top_priority = top;
 	choose_mode(dev);
 	list_for_each_entry(band, &dev->bands, node) {
-		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->flat && band->n_clients && band->priority < top;
+		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->equals && band->n_clients && band->priority < top;
 		dev->n_lower += band->lower;
 		dev->n_top += band->priority == top ? band->n_top : 0;
 	}
@@ -357,7 +359,7 @@ static bool yields(const struct gsc_client *client)
 			return false;
 		above = true;
 	}
-	return above && !client->dev->policy->flat && !client->dev->policy->no_leases;
+	return above && !client->dev->policy->equals && !client->dev->policy->no_leases;
 }
 
 /*

@@ -203,7 +203,7 @@ static bool may_yield(const struct gsc_client *client)
 		above++;
 		prioritised += other->prioritised;
 	}
-	return above && above == prioritised && !client->dev->policy->flat && !client->dev->policy->no_leases;
+	return above && above == prioritised && !client->dev->policy->equals && !client->dev->policy->no_leases;
 }
 
 /* One client in a band of its own, in time slices that it can set, under a policy that leaves it alone */
@@ -224,7 +224,7 @@ static bool leaves_midway(const struct gsc_client *client)
 
 	list_for_each_entry(other, &client->dev->clients, node)
 		found |= other->resumes && other->band == client->band && other->group->priority > client->group->priority;
-	return found && !client->dev->policy->flat;
+	return found && !client->dev->policy->equals;
 }
 
 /* The GPU leaves the band at once, and none of its clients' thread blocks keeps it long */

@@ -55,35 +55,54 @@ struct gsc_ops {
 	void (*set_band)(struct gsc_client *client);
 };
 
-/* How the capacity is shared out among active tasks: chosen per device at run time, like a block-layer elevator. */
+/*
+ * How the capacity is shared out among active tasks: chosen per device at run time, like a block-layer elevator. All
+ * operations are called under the caller's lock of the device and return at once; but for those of an event they run in
+ * gsc_commit(), with the clients' usage charged up to the last change of each. They change what their
+ * comment names and the policy's own data (gsc_client.data), which are zero when the policy starts and when the
+ * client attaches.
+ *
+ * The core does not trust a policy: what an operation returns is checked, and a policy that breaks its contract is
+ * replaced by hpf in the same commit (gsc_device.faulty).
+ */
 struct gsc_policy {
 	const char *name;
 	/*
-	 * Give every active task of @band its wish (task->want, units) out of what it demands, the part of it that it takes
-	 * from lower ranks (task->need; the rest only where it would be idle), and its rank, the same for all tasks of a
-	 * client: clients of equal rank share by gpu.weight, a higher rank takes all it wants first. The allocator has
-	 * applied no limits yet; gsc_allocate() clips by every group's max, honours min and never goes above the device.
-	 * Called with the tasks in band->tasks; leaves that list sorted by falling rank, first come first among equals.
+	 * In each decision, for every band with active clients. Give every active task of @band its wish (task->want, units)
+	 * out of what it demands, the part of it that it takes from lower ranks (task->need; the rest only where it would be
+	 * idle), and its rank, the same for all tasks of a client: clients of equal rank share by gpu.weight, a higher rank
+	 * takes all it wants first. need <= want <= demand. The allocator has applied no limits yet; gsc_allocate() clips by
+	 * every group's max, honours min and never goes above the device. Called with all active tasks in band->tasks; leaves
+	 * that list sorted by falling rank, first come first among equals. May set band->again, not before @now + 1, and
+	 * band->late.
 	 * Required.
 	 */
 	void (*order)(struct gsc_band *band, u64 now);
 	/*
-	 * A task ended: how long its capacity should stay free for its client's next one (ns, 0 no). Default 0.
+	 * A task ended, in gsc_commit() or as the client's next one begins: how long its capacity should stay free for that
+	 * (ns, 0 no; GSC_HOLD_NS_MAX at most). The task's fields are those that it ended with. Default 0.
 	 */
 	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
 	/*
-	 * Where the window of @client, client->sms SMs, begins: at any SM from @lo to @hi. Default: as near as possible to
-	 * where it was, for a window that moves drives workers out.
+	 * In each decision: where the window of @client, client->sms SMs, begins: at any SM from @lo to @hi. Default:
+	 * client->base, as near as possible to where it was, for a window that moves drives workers out.
 	 */
 	u32 (*place)(struct gsc_device *dev, const struct gsc_client *client, u32 lo, u32 hi);
+	/*
+	 * When bands have changed: sum of the time slices of the @n bands that are not lower, in us; each has a part of it by
+	 * its weight. Default: @n slices of the driver's, so that no band of mean weight waits longer than on an
+	 * unmanaged GPU.
+	 */
+	u64 (*epoch_us)(const struct gsc_device *dev, u32 n);
 	bool idles;		/* may leave capacity unused while tasks wait */
 	bool no_leases;		/* every launch is submitted first */
-	bool flat;		/* priorities mean nothing: bands and clients share by gpu.weight */
+	bool equals;		/* gpu.priority means nothing: no band is lower, no client protected from another */
 };
 
 extern const struct gsc_policy gsc_policy_hpf;
 extern const struct gsc_policy gsc_policy_ffs;
 extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
+extern const struct gsc_policy *const gsc_policies[];	/* all of them, up to NULL */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
 struct gsc_stats {
@@ -217,6 +236,7 @@ struct gsc_band {
 	struct list_head placed;	/* clients with a window, by base */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
+	u32 n_tasks;			/* in @tasks */
 	bool told_active;		/* idle members were told that others are not idle */
 	u32 n_holds;			/* clients with hold_units */
 	const struct gsc_task *late;	/* those below make way for it, until the next order() */
@@ -236,6 +256,11 @@ struct gsc_band {
 	u32 slice_us;			/* for its channel group, 0 the driver's */
 	u32 flags;			/* GSCHED_ARB_* for all its clients */
 	u64 served;			/* dev->turns when it last got a turn */
+};
+
+/* What the policy in force keeps of a client */
+union gsc_client_data {
+	u64 whim;			/* chaos: its last draw */
 };
 
 struct gsc_client {
@@ -300,7 +325,7 @@ struct gsc_client {
 	u32 alloc;			/* units */
 	bool windowed;			/* a task of tier block has a part of it */
 	u32 sms, base;			/* footprint and place of the window, in SMs */
-	u64 whim;			/* scratch of policy chaos */
+	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
 };
 
@@ -310,6 +335,9 @@ enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_MAX_SLOW
 struct gsc_device {
 	const struct gsc_ops *ops;
 	const struct gsc_policy *policy;
+	/* a policy that broke its contract, and how: hpf is in its place until a policy is set; NULL */
+	const struct gsc_policy *faulty;
+	const char *fault;
 	u32 sms;
 	u32 mode;			/* GSCHED_MODE_* in force */
 	/*
@@ -417,6 +445,8 @@ void gsc_tick(struct gsc_device *dev, u64 now);
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);	/* -EINVAL unknown */
+/* Which policy was replaced by hpf and why, in words, without a newline; length, 0 none was */
+int gsc_policy_why(const struct gsc_device *dev, char *buf, size_t size);
 
 extern const char *const gsc_param_name[GSC_PARAM_COUNT];	/* "switch_us" … */
 int gsc_param_find(const char *name);			/* -ENOENT */

@@ -44,6 +44,11 @@ bool gsc_is_resumable(const struct gsc_client *client);
 
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort(struct gsc_band *band);
+void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy);
+/* The policy broke its contract, as @what says: hpf takes its place, and the commit decides once more */
+void gsc_policy_replace(struct gsc_device *dev, const char *what);
+/* Is what order() left of @band as its contract says? If not the policy is replaced: false */
+bool gsc_policy_check(const struct gsc_band *band);
 
 /* alloc.c: task->want of every task to client->alloc and task->alloc, client->hold_units to client->hold_got */
 void gsc_allocate(struct gsc_band *band);

@@ -67,7 +67,7 @@ static u32 lease_for(const struct gsc_client *client, const struct scope *scope)
 
 	if (policy->no_leases || gsc_is_server(client) || gsc_band_closed(client->band))
 		return GSCHED_LEASE_NONE;
-	if (scope->clients > 1 && scope->n_top == 1 && client->group->priority == scope->priority && !policy->flat)
+	if (scope->clients > 1 && scope->n_top == 1 && client->group->priority == scope->priority && !policy->equals)
 		return GSCHED_LEASE_NOTIFY;
 	if (scope->clients == 1 && whole_device(client->group))
 		return GSCHED_LEASE_FREE;
@@ -212,15 +212,27 @@ static void deactivate(struct gsc_device *dev)
 	}
 }
 
-void gsc_commit(struct gsc_device *dev, u64 now)
+/* False: the policy was replaced */
+static bool order_tasks(struct gsc_device *dev)
+{
+	const struct gsc_policy *policy = dev->policy;
+	struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->busy, busy) {
+		policy->order(band, dev->now);
+		/* hpf takes the place of others: tests check it, nothing could replace it */
+		if (policy != &gsc_policy_hpf && !gsc_policy_check(band))
+			return false;
+	}
+	return true;
+}
+
+static void decide(struct gsc_device *dev)
 {
 	struct gsc_band *band;
 	bool stale;
 
-	if (!dev->marked)
-		return;
 	dev->marked = false;
-	gsc_advance(dev, now);
 	if (dev->ended)
 		start_holds(dev);
 	gsc_protect_expire(dev);
@@ -230,8 +242,8 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 	if (stale)
 		gsc_bands_update(dev);
 	expire_holds(dev);
-	list_for_each_entry(band, &dev->busy, busy)
-		dev->policy->order(band, dev->now);
+	if (!order_tasks(dev))
+		return;
 	if (dev->mode == GSCHED_MODE_TEMPORAL)
 		gsc_turn_temporal(dev);
 	else if (dev->n_lower > 1)
@@ -256,6 +268,16 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 	update_timer(dev);
 	if (dev->n_listed > dev->n_active)
 		deactivate(dev);
+}
+
+void gsc_commit(struct gsc_device *dev, u64 now)
+{
+	if (!dev->marked)
+		return;
+	gsc_advance(dev, now);
+	/* once more where the policy was replaced */
+	while (dev->marked)
+		decide(dev);
 }
 
 int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
@@ -366,16 +388,11 @@ int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now)
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now)
 {
 	const struct gsc_policy *policy = gsc_policy_find(name);
-	struct gsc_band *band;
 
 	if (!policy)
 		return -EINVAL;
 	gsc_mark(dev, now);
-	dev->policy = policy;
-	list_for_each_entry(band, &dev->bands, node) {
-		band->again = 0;
-		band->late = NULL;
-	}
-	dev->bands_stale = true;
+	dev->faulty = NULL;
+	gsc_policy_start(dev, policy);
 	return 0;
 }

@@ -87,9 +87,12 @@ static void make_way(struct gsc_band *band, u64 now)
 		/* the time says nothing about the size that it had */
 		task->room = 0;
 		band->late = task;
-		for (; last->rank < task->rank; last = list_prev_entry(last, node))
-			if (!is_promised(last->client->group))
-				last->want = 0;
+		for (; last->rank < task->rank; last = list_prev_entry(last, node)) {
+			if (is_promised(last->client->group))
+				continue;
+			last->want = 0;
+			last->need = 0;
+		}
 		return;
 	}
 }

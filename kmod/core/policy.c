@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The policies there are, and what they share. */
+/* The policies there are, what they share, and what happens to one that breaks its contract. */
 #include "decide.h"
 
 static int compare(void *priv, const struct list_head *a, const struct list_head *b)
@@ -26,19 +26,94 @@ void gsc_sort(struct gsc_band *band)
 	}
 }
 
+void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy)
+{
+	struct gsc_client *client;
+	struct gsc_band *band;
+
+	dev->policy = policy;
+	list_for_each_entry(client, &dev->clients, node)
+		memset(&client->data, 0, sizeof(client->data));
+	list_for_each_entry(band, &dev->bands, node) {
+		band->again = 0;
+		band->late = NULL;
+	}
+	dev->bands_stale = true;
+}
+
+void gsc_policy_replace(struct gsc_device *dev, const char *what)
+{
+	dev->faulty = dev->policy;
+	dev->fault = what;
+	dev->marked = true;
+	gsc_policy_start(dev, &gsc_policy_hpf);
+}
+
+/* What order() must not have left behind; NULL it has not */
+static const char *find_fault(const struct gsc_band *band, u64 now)
+{
+	const struct gsc_task *task, *last = NULL;
+	u32 left = band->n_tasks;
+
+	if (band->again && band->again <= now)
+		return "order() asks for a decision in the past";
+	list_for_each_entry(task, &band->tasks, node) {
+		/* also the end of a list that runs in a circle */
+		if (!left--)
+			return "order() has more tasks in the list than there are";
+		if (task->client->band != band)
+			return "order() has a task of another band in the list";
+		if (task->need > task->want || task->want > task->demand)
+			return "order() wants more for a task than it demands, or needs more than it wants";
+		if (task->rank != list_first_entry(&task->client->tasks, struct gsc_task, peer)->rank)
+			return "order() gives tasks of one client different ranks";
+		if (last && last->rank <= task->rank && (last->rank != task->rank || (s32)(task->id - last->id) < 0))
+			return "order() left the list unsorted";
+		last = task;
+	}
+	return left ? "order() lost a task" : NULL;
+}
+
+/* The lists may be damaged: they are made anew from those of the clients */
+static void rebuild_lists(struct gsc_device *dev)
+{
+	struct gsc_client *client;
+	struct gsc_band *band;
+	struct gsc_task *task;
+
+	list_for_each_entry(band, &dev->bands, node)
+		INIT_LIST_HEAD(&band->tasks);
+	list_for_each_entry(client, &dev->clients, node)
+		list_for_each_entry(task, &client->tasks, peer)
+			list_add_tail(&task->node, &client->band->tasks);
+}
+
+bool gsc_policy_check(const struct gsc_band *band)
+{
+	struct gsc_device *dev = gsc_band_device(band);
+	const char *what = find_fault(band, dev->now);
+
+	if (!what)
+		return true;
+	rebuild_lists(dev);
+	gsc_policy_replace(dev, what);
+	return false;
+}
+
+const struct gsc_policy *const gsc_policies[] = {
+	&gsc_policy_hpf,
+	&gsc_policy_ffs,
+#ifdef GSC_CHAOS
+	&gsc_policy_chaos,
+#endif
+	NULL
+};
+
 const struct gsc_policy *gsc_policy_find(const char *name)
 {
-	static const struct gsc_policy *const known[] = {
-		&gsc_policy_hpf,
-		&gsc_policy_ffs,
-#ifdef GSC_CHAOS
-		&gsc_policy_chaos,
-#endif
-		NULL
-	};
 	const struct gsc_policy *const *policy;
 
-	for (policy = known; *policy; policy++)
+	for (policy = gsc_policies; *policy; policy++)
 		if (!strcmp((*policy)->name, name))
 			break;
 	return *policy;

@@ -209,6 +209,7 @@ void gsc_task_end(struct gsc_task *task)
 	gsc_client_charge(task->client);
 	list_del_init(&task->node);
 	list_del_init(&task->peer);
+	task->client->band->n_tasks--;
 	if (!--task->client->n_tasks) {
 		task->client->band->n_active--;
 		dev->n_active--;
@@ -281,6 +282,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	gsc_client_charge(client);
 	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);
+	client->band->n_tasks++;
 	if (!client->n_tasks++) {
 		client->band->n_active++;
 		dev->n_active++;
@@ -365,7 +367,9 @@ void gsc_hold_start(struct gsc_client *client)
 		ran = ended->ran ? ended->ran : dev->now - ended->granted;
 	gsc_protect(client, ran, size);
 	ns = dev->policy->hold(dev, ended, dev->now);
-	if (!ns)
+	if (ns > GSC_HOLD_NS_MAX)
+		gsc_policy_replace(dev, "hold() keeps capacity free for too long");
+	if (!ns || ns > GSC_HOLD_NS_MAX)
 		return;
 	if (!client->hold_units)
 		client->band->n_holds++;

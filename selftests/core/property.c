@@ -549,6 +549,8 @@ static void after(void)
 		snprintf(text, sizeof(text), "invariant %d", ret);
 		fail(text);
 	}
+	if (dev->faulty)
+		fail(dev->fault);
 	compare_shadow();
 	check_quotas();
 	check_gates();

@@ -503,7 +503,9 @@ TEST_F(config, sysfs_device)
 	EXPECT_STREQ("[spatial] spatial", self->text);
 	EXPECT_EQ(0, put("auto", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
-	EXPECT_NE(NULL, strstr(self->text, "[hpf]"));
+	EXPECT_STREQ("[hpf] ffs", self->text);
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy_fault");
+	EXPECT_STREQ("", self->text);
 	EXPECT_EQ(0, put("ffs\n", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
 	EXPECT_STREQ("hpf [ffs]", self->text);
