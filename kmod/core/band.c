@@ -98,6 +98,7 @@ void gsc_band_join(struct gsc_client *client)
 	list_add_tail(&band->node, &dev->bands);
 found:
 	client->band = band;
+	memset(&client->data, 0, sizeof(client->data));
 	list_add_tail(&client->member, &band->members);
 	list_for_each_entry(task, &client->tasks, peer)
 		list_add_tail(&task->node, &band->tasks);

@@ -58,9 +58,9 @@ struct gsc_ops {
 /*
  * How the capacity is shared out among active tasks: chosen per device at run time, like a block-layer elevator. All
  * operations are called under the caller's lock of the device and return at once; but for those of an event they run in
- * gsc_commit(), with the clients' usage charged up to the last change of each. They change what their
- * comment names and the policy's own data (gsc_client.data), which are zero when the policy starts and when the
- * client attaches.
+ * gsc_commit(). They change what their comment names and the policy's own data: gsc_client.data, zero as the policy
+ * starts, as the client attaches and as its band or group changes; gsc_band.data and gsc_device.data, zero as the policy
+ * starts and as the band begins; gsc_group.data, zero only as the group begins.
  *
  * The core does not trust a policy: what an operation returns is checked, and a policy that breaks its contract is
  * replaced by hpf in the same commit (gsc_device.faulty).
@@ -94,6 +94,24 @@ struct gsc_policy {
 	 * unmanaged GPU.
 	 */
 	u64 (*epoch_us)(const struct gsc_device *dev, u32 n);
+	/*
+	 * @client used @unit_ns of capacity times time since the last call: in many events, always before what it has or its
+	 * group changes. Default: nothing.
+	 */
+	void (*charge)(struct gsc_client *client, u64 unit_ns);
+	/*
+	 * At the end of each decision, for every band with active clients: each has what it was given. May set band->again.
+	 * Default: nothing.
+	 */
+	void (*granted)(struct gsc_band *band, u64 now);
+	/*
+	 * Temporal mode, in each decision, after order(): the band that has the device, one with tasks. May set its
+	 * band->again. Default: the one of the highest rank; of equals the one that has something running, until it has no
+	 * task that came before those of others.
+	 */
+	struct gsc_band *(*turn)(struct gsc_device *dev, u64 now);
+	/* How the policy treats @client, in words, without a newline, as gsc_client_why(); any time. Default: nothing */
+	int (*why)(const struct gsc_client *client, char *buf, size_t size);
 	bool idles;		/* may leave capacity unused while tasks wait */
 	bool no_leases;		/* every launch is submitted first */
 	bool equals;		/* gpu.priority means nothing: no band is lower, no client protected from another */
@@ -101,6 +119,7 @@ struct gsc_policy {
 
 extern const struct gsc_policy gsc_policy_hpf;
 extern const struct gsc_policy gsc_policy_ffs;
+extern const struct gsc_policy gsc_policy_wfq;
 extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
 extern const struct gsc_policy *const gsc_policies[];	/* all of them, up to NULL */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
@@ -128,6 +147,47 @@ struct gsc_contest {
 	struct gsc_share *first, *last;
 };
 
+/* A group as a queue of one band, and what policy wfq notes of its clients there. Virtual times are in ns, see wfq.c */
+struct gsc_wfq_queue {
+	u64 seen;			/* stamp of the decision that @next to @fresh are of */
+	struct gsc_group *next, *prev;	/* queues of the band, by turn */
+	u64 used;			/* virtual time since the last decision */
+	u64 sum;			/* weights of what is active directly below */
+	u64 pace;			/* virtual to real time while it has the device, 16 bits behind the point */
+	u64 want, share;		/* units */
+	u64 bar, top_bar;		/* one with a smaller virtual time overtakes it; the largest from there to the front */
+	u32 n;				/* active clients, directly */
+	u32 rank;
+	bool listed, counted, known;	/* in the list; in its parent's sum; has a virtual time */
+	bool content;			/* wants no more than its share, or all can have what they want */
+	bool bounded;			/* a max above it leaves it less than its share of the device */
+	bool fresh;			/* was not active at the last decision */
+	u64 band;			/* gsc_wfq_band.id of the band that the rest is of */
+	u64 vtime, ended;		/* and when its last task ended */
+};
+
+struct gsc_wfq_client {
+	u64 used;			/* unit-ns since the last decision */
+	u64 round;			/* the band's last decision in which it had tasks, 0 none */
+	u64 seen;			/* scratch, as in the queue */
+	u64 vtime, pace;		/* its queue's, as of @round */
+	u32 want;
+	bool content;
+};
+
+struct gsc_wfq_band {
+	u64 id, round;			/* stamps: of its first decision, of the last one */
+	u64 vtime;			/* where a queue that becomes active begins */
+	u64 quantum;			/* ns */
+	/* of the band itself, for turns */
+	u64 used, turn_round, turn_vtime, pace;
+	bool fresh;
+};
+
+struct gsc_wfq_device {
+	u64 round, vtime;		/* likewise, of turns */
+};
+
 struct gsc_group {
 	struct gsc_device *dev;
 	struct gsc_group *parent;	/* NULL: the root group */
@@ -153,6 +213,9 @@ struct gsc_group {
 	 */
 	u64 band_seen, promise_seen;
 	u32 n_bands, active;
+	union gsc_group_data {
+		struct gsc_wfq_queue wfq;
+	} data;				/* the policy's own */
 };
 
 #define GSC_MAX_UNLIMITED	U32_MAX
@@ -256,11 +319,15 @@ struct gsc_band {
 	u32 slice_us;			/* for its channel group, 0 the driver's */
 	u32 flags;			/* GSCHED_ARB_* for all its clients */
 	u64 served;			/* dev->turns when it last got a turn */
+	union gsc_band_data {
+		struct gsc_wfq_band wfq;
+	} data;				/* the policy's own */
 };
 
 /* What the policy in force keeps of a client */
 union gsc_client_data {
 	u64 whim;			/* chaos: its last draw */
+	struct gsc_wfq_client wfq;
 };
 
 struct gsc_client {
@@ -374,6 +441,9 @@ struct gsc_device {
 	u64 turn_timer;			/* when turns have to be decided anew, 0 never */
 	u64 turns;			/* given so far */
 	u32 top_priority, n_top;	/* among the attached clients, and how many have it */
+	union gsc_device_data {
+		struct gsc_wfq_device wfq;
+	} data;				/* the policy's own */
 	u64 stamp;
 };
 

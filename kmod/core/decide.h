@@ -11,7 +11,7 @@ void gsc_mark(struct gsc_device *dev, u64 now);		/* an event: the next commit de
 void gsc_hold_drop(struct gsc_client *client);
 
 /* task.c */
-void gsc_client_charge(struct gsc_client *client);
+void gsc_client_charge_ns(struct gsc_client *client, u64 ns);
 void gsc_task_end(struct gsc_task *task);
 void gsc_hold_start(struct gsc_client *client);	/* after client->ended, if that is worth it */
 /* In all bands those that give way come first, then those that gain by it, then what each counts for */
@@ -43,7 +43,15 @@ void gsc_protect_expire(struct gsc_device *dev);
 bool gsc_is_resumable(const struct gsc_client *client);
 
 /* policy.c: band->tasks by falling rank, first come first among equals */
-void gsc_sort(struct gsc_band *band);
+void gsc_sort_tasks(struct gsc_band *band);
+static inline void gsc_sort(struct gsc_band *band)
+{
+	if (band->n_tasks > 1)
+		gsc_sort_tasks(band);
+}
+
+/* Of the slices of @n bands: the shortest that keeps the overhead of switching below max_overhead per mille */
+u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n);
 void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy);
 /* The policy broke its contract, as @what says: hpf takes its place, and the commit decides once more */
 void gsc_policy_replace(struct gsc_device *dev, const char *what);
@@ -81,9 +89,19 @@ void gsc_slices_update(struct gsc_device *dev);
 #define GSC_IN_FLIGHT_US	2000		/* work on the GPU of a band whose turn may end */
 void gsc_turns_update(struct gsc_device *dev);
 void gsc_turn_sliced(struct gsc_device *dev);
-void gsc_turn_temporal(struct gsc_device *dev);
+bool gsc_turn_temporal(struct gsc_device *dev);		/* false: the policy was replaced */
 /* @heir takes its place; NULL nobody */
 void gsc_turn_forget(struct gsc_device *dev, const struct gsc_band *band, struct gsc_band *heir);
+
+/* Charge what was used since the last change */
+static inline void gsc_client_charge(struct gsc_client *client)
+{
+	u64 now = client->dev->now, ns = now - client->charged;
+
+	client->charged = now;
+	if (ns && client->current_units)
+		gsc_client_charge_ns(client, ns);
+}
 
 static inline bool gsc_is_server(const struct gsc_client *client)
 {

@@ -244,9 +244,9 @@ static void decide(struct gsc_device *dev)
 	expire_holds(dev);
 	if (!order_tasks(dev))
 		return;
-	if (dev->mode == GSCHED_MODE_TEMPORAL)
-		gsc_turn_temporal(dev);
-	else if (dev->n_lower > 1)
+	if (dev->mode == GSCHED_MODE_TEMPORAL && !gsc_turn_temporal(dev))
+		return;
+	if (dev->n_lower > 1)
 		gsc_turn_sliced(dev);
 	list_for_each_entry(band, &dev->busy, busy) {
 		gsc_allocate(band);
@@ -255,6 +255,9 @@ static void decide(struct gsc_device *dev)
 	}
 	list_for_each_entry(band, &dev->busy, busy)
 		gsc_tasks_grant(band);
+	if (dev->policy->granted)
+		list_for_each_entry(band, &dev->busy, busy)
+			dev->policy->granted(band, dev->now);
 	if (dev->submitted)
 		list_for_each_entry(band, &dev->busy, busy)
 			gsc_tasks_measure(band);
@@ -357,6 +360,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 	client->group->clients--;
 	group->clients++;
 	client->group = group;
+	memset(&client->data, 0, sizeof(client->data));
 	gsc_hold_drop(client);
 	dev->bands_stale = true;
 }

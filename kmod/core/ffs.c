@@ -17,15 +17,9 @@ static void order(struct gsc_band *band, u64 now)
 	gsc_sort(band);
 }
 
-/* With epoch T * W_i for each, sum(O_i) / (T * sum(W_i)) <= max_overhead: every switch costs the same */
-static u64 epoch_us(const struct gsc_device *dev, u32 n)
-{
-	return div_u64((u64)n * dev->param[GSC_PARAM_SWITCH_US] * 1000, dev->param[GSC_PARAM_MAX_OVERHEAD]);
-}
-
 const struct gsc_policy gsc_policy_ffs = {
 	.name = "ffs",
 	.order = order,
-	.epoch_us = epoch_us,
+	.epoch_us = gsc_fair_epoch_us,
 	.equals = true,
 };

@@ -72,7 +72,7 @@ static void make_way(struct gsc_band *band, u64 now)
 	struct gsc_task *last, *task;
 	u64 late;
 
-	if (list_empty(&band->tasks) || gsc_band_device(band)->mode == GSCHED_MODE_TEMPORAL)
+	if (band->n_tasks < 2 || gsc_band_device(band)->mode == GSCHED_MODE_TEMPORAL)
 		return;
 	last = list_last_entry(&band->tasks, struct gsc_task, node);
 	list_for_each_entry(task, &band->tasks, node) {

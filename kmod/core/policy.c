@@ -13,7 +13,7 @@ static int compare(void *priv, const struct list_head *a, const struct list_head
 	return (s32)(x->id - y->id) > 0 ? 1 : -1;
 }
 
-void gsc_sort(struct gsc_band *band)
+void gsc_sort_tasks(struct gsc_band *band)
 {
 	const struct gsc_task *task, *last = NULL;
 
@@ -32,9 +32,11 @@ void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy)
 	struct gsc_band *band;
 
 	dev->policy = policy;
+	memset(&dev->data, 0, sizeof(dev->data));
 	list_for_each_entry(client, &dev->clients, node)
 		memset(&client->data, 0, sizeof(client->data));
 	list_for_each_entry(band, &dev->bands, node) {
+		memset(&band->data, 0, sizeof(band->data));
 		band->again = 0;
 		band->late = NULL;
 	}
@@ -100,9 +102,16 @@ bool gsc_policy_check(const struct gsc_band *band)
 	return false;
 }
 
+/* FLEP 5.2.2: with T * W_i for each, sum(O_i) / (T * sum(W_i)) <= max_overhead; every switch costs the same */
+u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n)
+{
+	return div_u64((u64)n * dev->param[GSC_PARAM_SWITCH_US] * 1000, dev->param[GSC_PARAM_MAX_OVERHEAD]);
+}
+
 const struct gsc_policy *const gsc_policies[] = {
 	&gsc_policy_hpf,
 	&gsc_policy_ffs,
+	&gsc_policy_wfq,
 #ifdef GSC_CHAOS
 	&gsc_policy_chaos,
 #endif

@@ -27,19 +27,16 @@ static u32 packed(const struct gsc_task *task, u32 limit)
 }
 
 /*
- * Charge what was used since the last change. A client is charged for its capacity once, however many of its tasks share it:
+ * Charge what was used in the last @ns. A client is charged for its capacity once, however many of its tasks share it:
  * for the largest of them, and each of them for what it adds to those before it.
  */
-void gsc_client_charge(struct gsc_client *client)
+void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 {
-	u64 now = client->dev->now, ns = now - client->charged, capsm_ns;
 	u32 units, most = 0;
 	struct gsc_group *group;
 	struct gsc_task *task;
+	u64 capsm_ns;
 
-	client->charged = now;
-	if (!ns || !client->current_units)
-		return;
 	list_for_each_entry(task, &client->tasks, peer) {
 		if (task->state != GSC_TASK_RUNNING || !gsc_limit(task))
 			continue;
@@ -51,6 +48,8 @@ void gsc_client_charge(struct gsc_client *client)
 	}
 	if (!most)
 		return;
+	if (client->dev->policy->charge)
+		client->dev->policy->charge(client, ns * most);
 	capsm_ns = (ns / GSCHED_CAPSM) * most + (ns % GSCHED_CAPSM) * most / GSCHED_CAPSM;
 	for (group = client->group; group; group = group->parent) {
 		group->stats.usage += capsm_ns;
@@ -150,10 +149,13 @@ void gsc_tasks_grant(struct gsc_band *band)
 	u64 window;
 
 	list_for_each_entry(task, &band->tasks, node) {
+		if (task->state == GSC_TASK_WAITING) {
+			if (task->alloc)
+				set_window(task, new_window(task), GSC_GRANT);
+			continue;
+		}
 		window = new_window(task);
-		if (task->state == GSC_TASK_WAITING && task->alloc)
-			set_window(task, window, GSC_GRANT);
-		else if (task->state == GSC_TASK_RUNNING && window != task->window)
+		if (window != task->window)
 			set_window(task, window, GSC_GROW);
 	}
 	list_for_each_entry(client, &band->active, active)
@@ -287,7 +289,8 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 		client->band->n_active++;
 		dev->n_active++;
 	}
-	gsc_client_activate(client);
+	if (list_empty(&client->active))
+		gsc_client_activate(client);
 	note_submit(client, task->demand);
 	return 0;
 }

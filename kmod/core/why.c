@@ -176,5 +176,8 @@ int gsc_client_why(const struct gsc_client *client, char *buf, size_t size)
 	if (client->arb.flags & GSCHED_ARB_RESUMABLE)
 		len += scnprintf(buf + len, size - (size_t)len, "%sleaves long block-tasks in their middle for %s",
 				 len ? "; " : "", "kernels of somebody more important");
-	return len + why_midway(client, len ? "; " : "", buf + len, size - (size_t)len);
+	len += why_midway(client, len ? "; " : "", buf + len, size - (size_t)len);
+	if (len || !client->dev->policy->why)
+		return len;
+	return client->dev->policy->why(client, buf, size);
 }

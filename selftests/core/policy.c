@@ -224,6 +224,35 @@ static void wrong_places(void)
 	}
 }
 
+static struct gsc_band *nobodys_turn(struct gsc_device *d, u64 now)
+{
+	return armed ? NULL : client[0].band;
+}
+
+static struct gsc_band *turn_of_idle_band(struct gsc_device *d, u64 now)
+{
+	return armed ? client[2].band : client[0].band;
+}
+
+/* Temporal mode: the device is for a band that has a use for it */
+static void wrong_turns(void)
+{
+	struct gsc_band *(*const turn[])(struct gsc_device *, u64) = { nobodys_turn, turn_of_idle_band };
+
+	for (size_t i = 0; i < ARRAY_SIZE(turn); i++) {
+		prepare(false);
+		EXPECT(!gsc_client_attach(&client[2], &group[2], 0, 0, clock_ns));
+		broken.turn = turn[i];
+		EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
+		EXPECT(dev.policy == &broken);
+		EXPECT_WINDOW(task(0, 0), 0, SMS);
+		armed = true;
+		gsc_mark(&dev, clock_ns);
+		gsc_commit(&dev, clock_ns);
+		is_replaced("turn() gave the device to no band with tasks");
+	}
+}
+
 /* The fallback keeps the contract: as another policy, it is checked, and is not replaced */
 static void right_order(void)
 {
@@ -290,7 +319,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(wrong_orders), TEST(wrong_holds), TEST(wrong_places), TEST(right_order), TEST(epochs),
+	TEST(wrong_orders), TEST(wrong_holds), TEST(wrong_places), TEST(wrong_turns), TEST(right_order), TEST(epochs),
 };
 
 int main(void)
