@@ -120,6 +120,7 @@ struct gsc_policy {
 extern const struct gsc_policy gsc_policy_hpf;
 extern const struct gsc_policy gsc_policy_ffs;
 extern const struct gsc_policy gsc_policy_wfq;
+extern const struct gsc_policy gsc_policy_srt;
 extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
 extern const struct gsc_policy *const gsc_policies[];	/* all of them, up to NULL */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
@@ -324,10 +325,20 @@ struct gsc_band {
 	} data;				/* the policy's own */
 };
 
+/* Scratch of policy srt, of the last decision */
+struct gsc_srt_client {
+	struct gsc_client *next, *prev;
+	u64 seen;
+	u64 left, overhead;		/* T_r of its first task; what its preemption would cost */
+	u32 place;			/* among those of its priority */
+	bool runs;
+};
+
 /* What the policy in force keeps of a client */
 union gsc_client_data {
 	u64 whim;			/* chaos: its last draw */
 	struct gsc_wfq_client wfq;
+	struct gsc_srt_client srt;
 };
 
 struct gsc_client {

@@ -11,6 +11,7 @@ void gsc_mark(struct gsc_device *dev, u64 now);		/* an event: the next commit de
 void gsc_hold_drop(struct gsc_client *client);
 
 /* task.c */
+u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks fill of so many */
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns);
 void gsc_task_end(struct gsc_task *task);
 void gsc_hold_start(struct gsc_client *client);	/* after client->ended, if that is worth it */
@@ -41,6 +42,8 @@ u32 gsc_protect_units(const struct gsc_client *client, u32 units);
 void gsc_protect_set(struct gsc_client *client, bool resumes);
 void gsc_protect_expire(struct gsc_device *dev);
 bool gsc_is_resumable(const struct gsc_client *client);
+
+#define GSC_EVICT_NS	20000ULL	/* from the store of a window until workers act on it, measured */
 
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort_tasks(struct gsc_band *band);

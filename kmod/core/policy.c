@@ -110,6 +110,7 @@ u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n)
 
 const struct gsc_policy *const gsc_policies[] = {
 	&gsc_policy_hpf,
+	&gsc_policy_srt,
 	&gsc_policy_ffs,
 	&gsc_policy_wfq,
 #ifdef GSC_CHAOS

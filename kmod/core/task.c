@@ -18,7 +18,7 @@ static u32 spread(const struct gsc_device *dev, u64 blocks)
  * The least that holds all its blocks at once, ceil(blocks / M) CapSM (SMGuard 4.1; "only as many SMs as needed", FLEP 4.3).
  * Usage is counted by it, the demand is not: packed M to an SM the blocks of a short kernel slow each other down.
  */
-static u32 packed(const struct gsc_task *task, u32 limit)
+u32 gsc_packed(const struct gsc_task *task, u32 limit)
 {
 	u32 weight = gsc_weight(task);
 
@@ -40,7 +40,7 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 	list_for_each_entry(task, &client->tasks, peer) {
 		if (task->state != GSC_TASK_RUNNING || !gsc_limit(task))
 			continue;
-		units = packed(task, min(gsc_limit(task), client->current_units));
+		units = gsc_packed(task, min(gsc_limit(task), client->current_units));
 		if (units <= most)
 			continue;
 		task->usage += ns * (units - most);

@@ -726,11 +726,13 @@ int main(int argc, char **argv)
 		test_policy("chaos", 24, 4000, false);
 		test_policy("ffs", 24, 4000, true);
 		test_policy("wfq", 24, 4000, true);
+		test_policy("srt", 24, 4000, false);
 		batches = true;
 		test_policy("hpf", 48, 4000, false);
 		test_policy("chaos", 24, 4000, false);
 		test_policy("ffs", 24, 4000, true);
 		test_policy("wfq", 24, 4000, true);
+		test_policy("srt", 24, 4000, false);
 	}
 	free(dev);
 	free(group);

@@ -91,7 +91,7 @@ static void note_standing(struct program *p, u64 rate)
 
 static void run(u64 ns)
 {
-	u64 until = clock_ns + ns, next, rate[8];
+	u64 until = clock_ns + ns, next, rate[8] = { 0 };
 
 	while (clock_ns < until && good) {
 		next = until;
