@@ -235,7 +235,8 @@ static void decide(struct gsc_device *dev)
 	dev->marked = false;
 	if (dev->ended)
 		start_holds(dev);
-	gsc_protect_expire(dev);
+	if (!list_empty(&dev->resuming))
+		gsc_protect_expire(dev);
 	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
 	dev->bands_stale = false;
