@@ -32,7 +32,7 @@ struct gsc_task;
 /* Why a window changed, for events and tracepoints */
 enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 
-/* Actions: done() in the event that ends a task, the others in gsc_commit(). */
+/* Actions: done() in the event that ends a task, the others in gsc_commit(); policy_replaced() in either. */
 struct gsc_ops {
 	/*
 	 * The task may launch (GSC_GRANT: once) or its window changed: store task->window where the GPU reads it. Tasks
@@ -53,6 +53,8 @@ struct gsc_ops {
 	 * in every attach. Default: nothing.
 	 */
 	void (*set_band)(struct gsc_client *client);
+	/* dev->faulty was replaced by hpf: to be logged, in the words of gsc_policy_why(). Default: nothing. */
+	void (*policy_replaced)(struct gsc_device *dev);
 };
 
 /*

@@ -49,6 +49,8 @@ void gsc_policy_replace(struct gsc_device *dev, const char *what)
 	dev->fault = what;
 	dev->marked = true;
 	gsc_policy_start(dev, &gsc_policy_hpf);
+	if (dev->ops->policy_replaced)
+		dev->ops->policy_replaced(dev);
 }
 
 /* What order() must not have left behind; NULL it has not */

@@ -143,7 +143,7 @@ static void op_done(struct gsc_task *task)
 	n_done++;
 }
 
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band };
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, NULL };
 
 /* Bands alternate in time: windows of one band must not overlap */
 static void compare_shadow(void)
