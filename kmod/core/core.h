@@ -332,6 +332,7 @@ struct gsc_srt_client {
 	struct gsc_client *next, *prev;
 	u64 seen;
 	u64 left, overhead;		/* T_r of its first task; what its preemption would cost */
+	u64 bar, top_bar;		/* an equal with less left overtakes it; the largest of its equals up to the first */
 	u32 place;			/* among those of its priority */
 	bool runs;
 };

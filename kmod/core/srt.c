@@ -64,7 +64,26 @@ static bool overtakes(const struct gsc_client *client, const struct gsc_client *
 
 	if (priority_of(client) != priority_of(before))
 		return priority_of(client) > priority_of(before);
-	return a->left + (b->runs ? b->overhead : 0) < b->left;
+	return a->left < b->bar;
+}
+
+/* Of @before and those in front of it none is overtaken */
+static bool is_behind_all(const struct gsc_client *client, const struct gsc_client *before)
+{
+	if (priority_of(before) != priority_of(client))
+		return priority_of(before) > priority_of(client);
+	/* in front of its equals are only more important ones */
+	return client->data.srt.left >= before->data.srt.top_bar;
+}
+
+static void note_bar(struct gsc_client *client)
+{
+	const struct gsc_client *before = client->data.srt.prev;
+	struct gsc_srt_client *data = &client->data.srt;
+
+	data->top_bar = data->bar;
+	if (before && priority_of(before) == priority_of(client))
+		data->top_bar = max(data->bar, before->data.srt.top_bar);
 }
 
 static void append(struct line *line, struct gsc_client *client)
@@ -113,19 +132,19 @@ static void line_up(struct gsc_band *band, struct line *line)
 		data->left = remaining(client);
 		data->overhead = overhead_of(client);
 		data->runs = has_capacity(client);
+		data->bar = data->left - (data->runs ? min(data->overhead, data->left) : 0);
 		append(line, client);
 	}
 	for (client = line->first; client; client = next) {
 		next = client->data.srt.next;
 		target = NULL;
-		for (before = client->data.srt.prev; before; before = before->data.srt.prev) {
-			if (priority_of(before) > priority_of(client))
-				break;
+		for (before = client->data.srt.prev; before && !is_behind_all(client, before); before = before->data.srt.prev)
 			if (overtakes(client, before))
 				target = before;
-		}
 		if (target)
 			move_before(line, client, target);
+		for (; client != next; client = client->data.srt.next)
+			note_bar(client);
 	}
 }
 
