@@ -229,6 +229,50 @@ static void shares_follow_weights(void)
 	}
 }
 
+/* Any two to four groups of one or two processes each: to 1 % of the share and the turn that is not over yet */
+static void shares_of_any_groups(void)
+{
+	u64 rng = 88172645463325252ULL, ns = 30 * SECOND;
+
+	for (int round = 0; round < 24 && good; round++) {
+		u32 weight[4], r[8], sum = 0, groups;
+		u64 quantum = 0;
+
+		begin(0, 0);
+		for (int i = 0; i < 8; i++) {
+			rng ^= rng << 13;
+			rng ^= rng >> 7;
+			rng ^= rng << 17;
+			r[i] = (u32)(rng >> 32);
+		}
+		groups = 2 + r[0] % 3;
+		for (u32 g = 0; g < groups; g++) {
+			weight[g] = 1 + (r[g] >> 8) % 20;
+			set_weight((int)g, weight[g]);
+			sum += weight[g];
+		}
+		for (u32 c = 0; c < groups + r[1] % (groups + 1); c++) {
+			u32 x = r[c] >> 4;
+
+			program[c] = (struct program){ .queued = 2 + x % 2, .blocks = 100000 };
+			program[c].work = (50 * US) << x % 11;
+			program[c].block_ns = x % 4 ? (10 * US) << x % 9 : 0;
+			quantum = max(quantum, (190 * US + program[c].block_ns) * 1000 / 50);
+			EXPECT(!gsc_client_attach(&client[c], &group[c % groups], GSCHED_ATTACH_MPS, 0, clock_ns));
+			n_programs++;
+			start((int)c);
+		}
+		run(ns);
+		for (u32 g = 0; g < groups; g++) {
+			double ought = 1000. * weight[g] / sum;
+
+			EXPECT(about(part_charged((int)g, ns), ought, ought / 100 + 1000. * (double)quantum / (double)ns));
+		}
+		if (!good)
+			printf("# round %d\n", round);
+	}
+}
+
 /* No more evictions than a quantum allows, whatever comes and ends */
 static void windows_do_not_flap(void)
 {
@@ -533,7 +577,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(shares_follow_weights), TEST(windows_do_not_flap), TEST(nobody_starves), TEST(sleeper_has_no_credit),
+	TEST(shares_follow_weights), TEST(shares_of_any_groups), TEST(windows_do_not_flap), TEST(nobody_starves), TEST(sleeper_has_no_credit),
 	TEST(idle_capacity_is_no_debt), TEST(synchronous_program), TEST(little_is_had_at_once),
 	TEST(processes_of_a_group_share), TEST(groups_are_nested), TEST(lifted_max_is_no_credit), TEST(opaque_kernels),
 	TEST(turns_follow_weights), TEST(slices_follow_weights), TEST(chosen_anew), TEST(says_why),
