@@ -227,6 +227,22 @@ static bool order_tasks(struct gsc_device *dev)
 	return true;
 }
 
+/* The last operations of a decision have set when the next one has to be */
+static void note_granted(struct gsc_device *dev)
+{
+	const struct gsc_policy *policy = dev->policy;
+	struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->busy, busy) {
+		if (policy->granted)
+			policy->granted(band, dev->now);
+		if (band->again && band->again <= dev->now) {
+			gsc_policy_replace(dev, "band->again asks for a decision in the past");
+			return;
+		}
+	}
+}
+
 static void decide(struct gsc_device *dev)
 {
 	struct gsc_band *band;
@@ -256,9 +272,8 @@ static void decide(struct gsc_device *dev)
 	}
 	list_for_each_entry(band, &dev->busy, busy)
 		gsc_tasks_grant(band);
-	if (dev->policy->granted)
-		list_for_each_entry(band, &dev->busy, busy)
-			dev->policy->granted(band, dev->now);
+	if (dev->policy != &gsc_policy_hpf)
+		note_granted(dev);
 	if (dev->submitted)
 		list_for_each_entry(band, &dev->busy, busy)
 			gsc_tasks_measure(band);

@@ -94,6 +94,12 @@ static void decides_in_past(struct gsc_band *band, u64 now)
 	band->again = now;
 }
 
+static void decides_in_past_again(struct gsc_band *band, u64 now)
+{
+	if (armed)
+		band->again = now;
+}
+
 static u64 holds_for_ever(struct gsc_device *d, const struct gsc_task *ended, u64 now)
 {
 	return armed ? GSC_HOLD_NS_MAX + 1 : 0;
@@ -234,6 +240,20 @@ static struct gsc_band *turn_of_idle_band(struct gsc_device *d, u64 now)
 	return armed ? client[2].band : client[0].band;
 }
 
+/* Once all is granted, too */
+static void wrong_granted(void)
+{
+	prepare(false);
+	broken.granted = decides_in_past_again;
+	gsc_mark(&dev, clock_ns);
+	gsc_commit(&dev, clock_ns);
+	EXPECT(dev.policy == &broken);
+	armed = true;
+	gsc_mark(&dev, clock_ns);
+	gsc_commit(&dev, clock_ns);
+	is_replaced("a decision in the past");
+}
+
 /* Temporal mode: the device is for a band that has a use for it */
 static void wrong_turns(void)
 {
@@ -319,7 +339,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(wrong_orders), TEST(wrong_holds), TEST(wrong_places), TEST(wrong_turns), TEST(right_order), TEST(epochs),
+	TEST(wrong_orders), TEST(wrong_holds), TEST(wrong_places), TEST(wrong_granted), TEST(wrong_turns), TEST(right_order), TEST(epochs),
 };
 
 int main(void)
