@@ -158,12 +158,22 @@ static void op_set_band(struct gsc_client *core)
 	conn_band(c->conn);
 }
 
+static void op_policy_replaced(struct gsc_device *core)
+{
+	const struct device *dev = container_of(core, struct device, core);
+	char why[160];
+
+	gsc_policy_why(core, why, sizeof(why));
+	say(LOG_ERROR, "%s: policy %s", dev->decl.name, why);
+}
+
 static const struct gsc_ops ops = {
 	.set_window = op_set_window,
 	.set_lease = op_set_lease,
 	.arm_timer = op_arm_timer,
 	.done = op_done,
 	.set_band = op_set_band,
+	.policy_replaced = op_policy_replaced,
 };
 
 /* ---- launches made under a lease ---- */

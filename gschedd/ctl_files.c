@@ -46,7 +46,7 @@ static bool number_valid(const char *value)
 }
 
 const struct ctl_file ctl_device_files[] = {
-	{ "policy", "policy is hpf or ffs", NULL },
+	{ "policy", "policy is hpf, srt, ffs or wfq", NULL },
 	{ "switch_us",
 	  "switch_us is 10 to 10000: what a switch between bands costs, in microseconds", NULL },
 	{ "max_overhead",

@@ -145,6 +145,8 @@ static void print_status(const cJSON *root)
 		printf("%s: %s SMs, %s, policy %s, arbiter: %s, UUID %s\n", ctl_text(d, "name"),
 		       ctl_text(d, "sms"), ctl_text(d, "mode"), ctl_text(d, "policy"),
 		       ctl_text(root, "backend"), ctl_text(d, "uuid"));
+		if (*ctl_string(d, "policy_fault"))
+			printf("  policy: %s\n", ctl_string(d, "policy_fault"));
 		print_groups(ctl_list(d, "groups"));
 		print_bands(ctl_list(d, "bands"));
 		print_clients(ctl_list(d, "clients"));

@@ -46,7 +46,7 @@ _gschedctl() {
 	--limit-by) names='sm rank worker' ;;
 	--dispatch) names='queue static' ;;
 	mode) names='auto spatial temporal' ;;
-	policy) names='hpf ffs' ;;
+	policy) names='hpf srt ffs wfq' ;;
 	-s | --socket)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return

@@ -292,8 +292,8 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	};
 	cJSON *o = cJSON_CreateObject(), *groups, *clients;
 	struct gsc_client *core;
+	char uuid[UUID_TEXT], why[160];
 	struct group *g;
-	char uuid[UUID_TEXT];
 
 	gsc_tick(&dev->core, now_ns());	/* statistics up to now */
 	leased_count(dev);
@@ -305,6 +305,8 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	cJSON_AddNumberToObject(o, "sms", dev->core.sms);
 	cJSON_AddStringToObject(o, "mode", mode[dev->core.mode % 3]);
 	cJSON_AddStringToObject(o, "policy", dev->core.policy->name);
+	gsc_policy_why(&dev->core, why, sizeof(why));
+	cJSON_AddStringToObject(o, "policy_fault", why);
 	for (int i = 0; i < GSC_PARAM_COUNT; i++)
 		cJSON_AddNumberToObject(o, gsc_param_name[i], dev->core.param[i]);
 	add_bands(cJSON_AddArrayToObject(o, "bands"), dev, to);

@@ -151,12 +151,22 @@ static void set_band(struct gsc_client *core)
 	wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
 }
 
+static void policy_replaced(struct gsc_device *core)
+{
+	struct gsched_device *dev = container_of(core, struct gsched_device, core);
+	char why[160];
+
+	gsc_policy_why(core, why, sizeof(why));
+	pr_warn_ratelimited("%s: policy %s\n", dev_name(&dev->dev), why);
+}
+
 const struct gsc_ops gsched_core_ops = {
 	.set_window = set_window,
 	.set_lease = set_lease,
 	.arm_timer = arm_timer,
 	.done = done,
 	.set_band = set_band,
+	.policy_replaced = policy_replaced,
 };
 
 static void refresh_slots(struct gsched_client *client)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, switch_us, max_overhead, max_slowdown,
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, policy_fault, switch_us, max_overhead, max_slowdown,
  * clients_max, stat, bands, and tasks/<pid>/ for every client.
  *
  * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced". Written: one of auto,
  * temporal, spatial; sliced is what auto comes to if every band can have its slice. policy reads as the list of policies
- * with the one in force in brackets.
+ * with the one in force in brackets; policy_fault says which one hpf has replaced and why, else nothing.
  */
 #include <linux/device.h>
 #include <linux/pid.h>
@@ -22,7 +22,6 @@ static const char *const mode_name[] = {
 	[GSCHED_MODE_SLICED] = "sliced",
 };
 
-static const char *const policy_name[] = { "hpf", "ffs", "wfq", "corun", "qos" };
 static const char *const lease_name[] = {
 	[GSCHED_LEASE_NONE] = "none",
 	[GSCHED_LEASE_NOTIFY] = "notify",
@@ -86,18 +85,15 @@ static DEVICE_ATTR_RW(mode);
 static ssize_t policy_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
 	struct gsched_device *dev = to_device(kdev);
-	const struct gsc_policy *policy, *current_policy;
-	int i, len = 0;
+	const struct gsc_policy *const *policy, *current_policy;
+	int len = 0;
 
 	spin_lock_bh(&dev->lock);
 	current_policy = dev->core.policy;
 	spin_unlock_bh(&dev->lock);
-	for (i = 0; i < ARRAY_SIZE(policy_name); i++) {
-		policy = gsc_policy_find(policy_name[i]);
-		if (policy)
-			len += sysfs_emit_at(page, len, policy == current_policy ? "%s[%s]" : "%s%s",
-					     len ? " " : "", policy->name);
-	}
+	for (policy = gsc_policies; *policy; policy++)
+		len += sysfs_emit_at(page, len, *policy == current_policy ? "%s[%s]" : "%s%s", len ? " " : "",
+				     (*policy)->name);
 	return len + sysfs_emit_at(page, len, "\n");
 }
 
@@ -117,6 +113,18 @@ static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, 
 	return ret ?: count;
 }
 static DEVICE_ATTR_RW(policy);
+
+static ssize_t policy_fault_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	struct gsched_device *dev = to_device(kdev);
+	int len;
+
+	spin_lock_bh(&dev->lock);
+	len = gsc_policy_why(&dev->core, page, PAGE_SIZE - 1);
+	spin_unlock_bh(&dev->lock);
+	return len + sysfs_emit_at(page, len, "\n");
+}
+static DEVICE_ATTR_RO(policy_fault);
 
 static ssize_t param_show(struct device *kdev, enum gsc_param param, char *page)
 {
@@ -206,6 +214,7 @@ static struct attribute *device_attrs[] = {
 	&dev_attr_sms.attr,
 	&dev_attr_mode.attr,
 	&dev_attr_policy.attr,
+	&dev_attr_policy_fault.attr,
 	&dev_attr_switch_us.attr,
 	&dev_attr_max_overhead.attr,
 	&dev_attr_max_slowdown.attr,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
- * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "switch_us", "max_overhead", "max_slowdown",
- *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
+ * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "switch_us", "max_overhead",
+ *   "max_slowdown", "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
  *     "slice_error", "block_end", "activity", "turn", "why"}],
  *   "bands_left_out": how many bands the module's file had no room for,
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}}],
@@ -358,6 +358,7 @@ static void add_device(cJSON *devices, int config, const char *sysfs, const char
 		add_number(device, "sms", dir, "sms");
 		add_choice(device, "mode", dir, "mode");
 		add_choice(device, "policy", dir, "policy");
+		add_text(device, "policy_fault", dir, "policy_fault");
 		add_number(device, "switch_us", dir, "switch_us");
 		add_number(device, "max_overhead", dir, "max_overhead");
 		add_number(device, "max_slowdown", dir, "max_slowdown");

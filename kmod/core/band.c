@@ -98,10 +98,12 @@ void gsc_band_join(struct gsc_client *client)
 	list_add_tail(&band->node, &dev->bands);
 found:
 	client->band = band;
+	memset(&client->data, 0, sizeof(client->data));
 	list_add_tail(&client->member, &band->members);
 	list_for_each_entry(task, &client->tasks, peer)
 		list_add_tail(&task->node, &band->tasks);
 	band->n_active += client->n_tasks != 0;
+	band->n_tasks += client->n_tasks;
 	gsc_pass_join(client);
 	if (client->n_tasks || client->current_units)
 		gsc_client_activate(client);
@@ -148,6 +150,7 @@ void gsc_band_leave(struct gsc_client *client)
 	list_for_each_entry(task, &client->tasks, peer)
 		list_del_init(&task->node);
 	band->n_active -= client->n_tasks != 0;
+	band->n_tasks -= client->n_tasks;
 	gsc_pass_leave(client);
 	gsc_client_deactivate(client);
 	list_del_init(&client->place);
@@ -319,7 +322,7 @@ void gsc_bands_update(struct gsc_device *dev)
 	dev->top_priority = top;
 	choose_mode(dev);
 	list_for_each_entry(band, &dev->bands, node) {
-		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->flat && band->n_clients && band->priority < top;
+		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->equals && band->n_clients && band->priority < top;
 		dev->n_lower += band->lower;
 		dev->n_top += band->priority == top ? band->n_top : 0;
 	}
@@ -359,7 +362,7 @@ static bool yields(const struct gsc_client *client)
 			return false;
 		above = true;
 	}
-	return above && !client->dev->policy->flat && !client->dev->policy->no_leases;
+	return above && !client->dev->policy->equals && !client->dev->policy->no_leases;
 }
 
 /*

@@ -24,7 +24,7 @@ static u64 draw(struct gsc_device *dev)
 
 static u32 whim(const struct gsc_client *client, u32 shift, u32 below)
 {
-	return (u32)(client->whim >> shift & 0xffff) % below;
+	return (u32)(client->data.whim >> shift & 0xffff) % below;
 }
 
 static u32 wish(const struct gsc_device *dev, const struct gsc_task *task)
@@ -54,7 +54,7 @@ static void order(struct gsc_band *band, u64 now)
 	/* the time of the last draw's end is still there: gsc_commit() leaves it to us */
 	if (!band->again || band->again <= now || dice % 2) {
 		list_for_each_entry(client, &band->members, member)
-			client->whim = draw(dev);
+			client->data.whim = draw(dev);
 		band->again = now + DRAW_NS_MIN + (u32)(dice >> 32) % DRAW_NS_SPAN;
 	}
 	list_for_each_entry(task, &band->tasks, node) {

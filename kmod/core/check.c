@@ -208,7 +208,7 @@ static bool may_yield(const struct gsc_client *client)
 		above++;
 		prioritised += other->prioritised;
 	}
-	return above && above == prioritised && !client->dev->policy->flat && !client->dev->policy->no_leases;
+	return above && above == prioritised && !client->dev->policy->equals && !client->dev->policy->no_leases;
 }
 
 /* One client in a band of its own, in time slices that it can set, under a policy that leaves it alone */
@@ -229,7 +229,7 @@ static bool leaves_midway(const struct gsc_client *client)
 
 	list_for_each_entry(other, &client->dev->clients, node)
 		found |= other->resumes && other->band == client->band && other->group->priority > client->group->priority;
-	return found && !client->dev->policy->flat;
+	return found && !client->dev->policy->equals;
 }
 
 /* The GPU leaves the band at once, and none of its clients' thread blocks keeps it long */
@@ -258,12 +258,12 @@ static bool nobody_waits(const struct gsc_client *client)
 	const struct gsc_client *other;
 	const struct gsc_group *group;
 
-	if (dev->mode == GSCHED_MODE_TEMPORAL || dev->policy->no_leases || client->band->n_clients < 2)
+	if (dev->mode == GSCHED_MODE_TEMPORAL || !dev->policy->passes || client->band->n_clients < 2)
 		return false;
 	list_for_each_entry(other, &client->band->members, member) {
 		if (gsc_is_server(other))
 			continue;
-		if (!dev->policy->flat &&
+		if (!dev->policy->equals &&
 		    ((other->group->priority > client->group->priority && !other->prioritised) ||
 		     (other->group->priority < client->group->priority && !client->prioritised)))
 			return false;

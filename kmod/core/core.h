@@ -32,7 +32,7 @@ struct gsc_task;
 /* Why a window changed, for events and tracepoints */
 enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 
-/* Actions: done() in the event that ends a task, the others in gsc_commit(). */
+/* Actions: done() in the event that ends a task, the others in gsc_commit(); policy_replaced() in either. */
 struct gsc_ops {
 	/*
 	 * The task may launch (GSC_GRANT: once) or its window changed: store task->window where the GPU reads it. Tasks
@@ -53,37 +53,79 @@ struct gsc_ops {
 	 * in every attach. Default: nothing.
 	 */
 	void (*set_band)(struct gsc_client *client);
+	/* dev->faulty was replaced by hpf: to be logged, in the words of gsc_policy_why(). Default: nothing. */
+	void (*policy_replaced)(struct gsc_device *dev);
 };
 
-/* How the capacity is shared out among active tasks: chosen per device at run time, like a block-layer elevator. */
+/*
+ * How the capacity is shared out among active tasks: chosen per device at run time, like a block-layer elevator. All
+ * operations are called under the caller's lock of the device and return at once; but for those of an event they run in
+ * gsc_commit(). They change what their comment names and the policy's own data: gsc_client.data, zero as the policy
+ * starts, as the client attaches and as its band or group changes; gsc_band.data and gsc_device.data, zero as the policy
+ * starts and as the band begins; gsc_group.data, zero only as the group begins.
+ *
+ * The core does not trust a policy: what an operation returns is checked, and a policy that breaks its contract is
+ * replaced by hpf in the same commit (gsc_device.faulty).
+ */
 struct gsc_policy {
 	const char *name;
 	/*
-	 * Give every active task of @band its wish (task->want, units) out of what it demands, the part of it that it takes
-	 * from lower ranks (task->need; the rest only where it would be idle), and its rank, the same for all tasks of a
-	 * client: clients of equal rank share by gpu.weight, a higher rank takes all it wants first. The allocator has
-	 * applied no limits yet; gsc_allocate() clips by every group's max, honours min and never goes above the device.
-	 * Called with the tasks in band->tasks; leaves that list sorted by falling rank, first come first among equals.
+	 * In each decision, for every band with active clients. Give every active task of @band its wish (task->want, units)
+	 * out of what it demands, the part of it that it takes from lower ranks (task->need; the rest only where it would be
+	 * idle), and its rank, the same for all tasks of a client: clients of equal rank share by gpu.weight, a higher rank
+	 * takes all it wants first. need <= want <= demand. The allocator has applied no limits yet; gsc_allocate() clips by
+	 * every group's max, honours min and never goes above the device. Called with all active tasks in band->tasks; leaves
+	 * that list sorted by falling rank, first come first among equals. May set band->again, not before @now + 1, and
+	 * band->late.
 	 * Required.
 	 */
 	void (*order)(struct gsc_band *band, u64 now);
 	/*
-	 * A task ended: how long its capacity should stay free for its client's next one (ns, 0 no). Default 0.
+	 * A task ended, in gsc_commit() or as the client's next one begins: how long its capacity should stay free for that
+	 * (ns, 0 no; GSC_HOLD_NS_MAX at most). The task's fields are those that it ended with. Default 0.
 	 */
 	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
 	/*
-	 * Where the window of @client, client->sms SMs, begins: at any SM from @lo to @hi. Default: as near as possible to
-	 * where it was, for a window that moves drives workers out.
+	 * In each decision: where the window of @client, client->sms SMs, begins: at any SM from @lo to @hi. Default:
+	 * client->base, as near as possible to where it was, for a window that moves drives workers out.
 	 */
 	u32 (*place)(struct gsc_device *dev, const struct gsc_client *client, u32 lo, u32 hi);
+	/*
+	 * When bands have changed: sum of the time slices of the @n bands that are not lower, in us; each has a part of it by
+	 * its weight. Default: @n slices of the driver's, so that no band of mean weight waits longer than on an
+	 * unmanaged GPU.
+	 */
+	u64 (*epoch_us)(const struct gsc_device *dev, u32 n);
+	/*
+	 * @client used @unit_ns of capacity times time since the last call: in many events, always before what it has or its
+	 * group changes. Default: nothing.
+	 */
+	void (*charge)(struct gsc_client *client, u64 unit_ns);
+	/*
+	 * At the end of each decision, for every band with active clients: each has what it was given. May set band->again.
+	 * Default: nothing.
+	 */
+	void (*granted)(struct gsc_band *band, u64 now);
+	/*
+	 * Temporal mode, in each decision, after order(): the band that has the device, one with tasks. May set its
+	 * band->again. Default: the one of the highest rank; of equals the one that has something running, until it has no
+	 * task that came before those of others.
+	 */
+	struct gsc_band *(*turn)(struct gsc_device *dev, u64 now);
+	/* How the policy treats @client, in words, without a newline, as gsc_client_why(); any time. Default: nothing */
+	int (*why)(const struct gsc_client *client, char *buf, size_t size);
 	bool idles;		/* may leave capacity unused while tasks wait */
 	bool no_leases;		/* every launch is submitted first */
-	bool flat;		/* priorities mean nothing: bands and clients share by gpu.weight */
+	bool passes;		/* launches without a window may go unseen where nobody depends on them: pass.c */
+	bool equals;		/* gpu.priority means nothing: no band is lower, no client protected from another */
 };
 
 extern const struct gsc_policy gsc_policy_hpf;
 extern const struct gsc_policy gsc_policy_ffs;
+extern const struct gsc_policy gsc_policy_wfq;
+extern const struct gsc_policy gsc_policy_srt;
 extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
+extern const struct gsc_policy *const gsc_policies[];	/* all of them, up to NULL */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
 struct gsc_stats {
@@ -107,6 +149,47 @@ struct gsc_share {
 
 struct gsc_contest {
 	struct gsc_share *first, *last;
+};
+
+/* A group as a queue of one band, and what policy wfq notes of its clients there. Virtual times are in ns, see wfq.c */
+struct gsc_wfq_queue {
+	u64 seen;			/* stamp of the decision that @next to @fresh are of */
+	struct gsc_group *next, *prev;	/* queues of the band, by turn */
+	u64 used;			/* virtual time since the last decision */
+	u64 sum;			/* weights of what is active directly below */
+	u64 pace;			/* virtual to real time while it has the device, 16 bits behind the point */
+	u64 want, share;		/* units */
+	u64 bar, top_bar;		/* one with a smaller virtual time overtakes it; the largest from there to the front */
+	u32 n;				/* active clients, directly */
+	u32 rank;
+	bool listed, counted, known;	/* in the list; in its parent's sum; has a virtual time */
+	bool content;			/* wants no more than its share, or all can have what they want */
+	bool bounded;			/* a max above it leaves it less than its share of the device */
+	bool fresh;			/* was not active at the last decision */
+	u64 band;			/* gsc_wfq_band.id of the band that the rest is of */
+	u64 vtime, ended;		/* and when its last task ended */
+};
+
+struct gsc_wfq_client {
+	u64 used;			/* unit-ns since the last decision */
+	u64 round;			/* the band's last decision in which it had tasks, 0 none */
+	u64 seen;			/* scratch, as in the queue */
+	u64 vtime, pace;		/* its queue's, as of @round */
+	u32 want;
+	bool content;
+};
+
+struct gsc_wfq_band {
+	u64 id, round;			/* stamps: of its first decision, of the last one */
+	u64 vtime;			/* where a queue that becomes active begins */
+	u64 quantum;			/* ns */
+	/* of the band itself, for turns */
+	u64 used, turn_round, turn_vtime, pace;
+	bool fresh;
+};
+
+struct gsc_wfq_device {
+	u64 round, vtime;		/* likewise, of turns */
 };
 
 struct gsc_group {
@@ -134,6 +217,9 @@ struct gsc_group {
 	 */
 	u64 band_seen, promise_seen;
 	u32 n_bands, active;
+	union gsc_group_data {
+		struct gsc_wfq_queue wfq;
+	} data;				/* the policy's own */
 };
 
 #define GSC_MAX_UNLIMITED	U32_MAX
@@ -217,6 +303,7 @@ struct gsc_band {
 	struct list_head placed;	/* clients with a window, by base */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
+	u32 n_tasks;			/* in @tasks */
 	bool told_active;		/* idle members were told that others are not idle */
 	u32 n_holds;			/* clients with hold_units */
 	u32 n_windows;			/* clients with has_windows */
@@ -237,6 +324,26 @@ struct gsc_band {
 	u32 slice_us;			/* for its channel group, 0 the driver's */
 	u32 flags;			/* GSCHED_ARB_* for all its clients */
 	u64 served;			/* dev->turns when it last got a turn */
+	union gsc_band_data {
+		struct gsc_wfq_band wfq;
+	} data;				/* the policy's own */
+};
+
+/* Scratch of policy srt, of the last decision */
+struct gsc_srt_client {
+	struct gsc_client *next, *prev;
+	u64 seen;
+	u64 left, overhead;		/* T_r of its first task; what its preemption would cost */
+	u64 bar, top_bar;		/* an equal with less left overtakes it; the largest of its equals up to the first */
+	u32 place;			/* among those of its priority */
+	bool runs;
+};
+
+/* What the policy in force keeps of a client */
+union gsc_client_data {
+	u64 whim;			/* chaos: its last draw */
+	struct gsc_wfq_client wfq;
+	struct gsc_srt_client srt;
 };
 
 struct gsc_client {
@@ -303,7 +410,7 @@ struct gsc_client {
 	u32 alloc;			/* units */
 	bool windowed;			/* a task of tier block has a part of it */
 	u32 sms, base;			/* footprint and place of the window, in SMs */
-	u64 whim;			/* scratch of policy chaos */
+	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
 };
 
@@ -313,6 +420,9 @@ enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_MAX_SLOW
 struct gsc_device {
 	const struct gsc_ops *ops;
 	const struct gsc_policy *policy;
+	/* a policy that broke its contract, and how: hpf is in its place until a policy is set; NULL */
+	const struct gsc_policy *faulty;
+	const char *fault;
 	u32 sms;
 	u32 mode;			/* GSCHED_MODE_* in force */
 	/*
@@ -351,6 +461,9 @@ struct gsc_device {
 	u64 pass_timer;			/* when a client may have had no window for long, 0 never */
 	u64 turns;			/* given so far */
 	u32 top_priority, n_top;	/* among the attached clients, and how many have it */
+	union gsc_device_data {
+		struct gsc_wfq_device wfq;
+	} data;				/* the policy's own */
 	u64 stamp;
 };
 
@@ -422,6 +535,8 @@ void gsc_tick(struct gsc_device *dev, u64 now);
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);	/* -EINVAL unknown */
+/* Which policy was replaced by hpf and why, in words, without a newline; length, 0 none was */
+int gsc_policy_why(const struct gsc_device *dev, char *buf, size_t size);
 
 extern const char *const gsc_param_name[GSC_PARAM_COUNT];	/* "switch_us" … */
 int gsc_param_find(const char *name);			/* -ENOENT */

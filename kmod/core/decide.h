@@ -11,7 +11,8 @@ void gsc_mark(struct gsc_device *dev, u64 now);		/* an event: the next commit de
 void gsc_hold_drop(struct gsc_client *client);
 
 /* task.c */
-void gsc_client_charge(struct gsc_client *client);
+u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks fill of so many */
+void gsc_client_charge_ns(struct gsc_client *client, u64 ns);
 void gsc_task_end(struct gsc_task *task);
 void gsc_hold_start(struct gsc_client *client);	/* after client->ended, if that is worth it */
 /* In all bands those that give way come first, then those that gain by it, then what each counts for */
@@ -49,8 +50,23 @@ void gsc_pass_leave(struct gsc_client *client);
 void gsc_pass_expire(struct gsc_device *dev);
 bool gsc_may_pass(const struct gsc_client *client);
 
+#define GSC_EVICT_NS	20000ULL	/* from the store of a window until workers act on it, measured */
+
 /* policy.c: band->tasks by falling rank, first come first among equals */
-void gsc_sort(struct gsc_band *band);
+void gsc_sort_tasks(struct gsc_band *band);
+static inline void gsc_sort(struct gsc_band *band)
+{
+	if (band->n_tasks > 1)
+		gsc_sort_tasks(band);
+}
+
+/* Of the slices of @n bands: the shortest that keeps the overhead of switching below max_overhead per mille */
+u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n);
+void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy);
+/* The policy broke its contract, as @what says: hpf takes its place, and the commit decides once more */
+void gsc_policy_replace(struct gsc_device *dev, const char *what);
+/* Is what order() left of @band as its contract says? If not the policy is replaced: false */
+bool gsc_policy_check(const struct gsc_band *band);
 
 /* alloc.c: task->want of every task to client->alloc and task->alloc, client->hold_units to client->hold_got */
 void gsc_allocate(struct gsc_band *band);
@@ -83,9 +99,19 @@ void gsc_slices_update(struct gsc_device *dev);
 #define GSC_IN_FLIGHT_US	2000		/* work on the GPU of a band whose turn may end */
 void gsc_turns_update(struct gsc_device *dev);
 void gsc_turn_sliced(struct gsc_device *dev);
-void gsc_turn_temporal(struct gsc_device *dev);
+bool gsc_turn_temporal(struct gsc_device *dev);		/* false: the policy was replaced */
 /* @heir takes its place; NULL nobody */
 void gsc_turn_forget(struct gsc_device *dev, const struct gsc_band *band, struct gsc_band *heir);
+
+/* Charge what was used since the last change */
+static inline void gsc_client_charge(struct gsc_client *client)
+{
+	u64 now = client->dev->now, ns = now - client->charged;
+
+	client->charged = now;
+	if (ns && client->current_units)
+		gsc_client_charge_ns(client, ns);
+}
 
 static inline bool gsc_is_server(const struct gsc_client *client)
 {

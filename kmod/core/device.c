@@ -67,7 +67,7 @@ static u32 lease_for(const struct gsc_client *client, const struct scope *scope)
 
 	if (policy->no_leases || gsc_is_server(client) || gsc_band_closed(client->band))
 		return GSCHED_LEASE_NONE;
-	if (scope->clients > 1 && scope->n_top == 1 && client->group->priority == scope->priority && !policy->flat)
+	if (scope->clients > 1 && scope->n_top == 1 && client->group->priority == scope->priority && !policy->equals)
 		return GSCHED_LEASE_NOTIFY;
 	if (scope->clients == 1 && whole_device(client->group))
 		return GSCHED_LEASE_FREE;
@@ -212,18 +212,47 @@ static void deactivate(struct gsc_device *dev)
 	}
 }
 
-void gsc_commit(struct gsc_device *dev, u64 now)
+/* False: the policy was replaced */
+static bool order_tasks(struct gsc_device *dev)
+{
+	const struct gsc_policy *policy = dev->policy;
+	struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->busy, busy) {
+		policy->order(band, dev->now);
+		/* hpf takes the place of others: tests check it, nothing could replace it */
+		if (policy != &gsc_policy_hpf && !gsc_policy_check(band))
+			return false;
+	}
+	return true;
+}
+
+/* The last operations of a decision have set when the next one has to be */
+static void note_granted(struct gsc_device *dev)
+{
+	const struct gsc_policy *policy = dev->policy;
+	struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->busy, busy) {
+		if (policy->granted)
+			policy->granted(band, dev->now);
+		if (band->again && band->again <= dev->now) {
+			gsc_policy_replace(dev, "band->again asks for a decision in the past");
+			return;
+		}
+	}
+}
+
+static void decide(struct gsc_device *dev)
 {
 	struct gsc_band *band;
 	bool stale;
 
-	if (!dev->marked)
-		return;
 	dev->marked = false;
-	gsc_advance(dev, now);
 	if (dev->ended)
 		start_holds(dev);
-	gsc_protect_expire(dev);
+	if (!list_empty(&dev->resuming))
+		gsc_protect_expire(dev);
 	gsc_pass_expire(dev);
 	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
@@ -231,11 +260,11 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 	if (stale)
 		gsc_bands_update(dev);
 	expire_holds(dev);
-	list_for_each_entry(band, &dev->busy, busy)
-		dev->policy->order(band, dev->now);
-	if (dev->mode == GSCHED_MODE_TEMPORAL)
-		gsc_turn_temporal(dev);
-	else if (dev->n_lower > 1)
+	if (!order_tasks(dev))
+		return;
+	if (dev->mode == GSCHED_MODE_TEMPORAL && !gsc_turn_temporal(dev))
+		return;
+	if (dev->n_lower > 1)
 		gsc_turn_sliced(dev);
 	list_for_each_entry(band, &dev->busy, busy) {
 		gsc_allocate(band);
@@ -244,6 +273,8 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 	}
 	list_for_each_entry(band, &dev->busy, busy)
 		gsc_tasks_grant(band);
+	if (dev->policy != &gsc_policy_hpf)
+		note_granted(dev);
 	if (dev->submitted)
 		list_for_each_entry(band, &dev->busy, busy)
 			gsc_tasks_measure(band);
@@ -257,6 +288,16 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 	update_timer(dev);
 	if (dev->n_listed > dev->n_active)
 		deactivate(dev);
+}
+
+void gsc_commit(struct gsc_device *dev, u64 now)
+{
+	if (!dev->marked)
+		return;
+	gsc_advance(dev, now);
+	/* once more where the policy was replaced */
+	while (dev->marked)
+		decide(dev);
 }
 
 int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
@@ -336,6 +377,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 	client->group->clients--;
 	group->clients++;
 	client->group = group;
+	memset(&client->data, 0, sizeof(client->data));
 	gsc_hold_drop(client);
 	dev->bands_stale = true;
 }
@@ -367,16 +409,11 @@ int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now)
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now)
 {
 	const struct gsc_policy *policy = gsc_policy_find(name);
-	struct gsc_band *band;
 
 	if (!policy)
 		return -EINVAL;
 	gsc_mark(dev, now);
-	dev->policy = policy;
-	list_for_each_entry(band, &dev->bands, node) {
-		band->again = 0;
-		band->late = NULL;
-	}
-	dev->bands_stale = true;
+	dev->faulty = NULL;
+	gsc_policy_start(dev, policy);
 	return 0;
 }

@@ -20,5 +20,7 @@ static void order(struct gsc_band *band, u64 now)
 const struct gsc_policy gsc_policy_ffs = {
 	.name = "ffs",
 	.order = order,
-	.flat = true,
+	.epoch_us = gsc_fair_epoch_us,
+	.passes = true,
+	.equals = true,
 };

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Highest priority first (FLEP 5.2.1, figure 6). Everyone more important takes all it can use before anyone less
- * important gets something; equals share. FLEP orders equals by shortest remaining time, T_r: the place is compare() in
- * policy.c.
+ * important gets something; equals share. FLEP orders equals by shortest remaining time: that is policy srt.
  */
 #include "decide.h"
 
-#define EVICT_NS	20000ULL	/* from the store of a window until workers act on it, measured */
 #define HOLD_FRACTION	4
 #define LATE_FACTOR	3		/* of its usual time, and */
 #define LATE_NS		200000ULL	/* that: a kernel is late */
@@ -72,7 +70,7 @@ static void make_way(struct gsc_band *band, u64 now)
 	struct gsc_task *last, *task;
 	u64 late;
 
-	if (list_empty(&band->tasks) || gsc_band_device(band)->mode == GSCHED_MODE_TEMPORAL)
+	if (band->n_tasks < 2 || gsc_band_device(band)->mode == GSCHED_MODE_TEMPORAL)
 		return;
 	last = list_last_entry(&band->tasks, struct gsc_task, node);
 	list_for_each_entry(task, &band->tasks, node) {
@@ -87,9 +85,12 @@ static void make_way(struct gsc_band *band, u64 now)
 		/* the time says nothing about the size that it had */
 		task->room = 0;
 		band->late = task;
-		for (; last->rank < task->rank; last = list_prev_entry(last, node))
-			if (!is_promised(last->client->group))
-				last->want = 0;
+		for (; last->rank < task->rank; last = list_prev_entry(last, node)) {
+			if (is_promised(last->client->group))
+				continue;
+			last->want = 0;
+			last->need = 0;
+		}
 		return;
 	}
 }
@@ -141,9 +142,9 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 		if (task->midway && gsc_is_resumable(task->client))
 			continue;
 		below = true;
-		longest = max(longest, min(task->block_ns, U64_MAX - EVICT_NS));
+		longest = max(longest, min(task->block_ns, U64_MAX - GSC_EVICT_NS));
 	}
-	if (!below || longest + EVICT_NS <= time / HOLD_FRACTION)
+	if (!below || longest + GSC_EVICT_NS <= time / HOLD_FRACTION)
 		return 0;
 	client->hold_block_ns = longest;
 	/* kernels that come in bursts: it has to last until the next burst */
@@ -154,4 +155,5 @@ const struct gsc_policy gsc_policy_hpf = {
 	.name = "hpf",
 	.order = order,
 	.hold = hold,
+	.passes = true,
 };

@@ -89,7 +89,7 @@ void gsc_pass_expire(struct gsc_device *dev)
 /* Of two that are not equal, are the launches of the more important one served first? */
 static bool is_ordered(const struct gsc_client *a, const struct gsc_client *b)
 {
-	if (a->group->priority == b->group->priority || a->dev->policy->flat)
+	if (a->group->priority == b->group->priority || a->dev->policy->equals)
 		return true;
 	return a->group->priority > b->group->priority ? a->prioritised : b->prioritised;
 }
@@ -100,7 +100,7 @@ bool gsc_may_pass(const struct gsc_client *client)
 	const struct gsc_band *band = client->band;
 	const struct gsc_client *other;
 
-	if (dev->mode == GSCHED_MODE_TEMPORAL || dev->policy->no_leases || band->n_clients < 2 ||
+	if (dev->mode == GSCHED_MODE_TEMPORAL || !dev->policy->passes || band->n_clients < 2 ||
 	    band->promised || band->n_windows != client->has_windows)
 		return false;
 	list_for_each_entry(other, &band->members, member)

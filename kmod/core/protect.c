@@ -221,7 +221,7 @@ bool gsc_is_resumable(const struct gsc_client *client)
 {
 	const struct gsc_client *other;
 
-	if (client->dev->policy->flat)
+	if (client->dev->policy->equals)
 		return false;
 	list_for_each_entry(other, &client->band->members, member)
 		if (other->resumes && other->group->priority > client->group->priority)

@@ -16,18 +16,15 @@ static bool takes_part(const struct gsc_band *band, bool lower)
 	return band->n_clients && band->lower == lower;
 }
 
-/*
- * Slices of bands that are not lower, by weight. ffs: out of the shortest epoch that keeps the overhead of switching below
- * max_overhead per mille (FLEP 5.2.2). hpf: out of as many slices of the driver's default as there are bands, so that no band of
- * mean weight waits longer than on an unmanaged GPU.
- */
+/* Slices of bands that are not lower, by weight */
 static void share_epoch(struct gsc_device *dev, u32 n)
 {
 	u64 epoch = (u64)n * DRIVER_SLICE_US, sum = 0, slice;
 	struct gsc_band *band;
 
-	if (dev->policy->flat)
-		epoch = div_u64((u64)n * dev->param[GSC_PARAM_SWITCH_US] * 1000, dev->param[GSC_PARAM_MAX_OVERHEAD]);
+	/* as long as all slices of GSC_SLICE_WHOLE_US, and no product overflows */
+	if (dev->policy->epoch_us)
+		epoch = min(dev->policy->epoch_us(dev, n), (u64)n * GSC_SLICE_WHOLE_US);
 	list_for_each_entry(band, &dev->bands, node)
 		if (takes_part(band, false))
 			sum += band->weight;

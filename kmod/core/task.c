@@ -18,7 +18,7 @@ static u32 spread(const struct gsc_device *dev, u64 blocks)
  * The least that holds all its blocks at once, ceil(blocks / M) CapSM (SMGuard 4.1; "only as many SMs as needed", FLEP 4.3).
  * Usage is counted by it, the demand is not: packed M to an SM the blocks of a short kernel slow each other down.
  */
-static u32 packed(const struct gsc_task *task, u32 limit)
+u32 gsc_packed(const struct gsc_task *task, u32 limit)
 {
 	u32 weight = gsc_weight(task);
 
@@ -27,23 +27,20 @@ static u32 packed(const struct gsc_task *task, u32 limit)
 }
 
 /*
- * Charge what was used since the last change. A client is charged for its capacity once, however many of its tasks share it:
+ * Charge what was used in the last @ns. A client is charged for its capacity once, however many of its tasks share it:
  * for the largest of them, and each of them for what it adds to those before it.
  */
-void gsc_client_charge(struct gsc_client *client)
+void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 {
-	u64 now = client->dev->now, ns = now - client->charged, capsm_ns;
 	u32 units, most = 0;
 	struct gsc_group *group;
 	struct gsc_task *task;
+	u64 capsm_ns;
 
-	client->charged = now;
-	if (!ns || !client->current_units)
-		return;
 	list_for_each_entry(task, &client->tasks, peer) {
 		if (task->state != GSC_TASK_RUNNING || !gsc_limit(task))
 			continue;
-		units = packed(task, min(gsc_limit(task), client->current_units));
+		units = gsc_packed(task, min(gsc_limit(task), client->current_units));
 		if (units <= most)
 			continue;
 		task->usage += ns * (units - most);
@@ -51,6 +48,8 @@ void gsc_client_charge(struct gsc_client *client)
 	}
 	if (!most)
 		return;
+	if (client->dev->policy->charge)
+		client->dev->policy->charge(client, ns * most);
 	capsm_ns = (ns / GSCHED_CAPSM) * most + (ns % GSCHED_CAPSM) * most / GSCHED_CAPSM;
 	for (group = client->group; group; group = group->parent) {
 		group->stats.usage += capsm_ns;
@@ -150,10 +149,13 @@ void gsc_tasks_grant(struct gsc_band *band)
 	u64 window;
 
 	list_for_each_entry(task, &band->tasks, node) {
+		if (task->state == GSC_TASK_WAITING) {
+			if (task->alloc)
+				set_window(task, new_window(task), GSC_GRANT);
+			continue;
+		}
 		window = new_window(task);
-		if (task->state == GSC_TASK_WAITING && task->alloc)
-			set_window(task, window, GSC_GRANT);
-		else if (task->state == GSC_TASK_RUNNING && window != task->window)
+		if (window != task->window)
 			set_window(task, window, GSC_GROW);
 	}
 	list_for_each_entry(client, &band->active, active)
@@ -209,6 +211,7 @@ void gsc_task_end(struct gsc_task *task)
 	gsc_client_charge(task->client);
 	list_del_init(&task->node);
 	list_del_init(&task->peer);
+	task->client->band->n_tasks--;
 	if (!--task->client->n_tasks) {
 		task->client->band->n_active--;
 		dev->n_active--;
@@ -285,11 +288,13 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	gsc_client_charge(client);
 	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);
+	client->band->n_tasks++;
 	if (!client->n_tasks++) {
 		client->band->n_active++;
 		dev->n_active++;
 	}
-	gsc_client_activate(client);
+	if (list_empty(&client->active))
+		gsc_client_activate(client);
 	note_submit(client, task->demand);
 	return 0;
 }
@@ -369,7 +374,9 @@ void gsc_hold_start(struct gsc_client *client)
 		ran = ended->ran ? ended->ran : dev->now - ended->granted;
 	gsc_protect(client, ran, size);
 	ns = dev->policy->hold(dev, ended, dev->now);
-	if (!ns)
+	if (ns > GSC_HOLD_NS_MAX)
+		gsc_policy_replace(dev, "hold() keeps capacity free for too long");
+	if (!ns || ns > GSC_HOLD_NS_MAX)
 		return;
 	if (!client->hold_units)
 		client->band->n_holds++;

@@ -166,34 +166,67 @@ static bool precedes(const struct gsc_device *dev, const struct gsc_band *band, 
 	return (s32)(a->id - b->id) < 0;
 }
 
+static void leave_device(const struct gsc_band *band)
+{
+	struct gsc_task *task;
+
+	list_for_each_entry(task, &band->tasks, node)
+		task->want = 0;
+}
+
+/* The policy gives turns. False: it broke its contract and was replaced */
+static bool turn_of_policy(struct gsc_device *dev)
+{
+	struct gsc_band *band, *owner = dev->policy->turn(dev, dev->now);
+	bool found = false, tasks = false;
+
+	list_for_each_entry(band, &dev->busy, busy) {
+		if (!first_task(band))
+			continue;
+		tasks = true;
+		found |= band == owner;
+	}
+	if (tasks ? !found : !!owner) {
+		gsc_policy_replace(dev, "turn() gave the device to no band with tasks");
+		return false;
+	}
+	dev->turn = owner;
+	list_for_each_entry(band, &dev->busy, busy)
+		if (band != owner)
+			leave_device(band);
+	return true;
+}
+
 /*
- * Temporal mode: one band at a time. A task that came after one of an equal band does not prolong the turn, so a long queue of
- * kernels starves nobody.
+ * Temporal mode: one band at a time. By default a task that came after one of an equal band does not prolong the turn,
+ * so a long queue of kernels starves nobody.
  */
-void gsc_turn_temporal(struct gsc_device *dev)
+bool gsc_turn_temporal(struct gsc_device *dev)
 {
 	struct gsc_band *band, *owner = NULL;
 	const struct gsc_task *fence = NULL;
 	struct gsc_task *task;
 
+	if (dev->policy->turn)
+		return turn_of_policy(dev);
 	list_for_each_entry(band, &dev->busy, busy)
 		if (first_task(band) && (!owner || precedes(dev, band, owner)))
 			owner = band;
 	dev->turn = owner;
 	if (!owner)
-		return;
+		return true;
 	list_for_each_entry(band, &dev->busy, busy) {
 		if (band == owner)
 			continue;
 		if (first_task(band) && first_task(band)->rank == first_task(owner)->rank &&
 		    (!fence || (s32)(first_task(band)->id - fence->id) < 0))
 			fence = first_task(band);
-		list_for_each_entry(task, &band->tasks, node)
-			task->want = 0;
+		leave_device(band);
 	}
 	if (!fence)
-		return;
+		return true;
 	list_for_each_entry(task, &owner->tasks, node)
 		if (task->state == GSC_TASK_WAITING && (s32)(task->id - fence->id) > 0)
 			task->want = 0;
+	return true;
 }

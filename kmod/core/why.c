@@ -69,8 +69,9 @@ static int why_top(const struct gsc_band *band, char *buf, size_t size)
 	u32 others = bands_beside(band, &promised);
 
 	if (!dev->n_lower)
-		return scnprintf(buf, size, "%s: shares the time by weight with %u other%s, slice %u us",
-				 dev->policy->flat ? "policy ffs" : "equals", others, others == 1 ? "" : "s", band->slice_us);
+		return scnprintf(buf, size, "%s%s: shares the time by weight with %u other%s, slice %u us",
+				 dev->policy->equals ? "policy " : "", dev->policy->equals ? dev->policy->name : "equals",
+				 others, others == 1 ? "" : "s", band->slice_us);
 	if (others)
 		return scnprintf(buf, size, "top band: shares the time by weight with %u other%s, slice %u us%s", others,
 				 others == 1 ? "" : "s", band->slice_us, promised ? ", bounded by capsm.min below" : "");
@@ -161,6 +162,13 @@ static int why_hold(const struct gsc_client *client, char *buf, size_t size)
 			       (unsigned long long)div_u64(gsc_size_best_ns(client), 1000));
 }
 
+int gsc_policy_why(const struct gsc_device *dev, char *buf, size_t size)
+{
+	if (!dev->faulty)
+		return scnprintf(buf, size, "%s", "");
+	return scnprintf(buf, size, "%s was replaced by hpf, since its %s", dev->faulty->name, dev->fault);
+}
+
 int gsc_client_why(const struct gsc_client *client, char *buf, size_t size)
 {
 	int len = why_hold(client, buf, size);
@@ -168,5 +176,8 @@ int gsc_client_why(const struct gsc_client *client, char *buf, size_t size)
 	if (client->arb.flags & GSCHED_ARB_RESUMABLE)
 		len += scnprintf(buf + len, size - (size_t)len, "%sleaves long block-tasks in their middle for %s",
 				 len ? "; " : "", "kernels of somebody more important");
-	return len + why_midway(client, len ? "; " : "", buf + len, size - (size_t)len);
+	len += why_midway(client, len ? "; " : "", buf + len, size - (size_t)len);
+	if (len || !client->dev->policy->why)
+		return len;
+	return client->dev->policy->why(client, buf, size);
 }

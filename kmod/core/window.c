@@ -74,18 +74,23 @@ static void insert(struct gsc_band *band, struct gsc_client *new)
 		settle(band);
 }
 
-/* The policy's own idea of where, in the same order */
+/* The policy's own idea of where, in the same order. Without it, or where it is wrong, all stay where they are */
 static void choose(struct gsc_band *band)
 {
 	struct gsc_device *dev = gsc_band_device(band);
 	struct gsc_client *client, *next;
-	u32 lo = 0, hi;
+	u32 lo = 0, hi, base;
 
 	list_for_each_entry(client, &band->placed, place) {
 		next = list_next_entry(client, place);
-		hi = list_entry_is_head(next, &band->placed, place) ? dev->sms : next->base;
-		client->base = dev->policy->place(dev, client, lo, hi - client->sms);
-		lo = client->base + client->sms;
+		hi = (list_entry_is_head(next, &band->placed, place) ? dev->sms : next->base) - client->sms;
+		base = dev->policy->place(dev, client, lo, hi);
+		if (base < lo || base > hi) {
+			gsc_policy_replace(dev, "place() put a window outside the room that it has");
+			return;
+		}
+		client->base = base;
+		lo = base + client->sms;
 	}
 }
 

@@ -17,7 +17,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why) { }
 static void op_set_lease(struct gsc_client *client, u32 lease) { }
 static void op_arm_timer(struct gsc_device *dev, u64 when) { }
 static void op_done(struct gsc_task *task) { }
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL };
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL, NULL };
 
 struct bench {
 	struct gsc_device dev;
@@ -34,6 +34,7 @@ struct bench_case {
 	void (*prepare)(struct bench *b);
 	void (*measured)(struct bench *b);
 	unsigned int rounds;
+	const char *policy;		/* NULL hpf */
 };
 
 static void fail(const char *what)
@@ -94,16 +95,23 @@ static void reap(struct bench *b)
 
 /* Client 0 is more important and runs short kernels; the other active ones share what it leaves */
 static const struct bench_case cases[] = {
-	{ "2-active", 2, 2, NULL, short_kernel, 1000 },
-	{ "20-active", 20, 20, NULL, short_kernel, 1000 },
-	{ "64-active", 64, 64, NULL, short_kernel, 1000 },
-	{ "20-of-256", 256, 20, NULL, short_kernel, 1000 },
-	{ "20-of-10000", 10000, 20, NULL, short_kernel, 1000 },
-	{ "1-of-257", 257, 1, NULL, short_kernel, 1000 },
-	{ "adopt-16x64", 16, 0, NULL, adopt, 1 },
-	{ "reap-16x64", 16, 0, adopt, reap, 1 },
-	{ "adopt-256x64", 256, 0, NULL, adopt, 1 },
-	{ "reap-256x64", 256, 0, adopt, reap, 1 },
+	{ "2-active", 2, 2, NULL, short_kernel, 1000, NULL },
+	{ "20-active", 20, 20, NULL, short_kernel, 1000, NULL },
+	{ "64-active", 64, 64, NULL, short_kernel, 1000, NULL },
+	{ "20-of-256", 256, 20, NULL, short_kernel, 1000, NULL },
+	{ "20-of-10000", 10000, 20, NULL, short_kernel, 1000, NULL },
+	{ "1-of-257", 257, 1, NULL, short_kernel, 1000, NULL },
+	{ "srt-2-active", 2, 2, NULL, short_kernel, 1000, "srt" },
+	{ "srt-20-active", 20, 20, NULL, short_kernel, 1000, "srt" },
+	{ "srt-64-active", 64, 64, NULL, short_kernel, 1000, "srt" },
+	{ "wfq-2-active", 2, 2, NULL, short_kernel, 1000, "wfq" },
+	{ "wfq-20-active", 20, 20, NULL, short_kernel, 1000, "wfq" },
+	{ "wfq-64-active", 64, 64, NULL, short_kernel, 1000, "wfq" },
+	{ "wfq-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "wfq" },
+	{ "adopt-16x64", 16, 0, NULL, adopt, 1, NULL },
+	{ "reap-16x64", 16, 0, adopt, reap, 1, NULL },
+	{ "adopt-256x64", 256, 0, NULL, adopt, 1, NULL },
+	{ "reap-256x64", 256, 0, adopt, reap, 1, NULL },
 };
 
 static void setup(struct bench *b, const struct bench_case *c)
@@ -115,6 +123,8 @@ static void setup(struct bench *b, const struct bench_case *c)
 	b->group = calloc(c->n, sizeof(*b->group));
 	if (!b->client || !b->group || gsc_device_init(&b->dev, &ops, SMS))
 		fail("no memory");
+	if (c->policy && gsc_device_set_policy(&b->dev, c->policy, b->now))
+		fail("no such policy");
 	for (unsigned int i = 0; i < c->n; i++) {
 		if (gsc_group_init(&b->group[i], &b->dev.root) ||
 		    gsc_client_attach(&b->client[i], &b->group[i], GSCHED_ATTACH_MPS, 0, b->now))

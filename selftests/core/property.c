@@ -143,7 +143,7 @@ static void op_done(struct gsc_task *task)
 	n_done++;
 }
 
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band };
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, NULL };
 
 /* Bands alternate in time: windows of one band must not overlap */
 static void compare_shadow(void)
@@ -552,6 +552,8 @@ static void after(void)
 		snprintf(text, sizeof(text), "invariant %d", ret);
 		fail(text);
 	}
+	if (dev->faulty)
+		fail(dev->fault);
 	compare_shadow();
 	check_quotas();
 	check_gates();
@@ -726,10 +728,14 @@ int main(int argc, char **argv)
 		test_policy("hpf", 64, 4000, false);
 		test_policy("chaos", 24, 4000, false);
 		test_policy("ffs", 24, 4000, true);
+		test_policy("wfq", 24, 4000, true);
+		test_policy("srt", 24, 4000, false);
 		batches = true;
 		test_policy("hpf", 64, 4000, false);
 		test_policy("chaos", 24, 4000, false);
 		test_policy("ffs", 24, 4000, true);
+		test_policy("wfq", 24, 4000, true);
+		test_policy("srt", 24, 4000, false);
 	}
 	free(dev);
 	free(group);

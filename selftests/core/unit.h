@@ -13,7 +13,7 @@ static struct gsc_group group[8];
 static struct gsc_client client[8];
 static u64 clock_ns;
 static bool good;		/* of the test that runs */
-static u32 n_done, n_evict, n_grow, n_grant, n_lease, n_timer, n_band;
+static u32 n_done, n_evict, n_grow, n_grant, n_lease, n_timer, n_band, n_replaced;
 
 #define EXPECT(x) do { \
 	if (!(x)) { \
@@ -60,7 +60,15 @@ static inline void op_set_band(struct gsc_client *c)
 	n_band++;
 }
 
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band };
+static inline void op_policy_replaced(struct gsc_device *d)
+{
+	EXPECT(d->faulty && d->policy == &gsc_policy_hpf);
+	n_replaced++;
+}
+
+static const struct gsc_ops ops = {
+	op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, op_policy_replaced,
+};
 
 /* group[i] all below the root, client[i] in group[i], clients attached by hand */
 static inline void setup(void)
@@ -68,7 +76,7 @@ static inline void setup(void)
 	memset(&dev, 0, sizeof(dev));
 	memset(group, 0, sizeof(group));
 	memset(client, 0, sizeof(client));
-	n_done = n_evict = n_grow = n_grant = n_lease = n_timer = n_band = 0;
+	n_done = n_evict = n_grow = n_grant = n_lease = n_timer = n_band = n_replaced = 0;
 	clock_ns = 1000 * MS;
 	EXPECT(!gsc_device_init(&dev, &ops, SMS));
 	for (int i = 0; i < 8; i++)

@@ -345,6 +345,10 @@ static void settings(void)
 	ok(has_slice(&a, 1000000), "counts under hpf");
 	is(device_set("policy", "ffs"), 0, "policy ffs");
 	ok(has_slice(&a, 3800) && has_slice(&b, 3800) && status_has("policy ffs: shares the time by weight"), "knows none");
+	is(device_set("policy", "wfq"), 0, "policy wfq");
+	ok(has_slice(&a, 3800) && has_slice(&b, 3800) && status_has("policy wfq: shares the time by weight"), "nor does it");
+	ok(status_has("\"policy\":\"wfq\",\"policy_fault\":\"\""), "which did nothing wrong");
+	is(device_set("policy", "ffs"), 0, "policy ffs again");
 	is(group_call(GSP_GROUP_SET, "a", "gpu.latency_target_us", "1000"), 0, "a latency target");
 	ok(has_slice(&b, 1000), "bounds the others");
 	is(group_call(GSP_GROUP_SET, "a", "gpu.latency_target_us", "-1"), EINVAL, "no number: EINVAL");

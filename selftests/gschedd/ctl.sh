@@ -98,7 +98,7 @@ expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
 expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" "$ctl" device set mode=sideways
 expect 0 "" "device set, numbers" "$ctl" device set switch_us=150 max_overhead=20 max_slowdown=300
 expect 1 "switch_us is 10 to 10000" "device set, a number out of range" "$ctl" device set switch_us=1
-expect 1 "policy is hpf or ffs" "device set, an unknown policy" "$ctl" device set policy=fifo
+expect 1 "policy is hpf, srt, ffs or wfq" "device set, an unknown policy" "$ctl" device set policy=fifo
 expect 0 "" "a band and a latency target" "$ctl" group set batch gpu.band=serving gpu.latency_target_us=2000
 expect 0 "gpu.latency_target_us 2000" "they show" "$ctl" group show batch
 expect 1 "write a name of up to 31" "a bad name of a band" "$ctl" group set batch gpu.band=Serving

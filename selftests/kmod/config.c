@@ -503,10 +503,15 @@ TEST_F(config, sysfs_device)
 	EXPECT_STREQ("[spatial] spatial", self->text);
 	EXPECT_EQ(0, put("auto", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
-	EXPECT_NE(NULL, strstr(self->text, "[hpf]"));
+	EXPECT_STREQ("[hpf] srt ffs wfq", self->text);
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy_fault");
+	EXPECT_STREQ("", self->text);
 	EXPECT_EQ(0, put("ffs\n", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
-	EXPECT_STREQ("hpf [ffs]", self->text);
+	EXPECT_STREQ("hpf srt [ffs] wfq", self->text);
+	EXPECT_EQ(0, put("wfq\n", SYSFS "/" DEV_NAME "/policy"));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
+	EXPECT_STREQ("hpf srt ffs [wfq]", self->text);
 	EXPECT_EQ(0, put("hpf\n", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("none", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("chaos", SYSFS "/" DEV_NAME "/policy"));

@@ -98,13 +98,14 @@ static void *writer(void *arg)
 {
 	static const char *const quotas[] = { "1", "max", "3.5", "16" };
 	static const char *const modes[] = { "auto", "spatial", "temporal" };
+	static const char *const policy[] = { "hpf", "ffs", "wfq", "srt" };
 	unsigned int seed = (uintptr_t)arg;
 	char text[4096];
 
 	while (!stop) {
 		put(quotas[rand_r(&seed) % 4], ROOT "/%s", rand_r(&seed) & 1 ? "capsm.max" : "a/capsm.max");
 		put(modes[rand_r(&seed) % 3], SYSFS "/" DEV_NAME "/mode");
-		put(rand_r(&seed) & 1 ? "hpf" : "ffs", SYSFS "/" DEV_NAME "/policy");
+		put(policy[rand_r(&seed) % 4], SYSFS "/" DEV_NAME "/policy");
 		put(rand_r(&seed) & 1 ? "100" : "190", SYSFS "/" DEV_NAME "/switch_us");
 		put(rand_r(&seed) & 1 ? "500" : "0", ROOT "/%s", rand_r(&seed) & 1 ? "gpu.latency_target_us" : "a/gpu.latency_target_us");
 		put(rand_r(&seed) & 1 ? "10" : "0", ROOT "/a/%s", rand_r(&seed) & 1 ? "gpu.priority" : "b/gpu.priority");

@@ -446,6 +446,7 @@ static void files(void)
 	put(config, "gpu0/procs", "12\n13\n");
 	put(sysfs, "gpu0/mode", "spatial\n");
 	put(sysfs, "gpu0/policy", "fifo [hpf]\n");
+	put(sysfs, "gpu0/policy_fault", "fifo was replaced by hpf\n");
 	put(config, "gpu0/batch/gpu.band", "red\n");
 	put(sysfs, "gpu0/switch_us", "190\n");
 	put(sysfs, "gpu0/bands",
@@ -479,6 +480,7 @@ static void files(void)
 	text = gsched_files_status(config, sysfs);
 	ok(text && strstr(text, "\"backend\":\t\"module\"") && strstr(text, "\"path\":\t\"batch/inner\"") &&
 	   strstr(text, "\"mode\":\t\"spatial\"") && strstr(text, "\"policy\":\t\"hpf\"") &&
+	   strstr(text, "\"policy_fault\":\t\"fifo was replaced by hpf\"") &&
 	   strstr(text, "\"procs\":\t[12, 13]") && strstr(text, "\"sms\":\t132") && strstr(text, "\"usage\":\t5"), "status: groups");
 	ok(text && strstr(text, "\"pid\":\t77") && strstr(text, "\"group\":\t\"\"") && strstr(text, "\"block\":\t3") && strstr(text, "a \\\"reason\\\"") &&
 	   strstr(text, "\"limit\":\t4096"), "status: clients");

@@ -24,7 +24,7 @@ static void op_done(struct gsc_task *task)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL };
+	static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL, NULL };
 	static struct gsc_device dev;
 	static struct gsc_group group;
 	char before[1024], shown[1024], again[1024], text[512];

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Policy srt: of equals the one whose kernel has the least to do, unless a preemption costs more than it gains. */
+#include "unit.h"
+
+/* @clients equals of one band, or each a band in temporal mode */
+static void begin(int clients, bool temporal)
+{
+	setup();
+	EXPECT(!gsc_device_set_policy(&dev, "srt", clock_ns));
+	if (temporal)
+		EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
+	for (int c = 0; c < clients; c++)
+		EXPECT(!gsc_client_attach(&client[c], &group[c], temporal ? 0 : GSCHED_ATTACH_MPS, 0, clock_ns));
+}
+
+/* A kernel that fills the device for @ns */
+static void launch(int c, u64 ns, u64 block_ns)
+{
+	submit_block_ns(c, 0, BLOCK, 100000, ns, block_ns);
+}
+
+static bool has_all(int c)
+{
+	return task(c, 0)->state == GSC_TASK_RUNNING && GSCHED_WINDOW_LIMIT(task(c, 0)->window) == SMS * SM;
+}
+
+static void pass(u64 ns)
+{
+	clock_ns += ns;
+	gsc_tick(&dev, clock_ns);
+	checked();
+	EXPECT(!dev.faulty);
+}
+
+static bool says(int c, const char *what)
+{
+	char text[160] = "";
+
+	gsc_client_why(&client[c], text, sizeof(text));
+	if (strstr(text, what))
+		return true;
+	printf("# %s\n", text);
+	return false;
+}
+
+static void shorter_one_first(void)
+{
+	for (int temporal = 0; temporal < 2; temporal++) {
+		begin(3, temporal);
+		launch(0, 10 * MS, 50 * US);
+		EXPECT(has_all(0));
+		EXPECT(says(0, "no other program of its priority has a kernel"));
+		launch(1, 2 * MS, 50 * US);
+		EXPECT(has_all(1) && !GSCHED_WINDOW_LIMIT(task(0, 0)->window));
+		EXPECT(says(1, "its kernel has the least to go: 2000 us"));
+		launch(2, MS, 50 * US);
+		EXPECT(has_all(2) && !GSCHED_WINDOW_LIMIT(task(1, 0)->window));
+		pass(MS / 2);
+		EXPECT(says(1, "has 2000 us to go and waits for shorter ones, since 500 us"));
+		complete(2, 0);
+		EXPECT(has_all(1));
+		complete(1, 0);
+		EXPECT(has_all(0));
+	}
+}
+
+/* T_r(running) > T_r(new) + overhead, by what the running one's block-tasks take and, between bands, the switch */
+static void preemption_has_to_be_worth_it(void)
+{
+	static const struct {
+		bool temporal;
+		u64 block_ns, shorter;
+		bool preempts;
+	} cases[] = {
+		{ false, 0, 970 * US, true }, { false, 0, 990 * US, false },
+		{ false, 500 * US, 470 * US, true }, { false, 500 * US, 490 * US, false },
+		{ true, 0, 780 * US, true }, { true, 0, 800 * US, false },
+		{ true, 500 * US, 280 * US, true }, { true, 500 * US, 300 * US, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(2, cases[i].temporal);
+		launch(0, MS, cases[i].block_ns);
+		launch(1, cases[i].shorter, 0);
+		EXPECT(has_all(1) == cases[i].preempts && has_all(0) != cases[i].preempts);
+		if (!cases[i].preempts)
+			EXPECT(says(0, "but a preemption costs"));
+	}
+}
+
+/* What counts is what is left, also of one that was preempted */
+static void remaining_time_counts(void)
+{
+	begin(3, false);
+	launch(0, 10 * MS, 0);
+	pass(8 * MS);
+	launch(1, 3 * MS, 0);
+	EXPECT(has_all(0));
+	launch(2, MS, 0);
+	EXPECT(has_all(2));
+	pass(MS / 2);
+	EXPECT(!GSCHED_WINDOW_LIMIT(task(0, 0)->window));
+	complete(2, 0);
+	EXPECT(has_all(0));
+	pass(MS);
+	complete(0, 0);
+	EXPECT(has_all(1));
+}
+
+/* One that runs longer than predicted gives way in the end */
+static void wrong_prediction(void)
+{
+	for (int temporal = 0; temporal < 2; temporal++) {
+		begin(2, temporal);
+		launch(0, MS, 0);
+		launch(1, 1500 * US, 0);
+		EXPECT(has_all(0) && dev.timer);
+		for (int i = 0; i < 10 && !has_all(1); i++) {
+			clock_ns = dev.timer;
+			pass(0);
+		}
+		/* 2 ms in all is not worth a preemption, 4 ms is */
+		EXPECT(has_all(1) && clock_ns == (1000 + 2) * MS);
+	}
+}
+
+static void unknown_length(void)
+{
+	begin(2, false);
+	launch(0, 0, 0);
+	launch(1, MS / 2, 0);
+	EXPECT(has_all(1));
+	complete(1, 0);
+	launch(1, 3 * MS, 0);
+	EXPECT(has_all(0));
+}
+
+static void priority_comes_first(void)
+{
+	for (int temporal = 0; temporal < 2; temporal++) {
+		begin(3, temporal);
+		EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
+		launch(0, MS, 0);
+		launch(2, 100 * MS, 0);
+		EXPECT(has_all(2));
+		launch(1, US, 0);
+		EXPECT(has_all(2));
+		complete(2, 0);
+		EXPECT(has_all(1));
+	}
+}
+
+/* What the shortest one cannot fill goes to the next one */
+static void rest_is_used(void)
+{
+	begin(3, false);
+	launch(0, 10 * MS, 0);
+	launch(1, 5 * MS, 0);
+	submit_block_ns(2, 0, BLOCK, 32, MS, 0);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(2, 0)->window) == 32 * SM);
+	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 100 * SM && !GSCHED_WINDOW_LIMIT(task(0, 0)->window));
+}
+
+static void opaque_kernel_stays(void)
+{
+	begin(2, false);
+	submit_block_ns(0, 0, LAUNCH, 100000, 100 * MS, 0);
+	launch(1, MS, 0);
+	EXPECT(task(0, 0)->state == GSC_TASK_RUNNING);
+	EXPECT(says(0, "its kernel cannot be preempted"));
+}
+
+/* FLEP's measure: the mean of turnaround time over time alone, of kernels that arrive together */
+static void mean_slowdown(void)
+{
+	static const u64 length[] = { 40, 10, 1, 4 };
+	double slowdown[2] = { 0, 0 };
+
+	for (int srt = 0; srt < 2; srt++) {
+		u64 left[4], begun;
+		int n = 4;
+
+		begin(4, false);
+		if (!srt)
+			EXPECT(!gsc_device_set_policy(&dev, "hpf", clock_ns));
+		begun = clock_ns;
+		for (int c = 0; c < 4; c++) {
+			launch(c, length[c] * MS, 20 * US);
+			left[c] = length[c] * MS * SMS * SM;
+		}
+		while (n && clock_ns < begun + 1000 * MS) {
+			pass(10 * US);
+			for (int c = 0; c < 4; c++) {
+				u64 had = left[c] ? GSCHED_WINDOW_LIMIT(task(c, 0)->window) * 10 * US : 0;
+
+				if (!left[c])
+					continue;
+				left[c] -= min(left[c], had);
+				if (left[c])
+					continue;
+				slowdown[srt] += (double)(clock_ns - begun) / (double)(length[c] * MS) / 4;
+				complete(c, 0);
+				n--;
+			}
+		}
+		EXPECT(!n);
+	}
+	printf("# mean slowdown %.2f, with hpf %.2f\n", slowdown[1], slowdown[0]);
+	EXPECT(slowdown[1] < 1.3 && slowdown[0] > 2);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	TEST(shorter_one_first), TEST(preemption_has_to_be_worth_it), TEST(remaining_time_counts), TEST(wrong_prediction),
+	TEST(unknown_length), TEST(priority_comes_first), TEST(rest_is_used), TEST(opaque_kernel_stays), TEST(mean_slowdown),
+};
+
+int main(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
+		good = true;
+		tests[i].run();
+		tap(good, tests[i].name);
+	}
+	return tap_end();
+}
