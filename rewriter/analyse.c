@@ -562,7 +562,7 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 		}
 	shared += (gsr_ends(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->phases ? GSR_PHASES_SIZE : 0) +
 		  (c->fns[0]->gathers ? p->gathers_size : 0);
-	if (shared + GSR_TASK_SIZE_RESUMABLE + 16 > SHARED_MAX)
+	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
 		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);
 	return NULL;

@@ -162,6 +162,11 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "walks")) && k->inserted[GSR_INSERTED_EXITS] && k->static_shared == 1152,
 		   "walks: threads end in functions");
 		ok(!strstr(rw->ptx, ".noreturn"), "stop: it returns now");
+	} else if (strstr(path, "alignment.ptx")) {
+		ok((k = find_kernel(rw, "masks")) && k->static_shared == 1024, "masks: its shared addresses stay the same modulo 1024");
+		ok((k = find_kernel(rw, "listed")) && k->static_shared == 1024, "listed: with what the list of mbarriers takes");
+		ok((k = find_kernel(rw, "leaves")) && k->static_shared == 5120, "leaves: with what lanes gather in");
+		ok((k = find_kernel(rw, "looks_away")) && k->static_shared == 128, "looks_away: needs nothing more");
 	} else if (strstr(path, "gathers.ptx")) {
 		ok((k = find_kernel(rw, "bounded")) && k->static_shared == 128 + 2 * 136, "bounded: words for the warps that there may be");
 		ok((k = find_kernel(rw, "halves")) && k->static_shared == 128 + 32 * 136 && k->early_return && k->sites == 4,

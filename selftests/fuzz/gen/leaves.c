@@ -393,6 +393,9 @@ void gen_leaf(struct place *p, enum gen_feature what)
 	case GEN_special:
 		special(p, n);
 		break;
+	case GEN_shared_bits:
+		L(n, "mov.u32 %%t0, sh;\nand.b32 %%t0, %%t0, %u;\nadd.u32 %s, %s, %%t0;", 16 << gen_roll(g, 6), gen_r(p), gen_r(p));
+		break;
 	case GEN_shared_atomic:
 		L(n, "and.b32 %%t0, %s, %d;\nshl.b32 %%t0, %%t0, 2;\nmov.u32 %%t1, cells;\nadd.u32 %%t0, %%t0, %%t1;\n%s[%%t0], %s;", gen_r(p),
 		  SHARED_CELLS - 1, gen_once_in(g, 2) ? "red.shared.add.u32 " : "atom.shared.add.u32 %t2, ", gen_r(p));
