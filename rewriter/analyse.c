@@ -140,6 +140,8 @@ static void special(struct scan *s, const char *name)
 		refuse(s, "grid synchronisation (%s)", name);
 	else if (!strncmp(name, "%cluster", 8) || !strncmp(name, "%ncluster", 9) || !strncmp(name, "%is_explicit_cluster", 20))
 		refuse(s, "clusters (%s)", name);
+	else if (!strcmp(name, "%gridid"))
+		refuse(s, "reads the launch's number (%s), which differs among the launches of a task", name);
 	else if (!strcmp(name, "%total_smem_size") || !strcmp(name, "%aggr_smem_size"))
 		refuse(s, "reads the size of shared memory (%s)", name);
 }
@@ -296,20 +298,70 @@ static void hide(struct hidden *h, const char *name)
 	*gsr_intern_mark(name) = 0;
 }
 
+static bool is_module_name(const struct scan *s, const char *name)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	return (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns && s->p->fns[m & MARK_INDEX].f->name == name) ||
+	       (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name);
+}
+
+static bool names(const struct gsr_operand *o, const char *name)
+{
+	unsigned int i;
+
+	if (o->name == name)
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (names(&o->items[i], name))
+			return true;
+	return false;
+}
+
+/*
+ * Is the module's @name used outside of the inner scopes that declare one? The passes go by names, so
+ * they would take one for the other.
+ */
+static bool named_outside(const struct gsr_function *f, const char *name)
+{
+	unsigned int depth = 0, inside = 0, i;	/* inside: depth of the outermost scope that declares it, 0 none */
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_OPEN) {
+			depth++;
+		} else if (s->kind == GSR_STMT_CLOSE) {
+			inside = inside == depth ? 0 : inside;
+			depth--;
+		} else if (s->kind == GSR_STMT_VAR && s->var->name == name && !inside) {
+			inside = depth;
+		}
+		for (i = 0; s->kind == GSR_STMT_INSN && !inside && i < s->insn->n_opnds; i++)
+			if (names(&s->insn->opnds[i], name))
+				return true;
+	}
+	return false;
+}
+
 static void hide_own(struct hidden *h, const struct gsr_function *f)
 {
 	const struct gsr_stmt *s;
-	unsigned int i;
+	unsigned int i, depth = 0;
 
 	for (i = 0; i < f->n_params; i++)
 		hide(h, f->params[i].name);
 	for (i = 0; i < f->n_rets; i++)
 		hide(h, f->rets[i].name);
 	for (s = f->first; s; s = s->next) {
+		depth += s->kind == GSR_STMT_OPEN;
+		depth -= s->kind == GSR_STMT_CLOSE;
 		if (s->kind == GSR_STMT_LABEL)
 			hide(h, s->label);
-		else if (s->kind == GSR_STMT_VAR)
-			hide(h, s->var->name);
+		if (s->kind != GSR_STMT_VAR)
+			continue;
+		if (depth && is_module_name(h->s, s->var->name) && named_outside(f, s->var->name))
+			refuse(h->s, "%s means the module's and, in an inner scope, another", s->var->name);
+		hide(h, s->var->name);
 	}
 }
 
