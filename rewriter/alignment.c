@@ -85,12 +85,14 @@ static void follow(struct trace *t, const struct gsr_function *f, const struct g
 	case GSR_OP_SELP:
 	case GSR_OP_CVT:
 	case GSR_OP_CVTA:
+	case GSR_OP_MAPA:
 	case GSR_OP_SHFL:
 		mark(t, &insn->opnds[0]);
 		break;
 	case GSR_OP_SETP:
 	case GSR_OP_SET:
 	case GSR_OP_ISSPACEP:
+	case GSR_OP_GETCTARANK:
 		break;
 	case GSR_OP_ST:
 	case GSR_OP_CALL:

@@ -138,7 +138,10 @@ static void special(struct scan *s, const char *name)
 		s->fn->reads_ids = true;
 	else if (!strncmp(name, "%envreg", 7))
 		refuse(s, "grid synchronisation (%s)", name);
-	else if (!strncmp(name, "%cluster", 8) || !strncmp(name, "%ncluster", 9) || !strncmp(name, "%is_explicit_cluster", 20))
+	else if (!strcmp(name, "%cluster_ctarank") || !strcmp(name, "%cluster_nctarank") || !strcmp(name, "%cluster_ctaid") ||
+		 !strcmp(name, "%cluster_nctaid") || !strcmp(name, "%is_explicit_cluster"))
+		return;		/* the same in every cluster of one block */
+	else if (!strncmp(name, "%cluster", 8) || !strncmp(name, "%ncluster", 9))
 		refuse(s, "clusters (%s)", name);
 	else if (!strcmp(name, "%gridid"))
 		refuse(s, "reads the launch's number (%s), which differs among the launches of a task", name);
@@ -160,6 +163,13 @@ static void operand(struct scan *s, const struct gsr_operand *o)
 		operand(s, &o->items[i]);
 }
 
+/*
+ * Distributed shared memory is none of these: a kernel that demands no cluster is launched as a
+ * cluster of one block unless the launch says otherwise, and such launches are not rewritten. Then
+ * shared::cluster is the block's own window, the only rank is 0, and mapa gives the address that it
+ * is given. So it is in the twin, whose workers are clusters of one block, too. C++ barriers are
+ * compiled to these without optimisation.
+ */
 static const char *barred(const struct gsr_insn *insn)
 {
 	switch (insn->op) {
@@ -171,16 +181,11 @@ static const char *barred(const struct gsr_insn *insn)
 		return "tcgen05";
 	case GSR_OP_CLUSTERLAUNCHCONTROL:
 		return "clusters (clusterlaunchcontrol)";
-	case GSR_OP_MAPA:
-	case GSR_OP_GETCTARANK:
-		return "clusters (distributed shared memory)";
 	case GSR_OP_CP:
-		/* without a cluster the window shared::cluster is the block's own */
 		return gsr_insn_has(insn, "multicast::cluster") ? "clusters (multicast)" : NULL;
 	default:
-		break;
+		return NULL;
 	}
-	return gsr_insn_has(insn, "shared::cluster") ? "clusters (distributed shared memory)" : NULL;
 }
 
 /* What an alias stands for */
@@ -226,7 +231,8 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	why = barred(insn);
 	if (why)
 		refuse(s, "%s", why);
-	if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "bulk"))
+	if ((insn->op == GSR_OP_CP && gsr_insn_has(insn, "bulk")) ||
+	    ((insn->op == GSR_OP_ST || insn->op == GSR_OP_RED) && gsr_insn_has(insn, "async")))
 		s->fn->bulk = true;
 	else if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
 		s->fn->cp_async = true;
@@ -253,7 +259,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	if (why)
 		refuse(s, "%s", why);
 	s->fn->constants |= gsr_insn_has(insn, "const");
-	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta");
+	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") || gsr_insn_has(insn, "shared::cluster");
 	s->insn = insn;
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];

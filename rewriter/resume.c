@@ -75,6 +75,9 @@ static const char *obstacle(const struct gsr_insn *insn)
 		/* a wing has its parameters elsewhere */
 		return gsr_insn_has(insn, "param") && !gsr_insn_has(insn, "to") ?
 		       "generic address of a parameter (cvta.param)" : NULL;
+	case GSR_OP_ST:
+	case GSR_OP_RED:
+		return gsr_insn_has(insn, "async") ? "asynchronous store" : NULL;
 	case GSR_OP_CP:
 		return gsr_insn_has(insn, "bulk") || gsr_insn_has(insn, "mbarrier") ? "cp.async.bulk" : NULL;
 	default:
