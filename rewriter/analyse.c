@@ -452,6 +452,7 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 		fn->refusal = fn->refusal ? fn->refusal : fn->cfg.error;
 		return;
 	}
+	gsr_find_retries(p, fn->f, &fn->cfg);
 	gsr_uniform(p->scratch, fn->f, &fn->cfg, false);
 	gsr_arena_reset(p->scratch);
 	if (fn->warp_sync || fn->n_refs) {

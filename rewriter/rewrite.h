@@ -239,6 +239,7 @@ enum gsr_wait gsr_may_wait(const struct gsr_insn *insn);
 
 /* waits.c */
 bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
+void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cfg *cfg);	/* and .retries */
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_insn.unread */
 
 /*

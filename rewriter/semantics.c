@@ -189,7 +189,7 @@ enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
 		may = is_coherent(insn);
 		break;
 	case WAITS_IF_READ:
-		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread;
+		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread && !insn->retries;
 		break;
 	case WAITS_IF_REDUCING:
 		may = gsr_insn_has(insn, "ld_reduce");

@@ -209,6 +209,9 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "chain_volatile")) && k->waits, "chain_volatile: polls");
 		ok((k = find_kernel(rw, "turns_cg")) && k->waits, "turns_cg: polls for its turn");
 		ok((k = find_kernel(rw, "once_cg")) && !k->waits, "once_cg: looks once");
+		ok((k = find_kernel(rw, "retries")) && !k->waits, "retries: tries again, and waits for nobody");
+		ok((k = find_kernel(rw, "locks")) && k->waits, "locks: with such a loop it waits for a lock");
+		ok((k = find_kernel(rw, "spins")) && k->waits, "spins: for a lock, too");
 	} else if (strstr(path, "gloop.sm_90")) {
 		ok((k = find_kernel(rw, "tpacf")) && !k->waits, "tpacf: an atomic whose result nobody reads waits for nobody");
 	} else if (strstr(path, "params.sm_90")) {
@@ -277,6 +280,7 @@ static void all_points(const char *path, const char *text, size_t n)
 	static const struct expected waits[] = {
 		{ "chain_cv", 0, wait }, { "chain_cg", 0, wait }, { "chain_generic", 0, wait },
 		{ "chain_volatile", 0, wait }, { "turns_cg", 0, wait }, { "once_cg", 2, NULL },
+		{ "retries", 2, NULL }, { "locks", 0, wait }, { "spins", 0, wait },
 	};
 
 	if (strstr(path, "/barriers.ptx"))
