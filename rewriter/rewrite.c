@@ -537,6 +537,7 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	if (opts && opts->size >= sizeof(*opts)) {
 		j.resumable = opts->resumable;
 		j.p.look = opts->look;
+		j.p.modes = opts->modes;
 	}
 	/* cppcheck-suppress uninitvar ; its address is meant */
 	err = err ? err : &own;

@@ -184,6 +184,7 @@ struct gsr_pass {
 	unsigned int n_aliases, n_alias_names, room_aliases;
 	unsigned int unique;		/* last number given to a name */
 	unsigned int look;		/* options: resumable twins look so often */
+	bool modes;			/* twins know all ways to a position, and static ranges */
 	unsigned int gathers_size;	/* bytes that functions share where lanes gather; 0 there are none */
 };
 

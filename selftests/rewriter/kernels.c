@@ -289,6 +289,34 @@ static void all_points(const char *path, const char *text, size_t n)
 		points("waits", text, n, waits, sizeof(waits) / sizeof(*waits));
 }
 
+/* What the product launches by default does without is there on demand only */
+static void modes(void)
+{
+	static const char *const only[] = { "$__gsr_by_rank", "$__gsr_by_index", "$__gsr_range", "$__gsr_vacate" };
+	struct gsr_options opts = { .size = sizeof(opts) };
+	struct gsr_rewrite rw[4];
+	struct gsr_error err;
+	unsigned int i, k, n[4];
+	size_t size;
+	char *text = slurp(CORPUS "grids.sm_90.ptx", &size);
+
+	for (i = 0; i < 4; i++) {
+		opts.modes = i & 1;
+		opts.resumable = i & 2;
+		if (!ok(gsr_rewrite_ptx(text, size, &opts, &rw[i], &err) == GSR_OK, "form %u", i))
+			return;
+		n[i] = rw[i].kernels[0].inserted[GSR_INSERTED_LOOP];
+		for (k = 0; k < sizeof(only) / sizeof(*only); k++)
+			ok(!strstr(rw[i].ptx, only[k]) == !opts.modes, "%s%s: %s", opts.modes ? "all modes" : "the default",
+			   opts.resumable ? ", resumable" : "", only[k]);
+	}
+	ok(n[0] < n[1] * 2 / 3 && n[2] < n[3] * 2 / 3, "they are much longer: %u and %u instructions, resumable %u and %u", n[0], n[1], n[2],
+	   n[3]);
+	for (i = 0; i < 4; i++)
+		gsr_rewrite_free(&rw[i]);
+	free(text);
+}
+
 /* A generic address of a parameter is another in a wing */
 static void param_address(void)
 {
@@ -347,5 +375,6 @@ int main(void)
 	}
 	globfree(&g);
 	param_address();
+	modes();
 	return done();
 }
