@@ -10,7 +10,7 @@
 #define SITES_MAX	256
 #define WORDS_MAX	4096	/* of one thread */
 #define SHARED_MAX	(48u << 10)
-#define LOCAL_MAX	512
+#define LOCAL_MAX	2048	/* bytes a thread: at most 4 MiB on a full SM, which take about 0.1 ms to save */
 
 /*
  * Instructions of a thread between two looks, those that wait for memory counted as several. Where all leave together nobody has to find

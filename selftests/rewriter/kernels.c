@@ -283,6 +283,12 @@ static void all_points(const char *path, const char *text, size_t n)
 		{ "retries", 2, NULL }, { "locks", 0, wait }, { "spins", 0, wait },
 	};
 
+	static const struct expected locals[] = {
+		{ "long_array", 2, NULL }, { "too_long", 0, "too much local memory" },
+	};
+
+	if (strstr(path, "/locals.ptx"))
+		points("locals", text, n, locals, sizeof(locals) / sizeof(*locals));
 	if (strstr(path, "/barriers.ptx"))
 		points("barriers", text, n, barriers, sizeof(barriers) / sizeof(*barriers));
 	if (strstr(path, "/waits.ptx"))
