@@ -237,6 +237,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	else if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
 		s->fn->cp_async = true;
 	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
+	s->fn->matrices |= insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX;
 	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
 	s->fn->waits |= gsr_may_wait(insn) == GSR_WAIT_ALL;
 	s->fn->exits |= insn->op == GSR_OP_EXIT;

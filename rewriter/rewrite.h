@@ -108,6 +108,7 @@ struct gsr_fn {
 	bool constants;			/* has instructions of constant memory */
 	bool shares;			/* its variables are reached through the table now */
 	bool cp_async;
+	bool matrices;			/* exchanges matrices among all lanes of a warp */
 	bool bulk;			/* bulk copies, which another proxy makes */
 	bool mbarriers;			/* makes or unmakes some, not noted yet */
 	bool noted;			/* they are noted */

@@ -283,10 +283,18 @@ static void all_points(const char *path, const char *text, size_t n)
 		{ "retries", 2, NULL }, { "locks", 0, wait }, { "spins", 0, wait },
 	};
 
+	static const char apart[] = "a loop has no point: its lanes may be apart while others of the warp are waited for";
+	static const char finished[] = "lanes may be finished while others of the warp wait for it";
+	static const struct expected lanes[] = {
+		{ "totals", 0, finished }, { "votes", 0, finished }, { "partial", 0, finished }, { "reduces", 0, finished },
+		{ "apart", 2, NULL }, { "apart_waited", 0, apart }, { "apart_matrix", 1, apart },
+	};
 	static const struct expected locals[] = {
 		{ "long_array", 2, NULL }, { "too_long", 0, "too much local memory" },
 	};
 
+	if (strstr(path, "/lanes.ptx"))
+		points("lanes", text, n, lanes, sizeof(lanes) / sizeof(*lanes));
 	if (strstr(path, "/locals.ptx"))
 		points("locals", text, n, locals, sizeof(locals) / sizeof(*locals));
 	if (strstr(path, "/barriers.ptx"))
