@@ -160,6 +160,7 @@ static void rewrite(const char *image, const struct worker_request *req, struct 
 	struct gsr_options opts = {
 		.size = sizeof(opts), .max_input = PTX_MAX,
 		.resumable = req->flags & GSP_REWRITE_RESUMABLE,
+		.modes = req->flags & GSP_REWRITE_MODES,
 	};
 	struct gsr_error err = { 0 };
 	struct gsr_rewrite rw = { 0 };

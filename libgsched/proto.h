@@ -53,7 +53,8 @@ struct gsp_header {
 };
 
 #define GSP_REWRITE_RESUMABLE	1u	/* twins that can leave a block-task in its middle */
-#define GSP_REWRITE__ALL	GSP_REWRITE_RESUMABLE
+#define GSP_REWRITE_MODES	2u	/* twins for static ranges, and limits by rank and by worker */
+#define GSP_REWRITE__ALL	(GSP_REWRITE_RESUMABLE | GSP_REWRITE_MODES)
 
 struct gsp_rewrite {
 	uint32_t size;

@@ -65,7 +65,8 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 		return -1;
 	}
 	req.body.arch = opts->arch;
-	req.body.flags = opts->resumable ? GSP_REWRITE_RESUMABLE : 0;
+	req.body.flags = (opts->resumable ? GSP_REWRITE_RESUMABLE : 0) |
+			 (opts->modes ? GSP_REWRITE_MODES : 0);
 	if (!path || !*path)
 		path = GSP_SOCKET_DEFAULT;
 	fd = gsched_socket_connect(path);

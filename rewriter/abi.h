@@ -12,7 +12,8 @@
  *  1. start: claim a place on this SM: the lowest clear bit of the lower half of control.sm[%smid]. position = smid * 1024 +
  *     bit * weight. With GSR_LAUNCH_WHOLE another bit is tried first, so that not all want the same one. The first of the
  *     launches' first workers (by compare-and-swap on control.started) stamps stat.start_ns and stores the relay's limit to
- *     stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*):
+ *     stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*), of
+ *     twins made with gsr_options.modes, as launch.ranges below:
  *     by rank: rank * 1024 + bit * weight. The first worker on an SM claims a rank for it, a clear bit of control.ranks
  *     below the relay's limit / 1024, rounded up, and stores 1 + rank to the upper half of control.sm[%smid], where those
  *     that come later read it.
@@ -55,7 +56,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		11	/* part of every cache key */
+#define GSR_ABI_VERSION		12	/* part of every cache key */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
@@ -100,6 +101,7 @@ struct gsr_launch {
 
 /* The same in all launches of a task, but for GSR_LAUNCH_NO_WINDOW and GSR_LAUNCH_WHOLE */
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
+/* Only of twins that were made with gsr_options.modes, and so gsr_launch.ranges */
 #define GSR_LAUNCH_BY_RANK	2u	/* the window counts the SMs that the task is on, whichever they are */
 #define GSR_LAUNCH_BY_INDEX	4u	/* it counts workers, wherever they are; not with BY_RANK */
 #define GSR_LAUNCH_COLUMNS	8u	/* several counters; without it one, in the order of the block-tasks' numbers */

@@ -138,8 +138,13 @@ static void special(struct scan *s, const char *name)
 		s->fn->reads_ids = true;
 	else if (!strncmp(name, "%envreg", 7))
 		refuse(s, "grid synchronisation (%s)", name);
-	else if (!strncmp(name, "%cluster", 8) || !strncmp(name, "%ncluster", 9) || !strncmp(name, "%is_explicit_cluster", 20))
+	else if (!strcmp(name, "%cluster_ctarank") || !strcmp(name, "%cluster_nctarank") || !strcmp(name, "%cluster_ctaid") ||
+		 !strcmp(name, "%cluster_nctaid") || !strcmp(name, "%is_explicit_cluster"))
+		return;		/* the same in every cluster of one block */
+	else if (!strncmp(name, "%cluster", 8) || !strncmp(name, "%ncluster", 9))
 		refuse(s, "clusters (%s)", name);
+	else if (!strcmp(name, "%gridid"))
+		refuse(s, "reads the launch's number (%s), which differs among the launches of a task", name);
 	else if (!strcmp(name, "%total_smem_size") || !strcmp(name, "%aggr_smem_size"))
 		refuse(s, "reads the size of shared memory (%s)", name);
 }
@@ -158,6 +163,13 @@ static void operand(struct scan *s, const struct gsr_operand *o)
 		operand(s, &o->items[i]);
 }
 
+/*
+ * Distributed shared memory is none of these: a kernel that demands no cluster is launched as a
+ * cluster of one block unless the launch says otherwise, and such launches are not rewritten. Then
+ * shared::cluster is the block's own window, the only rank is 0, and mapa gives the address that it
+ * is given. So it is in the twin, whose workers are clusters of one block, too. C++ barriers are
+ * compiled to these without optimisation.
+ */
 static const char *barred(const struct gsr_insn *insn)
 {
 	switch (insn->op) {
@@ -169,16 +181,11 @@ static const char *barred(const struct gsr_insn *insn)
 		return "tcgen05";
 	case GSR_OP_CLUSTERLAUNCHCONTROL:
 		return "clusters (clusterlaunchcontrol)";
-	case GSR_OP_MAPA:
-	case GSR_OP_GETCTARANK:
-		return "clusters (distributed shared memory)";
 	case GSR_OP_CP:
-		/* without a cluster the window shared::cluster is the block's own */
 		return gsr_insn_has(insn, "multicast::cluster") ? "clusters (multicast)" : NULL;
 	default:
-		break;
+		return NULL;
 	}
-	return gsr_insn_has(insn, "shared::cluster") ? "clusters (distributed shared memory)" : NULL;
 }
 
 /* What an alias stands for */
@@ -224,11 +231,13 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	why = barred(insn);
 	if (why)
 		refuse(s, "%s", why);
-	if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "bulk"))
+	if ((insn->op == GSR_OP_CP && gsr_insn_has(insn, "bulk")) ||
+	    ((insn->op == GSR_OP_ST || insn->op == GSR_OP_RED) && gsr_insn_has(insn, "async")))
 		s->fn->bulk = true;
 	else if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
 		s->fn->cp_async = true;
 	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
+	s->fn->matrices |= insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX;
 	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
 	s->fn->waits |= gsr_may_wait(insn) == GSR_WAIT_ALL;
 	s->fn->exits |= insn->op == GSR_OP_EXIT;
@@ -251,7 +260,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	if (why)
 		refuse(s, "%s", why);
 	s->fn->constants |= gsr_insn_has(insn, "const");
-	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta");
+	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") || gsr_insn_has(insn, "shared::cluster");
 	s->insn = insn;
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
@@ -296,20 +305,70 @@ static void hide(struct hidden *h, const char *name)
 	*gsr_intern_mark(name) = 0;
 }
 
+static bool is_module_name(const struct scan *s, const char *name)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	return (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns && s->p->fns[m & MARK_INDEX].f->name == name) ||
+	       (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name);
+}
+
+static bool names(const struct gsr_operand *o, const char *name)
+{
+	unsigned int i;
+
+	if (o->name == name)
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (names(&o->items[i], name))
+			return true;
+	return false;
+}
+
+/*
+ * Is the module's @name used outside of the inner scopes that declare one? The passes go by names, so
+ * they would take one for the other.
+ */
+static bool named_outside(const struct gsr_function *f, const char *name)
+{
+	unsigned int depth = 0, inside = 0, i;	/* inside: depth of the outermost scope that declares it, 0 none */
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_OPEN) {
+			depth++;
+		} else if (s->kind == GSR_STMT_CLOSE) {
+			inside = inside == depth ? 0 : inside;
+			depth--;
+		} else if (s->kind == GSR_STMT_VAR && s->var->name == name && !inside) {
+			inside = depth;
+		}
+		for (i = 0; s->kind == GSR_STMT_INSN && !inside && i < s->insn->n_opnds; i++)
+			if (names(&s->insn->opnds[i], name))
+				return true;
+	}
+	return false;
+}
+
 static void hide_own(struct hidden *h, const struct gsr_function *f)
 {
 	const struct gsr_stmt *s;
-	unsigned int i;
+	unsigned int i, depth = 0;
 
 	for (i = 0; i < f->n_params; i++)
 		hide(h, f->params[i].name);
 	for (i = 0; i < f->n_rets; i++)
 		hide(h, f->rets[i].name);
 	for (s = f->first; s; s = s->next) {
+		depth += s->kind == GSR_STMT_OPEN;
+		depth -= s->kind == GSR_STMT_CLOSE;
 		if (s->kind == GSR_STMT_LABEL)
 			hide(h, s->label);
-		else if (s->kind == GSR_STMT_VAR)
-			hide(h, s->var->name);
+		if (s->kind != GSR_STMT_VAR)
+			continue;
+		if (depth && is_module_name(h->s, s->var->name) && named_outside(f, s->var->name))
+			refuse(h->s, "%s means the module's and, in an inner scope, another", s->var->name);
+		hide(h, s->var->name);
 	}
 }
 
@@ -394,6 +453,7 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 		fn->refusal = fn->refusal ? fn->refusal : fn->cfg.error;
 		return;
 	}
+	gsr_find_retries(p, fn->f, &fn->cfg);
 	gsr_uniform(p->scratch, fn->f, &fn->cfg, false);
 	gsr_arena_reset(p->scratch);
 	if (fn->warp_sync || fn->n_refs) {
@@ -562,7 +622,7 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 		}
 	shared += (gsr_ends(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->phases ? GSR_PHASES_SIZE : 0) +
 		  (c->fns[0]->gathers ? p->gathers_size : 0);
-	if (shared + GSR_TASK_SIZE_RESUMABLE + 16 > SHARED_MAX)
+	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
 		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);
 	return NULL;

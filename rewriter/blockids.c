@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * %ctaid and %nctaid become loads of what thread 0 wrote; in an entry %nctaid is a parameter, and %ctaid registers unless its
- * twin is a resumable one. %gridid stays.
+ * twin is a resumable one.
  */
 #include <stdio.h>
 #include <string.h>

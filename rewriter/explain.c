@@ -100,7 +100,7 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 	if (k->warp_rows)
 		printf("  only for blocks whose x is a multiple of 32\n");
 	if (k->waits)
-		printf("  may wait for other blocks: not for static ranges\n");
+		printf("  may wait for other blocks: launched as it is where its grid fits the device, and not for static ranges\n");
 	print_words(rw, k, false, "  shares ");
 	print_words(rw, k, true, "  calls by number ");
 	for (i = 0; i < k->n_references; i++)

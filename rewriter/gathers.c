@@ -234,11 +234,6 @@ unsigned int gsr_gathers(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_gather 
 	return g.inserted;
 }
 
-void gsr_gathers_declare(struct gsr_pass *p, struct gsr_function *f)
-{
-	gsr_insert(p, f, f->first, gsr_sprintf(p->arena, ".shared .align 8 .b8 #own_gathers[%u];", gsr_gathers_size(f)));
-}
-
 unsigned int gsr_gathers_size(const struct gsr_function *entry)
 {
 	return (gsr_threads_of(entry) + 31) / 32 * STRIDE;

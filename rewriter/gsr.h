@@ -115,6 +115,7 @@ struct gsr_options {
 	const char *name;		/* for messages; NULL "<ptx>" */
 	size_t max_input;		/* 0: 256 MiB */
 	bool resumable;			/* twins that can also leave a block-task in its middle: they cost a little more */
+	bool modes;			/* twins for GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX and gsr_launch.ranges: others ignore these */
 	unsigned int look;		/* instructions of a thread between two looks whether to leave; 0: as is good on a device */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N] [--image N] [--resumable]: rewrite the kernels of PTX, a fat binary or an executable.
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N] [--image N] [--resumable] [--modes]: rewrite the kernels of PTX, a fat binary or an executable.
  * Exit status: 0 at least one kernel was rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
  */
 #include <argp.h>
@@ -14,7 +14,7 @@ enum { EXIT_NONE = 1, EXIT_BAD = 2 };
 
 struct args {
 	const char *in, *out;
-	bool explain, json, resumable;
+	bool explain, json, resumable, modes;
 	unsigned int arch, image;
 };
 
@@ -40,6 +40,7 @@ static const struct argp_option options[] = {
 	{ "arch", 'a', "N", 0, "choose PTX for sm_N from a fat binary (default 90)", 0 },
 	{ "image", 'i', "N", 0, "of several modules in an executable, the Nth only", 0 },
 	{ "resumable", 'r', NULL, 0, "twins that can also leave a block in its middle", 0 },
+	{ "modes", 'm', NULL, 0, "twins for static dispatch and limits by rank and worker", 0 },
 	{ 0 }
 };
 
@@ -61,6 +62,9 @@ static error_t parse_arg(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'r':
 		a->resumable = true;
+		return 0;
+	case 'm':
+		a->modes = true;
 		return 0;
 	case 'a':
 		n = strtoul(arg, &end, 10);
@@ -145,7 +149,8 @@ static int write_out(const char *path, const char *text, size_t size)
 
 static int rewrite(const struct args *a, const char *ptx, size_t size)
 {
-	struct gsr_options opts = { .size = sizeof(opts), .name = a->in, .resumable = a->resumable };
+	struct gsr_options opts = { .size = sizeof(opts), .name = a->in, .resumable = a->resumable,
+				    .modes = a->modes };
 	struct gsr_rewrite rw;
 	struct gsr_error err;
 	int status;

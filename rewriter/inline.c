@@ -456,6 +456,7 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	fn->takes |= callee->takes;
 	fn->constants |= callee->constants;
 	fn->cp_async |= callee->cp_async;
+	fn->matrices |= callee->matrices;
 	fn->bulk |= callee->bulk;
 	fn->shared |= callee->shared;
 	fn->mbarriers |= callee->mbarriers;

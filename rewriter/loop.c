@@ -37,15 +37,20 @@ const char gsr_not_first[] =
 
 /*
  * A worker's position. By SM id and by SM number its place is a bit of its SM's word, by index its index is a bit of one of
- * these words; what it gives back at the end it keeps as the word's offset and the bit's number, 64 none.
+ * these words; what it gives back at the end it keeps as the word's offset and the bit's number, 64 none. Twins without
+ * gsr_options.modes know the first way only.
  */
 static const char start[] =
 	"ld.param.u64 %#d0, [#launch];\n"
 	"ld.param.u32 %#r4, [#launch+40];\n"
-	"ld.param.u32 %#r5, [#launch+60];\n"
+	"ld.param.u32 %#r5, [#launch+60];\n";
+
+static const char start_modes[] =
 	"and.b32 %#r0, %#r5, 4;\n"
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
-	"@%#p1 bra $#by_index;\n"
+	"@%#p1 bra $#by_index;\n";
+
+static const char claim_place[] =
 	/* the lowest free place of this SM */
 	"mov.u32 %#r0, %smid;\n"
 	"and.b32 %#r0, %#r0, 1023;\n"
@@ -80,7 +85,9 @@ static const char start[] =
 	"min.u32 %#r3, %#r2, 31;\n"
 	"shl.b32 %#r2, %#r0, 3;\n"
 	"add.u32 %#r2, %#r2, 512;\n"
-	"st.shared.u32 [#task+88], %#r2;\n"
+	"st.shared.u32 [#task+88], %#r2;\n";
+
+static const char claim_number[] =
 	"and.b32 %#r2, %#r5, 2;\n"
 	"setp.eq.u32 %#p1, %#r2, 0;\n"
 	"@%#p1 bra $#position;\n"
@@ -171,9 +178,13 @@ static const char start[] =
 	"mov.b64 %#d3, {%#r1, %#r2};\n"
 	"red.relaxed.gpu.global.or.b64 [%#d2+512], %#d3;\n"
 	"mov.u32 %#r0, %#r6;\n"
-	"$#position:\n"
+	"$#position:\n";
+
+static const char position[] =
 	"shl.b32 %#r0, %#r0, 10;\n"
-	"mad.lo.u32 %#r0, %#r3, %#r4, %#r0;\n"
+	"mad.lo.u32 %#r0, %#r3, %#r4, %#r0;\n";
+
+static const char index_position[] =
 	"bra $#positioned;\n"
 	"$#index:\n"
 	"mul.lo.u32 %#r0, %#r6, %#r4;\n"
@@ -186,7 +197,9 @@ static const char start[] =
 	"and.b32 %#r2, %#r6, 63;\n"
 	"selp.u32 %#r2, 64, %#r2, %#p1;\n"
 	"st.shared.u32 [#task+68], %#r2;\n"
-	"$#positioned:\n"
+	"$#positioned:\n";
+
+static const char positioned[] =
 	"st.shared.u32 [#task+64], %#r0;\n"
 	"ld.param.u64 %#d1, [#launch+16];\n"
 	/* the first worker of the task: of each launch one asks */
@@ -214,10 +227,14 @@ static const char start[] =
 	"mov.u64 %#d4, 0;\n"
 	"st.shared.v2.u64 [#task+32], {%#d3, %#d4};\n"
 	"st.shared.v2.u64 [#task+48], {%#d4, %#d4};\n"
-	"mov.u32 %#r1, %ctaid.x;\n"
+	"mov.u32 %#r1, %ctaid.x;\n";
+
+static const char first_range[] =
 	"ld.param.u64 %#d3, [#launch+88];\n"
 	"setp.eq.u64 %#p1, %#d3, 0;\n"
-	"selp.u32 %#r1, %#r1, 0, %#p1;\n"
+	"selp.u32 %#r1, %#r1, 0, %#p1;\n";
+
+static const char started[] =
 	"st.shared.u32 [#task+124], %#r1;\n"
 	"st.shared.v2.u32 [#task+72], {%#r0, %#r0};\n"
 	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
@@ -375,18 +392,31 @@ static const char poll_copies[] =
 /* %#p1: the window %#d1 excludes this worker: base <= position and position + weight <= base + limit do not hold */
 static const char test[] =
 	"ld.shared.u32 %#r0, [#task+64];\n"
-	"mov.b64 {%#r2, %#r3}, %#d1;\n"
-	/* by number and by index: how much, not where */
+	"mov.b64 {%#r2, %#r3}, %#d1;\n";
+
+/* by number and by index: how much, not where */
+static const char test_modes[] =
 	"ld.param.u32 %#r1, [#launch+60];\n"
 	"and.b32 %#r1, %#r1, 6;\n"
 	"setp.ne.u32 %#p1, %#r1, 0;\n"
-	"selp.u32 %#r3, 0, %#r3, %#p1;\n"
+	"selp.u32 %#r3, 0, %#r3, %#p1;\n";
+
+static const char test_limit[] =
 	"ld.param.u32 %#r1, [#launch+40];\n"
 	"setp.lt.u32 %#p1, %#r0, %#r3;\n"
 	"sub.u32 %#r0, %#r0, %#r3;\n"
 	"add.u32 %#r0, %#r0, %#r1;\n"
 	"setp.gt.u32 %#p2, %#r0, %#r2;\n"
 	"or.pred %#p1, %#p1, %#p2;\n";
+
+static unsigned int test_window(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+{
+	unsigned int n = gsr_insert_text(p, f, at, test);
+
+	if (p->modes)
+		n += gsr_insert_text(p, f, at, test_modes);
+	return n + gsr_insert_text(p, f, at, test_limit);
+}
 
 unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *tag, const char *inside)
 {
@@ -397,7 +427,7 @@ unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stm
 	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#%s_window;\n", tag);
 	n += gsr_insert_format(p, f, at, poll, tag, tag);
 	n += gsr_insert_format(p, f, at, "$#%s_window:\n", tag);
-	n += gsr_insert_text(p, f, at, test);
+	n += test_window(p, f, at);
 	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
 }
 
@@ -610,7 +640,12 @@ static const char finish[] =
 	"add.u64 %#d2, %#d2, %#d0;\n"
 	"mov.u64 %#d3, 1;\n"
 	"shl.b64 %#d3, %#d3, %#r1;\n"
-	"not.b64 %#d3, %#d3;\n"
+	"not.b64 %#d3, %#d3;\n";
+
+static const char vacate[] =
+	"red.relaxed.gpu.global.and.b64 [%#d2], %#d3;\n";
+
+static const char vacate_modes[] =
 	"ld.param.u32 %#r0, [#launch+60];\n"
 	"and.b32 %#r0, %#r0, 2;\n"
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
@@ -643,7 +678,9 @@ static const char finish[] =
 	"shl.b64 %#d3, %#d3, %#r1;\n"
 	"not.b64 %#d3, %#d3;\n"
 	"red.relaxed.gpu.global.and.b64 [%#d2+384], %#d3;\n"
-	"$#vacated:\n"
+	"$#vacated:\n";
+
+static const char count_done[] =
 	"fence.acq_rel.sys;\n"
 	"ld.shared.v2.u64 {%#d3, %#d2}, [#task+32];\n"
 	"setp.eq.u64 %#p1, %#d2, 0;\n"
@@ -664,8 +701,11 @@ static const char finish[] =
 	"ld.shared.u32 %#r0, [#task+80];\n"
 	"setp.eq.u32 %#p1, %#r0, 0;\n";
 
-/* With ranges all are counted, as of resumable twins */
 static const char not_early[] =
+	"@%#p1 bra $#out;\n";
+
+/* With ranges all are counted, as of resumable twins */
+static const char not_early_modes[] =
 	"@!%#p1 bra $#count;\n"
 	"ld.param.u64 %#d2, [#launch+88];\n"
 	"setp.eq.u64 %#p2, %#d2, 0;\n"
@@ -675,7 +715,9 @@ static const char not_early[] =
 /* Counted in device memory: an atomic on host memory takes about 1 us, one after another */
 static const char counted[] =
 	"mov.u32 %#r0, 1;\n"
-	"red.relaxed.gpu.global.add.u32 [%#d0+272], %#r0;\n"
+	"red.relaxed.gpu.global.add.u32 [%#d0+272], %#r0;\n";
+
+static const char told[] =
 	"@!%#p1 bra $#tell;\n";
 
 /*
@@ -782,6 +824,24 @@ static struct gsr_stmt *first_code(struct gsr_stmt *s)
 	return s;
 }
 
+static unsigned int claim_position(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+{
+	unsigned int n = gsr_insert_text(p, f, at, start);
+
+	if (p->modes)
+		n += gsr_insert_text(p, f, at, start_modes);
+	n += gsr_insert_text(p, f, at, claim_place);
+	if (p->modes)
+		n += gsr_insert_text(p, f, at, claim_number);
+	n += gsr_insert_text(p, f, at, position);
+	if (p->modes)
+		n += gsr_insert_text(p, f, at, index_position);
+	n += gsr_insert_text(p, f, at, positioned);
+	if (p->modes)
+		n += gsr_insert_text(p, f, at, first_range);
+	return n + gsr_insert_text(p, f, at, started);
+}
+
 static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
 			   const struct gsr_ids *ids, int id, const struct gsr_resume *r)
 {
@@ -799,7 +859,7 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert_text(p, f, body, resumable);
 	else
 		n += gsr_insert_text(p, f, body, "@%#p0 bra $#started;\n");
-	n += gsr_insert_text(p, f, body, start);
+	n += claim_position(p, f, body);
 	if (left->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
 	if (left->phases)
@@ -820,7 +880,7 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert_text(p, f, body, gsr_queue_count);
 	n += gsr_insert_text(p, f, body, unless_window);
 	n += gsr_insert_text(p, f, body, scheduled);
-	n += gsr_insert_text(p, f, body, test);
+	n += test_window(p, f, body);
 	n += gsr_insert_text(p, f, body, stay);
 	if (r)
 		n += gsr_resume_fetch(p, f, body);
@@ -865,7 +925,7 @@ static unsigned int seldom(struct gsr_pass *p, struct gsr_function *f, bool resu
 	n += gsr_insert_text(p, f, NULL, excluded);
 	n += gsr_queue_seldom(p, f, resumable);
 	n += gsr_insert_text(p, f, NULL, divide);
-	return n + gsr_insert_text(p, f, NULL, gsr_static_take);
+	return p->modes ? n + gsr_insert_text(p, f, NULL, gsr_static_take) : n;
 }
 
 unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
@@ -896,14 +956,22 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	n += gsr_insert_text(p, f, NULL, leave);
 	if (r)
 		n += gsr_insert_text(p, f, NULL, give_back);
-	n += gsr_insert_text(p, f, NULL, gsr_static_leave);
+	if (p->modes)
+		n += gsr_insert_text(p, f, NULL, gsr_static_leave);
 	n += gsr_insert_text(p, f, NULL, finish);
+	n += gsr_insert_text(p, f, NULL, p->modes ? vacate_modes : vacate);
+	n += gsr_insert_text(p, f, NULL, count_done);
 	if (!r)
-		n += gsr_insert_text(p, f, NULL, not_early);
+		n += gsr_insert_text(p, f, NULL, p->modes ? not_early_modes : not_early);
 	n += gsr_insert_text(p, f, NULL, counted);
+	if (r || p->modes)
+		n += gsr_insert_text(p, f, NULL, told);
 	if (r)
 		n += gsr_insert_text(p, f, NULL, some_wait);
-	n += gsr_insert_text(p, f, NULL, gsr_static_waits);
+	if (p->modes)
+		n += gsr_insert_text(p, f, NULL, gsr_static_waits);
+	else if (r)
+		n += gsr_insert_text(p, f, NULL, "bra $#out;\n");
 	n += gsr_insert_text(p, f, NULL, tell);
 	return n + seldom(p, f, r);
 }

@@ -59,6 +59,7 @@ struct gsr_insn {
 	unsigned int n_mods, n_opnds;
 	bool guard_negated;		/* @!%p1 */
 	bool unread;			/* an atomic whose result nobody reads (waits.c) */
+	bool retries;			/* a compare-and-swap whose loop waits for nobody (waits.c) */
 	bool chosen;			/* a direct call in place of one through a pointer (indirect.c) */
 	bool settled;			/* of lanes of a warp, and waits for no finished ones (gathers.c, barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */

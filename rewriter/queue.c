@@ -77,12 +77,16 @@ static const char reckon[] =
 	"shl.b32 %#r2, %#r0, 2;\n"
 	"min.u32 %#r5, %#r5, %#r2;\n"
 	"ld.param.u32 %#r2, [#launch+52];\n"
-	"min.u32 %#r5, %#r5, %#r2;\n"
-	/* a range is nobody else's */
+	"min.u32 %#r5, %#r5, %#r2;\n";
+
+/* a range is nobody else's */
+static const char reckon_range[] =
 	"max.u32 %#r5, %#r5, 1;\n"
 	"ld.param.u64 %#d4, [#launch+88];\n"
 	"setp.ne.u64 %#p1, %#d4, 0;\n"
-	"@%#p1 bra $#rounded;\n"
+	"@%#p1 bra $#rounded;\n";
+
+static const char reckon_share[] =
 	/* what is left when the other workers are as far as this one */
 	"ld.param.u32 %#r2, [#launch+56];\n"
 	"ld.shared.u64 %#d6, [#task+32];\n"
@@ -145,10 +149,14 @@ static const char advance[] =
 
 static const char in_order[] =
 	"$#in_order:\n"
-	"ld.shared.u64 %#d6, [#task+32];\n"
+	"ld.shared.u64 %#d6, [#task+32];\n";
+
+static const char from_range[] =
 	"ld.param.u64 %#d4, [#launch+88];\n"
 	"setp.ne.u64 %#p1, %#d4, 0;\n"
-	"@%#p1 bra $#range;\n"
+	"@%#p1 bra $#range;\n";
+
+static const char from_counter[] =
 	"ld.param.u32 %#r0, [#launch+140];\n"
 	"setp.eq.u32 %#p1, %#r0, 0;\n"
 	"@%#p1 bra $#wide_numbers;\n"
@@ -297,6 +305,9 @@ unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool r
 	if (!resumable) {
 		n += gsr_insert_text(p, f, NULL, leftover);
 		n += gsr_insert_text(p, f, NULL, reckon);
+		if (p->modes)
+			n += gsr_insert_text(p, f, NULL, reckon_range);
+		n += gsr_insert_text(p, f, NULL, reckon_share);
 	}
 	n += gsr_insert_text(p, f, NULL, divide);
 	n += gsr_insert_text(p, f, NULL, behind_begins);
@@ -309,7 +320,10 @@ unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool r
 	/* here again, so that the loop has one way in */
 	n += gsr_insert_text(p, f, NULL, advance);
 	n += gsr_insert_text(p, f, NULL, "bra $#locate;\n");
-	return n + gsr_insert_text(p, f, NULL, in_order);
+	n += gsr_insert_text(p, f, NULL, in_order);
+	if (p->modes)
+		n += gsr_insert_text(p, f, NULL, from_range);
+	return n + gsr_insert_text(p, f, NULL, from_counter);
 }
 
 static unsigned int log2_floor(uint64_t n)

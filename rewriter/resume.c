@@ -10,7 +10,7 @@
 #define SITES_MAX	256
 #define WORDS_MAX	4096	/* of one thread */
 #define SHARED_MAX	(48u << 10)
-#define LOCAL_MAX	512
+#define LOCAL_MAX	2048	/* bytes a thread: at most 4 MiB on a full SM, which take about 0.1 ms to save */
 
 /*
  * Instructions of a thread between two looks, those that wait for memory counted as several. Where all leave together nobody has to find
@@ -30,6 +30,7 @@ struct plan {
 	unsigned char *in_loop;		/* by block: IN_LOOP and others */
 	unsigned int *holds_site;	/* by block: how many */
 	unsigned char *awaited;		/* by block; NULL: there are no barriers with a thread count */
+	unsigned char *lanes_awaited;	/* by block; NULL: there are no warp-synchronous instructions */
 	bool warp_sync;
 	unsigned int *weight;		/* by block */
 	const struct loop **innermost;	/* by block, or NULL */
@@ -75,6 +76,9 @@ static const char *obstacle(const struct gsr_insn *insn)
 		/* a wing has its parameters elsewhere */
 		return gsr_insn_has(insn, "param") && !gsr_insn_has(insn, "to") ?
 		       "generic address of a parameter (cvta.param)" : NULL;
+	case GSR_OP_ST:
+	case GSR_OP_RED:
+		return gsr_insn_has(insn, "async") ? "asynchronous store" : NULL;
 	case GSR_OP_CP:
 		return gsr_insn_has(insn, "bulk") || gsr_insn_has(insn, "mbarrier") ? "cp.async.bulk" : NULL;
 	default:
@@ -469,6 +473,51 @@ static void find_awaited(struct plan *pl)
 		}
 }
 
+/* Is it executed by lanes of a warp together? Matrices are exchanged among all of them. */
+static bool needs_lanes(const struct gsr_insn *insn)
+{
+	return gsr_mask_of(insn) || (insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX);
+}
+
+/*
+ * Likewise for lanes: blocks from which a thread comes to a warp-synchronous instruction, or to a
+ * call, before it has met all others at a barrier. A lane that stops in any other block is waited for
+ * by no other: those of its warp that are ahead of it are at most at that barrier, which takes part
+ * in the vote. The heads of loops that warps enter as a whole count, too: their lanes vote there.
+ */
+static void find_lanes_awaited(struct plan *pl)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)), n = 0, i, k;
+	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	const struct gsr_stmt *s;
+
+	pl->lanes_awaited = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	for (i = 0; i < cfg->n_blocks; i++) {
+		bool waits = pl->in_loop[i] & HEAD && !cfg->blocks[i].split_warp;
+
+		through[i] = 1;
+		for (s = cfg->blocks[i].first; s && through[i]; s = s == cfg->blocks[i].last ? NULL : s->next) {
+			if (s->kind != GSR_STMT_INSN)
+				continue;
+			waits |= needs_lanes(s->insn) || s->insn->op == GSR_OP_CALL;
+			through[i] = !is_site(pl->fn->f, s) || s->insn->guard;
+		}
+		pl->lanes_awaited[i] = waits;
+		if (waits)
+			found[n++] = i;
+	}
+	for (i = 0; i < n; i++)
+		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
+			unsigned int from = pl->preds[k];
+
+			if (through[from] && !pl->lanes_awaited[from]) {
+				pl->lanes_awaited[from] = 1;
+				found[n++] = from;
+			}
+		}
+}
+
 /* Why the loop has no point; NULL: it has one */
 static const char *pointless(const struct plan *pl, const struct gsr_resume *r, const struct loop *l)
 {
@@ -479,7 +528,7 @@ static const char *pointless(const struct plan *pl, const struct gsr_resume *r, 
 		return says_nothing;
 	if (r->n_points - r->n_sites == HEADS_MAX)
 		return "a loop has no point: too many have one";
-	if (head->first->kind != GSR_STMT_LABEL || (pl->warp_sync && head->split_warp))
+	if (head->first->kind != GSR_STMT_LABEL || (pl->warp_sync && head->split_warp && pl->lanes_awaited[l->head]))
 		return "a loop has no point: its lanes may be apart while others of the warp are waited for";
 	if (pl->awaited && pl->awaited[l->head])
 		return "a loop has no point: others may wait for its threads at a barrier with a thread count";
@@ -493,7 +542,7 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
 	struct gsr_point *pt = &r->points[r->n_points++];
 	unsigned int k;
 
-	*pt = (struct gsr_point){ .at = behind_label(head), .warp = pl->warp_sync, .weight = l->weight };
+	*pt = (struct gsr_point){ .at = behind_label(head), .warp = pl->warp_sync && !head->split_warp, .weight = l->weight };
 	/* not around other loops that have points of their own */
 	for (k = 1; k < l->n; k++)
 		if ((pl->in_loop[l->blocks[k]] & HEAD) && (!l->sites || pl->innermost[l->blocks[k]]->sites))
@@ -593,8 +642,10 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 			if (s == cfg->blocks[i].last)
 				break;
 		}
-	if (pl->warp_sync)
+	if (pl->warp_sync) {
 		gsr_uniform(a, pl->fn->f, cfg, true);
+		find_lanes_awaited(pl);
+	}
 	reason = gsr_liveness(&pl->live, a, pl->fn->f, cfg);
 	if (reason)
 		return reason;
@@ -617,7 +668,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 			*note = *reason ? reason : *note;
 			continue;
 		}
-		if (pl->warp_sync)
+		if (pl->warp_sync && !cfg->blocks[loop[i].head].split_warp)
 			*rows = true;
 		add_head(pl, r, &loop[i], live);
 	}
@@ -650,7 +701,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 	r->look = p->look ? p->look & ~1u : LOOK;
 	for (i = 0; i < c->n; i++) {
 		r->cp_async |= c->fns[i]->cp_async;
-		pl.warp_sync |= c->fns[i]->any_warp_sync != NULL;
+		pl.warp_sync |= c->fns[i]->any_warp_sync || c->fns[i]->matrices;
 	}
 	reason = check(&pl);
 	reason = reason ? reason : find_points(&pl, r, note, &needs_rows);

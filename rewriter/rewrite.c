@@ -16,10 +16,10 @@ struct job {
 	bool suffixed;			/* some name may be a twin's */
 	bool files, names;		/* what line information refers to is there */
 	struct gsr_module printed;
-	bool mbarriers;			/* some twin has a list of them */
-	bool ended;			/* threads of some twin may end in functions */
-	bool phases;			/* barriers of some twin are counted in shared memory */
-	bool gathers, own_gathers;	/* lanes of some twin gather, in functions, in the kernel only */
+	struct gsr_own own;		/* the module's own shared variables: what some twin needs */
+	bool common;			/* some twin has them there */
+	bool wide;			/* they are aligned */
+	bool naps;			/* some twin naps, or asks who is active */
 };
 
 /* A prefix that no name of the input contains */
@@ -44,6 +44,11 @@ static struct gsr_item *append(struct gsr_pass *p, struct gsr_module *out, enum 
 		out->first = i;
 	out->last = i;
 	return i;
+}
+
+static bool is_shared(const struct gsr_var *v)
+{
+	return !strcmp(v->space, "shared");
 }
 
 static bool is_file(const struct gsr_item *i)
@@ -89,14 +94,25 @@ static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned 
 	f->params = params;
 }
 
-static void add_bytes(struct gsr_pass *p, struct gsr_module *out, const char *name, unsigned int size)
+/*
+ * The module's own shared variables. Where dynamic shared memory must stay aligned they come behind
+ * all others of the module, which are moved to the front: they have no initializers.
+ */
+static void add_own(struct job *j, struct gsr_module *out)
 {
-	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
+	struct gsr_pass *p = &j->p;
+	struct gsr_var **vars;
+	struct gsr_item *i;
+	unsigned int n, k;
 
-	*v = (struct gsr_var){
-		.space = "shared", .align = 16, .type = "b8", .name = gsr_expand(p, name), .dims = { size }, .n_dims = 1,
-	};
-	append(p, out, GSR_ITEM_VAR)->var = v;
+	for (i = p->m->first; i && j->wide; i = i->next)
+		if (i->kind == GSR_ITEM_VAR && is_shared(i->var) && *gsr_intern_mark(i->var->name))
+			append(p, out, GSR_ITEM_VAR)->var = i->var;
+	if (!j->common)
+		return;
+	vars = gsr_own_module(p, &j->own, j->wide, &n);
+	for (k = 0; k < n; k++)
+		append(p, out, GSR_ITEM_VAR)->var = vars[k];
 }
 
 static void add_globals(struct job *j, struct gsr_module *out)
@@ -113,17 +129,6 @@ static void add_globals(struct job *j, struct gsr_module *out)
 		if (copies[i])
 			append(p, out, GSR_ITEM_VAR)->var = copies[i];
 	append(p, out, GSR_ITEM_VAR)->var = table;
-}
-
-static void add_list(struct gsr_pass *p, struct gsr_module *out)
-{
-	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
-
-	*v = (struct gsr_var){
-		.space = "shared", .align = 4, .type = "b32", .name = gsr_expand(p, "#mbarriers"),
-		.dims = { GSR_MBARRIERS_MAX + 1 }, .n_dims = 1,
-	};
-	append(p, out, GSR_ITEM_VAR)->var = v;
 }
 
 /* Functions that are called by number, where the original has only a variable's word for it, may stand behind who calls them */
@@ -167,21 +172,13 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 			for (v = 0; v < all[c].fns[k]->n_vars; v++)
 				*gsr_intern_mark(all[c].fns[k]->vars[v]->name) = 1;
 		}
-	add_bytes(p, out, "#task", j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE);
-	if (j->mbarriers)
-		add_list(p, out);
-	if (j->ended)
-		add_bytes(p, out, "#ended", GSR_ENDED_SIZE);
-	if (j->phases)
-		add_bytes(p, out, "#phases", GSR_PHASES_SIZE);
-	if (j->gathers)
-		add_bytes(p, out, "#gathers", p->gathers_size);
+	add_own(j, out);
 	add_globals(j, out);
 	declare_numbered(p, out);
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_DIRECTIVE && (!strncmp(i->text, ".pragma", 7) || is_file(i) || is_names(i)))
 			append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
-		else if (i->kind == GSR_ITEM_VAR && *gsr_intern_mark(i->var->name))
+		else if (i->kind == GSR_ITEM_VAR && *gsr_intern_mark(i->var->name) && !(j->wide && is_shared(i->var)))
 			append(p, out, GSR_ITEM_VAR)->var = i->var;
 		/* an entry has changed its name: its forward declaration is of no use */
 		else if (i->kind == GSR_ITEM_FUNCTION && *gsr_intern_mark(i->function->name) &&
@@ -301,7 +298,33 @@ static bool twin_named(const struct job *j, const struct gsr_fn *fn)
 	return (f && !f->entry) || gsr_module_var(j->p.m, name);
 }
 
-static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k)
+/* Do functions name the twins' own shared variables? The ids that the kernel itself reads do not count */
+static bool functions_name_own(const struct gsr_closure *c, bool ids)
+{
+	unsigned int i;
+
+	if (ids || gsr_ends(c) || c->fns[0]->phases || c->fns[0]->gathers)
+		return true;
+	for (i = 1; i < c->n; i++)
+		if (c->fns[i]->mbarriers || c->fns[i]->noted)
+			return true;
+	return false;
+}
+
+/* A refusal or NULL */
+static const char *align(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_own *own, bool ids)
+{
+	unsigned int i;
+
+	own->inside = !functions_name_own(c, ids);
+	own->aligned = gsr_alignment_matters(c);
+	for (i = 1; i < c->n && own->aligned && !own->inside; i++)
+		if (c->fns[i]->keeps_shared)
+			return "relies on how shared memory is aligned, beside functions with shared variables of their own";
+	return gsr_shared_room(p, c, own->own_gathers + (!own->aligned ? 0 : own->inside ? GSR_ALIGNED : GSR_OWN_MAX * GSR_ALIGNED));
+}
+
+static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k, struct gsr_own *vars)
 {
 	struct gsr_pass *p = &j->p;
 	struct gsr_left left = { .alloca = fn->alloca };
@@ -326,10 +349,12 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		if (c->fns[i]->f->body && !c->fns[i]->graph)
 			gsr_graph(p, c->fns[i]);
 	refusal = prepare(p, fn, c, k, &end, j->resumable);
-	if (!refusal && end.gathers && !fn->gathers) {
-		own = gsr_gathers_size(fn->f);
-		refusal = gsr_shared_room(p, c, own);
-	}
+	if (!refusal && end.gathers && !fn->gathers)
+		vars->own_gathers = own = gsr_gathers_size(fn->f);
+	for (i = 0; i < c->n && !refusal; i++)
+		ids.shared |= c->fns[i]->loads_ids || (i && c->fns[i]->reads_ids);
+	if (!refusal)
+		refusal = align(p, c, vars, ids.shared);
 	if (refusal) {
 		k->reason = refusal;
 		return;
@@ -345,7 +370,6 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 		left.mbarriers |= c->fns[i]->mbarriers || c->fns[i]->noted;
 		ids.alone &= !c->fns[i]->shared && !c->fns[i]->n_vars && !c->fns[i]->barriers && !left.cp_async && !left.bulk &&
 			     !left.mbarriers;
-		ids.shared |= c->fns[i]->loads_ids || (i && c->fns[i]->reads_ids);
 	}
 	if ((k->early_return || j->resumable) && in_scopes(fn->f, j->resumable)) {
 		gsr_flatten(p, fn->f, false);
@@ -399,24 +423,20 @@ static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *
 	gsr_returns(p, fn->f, &k->returns);
 	k->sites += sites.n + sites.warps;
 	k->inserted[GSR_INSERTED_LOOP] += gsr_loop(p, fn->f, &sites, &left, &ids, end.id, resume);
-	if (own)
-		gsr_gathers_declare(p, fn->f);
+	vars->mbarriers = left.mbarriers;
+	vars->phases = left.phases;
+	vars->gathers = fn->gathers;
+	vars->ended = gsr_ends(c);
+	gsr_own_declare(p, fn->f, vars);
 	add_parameters(p, fn->f, k->n_references);
-	k->static_shared = j->resumable ? GSR_TASK_SIZE_RESUMABLE : GSR_TASK_SIZE;
-	if (left.mbarriers) {
-		k->static_shared += 4 * (GSR_MBARRIERS_MAX + 1);
-		j->mbarriers = true;
-	}
-	if (left.phases) {
-		k->static_shared += GSR_PHASES_SIZE;
-		j->phases = true;
-	}
-	k->static_shared += own + (fn->gathers ? p->gathers_size : 0);
-	j->own_gathers |= own;
-	j->gathers |= fn->gathers;
-	if (gsr_ends(c)) {
-		k->static_shared += GSR_ENDED_SIZE;
-		j->ended = true;
+	j->naps |= left.phases || left.gathers;
+	if (!vars->inside) {
+		j->common = true;
+		j->wide |= vars->aligned;
+		j->own.mbarriers |= vars->mbarriers;
+		j->own.phases |= vars->phases;
+		j->own.gathers |= vars->gathers;
+		j->own.ended |= vars->ended;
 	}
 	for (i = 0; i < c->n && (!j->files || !j->names); i++)
 		if (c->fns[i]->lines) {
@@ -431,6 +451,8 @@ static void run(struct job *j)
 {
 	struct gsr_pass *p = &j->p;
 	struct gsr_closure *closures;
+	struct gsr_kernel **twins;
+	struct gsr_own *own;
 	unsigned int i, n = 0;
 	struct gsr_item *item;
 
@@ -443,6 +465,8 @@ static void run(struct job *j)
 		j->names |= is_names(item);
 	}
 	closures = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*closures));
+	twins = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(struct gsr_kernel *));
+	own = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*own));
 	j->out->kernels = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*j->out->kernels));
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_kernel *kernel = &j->out->kernels[j->out->n_kernels];
@@ -458,10 +482,15 @@ static void run(struct job *j)
 			kernel->reason = "its twin's name is another's (" GSR_SUFFIX ")";
 			continue;
 		}
-		rewrite_entry(j, &p->fns[i], &c, kernel);
-		if (kernel->tier == GSR_TIER_BLOCK)
-			closures[n++] = c;
+		own[n] = (struct gsr_own){ 0 };
+		rewrite_entry(j, &p->fns[i], &c, kernel, &own[n]);
+		if (kernel->tier != GSR_TIER_BLOCK)
+			continue;
+		twins[n] = kernel;
+		closures[n++] = c;
 	}
+	for (i = 0; i < n; i++)
+		twins[i]->static_shared = gsr_own_bytes(p, &own[i], j->wide);
 	if (!n)
 		return;
 	j->printed = *p->m;
@@ -476,7 +505,7 @@ static void run(struct job *j)
 	/* ", debug" wants the sections that are gone */
 	j->printed.target = gsr_strndup(p->arena, p->m->target, strcspn(p->m->target, ", \t"));
 	/* what threads that wait nap with, and who is there, has PTX only since then */
-	if ((j->phases || j->gathers || j->own_gathers) && p->m->version[0] == '6' && p->m->version[2] < '3')
+	if (j->naps && p->m->version[0] == '6' && p->m->version[2] < '3')
 		j->printed.version = "6.3";
 	j->n = n;
 }
@@ -508,6 +537,7 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	if (opts && opts->size >= sizeof(*opts)) {
 		j.resumable = opts->resumable;
 		j.p.look = opts->look;
+		j.p.modes = opts->modes;
 	}
 	/* cppcheck-suppress uninitvar ; its address is meant */
 	err = err ? err : &own;

@@ -17,6 +17,8 @@
  *   gathers.c    instructions of some lanes of a warp, or in such functions, where lanes may be finished
  *   inline.c     device functions that cannot stay what they are, and short ones that were called through pointers
  *   ranges.c     which barriers a register may mean
+ *   alignment.c  kernels that look at the low bits of shared addresses
+ *   own.c        the twins' own shared variables
  *   mbarriers.c  what a block leaves in shared memory
  *   scopes.c     inner scopes, and names that are unique
  *   exits.c      threads that end in functions which stay functions return from all of them
@@ -62,7 +64,6 @@
 #define GSR_TASK_FLAG		112	/* u32: 1: all threads are to leave */
 #define GSR_TASK_LOOK		116	/* u32: 2: the first warp is to look whether it is time to poll; 1 as in FLAG */
 #define GSR_TASK_DEADLINE	120	/* u32: %clock when it is */
-#define GSR_TASK_SIZE_RESUMABLE	128
 
 struct gsr_block {
 	struct gsr_stmt *first, *last;
@@ -107,6 +108,7 @@ struct gsr_fn {
 	bool constants;			/* has instructions of constant memory */
 	bool shares;			/* its variables are reached through the table now */
 	bool cp_async;
+	bool matrices;			/* exchanges matrices among all lanes of a warp */
 	bool bulk;			/* bulk copies, which another proxy makes */
 	bool mbarriers;			/* makes or unmakes some, not noted yet */
 	bool noted;			/* they are noted */
@@ -183,6 +185,7 @@ struct gsr_pass {
 	unsigned int n_aliases, n_alias_names, room_aliases;
 	unsigned int unique;		/* last number given to a name */
 	unsigned int look;		/* options: resumable twins look so often */
+	bool modes;			/* twins know all ways to a position, and static ranges */
 	unsigned int gathers_size;	/* bytes that functions share where lanes gather; 0 there are none */
 };
 
@@ -238,6 +241,7 @@ enum gsr_wait gsr_may_wait(const struct gsr_insn *insn);
 
 /* waits.c */
 bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
+void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cfg *cfg);	/* and .retries */
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_insn.unread */
 
 /*
@@ -320,8 +324,7 @@ extern const char gsr_phases_ready[];
 enum gsr_gather { GSR_GATHER_LANES = 1, GSR_GATHER_ENDS = 2 };
 void gsr_gathers_prepare(struct gsr_pass *p);
 unsigned int gsr_gathers(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_gather what, unsigned int *sites);
-unsigned int gsr_gathers_size(const struct gsr_function *entry);	/* bytes of shared memory */
-void gsr_gathers_declare(struct gsr_pass *p, struct gsr_function *f);	/* these, in front of all that is inserted */
+unsigned int gsr_gathers_size(const struct gsr_function *entry);	/* bytes of shared memory, declared in it by gsr_own_declare() */
 extern const char gsr_gathers_ready[], gsr_gathers_ready_own[];
 
 /* pointers.c */
@@ -410,6 +413,23 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 const char *gsr_mbarriers_refusal(struct gsr_pass *p, const struct gsr_closure *c);
 unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn);
 extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
+
+/* alignment.c: what the kernel computes may depend on more than the declared alignment of shared memory */
+bool gsr_alignment_matters(const struct gsr_closure *c);
+
+/* own.c: which shared variables of its own a twin needs */
+#define GSR_OWN_MAX	6
+#define GSR_ALIGNED	1024u	/* shared addresses stay the same modulo this */
+struct gsr_own {
+	bool mbarriers, ended, phases, gathers;
+	unsigned int own_gathers;	/* bytes of those that the kernel has for itself */
+	bool aligned;			/* alignment matters */
+	bool inside;			/* no function names them: the kernel can declare them itself */
+};
+/* @wide: the module's are aligned */
+unsigned int gsr_own_bytes(const struct gsr_pass *p, const struct gsr_own *own, bool wide);
+void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gsr_own *own);
+struct gsr_var **gsr_own_module(struct gsr_pass *p, const struct gsr_own *own, bool wide, unsigned int *n);
 
 /*
  * Polls the window (loop.c), also by other threads than thread 0; goes on behind the text if it excludes this worker, else at label

@@ -44,6 +44,8 @@ static const struct {
 	[GSR_OP_PRMT] = { FIRST, BY_OPERANDS },
 	[GSR_OP_CVT] = { FIRST, BY_OPERANDS },
 	[GSR_OP_CVTA] = { FIRST, BY_OPERANDS },
+	[GSR_OP_MAPA] = { FIRST, BY_OPERANDS },
+	[GSR_OP_GETCTARANK] = { FIRST, BY_OPERANDS },
 	[GSR_OP_ISSPACEP] = { FIRST, BY_OPERANDS },
 	[GSR_OP_CREATEPOLICY] = { FIRST },
 
@@ -172,7 +174,7 @@ static bool is_coherent(const struct gsr_insn *insn)
 static bool waits_for_block(const struct gsr_insn *insn)
 {
 	return gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
-	       gsr_insn_has(insn, "cta");
+	       gsr_insn_has(insn, "shared::cluster") || gsr_insn_has(insn, "cta");
 }
 
 enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
@@ -187,7 +189,7 @@ enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
 		may = is_coherent(insn);
 		break;
 	case WAITS_IF_READ:
-		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread;
+		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread && !insn->retries;
 		break;
 	case WAITS_IF_REDUCING:
 		may = gsr_insn_has(insn, "ld_reduce");

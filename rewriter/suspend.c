@@ -14,6 +14,8 @@
 #include <string.h>
 #include "resume.h"
 
+#define UNROLLED_MAX	512u	/* bytes of a local array that are copied without a loop */
+
 #define SITES_A_LOOK	16	/* where threads meet: what they run between two barriers is not reckoned */
 
 _Static_assert(offsetof(struct gsr_launch, save) == 64 && offsetof(struct gsr_launch, save_stride) == 72 &&
@@ -360,6 +362,28 @@ static unsigned int copy(struct gsr_pass *p, struct gsr_function *f, bool save, 
 	return n + copy_units(p, f, save, 1, label);
 }
 
+/*
+ * A long local array of words. A loop takes its address, so that the assembler must keep the array
+ * in memory; arrays of this size it keeps there anyway.
+ */
+static unsigned int copy_array(struct gsr_pass *p, struct gsr_function *f, const struct gsr_saved *array, bool save, unsigned int *label)
+{
+	const char *move = save ? "ld.local.u32 %#r2, [%#d3];\nst.global.u32 [%#d2], %#r2;\n" :
+				  "ld.global.u32 %#r2, [%#d2];\nst.local.u32 [%#d3], %#r2;\n";
+	unsigned int l = (*label)++;
+
+	return gsr_insert_format(p, f, NULL,
+		"mov.u64 %%#d3, %s;\n"
+		"mov.u32 %%#r3, %u;\n"
+		"$#copy_%u:\n"
+		"%s"
+		"add.u64 %%#d2, %%#d2, %%#d1;\n"
+		"add.u64 %%#d3, %%#d3, 4;\n"
+		"sub.u32 %%#r3, %%#r3, 1;\n"
+		"setp.ne.u32 %%#p1, %%#r3, 0;\n"
+		"@%%#p1 bra $#copy_%u;\n", array->name, array->size / 4, l, move, l);
+}
+
 /* Needs what locate says; keeps %#r0, %#r1, %#r4 */
 static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, bool save,
 				unsigned int *label)
@@ -377,6 +401,10 @@ static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f, cons
 
 		/* each thread's own: the words lie apart in the record */
 		n += gsr_insert_format(p, f, NULL, "mul.lo.u64 %%#d2, %%#d1, %u;\nadd.u64 %%#d2, %%#d2, %%#d0;\n", l->offset);
+		if (l->align >= 4 && l->size % 4 == 0 && l->size > UNROLLED_MAX) {
+			n += copy_array(p, f, l, save, label);
+			continue;
+		}
 		for (w = 0; w < l->size; w++) {
 			const char *type = l->align >= 4 && w + 4 <= l->size ? "u32" : "u8";
 			unsigned int at = type[1] == '3' ? 0 : w % 4;

@@ -130,6 +130,7 @@ struct gsched_rewrite_opts {
 	size_t size;		/* sizeof(struct gsched_rewrite_opts) */
 	unsigned int arch;	/* 90 for sm_90 */
 	bool resumable;		/* twins that can also leave a block-task in its middle */
+	bool modes;		/* twins for static ranges, and limits by rank and by worker */
 };
 
 /* The same with options. EOPNOTSUPP: the daemon is older than an option. */

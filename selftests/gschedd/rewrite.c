@@ -329,14 +329,19 @@ static void options(void)
 	long hits = number("hits");
 
 	is(rewrite_err(image, len), 0, "an image without options");
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct reply r;
 
 		s = peer();
 		fd = memfd(image, len);
-		is(call_fds(s, GSP_REWRITE, &req, sizeof(req), fd, &r), 0, "the same image, resumable (%d)", i);
+		req.flags = i < 2 ? GSP_REWRITE_RESUMABLE : GSP_REWRITE_MODES;
+		is(call_fds(s, GSP_REWRITE, &req, sizeof(req), fd, &r), 0, "the same image, %s (%d)", i < 2 ? "resumable" : "all modes",
+		   i % 2);
 		is(r.n_fds, 2, "twins and their description");
-		is(number("hits"), hits + i, i ? "now from the cache" : "not what the cache has without the option");
+		is(number("hits"), hits + (i + 1) / 2, i % 2 ? "now from the cache" : "not what the cache has without the option");
+		text = data_of(r.fd[0]).p;
+		ok(!strstr(text, "_by_rank:") == (i < 2), "limits by rank in %s", i < 2 ? "none" : "these twins");
+		free(text);
 		reply_free(&r);
 		close(fd);
 		close(s);

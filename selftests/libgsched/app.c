@@ -206,6 +206,23 @@ static void careless(CUmodule m)
 	} while (!poll(&in, 1, 0));
 }
 
+/* One wave of blocks that meet in their middle; that many are resident at once on the whole device only. */
+static void meets(CUmodule m)
+{
+	CUdeviceptr out = buffer(2 * 64 * THREADS), count = buffer(1);
+	uint32_t n = 20 * N;
+	void *params[] = { &out, &count, &n };
+	CUfunction f;
+
+	DO(cuMemsetD32(count, 0, 1));
+	DO(cuModuleGetFunction(&f, m, "meets"));
+	for (int i = 0; i < 4; i++) {
+		DO(cuLaunchKernel(f, 64, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		DO(cuCtxSynchronize());
+	}
+	show("meets", hash_of(out, 2 * 64 * THREADS) + hash_of(count, 1));
+}
+
 /* Two waves of blocks, until a byte comes on standard input */
 static void waves(CUmodule m)
 {
@@ -1285,6 +1302,8 @@ int main(int argc, char **argv)
 			replay(m, HELD / 2);
 		else if (!strcmp(argv[i], "careless"))
 			careless(m);
+		else if (!strcmp(argv[i], "meets"))
+			meets(m);
 		else if (!strcmp(argv[i], "waves"))
 			waves(m);
 		else if (!strcmp(argv[i], "dependents"))

@@ -851,6 +851,24 @@ static void tried(void)
 	unsetenv("GSCHED_TWIN_WAIT_MS");
 }
 
+/* A barrier over the grid, under a window that holds fewer blocks: the original is launched, and the page says why. */
+static void resident(void)
+{
+	static const char why[] = "meets: tier launch: its blocks may wait for each other, and all fit the device at once";
+	static char *const what[] = { "meets", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_FREE);
+	f.window = GSCHED_WINDOW(0, 2 * GSCHED_CAPSM);
+	run(true, what, &r);
+	same(&r, &alone, "blocks that wait for each other");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_LAUNCH] && !f.cl->header.managed[GSCHED_TIER_BLOCK],
+	   "a quarter of the device: originals");
+	ok(f.cl && strstr(f.cl->header.why, why), "the page says why: %s", f.cl ? f.cl->header.why : "");
+	fake_stop(&f);
+}
+
 /* Nobody is told of launches under a lease, unless they last; the page counts them. */
 static void counted(void)
 {
@@ -1356,6 +1374,7 @@ int main(void)
 	charged_at_end();
 	silent();
 	slow_attach();
+	resident();
 	first_launch();
 	first_launches();
 	tried();

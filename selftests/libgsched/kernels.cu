@@ -72,3 +72,23 @@ extern "C" __global__ void held(u32 *out, u32 *flag, u32 *counts, u32 free, u32 
 	if (!threadIdx.x)
 		count(ended);
 }
+
+// a barrier over the grid, by hand: right where all blocks are resident at once. @count begins with a multiple of the grid
+extern "C" __global__ void meets(u32 *out, u32 *count, u32 n)
+{
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x, from = (blockIdx.x * 7 + 3) % gridDim.x, x = mix(out[i] ^ i, n);
+
+	out[i] = x;
+	__threadfence();
+	__syncthreads();
+	if (!threadIdx.x) {
+		u32 end = (atomicAdd(count, 1) / gridDim.x + 1) * gridDim.x;
+
+		while (*(volatile u32 *)count < end)
+			;
+		__threadfence();
+	}
+	__syncthreads();
+	x += ((volatile u32 *)out)[from * blockDim.x + threadIdx.x];
+	out[gridDim.x * blockDim.x + i] = x;
+}

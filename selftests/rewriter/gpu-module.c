@@ -364,6 +364,8 @@ static enum gsr_status rewrite(const char *text, size_t size, const struct gsr_o
 
 bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r)
 {
+	/* every other one by chance, and where they are asked for */
+	static bool modes;
 	struct gsr_options ro = { .size = sizeof(ro), .name = path, .resumable = o->resumable, .look = o->full ? 0 : LOOK };
 	struct gsr_error err = { 0 };
 	unsigned int i;
@@ -372,6 +374,8 @@ bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_op
 	char *text = read_file(path, &size);
 
 	memset(out, 0, sizeof(*out));
+	modes = !modes;
+	out->modes = ro.modes = o->limit == ANY_LIMIT ? o->ranges || (modes && !o->overhead) : o->limit || o->ranges;
 	if (!text || rewrite(text, size, &ro, &out->rw, &err, r)) {
 		snprintf(r->why, sizeof(r->why), "%s", text ? err.message : "cannot read the file");
 		free(text);

@@ -344,9 +344,9 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		run.relay = true;
 		run.any_order = i;
 		gpu_defaults(g);
-		if (i && g->o->limit == ANY_LIMIT)
+		if (i && g->o->limit == ANY_LIMIT && g->pair.modes)
 			g->arg.flags = any_mode();
-		if (i && !roll(3) && !g->pair.desc->waits) {
+		if (i && !roll(3) && g->pair.modes && !g->pair.desc->waits) {
 			g->arg.ranges = g->ranges;
 			g->arg.workers = run.full;
 		}

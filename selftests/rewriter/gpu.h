@@ -68,6 +68,7 @@ struct gpu_report {
 struct gpu_pair {
 	CUfunction original, twin;
 	CUmodule module;		/* the original's */
+	bool modes;			/* the twin knows all of GSR_LAUNCH_BY_* and static ranges */
 	CUmodule twins, capped;		/* capped: or NULL */
 	const struct gsr_kernel *desc;
 	struct gsr_rewrite rw;		/* @desc points into it */

@@ -162,6 +162,11 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "walks")) && k->inserted[GSR_INSERTED_EXITS] && k->static_shared == 1152,
 		   "walks: threads end in functions");
 		ok(!strstr(rw->ptx, ".noreturn"), "stop: it returns now");
+	} else if (strstr(path, "alignment.ptx")) {
+		ok((k = find_kernel(rw, "masks")) && k->static_shared == 1024, "masks: its shared addresses stay the same modulo 1024");
+		ok((k = find_kernel(rw, "listed")) && k->static_shared == 1024, "listed: with what the list of mbarriers takes");
+		ok((k = find_kernel(rw, "leaves")) && k->static_shared == 5120, "leaves: with what lanes gather in");
+		ok((k = find_kernel(rw, "looks_away")) && k->static_shared == 128, "looks_away: needs nothing more");
 	} else if (strstr(path, "gathers.ptx")) {
 		ok((k = find_kernel(rw, "bounded")) && k->static_shared == 128 + 2 * 136, "bounded: words for the warps that there may be");
 		ok((k = find_kernel(rw, "halves")) && k->static_shared == 128 + 32 * 136 && k->early_return && k->sites == 4,
@@ -204,6 +209,9 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "chain_volatile")) && k->waits, "chain_volatile: polls");
 		ok((k = find_kernel(rw, "turns_cg")) && k->waits, "turns_cg: polls for its turn");
 		ok((k = find_kernel(rw, "once_cg")) && !k->waits, "once_cg: looks once");
+		ok((k = find_kernel(rw, "retries")) && !k->waits, "retries: tries again, and waits for nobody");
+		ok((k = find_kernel(rw, "locks")) && k->waits, "locks: with such a loop it waits for a lock");
+		ok((k = find_kernel(rw, "spins")) && k->waits, "spins: for a lock, too");
 	} else if (strstr(path, "gloop.sm_90")) {
 		ok((k = find_kernel(rw, "tpacf")) && !k->waits, "tpacf: an atomic whose result nobody reads waits for nobody");
 	} else if (strstr(path, "params.sm_90")) {
@@ -272,12 +280,55 @@ static void all_points(const char *path, const char *text, size_t n)
 	static const struct expected waits[] = {
 		{ "chain_cv", 0, wait }, { "chain_cg", 0, wait }, { "chain_generic", 0, wait },
 		{ "chain_volatile", 0, wait }, { "turns_cg", 0, wait }, { "once_cg", 2, NULL },
+		{ "retries", 2, NULL }, { "locks", 0, wait }, { "spins", 0, wait },
 	};
 
+	static const char apart[] = "a loop has no point: its lanes may be apart while others of the warp are waited for";
+	static const char finished[] = "lanes may be finished while others of the warp wait for it";
+	static const struct expected lanes[] = {
+		{ "totals", 0, finished }, { "votes", 0, finished }, { "partial", 0, finished }, { "reduces", 0, finished },
+		{ "apart", 2, NULL }, { "apart_waited", 0, apart }, { "apart_matrix", 1, apart },
+	};
+	static const struct expected locals[] = {
+		{ "long_array", 2, NULL }, { "too_long", 0, "too much local memory" },
+	};
+
+	if (strstr(path, "/lanes.ptx"))
+		points("lanes", text, n, lanes, sizeof(lanes) / sizeof(*lanes));
+	if (strstr(path, "/locals.ptx"))
+		points("locals", text, n, locals, sizeof(locals) / sizeof(*locals));
 	if (strstr(path, "/barriers.ptx"))
 		points("barriers", text, n, barriers, sizeof(barriers) / sizeof(*barriers));
 	if (strstr(path, "/waits.ptx"))
 		points("waits", text, n, waits, sizeof(waits) / sizeof(*waits));
+}
+
+/* What the product launches by default does without is there on demand only */
+static void modes(void)
+{
+	static const char *const only[] = { "$__gsr_by_rank", "$__gsr_by_index", "$__gsr_range", "$__gsr_vacate" };
+	struct gsr_options opts = { .size = sizeof(opts) };
+	struct gsr_rewrite rw[4];
+	struct gsr_error err;
+	unsigned int i, k, n[4];
+	size_t size;
+	char *text = slurp(CORPUS "grids.sm_90.ptx", &size);
+
+	for (i = 0; i < 4; i++) {
+		opts.modes = i & 1;
+		opts.resumable = i & 2;
+		if (!ok(gsr_rewrite_ptx(text, size, &opts, &rw[i], &err) == GSR_OK, "form %u", i))
+			return;
+		n[i] = rw[i].kernels[0].inserted[GSR_INSERTED_LOOP];
+		for (k = 0; k < sizeof(only) / sizeof(*only); k++)
+			ok(!strstr(rw[i].ptx, only[k]) == !opts.modes, "%s%s: %s", opts.modes ? "all modes" : "the default",
+			   opts.resumable ? ", resumable" : "", only[k]);
+	}
+	ok(n[0] < n[1] * 2 / 3 && n[2] < n[3] * 2 / 3, "they are much longer: %u and %u instructions, resumable %u and %u", n[0], n[1], n[2],
+	   n[3]);
+	for (i = 0; i < 4; i++)
+		gsr_rewrite_free(&rw[i]);
+	free(text);
 }
 
 /* A generic address of a parameter is another in a wing */
@@ -338,5 +389,6 @@ int main(void)
 	}
 	globfree(&g);
 	param_address();
+	modes();
 	return done();
 }

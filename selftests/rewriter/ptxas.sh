@@ -65,13 +65,15 @@ for f in "$corpus"/*.ptx; do
 	name=${f##*/}
 	"$rewrite" "$f" -o "$tmp/twins" 2>/dev/null
 	rc=$?
-	made="twins resumable"
+	made="twins resumable modes"
 	if [ $rc = 1 ]; then
 		made=
 	else
 		ok $rc "$name: rewritten"
 		"$rewrite" --resumable "$f" -o "$tmp/resumable" 2>/dev/null
 		ok $? "$name: rewritten, resumable"
+		"$rewrite" --modes "$f" -o "$tmp/modes" 2>/dev/null
+		ok $? "$name: rewritten, all modes"
 	fi
 	if ! command -v ptxas >/dev/null; then
 		skip "$name: assembled" "no ptxas"

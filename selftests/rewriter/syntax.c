@@ -70,7 +70,7 @@ static void survives_rewritten(const char *what, const char *text, size_t n)
 	char name[512];
 
 	for (unsigned int i = 0; i < 2; i++) {
-		opts.resumable = i;
+		opts.resumable = opts.modes = i;
 		if (gsr_rewrite_ptx(text, n, &opts, &rw, &err) != GSR_OK) {
 			ok(false, "%s: %s", what, err.message);
 			continue;

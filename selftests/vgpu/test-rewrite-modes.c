@@ -543,13 +543,14 @@ static void polls(unsigned int copies)
 
 int main(void)
 {
+	const struct gsr_options opts = { .size = sizeof(opts), .modes = true };
 	struct vgpu_module *m;
 	struct gsr_rewrite rw;
 	struct gsr_error err;
 	char why[512] = "";
 
 	vgpu_globaltimer = timer;
-	if (gsr_rewrite_ptx(kernel, strlen(kernel), NULL, &rw, &err) != GSR_OK || !rw.ptx) {
+	if (gsr_rewrite_ptx(kernel, strlen(kernel), &opts, &rw, &err) != GSR_OK || !rw.ptx) {
 		ok(false, "rewritten: %s", err.message);
 		return tap_done();
 	}

@@ -504,8 +504,8 @@ static bool any_ranges(struct sim *s, struct gsr_launch *a, unsigned int total)
 	return true;
 }
 
-static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const struct test_launch *t, struct memory *m, char *why,
-		     size_t size)
+static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const struct test_launch *t, bool modes, struct memory *m,
+		     char *why, size_t size)
 {
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
 	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], workers, i;
@@ -549,11 +549,11 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		.control = (uintptr_t)s.control, .window = (uintptr_t)&s.window, .stat = (uintptr_t)&s.stat,
 		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight, .poll_ns = 1 + roll(roll(2) ? 300 : 5000),
 		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
-		.flags = any_mode() | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW),
+		.flags = (modes ? any_mode() : 0) | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW),
 		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm, .save_sms = s.sms,
 	};
 	/* blocks that wait for lower ones need these to come first */
-	good = g->waits || roll(3) || any_ranges(&s, &a, total);
+	good = !modes || g->waits || roll(3) || any_ranges(&s, &a, total);
 	if (!good)
 		goto out;
 	gsr_launch_order(&a, g->waits || s.ranges || roll(4) == 0 ? GSR_ORDER_STRICT : GSR_ORDER_STRIPES, 1 + roll(2 * workers), roll(10));
@@ -678,6 +678,7 @@ bool twins_rewrite(struct twins *f, const char *text, size_t size, const struct 
 		snprintf(why, why_size, "%s", e.message);
 		return false;
 	}
+	f->modes = o->modes;
 	return twins_reload(f, why, why_size);
 }
 
@@ -772,7 +773,7 @@ bool twins_compare(const struct twins *f, const struct test_launch *t, uint64_t 
 	good = memory_new(&m, f, t) && run_original(orig, t, &m, true, NULL, why, size);
 	if (good) {
 		keep_result(&m);
-		good = run_twin(twin, g, t, &m, why, size) && same_memory(&m, why, size);
+		good = run_twin(twin, g, t, f->modes, &m, why, size) && same_memory(&m, why, size);
 	}
 	mem_now = NULL;
 	memory_free(&m);

@@ -17,6 +17,7 @@
 struct twins {
 	struct gsr_rewrite rw;
 	struct vgpu_module *orig, *twin;
+	bool modes;		/* the twins know all of GSR_LAUNCH_BY_* and static ranges */
 };
 
 struct twins_stats {

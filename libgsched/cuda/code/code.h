@@ -166,6 +166,7 @@ struct gi_func {
 	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
 	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */
 	_Atomic unsigned int n_shapes;
+	_Atomic bool resident;		/* said that a launch of it has to be resident as a whole */
 	enum gi_form_id job;		/* gi_lock: the form that is asked for */
 	struct gi_func *next_job;	/* gi_lock */
 };

@@ -111,7 +111,9 @@ static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel
 /* Rewrite into one form: no lock held, @image is busy_image. */
 static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id id)
 {
-	struct gsched_rewrite_opts ask = { .size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE };
+	struct gsched_rewrite_opts ask = {
+		.size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE, .modes = gi_needs_modes(),
+	};
 	struct gi_rewritten *form = &image->form[id];
 	char *ptx = image->ptx, *twins = NULL, why[sizeof(form->why)] = "";
 	size_t size = image->ptx_size, twins_size = 0, length = 0;
@@ -130,7 +132,7 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 			snprintf(why, sizeof(why), "gschedd: %s",
 				 description ? err.message : "refused");
 	} else if (ptx) {
-		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable };
+		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable, .modes = ask.modes };
 
 		gi_debug("no rewrite service (%s): rewriting in the program", strerror(errno));
 		if (!gsr_rewrite_ptx(ptx, size, &opts, &desc, &err)) {

@@ -194,6 +194,11 @@ void gi_context_reset(void);				/* after fork */
 /* ---- dispatch.c ---- */
 
 void gi_dispatch(struct gi_client *c);			/* as the environment says */
+/*
+ * Did the environment ask for static ranges, or for limits by rank or worker, when first asked?
+ * Only then twins are made for these: they are a third longer.
+ */
+bool gi_needs_modes(void);
 size_t gi_ranges_size(const struct gi_client *c);	/* of a slot's area */
 bool gi_ranges_new(struct gi_ctx *cx);			/* false: no memory for them, its tasks use the counter */
 

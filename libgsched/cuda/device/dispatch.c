@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* How a program's tasks are dispatched: rewriter/abi.h, GSR_LAUNCH_*, struct gsr_ranges. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
@@ -22,14 +23,31 @@ static unsigned int choice(struct gi_client *c, const char *name, const char *co
 	return 0;
 }
 
+static bool modes;
+
+static void decide(void)
+{
+	const char *limit = getenv("GSCHED_LIMIT_BY"), *source = getenv("GSCHED_DISPATCH");
+
+	modes = (limit && *limit && strcmp(limit, "sm")) || (source && *source && strcmp(source, "queue"));
+}
+
+bool gi_needs_modes(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, decide);
+	return modes;
+}
+
 void gi_dispatch(struct gi_client *c)
 {
 	static const char *const limits[] = { "sm", "rank", "worker" }, *const sources[] = { "queue", "static" };
 	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
 	const char *workers = getenv("GSCHED_WORKERS");
 
-	c->dispatch = flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)];
-	c->ranges = choice(c, "GSCHED_DISPATCH", sources, 2);
+	c->dispatch = gi_needs_modes() ? flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)] : 0;
+	c->ranges = gi_needs_modes() && choice(c, "GSCHED_DISPATCH", sources, 2);
 	c->workers = gi_env("GSCHED_WORKERS", 0);
 	if (workers && *workers && (!c->workers || c->workers > WORKERS_MAX)) {
 		gi_why(c, "GSCHED_WORKERS=%s: not a number from 1 to %u; as many as are fastest are taken", workers, WORKERS_MAX);

@@ -345,6 +345,23 @@ static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct
 }
 
 /*
+ * A barrier over the grid that the program wrote itself works where the whole grid is resident at
+ * once. So a kernel whose blocks may wait for each other, and whose grid fits the device, is not
+ * launched with the fewer workers that a window holds: they would wait for blocks that none of them
+ * can begin. A larger grid has no such barrier, and its blocks can only wait for lower ones.
+ */
+static bool must_be_resident(const struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
+			     const struct gi_shape *shape)
+{
+	if (!fn->form[GI_TWIN].kernel.waits || blocks_of(l) > (uint64_t)c->sms * shape->original_m)
+		return false;
+	if (!atomic_exchange_explicit(&fn->resident, true, memory_order_relaxed))
+		gi_why(c, "%s: tier launch: its blocks may wait for each other, and all fit the device at once",
+		       fn->form[GI_TWIN].kernel.name);
+	return true;
+}
+
+/*
  * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
  * how many of its blocks an SM hosts.
  */
@@ -373,6 +390,8 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	if (!predicted && may_try(c, l, shape, leased))
 		return NULL;
 	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
+		return NULL;
+	if (must_be_resident(c, l, fn, shape))
 		return NULL;
 	if (wants_resumable(c, l, fn, shape, m))
 		return &fn->form[GI_RESUMABLE];

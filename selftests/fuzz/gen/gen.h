@@ -26,7 +26,7 @@
 	X(store, 14) X(load, 8) X(vector, 5) X(readback, 4) X(atomic, 8) X(cas, 2) X(local, 5) X(special, 4) \
 	X(if_thread, 10) X(if_warp, 4) X(if_block, 5) X(loop_thread, 7) X(loop_warp, 2) X(loop_block, 6) X(branch_out, 5) \
 	X(switch, 3) X(scope, 1) X(ret, 6) X(ret_block, 2) X(end, 10) X(call, 6) X(call_block, 3) X(recurse, 3) X(recurse_block, 3) X(indirect, 3) \
-	X(phase, 14) X(shared_atomic, 5) X(shared_sum, 3) X(barrier, 4) X(barrier_red, 3) X(barrier_named, 2) \
+	X(phase, 14) X(shared_bits, 2) X(shared_atomic, 5) X(shared_sum, 3) X(barrier, 4) X(barrier_red, 3) X(barrier_named, 2) \
 	X(split, 3) X(arrive, 3) X(shuffle, 5) X(vote, 5) X(redux, 2) X(match, 1) X(gather, 8) X(tile, 3) \
 	X(part, 1) X(chain, 1) X(async, 2) X(global_var, 4) X(const_var, 3) X(global_load, 3)
 

@@ -271,6 +271,14 @@ static void cas(struct place *p, struct gen_node *n)
 {
 	unsigned int label = p->g->labels++;
 
+	/* what it saw is nobody else's: the rewriter knows that it waits for nobody */
+	if (gen_once_in(p->g, 2)) {
+		L(n, "{\n.reg .b32 %%a%u, %%b%u, %%c%u;\n.reg .pred %%d%u;\nmov.u32 %%a%u, 0;\nL%u:\nadd.u32 %%b%u, %%a%u, %s;\n"
+		  "atom.global.cas.b32 %%c%u, [%%accp+%d], %%a%u, %%b%u;\nsetp.ne.u32 %%d%u, %%a%u, %%c%u;\nmov.u32 %%a%u, %%c%u;\n"
+		  "@%%d%u bra L%u;\n}", label, label, label, label, label, label, label, label, gen_rv(p), label, 4 * (CELLS - 1), label,
+		  label, label, label, label, label, label, label, label);
+		return;
+	}
 	L(n, "ld.volatile.global.u32 %%t0, [%%accp+%d];\nL%u:\nmov.u32 %%t2, %%t0;\nadd.u32 %%t1, %%t0, %s;\n"
 	  "atom.global.cas.b32 %%t0, [%%accp+%d], %%t2, %%t1;\nsetp.ne.u32 %%q0, %%t0, %%t2;\n@%%q0 bra L%u;", 4 * (CELLS - 1), label,
 	  gen_rv(p), 4 * (CELLS - 1), label);
@@ -392,6 +400,9 @@ void gen_leaf(struct place *p, enum gen_feature what)
 		break;
 	case GEN_special:
 		special(p, n);
+		break;
+	case GEN_shared_bits:
+		L(n, "mov.u32 %%t0, sh;\nand.b32 %%t0, %%t0, %u;\nadd.u32 %s, %s, %%t0;", 16 << gen_roll(g, 6), gen_r(p), gen_r(p));
 		break;
 	case GEN_shared_atomic:
 		L(n, "and.b32 %%t0, %s, %d;\nshl.b32 %%t0, %%t0, 2;\nmov.u32 %%t1, cells;\nadd.u32 %%t0, %%t0, %%t1;\n%s[%%t0], %s;", gen_r(p),

@@ -247,6 +247,8 @@ static bool allowed(const struct place *p, enum gen_feature what)
 		return !p->func;
 	case GEN_phase:
 		return g->shared && sync;
+	case GEN_shared_bits:
+		return g->shared;
 	case GEN_shared_atomic:
 		return g->cells;
 	case GEN_shared_sum:

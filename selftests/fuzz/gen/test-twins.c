@@ -70,7 +70,8 @@ static void note_reason(struct reason *list, const char *reason)
 static enum outcome compare(const char *ptx, struct twins *f, const struct test_launch *t, uint64_t seed, unsigned int runs, bool resumable,
 			    bool broken, bool note, char *why, size_t size)
 {
-	struct gsr_options o = { .size = sizeof(o), .name = t->kernel, .resumable = resumable, .look = 1u << seed % 12 };
+	struct gsr_options o = { .size = sizeof(o), .name = t->kernel, .resumable = resumable, .modes = seed / 2 % 2,
+				 .look = 1u << seed % 12 };
 	const struct gsr_kernel *g;
 	unsigned int i;
 

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		opts.resumable = i;
+		opts.resumable = opts.modes = i;
 		if (gsr_rewrite_ptx((const char *)data, size, &opts, &rw, &err) != GSR_OK) {
 			MUST(!rw.ptx && !rw.kernels && err.status != GSR_OK && err.message[0], "status %d", err.status);
 			continue;
