@@ -101,8 +101,6 @@ struct user {
 
 struct user *user_get(uid_t uid);	/* for one connection more; NULL: no memory */
 void user_put(struct user *u);
-/* May who has @mine of @all that are taken, of @max, have one more? */
-bool share_has_room(unsigned int mine, unsigned int all, unsigned int max);
 
 /* ---- peer.c ---- */
 struct peer {

@@ -241,6 +241,7 @@ enum hrtimer_restart gsched_device_expired(struct hrtimer *timer)
 	dev->armed = 0;
 	if (dev->core_when && dev->core_when <= now) {
 		dev->core_when = 0;
+		gsched_lease_reap_ended(dev, now);
 		gsc_tick(&dev->core, now);
 	}
 	gsched_unlock(dev, now);

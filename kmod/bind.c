@@ -100,7 +100,7 @@ void gsched_bind_apply(struct gsched_device *dev, u64 now)
 	gsched_lease_adopt(dev, true, now);
 	list_for_each_entry_safe(core, next, &dev->core.clients, node) {
 		group = gsched_bind_resolve(dev, gsched_client_of(core)->pid);
-		if (group != core->group)
+		if (group != core->home)
 			gsc_client_move(core, group, now);
 	}
 	dev->refresh_slots = true;

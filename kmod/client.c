@@ -2,6 +2,7 @@
 /* A client: attach, submit, complete, detach, and the events it reads. */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
@@ -51,15 +52,17 @@ static bool pid_is_taken(const struct gsched_client *client)
 static int enter_core(struct gsched_client *client, const struct gsched_attach *req)
 {
 	struct gsched_device *dev = client->dev;
+	bool admin = capable(CAP_SYS_ADMIN);
 	u64 now = gsched_lock(dev);
 	int ret = -ENOENT;
 
 	/* an attach that failed later than here may be tried again */
 	memset(&client->core, 0, sizeof(client->core));
 	client->core.pid = pid_nr(client->pid);
-	if (!dev->dying && dev->core.n_clients >= dev->clients_max)
-		ret = -ENOSPC;
-	else if (!dev->dying)
+	client->core.user = from_kuid(&init_user_ns, current_euid());
+	if (!dev->dying)
+		ret = gsc_device_room(&dev->core, client->core.user, admin, dev->clients_max);
+	if (!ret)
 		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), req->flags,
 					req->channel_group, now);
 	if (!ret) {

@@ -198,6 +198,7 @@ void gsched_store_window(struct gsched_client *client, u32 slot, u64 window);
 /* lease.c: launches made under a lease, without a submit */
 void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now);
 void gsched_lease_reap(struct gsched_device *dev, u64 now);
+void gsched_lease_reap_ended(struct gsched_device *dev, u64 now);
 void gsched_lease_forget(struct gsched_client *client, u32 slot);
 u64 gsched_lease_window(const struct gsched_client *client);
 void gsched_lease_count(struct gsched_client *client, u64 now);

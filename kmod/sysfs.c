@@ -249,7 +249,7 @@ static ssize_t group_show(struct gsched_client *client, char *page)
 	int len;
 
 	spin_lock_bh(&client->dev->lock);
-	len = gsched_group_path(client->dev, client->core.group, page, PAGE_SIZE - 1);
+	len = gsched_group_path(client->dev, client->core.home, page, PAGE_SIZE - 1);
 	spin_unlock_bh(&client->dev->lock);
 	return len + sysfs_emit_at(page, len, "\n");
 }

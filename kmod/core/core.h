@@ -109,6 +109,12 @@ struct gsc_contest {
 	struct gsc_share *first, *last;
 };
 
+/*
+ * A quota holder. Those that gsc_group_init() makes are the operator's. Below them the core has one
+ * for each client (gsc_client.own) and, where a user has several clients in a group, one for the user
+ * (gsc_client.sharing of the first of them): a user has one share of a group, however many
+ * descriptors are open. Groups of clients and users are reached by @parent only and have no name.
+ */
 struct gsc_group {
 	struct gsc_device *dev;
 	struct gsc_group *parent;	/* NULL: the root group */
@@ -117,7 +123,7 @@ struct gsc_group {
 	u32 weight, priority;
 	u32 latency_us;			/* gpu.latency_target_us, 0 none */
 	char band[32];			/* gpu.band, "" the parent's */
-	u32 clients;			/* attached directly */
+	u32 clients;			/* attached directly; of users and clients 0 */
 	u32 current_units;		/* granted now in all bands, with everything below */
 	struct gsc_stats stats;		/* with everything below */
 	u32 depth;			/* 0: the root group */
@@ -129,11 +135,12 @@ struct gsc_group {
 	u32 cap, used, held;		/* max; taken so far; of that, by holds */
 	u32 demand, reserve, beside;	/* wanted below; guaranteed below; of its part, what no hold may take */
 	/*
-	 * scratch of band.c: the last band that counted it, and its capsm.min; bands with clients of this group; active
-	 * clients here and below
+	 * scratch of band.c: the last band that counted its capsm.min; sum of the weights of its users,
+	 * or of a user's clients; active clients here and below
 	 */
-	u64 band_seen, promise_seen;
-	u32 n_bands, active;
+	u64 promise_seen;
+	u64 weights;
+	u32 active;
 };
 
 #define GSC_MAX_UNLIMITED	U32_MAX
@@ -156,6 +163,7 @@ struct gsc_task {
 	bool is_new;			/* submitted since the last commit */
 	bool adopted;			/* blocks_per_sm is a guess */
 	bool midway;			/* in the resumable form: its block-tasks can be left in their middle */
+	bool overdue;			/* opaque, and equals no longer wait for its end */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
 	u32 need;			/* of @want, what less important tasks are evicted for */
@@ -221,6 +229,7 @@ struct gsc_band {
 	u32 n_holds;			/* clients with hold_units */
 	const struct gsc_task *late;	/* those below make way for it, until the next order() */
 	u64 again;			/* when the policy wants to decide anew, 0 never; its order() sets it */
+	u64 watch;			/* when an opaque task is overdue, 0 never */
 	u64 stamp;			/* of the allocator's last run: the scratch of groups that carry it is of this band */
 	bool fractional;		/* the last run met a max that is no whole number of SMs */
 	bool guarantees;		/* the last run met a min */
@@ -229,7 +238,11 @@ struct gsc_band {
 	u32 latency_us;			/* smallest gpu.latency_target_us, 0 none */
 	u32 promised;			/* sum of capsm.min, units */
 	u32 activity;			/* GSCHED_ACTIVITY_* */
-	u64 weight;			/* in 1/GSC_BAND_WEIGHT_SCALE: a group's is divided among its bands */
+	/*
+	 * in 1/GSC_BAND_WEIGHT_SCALE: a group's is divided among its users, except the root's, which
+	 * each of its users has; a user's among the clients
+	 */
+	u64 weight;
 	bool mps;			/* a client said so */
 	bool lower;			/* some band is more important, and the policy cares */
 	/* decided */
@@ -240,11 +253,14 @@ struct gsc_band {
 
 struct gsc_client {
 	struct gsc_device *dev;
-	struct gsc_group *group;
+	struct gsc_group *home;		/* the operator's group that it is in */
+	struct gsc_group *group;	/* @own, below @home or below that of its user there */
+	struct gsc_group own, sharing;
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */
 	u64 channel_group;		/* as in struct gsched_attach */
 	u32 pid;			/* for the names of bands; the caller sets it */
+	u32 user;			/* whose it is: the caller sets it before it attaches */
 	struct gsc_band *band, own_band;
 	struct list_head member;	/* band->members */
 	/* band->active: has tasks, capacity or a hold. Others cost a decision nothing */
@@ -350,7 +366,8 @@ struct gsc_device {
 };
 
 #define GSC_BLOCKS_PER_SM_MAX	32	/* of a kernel, on any GPU */
-#define GSC_DEPTH_MAX		8	/* levels of groups, the root's included */
+#define GSC_GROUP_DEPTH_MAX	8	/* levels of the operator's groups, the root's included */
+#define GSC_DEPTH_MAX		(GSC_GROUP_DEPTH_MAX + 2)	/* those of users and clients, too */
 #define GSC_WEIGHT_DEFAULT	100
 #define GSC_WEIGHT_MAX		10000
 #define GSC_PRIORITY_MAX	99
@@ -359,6 +376,14 @@ struct gsc_device {
 #define GSC_SWITCH_US_DEFAULT	190	/* from one channel group to another, measured on an H200 */
 #define GSC_MAX_OVERHEAD_DEFAULT	50	/* per mille of the time that may go into switching */
 #define GSC_MAX_SLOWDOWN_DEFAULT	200	/* per cent of its best time that a recurring kernel may take on what is held */
+
+/*
+ * Half of what the others leave at most: one user never has all there is, and neither do two or three
+ * together. @mine of @all that are taken, of @max.
+ */
+bool gsc_share_has_room(u32 mine, u32 all, u32 max);
+/* Of @max clients, may one more of @user come? -ENOSPC; -EDQUOT it has its share. @all: it has no share */
+int gsc_device_room(const struct gsc_device *dev, u32 user, bool all, u32 max);
 
 /* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
 int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */
@@ -383,6 +408,14 @@ int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 no
 static inline int gsc_answer(const struct gsc_task *task)
 {
 	return task->state == GSC_TASK_RUNNING ? 0 : -EAGAIN;
+}
+
+#define GSC_PATIENCE_NS	500000000ULL	/* for so long an equal waits for the end of what runs */
+
+/* It has run for so long that somebody may be tired of waiting: a look at its client's page is worth it */
+static inline bool gsc_is_old(const struct gsc_task *task, u64 now)
+{
+	return task->state == GSC_TASK_RUNNING && now >= task->granted + GSC_PATIENCE_NS;
 }
 
 /*

@@ -10,6 +10,11 @@ void gsc_advance(struct gsc_device *dev, u64 now);
 void gsc_mark(struct gsc_device *dev, u64 now);		/* an event: the next commit decides */
 void gsc_hold_drop(struct gsc_client *client);
 
+/* group.c: the groups of a client and of its user in client->home */
+void gsc_client_seat(struct gsc_client *client, struct gsc_group *home);
+void gsc_client_unseat(struct gsc_client *client);	/* it is off dev->clients, or goes elsewhere */
+void gsc_clients_follow(struct gsc_group *home);	/* attributes that they take from it changed */
+
 /* task.c */
 void gsc_client_charge(struct gsc_client *client);
 void gsc_task_end(struct gsc_task *task);
@@ -41,6 +46,9 @@ u32 gsc_protect_units(const struct gsc_client *client, u32 units);
 void gsc_protect_set(struct gsc_client *client, bool resumes);
 void gsc_protect_expire(struct gsc_device *dev);
 bool gsc_is_resumable(const struct gsc_client *client);
+
+/* watch.c: opaque tasks that are not completed while others wait for what they keep */
+void gsc_watch(struct gsc_band *band);
 
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort(struct gsc_band *band);

@@ -128,7 +128,7 @@ static void store_priority(struct gsc_group *group, u32 priority)
 		return;
 	group->priority = priority;
 	list_for_each_entry(client, &group->dev->clients, node)
-		if (client->group == group)
+		if (client->home == group)
 			gsc_hold_drop(client);
 }
 
@@ -211,6 +211,7 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 	}
 	if (ret)
 		return ret;
+	gsc_clients_follow(group);
 	gsc_mark(dev, now);
 	dev->bands_stale = true;
 	return 0;

@@ -275,6 +275,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
 	task->room = 0;
+	task->overdue = false;
 	task->is_new = true;
 	dev->submitted = true;
 	gsc_protect_submitted(task);

@@ -166,31 +166,95 @@ static bool precedes(const struct gsc_device *dev, const struct gsc_band *band, 
 	return (s32)(a->id - b->id) < 0;
 }
 
+static bool is_equal(const struct gsc_band *band, const struct gsc_band *owner)
+{
+	return band != owner && first_task(band) && first_task(band)->rank == first_task(owner)->rank;
+}
+
+/* Of equal bands without anything granted, the task that came first */
+static const struct gsc_task *fence_for(const struct gsc_device *dev, const struct gsc_band *owner)
+{
+	const struct gsc_task *fence = NULL, *task;
+	const struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->busy, busy) {
+		if (!is_equal(band, owner))
+			continue;
+		task = first_task(band);
+		if (task->state == GSC_TASK_WAITING && (!fence || (s32)(task->id - fence->id) < 0))
+			fence = task;
+	}
+	return fence;
+}
+
+/* Has it waited longer for a turn? One that came during the last turn comes before the turn's holder */
+static bool waits_longer(const struct gsc_band *band, const struct gsc_band *other)
+{
+	const struct gsc_task *a = first_task(band), *b = first_task(other);
+
+	if (band->served != other->served)
+		return band->served < other->served;
+	if (a->state != b->state)
+		return a->state == GSC_TASK_WAITING;
+	return (s32)(a->id - b->id) < 0;
+}
+
+/* The equal band that waits longest for a turn */
+static struct gsc_band *equal_of(const struct gsc_device *dev, const struct gsc_band *owner)
+{
+	struct gsc_band *band, *best = NULL;
+
+	list_for_each_entry(band, &dev->busy, busy)
+		if (is_equal(band, owner) && (!best || waits_longer(band, best)))
+			best = band;
+	return best;
+}
+
+/* An equal waits until the task that runs has ended, or for GSC_PATIENCE_NS: it may never end */
+static u64 patience_end(const struct gsc_device *dev, const struct gsc_band *equal)
+{
+	return max(dev->turn_end, first_task(equal)->submitted + GSC_PATIENCE_NS);
+}
+
+static void give_turn(struct gsc_device *dev, struct gsc_band *owner)
+{
+	if (owner == dev->turn)
+		return;
+	dev->turn = owner;
+	dev->turn_end = dev->now + GSC_PATIENCE_NS;
+	if (owner)
+		owner->served = ++dev->turns;
+}
+
 /*
  * Temporal mode: one band at a time. A task that came after one of an equal band does not prolong the turn, so a long queue of
- * kernels starves nobody.
+ * kernels starves nobody; nor does one that runs for long, or is never completed.
  */
 void gsc_turn_temporal(struct gsc_device *dev)
 {
-	struct gsc_band *band, *owner = NULL;
-	const struct gsc_task *fence = NULL;
+	struct gsc_band *band, *owner = NULL, *equal;
+	const struct gsc_task *fence;
 	struct gsc_task *task;
 
+	dev->turn_timer = 0;
 	list_for_each_entry(band, &dev->busy, busy)
 		if (first_task(band) && (!owner || precedes(dev, band, owner)))
 			owner = band;
-	dev->turn = owner;
+	equal = owner ? equal_of(dev, owner) : NULL;
+	if (equal && owner == dev->turn && patience_end(dev, equal) <= dev->now) {
+		owner = equal;
+		equal = equal_of(dev, owner);
+	}
+	give_turn(dev, owner);
 	if (!owner)
 		return;
-	list_for_each_entry(band, &dev->busy, busy) {
-		if (band == owner)
-			continue;
-		if (first_task(band) && first_task(band)->rank == first_task(owner)->rank &&
-		    (!fence || (s32)(first_task(band)->id - fence->id) < 0))
-			fence = first_task(band);
-		list_for_each_entry(task, &band->tasks, node)
-			task->want = 0;
-	}
+	if (equal)
+		dev->turn_timer = patience_end(dev, equal);
+	list_for_each_entry(band, &dev->busy, busy)
+		if (band != owner)
+			list_for_each_entry(task, &band->tasks, node)
+				task->want = 0;
+	fence = fence_for(dev, owner);
 	if (!fence)
 		return;
 	list_for_each_entry(task, &owner->tasks, node)

@@ -227,24 +227,24 @@ static void show_is_bounded(void)
 
 static void lifetime_rejects(void)
 {
-	static struct gsc_group deep[GSC_DEPTH_MAX];
+	static struct gsc_group deep[GSC_GROUP_DEPTH_MAX];
 	static struct gsc_device other;
 	struct gsc_group *parent = &dev.root;
 
 	memset(deep, 0, sizeof(deep));
 	EXPECT(gsc_device_init(&other, &ops, 0) == -EINVAL);
 	EXPECT(gsc_device_init(&other, &ops, GSCHED_SMS_MAX + 1) == -EINVAL);
-	for (int i = 0; i < GSC_DEPTH_MAX - 1; i++) {
+	for (int i = 0; i < GSC_GROUP_DEPTH_MAX - 1; i++) {
 		EXPECT(!gsc_group_init(&deep[i], parent));
 		parent = &deep[i];
 	}
-	EXPECT(gsc_group_init(&deep[GSC_DEPTH_MAX - 1], parent) == -EINVAL);
-	EXPECT(gsc_group_exit(&deep[GSC_DEPTH_MAX - 1]) == 0);
+	EXPECT(gsc_group_init(&deep[GSC_GROUP_DEPTH_MAX - 1], parent) == -EINVAL);
+	EXPECT(gsc_group_exit(&deep[GSC_GROUP_DEPTH_MAX - 1]) == 0);
 	EXPECT(gsc_group_exit(&dev.root) == -EBUSY);
 	EXPECT(gsc_client_attach(&client[0], &group[0], 1U << 31, 0, clock_ns) == -EINVAL);
 	attach(1);
 	EXPECT(gsc_client_attach(&client[0], &group[0], 0, 0, clock_ns) == -EINVAL);
-	for (int i = GSC_DEPTH_MAX - 2; i >= 0; i--)
+	for (int i = GSC_GROUP_DEPTH_MAX - 2; i >= 0; i--)
 		EXPECT(!gsc_group_exit(&deep[i]));
 }
 

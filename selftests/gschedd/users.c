@@ -112,7 +112,7 @@ static void client_shares(void)
 	n = hear(talk[0]);
 	is(n, 4, "a user gets half of the places");
 	is(hear(talk[0]), EDQUOT, "and then EDQUOT");
-	ok(said("uid 65534 has its share of clients, 4 of 8"), "and the log says so");
+	ok(said("uid 65534 has its share of clients, half of what others leave of 8"), "and the log says so");
 	pid[1] = as(SOMEONE, hog_clients, &talk[1]);
 	n = hear(talk[1]);
 	is(n, 2, "the next one half of the rest");

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What one user can take from others: shares by user, places, tasks that nobody completes. */
+#include "common.h"
+#include "kselftest_harness.h"
+
+#define ROOT	CONFIG "/" DEV_NAME
+#define TASKS	SYSFS "/" DEV_NAME "/tasks"
+
+FIXTURE(strangers) {
+	int admin, fd;
+	char text[4096];
+};
+
+FIXTURE_SETUP(strangers)
+{
+	self->admin = test_device();
+	ASSERT_GE(self->admin, 0);
+	self->fd = gopen();
+	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+}
+
+FIXTURE_TEARDOWN(strangers)
+{
+	close(self->fd);
+	rmdir(ROOT "/a");
+	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
+	close(self->admin);
+}
+
+struct other {
+	pid_t pid;
+	int to, from;
+};
+
+/* A child that is @uid and runs @fn; fn hears and tells over two pipes */
+static struct other start(uid_t uid, int (*fn)(int from, int to))
+{
+	int down[2], up[2];
+	struct other o = { .pid = -1 };
+
+	if (pipe(down) || pipe(up))
+		return o;
+	o.pid = fork();
+	if (o.pid == 0) {
+		close(down[1]);
+		close(up[0]);
+		if (uid && (setgid(uid) || setuid(uid)))
+			_exit(255);
+		_exit(fn(down[0], up[1]));
+	}
+	close(down[0]);
+	close(up[1]);
+	o.to = down[1];
+	o.from = up[0];
+	return o;
+}
+
+static int hear(int from)
+{
+	int value;
+
+	return read(from, &value, sizeof(value)) == sizeof(value) ? value : -1000;
+}
+
+static void tell(int to, int value)
+{
+	if (write(to, &value, sizeof(value)) != sizeof(value))
+		_exit(254);
+}
+
+static int end(struct other *o)
+{
+	int status;
+
+	close(o->to);
+	close(o->from);
+	return waitpid(o->pid, &status, 0) == o->pid ? status : -1;
+}
+
+/* As many clients as it gets, each with a task for the whole device */
+static int hog(int from, int to)
+{
+	int n = 0, fd, ret;
+
+	for (;;) {
+		fd = gopen();
+		ret = attach(fd, GSCHED_ATTACH_MPS);
+		if (ret)
+			break;
+		submit(fd, 0, 1, GSCHED_SUBMIT_NOWAIT);
+		n++;
+	}
+	tell(to, n);
+	tell(to, ret);
+	hear(from);
+	return 0;
+}
+
+TEST_F(strangers, descriptors_are_no_shares)
+{
+	struct gsched_submit req = task(0, 1, 0);
+	struct other o;
+
+	ASSERT_EQ(0, put("20", SYSFS "/" DEV_NAME "/clients_max"));
+	ASSERT_EQ(0, put("0", ROOT "/a/procs"));
+	ASSERT_EQ(0, attach(self->fd, GSCHED_ATTACH_MPS));
+	ASSERT_EQ(0, put("0", ROOT "/procs"));
+	o = start(65534, hog);
+	/* half of the places that the others leave */
+	EXPECT_EQ(10, hear(o.from));
+	EXPECT_EQ(-EDQUOT, hear(o.from));
+	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
+	EXPECT_EQ(WHOLE / 2, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(0, end(&o));
+}
+
+static int next_user(int from, int to)
+{
+	int fd = gopen();
+
+	tell(to, attach(fd, GSCHED_ATTACH_MPS));
+	hear(from);
+	return 0;
+}
+
+TEST_F(strangers, one_user_leaves_places)
+{
+	struct other o, p;
+	int fd[8], i;
+
+	ASSERT_EQ(0, put("8", SYSFS "/" DEV_NAME "/clients_max"));
+	o = start(65534, hog);
+	EXPECT_EQ(4, hear(o.from));
+	EXPECT_EQ(-EDQUOT, hear(o.from));
+	p = start(65533, next_user);
+	EXPECT_EQ(0, hear(p.from));
+	/* root has no share, but the places end */
+	for (i = 0; i < 3; i++) {
+		fd[i] = gopen();
+		EXPECT_EQ(0, attach(fd[i], GSCHED_ATTACH_MPS));
+	}
+	EXPECT_EQ(-ENOSPC, attach(self->fd, GSCHED_ATTACH_MPS));
+	while (i--)
+		close(fd[i]);
+	EXPECT_EQ(0, end(&o));
+	EXPECT_EQ(0, end(&p));
+}
+
+/* An opaque task on the whole device that is never completed: an equal is served all the same */
+TEST_F(strangers, who_never_completes_blocks_nobody)
+{
+	struct gsched_submit req = task(0, 1, 0);
+	struct gsched_event event;
+	int other = gopen();
+
+	ASSERT_EQ(0, attach(self->fd, GSCHED_ATTACH_MPS));
+	ASSERT_EQ(0, attach(other, GSCHED_ATTACH_MPS));
+	req.tier = GSCHED_TIER_LAUNCH;
+	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
+	ASSERT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_TRUE(next_event(other, &event));
+	EXPECT_EQ(GSCHED_EVENT_GRANT, event.type);
+	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(0, complete(self->fd, 0, 1));
+	close(other);
+}
+
+/* One band at a time, and the page tells that the task of the first is over */
+TEST_F(strangers, the_page_tells_the_end)
+{
+	volatile struct gsched_cl_page *cl;
+	struct gsched_event event;
+	struct gsched_attach req;
+	int other = gopen();
+
+	ASSERT_EQ(0, attach_as(self->fd, 0, &req));
+	ASSERT_EQ(0, attach(other, 0));
+	cl = map_cl(self->fd, &req);
+	ASSERT_NE(MAP_FAILED, cl);
+	ASSERT_EQ(0, submit(self->fd, 0, 7, 0));
+	cl->slot[0].seq = 7;
+	cl->slot[0].retired = 7;
+	ASSERT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_TRUE(next_event(other, &event));
+	EXPECT_EQ(GSCHED_EVENT_GRANT, event.type);
+	EXPECT_EQ(-ENOENT, complete(self->fd, 0, 7));
+	munmap((void *)cl, req.cl_size);
+	close(other);
+}
+
+TEST_HARNESS_MAIN
