@@ -121,8 +121,6 @@ static void done(struct gsc_task *task)
 
 	lockdep_assert_held(&client->dev->lock);
 	trace_gsched_done(client, task);
-	client->usage += task->usage;
-	client->ended++;
 	__clear_bit(task->slot, client->pending);
 	gsched_lease_forget(client, task->slot);
 	gsched_store_window(client, task->slot, gsched_lease_window(client));

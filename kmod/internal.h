@@ -119,8 +119,6 @@ struct gsched_device {
  * @band_ns: time of the decision that it tells of (lock)
  * @event: last event of each slot (lock)
  * @told: limit that userspace last learned of, by slot (lock)
- * @usage: unit-ns of ended tasks (lock)
- * @ended: number of them (lock)
  */
 struct gsched_client {
 	struct kobject kobj;
@@ -147,8 +145,6 @@ struct gsched_client {
 	u64 band_ns;
 	struct gsched_event event[GSCHED_SLOTS];
 	u32 told[GSCHED_SLOTS];
-	u64 usage;
-	u64 ended;
 };
 
 static inline struct gsched_client *gsched_client_of(struct gsc_client *core)

@@ -261,13 +261,19 @@ static ssize_t lease_show(struct gsched_client *client, char *page)
 	return sysfs_emit(page, "%s\n", lease < ARRAY_SIZE(lease_name) ? lease_name[lease] : "?");
 }
 
-/* Flat-keyed: what the client has now and had so far, in 1/1024 CapSM and ns */
+/* Flat-keyed: what the client has now, limit in 1/1024 CapSM, then what it had so far as in gpu.stat */
 static ssize_t usage_show(struct gsched_client *client, char *page)
 {
+	struct gsched_device *dev = client->dev;
 	u32 slot, running = 0, waiting = 0;
-	u64 usage, ended, limit = 0;
+	u64 limit = 0, now;
+	int len;
 
-	spin_lock_bh(&client->dev->lock);
+	now = gsched_lock(dev);
+	/* charges what runs, so that the numbers are of this moment */
+	gsc_tick(&dev->core, now);
+	gsc_commit(&dev->core, now);
+	gsched_lease_count(client, now);
 	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
 		const struct gsc_task *task = &client->core.task[slot];
 
@@ -278,11 +284,11 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 			waiting++;
 		}
 	}
-	usage = client->usage;
-	ended = client->ended;
-	spin_unlock_bh(&client->dev->lock);
-	return sysfs_emit(page, "id %llu\nrunning %u\nwaiting %u\nlimit %llu\nusage %llu\ntasks %llu\n",
-			  client->id, running, waiting, limit, usage, ended);
+	len = sysfs_emit(page, "id %llu\nrunning %u\nwaiting %u\nlimit %llu\n",
+			 client->id, running, waiting, limit);
+	len += gsc_group_show(&client->core.own, GSC_FILE_GPU_STAT, page + len, PAGE_SIZE - len);
+	gsched_unlock(dev, now);
+	return len;
 }
 
 #define SLOT_LINE_MAX	224

@@ -86,14 +86,23 @@ extern const struct gsc_policy gsc_policy_ffs;
 extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
+/*
+ * A sum of times, or of times multiplied by capacity. In nanoseconds such sums would wrap: 16384
+ * tasks that wait side by side add 2^64 ns in two weeks, 256 bands that each use 1024 SMs in a day.
+ */
+struct gsc_sum {
+	u64 us;
+	u32 rest;		/* 1/GSCHED_CAPSM ns */
+};
+
 struct gsc_stats {
-	u64 usage;		/* CapSM-ns granted and used (unit-ns would overflow within hours) */
-	u64 granted_ns;		/* client time with a limit above 0, by the wall clock */
-	u64 ran_ns;		/* task time by the GPU's clock */
-	u64 paced_ns;		/* the same of paced launches, in a slot or not */
+	struct gsc_sum capsm;	/* capacity granted and used, by time */
+	struct gsc_sum granted;	/* client time with a limit above 0, by the wall clock */
+	struct gsc_sum ran;	/* task time by the GPU's clock */
+	struct gsc_sum paced;	/* the same of paced launches, in a slot or not */
+	struct gsc_sum wait;	/* submit to grant */
 	u64 tasks;		/* tasks ended */
 	u64 grants, evictions, growths;
-	u64 wait_ns;		/* submit to grant */
 	u64 cancelled;
 };
 
@@ -157,7 +166,7 @@ struct gsc_task {
 	u64 stream;			/* tasks of a client with the same one run in order; 0 unknown */
 	u64 window;			/* GSCHED_WINDOW(base, limit) */
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
-	u64 usage;			/* unit-ns, of what its client was charged */
+	u64 usage;			/* unit-ns, of what its client was charged; stops at 2^64 */
 	u32 id;				/* order of arrival */
 	u32 room;			/* SMs it could use, if it was granted when it was submitted, else 0 */
 	bool is_new;			/* submitted since the last commit */

@@ -265,10 +265,9 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "growths %llu\n"
 			 "wait_usec %llu\n"
 			 "cancelled %llu\n",
-			 div_u64(stats->granted_ns, 1000), div_u64(stats->usage, 1000), div_u64(stats->ran_ns, 1000),
-			 div_u64(stats->paced_ns, 1000),
+			 stats->granted.us, stats->capsm.us, stats->ran.us, stats->paced.us,
 			 stats->tasks, stats->grants, stats->evictions, stats->growths,
-			 div_u64(stats->wait_ns, 1000), stats->cancelled);
+			 stats->wait.us, stats->cancelled);
 }
 
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size)

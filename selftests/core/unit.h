@@ -62,6 +62,9 @@ static inline void op_set_band(struct gsc_client *c)
 
 static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band };
 
+/* A sum of times, rounded down */
+#define NS(sum)	((sum).us * 1000 + (sum).rest / GSCHED_CAPSM)
+
 /* group[i] all below the root, client[i] in group[i], clients attached by hand */
 static inline void setup(void)
 {

@@ -72,6 +72,8 @@ static int end(struct other *o)
 {
 	int status;
 
+	/* a child that was forked later has the pipe, too: its end would not be seen */
+	tell(o->to, 0);
 	close(o->to);
 	close(o->from);
 	return waitpid(o->pid, &status, 0) == o->pid ? status : -1;
