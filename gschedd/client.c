@@ -175,3 +175,59 @@ void client_regroup(struct client *c)
 	gsc_client_move(&c->core, group->core, now_ns());
 	c->dev->quotas_changed = true;
 }
+
+/* Of the process, from @after on; NULL: none */
+static struct client *client_of_pid(struct device *dev, pid_t pid, const struct client *after)
+{
+	bool found = !after;
+	struct gsc_client *core;
+
+	list_for_each_entry(core, &dev->core.clients, node) {
+		struct client *c = container_of(core, struct client, core);
+
+		if (found && c->conn->pid == pid)
+			return c;
+		found |= c == after;
+	}
+	return NULL;
+}
+
+static int client_file(const char *file)
+{
+	int f = gsc_file_find(file);
+
+	return f >= 0 && gsc_client_has(f) ? f : -ENOENT;
+}
+
+/* Whoever is no administrator may only lower what own processes have, as with nice. */
+int clients_set(struct device *dev, pid_t pid, const char *file, const char *value, const struct conn *by)
+{
+	struct client *c = client_of_pid(dev, pid, NULL);
+	int f = client_file(file), err = 0;
+
+	if (!c)
+		return -ESRCH;
+	if (!by->admin && c->conn->uid != by->uid)
+		return -EPERM;
+	if (f < 0)
+		return f;
+	for (; c && !err; c = client_of_pid(dev, pid, c))
+		err = gsc_client_store(&c->core, f, value, by->admin, now_ns());
+	dev->quotas_changed = true;
+	device_settle(dev);
+	return err;
+}
+
+int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size, const struct conn *by)
+{
+	struct client *c = client_of_pid(dev, pid, NULL);
+	int f = client_file(file);
+
+	if (!c)
+		return -ESRCH;
+	if (!status_shows(by, c->conn->uid))
+		return -EPERM;
+	if (f < 0)
+		return f;
+	return gsc_client_show(&c->core, f, buf, size) < 0 ? -EIO : 0;
+}

@@ -217,6 +217,9 @@ bool arbiter_contended(void);
 /* ---- client.c ---- */
 int client_attach(struct conn *conn, struct gsched_attach *req, int *fds);	/* fds: both pages', for the reply */
 void client_detach(struct client *c);
+/* Files of the clients of a process: -ESRCH, -EPERM, -EACCES read-only, -ENOENT no such file */
+int clients_set(struct device *dev, pid_t pid, const char *file, const char *value, const struct conn *by);
+int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size, const struct conn *by);
 void client_regroup(struct client *c);			/* its bindings changed */
 
 /* ---- conn.c ---- */

@@ -119,6 +119,17 @@ static void prune(struct gsched_device *dev)
 	rcu_read_unlock();
 }
 
+/*
+ * sysfs and configfs do not say who opened the file that is written. A set-user-ID program that was
+ * given it as its standard output must not lend its rights to whoever did.
+ */
+bool gsched_writer_acts_for_itself(void)
+{
+	const struct cred *cred = current_cred();
+
+	return uid_eq(cred->uid, cred->euid) && gid_eq(cred->gid, cred->egid);
+}
+
 /* Who may signal a process may also bind it */
 static bool may_bind(struct task_struct *task)
 {

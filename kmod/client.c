@@ -59,7 +59,7 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 	/* an attach that failed later than here may be tried again */
 	memset(&client->core, 0, sizeof(client->core));
 	client->core.pid = pid_nr(client->pid);
-	client->core.user = from_kuid(&init_user_ns, current_euid());
+	client->core.user = from_kuid(&init_user_ns, client->uid);
 	if (!dev->dying)
 		ret = gsc_device_room(&dev->core, client->core.user, admin, dev->clients_max);
 	if (!ret)
@@ -121,6 +121,8 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 		goto err_device;
 	client->dev = dev;
 	client->pid = get_pid(task_tgid(current));
+	client->uid = current_euid();
+	client->gid = current_egid();
 	client->id = atomic64_inc_return(&next_id);
 	ret = enter_core(client, req);
 	if (ret)

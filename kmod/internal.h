@@ -104,6 +104,8 @@ struct gsched_device {
  * @core: the core's object (lock)
  * @id: unique number
  * @pid: the process that attached
+ * @uid: its effective user, who owns @kobj's files
+ * @gid: and group
  * @nr: its number in the initial pid namespace
  * @arb: arbiter's page, written here only
  * @cl: client's page, written by the client and its GPU: hints
@@ -131,6 +133,8 @@ struct gsched_client {
 	struct gsc_client core;
 	u64 id;
 	struct pid *pid;
+	kuid_t uid;
+	kgid_t gid;
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	wait_queue_head_t wait;
@@ -227,6 +231,7 @@ void gsched_configfs_del(struct gsched_device *dev);
 int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf, size_t size);
 
 /* bind.c: which group a process belongs to */
+bool gsched_writer_acts_for_itself(void);
 struct gsc_group *gsched_bind_resolve(struct gsched_device *dev, struct pid *pid);
 void gsched_bind_apply(struct gsched_device *dev, u64 now);
 int gsched_bind_store_pid(struct gsched_group *group, const char *text);

@@ -7,6 +7,7 @@
  * temporal, spatial; sliced is what auto comes to if every band can have its slice. policy reads as the list of policies
  * with the one in force in brackets.
  */
+#include <linux/capability.h>
 #include <linux/device.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -14,6 +15,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
+#include "compat.h"
 #include "internal.h"
 
 static const char *const mode_name[] = {
@@ -229,6 +231,7 @@ const struct attribute_group *gsched_device_groups[] = {
 struct client_attr {
 	struct attribute attr;
 	ssize_t (*show)(struct gsched_client *client, char *page);
+	ssize_t (*store)(struct gsched_client *client, const char *page, size_t count);
 };
 
 static ssize_t comm_show(struct gsched_client *client, char *page)
@@ -397,6 +400,61 @@ static ssize_t why_show(struct gsched_client *client, char *page)
 	return i;
 }
 
+/*
+ * Quotas of the client, inside its group's. The process's owner, to whom the files belong, may only
+ * lower them, as with nice.
+ */
+static ssize_t quota_show(struct gsched_client *client, enum gsc_file file, char *page)
+{
+	int len;
+
+	spin_lock_bh(&client->dev->lock);
+	len = gsc_client_show(&client->core, file, page, PAGE_SIZE);
+	spin_unlock_bh(&client->dev->lock);
+	return len;
+}
+
+static ssize_t quota_store(struct gsched_client *client, enum gsc_file file, const char *page, size_t count)
+{
+	struct gsched_device *dev = client->dev;
+	bool admin = capable(CAP_SYS_ADMIN);
+	int ret = -ENODEV;
+	u64 now;
+
+	if (strlen(page) != count)
+		return -EINVAL;
+	if (!gsched_writer_acts_for_itself())
+		return -EPERM;
+	now = gsched_lock(dev);
+	if (client->attached) {
+		/* a quota binds what runs under a lease, too */
+		gsched_lease_adopt(dev, true, now);
+		ret = gsc_client_store(&client->core, file, page, admin, now);
+		dev->refresh_slots = true;
+	}
+	gsched_unlock(dev, now);
+	return ret ?: count;
+}
+
+#define QUOTA(_name, _file, _id) \
+	static ssize_t _name##_show(struct gsched_client *client, char *page) \
+	{ \
+		return quota_show(client, _id, page); \
+	} \
+	static ssize_t _name##_store(struct gsched_client *client, const char *page, size_t count) \
+	{ \
+		return quota_store(client, _id, page, count); \
+	} \
+	static struct client_attr client_##_name = { \
+		.attr = { .name = _file, .mode = 0644 }, \
+		.show = _name##_show, \
+		.store = _name##_store, \
+	}
+
+QUOTA(max, "capsm.max", GSC_FILE_CAPSM_MAX);
+QUOTA(weight, "gpu.weight", GSC_FILE_GPU_WEIGHT);
+QUOTA(priority, "gpu.priority", GSC_FILE_GPU_PRIORITY);
+
 #define CLIENT_ATTR(_name) \
 	static struct client_attr client_##_name = { \
 		.attr = { .name = #_name, .mode = 0444 }, \
@@ -433,6 +491,9 @@ static struct attribute *client_attrs[] = {
 	&client_held_ns.attr,
 	&client_paced_ns.attr,
 	&client_why.attr,
+	&client_max.attr,
+	&client_weight.attr,
+	&client_priority.attr,
 	NULL
 };
 
@@ -452,9 +513,27 @@ static ssize_t client_attr_show(struct kobject *kobj, struct attribute *attr, ch
 	return client_attr->show(container_of(kobj, struct gsched_client, kobj), page);
 }
 
+static ssize_t client_attr_store(struct kobject *kobj, struct attribute *attr, const char *page, size_t count)
+{
+	const struct client_attr *client_attr = container_of(attr, struct client_attr, attr);
+
+	if (!client_attr->store)
+		return -EIO;
+	return client_attr->store(container_of(kobj, struct gsched_client, kobj), page, count);
+}
+
 static const struct sysfs_ops client_sysfs_ops = {
 	.show = client_attr_show,
+	.store = client_attr_store,
 };
+
+static void client_get_ownership(GSCHED_OWNED_KOBJECT *kobj, kuid_t *uid, kgid_t *gid)
+{
+	const struct gsched_client *client = container_of(kobj, struct gsched_client, kobj);
+
+	*uid = client->uid;
+	*gid = client->gid;
+}
 
 static void client_kobj_release(struct kobject *kobj)
 {
@@ -464,5 +543,6 @@ static void client_kobj_release(struct kobject *kobj)
 const struct kobj_type gsched_client_ktype = {
 	.release = client_kobj_release,
 	.sysfs_ops = &client_sysfs_ops,
+	.get_ownership = client_get_ownership,
 	.default_groups = client_groups,
 };

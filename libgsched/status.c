@@ -329,6 +329,9 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 	if (read_text(dir, "group", buf, sizeof(buf)))
 		cJSON_AddStringToObject(client, "group", strcmp(buf, "/") ? buf : "");
 	add_client_band(client, dir);
+	add_text(client, "capsm.max", dir, "capsm.max");
+	add_text(client, "gpu.weight", dir, "gpu.weight");
+	add_text(client, "gpu.priority", dir, "gpu.priority");
 	add_text(client, "lease", dir, "lease");
 	managed = cJSON_AddObjectToObject(client, "managed");
 	if (managed && read_text(dir, "managed", buf, sizeof(buf)))

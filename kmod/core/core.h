@@ -265,6 +265,7 @@ struct gsc_client {
 	struct gsc_group *home;		/* the operator's group that it is in */
 	struct gsc_group *group;	/* @own, below @home or below that of its user there */
 	struct gsc_group own, sharing;
+	u32 priority_max;		/* its own gpu.priority, U32_MAX: its group's */
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */
 	u64 channel_group;		/* as in struct gsched_attach */
@@ -484,6 +485,16 @@ bool gsc_file_writable(enum gsc_file file);
 int gsc_file_find(const char *name);			/* -ENOENT */
 int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *text, u64 now);
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size);
+/*
+ * The same for one client: capsm.max, gpu.weight and gpu.priority, inside its group's. What is written
+ * may be above the group's, and counts for no more than that then; gpu.priority also takes "max", the
+ * group's and the default. @raise: the caller may also give it more than it has; else -EPERM for that.
+ * -ENOENT no such file of a client. They end with the client.
+ */
+bool gsc_client_has(enum gsc_file file);
+int gsc_client_store(struct gsc_client *client, enum gsc_file file, const char *text, bool raise,
+		     u64 now);
+int gsc_client_show(const struct gsc_client *client, enum gsc_file file, char *buf, size_t size);
 const char *gsc_group_band(const struct gsc_group *group);	/* its band's name or the nearest ancestor's, "" none */
 
 /* For tests and WARN_ON in debug builds: 0 if every invariant holds, else the number of the first that does not. */

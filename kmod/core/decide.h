@@ -14,6 +14,7 @@ void gsc_hold_drop(struct gsc_client *client);
 void gsc_client_seat(struct gsc_client *client, struct gsc_group *home);
 void gsc_client_unseat(struct gsc_client *client);	/* it is off dev->clients, or goes elsewhere */
 void gsc_clients_follow(struct gsc_group *home);	/* attributes that they take from it changed */
+void gsc_client_follow(struct gsc_client *client);	/* its own did */
 
 /* task.c */
 void gsc_client_charge(struct gsc_client *client);

@@ -64,7 +64,7 @@ static void place_below(struct gsc_group *group, struct gsc_group *parent)
 
 static void follow(struct gsc_client *client)
 {
-	client->own.priority = client->home->priority;
+	client->own.priority = min(client->home->priority, client->priority_max);
 	client->own.latency_us = client->home->latency_us;
 }
 
@@ -113,6 +113,12 @@ static void seat_user(struct gsc_group *home, u32 user)
 			place_below(&client->own, sharing ? sharing : home);
 }
 
+void gsc_client_follow(struct gsc_client *client)
+{
+	follow(client);
+	seat_user(client->home, client->user);
+}
+
 void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 {
 	struct gsc_group *own = &client->own;
@@ -120,6 +126,7 @@ void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 	if (!client->group) {
 		memset(own, 0, sizeof(*own));
 		group_setup(own, home->dev);
+		client->priority_max = U32_MAX;
 	}
 	client->home = home;
 	client->group = own;

@@ -371,6 +371,30 @@ static void event_complete(struct gsc_client *c)
 	mix((u64)-gsc_complete(c, &req, clock_ns));
 }
 
+static void event_client_store(struct gsc_client *c, bool whole)
+{
+	char text[32];
+
+	switch (below(4)) {
+	case 0:
+		snprintf(text, sizeof(text), whole ? "%u" : "%u.%u", below(dev->sms + 2), below(1000));
+		gsc_client_store(c, GSC_FILE_CAPSM_MAX, text, below(2), clock_ns);
+		break;
+	case 1:
+		gsc_client_store(c, GSC_FILE_CAPSM_MAX, "max", true, clock_ns);
+		gsc_client_store(c, GSC_FILE_GPU_PRIORITY, "max", true, clock_ns);
+		break;
+	case 2:
+		snprintf(text, sizeof(text), "%u", below(10002));
+		gsc_client_store(c, GSC_FILE_GPU_WEIGHT, text, below(2), clock_ns);
+		break;
+	default:
+		snprintf(text, sizeof(text), "%u", below(4) * 10);
+		gsc_client_store(c, GSC_FILE_GPU_PRIORITY, text, below(2), clock_ns);
+	}
+	committed(dev, clock_ns, 0);
+}
+
 static void event_store(bool whole)
 {
 	struct gsc_group *g = any_group();
@@ -508,7 +532,10 @@ static void step(bool whole)
 	} else if (c->dev && what < 82) {
 		event_complete(c);
 	} else if (what < 88) {
-		event_store(whole);
+		if (c->dev && !below(4))
+			event_client_store(c, whole);
+		else
+			event_store(whole);
 	} else if (what < 90) {
 		event_group();
 	} else if (what < 92 && c->dev) {

@@ -156,12 +156,108 @@ static void lower_ranks_wait_for_an_opaque_task(void)
 	EXPECT(task(1, 0)->state == GSC_TASK_RUNNING);
 }
 
+static int client_store(int c, enum gsc_file file, const char *text, bool raise)
+{
+	int ret = gsc_client_store(&client[c], file, text, raise, clock_ns);
+
+	gsc_commit(&dev, clock_ns);
+	checked();
+	return ret;
+}
+
+static bool client_shows(int c, enum gsc_file file, const char *text)
+{
+	char buf[64];
+	int len = gsc_client_show(&client[c], file, buf, sizeof(buf));
+
+	return len == (int)strlen(text) && !strcmp(buf, text);
+}
+
+static void a_client_has_a_max(void)
+{
+	attach(2);
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "50"));
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
+	EXPECT(client_shows(0, GSC_FILE_CAPSM_MAX, "max\n") && limit(&client[0]) == 50 * SM);
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "10", false) == 0);
+	EXPECT(limit(&client[0]) == 10 * SM && limit(&client[1]) == 122 * SM);
+	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL * 10ull / SMS);
+	EXPECT(client_shows(0, GSC_FILE_CAPSM_MAX, "10\n") && shows(&group[0], GSC_FILE_CAPSM_MAX, "50\n"));
+	/* the owner goes down only; nobody goes above the group's */
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "11", false) == -EPERM);
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "max", false) == -EPERM);
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "9.5", false) == 0);
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "100", true) == 0);
+	EXPECT(client_shows(0, GSC_FILE_CAPSM_MAX, "100\n") && limit(&client[0]) == 50 * SM);
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "0", true) == -EINVAL);
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "133", true) == -EINVAL);
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "", true) == -EINVAL);
+	/* it goes where the client goes, and ends with it */
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "7", true) == 0);
+	gsc_client_move(&client[0], &group[2], clock_ns);
+	checked();
+	EXPECT(limit(&client[0]) == 7 * SM);
+	gsc_client_detach(&client[0], clock_ns);
+	EXPECT(!gsc_client_attach(&client[0], &group[0], GSCHED_ATTACH_MPS, 0, clock_ns));
+	EXPECT(client_shows(0, GSC_FILE_CAPSM_MAX, "max\n"));
+}
+
+static void a_client_has_a_priority(void)
+{
+	attach(2);
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "50"));
+	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "20"));
+	EXPECT(client_shows(0, GSC_FILE_GPU_PRIORITY, "max\n"));
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(client_store(0, GSC_FILE_GPU_PRIORITY, "20\n", false) == 0);
+	EXPECT(limit(&client[0]) == 66 * SM && limit(&client[1]) == 66 * SM);
+	EXPECT(client_store(0, GSC_FILE_GPU_PRIORITY, "21", false) == -EPERM);
+	EXPECT(client_store(0, GSC_FILE_GPU_PRIORITY, "max", false) == -EPERM);
+	EXPECT(client_store(0, GSC_FILE_GPU_PRIORITY, "10", false) == 0);
+	EXPECT(limit(&client[0]) == 0 && limit(&client[1]) == SMS * SM);
+	/* above the group's it counts for the group's */
+	EXPECT(client_store(1, GSC_FILE_GPU_PRIORITY, "99", true) == 0);
+	EXPECT(client[1].group->priority == 20 && client_shows(1, GSC_FILE_GPU_PRIORITY, "99\n"));
+	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "99"));
+	EXPECT(client[1].group->priority == 99);
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "5"));
+	EXPECT(client[0].group->priority == 5);
+	EXPECT(client_store(0, GSC_FILE_GPU_PRIORITY, "100", true) == -EINVAL);
+	EXPECT(client_store(0, GSC_FILE_GPU_PRIORITY, "maxi", true) == -EINVAL);
+	EXPECT(client_store(0, GSC_FILE_GPU_BAND, "x", true) == -ENOENT);
+	EXPECT(client_store(0, GSC_FILE_CAPSM_MIN, "1", true) == -ENOENT);
+}
+
+static void a_client_has_a_weight(void)
+{
+	hog(2, &group[0], 1000, GSCHED_ATTACH_MPS);
+	client[0].user = 1001;
+	attach(1);
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	EXPECT(limit(&client[0]) == 66 * SM && limit(&crowd[0]) == 33 * SM);
+	/* among a user's clients */
+	EXPECT(!gsc_client_store(&crowd[1], GSC_FILE_GPU_WEIGHT, "50", false, clock_ns));
+	gsc_commit(&dev, clock_ns);
+	checked();
+	EXPECT(limit(&client[0]) == 66 * SM && limit(&crowd[0]) == 44 * SM && limit(&crowd[1]) == 22 * SM);
+	/* a user weighs as much as the heaviest client */
+	EXPECT(client_store(0, GSC_FILE_GPU_WEIGHT, "50", false) == 0);
+	EXPECT(limit(&client[0]) == 44 * SM && limit(&crowd[0]) + limit(&crowd[1]) == 88 * SM);
+	EXPECT(client_store(0, GSC_FILE_GPU_WEIGHT, "51", false) == -EPERM);
+	EXPECT(client_store(0, GSC_FILE_GPU_WEIGHT, "200", true) == 0);
+	EXPECT(limit(&client[0]) == 88 * SM);
+	EXPECT(client_store(0, GSC_FILE_GPU_WEIGHT, "0", true) == -EINVAL);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
 	TEST(descriptors_are_no_shares), TEST(users_share_a_group), TEST(bands_weigh_by_user), TEST(room_for_others),
 	TEST(who_never_completes_is_overdue), TEST(lower_ranks_wait_for_an_opaque_task),
+	TEST(a_client_has_a_max), TEST(a_client_has_a_priority), TEST(a_client_has_a_weight),
 };
 
 int main(void)

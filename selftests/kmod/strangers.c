@@ -190,4 +190,97 @@ TEST_F(strangers, the_page_tells_the_end)
 	close(other);
 }
 
+static int own_pid;
+
+static int set_own(const char *file, const char *value)
+{
+	return put(value, TASKS "/%d/%s", own_pid, file);
+}
+
+static int owner(int from, int to)
+{
+	int fd = gopen();
+
+	if (attach(fd, GSCHED_ATTACH_MPS))
+		return 1;
+	own_pid = getpid();
+	tell(to, own_pid);
+	hear(from);
+	tell(to, set_own("capsm.max", "5"));
+	tell(to, set_own("capsm.max", "3"));
+	tell(to, set_own("capsm.max", "4"));
+	tell(to, set_own("gpu.priority", "0"));
+	tell(to, set_own("gpu.priority", "max"));
+	tell(to, set_own("gpu.weight", "101"));
+	tell(to, set_own("gpu.weight", "50\n"));
+	hear(from);
+	return 0;
+}
+
+static int somebody_else(int from, int to)
+{
+	tell(to, set_own("capsm.max", "1"));
+	hear(from);
+	return 0;
+}
+
+/* Quotas of one client: root may write them, the owner may lower them, nobody else may */
+TEST_F(strangers, quotas_of_a_client)
+{
+	static const int answers[] = { -EPERM, 0, -EPERM, 0, -EPERM, -EPERM, 0 };
+	static const char *const bad[] = { "0", "17", "-1", "x", "4\n4" };
+	struct gsched_submit req = task(0, 1, 0);
+	const volatile struct gsched_arb_page *arb;
+	struct gsched_attach info;
+	struct other o, p;
+	struct stat st;
+	unsigned int i;
+
+	o = start(65534, owner);
+	own_pid = hear(o.from);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/capsm.max", own_pid);
+	EXPECT_STREQ("max", self->text);
+	slurp(self->text, sizeof(self->text), TASKS "/%d/gpu.priority", own_pid);
+	EXPECT_STREQ("max", self->text);
+	snprintf(self->text, sizeof(self->text), TASKS "/%d/capsm.max", own_pid);
+	ASSERT_EQ(0, stat(self->text, &st));
+	EXPECT_EQ(0644, st.st_mode & 07777);
+	EXPECT_EQ(65534, st.st_uid);
+	EXPECT_EQ(0, set_own("capsm.max", "4"));
+	tell(o.to, 0);
+	for (i = 0; i < ARRAY_SIZE(answers); i++) {
+		EXPECT_EQ(answers[i], hear(o.from)) TH_LOG("%u", i);
+	}
+	p = start(65533, somebody_else);
+	EXPECT_EQ(-EACCES, hear(p.from));
+	slurp(self->text, sizeof(self->text), TASKS "/%d/capsm.max", own_pid);
+	EXPECT_STREQ("3", self->text);
+	EXPECT_EQ(0, set_own("capsm.max", "max"));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, set_own("capsm.max", bad[i])) TH_LOG("%s", bad[i]);
+	}
+	EXPECT_EQ(-ENOENT, set_own("capsm.min", "1"));
+	EXPECT_EQ(0, end(&p));
+	EXPECT_EQ(0, end(&o));
+	/* it holds for what runs, under the group's */
+	own_pid = getpid();
+	ASSERT_EQ(0, put("9", ROOT "/capsm.max"));
+	ASSERT_EQ(0, put("50", ROOT "/gpu.priority"));
+	ASSERT_EQ(0, attach_as(self->fd, GSCHED_ATTACH_MPS, &info));
+	EXPECT_EQ(50, info.priority);
+	arb = map_arb(self->fd, &info);
+	ASSERT_NE(MAP_FAILED, arb);
+	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
+	EXPECT_EQ(9 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(0, set_own("capsm.max", "12"));
+	EXPECT_EQ(0, set_own("gpu.priority", "60"));
+	EXPECT_EQ(9 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(arb->slot[0].window));
+	EXPECT_EQ(50, arb->header.priority);
+	EXPECT_EQ(0, set_own("capsm.max", "2.5"));
+	EXPECT_EQ(0, set_own("gpu.priority", "7"));
+	EXPECT_EQ(5 * GSCHED_CAPSM / 2, GSCHED_WINDOW_LIMIT(arb->slot[0].window));
+	EXPECT_EQ(7, arb->header.priority);
+	munmap((void *)arb, info.arb_size);
+}
+
 TEST_HARNESS_MAIN
