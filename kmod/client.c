@@ -35,7 +35,10 @@ void gsched_client_free(struct gsched_client *client)
 	kvfree(client);
 }
 
-/* The directory is named by the pid; a second connection of a process gets "<pid>-<id>" */
+/*
+ * The directory is named by the pid; a second connection of a process gets "<pid>-<id>". So does one whose number was
+ * another process's that is gone and left its descriptor to somebody else.
+ */
 static bool pid_is_taken(const struct gsched_client *client)
 {
 	struct gsc_client *core;
@@ -43,7 +46,7 @@ static bool pid_is_taken(const struct gsched_client *client)
 	list_for_each_entry(core, &client->dev->core.clients, node) {
 		const struct gsched_client *other = gsched_client_of(core);
 
-		if (other != client && other->plain && other->pid == client->pid)
+		if (other != client && other->plain && other->core.pid == client->core.pid)
 			return true;
 	}
 	return false;

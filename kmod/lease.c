@@ -6,6 +6,7 @@
  *
  * All that is read here is a hint: copied once, bounded, and only ever counted against the client that wrote it.
  */
+#include <linux/pid.h>
 #include <linux/time64.h>
 
 #include "internal.h"
@@ -104,7 +105,8 @@ void gsched_lease_reap(struct gsched_device *dev, u64 now)
 
 /*
  * Tasks whose end the page tells and the client does not: its agent hangs, or its COMPLETE is on the way and will find
- * nothing. Called when the core's timer came, so that others do not wait for what is over.
+ * nothing. Likewise those of a process that is gone, whose descriptor somebody else still has. Called when the core's timer
+ * came, so that others do not wait for what is over.
  */
 void gsched_lease_reap_ended(struct gsched_device *dev, u64 now)
 {
@@ -114,7 +116,8 @@ void gsched_lease_reap_ended(struct gsched_device *dev, u64 now)
 	lockdep_assert_held(&dev->lock);
 	list_for_each_entry(core, &dev->core.clients, node)
 		list_for_each_entry_safe(task, next, &core->tasks, peer)
-			if (gsc_is_old(task, now) && is_over(gsched_client_of(core), task->slot))
+			if (gsc_is_old(task, now) && (!pid_has_task(gsched_client_of(core)->pid, PIDTYPE_TGID) ||
+						      is_over(gsched_client_of(core), task->slot)))
 				end(gsched_client_of(core), task->slot, now);
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What one user can take from others: shares by user, places, tasks that nobody completes. */
+#include <linux/sched.h>
+#include <sys/syscall.h>
+
 #include "common.h"
 #include "kselftest_harness.h"
 
@@ -187,6 +190,68 @@ TEST_F(strangers, the_page_tells_the_end)
 	EXPECT_EQ(GSCHED_EVENT_GRANT, event.type);
 	EXPECT_EQ(-ENOENT, complete(self->fd, 0, 7));
 	munmap((void *)cl, req.cl_size);
+	close(other);
+}
+
+static int leave_descriptor;
+
+/* Attaches with a descriptor that the parent has, too, takes the device, and is gone */
+static int attach_and_go(int from, int to)
+{
+	struct gsched_submit req = task(0, 1, 0);
+
+	req.tier = GSCHED_TIER_LAUNCH;
+	tell(to, attach(leave_descriptor, GSCHED_ATTACH_MPS));
+	tell(to, xioctl(leave_descriptor, GSCHED_IOC_SUBMIT, &req));
+	/* with it open the exit would detach */
+	close(leave_descriptor);
+	return 0;
+}
+
+static pid_t fork_as(pid_t pid)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1,
+	};
+
+	return syscall(SYS_clone3, &args, sizeof(args));
+}
+
+/* A number that is used again is not that process */
+TEST_F(strangers, pid_is_used_again)
+{
+	struct gsched_event event;
+	int other = gopen(), status;
+	struct other o;
+	pid_t pid;
+
+	leave_descriptor = self->fd;
+	o = start(0, attach_and_go);
+	EXPECT_EQ(0, hear(o.from));
+	EXPECT_EQ(0, hear(o.from));
+	close(o.to);
+	close(o.from);
+	ASSERT_EQ(o.pid, waitpid(o.pid, &status, 0));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/stat");
+	EXPECT_EQ(1, stat_of(self->text, "clients"));
+	pid = fork_as(o.pid);
+	if (!pid) {
+		int fd = gopen(), ret = attach(fd, GSCHED_ATTACH_MPS);
+
+		if (ret)
+			_exit(-ret);
+		_exit(system("grep -qx strangers " TASKS "/$PPID-*/comm") ? 255 : 0);
+	}
+	ASSERT_EQ(o.pid, pid) TH_LOG("%s", strerror(errno));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	/* nor does what it left on the device block others */
+	ASSERT_EQ(0, attach(other, GSCHED_ATTACH_MPS));
+	ASSERT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_TRUE(next_event(other, &event));
+	EXPECT_EQ(GSCHED_EVENT_GRANT, event.type);
+	slurp(self->text, sizeof(self->text), ROOT "/gpu.stat");
+	EXPECT_EQ(1, stat_of(self->text, "tasks"));
 	close(other);
 }
 
