@@ -108,7 +108,9 @@ int ctl_group_error(const char *where, const char *group, const char *file, cons
 		break;
 	case EACCES:
 	case EROFS:
-		remedy = takes(ctl_group_files, file);
+		remedy = file && !strcmp(file, "procs") ?
+			"it is in a group that somebody else limits: only who owns the nearest group above both may "
+			"move it; run gschedctl as root" : takes(ctl_group_files, file);
 		remedy = remedy ? remedy : "run gschedctl as root";
 		break;
 	case EPERM:

@@ -271,6 +271,7 @@ static void add_client(cJSON *list, const struct client *c)
 	cJSON_AddNumberToObject(o, "pid", c->conn->pid);
 	cJSON_AddStringToObject(o, "comm", proc_stat(c->conn->pid, &st) ? "" : st.comm);
 	cJSON_AddStringToObject(o, "group", c->group->path);
+	cJSON_AddStringToObject(o, "lease", lease[c->arb->header.lease % 3]);
 	for (int f = 0; f < GSC_FILE_COUNT; f++) {
 		char value[32];
 
@@ -279,7 +280,6 @@ static void add_client(cJSON *list, const struct client *c)
 		value[strcspn(value, "\n")] = '\0';
 		cJSON_AddStringToObject(o, gsc_file_name[f], value);
 	}
-	cJSON_AddStringToObject(o, "lease", lease[c->arb->header.lease % 3]);
 	managed = cJSON_AddObjectToObject(o, "managed");
 	for (int i = 0; i < 3; i++)
 		cJSON_AddNumberToObject(managed, tier[i], load(&h->managed[i]));

@@ -333,15 +333,21 @@ expect 0 "in  fresh/one" "on that of -d" "$ctl" run -c -d gpu1 -g fresh/one -- b
 expect 0 "in batch batch" "run -e binds the shell on every device" bash -c 'eval "$("$ctl" run -g batch -e)"; echo "in $(where $$)"'
 if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$ctl" 2>/dev/null; then
 	chmod 755 "$(dirname "$GSCHED_SOCKET")" "$OUT"
-	"$ctl" group set batch owner=65534
 	"$ctl" group set fresh owner=65534
-	# shellcheck disable=SC2016
-	expect 1 'device gpu1: group batch: procs: ' "refused on the second device: not started, and taken back on the first" \
+	"$ctl" run -c -g fresh/sub -- true
+	"$ctl" group set batch owner=65534
+	expect 1 "only who owns the nearest group above both" "an owner's process does not leave a group for one beside it" \
 		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
-		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g batch -e; rc=$?; echo "in $(where $$)"; exit $rc'
+		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g batch -d gpu0 -e; rc=$?; exit $rc'
+	# shellcheck disable=SC2016
+	expect 1 'device gpu1: group fresh/sub: procs: ' "refused on the second device: not started, and taken back on the first" \
+		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
+		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g fresh/sub -e; rc=$?; echo "in $(where $$)"; exit $rc'
 	grep -qx "in fresh " "$OUT/out"
 	ok $? "to the group that it was in"
 	"$ctl" group set batch owner=0
+	"$ctl" group delete fresh/sub
+	"$ctl" -d gpu1 group delete fresh/sub
 	chmod 700 "$(dirname "$GSCHED_SOCKET")"
 else
 	n=$((n + 1))

@@ -255,6 +255,112 @@ TEST_F(strangers, pid_is_used_again)
 	close(other);
 }
 
+#define NOBODY	65534
+
+/* A group with its directory and procs for nobody */
+static int delegate(const char *group)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), ROOT "/%s", group);
+	if (mkdir(path, 0755) || chown(path, NOBODY, NOBODY))
+		return -errno;
+	strcat(path, "/procs");
+	return chown(path, NOBODY, NOBODY) ? -errno : 0;
+}
+
+static int join(const char *group)
+{
+	return put("0", ROOT "/%s/procs", group);
+}
+
+/* Each with what it comes to */
+static int mover(int from, int to)
+{
+	tell(to, getpid());
+	tell(to, join("a/b"));
+	tell(to, join("a/b/c"));
+	tell(to, join("a/b"));
+	tell(to, join("a/c"));
+	tell(to, join("b"));
+	tell(to, join("a"));
+	tell(to, put("1", ROOT "/a/b/procs"));
+	tell(to, put("/", ROOT "/a/b/cgroup"));
+	tell(to, put("\n", ROOT "/a/b/cgroup"));
+	hear(from);
+	/* it is in a now */
+	tell(to, join("a/b"));
+	tell(to, join("b"));
+	hear(from);
+	/* and now in none */
+	tell(to, join("b"));
+	hear(from);
+	return 0;
+}
+
+/* cgroup v2's rule: the process is the writer's, and so is the common ancestor of the groups */
+TEST_F(strangers, delegated_groups)
+{
+	static const int answers[] = {
+		0, 0, 0, -EACCES, -EACCES, -EACCES, -EPERM, -EPERM, -EPERM,
+	};
+	struct other o;
+	unsigned int i;
+	int pid;
+
+	ASSERT_EQ(0, delegate("a/b"));
+	ASSERT_EQ(0, delegate("a/b/c"));
+	ASSERT_EQ(0, delegate("a/c"));
+	ASSERT_EQ(0, delegate("b"));
+	ASSERT_EQ(0, chown(ROOT "/a/b/cgroup", NOBODY, NOBODY));
+	o = start(NOBODY, mover);
+	pid = hear(o.from);
+	for (i = 0; i < ARRAY_SIZE(answers); i++) {
+		EXPECT_EQ(answers[i], hear(o.from)) TH_LOG("%u", i);
+	}
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/procs");
+	EXPECT_EQ(pid, atoi(self->text));
+	EXPECT_EQ(0, put_pid(pid, ROOT "/a/procs"));
+	tell(o.to, 0);
+	EXPECT_EQ(-EACCES, hear(o.from));
+	EXPECT_EQ(-EACCES, hear(o.from));
+	EXPECT_EQ(0, put_pid(pid, ROOT "/procs"));
+	tell(o.to, 0);
+	EXPECT_EQ(0, hear(o.from));
+	EXPECT_EQ(0, end(&o));
+	EXPECT_EQ(0, rmdir(ROOT "/a/b/c"));
+	EXPECT_EQ(0, rmdir(ROOT "/a/b"));
+	EXPECT_EQ(0, rmdir(ROOT "/a/c"));
+	EXPECT_EQ(0, rmdir(ROOT "/b"));
+}
+
+/* As a set-user-ID program that nobody runs, with files of nobody's */
+static int deputy(int from, int to)
+{
+	if (setresuid(NOBODY, 0, 0))
+		return 1;
+	tell(to, put("1", ROOT "/a/procs"));
+	tell(to, put("/", ROOT "/a/cgroup"));
+	tell(to, put("max", TASKS "/%d/capsm.max", getppid()));
+	tell(to, setresuid(0, 0, 0) ? -errno : put("1", ROOT "/a/procs"));
+	hear(from);
+	return 0;
+}
+
+TEST_F(strangers, set_user_id_programs_are_no_deputies)
+{
+	struct other o;
+
+	ASSERT_EQ(0, attach(self->fd, 0));
+	o = start(0, deputy);
+	EXPECT_EQ(-EPERM, hear(o.from));
+	EXPECT_EQ(-EPERM, hear(o.from));
+	EXPECT_EQ(-EPERM, hear(o.from));
+	EXPECT_EQ(0, hear(o.from));
+	EXPECT_EQ(0, put("1", ROOT "/procs"));
+	EXPECT_EQ(0, end(&o));
+}
+
 static int own_pid;
 
 static int set_own(const char *file, const char *value)
