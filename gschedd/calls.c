@@ -229,6 +229,8 @@ static int call_group_get(struct call_ctx *ctx)
 	struct group *group;
 	int err = group_lookup(ctx, &group);
 
+	if (!err && !status_shows_file(ctx->conn, group, req->file))
+		err = -EPERM;
 	return err ? err : group_get(group, req->file, req->value, sizeof(req->value));
 }
 

@@ -282,6 +282,8 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 
 /* ---- status.c ---- */
 bool status_shows(const struct conn *to, uid_t uid);	/* what is @uid's */
+/* What others do at this moment is for those in the group and its owner; settings are for everybody */
+bool status_shows_file(const struct conn *to, const struct group *group, const char *file);
 void status_reply(struct conn *conn, const struct gsp_header *h);
 int memfd_from(const char *name, const void *data, size_t size);	/* -errno */
 

@@ -4,6 +4,7 @@
 #include <linux/bitops.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/nospec.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -301,6 +302,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 		return gsched_client_dead(client);
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
+	req->slot = array_index_nospec(req->slot, GSCHED_SLOTS);
 	dev = client->dev;
 	now = gsched_lock(dev);
 	ret = submit_begin(client, req, now);
@@ -314,7 +316,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	return ret;
 }
 
-int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req)
+int gsched_client_complete(struct gsched_client *client, struct gsched_complete *req)
 {
 	struct gsched_device *dev;
 	int ret;
@@ -326,6 +328,7 @@ int gsched_client_complete(struct gsched_client *client, const struct gsched_com
 		return gsched_client_dead(client);
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
+	req->slot = array_index_nospec(req->slot, GSCHED_SLOTS);
 	dev = client->dev;
 	now = gsched_lock(dev);
 	ret = client->attached ? gsc_complete(&client->core, req, now) : gsched_client_dead(client);

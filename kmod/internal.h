@@ -212,7 +212,7 @@ void gsched_client_detach(struct gsched_client *client);
 void gsched_client_expel(struct gsched_client *client);
 int gsched_client_dead(const struct gsched_client *client);
 int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req);
-int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req);
+int gsched_client_complete(struct gsched_client *client, struct gsched_complete *req);
 int gsched_client_report(struct gsched_client *client, const struct gsched_report *req);
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event);
 void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event);

@@ -195,13 +195,13 @@ static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, cha
 	spin_unlock_bh(&dev->lock);
 	return sysfs_emit(page, "clients %u\nadopted %u\ndecisions %llu\n", clients, adopted, decisions);
 }
-static DEVICE_ATTR_RO(stat);
+static DEVICE_ATTR_ADMIN_RO(stat);
 
 static ssize_t bands_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
 	return gsched_bands_show(to_device(kdev), page);
 }
-static DEVICE_ATTR_RO(bands);
+static DEVICE_ATTR_ADMIN_RO(bands);
 
 static struct attribute *device_attrs[] = {
 	&dev_attr_uuid.attr,
@@ -226,7 +226,7 @@ const struct attribute_group *gsched_device_groups[] = {
 	NULL
 };
 
-/* tasks/<pid>/ */
+/* tasks/<pid>/: the owner's files, since they tell when its kernels run, as /proc/<pid> with hidepid=1 */
 
 struct client_attr {
 	struct attribute attr;
@@ -446,7 +446,7 @@ static ssize_t quota_store(struct gsched_client *client, enum gsc_file file, con
 		return quota_store(client, _id, page, count); \
 	} \
 	static struct client_attr client_##_name = { \
-		.attr = { .name = _file, .mode = 0644 }, \
+		.attr = { .name = _file, .mode = 0600 }, \
 		.show = _name##_show, \
 		.store = _name##_store, \
 	}
@@ -457,7 +457,7 @@ QUOTA(priority, "gpu.priority", GSC_FILE_GPU_PRIORITY);
 
 #define CLIENT_ATTR(_name) \
 	static struct client_attr client_##_name = { \
-		.attr = { .name = #_name, .mode = 0444 }, \
+		.attr = { .name = #_name, .mode = 0400 }, \
 		.show = _name##_show, \
 	}
 

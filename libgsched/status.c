@@ -323,6 +323,11 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 
 	if (!client)
 		return;
+	/* somebody else's: the files are for its owner and root */
+	if (faccessat(dir, "comm", R_OK, AT_EACCESS)) {
+		cJSON_Delete(client);
+		return;
+	}
 	cJSON_AddNumberToObject(client, "pid", strtod(pid, NULL));
 	add_text(client, "comm", dir, "comm");
 	/* the root group is "" everywhere but in the module's own files */

@@ -312,13 +312,12 @@ static void choose_mode(struct gsc_device *dev)
 {
 	u32 mode = GSCHED_MODE_SPATIAL;
 
-	if (dev->mode_set >= 0) {
+	if (dev->mode_set >= 0)
 		mode = (u32)dev->mode_set;
-	} else if (!dev->n_bands) {
+	else if (!dev->n_bands)
 		mode = GSCHED_MODE_TEMPORAL;
-	} else if (dev->n_bands > 1) {
+	else if (dev->n_bands > 1)
 		mode = has_slices(dev) ? GSCHED_MODE_SLICED : GSCHED_MODE_TEMPORAL;
-	}
 	if (mode != dev->mode) {
 		dev->turn = NULL;
 		dev->drain = NULL;

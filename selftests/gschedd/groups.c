@@ -237,7 +237,12 @@ static void other_user(void)
 	if (group_call(GSP_GROUP_BIND, "own", "procs", "0"))
 		_exit(17);
 	if (strcmp(group_file("b", "capsm.max"), "max\n"))
-		_exit(15);	/* reading is for everybody */
+		_exit(15);	/* settings are for everybody to read */
+	if (group_call(GSP_GROUP_GET, "b", "gpu.stat", NULL) != EPERM || group_call(GSP_GROUP_GET, "", "gpu.stat", NULL) != EPERM ||
+	    group_call(GSP_GROUP_GET, "b", "capsm.current", NULL) != EPERM)
+		_exit(18);	/* what others do now is not */
+	if (group_call(GSP_GROUP_GET, "own", "gpu.stat", NULL))
+		_exit(19);
 }
 
 static void bound_user(void)

@@ -51,7 +51,7 @@ TEST_F(config, directories)
 	ASSERT_EQ(0, stat(ROOT "/a/b/capsm.max", &st));
 	EXPECT_EQ(0644, st.st_mode & 07777);
 	ASSERT_EQ(0, stat(ROOT "/a/b/capsm.current", &st));
-	EXPECT_EQ(0444, st.st_mode & 07777);
+	EXPECT_EQ(0400, st.st_mode & 07777);
 	EXPECT_EQ(0, rmdir(ROOT "/a/b"));
 	EXPECT_EQ(0, mkdir(ROOT "/a/b", 0755));
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What one user can take from others: shares by user, places, tasks that nobody completes. */
+#include <dirent.h>
+#include <grp.h>
 #include <linux/sched.h>
 #include <sys/syscall.h>
 
@@ -47,7 +49,7 @@ static struct other start(uid_t uid, int (*fn)(int from, int to))
 	if (o.pid == 0) {
 		close(down[1]);
 		close(up[0]);
-		if (uid && (setgid(uid) || setuid(uid)))
+		if (uid && (setgid(65534) || setuid(uid)))
 			_exit(255);
 		_exit(fn(down[0], up[1]));
 	}
@@ -80,6 +82,76 @@ static int end(struct other *o)
 	close(o->to);
 	close(o->from);
 	return waitpid(o->pid, &status, 0) == o->pid ? status : -1;
+}
+
+static int attached(int from, int to)
+{
+	tell(to, attach(gopen(), 0));
+	tell(to, getpid());
+	hear(from);
+	return 0;
+}
+
+static int onlooker(int from, int to)
+{
+	char text[4096], path[256];
+	struct dirent *entry;
+	int pid, readable = 0;
+	DIR *dir;
+
+	pid = hear(from);
+	snprintf(path, sizeof(path), TASKS "/%d", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && slurp(text, sizeof(text), "%s/%s", path, entry->d_name) != -EACCES)
+			readable++;
+	tell(to, dir ? readable : -errno);
+	tell(to, slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/bands"));
+	tell(to, slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat"));
+	tell(to, slurp(text, sizeof(text), ROOT "/a/gpu.stat"));
+	tell(to, slurp(text, sizeof(text), ROOT "/a/capsm.current"));
+	tell(to, slurp(text, sizeof(text), ROOT "/a/capsm.max") > 0);
+	hear(from);
+	return 0;
+}
+
+/* When others' kernels run is not to be read off files; what they may have is */
+TEST_F(strangers, others_see_no_times)
+{
+	struct other o = start(65534, attached), p = start(65533, onlooker);
+	int pid;
+
+	EXPECT_EQ(0, hear(o.from));
+	pid = hear(o.from);
+	tell(p.to, pid);
+	EXPECT_EQ(0, hear(p.from));
+	EXPECT_EQ(-EACCES, hear(p.from));
+	EXPECT_EQ(-EACCES, hear(p.from));
+	EXPECT_EQ(-EACCES, hear(p.from));
+	EXPECT_EQ(-EACCES, hear(p.from));
+	EXPECT_EQ(1, hear(p.from));
+	EXPECT_EQ(0, end(&p));
+	EXPECT_EQ(0, end(&o));
+}
+
+static int outsider(int from, int to)
+{
+	if (setgroups(0, NULL) || setgid(1) || setuid(65533))
+		return 1;
+	tell(to, open(GSCHED_DEVICE_NODE, O_RDWR) < 0 ? -errno : 0);
+	hear(from);
+	return 0;
+}
+
+TEST_F(strangers, the_node_is_for_its_group)
+{
+	struct other o = start(0, outsider);
+	struct stat st;
+
+	EXPECT_EQ(-EACCES, hear(o.from));
+	EXPECT_EQ(0, end(&o));
+	ASSERT_EQ(0, stat(GSCHED_DEVICE_NODE, &st));
+	EXPECT_EQ(0660, st.st_mode & 07777);
 }
 
 /* As many clients as it gets, each with a task for the whole device */
@@ -415,7 +487,7 @@ TEST_F(strangers, quotas_of_a_client)
 	EXPECT_STREQ("max", self->text);
 	snprintf(self->text, sizeof(self->text), TASKS "/%d/capsm.max", own_pid);
 	ASSERT_EQ(0, stat(self->text, &st));
-	EXPECT_EQ(0644, st.st_mode & 07777);
+	EXPECT_EQ(0600, st.st_mode & 07777);
 	EXPECT_EQ(65534, st.st_uid);
 	EXPECT_EQ(0, set_own("capsm.max", "4"));
 	tell(o.to, 0);
