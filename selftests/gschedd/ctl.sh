@@ -336,6 +336,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test
 	"$ctl" group set fresh owner=65534
 	"$ctl" run -c -g fresh/sub -- true
 	"$ctl" group set batch owner=65534
+	# shellcheck disable=SC2016
 	expect 1 "only who owns the nearest group above both" "an owner's process does not leave a group for one beside it" \
 		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
 		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g batch -d gpu0 -e; rc=$?; exit $rc'
