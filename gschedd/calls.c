@@ -266,7 +266,9 @@ static int call_client_set(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	return pid_of(req->path) ? clients_set(dev, pid_of(req->path), req->file, req->value, ctx->conn) : -EINVAL;
+	if (!pid_of(req->path))
+		return -EINVAL;
+	return clients_set(dev, pid_of(req->path), req->file, req->value, ctx->conn);
 }
 
 static int call_client_get(struct call_ctx *ctx)
@@ -279,7 +281,8 @@ static int call_client_get(struct call_ctx *ctx)
 		return err;
 	if (!pid_of(req->path))
 		return -EINVAL;
-	return clients_get(dev, pid_of(req->path), req->file, req->value, sizeof(req->value), ctx->conn);
+	return clients_get(dev, pid_of(req->path), req->file, req->value, sizeof(req->value),
+			   ctx->conn);
 }
 
 static int call_status(struct call_ctx *ctx)

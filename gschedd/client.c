@@ -76,8 +76,8 @@ found:
 		static uint64_t said;
 
 		if (err == -EDQUOT && may_say(&said))
-			say(LOG_WARN, "%s: uid %u has its share of clients, half of what others leave of %u: no more",
-			    dev->decl.name, (unsigned int)conn->uid, dev->clients_max);
+			say(LOG_WARN, "%s: uid %u has its share of clients, half of what others "
+			    "leave of %u: no more", dev->decl.name, (unsigned int)conn->uid, dev->clients_max);
 		return err;
 	}
 	c = calloc(1, sizeof(*c));
@@ -200,7 +200,8 @@ static int client_file(const char *file)
 }
 
 /* Whoever is no administrator may only lower what own processes have, as with nice. */
-int clients_set(struct device *dev, pid_t pid, const char *file, const char *value, const struct conn *by)
+int clients_set(struct device *dev, pid_t pid, const char *file, const char *value,
+		const struct conn *by)
 {
 	struct client *c = client_of_pid(dev, pid, NULL);
 	int f = client_file(file), err = 0;
@@ -218,7 +219,8 @@ int clients_set(struct device *dev, pid_t pid, const char *file, const char *val
 	return err;
 }
 
-int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size, const struct conn *by)
+int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size,
+		const struct conn *by)
 {
 	struct client *c = client_of_pid(dev, pid, NULL);
 	int f = client_file(file);

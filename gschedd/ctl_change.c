@@ -187,7 +187,8 @@ int ctl_set(struct ctl *ctl, enum ctl_change_kind kind, const char *group, size_
 
 	for (size_t i = 0; i < n; i++)
 		if (!strchr(args[i], '=') || args[i][0] == '=') {
-			ctl_error("%s set: %s: write FILE=VALUE", kind == CTL_SET_DEVICE ? "device" :
+			ctl_error("%s set: %s: write FILE=VALUE",
+				  kind == CTL_SET_DEVICE ? "device" :
 				  kind == CTL_SET_CLIENT ? "client" : "group", args[i]);
 			return CTL_USAGE;
 		}

@@ -109,8 +109,8 @@ int ctl_group_error(const char *where, const char *group, const char *file, cons
 	case EACCES:
 	case EROFS:
 		remedy = file && !strcmp(file, "procs") ?
-			"it is in a group that somebody else limits: only who owns the nearest group above both may "
-			"move it; run gschedctl as root" : takes(ctl_group_files, file);
+			"it is in a group that somebody else limits: only who owns the nearest "
+			"group above both may move it; run gschedctl as root" : takes(ctl_group_files, file);
 		remedy = remedy ? remedy : "run gschedctl as root";
 		break;
 	case EPERM:
@@ -166,8 +166,8 @@ int ctl_client_error(const char *pid, const char *file, const char *value)
 	const char *remedy = takes(ctl_client_files, file);
 
 	if (err == EPERM || err == EACCES)
-		remedy = "who does not administrate may lower it, for own processes; run gschedctl as "
-			 "root or as gschedd's user";
+		remedy = "who does not administrate may lower it, for own processes; run "
+			 "gschedctl as root or as gschedd's user";
 	else if (err == ESRCH)
 		remedy = "no client has that pid: see gschedctl status, or name its --device";
 	else if (err == ENODEV)

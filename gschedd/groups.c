@@ -299,8 +299,9 @@ int group_bind(struct group *group, pid_t pid, const struct conn *by)
 
 		if (st.uid != by->uid || !group_owned(group, by->uid))
 			return -EPERM;
-		/* who was put under a quota may not walk out of it: cgroup v2's rule of the common ancestor */
-		if (now->parent && now != group && !group_owned(common_ancestor(now, group), by->uid))
+		/* nobody walks out of a quota: cgroup v2's rule of the common ancestor */
+		if (now->parent && now != group &&
+		    !group_owned(common_ancestor(now, group), by->uid))
 			return -EACCES;
 	}
 	return group_rebind(group, pid, st.start);

@@ -218,8 +218,10 @@ bool arbiter_contended(void);
 int client_attach(struct conn *conn, struct gsched_attach *req, int *fds);	/* fds: both pages', for the reply */
 void client_detach(struct client *c);
 /* Files of the clients of a process: -ESRCH, -EPERM, -EACCES read-only, -ENOENT no such file */
-int clients_set(struct device *dev, pid_t pid, const char *file, const char *value, const struct conn *by);
-int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size, const struct conn *by);
+int clients_set(struct device *dev, pid_t pid, const char *file, const char *value,
+		const struct conn *by);
+int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size,
+		const struct conn *by);
 void client_regroup(struct client *c);			/* its bindings changed */
 
 /* ---- conn.c ---- */
@@ -282,7 +284,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 
 /* ---- status.c ---- */
 bool status_shows(const struct conn *to, uid_t uid);	/* what is @uid's */
-/* What others do at this moment is for those in the group and its owner; settings are for everybody */
+/* What a group does now is for those in it and its owner; settings are for everybody */
 bool status_shows_file(const struct conn *to, const struct group *group, const char *file);
 void status_reply(struct conn *conn, const struct gsp_header *h);
 int memfd_from(const char *name, const void *data, size_t size);	/* -errno */

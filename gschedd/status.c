@@ -57,7 +57,8 @@ bool status_shows_file(const struct conn *to, const struct group *group, const c
 {
 	bool all, shown;
 
-	if (strcmp(file, gsc_file_name[GSC_FILE_GPU_STAT]) && strcmp(file, gsc_file_name[GSC_FILE_CAPSM_CURRENT]))
+	if (strcmp(file, gsc_file_name[GSC_FILE_GPU_STAT]) &&
+	    strcmp(file, gsc_file_name[GSC_FILE_CAPSM_CURRENT]))
 		return true;
 	shown = shows_group(to, group, &all);
 	return all || (shown && group->parent);

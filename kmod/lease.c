@@ -89,7 +89,8 @@ static void reap_client(struct gsched_client *client, u64 now)
 	u32 slot;
 
 	for_each_set_bit(slot, client->adopted, GSCHED_SLOTS)
-		if (is_over(client, slot) || READ_ONCE(client->cl->slot[slot].seq) != client->core.task[slot].seq)
+		if (is_over(client, slot) ||
+		    READ_ONCE(client->cl->slot[slot].seq) != client->core.task[slot].seq)
 			end(client, slot, now);
 }
 
@@ -116,8 +117,9 @@ void gsched_lease_reap_ended(struct gsched_device *dev, u64 now)
 	lockdep_assert_held(&dev->lock);
 	list_for_each_entry(core, &dev->core.clients, node)
 		list_for_each_entry_safe(task, next, &core->tasks, peer)
-			if (gsc_is_old(task, now) && (!pid_has_task(gsched_client_of(core)->pid, PIDTYPE_TGID) ||
-						      is_over(gsched_client_of(core), task->slot)))
+			if (gsc_is_old(task, now) &&
+			    (!pid_has_task(gsched_client_of(core)->pid, PIDTYPE_TGID) ||
+			     is_over(gsched_client_of(core), task->slot)))
 				end(gsched_client_of(core), task->slot, now);
 }
 

@@ -226,7 +226,7 @@ const struct attribute_group *gsched_device_groups[] = {
 	NULL
 };
 
-/* tasks/<pid>/: the owner's files, since they tell when its kernels run, as /proc/<pid> with hidepid=1 */
+/* tasks/<pid>/: the owner's files, as in /proc with hidepid=1: they tell when its kernels run */
 
 struct client_attr {
 	struct attribute attr;
@@ -264,7 +264,7 @@ static ssize_t lease_show(struct gsched_client *client, char *page)
 	return sysfs_emit(page, "%s\n", lease < ARRAY_SIZE(lease_name) ? lease_name[lease] : "?");
 }
 
-/* Flat-keyed: what the client has now, limit in 1/1024 CapSM, then what it had so far as in gpu.stat */
+/* Flat-keyed: what the client has now, limit in 1/1024 CapSM, then what it had as in gpu.stat */
 static ssize_t usage_show(struct gsched_client *client, char *page)
 {
 	struct gsched_device *dev = client->dev;
@@ -414,7 +414,8 @@ static ssize_t quota_show(struct gsched_client *client, enum gsc_file file, char
 	return len;
 }
 
-static ssize_t quota_store(struct gsched_client *client, enum gsc_file file, const char *page, size_t count)
+static ssize_t quota_store(struct gsched_client *client, enum gsc_file file, const char *page,
+			   size_t count)
 {
 	struct gsched_device *dev = client->dev;
 	bool admin = capable(CAP_SYS_ADMIN);
@@ -513,7 +514,8 @@ static ssize_t client_attr_show(struct kobject *kobj, struct attribute *attr, ch
 	return client_attr->show(container_of(kobj, struct gsched_client, kobj), page);
 }
 
-static ssize_t client_attr_store(struct kobject *kobj, struct attribute *attr, const char *page, size_t count)
+static ssize_t client_attr_store(struct kobject *kobj, struct attribute *attr, const char *page,
+				 size_t count)
 {
 	const struct client_attr *client_attr = container_of(attr, struct client_attr, attr);
 

@@ -398,7 +398,8 @@ int gsched_device_set(struct gsched *g, const char *device, const char *file, co
 	return admin(g, GSCHED_ADMIN_DEVICE, device, "", file, value, NULL, 0);
 }
 
-int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file, const char *value)
+int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file,
+		      const char *value)
 {
 	char text[16];
 
@@ -406,7 +407,8 @@ int gsched_client_set(struct gsched *g, const char *device, int pid, const char 
 	return admin(g, GSCHED_ADMIN_CLIENT, device, text, file, value, NULL, 0);
 }
 
-int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file, char *buf, size_t size)
+int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file, char *buf,
+		      size_t size)
 {
 	char text[16];
 

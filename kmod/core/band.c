@@ -194,7 +194,7 @@ bool gsc_band_can_slice(const struct gsc_band *band)
 	return !owner || (owner->flags & GSCHED_ATTACH_SLICE && !owner->slice_error);
 }
 
-/* What the clients of each group weigh, by users, and how many of those at or below it are active */
+/* What the clients of each group weigh, by users, and how many at or below it are active */
 static void count_groups(struct gsc_device *dev)
 {
 	struct gsc_client *client;
@@ -228,7 +228,7 @@ static u64 weight_of(const struct gsc_client *client)
 	u64 weight = (u64)home->weight * GSC_BAND_WEIGHT_SCALE;
 	u32 of_user = user == home ? client->own.weight : user->weight;
 
-	/* below the root every user counts like a group; weights are 10^4 at most, nothing overflows */
+	/* below the root every user counts like a group; weights are 10^4 at most */
 	weight = div64_u64(weight * of_user, home->parent ? home->weights : GSC_WEIGHT_DEFAULT);
 	return user == home ? weight : div64_u64(weight * client->own.weight, user->weights);
 }
@@ -302,7 +302,8 @@ static bool has_slices(const struct gsc_device *dev)
 			continue;
 		if (!gsc_band_can_slice(band))
 			without = true;
-		else if (gsc_band_owner(band) && (band->priority == dev->top_priority || dev->policy->flat))
+		else if (gsc_band_owner(band) &&
+			 (band->priority == dev->top_priority || dev->policy->flat))
 			return true;
 	}
 	return !without;

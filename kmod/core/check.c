@@ -9,7 +9,7 @@ static bool is_below(const struct gsc_group *group, const struct gsc_group *top)
 	return group == top;
 }
 
-/* Between a client and its group are its own and, if the user has several clients there, the user's */
+/* Between a client and its group are its own and, if the user has several there, the user's */
 static bool check_seat(const struct gsc_client *client)
 {
 	const struct gsc_group *own = client->group, *user = own->parent;
@@ -20,7 +20,8 @@ static bool check_seat(const struct gsc_client *client)
 	    own->priority > client->home->priority || own->latency_us != client->home->latency_us)
 		return false;
 	list_for_each_entry(other, &client->dev->clients, node) {
-		if (other->home != client->home || other->user != client->user || gsc_is_server(other))
+		if (other->home != client->home || other->user != client->user ||
+		    gsc_is_server(other))
 			continue;
 		if (user != other->own.parent && !gsc_is_server(client))
 			return false;

@@ -377,7 +377,7 @@ struct gsc_device {
 
 #define GSC_BLOCKS_PER_SM_MAX	32	/* of a kernel, on any GPU */
 #define GSC_GROUP_DEPTH_MAX	8	/* levels of the operator's groups, the root's included */
-#define GSC_DEPTH_MAX		(GSC_GROUP_DEPTH_MAX + 2)	/* those of users and clients, too */
+#define GSC_DEPTH_MAX		(GSC_GROUP_DEPTH_MAX + 2)	/* with users and clients */
 #define GSC_WEIGHT_DEFAULT	100
 #define GSC_WEIGHT_MAX		10000
 #define GSC_PRIORITY_MAX	99
@@ -392,7 +392,7 @@ struct gsc_device {
  * together. @mine of @all that are taken, of @max.
  */
 bool gsc_share_has_room(u32 mine, u32 all, u32 max);
-/* Of @max clients, may one more of @user come? -ENOSPC; -EDQUOT it has its share. @all: it has no share */
+/* May one more of @user come, of @max? -ENOSPC; -EDQUOT it has its share. @all: it may have all */
 int gsc_device_room(const struct gsc_device *dev, u32 user, bool all, u32 max);
 
 /* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
@@ -422,7 +422,7 @@ static inline int gsc_answer(const struct gsc_task *task)
 
 #define GSC_PATIENCE_NS	500000000ULL	/* for so long an equal waits for the end of what runs */
 
-/* It has run for so long that somebody may be tired of waiting: a look at its client's page is worth it */
+/* It has run for so long that a look at its client's page is worth it: others may wait for it */
 static inline bool gsc_is_old(const struct gsc_task *task, u64 now)
 {
 	return task->state == GSC_TASK_RUNNING && now >= task->granted + GSC_PATIENCE_NS;

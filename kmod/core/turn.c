@@ -168,7 +168,8 @@ static bool precedes(const struct gsc_device *dev, const struct gsc_band *band, 
 
 static bool is_equal(const struct gsc_band *band, const struct gsc_band *owner)
 {
-	return band != owner && first_task(band) && first_task(band)->rank == first_task(owner)->rank;
+	return band != owner && first_task(band) &&
+	       first_task(band)->rank == first_task(owner)->rank;
 }
 
 /* Of equal bands without anything granted, the task that came first */
@@ -187,7 +188,7 @@ static const struct gsc_task *fence_for(const struct gsc_device *dev, const stru
 	return fence;
 }
 
-/* Has it waited longer for a turn? One that came during the last turn comes before the turn's holder */
+/* Has it waited longer for a turn? One that came during the last turn precedes the turn's holder */
 static bool waits_longer(const struct gsc_band *band, const struct gsc_band *other)
 {
 	const struct gsc_task *a = first_task(band), *b = first_task(other);

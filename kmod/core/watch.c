@@ -25,7 +25,8 @@ static u64 due_at(const struct gsc_band *band, const struct gsc_task *task)
 
 	list_for_each_entry(client, &band->active, active) {
 		head = head_of(client);
-		if (head && head->state == GSC_TASK_WAITING && head->want && head->rank >= task->rank)
+		if (head && head->state == GSC_TASK_WAITING && head->want &&
+		    head->rank >= task->rank)
 			since = min(since, head->submitted);
 	}
 	return since == U64_MAX ? 0 : max(since, task->granted) + GSC_PATIENCE_NS;
