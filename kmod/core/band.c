@@ -95,6 +95,7 @@ void gsc_band_join(struct gsc_client *client)
 	INIT_LIST_HEAD(&band->placed);
 	/* behind all that have waited for a turn so far */
 	band->served = dev->turns;
+	band->vtime = dev->vtime;
 	band->nr = dev->next_nr++;
 	list_add_tail(&band->node, &dev->bands);
 found:

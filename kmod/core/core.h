@@ -258,6 +258,7 @@ struct gsc_band {
 	u32 slice_us;			/* for its channel group, 0 the driver's */
 	u32 flags;			/* GSCHED_ARB_* for all its clients */
 	u64 served;			/* dev->turns when it last got a turn */
+	u64 vtime;			/* of turns: what it had of them by its weight, in sliced mode */
 };
 
 struct gsc_client {
@@ -371,6 +372,7 @@ struct gsc_device {
 	u64 turn_end, drain_until;
 	u64 turn_timer;			/* when turns have to be decided anew, 0 never */
 	u64 turns;			/* given so far */
+	u64 vtime;			/* of the band that has the turn, when that began */
 	u32 top_priority, n_top;	/* among the attached clients, and how many have it */
 	u64 stamp;
 };

@@ -100,6 +100,60 @@ static void bands_weigh_by_user(void)
 	EXPECT(client[0].band->weight == sum / 2 && client[1].band->weight == sum / 2);
 }
 
+static void report(struct gsc_client *c, u32 activity)
+{
+	struct gsched_report req = {
+		.size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = activity,
+	};
+
+	if (c->activity == activity)
+		return;
+	EXPECT(!gsc_client_report(c, &req, clock_ns));
+	checked();
+}
+
+/* One that has an open gate is busy, the others wait. Returns whether its gate is open */
+static bool follow_gate(struct gsc_client *c)
+{
+	bool open = !(c->arb.flags & GSCHED_ARB_CLOSED);
+
+	report(c, open ? GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_WAITING);
+	return open;
+}
+
+/* Below somebody important bands take turns: by user likewise, however short a turn would have to be */
+static void turns_go_by_user(void)
+{
+	const int n = 50;
+	u64 one = 0, many = 0, before;
+
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(!gsc_client_attach(&client[0], &group[0], GSCHED_ATTACH_SLICE, 0, clock_ns));
+	hog(n, &dev.root, 1000, GSCHED_ATTACH_SLICE);
+	client[1].user = 1001;
+	EXPECT(!gsc_client_attach(&client[1], &dev.root, GSCHED_ATTACH_SLICE, 0, clock_ns));
+	for (int i = 0; i < n; i++)
+		report(&crowd[i], GSCHED_ACTIVITY_WAITING);
+	report(&client[1], GSCHED_ACTIVITY_WAITING);
+	for (int step = 0; step < 2000; step++) {
+		bool open, any = false;
+
+		/* the first time those whose gate was closed drain */
+		for (int twice = 0; twice < 2; twice++) {
+			open = follow_gate(&client[1]);
+			for (int i = 0; i < n; i++)
+				any = follow_gate(&crowd[i]) || (i && any);
+		}
+		EXPECT(!(open && any));
+		before = clock_ns;
+		clock_ns = dev.timer;
+		one += open ? clock_ns - before : 0;
+		many += any ? clock_ns - before : 0;
+		gsc_tick(&dev, clock_ns);
+	}
+	EXPECT(one > 1000 * MS && one < many * 11 / 10 && many < one * 11 / 10);
+}
+
 static void room_for_others(void)
 {
 	EXPECT(gsc_device_room(&dev, 1000, false, 8) == 0);
@@ -255,7 +309,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(descriptors_are_no_shares), TEST(users_share_a_group), TEST(bands_weigh_by_user), TEST(room_for_others),
+	TEST(descriptors_are_no_shares), TEST(users_share_a_group), TEST(bands_weigh_by_user),
+	TEST(turns_go_by_user), TEST(room_for_others),
 	TEST(who_never_completes_is_overdue), TEST(lower_ranks_wait_for_an_opaque_task),
 	TEST(a_client_has_a_max), TEST(a_client_has_a_priority), TEST(a_client_has_a_weight),
 };
