@@ -121,7 +121,7 @@ bench-gpu:
 	selftests/bench/bands $(BANDS)
 
 # What a system gets. The interposer lies in its own directory: only programs started by gschedctl load it.
-install: all
+install: all install-node
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/gsched $(DESTDIR)$(LIBDIR)/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include/linux $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(B)/bin/gschedd $(B)/bin/gschedctl $(B)/bin/gsrewrite $(DESTDIR)$(PREFIX)/bin

@@ -239,20 +239,40 @@ static void empty_waiting(struct client *c)
 	}
 }
 
-static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
+static void complete_by_page(struct client *c, unsigned int slot, uint64_t now)
 {
 	const struct gsched_cl_slot *s = &c->cl->slot[slot];
 	const struct gsc_task *task = &c->core.task[slot];
 	struct gsched_complete req = { .size = sizeof(req), .slot = slot, .seq = task->seq };
 	uint64_t start, end;
 
-	if (!(c->leased & 1ull << slot) || !slot_over(s, task->seq))
-		return;
 	start = load(&s->start_ns);
 	end = load(&s->end_ns);
 	if (load(&s->seq) == task->seq && end > start)
 		req.ran_ns = end - start;
 	gsc_complete(&c->core, &req, now);
+}
+
+static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
+{
+	if (c->leased & 1ull << slot && slot_over(&c->cl->slot[slot], c->core.task[slot].seq))
+		complete_by_page(c, slot, now);
+}
+
+/*
+ * Tasks whose end the page tells and the client does not: its agent hangs, or its COMPLETE is on the
+ * way and will find nothing. Called when the core's timer came, so that nobody waits for what is over.
+ */
+static void complete_ended(struct device *dev, uint64_t now)
+{
+	struct gsc_task *task, *next;
+	struct gsc_client *core;
+
+	list_for_each_entry(core, &dev->core.clients, node)
+		list_for_each_entry_safe(task, next, &core->tasks, peer)
+			if (gsc_is_old(task, now) &&
+			    load(&client_of(core)->cl->slot[task->slot].retired) == task->seq)
+				complete_by_page(client_of(core), task->slot, now);
 }
 
 void client_leased_count(struct client *c)
@@ -325,6 +345,7 @@ static void timer_ready(struct source *src, uint32_t events)
 
 	if (read(src->fd, &n, sizeof(n)) != sizeof(n))
 		return;
+	complete_ended(dev, now_ns());
 	gsc_tick(&dev->core, now_ns());
 	device_settle(dev);
 }

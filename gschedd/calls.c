@@ -229,6 +229,8 @@ static int call_group_get(struct call_ctx *ctx)
 	struct group *group;
 	int err = group_lookup(ctx, &group);
 
+	if (!err && !status_shows_file(ctx->conn, group, req->file))
+		err = -EPERM;
 	return err ? err : group_get(group, req->file, req->value, sizeof(req->value));
 }
 
@@ -243,6 +245,44 @@ static int call_group_bind(struct call_ctx *ctx)
 	if (*req->file && strcmp(req->file, "procs"))
 		return -EINVAL;
 	return bind_value(ctx, group, req->value);
+}
+
+/* 0: it is none */
+static pid_t pid_of(const char *text)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	return *text < '1' || *text > '9' || *end || errno || pid > INT32_MAX ? 0 : (pid_t)pid;
+}
+
+static int call_client_set(struct call_ctx *ctx)
+{
+	const struct gsp_group *req = ctx->body;
+	struct device *dev;
+	int err = group_device(ctx, &dev);
+
+	if (err)
+		return err;
+	if (!pid_of(req->path))
+		return -EINVAL;
+	return clients_set(dev, pid_of(req->path), req->file, req->value, ctx->conn);
+}
+
+static int call_client_get(struct call_ctx *ctx)
+{
+	struct gsp_group *req = ctx->body;
+	struct device *dev;
+	int err = group_device(ctx, &dev);
+
+	if (err)
+		return err;
+	if (!pid_of(req->path))
+		return -EINVAL;
+	return clients_get(dev, pid_of(req->path), req->file, req->value, sizeof(req->value),
+			   ctx->conn);
 }
 
 static int call_status(struct call_ctx *ctx)
@@ -299,6 +339,8 @@ static const struct call calls[] = {
 	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group), .saves = SAVES_BINDINGS },
 	[GSP_STATUS]		= { call_status, 0, 0, 1 },
 	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
+	[GSP_CLIENT_SET]	= { call_client_set, sizeof(struct gsp_group) },
+	[GSP_CLIENT_GET]	= { call_client_get, sizeof(struct gsp_group) },
 	[GSP_BAND]		= { call_band, sizeof(struct gsp_band) },
 };
 

@@ -48,17 +48,6 @@ static int read_only(int fd)
 	return ro < 0 ? -errno : ro;
 }
 
-/* Places of the device that the user has. */
-static unsigned int clients_of(const struct device *dev, uid_t uid)
-{
-	struct gsc_client *core;
-	unsigned int n = 0;
-
-	list_for_each_entry(core, &dev->core.clients, node)
-		n += container_of(core, struct client, core)->conn->uid == uid;
-	return n;
-}
-
 static void client_free(struct client *c)
 {
 	if (c->arb)
@@ -82,15 +71,14 @@ int client_attach(struct conn *conn, struct gsched_attach *req, int *fds)
 			goto found;
 	return -ENOENT;
 found:
-	if (dev->core.n_clients >= dev->clients_max)
-		return -ENOSPC;
-	if (!conn->admin && !share_has_room(clients_of(dev, conn->uid), dev->core.n_clients, dev->clients_max)) {
+	err = gsc_device_room(&dev->core, conn->uid, conn->admin, dev->clients_max);
+	if (err) {
 		static uint64_t said;
 
-		if (may_say(&said))
-			say(LOG_WARN, "%s: uid %u has its share of clients, %u of %u: no more", dev->decl.name,
-			    (unsigned int)conn->uid, clients_of(dev, conn->uid), dev->clients_max);
-		return -EDQUOT;
+		if (err == -EDQUOT && may_say(&said))
+			say(LOG_WARN, "%s: uid %u has its share of clients, half of what others "
+			    "leave of %u: no more", dev->decl.name, (unsigned int)conn->uid, dev->clients_max);
+		return err;
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -124,6 +112,7 @@ found:
 	c->id = ++last_id;
 	c->arb->header.sms = dev->core.sms;
 	c->core.pid = (uint32_t)conn->pid;
+	c->core.user = conn->uid;
 	err = gsc_client_attach(&c->core, c->group->core, req->flags, req->channel_group, now_ns());
 	if (err)
 		goto close_cl;
@@ -185,4 +174,62 @@ void client_regroup(struct client *c)
 	c->group = group;
 	gsc_client_move(&c->core, group->core, now_ns());
 	c->dev->quotas_changed = true;
+}
+
+/* Of the process, from @after on; NULL: none */
+static struct client *client_of_pid(struct device *dev, pid_t pid, const struct client *after)
+{
+	bool found = !after;
+	struct gsc_client *core;
+
+	list_for_each_entry(core, &dev->core.clients, node) {
+		struct client *c = container_of(core, struct client, core);
+
+		if (found && c->conn->pid == pid)
+			return c;
+		found |= c == after;
+	}
+	return NULL;
+}
+
+static int client_file(const char *file)
+{
+	int f = gsc_file_find(file);
+
+	return f >= 0 && gsc_client_has(f) ? f : -ENOENT;
+}
+
+/* Whoever is no administrator may only lower what own processes have, as with nice. */
+int clients_set(struct device *dev, pid_t pid, const char *file, const char *value,
+		const struct conn *by)
+{
+	struct client *c = client_of_pid(dev, pid, NULL);
+	int f = client_file(file), err = 0;
+
+	if (!c)
+		return -ESRCH;
+	if (!by->admin && c->conn->uid != by->uid)
+		return -EPERM;
+	if (f < 0)
+		return f;
+	for (; c && !err; c = client_of_pid(dev, pid, c))
+		err = gsc_client_store(&c->core, f, value, by->admin, now_ns());
+	dev->quotas_changed = true;
+	device_settle(dev);
+	return err;
+}
+
+int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size,
+		const struct conn *by)
+{
+	struct client *c = client_of_pid(dev, pid, NULL);
+	int f = client_file(file);
+
+	if (!c)
+		return -ESRCH;
+	if (!status_shows(by, c->conn->uid))
+		return -EPERM;
+	if (f < 0)
+		return f;
+	return gsc_client_show(&c->core, f, buf, size) < 0 ? -EIO : 0;
 }

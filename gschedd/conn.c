@@ -420,7 +420,7 @@ int conn_open(int fd, unsigned int max, bool waited)
 		err = -ENOMEM;
 		goto close_fd;
 	}
-	if (!peer.admin && !share_has_room(user->n_conns - 1, n_conns, max)) {
+	if (!peer.admin && !gsc_share_has_room(user->n_conns - 1, n_conns, max)) {
 		static uint64_t said;
 
 		if (may_say(&said))

@@ -29,6 +29,8 @@ int ctl_group_list(struct ctl *ctl, int argc, char **argv);
 int ctl_group_get(struct ctl *ctl, int argc, char **argv);
 int ctl_group_show(struct ctl *ctl, int argc, char **argv);
 int ctl_group_delete(struct ctl *ctl, int argc, char **argv);
+int ctl_client_set(struct ctl *ctl, int argc, char **argv);
+int ctl_client_get(struct ctl *ctl, int argc, char **argv);
 int ctl_device_list(struct ctl *ctl, int argc, char **argv);
 int ctl_device_set(struct ctl *ctl, int argc, char **argv);
 int ctl_device_delete(struct ctl *ctl, int argc, char **argv);

@@ -53,8 +53,9 @@ const cJSON *ctl_find_device(const cJSON *status, const char *name, const char *
 void ctl_no_arbiter(const char *or_else)
 {
 	if (errno == EACCES)
-		ctl_error("the arbiter may not be used by this user: %s; see the permissions of "
-			  "/dev/gsched or of gschedd's socket%s", strerror(errno), or_else);
+		ctl_error("the arbiter may not be used by this user: %s; for /dev/gsched be in its "
+			  "group (usermod -aG gsched USER, then log in again), else see the "
+			  "permissions of gschedd's socket%s", strerror(errno), or_else);
 	else
 		ctl_error("no arbiter: %s; load the module (modprobe gsched) or start gschedd%s",
 			  strerror(errno), or_else);

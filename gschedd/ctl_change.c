@@ -45,6 +45,9 @@ static char *read_old(struct gsched *g, const struct ctl_change *c)
 	if (c->kind == CTL_SET_GROUP && strcmp(c->file, "procs"))
 		return gsched_group_get(g, c->device, c->group, c->file, value, sizeof(value)) ?
 			NULL : strdup(value);
+	if (c->kind == CTL_SET_CLIENT)
+		return gsched_client_get(g, c->device, atoi(c->group), c->file, value,
+					 sizeof(value)) ? NULL : strdup(value);
 	status = ctl_read_status(g);
 	device = ctl_list(status, "devices");
 	for (device = device ? device->child : NULL; device; device = device->next)
@@ -78,6 +81,10 @@ static int make(struct gsched *g, struct ctl_change *c)
 		c->old = read_old(g, c);
 		rc = gsched_group_set(g, c->device, c->group, c->file, line_of(c->value));
 		break;
+	case CTL_SET_CLIENT:
+		c->old = read_old(g, c);
+		rc = gsched_client_set(g, c->device, atoi(c->group), c->file, c->value);
+		break;
 	case CTL_SET_DEVICE:
 		c->old = read_old(g, c);
 		rc = gsched_device_set(g, c->device, c->file, line_of(c->value));
@@ -97,6 +104,8 @@ static int take_back(struct gsched *g, const struct ctl_change *c)
 	}
 	if (c->kind == CTL_SET_DEVICE)
 		return gsched_device_set(g, c->device, c->file, c->old);
+	if (c->kind == CTL_SET_CLIENT)
+		return gsched_client_set(g, c->device, atoi(c->group), c->file, c->old);
 	if (!strcmp(c->file, "procs"))
 		return gsched_group_set(g, c->device, c->old, c->file, c->value);
 	return gsched_group_set(g, c->device, c->group, c->file, line_of(c->old));
@@ -114,6 +123,8 @@ static int refused(const struct ctl_change *c, const char *from)
 	errno = err;
 	if (c->kind == CTL_SET_DEVICE)
 		return ctl_device_error(where, c->device, c->file, c->value);
+	if (c->kind == CTL_SET_CLIENT)
+		return ctl_client_error(c->group, c->file, c->value);
 	return ctl_group_error(where, c->group, c->file, c->value);
 }
 
@@ -134,7 +145,8 @@ static void take_all_back(struct gsched *g, const struct ctl_change *changes, si
 		else
 			name = *c->group ? c->group : "/";
 		ctl_error("%s %s: %s%scould not be put back: %s",
-			  c->kind == CTL_SET_DEVICE ? "device" : "group", name,
+			  c->kind == CTL_SET_DEVICE ? "device" :
+			  c->kind == CTL_SET_CLIENT ? "client" : "group", name,
 			  c->file ? c->file : "", c->file ? " " : "", strerror(errno));
 	}
 	if (all && n > 1)
@@ -175,8 +187,9 @@ int ctl_set(struct ctl *ctl, enum ctl_change_kind kind, const char *group, size_
 
 	for (size_t i = 0; i < n; i++)
 		if (!strchr(args[i], '=') || args[i][0] == '=') {
-			ctl_error("%s set: %s: write FILE=VALUE", group ? "group" : "device",
-				  args[i]);
+			ctl_error("%s set: %s: write FILE=VALUE",
+				  kind == CTL_SET_DEVICE ? "device" :
+				  kind == CTL_SET_CLIENT ? "client" : "group", args[i]);
 			return CTL_USAGE;
 		}
 	changes = calloc(n, sizeof(*changes));

@@ -5,7 +5,7 @@
 
 #include "ctl.h"
 
-enum ctl_change_kind { CTL_CREATE_GROUP, CTL_SET_GROUP, CTL_SET_DEVICE };
+enum ctl_change_kind { CTL_CREATE_GROUP, CTL_SET_GROUP, CTL_SET_DEVICE, CTL_SET_CLIENT };
 
 struct ctl_change {
 	enum ctl_change_kind kind;

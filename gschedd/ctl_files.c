@@ -58,6 +58,15 @@ const struct ctl_file ctl_device_files[] = {
 	{ 0 },
 };
 
+const struct ctl_file ctl_client_files[] = {
+	{ "capsm.max",
+	  "write max or a number of SMs, above 0 and not above the device's (1.5 is possible)",
+	  NULL },
+	{ "gpu.weight", "write a number from 1 to 10000", NULL },
+	{ "gpu.priority", "write max, the group's, or a number from 0 to 99", NULL },
+	{ 0 },
+};
+
 const struct ctl_file *ctl_file_find(const struct ctl_file *files, const char *name)
 {
 	for (; files->name; files++)
@@ -99,7 +108,9 @@ int ctl_group_error(const char *where, const char *group, const char *file, cons
 		break;
 	case EACCES:
 	case EROFS:
-		remedy = takes(ctl_group_files, file);
+		remedy = file && !strcmp(file, "procs") ?
+			"it is in a group that somebody else limits: only who owns the nearest "
+			"group above both may move it; run gschedctl as root" : takes(ctl_group_files, file);
 		remedy = remedy ? remedy : "run gschedctl as root";
 		break;
 	case EPERM:
@@ -146,5 +157,26 @@ int ctl_device_error(const char *where, const char *device, const char *file, co
 		remedy = "the files are mode, policy, switch_us, max_overhead, max_slowdown and clients_max";
 	ctl_error("%sdevice %s: %s: \"%s\": %s; %s", where, device ? device : "(first)", file,
 		  value, strerror(err), remedy);
+	return CTL_FAIL;
+}
+
+int ctl_client_error(const char *pid, const char *file, const char *value)
+{
+	int err = errno;
+	const char *remedy = takes(ctl_client_files, file);
+
+	if (err == EPERM || err == EACCES)
+		remedy = "who does not administrate may lower it, for own processes; run "
+			 "gschedctl as root or as gschedd's user";
+	else if (err == ESRCH)
+		remedy = "no client has that pid: see gschedctl status, or name its --device";
+	else if (err == ENODEV)
+		remedy = "see gschedctl status for the devices";
+	else if (err == ENOTTY)
+		remedy = "gschedd is older than gschedctl: start the new one";
+	else if (err == ENOENT || !remedy)
+		remedy = "the files are capsm.max, gpu.weight and gpu.priority";
+	ctl_error("client %s: %s%s%s%s: %s; %s", pid, file, value ? ": \"" : "", value ? value : "",
+		  value ? "\"" : "", strerror(err), remedy);
 	return CTL_FAIL;
 }

@@ -29,6 +29,7 @@ const struct ctl_file *ctl_file_find(const struct ctl_file *files, const char *n
  * the line stands. @file and @value may be NULL, @device NULL is the first. Both return CTL_FAIL.
  */
 int ctl_group_error(const char *where, const char *group, const char *file, const char *value);
+int ctl_client_error(const char *pid, const char *file, const char *value);
 int ctl_device_error(const char *where, const char *device, const char *file, const char *value);
 
 #endif /* GSCHEDCTL_FILES_H */

@@ -103,6 +103,18 @@ static void print_tasks(const cJSON *clients)
 	ctl_table_print(t, "  ");
 }
 
+/* Quotas of the client itself, where it has some */
+static void print_own(const cJSON *c)
+{
+	const char *max = ctl_string(c, "capsm.max"), *weight = ctl_string(c, "gpu.weight"),
+		   *priority = ctl_string(c, "gpu.priority");
+
+	if (!*max || (!strcmp(max, "max") && !strcmp(weight, "100") && !strcmp(priority, "max")))
+		return;
+	printf("  %s: has capsm.max %s, gpu.weight %s, gpu.priority %s in its group\n",
+	       ctl_text(c, "pid"), max, weight, priority);
+}
+
 static void print_clients(const cJSON *clients)
 {
 	struct libscols_table *t;
@@ -128,6 +140,8 @@ static void print_clients(const cJSON *clients)
 			ctl_text(c, "wings"), share, held, ctl_text(c, "why"));
 	}
 	ctl_table_print(t, "  ");
+	cJSON_ArrayForEach(c, clients)
+		print_own(c);
 	cJSON_ArrayForEach(c, clients)
 		if (has(ctl_text(c, "hold")))
 			printf("  %s: %s\n", ctl_text(c, "pid"), ctl_text(c, "hold"));

@@ -3,7 +3,8 @@
  * Groups of a device: a tree by path; their files (the core's, and procs, cgroup, owner); which group a process belongs to.
  *
  * Administrators (peer.c) may do everything. A group's owner, and an owner of a group above it, may bind own processes
- * to it and nothing else: a quota is worth nothing if those under it can change it.
+ * to it and nothing else: a quota is worth nothing if those under it can change it. A process leaves a
+ * group only below a common ancestor of the same owner, as in cgroup v2; kmod/bind.c has the same rule.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -275,6 +276,17 @@ int group_rebind(struct group *group, pid_t pid, uint64_t start)
 	return 0;
 }
 
+static const struct group *common_ancestor(const struct group *a, const struct group *b)
+{
+	while (a != b) {
+		if (a->depth >= b->depth)
+			a = a->parent;
+		else
+			b = b->parent;
+	}
+	return a;
+}
+
 int group_bind(struct group *group, pid_t pid, const struct conn *by)
 {
 	struct proc_stat st;
@@ -285,9 +297,12 @@ int group_bind(struct group *group, pid_t pid, const struct conn *by)
 	if (!by->admin) {
 		struct group *now = group_of_pid(group->dev, pid);
 
-		/* who was put under a quota may not walk out of it */
-		if (st.uid != by->uid || !group_owned(group, by->uid) || (now->parent && !group_owned(now, by->uid)))
+		if (st.uid != by->uid || !group_owned(group, by->uid))
 			return -EPERM;
+		/* nobody walks out of a quota: cgroup v2's rule of the common ancestor */
+		if (now->parent && now != group &&
+		    !group_owned(common_ancestor(now, group), by->uid))
+			return -EACCES;
 	}
 	return group_rebind(group, pid, st.start);
 }

@@ -101,8 +101,6 @@ struct user {
 
 struct user *user_get(uid_t uid);	/* for one connection more; NULL: no memory */
 void user_put(struct user *u);
-/* May who has @mine of @all that are taken, of @max, have one more? */
-bool share_has_room(unsigned int mine, unsigned int all, unsigned int max);
 
 /* ---- peer.c ---- */
 struct peer {
@@ -219,6 +217,11 @@ bool arbiter_contended(void);
 /* ---- client.c ---- */
 int client_attach(struct conn *conn, struct gsched_attach *req, int *fds);	/* fds: both pages', for the reply */
 void client_detach(struct client *c);
+/* Files of the clients of a process: -ESRCH, -EPERM, -EACCES read-only, -ENOENT no such file */
+int clients_set(struct device *dev, pid_t pid, const char *file, const char *value,
+		const struct conn *by);
+int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size,
+		const struct conn *by);
 void client_regroup(struct client *c);			/* its bindings changed */
 
 /* ---- conn.c ---- */
@@ -281,6 +284,8 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 
 /* ---- status.c ---- */
 bool status_shows(const struct conn *to, uid_t uid);	/* what is @uid's */
+/* What a group does now is for those in it and its owner; settings are for everybody */
+bool status_shows_file(const struct conn *to, const struct group *group, const char *file);
 void status_reply(struct conn *conn, const struct gsp_header *h);
 int memfd_from(const char *name, const void *data, size_t size);	/* -errno */
 

@@ -13,7 +13,7 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
 GSCHEDCTL_SRCS := gschedd/gschedctl.c gschedd/proc.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c \
-	change.c group.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c mps.c table.c)
+	change.c group.c client.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c mps.c table.c)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(LIBDIR)"'
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: $(call stamp,libdir,$(LIBDIR))

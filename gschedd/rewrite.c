@@ -342,7 +342,7 @@ int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct 
 		return -EINVAL;
 	if (conn->rewrites >= JOBS_CONN_MAX || n_waiting >= JOBS_MAX)
 		return -EBUSY;
-	if (!conn->admin && !share_has_room(conn->user->n_jobs, n_waiting, JOBS_MAX))
+	if (!conn->admin && !gsc_share_has_room(conn->user->n_jobs, n_waiting, JOBS_MAX))
 		return -EDQUOT;
 	job = calloc(1, sizeof(*job));
 	if (!job)

@@ -52,6 +52,18 @@ static bool shows_group(const struct conn *to, const struct group *group, bool *
 	return false;
 }
 
+/* Of the root group: all that the device does */
+bool status_shows_file(const struct conn *to, const struct group *group, const char *file)
+{
+	bool all, shown;
+
+	if (strcmp(file, gsc_file_name[GSC_FILE_GPU_STAT]) &&
+	    strcmp(file, gsc_file_name[GSC_FILE_CAPSM_CURRENT]))
+		return true;
+	shown = shows_group(to, group, &all);
+	return all || (shown && group->parent);
+}
+
 int memfd_from(const char *name, const void *data, size_t size)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
@@ -120,7 +132,8 @@ static void add_group(cJSON *list, struct group *group, const struct conn *to)
 	cJSON_AddItemToArray(list, g);
 	cJSON_AddStringToObject(g, "path", group->path);
 	for (int f = 0; f < GSC_FILE_COUNT; f++) {
-		if (gsc_group_show(group->core, f, buf, sizeof(buf)) < 0)
+		if (!status_shows_file(to, group, gsc_file_name[f]) ||
+		    gsc_group_show(group->core, f, buf, sizeof(buf)) < 0)
 			continue;
 		if (f == GSC_FILE_GPU_STAT) {
 			add_flat(cJSON_AddObjectToObject(g, gsc_file_name[f]), buf);
@@ -272,6 +285,14 @@ static void add_client(cJSON *list, const struct client *c)
 	cJSON_AddStringToObject(o, "comm", proc_stat(c->conn->pid, &st) ? "" : st.comm);
 	cJSON_AddStringToObject(o, "group", c->group->path);
 	cJSON_AddStringToObject(o, "lease", lease[c->arb->header.lease % 3]);
+	for (int f = 0; f < GSC_FILE_COUNT; f++) {
+		char value[32];
+
+		if (gsc_client_show(&c->core, f, value, sizeof(value)) < 0)
+			continue;
+		value[strcspn(value, "\n")] = '\0';
+		cJSON_AddStringToObject(o, gsc_file_name[f], value);
+	}
 	managed = cJSON_AddObjectToObject(o, "managed");
 	for (int i = 0; i < 3; i++)
 		cJSON_AddNumberToObject(managed, tier[i], load(&h->managed[i]));

@@ -38,10 +38,3 @@ void user_put(struct user *u)
 	list_del_init(&u->node);
 	free(u);
 }
-
-bool share_has_room(unsigned int mine, unsigned int all, unsigned int max)
-{
-	unsigned int others = all - mine;
-
-	return others < max && mine < (max - others + 1) / 2;
-}

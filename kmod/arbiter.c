@@ -121,8 +121,6 @@ static void done(struct gsc_task *task)
 
 	lockdep_assert_held(&client->dev->lock);
 	trace_gsched_done(client, task);
-	client->usage += task->usage;
-	client->ended++;
 	__clear_bit(task->slot, client->pending);
 	gsched_lease_forget(client, task->slot);
 	gsched_store_window(client, task->slot, gsched_lease_window(client));
@@ -251,6 +249,7 @@ enum hrtimer_restart gsched_device_expired(struct hrtimer *timer)
 	dev->armed = 0;
 	if (dev->core_when && dev->core_when <= now) {
 		dev->core_when = 0;
+		gsched_lease_reap_ended(dev, now);
 		gsc_tick(&dev->core, now);
 	}
 	gsched_unlock(dev, now);

@@ -3,6 +3,7 @@
  * What sysfs shows of bands: the file bands of a device, one line a band, and tasks/<pid>/band. Words are "key value" pairs with
  * the keys that gschedd's status has.
  */
+#include <linux/nospec.h>
 #include <linux/sysfs.h>
 
 #include "internal.h"
@@ -17,7 +18,8 @@ static const char *activity_name(u32 activity)
 		[GSCHED_ACTIVITY_BUSY] = "busy",
 	};
 
-	return name[activity];
+	/* a client said so */
+	return name[array_index_nospec(activity, ARRAY_SIZE(name))];
 }
 
 /* While the core does not ask for reports the page is all there is. Never beyond the names */

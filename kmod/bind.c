@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
+ * Whoever may write a group's procs by its owner and mode (delegation: chown of the directory and of procs) is held
+ * to what cgroup v2 demands for a move: the process is the writer's, and so is the common ancestor of
+ * the group that it leaves and the one that it comes to. Nobody gets out of a limit that way which
+ * somebody else set. From the root group, where no limit is but the device's, everybody may come.
+ * CAP_SYS_ADMIN overrides.
+ *
  * Which group a process belongs to: the one bound to it or to its nearest bound ancestor (procs), else the one bound to
  * the deepest cgroup v2 subtree that the process is in (cgroup), else the root group.
  */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
+#include <linux/dcache.h>
+#include <linux/fs.h>
 #include <linux/kstrtox.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
@@ -100,7 +108,7 @@ void gsched_bind_apply(struct gsched_device *dev, u64 now)
 	gsched_lease_adopt(dev, true, now);
 	list_for_each_entry_safe(core, next, &dev->core.clients, node) {
 		group = gsched_bind_resolve(dev, gsched_client_of(core)->pid);
-		if (group != core->group)
+		if (group != core->home)
 			gsc_client_move(core, group, now);
 	}
 	dev->refresh_slots = true;
@@ -119,6 +127,17 @@ static void prune(struct gsched_device *dev)
 	rcu_read_unlock();
 }
 
+/*
+ * sysfs and configfs do not say who opened the file that is written. A set-user-ID program that was
+ * given it as its standard output must not lend its rights to whoever did.
+ */
+bool gsched_writer_acts_for_itself(void)
+{
+	const struct cred *cred = current_cred();
+
+	return uid_eq(cred->uid, cred->euid) && gid_eq(cred->gid, cred->egid);
+}
+
 /* Who may signal a process may also bind it */
 static bool may_bind(struct task_struct *task)
 {
@@ -132,6 +151,45 @@ static bool may_bind(struct task_struct *task)
 	may = uid_eq(mine->euid, cred->suid) || uid_eq(mine->euid, cred->uid);
 	rcu_read_unlock();
 	return may;
+}
+
+/* Does the directory of the group, or of one above it, belong to the writer? */
+static bool is_own(struct gsched_group *group)
+{
+	struct config_item *item;
+
+	for (item = &group->cg.cg_item; item; item = item->ci_parent) {
+		if (uid_eq(d_inode(item->ci_dentry)->i_uid, current_fsuid()))
+			return true;
+		if (item == &group->dev->root.cg.cg_item)
+			break;
+	}
+	return false;
+}
+
+static struct gsched_group *group_of(struct gsched_device *dev, struct gsc_group *core)
+{
+	return core->parent ? container_of(core, struct gsched_group, own) : &dev->root;
+}
+
+/*
+ * May the writer move what is in @from to @to? @to's file is being written, so its directory and those
+ * above it stay, which the common ancestor is one of.
+ */
+static bool may_move(struct gsched_device *dev, struct gsc_group *from, struct gsched_group *to)
+{
+	struct gsc_group *common = to->core;
+
+	lockdep_assert_held(&dev->lock);
+	if (!from->parent || from == to->core)
+		return true;
+	while (common->depth > from->depth)
+		common = common->parent;
+	while (from->depth > common->depth)
+		from = from->parent;
+	for (; common != from; common = common->parent)
+		from = from->parent;
+	return is_own(group_of(dev, common));
 }
 
 /* The process of a number as the writer sees it, 0 itself. EINVAL, ESRCH, EPERM. */
@@ -160,13 +218,18 @@ static struct pid *pid_of(const char *text)
 	return pid ?: ERR_PTR(-ESRCH);
 }
 
+/* EACCES: the common ancestor of its group and the new one is not the writer's */
 int gsched_bind_store_pid(struct gsched_group *group, const char *text)
 {
 	struct gsched_device *dev = group->dev;
 	struct gsched_binding *binding, *old;
+	bool admin = capable(CAP_SYS_ADMIN);
 	struct pid *pid;
+	int ret = 0;
 	u64 now;
 
+	if (!gsched_writer_acts_for_itself())
+		return -EPERM;
 	pid = pid_of(text);
 	if (IS_ERR(pid))
 		return PTR_ERR(pid);
@@ -179,13 +242,21 @@ int gsched_bind_store_pid(struct gsched_group *group, const char *text)
 	binding->pid = pid;
 	now = gsched_lock(dev);
 	prune(dev);
-	old = find(dev, pid);
-	if (old)
-		binding_free(old);
-	list_add(&binding->node, &dev->bindings);
-	gsched_bind_apply(dev, now);
+	if (admin || may_move(dev, gsched_bind_resolve(dev, pid), group)) {
+		old = find(dev, pid);
+		if (old)
+			binding_free(old);
+		list_add(&binding->node, &dev->bindings);
+		gsched_bind_apply(dev, now);
+	} else {
+		ret = -EACCES;
+	}
 	gsched_unlock(dev, now);
-	return 0;
+	if (ret) {
+		put_pid(pid);
+		kfree(binding);
+	}
+	return ret;
 }
 
 /* One number a line, as the reader sees them; cut at a page */
@@ -208,7 +279,10 @@ ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 	return len;
 }
 
-/* ENOENT no such cgroup; EBUSY another group has it. An empty line unbinds. */
+/*
+ * EPERM not an administrator, who alone says whose processes the cgroup has; ENOENT no such cgroup; EBUSY another group has
+ * it. An empty line unbinds.
+ */
 int gsched_bind_store_cgroup(struct gsched_group *group, const char *text)
 {
 	struct gsched_device *dev = group->dev;
@@ -218,6 +292,8 @@ int gsched_bind_store_cgroup(struct gsched_group *group, const char *text)
 	int ret = 0;
 	u64 now;
 
+	if (!capable(CAP_SYS_ADMIN) || !gsched_writer_acts_for_itself())
+		return -EPERM;
 	copy = kstrdup(text, GFP_KERNEL);
 	if (!copy)
 		return -ENOMEM;

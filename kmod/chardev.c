@@ -4,6 +4,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -139,7 +140,7 @@ static long gsched_ioctl(struct file *file, unsigned int nr, unsigned long arg)
 	if (_IOC_TYPE(nr) != GSCHED_IOC_TYPE || _IOC_NR(nr) >= ARRAY_SIZE(calls) ||
 	    nr != _IO(GSCHED_IOC_TYPE, _IOC_NR(nr)))
 		return -ENOTTY;
-	call = &calls[_IOC_NR(nr)];
+	call = &calls[array_index_nospec(_IOC_NR(nr), ARRAY_SIZE(calls))];
 	if (get_user(cmd.size, (u32 __user *)cmd.to))
 		return -EFAULT;
 	if (cmd.size < call->min_size)
@@ -265,7 +266,8 @@ static struct miscdevice gsched_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "gsched",
 	.fops = &gsched_fops,
-	.mode = 0666,
+	/* group gsched, by a rule of udev: see gsched(4) */
+	.mode = 0660,
 };
 
 int gsched_chardev_init(void)

@@ -2,7 +2,9 @@
 /* A client: attach, submit, complete, detach, and the events it reads. */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
+#include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/nospec.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -34,7 +36,10 @@ void gsched_client_free(struct gsched_client *client)
 	kvfree(client);
 }
 
-/* The directory is named by the pid; a second connection of a process gets "<pid>-<id>" */
+/*
+ * The directory is named by the pid; a second connection of a process gets "<pid>-<id>". So does one whose number was
+ * another process's that is gone and left its descriptor to somebody else.
+ */
 static bool pid_is_taken(const struct gsched_client *client)
 {
 	struct gsc_client *core;
@@ -42,7 +47,7 @@ static bool pid_is_taken(const struct gsched_client *client)
 	list_for_each_entry(core, &client->dev->core.clients, node) {
 		const struct gsched_client *other = gsched_client_of(core);
 
-		if (other != client && other->plain && other->pid == client->pid)
+		if (other != client && other->plain && other->core.pid == client->core.pid)
 			return true;
 	}
 	return false;
@@ -51,15 +56,17 @@ static bool pid_is_taken(const struct gsched_client *client)
 static int enter_core(struct gsched_client *client, const struct gsched_attach *req)
 {
 	struct gsched_device *dev = client->dev;
+	bool admin = capable(CAP_SYS_ADMIN);
 	u64 now = gsched_lock(dev);
 	int ret = -ENOENT;
 
 	/* an attach that failed later than here may be tried again */
 	memset(&client->core, 0, sizeof(client->core));
 	client->core.pid = pid_nr(client->pid);
-	if (!dev->dying && dev->core.n_clients >= dev->clients_max)
-		ret = -ENOSPC;
-	else if (!dev->dying)
+	client->core.user = from_kuid(&init_user_ns, client->uid);
+	if (!dev->dying)
+		ret = gsc_device_room(&dev->core, client->core.user, admin, dev->clients_max);
+	if (!ret)
 		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), req->flags,
 					req->channel_group, now);
 	if (!ret) {
@@ -118,6 +125,8 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 		goto err_device;
 	client->dev = dev;
 	client->pid = get_pid(task_tgid(current));
+	client->uid = current_euid();
+	client->gid = current_egid();
 	client->id = atomic64_inc_return(&next_id);
 	ret = enter_core(client, req);
 	if (ret)
@@ -293,6 +302,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 		return gsched_client_dead(client);
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
+	req->slot = array_index_nospec(req->slot, GSCHED_SLOTS);
 	dev = client->dev;
 	now = gsched_lock(dev);
 	ret = submit_begin(client, req, now);
@@ -306,7 +316,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	return ret;
 }
 
-int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req)
+int gsched_client_complete(struct gsched_client *client, struct gsched_complete *req)
 {
 	struct gsched_device *dev;
 	int ret;
@@ -318,6 +328,7 @@ int gsched_client_complete(struct gsched_client *client, const struct gsched_com
 		return gsched_client_dead(client);
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
+	req->slot = array_index_nospec(req->slot, GSCHED_SLOTS);
 	dev = client->dev;
 	now = gsched_lock(dev);
 	ret = client->attached ? gsc_complete(&client->core, req, now) : gsched_client_dead(client);

@@ -6,6 +6,7 @@
 #ifndef GSCHED_COMPAT_H
 #define GSCHED_COMPAT_H
 
+#include <linux/kobject.h>
 #include <linux/mm.h>
 
 #ifdef GSCHED_HAVE_vm_flags_set
@@ -28,6 +29,13 @@ static inline void gsched_vm_flags_clear(struct vm_area_struct *vma, unsigned lo
 {
 	vma->vm_flags &= ~flags;
 }
+#endif
+
+/* What kobj_type.get_ownership takes */
+#ifdef GSCHED_HAVE_const_ownership
+#define GSCHED_OWNED_KOBJECT	const struct kobject
+#else
+#define GSCHED_OWNED_KOBJECT	struct kobject
 #endif
 
 #endif /* GSCHED_COMPAT_H */

@@ -260,7 +260,8 @@ int gsched_configfs_init(void)
 	for (i = 0; i < FILE_COUNT; i++) {
 		if (i < GSC_FILE_COUNT) {
 			attrs[i].ca_name = gsc_file_name[i];
-			attrs[i].ca_mode = gsc_file_writable(i) ? 0644 : 0444;
+			/* what others do at this moment is nobody's business */
+			attrs[i].ca_mode = gsc_file_writable(i) ? 0644 : 0400;
 		}
 		attrs[i].ca_owner = THIS_MODULE;
 		attr_list[i] = &attrs[i];

@@ -104,6 +104,8 @@ struct gsched_device {
  * @core: the core's object (lock)
  * @id: unique number
  * @pid: the process that attached
+ * @uid: its effective user, who owns @kobj's files
+ * @gid: and group
  * @nr: its number in the initial pid namespace
  * @arb: arbiter's page, written here only
  * @cl: client's page, written by the client and its GPU: hints
@@ -119,8 +121,6 @@ struct gsched_device {
  * @band_ns: time of the decision that it tells of (lock)
  * @event: last event of each slot (lock)
  * @told: limit that userspace last learned of, by slot (lock)
- * @usage: unit-ns of ended tasks (lock)
- * @ended: number of them (lock)
  */
 struct gsched_client {
 	struct kobject kobj;
@@ -133,6 +133,8 @@ struct gsched_client {
 	struct gsc_client core;
 	u64 id;
 	struct pid *pid;
+	kuid_t uid;
+	kgid_t gid;
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	wait_queue_head_t wait;
@@ -147,8 +149,6 @@ struct gsched_client {
 	u64 band_ns;
 	struct gsched_event event[GSCHED_SLOTS];
 	u32 told[GSCHED_SLOTS];
-	u64 usage;
-	u64 ended;
 };
 
 static inline struct gsched_client *gsched_client_of(struct gsc_client *core)
@@ -198,6 +198,7 @@ void gsched_store_window(struct gsched_client *client, u32 slot, u64 window);
 /* lease.c: launches made under a lease, without a submit */
 void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now);
 void gsched_lease_reap(struct gsched_device *dev, u64 now);
+void gsched_lease_reap_ended(struct gsched_device *dev, u64 now);
 void gsched_lease_forget(struct gsched_client *client, u32 slot);
 u64 gsched_lease_window(const struct gsched_client *client);
 void gsched_lease_count(struct gsched_client *client, u64 now);
@@ -211,7 +212,7 @@ void gsched_client_detach(struct gsched_client *client);
 void gsched_client_expel(struct gsched_client *client);
 int gsched_client_dead(const struct gsched_client *client);
 int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req);
-int gsched_client_complete(struct gsched_client *client, const struct gsched_complete *req);
+int gsched_client_complete(struct gsched_client *client, struct gsched_complete *req);
 int gsched_client_report(struct gsched_client *client, const struct gsched_report *req);
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event);
 void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event);
@@ -230,6 +231,7 @@ void gsched_configfs_del(struct gsched_device *dev);
 int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf, size_t size);
 
 /* bind.c: which group a process belongs to */
+bool gsched_writer_acts_for_itself(void);
 struct gsc_group *gsched_bind_resolve(struct gsched_device *dev, struct pid *pid);
 void gsched_bind_apply(struct gsched_device *dev, u64 now);
 int gsched_bind_store_pid(struct gsched_group *group, const char *text);

@@ -38,10 +38,16 @@ modules-clean:
 
 # `make dkms-install`: for the running kernel, or for that of KDIR=; with DESTDIR= the sources only
 DKMS_VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
-dkms-install:
+dkms-install: install-node
 	install -d $(DESTDIR)/usr/src/gsched-$(DKMS_VERSION)
 	cp -r --parents dkms.conf $(KMOD_SRCS) $(DESTDIR)/usr/src/gsched-$(DKMS_VERSION)
 	$(if $(DESTDIR),,dkms install gsched/$(DKMS_VERSION) $(if $(KDIR),-k $(KMOD_RELEASES)))
+
+# Who may use /dev/gsched: group gsched, and the rule of udev that gives it the node
+.PHONY: install-node
+install-node:
+	install -D -m 644 kmod/60-gsched.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-gsched.rules
+	install -D -m 644 kmod/gsched.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/gsched.conf
 
 # kselftests, static so that they run in any guest. The harness header comes from the kernel's source package.
 KMOD_LINUX_SRC := build/linux-source
@@ -68,7 +74,7 @@ kmod-tests: $(KMOD_TESTS)
 
 # One test a kernel: all of them in one guest
 KMOD_QEMU_TESTS := $(foreach r,$(KMOD_RELEASES),build/test/qemu-kmod-$(r))
-$(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko build/kmod/%/pin/gsched_pin.ko
+$(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko build/kmod/%/pin/gsched_pin.ko build/bin/gschedctl
 	@mkdir -p $(@D)
 	@printf '%s\n' '#!/bin/sh' 'cd "$$(dirname "$$0")/../.." || exit 1' \
 		'exec selftests/qemu/run --kernel $* --timeout 600 --log build/qemu/kmod-$* -- selftests/kmod/guest $(KMOD_TESTS)' >$@

@@ -6,6 +6,7 @@
  *
  * All that is read here is a hint: copied once, bounded, and only ever counted against the client that wrote it.
  */
+#include <linux/pid.h>
 #include <linux/time64.h>
 
 #include "internal.h"
@@ -74,18 +75,23 @@ static void end(struct gsched_client *client, u32 slot, u64 now)
 	gsched_lease_forget(client, slot);
 }
 
+static bool is_over(const struct gsched_client *client, u32 slot)
+{
+	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
+	u32 seq = client->core.task[slot].seq;
+
+	/* the stamps are older than retired */
+	return smp_load_acquire(&hint->retired) == seq;
+}
+
 static void reap_client(struct gsched_client *client, u64 now)
 {
 	u32 slot;
 
-	for_each_set_bit(slot, client->adopted, GSCHED_SLOTS) {
-		const struct gsched_cl_slot *hint = &client->cl->slot[slot];
-		u32 seq = client->core.task[slot].seq;
-
-		/* the stamps are older than retired */
-		if (smp_load_acquire(&hint->retired) == seq || READ_ONCE(hint->seq) != seq)
+	for_each_set_bit(slot, client->adopted, GSCHED_SLOTS)
+		if (is_over(client, slot) ||
+		    READ_ONCE(client->cl->slot[slot].seq) != client->core.task[slot].seq)
 			end(client, slot, now);
-	}
 }
 
 /* Give back the capacity of adopted tasks that are over */
@@ -96,6 +102,25 @@ void gsched_lease_reap(struct gsched_device *dev, u64 now)
 	lockdep_assert_held(&dev->lock);
 	list_for_each_entry(core, &dev->core.clients, node)
 		reap_client(gsched_client_of(core), now);
+}
+
+/*
+ * Tasks whose end the page tells and the client does not: its agent hangs, or its COMPLETE is on the way and will find
+ * nothing. Likewise those of a process that is gone, whose descriptor somebody else still has. Called when the core's timer
+ * came, so that others do not wait for what is over.
+ */
+void gsched_lease_reap_ended(struct gsched_device *dev, u64 now)
+{
+	struct gsc_task *task, *next;
+	struct gsc_client *core;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(core, &dev->core.clients, node)
+		list_for_each_entry_safe(task, next, &core->tasks, peer)
+			if (gsc_is_old(task, now) &&
+			    (!pid_has_task(gsched_client_of(core)->pid, PIDTYPE_TGID) ||
+			     is_over(gsched_client_of(core), task->slot)))
+				end(gsched_client_of(core), task->slot, now);
 }
 
 static void adopt(struct gsched_client *client, u32 slot, u64 now)

@@ -7,6 +7,7 @@
  * temporal, spatial; sliced is what auto comes to if every band can have its slice. policy reads as the list of policies
  * with the one in force in brackets; policy_fault says which one hpf has replaced and why, else nothing.
  */
+#include <linux/capability.h>
 #include <linux/device.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -14,6 +15,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
+#include "compat.h"
 #include "internal.h"
 
 static const char *const mode_name[] = {
@@ -201,13 +203,13 @@ static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, cha
 	spin_unlock_bh(&dev->lock);
 	return sysfs_emit(page, "clients %u\nadopted %u\ndecisions %llu\n", clients, adopted, decisions);
 }
-static DEVICE_ATTR_RO(stat);
+static DEVICE_ATTR_ADMIN_RO(stat);
 
 static ssize_t bands_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
 	return gsched_bands_show(to_device(kdev), page);
 }
-static DEVICE_ATTR_RO(bands);
+static DEVICE_ATTR_ADMIN_RO(bands);
 
 static struct attribute *device_attrs[] = {
 	&dev_attr_uuid.attr,
@@ -233,11 +235,12 @@ const struct attribute_group *gsched_device_groups[] = {
 	NULL
 };
 
-/* tasks/<pid>/ */
+/* tasks/<pid>/: the owner's files, as in /proc with hidepid=1: they tell when its kernels run */
 
 struct client_attr {
 	struct attribute attr;
 	ssize_t (*show)(struct gsched_client *client, char *page);
+	ssize_t (*store)(struct gsched_client *client, const char *page, size_t count);
 };
 
 static ssize_t comm_show(struct gsched_client *client, char *page)
@@ -258,7 +261,7 @@ static ssize_t group_show(struct gsched_client *client, char *page)
 	int len;
 
 	spin_lock_bh(&client->dev->lock);
-	len = gsched_group_path(client->dev, client->core.group, page, PAGE_SIZE - 1);
+	len = gsched_group_path(client->dev, client->core.home, page, PAGE_SIZE - 1);
 	spin_unlock_bh(&client->dev->lock);
 	return len + sysfs_emit_at(page, len, "\n");
 }
@@ -270,13 +273,19 @@ static ssize_t lease_show(struct gsched_client *client, char *page)
 	return sysfs_emit(page, "%s\n", lease < ARRAY_SIZE(lease_name) ? lease_name[lease] : "?");
 }
 
-/* Flat-keyed: what the client has now and had so far, in 1/1024 CapSM and ns */
+/* Flat-keyed: what the client has now, limit in 1/1024 CapSM, then what it had as in gpu.stat */
 static ssize_t usage_show(struct gsched_client *client, char *page)
 {
+	struct gsched_device *dev = client->dev;
 	u32 slot, running = 0, waiting = 0;
-	u64 usage, ended, limit = 0;
+	u64 limit = 0, now;
+	int len;
 
-	spin_lock_bh(&client->dev->lock);
+	now = gsched_lock(dev);
+	/* charges what runs, so that the numbers are of this moment */
+	gsc_tick(&dev->core, now);
+	gsc_commit(&dev->core, now);
+	gsched_lease_count(client, now);
 	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
 		const struct gsc_task *task = &client->core.task[slot];
 
@@ -287,11 +296,11 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 			waiting++;
 		}
 	}
-	usage = client->usage;
-	ended = client->ended;
-	spin_unlock_bh(&client->dev->lock);
-	return sysfs_emit(page, "id %llu\nrunning %u\nwaiting %u\nlimit %llu\nusage %llu\ntasks %llu\n",
-			  client->id, running, waiting, limit, usage, ended);
+	len = sysfs_emit(page, "id %llu\nrunning %u\nwaiting %u\nlimit %llu\n",
+			 client->id, running, waiting, limit);
+	len += gsc_group_show(&client->core.own, GSC_FILE_GPU_STAT, page + len, PAGE_SIZE - len);
+	gsched_unlock(dev, now);
+	return len;
 }
 
 #define SLOT_LINE_MAX	224
@@ -400,9 +409,65 @@ static ssize_t why_show(struct gsched_client *client, char *page)
 	return i;
 }
 
+/*
+ * Quotas of the client, inside its group's. The process's owner, to whom the files belong, may only
+ * lower them, as with nice.
+ */
+static ssize_t quota_show(struct gsched_client *client, enum gsc_file file, char *page)
+{
+	int len;
+
+	spin_lock_bh(&client->dev->lock);
+	len = gsc_client_show(&client->core, file, page, PAGE_SIZE);
+	spin_unlock_bh(&client->dev->lock);
+	return len;
+}
+
+static ssize_t quota_store(struct gsched_client *client, enum gsc_file file, const char *page,
+			   size_t count)
+{
+	struct gsched_device *dev = client->dev;
+	bool admin = capable(CAP_SYS_ADMIN);
+	int ret = -ENODEV;
+	u64 now;
+
+	if (strlen(page) != count)
+		return -EINVAL;
+	if (!gsched_writer_acts_for_itself())
+		return -EPERM;
+	now = gsched_lock(dev);
+	if (client->attached) {
+		/* a quota binds what runs under a lease, too */
+		gsched_lease_adopt(dev, true, now);
+		ret = gsc_client_store(&client->core, file, page, admin, now);
+		dev->refresh_slots = true;
+	}
+	gsched_unlock(dev, now);
+	return ret ?: count;
+}
+
+#define QUOTA(_name, _file, _id) \
+	static ssize_t _name##_show(struct gsched_client *client, char *page) \
+	{ \
+		return quota_show(client, _id, page); \
+	} \
+	static ssize_t _name##_store(struct gsched_client *client, const char *page, size_t count) \
+	{ \
+		return quota_store(client, _id, page, count); \
+	} \
+	static struct client_attr client_##_name = { \
+		.attr = { .name = _file, .mode = 0600 }, \
+		.show = _name##_show, \
+		.store = _name##_store, \
+	}
+
+QUOTA(max, "capsm.max", GSC_FILE_CAPSM_MAX);
+QUOTA(weight, "gpu.weight", GSC_FILE_GPU_WEIGHT);
+QUOTA(priority, "gpu.priority", GSC_FILE_GPU_PRIORITY);
+
 #define CLIENT_ATTR(_name) \
 	static struct client_attr client_##_name = { \
-		.attr = { .name = #_name, .mode = 0444 }, \
+		.attr = { .name = #_name, .mode = 0400 }, \
 		.show = _name##_show, \
 	}
 
@@ -436,6 +501,9 @@ static struct attribute *client_attrs[] = {
 	&client_held_ns.attr,
 	&client_paced_ns.attr,
 	&client_why.attr,
+	&client_max.attr,
+	&client_weight.attr,
+	&client_priority.attr,
 	NULL
 };
 
@@ -455,9 +523,28 @@ static ssize_t client_attr_show(struct kobject *kobj, struct attribute *attr, ch
 	return client_attr->show(container_of(kobj, struct gsched_client, kobj), page);
 }
 
+static ssize_t client_attr_store(struct kobject *kobj, struct attribute *attr, const char *page,
+				 size_t count)
+{
+	const struct client_attr *client_attr = container_of(attr, struct client_attr, attr);
+
+	if (!client_attr->store)
+		return -EIO;
+	return client_attr->store(container_of(kobj, struct gsched_client, kobj), page, count);
+}
+
 static const struct sysfs_ops client_sysfs_ops = {
 	.show = client_attr_show,
+	.store = client_attr_store,
 };
+
+static void client_get_ownership(GSCHED_OWNED_KOBJECT *kobj, kuid_t *uid, kgid_t *gid)
+{
+	const struct gsched_client *client = container_of(kobj, struct gsched_client, kobj);
+
+	*uid = client->uid;
+	*gid = client->gid;
+}
 
 static void client_kobj_release(struct kobject *kobj)
 {
@@ -467,5 +554,6 @@ static void client_kobj_release(struct kobject *kobj)
 const struct kobj_type gsched_client_ktype = {
 	.release = client_kobj_release,
 	.sysfs_ops = &client_sysfs_ops,
+	.get_ownership = client_get_ownership,
 	.default_groups = client_groups,
 };

@@ -98,13 +98,21 @@ int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admi
 			return -1;
 		device = first;
 	}
-	if (what == GSCHED_ADMIN_DEVICE)
+	if (what == GSCHED_ADMIN_CLIENT || what == GSCHED_ADMIN_CLIENT_GET)
+		n = snprintf(path, sizeof(path), "%s/%s/tasks/%s/%s", sysfs, device, group, file);
+	else if (what == GSCHED_ADMIN_DEVICE)
 		n = snprintf(path, sizeof(path), "%s/%s/%s", sysfs, device, file);
 	else
 		n = snprintf(path, sizeof(path), "%s/%s%s%s%s%s", configfs, device, *group ? "/" : "", group,
 			     file ? "/" : "", file ? file : "");
 	if (n >= (int)sizeof(path)) {
 		errno = ENAMETOOLONG;
+		return -1;
+	}
+	/* what is a file of no client is ENOENT, as with the daemon */
+	if (what == GSCHED_ADMIN_CLIENT && access(path, F_OK)) {
+		n = snprintf(path, sizeof(path), "%s/%s/tasks/%s", sysfs, device, group);
+		errno = n < (int)sizeof(path) && access(path, F_OK) ? ESRCH : ENOENT;
 		return -1;
 	}
 	switch (what) {
@@ -114,8 +122,10 @@ int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admi
 		return rmdir(path);
 	case GSCHED_ADMIN_SET:
 	case GSCHED_ADMIN_DEVICE:
+	case GSCHED_ADMIN_CLIENT:
 		return write_file(path, value);
 	case GSCHED_ADMIN_GET:
+	case GSCHED_ADMIN_CLIENT_GET:
 		return read_file(path, buf, size);
 	}
 	errno = EINVAL;

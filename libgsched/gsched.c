@@ -2,6 +2,7 @@
 /* The public interface: picks the transport, keeps the ABI's structures away from callers. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -395,6 +396,24 @@ int gsched_group_get(struct gsched *g, const char *device, const char *group, co
 int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value)
 {
 	return admin(g, GSCHED_ADMIN_DEVICE, device, "", file, value, NULL, 0);
+}
+
+int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file,
+		      const char *value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", pid);
+	return admin(g, GSCHED_ADMIN_CLIENT, device, text, file, value, NULL, 0);
+}
+
+int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file, char *buf,
+		      size_t size)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", pid);
+	return admin(g, GSCHED_ADMIN_CLIENT_GET, device, text, file, NULL, buf, size);
 }
 
 int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool force)

@@ -40,6 +40,8 @@ enum gsp_type {
 	GSP_GROUP_BIND,		/* pid joins the group, and what it forks later: file "procs", value the pid */
 	GSP_STATUS,		/* no body; reply: one fd: memfd with JSON text */
 	GSP_DEVICE_SET,		/* struct gsp_group with path "", file "mode", "policy", "switch_us" … */
+	GSP_CLIENT_SET,		/* struct gsp_group with path a pid: its clients' capsm.max, gpu.weight, gpu.priority. EPERM, ESRCH */
+	GSP_CLIENT_GET,		/* file; reply: value */
 	GSP_BAND,		/* struct gsp_band; reply: the MPS server's directories, or why there is none */
 };
 

@@ -402,7 +402,8 @@ static int socket_admin(struct gsched *g, enum gsched_admin what, const char *de
 	static const unsigned int type[] = {
 		[GSCHED_ADMIN_CREATE] = GSP_GROUP_CREATE, [GSCHED_ADMIN_DELETE] = GSP_GROUP_DELETE,
 		[GSCHED_ADMIN_SET] = GSP_GROUP_SET, [GSCHED_ADMIN_GET] = GSP_GROUP_GET,
-		[GSCHED_ADMIN_DEVICE] = GSP_DEVICE_SET,
+		[GSCHED_ADMIN_DEVICE] = GSP_DEVICE_SET, [GSCHED_ADMIN_CLIENT] = GSP_CLIENT_SET,
+		[GSCHED_ADMIN_CLIENT_GET] = GSP_CLIENT_GET,
 	};
 	struct gsp_group req = { .size = sizeof(req) };
 	unsigned int t = type[what];
@@ -423,7 +424,7 @@ static int socket_admin(struct gsched *g, enum gsched_admin what, const char *de
 		return -1;
 	while (w.n_fds)
 		close(w.fds[--w.n_fds]);
-	if (what != GSCHED_ADMIN_GET)
+	if (what != GSCHED_ADMIN_GET && what != GSCHED_ADMIN_CLIENT_GET)
 		return 0;
 	req.value[sizeof(req.value) - 1] = 0;
 	if (w.size < offsetof(struct gsp_group, value)) {

@@ -323,12 +323,20 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 
 	if (!client)
 		return;
+	/* somebody else's: the files are for its owner and root */
+	if (faccessat(dir, "comm", R_OK, AT_EACCESS)) {
+		cJSON_Delete(client);
+		return;
+	}
 	cJSON_AddNumberToObject(client, "pid", strtod(pid, NULL));
 	add_text(client, "comm", dir, "comm");
 	/* the root group is "" everywhere but in the module's own files */
 	if (read_text(dir, "group", buf, sizeof(buf)))
 		cJSON_AddStringToObject(client, "group", strcmp(buf, "/") ? buf : "");
 	add_client_band(client, dir);
+	add_text(client, "capsm.max", dir, "capsm.max");
+	add_text(client, "gpu.weight", dir, "gpu.weight");
+	add_text(client, "gpu.priority", dir, "gpu.priority");
 	add_text(client, "lease", dir, "lease");
 	managed = cJSON_AddObjectToObject(client, "managed");
 	if (managed && read_text(dir, "managed", buf, sizeof(buf)))

@@ -9,7 +9,8 @@
 #include <gsched.h>
 #include <linux/gsched.h>
 
-enum gsched_admin { GSCHED_ADMIN_CREATE, GSCHED_ADMIN_DELETE, GSCHED_ADMIN_SET, GSCHED_ADMIN_GET, GSCHED_ADMIN_DEVICE };
+enum gsched_admin { GSCHED_ADMIN_CREATE, GSCHED_ADMIN_DELETE, GSCHED_ADMIN_SET, GSCHED_ADMIN_GET, GSCHED_ADMIN_DEVICE,
+	GSCHED_ADMIN_CLIENT, GSCHED_ADMIN_CLIENT_GET };	/* of both @group is the pid */
 
 struct gsched_transport {
 	enum gsched_backend backend;
@@ -22,7 +23,7 @@ struct gsched_transport {
 	int (*report)(struct gsched *g, struct gsched_report *req);	/* no answer wanted */
 	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1 filled, 0 none */
 	int (*check)(struct gsched *g);		/* NULL: it cannot be stopped */
-	/* @value is read by SET and DEVICE; @buf is filled by GET. */
+	/* @value is read by SET, DEVICE and CLIENT; @buf is filled by GET and CLIENT_GET. */
 	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,
 		     const char *value, char *buf, size_t size);
 	int (*device_del)(struct gsched *g, struct gsched_device_del *req);

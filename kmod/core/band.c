@@ -72,6 +72,7 @@ void gsc_client_deactivate(struct gsc_client *client)
 		return;
 	/* no order() will say so */
 	client->band->again = 0;
+	client->band->watch = 0;
 	client->band->late = NULL;
 	list_del_init(&client->band->busy);
 }
@@ -94,6 +95,7 @@ void gsc_band_join(struct gsc_client *client)
 	INIT_LIST_HEAD(&band->placed);
 	/* behind all that have waited for a turn so far */
 	band->served = dev->turns;
+	band->vtime = dev->vtime;
 	band->nr = dev->next_nr++;
 	list_add_tail(&band->node, &dev->bands);
 found:
@@ -198,30 +200,43 @@ bool gsc_band_can_slice(const struct gsc_band *band)
 	return !owner || (owner->flags & GSCHED_ATTACH_SLICE && !owner->slice_error);
 }
 
-/* In how many bands each group has clients, and how many of the clients at or below it are active */
+/* What the clients of each group weigh, by users, and how many at or below it are active */
 static void count_groups(struct gsc_device *dev)
 {
 	struct gsc_client *client;
-	struct gsc_group *group;
-	struct gsc_band *band;
-	u64 stamp;
+	struct gsc_group *group, *user;
 
-	list_for_each_entry(client, &dev->clients, node) {
-		client->group->n_bands = 0;
-		for (group = client->group; group; group = group->parent)
+	list_for_each_entry(client, &dev->clients, node)
+		for (group = client->group; group; group = group->parent) {
+			group->weights = 0;
 			group->active = 0;
-	}
-	list_for_each_entry(band, &dev->bands, node) {
-		stamp = ++dev->stamp;
-		list_for_each_entry(client, &band->members, member) {
-			if (gsc_is_server(client))
-				continue;
-			client->group->n_bands += client->group->band_seen != stamp;
-			client->group->band_seen = stamp;
-			for (group = client->group; group; group = group->parent)
-				group->active += client->activity != GSCHED_ACTIVITY_IDLE;
 		}
+	list_for_each_entry(client, &dev->clients, node) {
+		if (gsc_is_server(client))
+			continue;
+		user = client->own.parent;
+		if (user == client->home) {
+			user->weights += client->own.weight;
+		} else {
+			if (!user->weights)
+				client->home->weights += user->weight;
+			user->weights += client->own.weight;
+		}
+		for (group = client->group; group; group = group->parent)
+			group->active += client->activity != GSCHED_ACTIVITY_IDLE;
 	}
+}
+
+/* The client's part of its group's weight */
+static u64 weight_of(const struct gsc_client *client)
+{
+	const struct gsc_group *home = client->home, *user = client->own.parent;
+	u64 weight = (u64)home->weight * GSC_BAND_WEIGHT_SCALE;
+	u32 of_user = user == home ? client->own.weight : user->weight;
+
+	/* below the root every user counts like a group; weights are 10^4 at most */
+	weight = div64_u64(weight * of_user, home->parent ? home->weights : GSC_WEIGHT_DEFAULT);
+	return user == home ? weight : div64_u64(weight * client->own.weight, user->weights);
 }
 
 /* The group whose capsm.min holds for clients of @group: the uppermost one below the root that has one */
@@ -239,12 +254,8 @@ static void add_group(struct gsc_band *band, struct gsc_group *group, u64 stamp)
 {
 	struct gsc_group *promise = promising(group);
 
-	if (group->band_seen != stamp) {
-		group->band_seen = stamp;
-		band->weight += div_u64((u64)group->weight * GSC_BAND_WEIGHT_SCALE, max_t(u32, group->n_bands, 1));
-		if (group->latency_us && (!band->latency_us || group->latency_us < band->latency_us))
-			band->latency_us = group->latency_us;
-	}
+	if (group->latency_us && (!band->latency_us || group->latency_us < band->latency_us))
+		band->latency_us = group->latency_us;
 	if (promise && promise->promise_seen != stamp) {
 		promise->promise_seen = stamp;
 		band->promised += min(promise->min, U32_MAX - band->promised);
@@ -275,27 +286,45 @@ static void update_attributes(struct gsc_band *band)
 		band->n_top += client->group->priority == band->priority;
 		/* BUSY is the larger number: work on the GPU counts for more than work that waits */
 		band->activity = max(band->activity, client->activity);
-		add_group(band, client->group, stamp);
+		band->weight += weight_of(client);
+		add_group(band, client->home, stamp);
 	}
 	/* one part of a small weight in many bands still counts */
 	band->weight = max(band->weight, (u64)1);
 }
 
-static void choose_mode(struct gsc_device *dev)
+/*
+ * Time slices need a band of the most important ones that can set its own. Any other band without
+ * has the driver's, and is as good or bad a neighbour as without gsched: it does not cost the others
+ * theirs.
+ */
+static bool has_slices(const struct gsc_device *dev)
 {
 	const struct gsc_band *band;
+	bool without = false;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		if (!band->n_clients)
+			continue;
+		if (!gsc_band_can_slice(band))
+			without = true;
+		else if (gsc_band_owner(band) &&
+			 (band->priority == dev->top_priority || dev->policy->equals))
+			return true;
+	}
+	return !without;
+}
+
+static void choose_mode(struct gsc_device *dev)
+{
 	u32 mode = GSCHED_MODE_SPATIAL;
 
-	if (dev->mode_set >= 0) {
+	if (dev->mode_set >= 0)
 		mode = (u32)dev->mode_set;
-	} else if (!dev->n_bands) {
+	else if (!dev->n_bands)
 		mode = GSCHED_MODE_TEMPORAL;
-	} else if (dev->n_bands > 1) {
-		mode = GSCHED_MODE_SLICED;
-		list_for_each_entry(band, &dev->bands, node)
-			if (band->n_clients && !gsc_band_can_slice(band))
-				mode = GSCHED_MODE_TEMPORAL;
-	}
+	else if (dev->n_bands > 1)
+		mode = has_slices(dev) ? GSCHED_MODE_SLICED : GSCHED_MODE_TEMPORAL;
 	if (mode != dev->mode) {
 		dev->turn = NULL;
 		dev->drain = NULL;

@@ -9,14 +9,41 @@ static bool is_below(const struct gsc_group *group, const struct gsc_group *top)
 	return group == top;
 }
 
+/* Between a client and its group are its own and, if the user has several there, the user's */
+static bool check_seat(const struct gsc_client *client)
+{
+	const struct gsc_group *own = client->group, *user = own->parent;
+	const struct gsc_client *other;
+	u32 n = 0, units = 0;
+
+	if (own != &client->own || own->current_units != client->current_units || !own->weight ||
+	    own->priority > client->home->priority || own->latency_us != client->home->latency_us)
+		return false;
+	list_for_each_entry(other, &client->dev->clients, node) {
+		if (other->home != client->home || other->user != client->user ||
+		    gsc_is_server(other))
+			continue;
+		if (user != other->own.parent && !gsc_is_server(client))
+			return false;
+		units += other->current_units;
+		n++;
+	}
+	if (user == client->home)
+		return n <= 1 || gsc_is_server(client);
+	return n > 1 && user->parent == client->home && user->current_units == units &&
+	       own->depth < GSC_DEPTH_MAX;
+}
+
 static int check_clients(const struct gsc_device *dev)
 {
 	const struct gsc_client *client;
 	u32 clients = 0, tasks, slot;
 
 	list_for_each_entry(client, &dev->clients, node) {
-		if (client->dev != dev || client->group->dev != dev)
+		if (client->dev != dev || client->group->dev != dev || client->home->dev != dev)
 			return 1;
+		if (!check_seat(client))
+			return 120;
 		for (tasks = 0, slot = 0; slot < GSCHED_SLOTS; slot++) {
 			const struct gsc_task *task = &client->task[slot];
 
@@ -54,6 +81,8 @@ static int check_timer(const struct gsc_device *dev)
 	list_for_each_entry(band, &dev->bands, node) {
 		if (band->again)
 			timer = min(timer, band->again);
+		if (band->watch)
+			timer = min(timer, band->watch);
 		holds = 0;
 		list_for_each_entry(client, &band->members, member) {
 			if (!client->hold_units)
@@ -490,7 +519,7 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 	int ret;
 
 	list_for_each_entry(client, &dev->clients, node) {
-		clients += client->group == group;
+		clients += client->home == group;
 		if (is_below(client->group, group))
 			sum += client->current_units;
 	}
@@ -534,6 +563,8 @@ static int check_waiting(const struct gsc_device *dev, const struct gsc_band *ba
 		return 0;
 	list_for_each_entry(task, &band->tasks, node) {
 		if (gsc_limit(task) || (band->late && task->rank < band->late->rank))
+			continue;
+		if (list_first_entry(&task->client->tasks, struct gsc_task, peer)->overdue)
 			continue;
 		for (group = task->client->group; group; group = group->parent)
 			if (group->max <= taken(band, group))

@@ -128,14 +128,23 @@ extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only
 extern const struct gsc_policy *const gsc_policies[];	/* all of them, up to NULL */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
+/*
+ * A sum of times, or of times multiplied by capacity. In nanoseconds such sums would wrap: 16384
+ * tasks that wait side by side add 2^64 ns in two weeks, 256 bands that each use 1024 SMs in a day.
+ */
+struct gsc_sum {
+	u64 us;
+	u32 rest;		/* 1/GSCHED_CAPSM ns */
+};
+
 struct gsc_stats {
-	u64 usage;		/* CapSM-ns granted and used (unit-ns would overflow within hours) */
-	u64 granted_ns;		/* client time with a limit above 0, by the wall clock */
-	u64 ran_ns;		/* task time by the GPU's clock */
-	u64 paced_ns;		/* the same of paced launches, in a slot or not */
+	struct gsc_sum capsm;	/* capacity granted and used, by time */
+	struct gsc_sum granted;	/* client time with a limit above 0, by the wall clock */
+	struct gsc_sum ran;	/* task time by the GPU's clock */
+	struct gsc_sum paced;	/* the same of paced launches, in a slot or not */
+	struct gsc_sum wait;	/* submit to grant */
 	u64 tasks;		/* tasks ended */
 	u64 grants, evictions, growths;
-	u64 wait_ns;		/* submit to grant */
 	u64 cancelled;
 };
 
@@ -192,6 +201,12 @@ struct gsc_wfq_device {
 	u64 round, vtime;		/* likewise, of turns */
 };
 
+/*
+ * A quota holder. Those that gsc_group_init() makes are the operator's. Below them the core has one
+ * for each client (gsc_client.own) and, where a user has several clients in a group, one for the user
+ * (gsc_client.sharing of the first of them): a user has one share of a group, however many
+ * descriptors are open. Groups of clients and users are reached by @parent only and have no name.
+ */
 struct gsc_group {
 	struct gsc_device *dev;
 	struct gsc_group *parent;	/* NULL: the root group */
@@ -200,7 +215,7 @@ struct gsc_group {
 	u32 weight, priority;
 	u32 latency_us;			/* gpu.latency_target_us, 0 none */
 	char band[32];			/* gpu.band, "" the parent's */
-	u32 clients;			/* attached directly */
+	u32 clients;			/* attached directly; of users and clients 0 */
 	u32 current_units;		/* granted now in all bands, with everything below */
 	struct gsc_stats stats;		/* with everything below */
 	u32 depth;			/* 0: the root group */
@@ -212,11 +227,12 @@ struct gsc_group {
 	u32 cap, used, held;		/* max; taken so far; of that, by holds */
 	u32 demand, reserve, beside;	/* wanted below; guaranteed below; of its part, what no hold may take */
 	/*
-	 * scratch of band.c: the last band that counted it, and its capsm.min; bands with clients of this group; active
-	 * clients here and below
+	 * scratch of band.c: the last band that counted its capsm.min; sum of the weights of its users,
+	 * or of a user's clients; active clients here and below
 	 */
-	u64 band_seen, promise_seen;
-	u32 n_bands, active;
+	u64 promise_seen;
+	u64 weights;
+	u32 active;
 	union gsc_group_data {
 		struct gsc_wfq_queue wfq;
 	} data;				/* the policy's own */
@@ -236,12 +252,13 @@ struct gsc_task {
 	u64 stream;			/* tasks of a client with the same one run in order; 0 unknown */
 	u64 window;			/* GSCHED_WINDOW(base, limit) */
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
-	u64 usage;			/* unit-ns, of what its client was charged */
+	u64 usage;			/* unit-ns, of what its client was charged; stops at 2^64 */
 	u32 id;				/* order of arrival */
 	u32 room;			/* SMs it could use, if it was granted when it was submitted, else 0 */
 	bool is_new;			/* submitted since the last commit */
 	bool adopted;			/* blocks_per_sm is a guess */
 	bool midway;			/* in the resumable form: its block-tasks can be left in their middle */
+	bool overdue;			/* opaque, and equals no longer wait for its end */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
 	u32 need;			/* of @want, what less important tasks are evicted for */
@@ -309,6 +326,7 @@ struct gsc_band {
 	u32 n_windows;			/* clients with has_windows */
 	const struct gsc_task *late;	/* those below make way for it, until the next order() */
 	u64 again;			/* when the policy wants to decide anew, 0 never; its order() sets it */
+	u64 watch;			/* when an opaque task is overdue, 0 never */
 	u64 stamp;			/* of the allocator's last run: the scratch of groups that carry it is of this band */
 	bool fractional;		/* the last run met a max that is no whole number of SMs */
 	bool guarantees;		/* the last run met a min */
@@ -317,13 +335,18 @@ struct gsc_band {
 	u32 latency_us;			/* smallest gpu.latency_target_us, 0 none */
 	u32 promised;			/* sum of capsm.min, units */
 	u32 activity;			/* GSCHED_ACTIVITY_* */
-	u64 weight;			/* in 1/GSC_BAND_WEIGHT_SCALE: a group's is divided among its bands */
+	/*
+	 * in 1/GSC_BAND_WEIGHT_SCALE: a group's is divided among its users, except the root's, which
+	 * each of its users has; a user's among the clients
+	 */
+	u64 weight;
 	bool mps;			/* a client said so */
 	bool lower;			/* some band is more important, and the policy cares */
 	/* decided */
 	u32 slice_us;			/* for its channel group, 0 the driver's */
 	u32 flags;			/* GSCHED_ARB_* for all its clients */
 	u64 served;			/* dev->turns when it last got a turn */
+	u64 vtime;			/* of turns: what it had of them by its weight, in sliced mode */
 	union gsc_band_data {
 		struct gsc_wfq_band wfq;
 	} data;				/* the policy's own */
@@ -348,11 +371,15 @@ union gsc_client_data {
 
 struct gsc_client {
 	struct gsc_device *dev;
-	struct gsc_group *group;
+	struct gsc_group *home;		/* the operator's group that it is in */
+	struct gsc_group *group;	/* @own, below @home or below that of its user there */
+	struct gsc_group own, sharing;
+	u32 priority_max;		/* its own gpu.priority, U32_MAX: its group's */
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */
 	u64 channel_group;		/* as in struct gsched_attach */
 	u32 pid;			/* for the names of bands; the caller sets it */
+	u32 user;			/* whose it is: the caller sets it before it attaches */
 	struct gsc_band *band, own_band;
 	struct list_head member;	/* band->members */
 	/* band->active: has tasks, capacity or a hold. Others cost a decision nothing */
@@ -460,6 +487,7 @@ struct gsc_device {
 	u32 n_windows;			/* clients with has_windows */
 	u64 pass_timer;			/* when a client may have had no window for long, 0 never */
 	u64 turns;			/* given so far */
+	u64 vtime;			/* of the band that has the turn, when that began */
 	u32 top_priority, n_top;	/* among the attached clients, and how many have it */
 	union gsc_device_data {
 		struct gsc_wfq_device wfq;
@@ -468,7 +496,8 @@ struct gsc_device {
 };
 
 #define GSC_BLOCKS_PER_SM_MAX	32	/* of a kernel, on any GPU */
-#define GSC_DEPTH_MAX		8	/* levels of groups, the root's included */
+#define GSC_GROUP_DEPTH_MAX	8	/* levels of the operator's groups, the root's included */
+#define GSC_DEPTH_MAX		(GSC_GROUP_DEPTH_MAX + 2)	/* with users and clients */
 #define GSC_WEIGHT_DEFAULT	100
 #define GSC_WEIGHT_MAX		10000
 #define GSC_PRIORITY_MAX	99
@@ -477,6 +506,14 @@ struct gsc_device {
 #define GSC_SWITCH_US_DEFAULT	190	/* from one channel group to another, measured on an H200 */
 #define GSC_MAX_OVERHEAD_DEFAULT	50	/* per mille of the time that may go into switching */
 #define GSC_MAX_SLOWDOWN_DEFAULT	200	/* per cent of its best time that a recurring kernel may take on what is held */
+
+/*
+ * Half of what the others leave at most: one user never has all there is, and neither do two or three
+ * together. @mine of @all that are taken, of @max.
+ */
+bool gsc_share_has_room(u32 mine, u32 all, u32 max);
+/* May one more of @user come, of @max? -ENOSPC; -EDQUOT it has its share. @all: it may have all */
+int gsc_device_room(const struct gsc_device *dev, u32 user, bool all, u32 max);
 
 /* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
 int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */
@@ -501,6 +538,14 @@ int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 no
 static inline int gsc_answer(const struct gsc_task *task)
 {
 	return task->state == GSC_TASK_RUNNING ? 0 : -EAGAIN;
+}
+
+#define GSC_PATIENCE_NS	500000000ULL	/* for so long an equal waits for the end of what runs */
+
+/* It has run for so long that a look at its client's page is worth it: others may wait for it */
+static inline bool gsc_is_old(const struct gsc_task *task, u64 now)
+{
+	return task->state == GSC_TASK_RUNNING && now >= task->granted + GSC_PATIENCE_NS;
 }
 
 /*
@@ -562,6 +607,16 @@ bool gsc_file_writable(enum gsc_file file);
 int gsc_file_find(const char *name);			/* -ENOENT */
 int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *text, u64 now);
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size);
+/*
+ * The same for one client: capsm.max, gpu.weight and gpu.priority, inside its group's. What is written
+ * may be above the group's, and counts for no more than that then; gpu.priority also takes "max", the
+ * group's and the default. @raise: the caller may also give it more than it has; else -EPERM for that.
+ * -ENOENT no such file of a client. They end with the client.
+ */
+bool gsc_client_has(enum gsc_file file);
+int gsc_client_store(struct gsc_client *client, enum gsc_file file, const char *text, bool raise,
+		     u64 now);
+int gsc_client_show(const struct gsc_client *client, enum gsc_file file, char *buf, size_t size);
 const char *gsc_group_band(const struct gsc_group *group);	/* its band's name or the nearest ancestor's, "" none */
 
 /* For tests and WARN_ON in debug builds: 0 if every invariant holds, else the number of the first that does not. */

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The decision core: a static library for gschedd and the tests, its tests, its benchmark.
-CORE_SRCS := $(addprefix kmod/core/,device.c group.c band.c slice.c turn.c task.c size.c alloc.c window.c policy.c hpf.c ffs.c wfq.c srt.c \
-	protect.c pass.c chaos.c why.c files.c check.c)
+CORE_SRCS := $(addprefix kmod/core/,device.c group.c band.c slice.c turn.c task.c size.c alloc.c window.c policy.c hpf.c ffs.c \
+	wfq.c srt.c watch.c protect.c pass.c chaos.c why.c files.c check.c)
 CORE_HDRS := kmod/core/core.h kmod/core/decide.h kmod/core/shim.h
 LIBS += $(B)/lib/libgscore.a
-CORE_TESTS := $(B)/tests/core-unit $(B)/tests/core-bands $(B)/tests/core-turns $(B)/tests/core-sizes $(B)/tests/core-protect \
-	$(B)/tests/core-interface $(B)/tests/core-commit $(B)/tests/core-policy $(B)/tests/core-wfq $(B)/tests/core-srt $(B)/tests/core-search $(B)/tests/core-property $(B)/tests/core-chaos
+CORE_TESTS := $(addprefix $(B)/tests/core-,unit bands turns sizes protect interface commit policy wfq srt search property chaos strangers)
 TESTS += $(CORE_TESTS)
 FAST_TESTS += $(CORE_TESTS)
 BENCH += $(B)/bench/core-bench

@@ -10,6 +10,12 @@ void gsc_advance(struct gsc_device *dev, u64 now);
 void gsc_mark(struct gsc_device *dev, u64 now);		/* an event: the next commit decides */
 void gsc_hold_drop(struct gsc_client *client);
 
+/* group.c: the groups of a client and of its user in client->home */
+void gsc_client_seat(struct gsc_client *client, struct gsc_group *home);
+void gsc_client_unseat(struct gsc_client *client);	/* it is off dev->clients, or goes elsewhere */
+void gsc_clients_follow(struct gsc_group *home);	/* attributes that they take from it changed */
+void gsc_client_follow(struct gsc_client *client);	/* its own did */
+
 /* task.c */
 u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks fill of so many */
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns);
@@ -49,6 +55,9 @@ void gsc_pass_join(struct gsc_client *client);
 void gsc_pass_leave(struct gsc_client *client);
 void gsc_pass_expire(struct gsc_device *dev);
 bool gsc_may_pass(const struct gsc_client *client);
+
+/* watch.c: opaque tasks that are not completed while others wait for what they keep */
+void gsc_watch(struct gsc_band *band);
 
 #define GSC_EVICT_NS	20000ULL	/* from the store of a window until workers act on it, measured */
 

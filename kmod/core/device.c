@@ -166,7 +166,7 @@ static void update_timer(struct gsc_device *dev)
 	u64 when = gsc_earlier(dev->turn_timer, dev->pass_timer);
 
 	list_for_each_entry(band, &dev->busy, busy) {
-		when = gsc_earlier(band->again, when);
+		when = gsc_earlier(gsc_earlier(band->again, band->watch), when);
 		if (!band->n_holds)
 			continue;
 		list_for_each_entry(client, &band->active, active)
@@ -267,6 +267,7 @@ static void decide(struct gsc_device *dev)
 	if (dev->n_lower > 1)
 		gsc_turn_sliced(dev);
 	list_for_each_entry(band, &dev->busy, busy) {
+		gsc_watch(band);
 		gsc_allocate(band);
 		gsc_place(band);
 		gsc_tasks_evict(band);
@@ -300,6 +301,25 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 		decide(dev);
 }
 
+bool gsc_share_has_room(u32 mine, u32 all, u32 max)
+{
+	u32 others = all - mine;
+
+	return others < max && mine < (max - others + 1) / 2;
+}
+
+int gsc_device_room(const struct gsc_device *dev, u32 user, bool all, u32 max)
+{
+	const struct gsc_client *client;
+	u32 mine = 0;
+
+	if (dev->n_clients >= max)
+		return -ENOSPC;
+	list_for_each_entry(client, &dev->clients, node)
+		mine += client->user == user;
+	return all || gsc_share_has_room(mine, dev->n_clients, max) ? 0 : -EDQUOT;
+}
+
 int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
 {
 	struct gsc_device *dev = group->dev;
@@ -309,7 +329,6 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 		return -EINVAL;
 	gsc_mark(dev, now);
 	client->dev = dev;
-	client->group = group;
 	client->flags = flags;
 	client->channel_group = channel_group;
 	client->lease = U32_MAX;	/* nothing told yet */
@@ -329,7 +348,8 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	client->attached_at = dev->now;
 	list_add_tail(&client->node, &dev->clients);
 	dev->n_clients++;
-	group->clients++;
+	client->group = NULL;
+	gsc_client_seat(client, group);
 	gsc_band_join(client);
 	return 0;
 }
@@ -359,7 +379,7 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 	list_del_init(&client->resuming);
 	list_del_init(&client->node);
 	dev->n_clients--;
-	client->group->clients--;
+	gsc_client_unseat(client);
 	client->dev = NULL;
 }
 
@@ -367,16 +387,15 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 {
 	struct gsc_device *dev = client->dev;
 
-	if (!dev || group->dev != dev || group == client->group)
+	if (!dev || group->dev != dev || group == client->home)
 		return;
 	gsc_mark(dev, now);
 	/* what it used so far was the old group's */
 	gsc_client_charge(client);
 	add_current(client->group, -client->current_units);
-	add_current(group, client->current_units);
-	client->group->clients--;
-	group->clients++;
-	client->group = group;
+	gsc_client_unseat(client);
+	gsc_client_seat(client, group);
+	add_current(client->group, client->current_units);
 	memset(&client->data, 0, sizeof(client->data));
 	gsc_hold_drop(client);
 	dev->bands_stale = true;

@@ -128,7 +128,7 @@ static void store_priority(struct gsc_group *group, u32 priority)
 		return;
 	group->priority = priority;
 	list_for_each_entry(client, &group->dev->clients, node)
-		if (client->group == group)
+		if (client->home == group)
 			gsc_hold_drop(client);
 }
 
@@ -211,7 +211,55 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 	}
 	if (ret)
 		return ret;
+	gsc_clients_follow(group);
 	gsc_mark(dev, now);
+	dev->bands_stale = true;
+	return 0;
+}
+
+bool gsc_client_has(enum gsc_file file)
+{
+	return file == GSC_FILE_CAPSM_MAX || file == GSC_FILE_GPU_WEIGHT ||
+	       file == GSC_FILE_GPU_PRIORITY;
+}
+
+/* "max" is the group's */
+static int parse_priority(const char *text, u32 *to)
+{
+	if (strncmp(text, "max", 3) || !is_end(text + 3))
+		return parse_plain(text, 0, GSC_PRIORITY_MAX, to);
+	*to = U32_MAX;
+	return 0;
+}
+
+int gsc_client_store(struct gsc_client *client, enum gsc_file file, const char *text, bool raise,
+		     u64 now)
+{
+	struct gsc_device *dev = client->dev;
+	u32 value, *to;
+	int ret;
+
+	if (!dev || !gsc_client_has(file))
+		return -ENOENT;
+	if (file == GSC_FILE_CAPSM_MAX) {
+		to = &client->own.max;
+		ret = parse_quota(text, dev->sms, 1, &value);
+	} else if (file == GSC_FILE_GPU_WEIGHT) {
+		to = &client->own.weight;
+		ret = parse_plain(text, 1, GSC_WEIGHT_MAX, &value);
+	} else {
+		to = &client->priority_max;
+		ret = parse_priority(text, &value);
+	}
+	if (ret)
+		return ret;
+	if (value > *to && !raise)
+		return -EPERM;
+	gsc_mark(dev, now);
+	if (file == GSC_FILE_GPU_PRIORITY && value != *to)
+		gsc_hold_drop(client);
+	*to = value;
+	gsc_client_follow(client);
 	dev->bands_stale = true;
 	return 0;
 }
@@ -264,10 +312,9 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "growths %llu\n"
 			 "wait_usec %llu\n"
 			 "cancelled %llu\n",
-			 div_u64(stats->granted_ns, 1000), div_u64(stats->usage, 1000), div_u64(stats->ran_ns, 1000),
-			 div_u64(stats->paced_ns, 1000),
+			 stats->granted.us, stats->capsm.us, stats->ran.us, stats->paced.us,
 			 stats->tasks, stats->grants, stats->evictions, stats->growths,
-			 div_u64(stats->wait_ns, 1000), stats->cancelled);
+			 stats->wait.us, stats->cancelled);
 }
 
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size)
@@ -292,4 +339,15 @@ int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf,
 	default:
 		return -EINVAL;
 	}
+}
+
+int gsc_client_show(const struct gsc_client *client, enum gsc_file file, char *buf, size_t size)
+{
+	if (!gsc_client_has(file))
+		return -ENOENT;
+	if (file != GSC_FILE_GPU_PRIORITY)
+		return gsc_group_show(&client->own, file, buf, size);
+	if (client->priority_max == U32_MAX)
+		return scnprintf(buf, size, "max\n");
+	return scnprintf(buf, size, "%u\n", client->priority_max);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Groups: the tree of quota holders. */
+/* Groups: the tree of quota holders, down to users and clients. */
 #include "decide.h"
 
 static void group_setup(struct gsc_group *group, struct gsc_device *dev)
@@ -33,7 +33,7 @@ int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms)
 
 int gsc_group_init(struct gsc_group *group, struct gsc_group *parent)
 {
-	if (!parent || !parent->dev || parent->depth + 1 >= GSC_DEPTH_MAX)
+	if (!parent || !parent->dev || parent->depth + 1 >= GSC_GROUP_DEPTH_MAX)
 		return -EINVAL;
 	group_setup(group, parent->dev);
 	group->parent = parent;
@@ -54,4 +54,93 @@ int gsc_group_exit(struct gsc_group *group)
 	group->parent = NULL;
 	group->dev = NULL;
 	return 0;
+}
+
+static void place_below(struct gsc_group *group, struct gsc_group *parent)
+{
+	group->parent = parent;
+	group->depth = parent->depth + 1;
+}
+
+static void follow(struct gsc_client *client)
+{
+	client->own.priority = min(client->home->priority, client->priority_max);
+	client->own.latency_us = client->home->latency_us;
+}
+
+void gsc_clients_follow(struct gsc_group *home)
+{
+	struct gsc_client *client;
+
+	list_for_each_entry(client, &home->dev->clients, node)
+		if (client->home == home)
+			follow(client);
+}
+
+static bool is_of(const struct gsc_client *client, const struct gsc_group *home, u32 user)
+{
+	return client->home == home && client->user == user && !gsc_is_server(client);
+}
+
+/*
+ * The clients of @user in @home compete for one share if there are several. A user's weight is that
+ * of the heaviest client: a second one adds nothing, and one alone has its own.
+ */
+static void seat_user(struct gsc_group *home, u32 user)
+{
+	struct gsc_client *client, *first = NULL;
+	struct gsc_group *sharing = NULL;
+	u32 units = 0, weight = 0, n = 0;
+
+	list_for_each_entry(client, &home->dev->clients, node) {
+		if (!is_of(client, home, user))
+			continue;
+		first = first ? first : client;
+		weight = max(weight, client->own.weight);
+		units += client->own.current_units;
+		n++;
+	}
+	if (n > 1) {
+		sharing = &first->sharing;
+		memset(sharing, 0, sizeof(*sharing));
+		group_setup(sharing, home->dev);
+		place_below(sharing, home);
+		sharing->weight = weight;
+		sharing->current_units = units;
+	}
+	list_for_each_entry(client, &home->dev->clients, node)
+		if (is_of(client, home, user))
+			place_below(&client->own, sharing ? sharing : home);
+}
+
+void gsc_client_follow(struct gsc_client *client)
+{
+	follow(client);
+	seat_user(client->home, client->user);
+}
+
+void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
+{
+	struct gsc_group *own = &client->own;
+
+	if (!client->group) {
+		memset(own, 0, sizeof(*own));
+		group_setup(own, home->dev);
+		client->priority_max = U32_MAX;
+	}
+	client->home = home;
+	client->group = own;
+	home->clients++;
+	place_below(own, home);
+	follow(client);
+	seat_user(home, client->user);
+}
+
+void gsc_client_unseat(struct gsc_client *client)
+{
+	struct gsc_group *home = client->home;
+
+	home->clients--;
+	client->home = NULL;
+	seat_user(home, client->user);
 }

@@ -26,6 +26,30 @@ u32 gsc_packed(const struct gsc_task *task, u32 limit)
 	return task->blocks < limit / weight ? (u32)task->blocks * weight : limit;
 }
 
+#define UNIT_NS_PER_US	(1000 * GSCHED_CAPSM)
+
+/* Adds @ns times @units */
+static void sum_add(struct gsc_sum *sum, u64 ns, u32 units)
+{
+	u64 whole = div_u64(ns, UNIT_NS_PER_US);
+	u64 part = (ns - whole * UNIT_NS_PER_US) * units + sum->rest;
+	u64 us = div_u64(part, UNIT_NS_PER_US);
+
+	sum->us += whole * units + us;
+	sum->rest = (u32)(part - us * UNIT_NS_PER_US);
+}
+
+static void sum_add_ns(struct gsc_sum *sum, u64 ns)
+{
+	sum_add(sum, ns, GSCHED_CAPSM);
+}
+
+/* @ns times @units more, where that fits */
+static u64 saturated(u64 usage, u64 ns, u32 units)
+{
+	return ns <= div_u64(U64_MAX - usage, units) ? usage + ns * units : U64_MAX;
+}
+
 /*
  * Charge what was used in the last @ns. A client is charged for its capacity once, however many of its tasks share it:
  * for the largest of them, and each of them for what it adds to those before it.
@@ -35,7 +59,6 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 	u32 units, most = 0;
 	struct gsc_group *group;
 	struct gsc_task *task;
-	u64 capsm_ns;
 
 	list_for_each_entry(task, &client->tasks, peer) {
 		if (task->state != GSC_TASK_RUNNING || !gsc_limit(task))
@@ -43,17 +66,16 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 		units = gsc_packed(task, min(gsc_limit(task), client->current_units));
 		if (units <= most)
 			continue;
-		task->usage += ns * (units - most);
+		task->usage = saturated(task->usage, ns, units - most);
 		most = units;
 	}
 	if (!most)
 		return;
 	if (client->dev->policy->charge)
 		client->dev->policy->charge(client, ns * most);
-	capsm_ns = (ns / GSCHED_CAPSM) * most + (ns % GSCHED_CAPSM) * most / GSCHED_CAPSM;
 	for (group = client->group; group; group = group->parent) {
-		group->stats.usage += capsm_ns;
-		group->stats.granted_ns += ns;
+		sum_add(&group->stats.capsm, ns, most);
+		sum_add_ns(&group->stats.granted, ns);
 	}
 }
 
@@ -74,7 +96,7 @@ static void set_window(struct gsc_task *task, u64 window, enum gsc_change why)
 		group->stats.grants += why == GSC_GRANT;
 		group->stats.evictions += why == GSC_EVICT;
 		group->stats.growths += why == GSC_GROW;
-		group->stats.wait_ns += waited;
+		sum_add_ns(&group->stats.wait, waited);
 	}
 	if (dev->ops->set_window)
 		dev->ops->set_window(task, why);
@@ -280,6 +302,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
 	task->room = 0;
+	task->overdue = false;
 	task->is_new = true;
 	dev->submitted = true;
 	gsc_protect_submitted(task);
@@ -404,7 +427,7 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 	for (group = client->group; group; group = group->parent) {
 		group->stats.tasks += ran;
 		group->stats.cancelled += !ran;
-		group->stats.ran_ns += task->ran;
+		sum_add_ns(&group->stats.ran, task->ran);
 	}
 	gsc_task_end(task);
 	if (ran)
@@ -432,7 +455,8 @@ void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_s
 	wall = dev->now - client->leased_at;
 	tasks = growth(client->leased.tasks, now_says->tasks, div_u64(wall, 1000));
 	ns = growth(client->leased.ns, now_says->ns, wall);
-	usage = growth(client->leased.usage, now_says->usage, ns * dev->sms);
+	usage = growth(client->leased.usage, now_says->usage,
+		       ns <= div_u64(U64_MAX, dev->sms) ? ns * dev->sms : U64_MAX);
 	paced = growth(client->paced_ns, min(now_says->paced_ns, dev->now - client->attached_at),
 		       U64_MAX);
 	client->paced_ns += paced;
@@ -440,9 +464,9 @@ void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_s
 	client->leased_at = dev->now;
 	for (group = client->group; group; group = group->parent) {
 		group->stats.tasks += tasks;
-		group->stats.granted_ns += ns;
-		group->stats.ran_ns += ns;
-		group->stats.usage += usage;
-		group->stats.paced_ns += paced;
+		sum_add_ns(&group->stats.granted, ns);
+		sum_add_ns(&group->stats.ran, ns);
+		sum_add_ns(&group->stats.capsm, usage);
+		sum_add_ns(&group->stats.paced, paced);
 	}
 }

@@ -19,7 +19,27 @@ void gsc_turn_forget(struct gsc_device *dev, const struct gsc_band *band, struct
 		dev->drain = heir;
 }
 
-/* The most important band that has work besides @turn, which may be NULL; of equals the one that waits longest for a turn */
+/*
+ * Whose turn is next among equals goes by virtual time (WFQ), since the length of a turn has limits: a
+ * band of a small weight has shorter turns only down to TURN_NS_MIN, and then fewer. What a band did not
+ * use while it had no work is lost.
+ */
+static u64 start_tag(const struct gsc_device *dev, const struct gsc_band *band)
+{
+	return max(band->vtime, dev->vtime);
+}
+
+static bool comes_before(const struct gsc_device *dev, const struct gsc_band *band,
+			 const struct gsc_band *other)
+{
+	u64 a = start_tag(dev, band), b = start_tag(dev, other);
+
+	if (band->priority != other->priority)
+		return band->priority > other->priority;
+	return a != b ? a < b : band->served < other->served;
+}
+
+/* The most important band that has work besides @turn, which may be NULL; of equals the one whose turn it is */
 static struct gsc_band *next_holder(const struct gsc_device *dev, const struct gsc_band *turn)
 {
 	struct gsc_band *band, *best = NULL;
@@ -27,8 +47,7 @@ static struct gsc_band *next_holder(const struct gsc_device *dev, const struct g
 	list_for_each_entry(band, &dev->bands, node) {
 		if (!gsc_contends(band) || band == turn)
 			continue;
-		if (!best || band->priority > best->priority ||
-		    (band->priority == best->priority && band->served < best->served))
+		if (!best || comes_before(dev, band, best))
 			best = band;
 	}
 	return best;
@@ -51,26 +70,59 @@ static u64 turn_length(const struct gsc_device *dev, const struct gsc_band *hold
 	return min(max(ns, TURN_NS_MIN), TURN_NS_MAX);
 }
 
+/* What a turn of @length, at most 10^8, adds to the virtual time: centuries until that wraps */
+static u64 charge_of(const struct gsc_band *band, u64 length)
+{
+	return div64_u64(length * GSC_BAND_WEIGHT_SCALE, max_t(u64, band->weight, 1));
+}
+
+/* Its turns are shorter than its weight: after another one it would still not be ahead of @rival */
+static bool is_behind(const struct gsc_device *dev, const struct gsc_band *band,
+		      const struct gsc_band *rival)
+{
+	return rival->priority == band->priority &&
+	       band->vtime + charge_of(band, turn_length(dev, band)) <= start_tag(dev, rival);
+}
+
 static void begin_turn(struct gsc_device *dev, struct gsc_band *band)
 {
+	u64 length;
+
 	dev->turn = band;
 	if (!band)
 		return;
-	dev->turn_end = dev->now + turn_length(dev, band);
+	length = turn_length(dev, band);
+	dev->turn_end = dev->now + length;
+	dev->vtime = start_tag(dev, band);
+	band->vtime = dev->vtime + charge_of(band, length);
 	band->served = ++dev->turns;
+}
+
+/* After @last, which gave its turn up for an equal and has drained since: that equal, if it still wants it */
+static struct gsc_band *holder_after(const struct gsc_device *dev, const struct gsc_band *last)
+{
+	struct gsc_band *next = next_holder(dev, dev->turn), *other;
+
+	if (!last || next != last)
+		return next;
+	other = next_holder(dev, last);
+	return other && other->priority == last->priority ? other : next;
 }
 
 /* Returns the band that the turn would go to */
 static struct gsc_band *update_holder(struct gsc_device *dev)
 {
+	const struct gsc_band *last = dev->turn ? NULL : dev->drain;
 	struct gsc_band *rival;
 
 	if (dev->drain && (!dev->drain->lower || dev->drain->activity != GSCHED_ACTIVITY_BUSY || dev->drain_until <= dev->now))
 		dev->drain = NULL;
 	if (dev->turn && !gsc_contends(dev->turn))
 		dev->turn = NULL;
-	rival = next_holder(dev, dev->turn);
-	if (dev->turn && rival && (rival->priority > dev->turn->priority ||
+	rival = holder_after(dev, last);
+	if (dev->turn && rival && dev->turn_end <= dev->now && is_behind(dev, dev->turn, rival)) {
+		begin_turn(dev, dev->turn);
+	} else if (dev->turn && rival && (rival->priority > dev->turn->priority ||
 				   (rival->priority == dev->turn->priority && dev->turn_end <= dev->now))) {
 		if (dev->turn->activity == GSCHED_ACTIVITY_BUSY) {
 			dev->drain = dev->turn;
@@ -197,32 +249,97 @@ static bool turn_of_policy(struct gsc_device *dev)
 	return true;
 }
 
+static bool is_equal(const struct gsc_band *band, const struct gsc_band *owner)
+{
+	return band != owner && first_task(band) &&
+	       first_task(band)->rank == first_task(owner)->rank;
+}
+
+/* Of equal bands without anything granted, the task that came first */
+static const struct gsc_task *fence_for(const struct gsc_device *dev, const struct gsc_band *owner)
+{
+	const struct gsc_task *fence = NULL, *task;
+	const struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->busy, busy) {
+		if (!is_equal(band, owner))
+			continue;
+		task = first_task(band);
+		if (task->state == GSC_TASK_WAITING && (!fence || (s32)(task->id - fence->id) < 0))
+			fence = task;
+	}
+	return fence;
+}
+
+/* Has it waited longer for a turn? One that came during the last turn precedes the turn's holder */
+static bool waits_longer(const struct gsc_band *band, const struct gsc_band *other)
+{
+	const struct gsc_task *a = first_task(band), *b = first_task(other);
+
+	if (band->served != other->served)
+		return band->served < other->served;
+	if (a->state != b->state)
+		return a->state == GSC_TASK_WAITING;
+	return (s32)(a->id - b->id) < 0;
+}
+
+/* The equal band that waits longest for a turn */
+static struct gsc_band *equal_of(const struct gsc_device *dev, const struct gsc_band *owner)
+{
+	struct gsc_band *band, *best = NULL;
+
+	list_for_each_entry(band, &dev->busy, busy)
+		if (is_equal(band, owner) && (!best || waits_longer(band, best)))
+			best = band;
+	return best;
+}
+
+/* An equal waits until the task that runs has ended, or for GSC_PATIENCE_NS: it may never end */
+static u64 patience_end(const struct gsc_device *dev, const struct gsc_band *equal)
+{
+	return max(dev->turn_end, first_task(equal)->submitted + GSC_PATIENCE_NS);
+}
+
+static void give_turn(struct gsc_device *dev, struct gsc_band *owner)
+{
+	if (owner == dev->turn)
+		return;
+	dev->turn = owner;
+	dev->turn_end = dev->now + GSC_PATIENCE_NS;
+	if (owner)
+		owner->served = ++dev->turns;
+}
+
 /*
- * Temporal mode: one band at a time. By default a task that came after one of an equal band does not prolong the turn,
- * so a long queue of kernels starves nobody.
+ * Temporal mode: one band at a time. A task that came after one of an equal band does not prolong the turn, so a long queue of
+ * kernels starves nobody; nor does one that runs for long, or is never completed.
  */
 bool gsc_turn_temporal(struct gsc_device *dev)
 {
-	struct gsc_band *band, *owner = NULL;
-	const struct gsc_task *fence = NULL;
+	struct gsc_band *band, *owner = NULL, *equal;
+	const struct gsc_task *fence;
 	struct gsc_task *task;
 
+	dev->turn_timer = 0;
 	if (dev->policy->turn)
 		return turn_of_policy(dev);
 	list_for_each_entry(band, &dev->busy, busy)
 		if (first_task(band) && (!owner || precedes(dev, band, owner)))
 			owner = band;
-	dev->turn = owner;
+	equal = owner ? equal_of(dev, owner) : NULL;
+	if (equal && owner == dev->turn && patience_end(dev, equal) <= dev->now) {
+		owner = equal;
+		equal = equal_of(dev, owner);
+	}
+	give_turn(dev, owner);
 	if (!owner)
 		return true;
-	list_for_each_entry(band, &dev->busy, busy) {
-		if (band == owner)
-			continue;
-		if (first_task(band) && first_task(band)->rank == first_task(owner)->rank &&
-		    (!fence || (s32)(first_task(band)->id - fence->id) < 0))
-			fence = first_task(band);
-		leave_device(band);
-	}
+	if (equal)
+		dev->turn_timer = patience_end(dev, equal);
+	list_for_each_entry(band, &dev->busy, busy)
+		if (band != owner)
+			leave_device(band);
+	fence = fence_for(dev, owner);
 	if (!fence)
 		return true;
 	list_for_each_entry(task, &owner->tasks, node)

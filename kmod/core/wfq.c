@@ -109,7 +109,7 @@ static void collect_usage(struct gsc_band *band, u64 stamp)
 
 	list_for_each_entry(client, &band->active, active) {
 		gsc_client_charge(client);
-		queue = visit(client->group, state->id, stamp);
+		queue = visit(client->home, state->id, stamp);
 		data = &client->data.wfq;
 		if (!data->round)
 			continue;
@@ -134,7 +134,7 @@ static void count_weight(struct gsc_group *group, u64 band, u64 stamp)
 static void add_task(struct gsc_band *band, struct queues *queues, const struct gsc_task *task, u64 stamp)
 {
 	struct gsc_wfq_client *data = &task->client->data.wfq;
-	struct gsc_group *group = task->client->group;
+	struct gsc_group *group = task->client->home;
 	struct gsc_wfq_queue *queue = queue_of(group);
 
 	if (!queue->listed) {
@@ -357,7 +357,7 @@ static void order(struct gsc_band *band, u64 now)
 		queue_of(group)->rank = --rank;
 	state->round = stamp;
 	list_for_each_entry(client, &band->active, active) {
-		queue = queue_of(client->group);
+		queue = queue_of(client->home);
 		if (!queue->listed)
 			queue->vtime += queue->used;
 		queue->used = 0;
@@ -369,7 +369,7 @@ static void order(struct gsc_band *band, u64 now)
 		client->data.wfq.content = queue->content;
 	}
 	list_for_each_entry(task, &band->tasks, node) {
-		task->rank = queue_of(task->client->group)->rank;
+		task->rank = queue_of(task->client->home)->rank;
 		task->want = task->demand;
 		task->need = task->want;
 	}

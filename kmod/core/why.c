@@ -122,6 +122,9 @@ int gsc_band_why(const struct gsc_band *band, char *buf, size_t size)
 		return why_temporal(band, buf, size);
 	if (!gsc_band_owner(band))
 		len = scnprintf(buf, size, "the driver's slice, since its MPS server is not attached; asked for: ");
+	else if (!gsc_band_can_slice(band))
+		len = scnprintf(buf, size, "the driver's slice, since its program cannot set one (errno %u); %s",
+				gsc_band_owner(band)->slice_error, "asked for: ");
 	return len + (band->lower ? why_lower : why_top)(band, buf + len, size - (size_t)len);
 }
 

@@ -170,6 +170,12 @@ GSCHED_API int gsched_group_set(struct gsched *g, const char *device, const char
 GSCHED_API int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file, char *buf, size_t size);
 GSCHED_API int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value);
 /*
+ * Files of the client of a process, inside its group's: capsm.max gpu.weight gpu.priority. Its owner may
+ * lower them. ESRCH no client, EPERM not the caller's or more than it has, ENOENT no such file, EINVAL
+ */
+GSCHED_API int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file, const char *value);
+GSCHED_API int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file, char *buf, size_t size);
+/*
  * Forget a device. ENOENT; EBUSY: it has groups, or clients. @force: clients are sent away (event type 4) and run unmanaged. EPERM.
  */
 GSCHED_API int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool force);

@@ -84,12 +84,14 @@ static void modes(void)
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL);
 	join(0, 0, 0);
 	EXPECT(dev.mode == GSCHED_MODE_SPATIAL && client[0].lease == GSCHED_LEASE_FREE);
-	join(1, OWN, 0);
+	join(1, 0, 0);
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL && client[0].lease == GSCHED_LEASE_NONE);
 	EXPECT_SLICE(1, 0);
 	leave(0);
 	EXPECT(dev.mode == GSCHED_MODE_SPATIAL);
+	leave(1);
 	join(0, OWN, 0);
+	join(1, OWN, 0);
 	EXPECT(dev.mode == GSCHED_MODE_SLICED);
 	EXPECT(client[0].lease == GSCHED_LEASE_FREE && client[1].lease == GSCHED_LEASE_FREE);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_SPATIAL, clock_ns));
@@ -159,12 +161,35 @@ static void server_owns_the_slice_and_nothing_else(void)
 	EXPECT_SLICE(1, 1365);
 }
 
-static void refused_slice_is_temporal(void)
+/* One band that cannot set its slice costs the others nothing but the driver's slice for it */
+static void a_stranger_without_slices_changes_no_mode(void)
+{
+	join(0, OWN, 0);
+	join(1, OWN, 0);
+	join(2, 0, 0);
+	EXPECT(dev.mode == GSCHED_MODE_SLICED);
+	EXPECT_SLICE(0, 2048);
+	EXPECT(client[0].lease == GSCHED_LEASE_FREE && client[2].lease == GSCHED_LEASE_FREE);
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT_SLICE(0, 1000000);
+	report_slice(1, 0, EIO);
+	EXPECT(dev.mode == GSCHED_MODE_SLICED && client[0].lease == GSCHED_LEASE_FREE);
+	/* the most important one without is no better off by what the others can */
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "0"));
+	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
+	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL);
+	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns));
+	EXPECT(dev.mode == GSCHED_MODE_SLICED);
+}
+
+static void refused_slices_are_temporal(void)
 {
 	processes(2, NULL);
 	EXPECT_SLICE(0, 2048);
 	report_slice(0, 2048, 0);
 	EXPECT(dev.mode == GSCHED_MODE_SLICED && client[0].slice_us == 2048);
+	report_slice(0, 0, EIO);
+	EXPECT(dev.mode == GSCHED_MODE_SLICED);
 	report_slice(1, 0, EIO);
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL && client[1].slice_error == EIO);
 	EXPECT_SLICE(0, 0);
@@ -181,6 +206,50 @@ static void refused_slice_is_temporal(void)
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL);
 	report_slice(1, 2048, 0);
 	EXPECT(dev.mode == GSCHED_MODE_SLICED);
+}
+
+/* A task that nobody completes does not keep an equal from running for ever, in either direction */
+static void temporal_turns_end(void)
+{
+	join(0, 0, 0);
+	join(1, 0, 0);
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	EXPECT(submit(0, 1, LAUNCH, 100000) == 0);
+	clock_ns += 100 * MS;
+	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(dev.timer == clock_ns + 500 * MS);
+	clock_ns += 499 * MS;
+	gsc_tick(&dev, clock_ns);
+	EXPECT(task(0, 0)->window == ALL);
+	clock_ns += MS;
+	gsc_tick(&dev, clock_ns);
+	checked();
+	EXPECT(task(1, 0)->window == ALL);
+	EXPECT_WINDOW(task(0, 0), 0, 0);
+	/* the other's tasks are old, and wait for as long */
+	EXPECT(dev.timer == clock_ns + 500 * MS);
+	clock_ns += 500 * MS;
+	gsc_tick(&dev, clock_ns);
+	checked();
+	EXPECT(task(0, 0)->window == ALL);
+	EXPECT_WINDOW(task(1, 0), 0, 0);
+	/* three take turns in order */
+	join(2, 0, 0);
+	EXPECT(submit(2, 0, BLOCK, 100000) == -EAGAIN);
+	for (int i = 0; i < 6; i++) {
+		clock_ns = dev.timer;
+		gsc_tick(&dev, clock_ns);
+		checked();
+		EXPECT(task((i + 1) % 3, 0)->window == ALL);
+	}
+	/* nobody waits: no timer */
+	leave(1);
+	leave(2);
+	EXPECT(task(0, 0)->window == ALL && !dev.timer);
+	/* who is less important waits as long as it takes */
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "1"));
+	join(1, 0, 0);
+	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN && !dev.timer);
 }
 
 static void temporal_one_band_at_a_time(void)
@@ -544,7 +613,11 @@ static void a_band_is_private_while_slices_keep_it_apart(void)
 	EXPECT(is_private(0) && is_private(2));
 	/* eviction is what is left then, and windows do it */
 	EXPECT(!gsc_client_report(&client[2], &refused, clock_ns));
+	EXPECT(is_private(0) && !is_private(2));
+	EXPECT(!gsc_client_report(&client[0], &refused, clock_ns));
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL && !is_private(0) && !is_private(2));
+	leave(0);
+	join(0, OWN, 0);
 	leave(2);
 	EXPECT(is_private(0));
 	/* whoever shares the device in space may find the others in its way */
@@ -746,7 +819,10 @@ static void why(void)
 	gsc_tick(&dev, clock_ns);
 	EXPECT(says(1, "its work drains"));
 	report_slice(1, 0, EOPNOTSUPP);
-	EXPECT(says(1, "no channel group was seen (another driver?)") && says(0, "the slice of another band cannot be set"));
+	EXPECT(says(1, "the driver's slice, since its program cannot set one (errno 95); asked for: gives way at once"));
+	report_slice(0, 0, EIO);
+	EXPECT(says(1, "no channel group was seen (another driver?)") && says(0, "the driver refused it (errno 5)"));
+	EXPECT(says(2, "the slice of another band cannot be set"));
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	EXPECT(says(0, "mode temporal is set"));
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_SPATIAL, clock_ns));
@@ -834,7 +910,8 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	TEST(who_shares_a_band), TEST(modes), TEST(each_band_has_the_device), TEST(leases_and_windows_are_of_the_band),
-	TEST(server_owns_the_slice_and_nothing_else), TEST(refused_slice_is_temporal), TEST(temporal_one_band_at_a_time),
+	TEST(server_owns_the_slice_and_nothing_else), TEST(refused_slices_are_temporal), TEST(a_stranger_without_slices_changes_no_mode),
+	TEST(temporal_turns_end), TEST(temporal_one_band_at_a_time),
 	TEST(equals_without_windows_pass), TEST(windows_of_those_who_come_and_go), TEST(others_do_not_pass),
 	TEST(reports_are_checked), TEST(alone_has_the_drivers_slice), TEST(top_runs_whole_and_the_lower_gives_way),
 	TEST(several_tops_have_the_drivers_slice), TEST(equals_have_the_drivers_slice_by_weight), TEST(ffs_shares_an_epoch_by_weight),

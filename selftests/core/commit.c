@@ -207,6 +207,7 @@ static void event(struct world *w, const u32 *dice, u32 attach_flags)
 		 dice[0] % 12 == 9 ? dice[3] % 4 * 10 : 1 + dice[3] % 300);
 	if (!c->dev) {
 		memset(c, 0, sizeof(*c));
+		c->user = (u32)(c - w->client) % 2;
 		gsc_client_attach(c, g, attach_flags, 0, clock_ns);
 		return;
 	}

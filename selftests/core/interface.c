@@ -87,7 +87,7 @@ static void move_takes_the_quota_of_the_new_group(void)
 	clock_ns += 100 * US;
 	gsc_client_move(&client[0], &group[1], clock_ns);
 	EXPECT_WINDOW(task(0, 0), 0, 9);
-	EXPECT(group[0].stats.usage == 100 * US * SMS && !group[1].stats.usage);
+	EXPECT(NS(group[0].stats.capsm) == 100 * US * SMS && !NS(group[1].stats.capsm));
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "0\n"));
 	EXPECT(shows(&group[1], GSC_FILE_CAPSM_CURRENT, "9\n"));
 	EXPECT(gsc_group_exit(&group[1]) == -EBUSY);
@@ -124,6 +124,78 @@ static void statistics(void)
 		     "wait_usec 90\ncancelled 1\n"));
 }
 
+static u64 stat_of(const struct gsc_group *g, const char *key)
+{
+	char buf[512], word[32];
+	const char *at;
+
+	snprintf(word, sizeof(word), "\n%s ", key);
+	buf[0] = '\n';
+	gsc_group_show(g, GSC_FILE_GPU_STAT, buf + 1, sizeof(buf) - 1);
+	at = strstr(buf, word);
+	return at ? strtoull(at + strlen(word), NULL, 10) : U64_MAX;
+}
+
+#define DAY_US	(86400 * 1000 * 1000ULL)
+
+/* Three years on the largest device, whether somebody looks each day or only at the end */
+static void years_of_usage(void)
+{
+	struct gsc_task *t = task(0, 0);
+	u64 last = 0, now;
+	u32 days = 0;
+
+	for (int looks = 0; looks < 2; looks++) {
+		setup();
+		memset(&dev, 0, sizeof(dev));
+		memset(group, 0, sizeof(group));
+		EXPECT(!gsc_device_init(&dev, &ops, GSCHED_SMS_MAX));
+		for (int i = 0; i < 8; i++)
+			EXPECT(!gsc_group_init(&group[i], &dev.root));
+		/* eight bands, which have the device each */
+		for (int i = 0; i < 8; i++) {
+			EXPECT(!gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_SLICE, 0, clock_ns));
+			EXPECT(submit(i, 0, BLOCK, 100000) == 0);
+		}
+		for (last = 0, days = 0; days < 3 * 365; days++) {
+			clock_ns += DAY_US * 1000;
+			if (looks)
+				continue;
+			gsc_tick(&dev, clock_ns);
+			now = stat_of(&dev.root, "capsm_usec");
+			EXPECT(now - last == DAY_US * 8 * GSCHED_SMS_MAX);
+			last = now;
+		}
+		gsc_tick(&dev, clock_ns);
+		for (int i = 0; i < 8; i++) {
+			struct gsched_complete req = make_complete(0, 1);
+
+			req.ran_ns = U64_MAX;
+			EXPECT(gsc_complete(&client[i], &req, clock_ns) == 0);
+			gsc_client_detach(&client[i], clock_ns);
+		}
+		EXPECT(t->usage == U64_MAX);
+		EXPECT(stat_of(&dev.root, "capsm_usec") == days * DAY_US * 8 * GSCHED_SMS_MAX);
+		EXPECT(stat_of(&dev.root, "usage_usec") == days * DAY_US * 8);
+		EXPECT(stat_of(&dev.root, "ran_usec") == days * DAY_US * 8);
+		EXPECT(stat_of(&group[0], "capsm_usec") == days * DAY_US * GSCHED_SMS_MAX);
+		checked();
+	}
+}
+
+/* What is less than a microsecond is not lost: nine of 1.7 us */
+static void short_times_add_up(void)
+{
+	attach(1);
+	for (int i = 0; i < 9; i++) {
+		EXPECT(submit(0, 0, BLOCK, 8) == 0);
+		clock_ns += 1700;
+		EXPECT(complete(0, 0) == 0);
+	}
+	EXPECT(stat_of(&group[0], "usage_usec") == 15 && stat_of(&group[0], "capsm_usec") == 15);
+	EXPECT(NS(group[0].stats.granted) == 9 * 1700);
+}
+
 static void usage_counts_no_more_than_the_blocks_fill(void)
 {
 	attach(1);
@@ -131,7 +203,7 @@ static void usage_counts_no_more_than_the_blocks_fill(void)
 	EXPECT(submit(0, 0, BLOCK, 8) == 0);
 	clock_ns += 100 * US;
 	gsc_tick(&dev, clock_ns);
-	EXPECT(group[0].stats.usage == 100 * US && group[0].stats.granted_ns == 100 * US);
+	EXPECT(NS(group[0].stats.capsm) == 100 * US && NS(group[0].stats.granted) == 100 * US);
 }
 
 static void a_week_does_not_overflow(void)
@@ -140,7 +212,7 @@ static void a_week_does_not_overflow(void)
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	clock_ns += 7 * 86400 * 1000 * MS;
 	gsc_tick(&dev, clock_ns);
-	EXPECT(group[0].stats.usage == 7 * 86400 * 1000 * MS * SMS);
+	EXPECT(NS(group[0].stats.capsm) == 7 * 86400 * 1000 * MS * SMS);
 }
 
 static void time_never_goes_back(void)
@@ -150,7 +222,7 @@ static void time_never_goes_back(void)
 	attach(1);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(gsc_complete(&client[0], &req, clock_ns - MS) == 0);
-	EXPECT(dev.now == clock_ns && group[0].stats.usage == 0);
+	EXPECT(dev.now == clock_ns && NS(group[0].stats.capsm) == 0);
 }
 
 static void quota_formats(void)
@@ -227,24 +299,24 @@ static void show_is_bounded(void)
 
 static void lifetime_rejects(void)
 {
-	static struct gsc_group deep[GSC_DEPTH_MAX];
+	static struct gsc_group deep[GSC_GROUP_DEPTH_MAX];
 	static struct gsc_device other;
 	struct gsc_group *parent = &dev.root;
 
 	memset(deep, 0, sizeof(deep));
 	EXPECT(gsc_device_init(&other, &ops, 0) == -EINVAL);
 	EXPECT(gsc_device_init(&other, &ops, GSCHED_SMS_MAX + 1) == -EINVAL);
-	for (int i = 0; i < GSC_DEPTH_MAX - 1; i++) {
+	for (int i = 0; i < GSC_GROUP_DEPTH_MAX - 1; i++) {
 		EXPECT(!gsc_group_init(&deep[i], parent));
 		parent = &deep[i];
 	}
-	EXPECT(gsc_group_init(&deep[GSC_DEPTH_MAX - 1], parent) == -EINVAL);
-	EXPECT(gsc_group_exit(&deep[GSC_DEPTH_MAX - 1]) == 0);
+	EXPECT(gsc_group_init(&deep[GSC_GROUP_DEPTH_MAX - 1], parent) == -EINVAL);
+	EXPECT(gsc_group_exit(&deep[GSC_GROUP_DEPTH_MAX - 1]) == 0);
 	EXPECT(gsc_group_exit(&dev.root) == -EBUSY);
 	EXPECT(gsc_client_attach(&client[0], &group[0], 1U << 31, 0, clock_ns) == -EINVAL);
 	attach(1);
 	EXPECT(gsc_client_attach(&client[0], &group[0], 0, 0, clock_ns) == -EINVAL);
-	for (int i = GSC_DEPTH_MAX - 2; i >= 0; i--)
+	for (int i = GSC_GROUP_DEPTH_MAX - 2; i >= 0; i--)
 		EXPECT(!gsc_group_exit(&deep[i]));
 }
 
@@ -253,7 +325,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	TEST(leases), TEST(submit_rejects), TEST(complete_rejects), TEST(detach_gives_all_back),
-	TEST(move_takes_the_quota_of_the_new_group), TEST(statistics), TEST(usage_counts_no_more_than_the_blocks_fill),
+	TEST(move_takes_the_quota_of_the_new_group), TEST(statistics), TEST(years_of_usage), TEST(short_times_add_up), TEST(usage_counts_no_more_than_the_blocks_fill),
 	TEST(a_week_does_not_overflow), TEST(time_never_goes_back), TEST(quota_formats), TEST(number_formats), TEST(file_names),
 	TEST(show_is_bounded), TEST(lifetime_rejects),
 };

@@ -223,14 +223,14 @@ static void shared_window_is_charged_once(void)
 	EXPECT(complete(0, 0) == 0);
 	clock_ns += 100 * US;
 	EXPECT(complete(0, 1) == 0);
-	EXPECT(group[0].stats.usage == 200 * US * 66 && group[0].stats.granted_ns == 200 * US);
+	EXPECT(NS(group[0].stats.capsm) == 200 * US * 66 && NS(group[0].stats.granted) == 200 * US);
 	EXPECT(task(0, 0)->usage + task(0, 1)->usage == 200 * US * 66 * SM);
 	/* of two small ones the larger: 8 blocks fill one SM, 24 three */
 	EXPECT(submit(0, 0, BLOCK, 8) == 0);
 	EXPECT(submit(0, 1, BLOCK, 24) == 0);
 	clock_ns += 100 * US;
 	gsc_tick(&dev, clock_ns);
-	EXPECT(group[0].stats.usage == 200 * US * 66 + 100 * US * 3);
+	EXPECT(NS(group[0].stats.capsm) == 200 * US * 66 + 100 * US * 3);
 }
 
 static void max_binds_all_tasks_of_a_client(void)
@@ -332,7 +332,7 @@ static void opaque_queue_counts_for_its_first(void)
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
 	EXPECT_WINDOW(task(1, 0), 0, 124);
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "8\n"));
-	EXPECT(group[0].stats.usage == 100 * US * SMS);
+	EXPECT(NS(group[0].stats.capsm) == 100 * US * SMS);
 }
 
 static void temporal_evicts_the_whole_client(void)
@@ -732,18 +732,18 @@ static void leased_is_bounded(void)
 	attach(1);
 	clock_ns += 10 * MS;
 	gsc_client_leased(&client[0], &says, clock_ns);
-	EXPECT(group[0].stats.tasks == 10 && group[0].stats.ran_ns == 5 * MS && group[0].stats.usage == 50 * MS);
-	EXPECT(dev.root.stats.tasks == 10 && dev.root.stats.granted_ns == 5 * MS && !group[1].stats.tasks);
+	EXPECT(group[0].stats.tasks == 10 && NS(group[0].stats.ran) == 5 * MS && NS(group[0].stats.capsm) == 50 * MS);
+	EXPECT(dev.root.stats.tasks == 10 && NS(dev.root.stats.granted) == 5 * MS && !group[1].stats.tasks);
 	/* the same again says nothing new */
 	gsc_client_leased(&client[0], &says, clock_ns + MS);
-	EXPECT(group[0].stats.tasks == 10 && group[0].stats.ran_ns == 5 * MS);
+	EXPECT(group[0].stats.tasks == 10 && NS(group[0].stats.ran) == 5 * MS);
 	says = (struct gsc_leased){ .tasks = ~0ull, .ns = ~0ull, .usage = ~0ull };
 	gsc_client_leased(&client[0], &says, clock_ns + 2 * MS);
-	EXPECT(group[0].stats.tasks == 1010 && group[0].stats.ran_ns == 6 * MS);
-	EXPECT(group[0].stats.usage == 50 * MS + SMS * MS);
+	EXPECT(group[0].stats.tasks == 1010 && NS(group[0].stats.ran) == 6 * MS);
+	EXPECT(NS(group[0].stats.capsm) == 50 * MS + SMS * MS);
 	says = (struct gsc_leased){ 0 };
 	gsc_client_leased(&client[0], &says, clock_ns + 3 * MS);
-	EXPECT(group[0].stats.tasks == 1010 && group[0].stats.ran_ns == 6 * MS);
+	EXPECT(group[0].stats.tasks == 1010 && NS(group[0].stats.ran) == 6 * MS);
 	says.tasks = 2;
 	gsc_client_leased(&client[0], &says, clock_ns + 4 * MS);
 	EXPECT(group[0].stats.tasks == 1012);
@@ -757,20 +757,20 @@ static void paced_is_bounded(void)
 	attach(1);
 	clock_ns += 2 * MS;
 	gsc_client_leased(&client[0], &says, clock_ns);
-	EXPECT(group[0].stats.paced_ns == 2 * MS && !group[0].stats.ran_ns);
+	EXPECT(NS(group[0].stats.paced) == 2 * MS && !NS(group[0].stats.ran));
 	clock_ns += 20 * MS;
 	gsc_client_leased(&client[0], &says, clock_ns);
-	EXPECT(group[0].stats.paced_ns == 4 * MS && dev.root.stats.paced_ns == 4 * MS);
+	EXPECT(NS(group[0].stats.paced) == 4 * MS && NS(dev.root.stats.paced) == 4 * MS);
 	/* one launch may take longer than it is since somebody looked */
 	says.paced_ns = 20 * MS;
 	gsc_client_leased(&client[0], &says, clock_ns + US);
-	EXPECT(group[0].stats.paced_ns == 20 * MS);
+	EXPECT(NS(group[0].stats.paced) == 20 * MS);
 	says.paced_ns = 3 * MS;
 	gsc_client_leased(&client[0], &says, clock_ns + MS);
-	EXPECT(group[0].stats.paced_ns == 20 * MS);
+	EXPECT(NS(group[0].stats.paced) == 20 * MS);
 	says.paced_ns = ~0ull;
 	gsc_client_leased(&client[0], &says, clock_ns + MS);
-	EXPECT(group[0].stats.paced_ns == 23 * MS);
+	EXPECT(NS(group[0].stats.paced) == 23 * MS);
 	/* more than 2^32 us, and what the group has stays when the client goes */
 	clock_ns += 5000000 * MS;
 	gsc_client_leased(&client[0], &says, clock_ns);
@@ -778,7 +778,7 @@ static void paced_is_bounded(void)
 	EXPECT(shows(&group[0], GSC_FILE_GPU_STAT, "usage_usec 0\ncapsm_usec 0\nran_usec 0\n"
 		     "paced_usec 5000022000\ntasks 0\ngrants 0\nevictions 0\ngrowths 0\n"
 		     "wait_usec 0\ncancelled 0\n"));
-	EXPECT(dev.root.stats.paced_ns == group[0].stats.paced_ns && !group[1].stats.paced_ns);
+	EXPECT(NS(dev.root.stats.paced) == NS(group[0].stats.paced) && !NS(group[1].stats.paced));
 }
 
 static const struct {

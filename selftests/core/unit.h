@@ -70,6 +70,9 @@ static const struct gsc_ops ops = {
 	op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, op_policy_replaced,
 };
 
+/* A sum of times, rounded down */
+#define NS(sum)	((sum).us * 1000 + (sum).rest / GSCHED_CAPSM)
+
 /* group[i] all below the root, client[i] in group[i], clients attached by hand */
 static inline void setup(void)
 {

@@ -170,13 +170,14 @@ static double part(int from, int to, u64 ns)
 /* Of what groups 0 and 1 were charged. That is less than they had: 8 blocks are one CapSM, on however many SMs they are */
 static double part_of_usage(int g)
 {
-	return (double)group[g].stats.usage * 1000 / (double)(group[0].stats.usage + group[1].stats.usage);
+	return (double)group[g].stats.capsm.us * 1000 /
+	       (double)(group[0].stats.capsm.us + group[1].stats.capsm.us);
 }
 
 /* The same by the group's usage */
 static double part_charged(int g, u64 ns)
 {
-	return (double)group[g].stats.usage / (SMS * (double)ns) * 1000;
+	return (double)group[g].stats.capsm.us * 1000 / (SMS * (double)ns) * 1000;
 }
 
 static bool about(double is, double ought, double error)
@@ -403,8 +404,8 @@ static void processes_of_a_group_share(void)
 	EXPECT(program[1].done > program[2].done / 2 && program[2].done > program[1].done / 2 && program[3].done);
 	/* they come and go in turn: the group is the same */
 	set_weight(1, 300);
-	group[0].stats.usage = 0;
-	group[1].stats.usage = 0;
+	group[0].stats.capsm = (struct gsc_sum){ 0 };
+	group[1].stats.capsm = (struct gsc_sum){ 0 };
 	for (int i = 0; i < 200; i++) {
 		stop(1 + i % 3);
 		run(30 * MS);

@@ -112,10 +112,26 @@ static void spatial(void)
 	detach(&lo);
 }
 
+static unsigned long long tasks_ended(void)
+{
+	const char *at = strstr(group_file("", "gpu.stat"), "\ntasks ");
+
+	return at ? strtoull(at + strlen("\ntasks "), NULL, 10) : 0;
+}
+
+/* True, or false after ten seconds */
+static bool wait_tasks(unsigned long long n)
+{
+	for (int i = 0; i < 1000 && tasks_ended() != n; i++)
+		usleep(10000);
+	return tasks_ended() == n;
+}
+
 static void temporal(void)
 {
 	struct peer_client a, b;
 	struct gsched_submit req = task(0, 1, 100000), wait = task(5, 9, 10), now;
+	unsigned long long before;
 	struct gsched_event ev;
 	struct reply r;
 
@@ -128,6 +144,20 @@ static void temporal(void)
 	is(complete(&a, 0, 1, 0), 0, "the first ends");
 	ok(next_event(&b, &ev, 10000) && ev.type == GSCHED_EVENT_GRANT && ev.slot == 5 && ev.seq == 9 && ev.window,
 	   "EVENT_GRANT follows");
+	is(complete(&b, 5, 9, 0), 0, "the second ends");
+
+	req = task(0, 3, 100000);
+	is(submit(&a, &req), 0, "the first runs, and never completes");
+	now = wait;
+	now.flags = GSCHED_SUBMIT_NOWAIT;
+	is(submit(&b, &now), EAGAIN, "the second waits");
+	ok(next_event(&b, &ev, 10000) && ev.type == GSCHED_EVENT_GRANT && ev.window, "but not for ever");
+	is(page_limit(&a, 0), 0, "the first gives way");
+	before = tasks_ended();
+	a.cl->slot[0].seq = 3;
+	__atomic_store_n(&a.cl->slot[0].retired, 3, __ATOMIC_RELEASE);
+	ok(wait_tasks(before + 1), "it is over when its page says so");
+	is(complete(&a, 0, 3, 0), ENOENT, "and cannot be completed any more");
 	is(complete(&b, 5, 9, 0), 0, "the second ends");
 
 	req = task(0, 2, 100000);

@@ -84,6 +84,22 @@ expect 1 "no such file" "an unknown file" "$ctl" group set batch gpu.colour=1
 expect 1 "it can only be read" "a file that is only read" "$ctl" group set batch capsm.current=1
 expect 1 "no such group" "an unknown group" "$ctl" group set none capsm.max=1
 expect 1 "no such group" "shown" "$ctl" group show none
+# a client of gpu0
+perl -MSocket -e 'socket S, AF_UNIX, SOCK_SEQPACKET, 0 and connect S, sockaddr_un($ENV{GSCHED_SOCKET}) or die;
+	syswrite S, pack("L4 L2 H32 x64", 3, 1, 0, 0, 88, 1, "000102030405060708090a0b0c0d0e0f");
+	sysread S, $_, 4096; print((unpack "L4")[2], "\n"); $| = 1; print ""; sleep 1000' >"$OUT/attached" &
+sleeper=$!
+for _ in $(seq 1000); do [ -s "$OUT/attached" ] && break; sleep 0.01; done
+expect 0 "" "client set, two files" "$ctl" client set $sleeper capsm.max=3.5 gpu.priority=2
+expect 0 "3.5" "client get" "$ctl" client get $sleeper capsm.max
+expect 0 "$sleeper: has capsm.max 3.5, gpu.weight 100, gpu.priority 2 in its group" "the status shows it" "$ctl" status
+expect 1 "client $sleeper: gpu.weight: \"0\": Invalid argument; write a number from 1 to 10000" "a bad value" \
+	"$ctl" client set $sleeper gpu.priority=1 gpu.weight=0
+expect 0 "2" "takes back what was written before it" "$ctl" client get $sleeper gpu.priority
+expect 1 "the files are capsm.max, gpu.weight and gpu.priority" "a file that it has not" "$ctl" client set $sleeper gpu.band=x
+expect 1 "no client has that pid" "a process that is no client" "$ctl" client set $$ capsm.max=1
+expect 2 "give the number of a process" "what is no process" "$ctl" client get x capsm.max
+kill $sleeper; wait $sleeper 2>/dev/null; sleeper=
 for c in "group create x" "group show" "group get / capsm.max" "device set policy=hpf" "run -- true" status watch; do
 	# shellcheck disable=SC2086
 	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" "-d of no device: $c" "$ctl" -d gpu9 $c
@@ -317,15 +333,22 @@ expect 0 "in  fresh/one" "on that of -d" "$ctl" run -c -d gpu1 -g fresh/one -- b
 expect 0 "in batch batch" "run -e binds the shell on every device" bash -c 'eval "$("$ctl" run -g batch -e)"; echo "in $(where $$)"'
 if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$ctl" 2>/dev/null; then
 	chmod 755 "$(dirname "$GSCHED_SOCKET")" "$OUT"
-	"$ctl" group set batch owner=65534
 	"$ctl" group set fresh owner=65534
+	"$ctl" run -c -g fresh/sub -- true
+	"$ctl" group set batch owner=65534
 	# shellcheck disable=SC2016
-	expect 1 'device gpu1: group batch: procs: ' "refused on the second device: not started, and taken back on the first" \
+	expect 1 "only who owns the nearest group above both" "an owner's process does not leave a group for one beside it" \
 		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
-		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g batch -e; rc=$?; echo "in $(where $$)"; exit $rc'
+		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g batch -d gpu0 -e; rc=$?; exit $rc'
+	# shellcheck disable=SC2016
+	expect 1 'device gpu1: group fresh/sub: procs: ' "refused on the second device: not started, and taken back on the first" \
+		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
+		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g fresh/sub -e; rc=$?; echo "in $(where $$)"; exit $rc'
 	grep -qx "in fresh " "$OUT/out"
 	ok $? "to the group that it was in"
 	"$ctl" group set batch owner=0
+	"$ctl" group delete fresh/sub
+	"$ctl" -d gpu1 group delete fresh/sub
 	chmod 700 "$(dirname "$GSCHED_SOCKET")"
 else
 	n=$((n + 1))

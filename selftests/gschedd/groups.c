@@ -231,15 +231,25 @@ static void other_user(void)
 		_exit(13);
 	if (group_call(GSP_GROUP_BIND, "", "procs", "0") != EPERM)
 		_exit(14);
+	/* both are its own, but not what is above them */
+	if (group_call(GSP_GROUP_BIND, "own2", "procs", "0") != EACCES)
+		_exit(16);
+	if (group_call(GSP_GROUP_BIND, "own", "procs", "0"))
+		_exit(17);
 	if (strcmp(group_file("b", "capsm.max"), "max\n"))
-		_exit(15);	/* reading is for everybody */
+		_exit(15);	/* settings are for everybody to read */
+	if (group_call(GSP_GROUP_GET, "b", "gpu.stat", NULL) != EPERM || group_call(GSP_GROUP_GET, "", "gpu.stat", NULL) != EPERM ||
+	    group_call(GSP_GROUP_GET, "b", "capsm.current", NULL) != EPERM)
+		_exit(18);	/* what others do now is not */
+	if (group_call(GSP_GROUP_GET, "own", "gpu.stat", NULL))
+		_exit(19);
 }
 
 static void bound_user(void)
 {
 	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
 		_exit(1);
-	_exit(group_call(GSP_GROUP_BIND, "own", "procs", "0") != EPERM);
+	_exit(group_call(GSP_GROUP_BIND, "own", "procs", "0") != EACCES);
 }
 
 static void permissions(void)
@@ -253,6 +263,8 @@ static void permissions(void)
 	snprintf(uid, sizeof(uid), "%d", NOBODY);
 	group_call(GSP_GROUP_CREATE, "own", NULL, NULL);
 	group_call(GSP_GROUP_CREATE, "own/below", NULL, NULL);
+	group_call(GSP_GROUP_CREATE, "own2", NULL, NULL);
+	group_call(GSP_GROUP_SET, "own2", "owner", uid);
 	is(group_call(GSP_GROUP_SET, "own", "owner", uid), 0, "give a group to another user");
 	is(wait_child(child(other_user)), 0, "who may do what is allowed and nothing else (number of what failed)");
 	is(group_call(GSP_GROUP_BIND, "b", "procs", "0"), 0, "root binds a process and what it forks");

@@ -112,7 +112,7 @@ static void client_shares(void)
 	n = hear(talk[0]);
 	is(n, 4, "a user gets half of the places");
 	is(hear(talk[0]), EDQUOT, "and then EDQUOT");
-	ok(said("uid 65534 has its share of clients, 4 of 8"), "and the log says so");
+	ok(said("uid 65534 has its share of clients, half of what others leave of 8"), "and the log says so");
 	pid[1] = as(SOMEONE, hog_clients, &talk[1]);
 	n = hear(talk[1]);
 	is(n, 2, "the next one half of the rest");
@@ -127,6 +127,94 @@ static void client_shares(void)
 		close(talk[i]);
 		close(own[i]);
 	}
+}
+
+/* ---- quotas of one client ---- */
+
+static char own_pid[16];
+
+static int client_set(const char *file, const char *value)
+{
+	return group_call(GSP_CLIENT_SET, own_pid, file, value);
+}
+
+static const char *client_file(const char *file)
+{
+	static struct gsp_group req;
+	struct reply r;
+	int s = peer();
+
+	req = (struct gsp_group){ .size = sizeof(req) };
+	snprintf(req.path, sizeof(req.path), "%s", own_pid);
+	snprintf(req.file, sizeof(req.file), "%s", file);
+	if (call_fds(s, GSP_CLIENT_GET, &req, sizeof(req), -1, &r))
+		req.value[0] = '\0';
+	else
+		memcpy(&req, r.body, sizeof(req));
+	reply_free(&r);
+	close(s);
+	return req.value;
+}
+
+/* Attaches, says its pid, then what its own attempts come to, each when it is told to */
+static void owner(int talk)
+{
+	int s;
+
+	if (try_attach(&s))
+		_exit(1);
+	tell(talk, getpid());
+	snprintf(own_pid, sizeof(own_pid), "%d", getpid());
+	hear(talk);
+	tell(talk, client_set("capsm.max", "5"));
+	tell(talk, client_set("capsm.max", "3"));
+	tell(talk, client_set("capsm.max", "4"));
+	tell(talk, client_set("gpu.priority", "0"));
+	tell(talk, client_set("gpu.priority", "max"));
+	tell(talk, client_set("gpu.weight", "101"));
+	tell(talk, client_set("gpu.weight", "50"));
+	hear(talk);
+}
+
+static void somebody_else(int talk)
+{
+	tell(talk, client_set("capsm.max", "1"));
+	tell(talk, *client_file("capsm.max") != 0);
+}
+
+static void client_quotas(void)
+{
+	static const int answers[] = { EPERM, 0, EPERM, 0, EPERM, EPERM, 0 };
+	pid_t pid, other;
+	int talk, talk2;
+
+	pid = as(NOBODY, owner, &talk);
+	snprintf(own_pid, sizeof(own_pid), "%d", hear(talk));
+	ok(!strcmp(client_file("capsm.max"), "max\n") && !strcmp(client_file("gpu.weight"), "100\n") &&
+	   !strcmp(client_file("gpu.priority"), "max\n"), "a client begins with what its group has");
+	is(client_set("capsm.max", "4"), 0, "root limits it");
+	for (unsigned int i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (!i)
+			tell(talk, 0);
+		is(hear(talk), answers[i], "the owner may lower what it has (%u)", i);
+	}
+	ok(!strcmp(client_file("capsm.max"), "3\n") && !strcmp(client_file("gpu.weight"), "50\n") &&
+	   !strcmp(client_file("gpu.priority"), "0\n"), "which is what it has then");
+	ok(strstr(status_text(), "\"capsm.max\":\"3\",\"gpu.weight\":\"50\",\"gpu.priority\":\"0\""), "the status shows it");
+	other = as(SOMEONE, somebody_else, &talk2);
+	is(hear(talk2), EPERM, "nobody else may");
+	is(hear(talk2), 0, "nor look");
+	is(client_set("capsm.max", "17"), EINVAL, "above the device: EINVAL");
+	is(client_set("capsm.max", "max"), 0, "root raises it");
+	is(client_set("capsm.min", "1"), ENOENT, "a file that only groups have: ENOENT");
+	is(group_call(GSP_CLIENT_SET, "1", "capsm.max", "1"), ESRCH, "a process that is no client: ESRCH");
+	is(group_call(GSP_CLIENT_SET, "x", "capsm.max", "1"), EINVAL, "what is no process: EINVAL");
+	is(group_call(GSP_CLIENT_SET, "", "capsm.max", "1"), EINVAL, "nor nothing: EINVAL");
+	tell(talk, 0);
+	waitpid(pid, NULL, 0);
+	waitpid(other, NULL, 0);
+	close(talk);
+	close(talk2);
 }
 
 /* ---- connections ---- */
@@ -365,6 +453,7 @@ int main(void)
 		exit(1);
 	dup2(fd, 2);
 	daemon_start("--device", DEVICE, NULL);
+	client_quotas();
 	client_shares();
 	connection_shares();
 	turns();

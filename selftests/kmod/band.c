@@ -129,17 +129,19 @@ TEST_F(band, modes)
 	EXPECT_EQ(2, self->arb[0]->header.bands);
 	slurp(self->text, sizeof(self->text), DEVICE "/mode");
 	EXPECT_STREQ("[auto] sliced", self->text);
-	/* and one whose slice cannot */
+	/* and one whose slice cannot: that is its own affair */
 	ASSERT_EQ(0, attach_band(fd, 0, 3, &req));
-	EXPECT_EQ(GSCHED_MODE_TEMPORAL, req.mode);
-	EXPECT_EQ(GSCHED_MODE_TEMPORAL, self->arb[0]->header.mode);
-	EXPECT_EQ(0, self->arb[0]->header.slice_us);
+	EXPECT_EQ(GSCHED_MODE_SLICED, req.mode);
+	EXPECT_NE(0, self->arb[0]->header.slice_us);
 	close(fd);
 	EXPECT_EQ(GSCHED_MODE_SLICED, self->arb[0]->header.mode);
-	/* the driver refuses what was asked for; later it does not */
+	/* the driver refuses what was asked for, of one band, then of the last */
 	ASSERT_NE(0, self->arb[0]->header.slice_us);
 	ASSERT_EQ(0, report_slice(self->top, 0, EIO));
+	EXPECT_EQ(GSCHED_MODE_SLICED, self->arb[0]->header.mode);
+	ASSERT_EQ(0, report_slice(self->low[1], 0, EIO));
 	EXPECT_EQ(GSCHED_MODE_TEMPORAL, self->arb[0]->header.mode);
+	EXPECT_EQ(0, self->arb[0]->header.slice_us);
 	slurp(self->text, sizeof(self->text), DEVICE "/tasks/%d/band", getpid());
 	EXPECT_EQ(EIO, stat_of(self->text, "slice_error"));
 	ASSERT_EQ(0, put("spatial", DEVICE "/mode"));

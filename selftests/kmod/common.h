@@ -261,7 +261,7 @@ static inline int as_nobody(int (*fn)(void *), void *arg)
 /* A device of the test's own; groups left behind by a test that died are removed */
 static inline int test_device(void)
 {
-	static const char *const groups[] = { "a/b/c", "a/b", "a", "b", "c" };
+	static const char *const groups[] = { "a/b/c", "a/b", "a/c", "a", "b", "c" };
 	int fd = gopen();
 	unsigned int i;
 

@@ -51,7 +51,7 @@ TEST_F(config, directories)
 	ASSERT_EQ(0, stat(ROOT "/a/b/capsm.max", &st));
 	EXPECT_EQ(0644, st.st_mode & 07777);
 	ASSERT_EQ(0, stat(ROOT "/a/b/capsm.current", &st));
-	EXPECT_EQ(0444, st.st_mode & 07777);
+	EXPECT_EQ(0400, st.st_mode & 07777);
 	EXPECT_EQ(0, rmdir(ROOT "/a/b"));
 	EXPECT_EQ(0, mkdir(ROOT "/a/b", 0755));
 }
@@ -611,8 +611,10 @@ TEST_F(config, sysfs_tasks)
 	EXPECT_STREQ("config", self->text);
 	ASSERT_EQ(0, complete(self->fd, 9, 5));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
-	EXPECT_EQ(1, stat_of(self->text, "tasks"));
-	EXPECT_GT(stat_of(self->text, "usage"), 0);
+	/* with those that it says have passed */
+	EXPECT_EQ(32, stat_of(self->text, "tasks"));
+	EXPECT_GT(stat_of(self->text, "usage_usec"), 0);
+	EXPECT_GE(stat_of(self->text, "capsm_usec"), stat_of(self->text, "usage_usec"));
 	/* a launch under the lease is shown as well */
 	cl->slot[1].blocks = 77;
 	cl->slot[1].seq = 3;
@@ -672,11 +674,22 @@ TEST_F(config, leased_launches_are_counted)
 /* The counters of a group, with everything below it */
 TEST_F(config, stat_counts)
 {
+	long long used;
+
 	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
 	ASSERT_EQ(0, attach(self->fd, 0));
 	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
+	usleep(1000);
 	ASSERT_EQ(0, complete(self->fd, 0, 1));
+	/* it stays when the client goes */
 	slurp(self->text, sizeof(self->text), ROOT "/a/b/gpu.stat");
+	EXPECT_LE(1000, stat_of(self->text, "usage_usec"));
+	used = stat_of(self->text, "capsm_usec");
+	EXPECT_LE(1000 * DEV_SMS, used);
+	close(self->fd);
+	self->fd = gopen();
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/gpu.stat");
+	EXPECT_EQ(used, stat_of(self->text, "capsm_usec"));
 	EXPECT_EQ(1, stat_of(self->text, "grants"));
 	EXPECT_EQ(1, stat_of(self->text, "tasks"));
 	slurp(self->text, sizeof(self->text), ROOT "/gpu.stat");

@@ -12,8 +12,8 @@
  *  - Errors: ENOTTY no such call; EFAULT bad pointer; EINVAL size too small, or a number out of range; E2BIG the unknown
  *    tail is not zero; EOPNOTSUPP unknown flag or a reserved field not zero; ENOENT no such device; EBUSY already
  *    attached, or the slot is in use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first;
- *    EAGAIN would wait; ENOSPC the device has as many clients as it takes; ENODEV the device went away: DEVICE_DEL with
- *    GSCHED_DEVICE_DEL_FORCE, or the daemon ended.
+ *    EAGAIN would wait; ENOSPC the device has as many clients as it takes; EDQUOT the user has half of the places that
+ *    others leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon ended.
  *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity of one SM.
  *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as an index.
  */
@@ -121,7 +121,7 @@ struct gsched_device_del {
  * @size: sizeof(struct gsched_attach)
  * @flags: GSCHED_ATTACH_*
  * @uuid: in: the CUDA device's UUID. ENOENT if it was not added, ENOSPC if the device has as many clients as it takes
- *	(sysfs clients_max)
+ *	(sysfs clients_max), EDQUOT if the caller's user has half of what other users leave, and is no administrator
  * @client_id: out: unique on this arbiter
  * @arb_offset: out: mmap offset of the arbiter's page, to be mapped PROT_READ, MAP_SHARED
  * @arb_size: out: its length in bytes (sizeof(struct gsched_arb_page)), which the mapping's is, rounded up to whole pages

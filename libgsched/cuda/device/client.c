@@ -40,7 +40,8 @@ static struct gsched *join(struct gi_client *c, unsigned int *sms)
 	int mps = 0;
 
 	if (!g) {
-		gi_debug("no arbiter: %s", strerror(errno));
+		gi_debug("no arbiter: %s%s", strerror(errno), errno == EACCES ?
+			 "; be in the group of /dev/gsched: usermod -aG gsched USER, then log in again" : "");
 		return NULL;
 	}
 	gi_real.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, c->dev);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Opaque tasks that nobody completes. Such a task keeps what it was granted, as it cannot be evicted,
+ * and a client of equal rank would wait for it for ever. After GSC_PATIENCE_NS of such waiting it is
+ * overdue: the core then serves the others as if it were gone. If it does run, the hardware divides the
+ * SMs, as it would have without gsched. Its client gets nothing more in this band until it ends.
+ *
+ * Rewritten kernels need none of this: equals get their part of the SMs at once, by eviction.
+ */
+#include "decide.h"
+
+static const struct gsc_task *head_of(const struct gsc_client *client)
+{
+	if (list_empty(&client->tasks))
+		return NULL;
+	return list_first_entry(&client->tasks, struct gsc_task, peer);
+}
+
+/* When whoever waits longest for what @task keeps runs out of patience; 0: nobody waits */
+static u64 due_at(const struct gsc_band *band, const struct gsc_task *task)
+{
+	const struct gsc_client *client;
+	const struct gsc_task *head;
+	u64 since = U64_MAX;
+
+	list_for_each_entry(client, &band->active, active) {
+		head = head_of(client);
+		if (head && head->state == GSC_TASK_WAITING && head->want &&
+		    head->rank >= task->rank)
+			since = min(since, head->submitted);
+	}
+	return since == U64_MAX ? 0 : max(since, task->granted) + GSC_PATIENCE_NS;
+}
+
+void gsc_watch(struct gsc_band *band)
+{
+	struct gsc_client *client;
+	struct gsc_task *task;
+	u64 due;
+
+	band->watch = 0;
+	list_for_each_entry(client, &band->active, active) {
+		if (list_empty(&client->tasks))
+			continue;
+		task = list_first_entry(&client->tasks, struct gsc_task, peer);
+		if (!gsc_is_fixed(task) || !task->want)
+			continue;
+		due = task->overdue ? client->dev->now : due_at(band, task);
+		if (due && due <= client->dev->now) {
+			task->overdue = true;
+			task->want = 0;
+		} else {
+			band->watch = gsc_earlier(band->watch, due);
+		}
+	}
+}
