@@ -278,8 +278,9 @@ static bool all_short(const struct gsc_band *band)
 }
 
 /*
- * Clients without promises, among whom nobody has to wait for @client nor it for them. Who has a window is remembered for a while, so of the others' windows
- * only this is certain: none, if @client passes.
+ * Clients without promises, among whom nobody has to wait for @client nor it for them. Who has a
+ * window is remembered for a while, so of the others' windows only this is certain: none, if
+ * @client passes.
  */
 static bool nobody_waits(const struct gsc_client *client)
 {

@@ -243,6 +243,8 @@ static bool turn_of_policy(struct gsc_device *dev)
 		return false;
 	}
 	dev->turn = owner;
+	if (!owner)
+		return true;
 	list_for_each_entry(band, &dev->busy, busy)
 		if (band != owner)
 			leave_device(band);

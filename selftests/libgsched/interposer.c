@@ -678,9 +678,10 @@ static void among_equals(void)
 		fake_begin(GSCHED_LEASE_NONE);
 		f.flags = i ? GSCHED_ARB_PASS : 0;
 		f.mode = GSCHED_MODE_SPATIAL;
+		f.top_priority = !i;
 		run(true, what, &r);
 		same(&r, &alone, i ? "300 launches among equals" : "300 launches in a band with others");
-		ok(f.cl && (i ? f.cl->header.passed > 250 && f.submits < 50 : f.submits == 300),
+		ok(f.cl && (i ? f.cl->header.passed > 100 && f.submits < 200 : f.submits == 300),
 		   "of them %u are submitted", f.submits);
 		fake_stop(&f);
 	}
@@ -707,7 +708,7 @@ static void covered(void)
 		tell(&r, "1");
 		finish(&r);
 		same(&r, &alone, i ? "behind one, somebody is more important" : "forty launches behind one");
-		ok(i ? f.submits == 46 : f.submits <= 12, "of 46 launches %u are submitted", f.submits);
+		ok(i ? f.submits == 46 : f.submits < 40, "of 46 launches %u are submitted", f.submits);
 		fake_stop(&f);
 	}
 }
