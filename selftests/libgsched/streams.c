@@ -274,12 +274,12 @@ static void waiting(void)
 }
 
 /* The arbiter hears that a program is idle only when nothing of it runs in any stream */
-static void busy(void)
+static void busy(uint32_t flags)
 {
 	static char *const what[] = { APP, "busy", NULL };
 	struct run r;
 
-	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
+	begin(GSCHED_LEASE_FREE, flags | GSCHED_ARB_REPORT);
 	start(&r, true, what);
 	ok(says(&r, "ready\n") && fake_wait(&f, &f.reports, 1), "the arbiter is told");
 	tell(&r, "1");
@@ -412,7 +412,8 @@ int main(void)
 	waits_without_arbiter();
 	queues_asked();
 	waiting();
-	busy();
+	busy(GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE);
+	busy(GSCHED_ARB_ALONE);
 	thread_blocks();
 	busy_after_a_slow_launch();
 	busy_with_direct_launches();

@@ -487,6 +487,34 @@ static bool unpaced(struct gi_client *c, bool shared)
 	return false;
 }
 
+/*
+ * The same for one of those that need no look where the program's activity is reported: pace.h. An
+ * MPS band's clients come here; without MPS such launches are direct.
+ */
+static bool is_unlooked(const struct gi_client *c, bool shared)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+	const uint32_t flags = gi_load(&h->flags);
+
+	return flags & GSCHED_ARB_REPORT && !(flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED)) &&
+	       !(shared && gi_time_share(h) < GSCHED_SHARE_ALL) &&
+	       !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
+	       (int32_t)(atomic_load(&c->look) - atomic_load(&c->unlooked)) > 0;
+}
+
+static bool unlooked(struct gi_client *c, bool shared)
+{
+	if (!is_unlooked(c, shared))
+		return false;
+	atomic_fetch_add(&c->unpaced, 1);
+	if (is_unlooked(c, shared)) {
+		atomic_fetch_add(&c->unlooked, 1);
+		return true;
+	}
+	atomic_fetch_sub(&c->unpaced, 1);
+	return false;
+}
+
 static CUresult ended(struct gi_client *c, CUresult rc)
 {
 	atomic_fetch_sub(&c->unpaced, 1);
@@ -758,6 +786,10 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 	*refused = false;
 	if (passing && unpaced(c, !k->form))
 		return ended(c, pass_on(l, cx, c));
+	if (passing && unlooked(c, !k->form)) {
+		__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
+		return ended(c, forward(l));
+	}
 	pace = passing || paced(c, !k->form);
 	if (pace)
 		batch = gi_pace_enter(c, cx, l, k->graph, k->fn, !k->form);
