@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The embedded arbiter: the core's devices and its actions, which here are stores to pages and messages.
+ * The embedded arbiter: the core's devices and its actions, which here are stores to pages and
+ * messages.
  *
- * A client's page is written by the client and its GPU at any time: every word is read once, and what it says is bounded
- * by the core or here. It is sealed against shrinking, so reading it cannot fault.
+ * A client's page is written by the client and its GPU at any time: every word is read once, and
+ * what it says is bounded by the core or here. It is sealed against shrinking, so reading it cannot
+ * fault.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,10 @@
 
 #define WATCH_NS	1000000
 #define CLIENTS_MAX	256	/* as the module's: each is looked at when bands change */
-/* Of a slot, the words that were stored before a seq are read after it, also by processors that reorder loads */
+/*
+ * Of a slot, the words that were stored before a seq are read after it, also by processors that
+ * reorder loads
+ */
 #define load(p)		__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
@@ -184,8 +189,8 @@ static bool slot_over(const struct gsched_cl_slot *s, uint32_t seq)
 }
 
 /*
- * The page does not say how many blocks an SM hosts; the workers launched for the window of the whole device do, unless
- * the grid was smaller than that.
+ * The page does not say how many blocks an SM hosts; the workers launched for the window of the
+ * whole device do, unless the grid was smaller than that.
  */
 static uint32_t guess_blocks_per_sm(const struct client *c, uint32_t launched)
 {
@@ -260,8 +265,9 @@ static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
 }
 
 /*
- * Tasks whose end the page tells and the client does not: its agent hangs, or its COMPLETE is on the
- * way and will find nothing. Called when the core's timer came, so that nobody waits for what is over.
+ * Tasks whose end the page tells and the client does not: its agent hangs, or its COMPLETE is on
+ * the way and will find nothing. Called when the core's timer came, so that nobody waits for what
+ * is over.
  */
 static void complete_ended(struct device *dev, uint64_t now)
 {
@@ -377,7 +383,10 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 		return -EINVAL;
 	task = &c->core.task[req->slot];
 	complete_leased(c, req->slot, now);
-	/* found on the page between the client's store and this call: the client knows more about it */
+	/*
+	 * found on the page between the client's store and this call: the client knows more about
+	 * it
+	 */
 	if (c->leased & 1ull << req->slot && task->seq == req->seq) {
 		struct gsched_complete cancel = { .size = sizeof(cancel), .flags = GSCHED_COMPLETE_CANCEL,
 						  .slot = req->slot, .seq = req->seq };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The calls: one table of {handler, size of its structure, what it may carry}, one check of sizes and tails, as the
- * module has them for its ioctls.
+ * The calls: one table of {handler, size of its structure, what it may carry}, one check of sizes
+ * and tails, as the module has them for its ioctls.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -344,7 +344,10 @@ static const struct call calls[] = {
 	[GSP_BAND]		= { call_band, sizeof(struct gsp_band) },
 };
 
-/* The caller's structure of `size` bytes: a shorter one is completed with zeroes, a longer one must end in them. */
+/*
+ * The caller's structure of `size` bytes: a shorter one is completed with zeroes, a longer one must
+ * end in them.
+ */
 static int check_size(struct packet *p, size_t len, const struct call *call, uint32_t *size)
 {
 	if (!call->size) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A client: a connection that attached to a device. Its pages are sealed memfds: their size is fixed for good. */
+/*
+ * A client: a connection that attached to a device. Its pages are sealed memfds: their size is
+ * fixed for good.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -33,8 +36,8 @@ fail:
 }
 
 /*
- * The arbiter's page for the client: a read-only descriptor, and no later mapping of the file can be writable, however
- * the client opens it again.
+ * The arbiter's page for the client: a read-only descriptor, and no later mapping of the file can
+ * be writable, however the client opens it again.
  */
 static int read_only(int fd)
 {
@@ -119,7 +122,10 @@ found:
 	/* nobody is told of the band: the caller reads the page once it has mapped it */
 	gsc_commit(&dev->core, now_ns());
 	conn->client = c;
-	/* who attaches with the first version of the structure would take the event for one of a slot */
+	/*
+	 * who attaches with the first version of the structure would take the event for one of a
+	 * slot
+	 */
 	conn->bands = req->size > offsetof(struct gsched_attach, channel_group);
 	device_settle(dev);
 
@@ -156,7 +162,10 @@ void client_detach(struct client *c)
 	/* what was found under a lease and is still in the books went with it */
 	for (; c->leased; c->leased &= c->leased - 1)
 		leased_forget(dev);
-	/* sent away, with nobody to decide for it, it may use what there is; a process that died uses nothing */
+	/*
+	 * sent away, with nobody to decide for it, it may use what there is; a process that died
+	 * uses nothing
+	 */
 	c->conn->bands = c->conn->band_due = false;
 	client_pages_end(c, c->conn->gone ? GSCHED_WINDOW(0, dev->core.sms * GSCHED_CAPSM) : 0);
 	c->conn->client = NULL;

@@ -2,11 +2,12 @@
 /*
  * Connections: packets in, replies and events out, nothing that blocks.
  *
- * A peer that does not read stalls nobody: its replies wait (one, and those of rewrite jobs), nothing more is taken from
- * it meanwhile, and events coalesce by slot. So what a connection can hold is bounded.
+ * A peer that does not read stalls nobody: its replies wait (one, and those of rewrite jobs),
+ * nothing more is taken from it meanwhile, and events coalesce by slot. So what a connection can
+ * hold is bounded.
  *
- * Packets are taken one by one from the users in turn, and from each user's connections in turn, however many a user has. After
- * TURN_NS the loop looks for events again: new connections, timers.
+ * Packets are taken one by one from the users in turn, and from each user's connections in turn,
+ * however many a user has. After TURN_NS the loop looks for events again: new connections, timers.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -130,8 +131,8 @@ void conn_told(struct conn *conn, unsigned int slot, uint64_t window)
 }
 
 /*
- * The type must be right for a peer that knows nothing since the last one it was sent: a grant not yet sent stays one; a
- * grow, then an evict that leaves more than it knows of, is a grow.
+ * The type must be right for a peer that knows nothing since the last one it was sent: a grant not
+ * yet sent stays one; a grow, then an evict that leaves more than it knows of, is a grow.
  */
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event)
 {

@@ -56,7 +56,9 @@ void ctl_no_arbiter(const char *or_else);
 bool ctl_has_device(const struct ctl *ctl, struct gsched *g);
 /* On stderr; what no terminal should get, of names that somebody else chose, as \xNN */
 void ctl_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* "/" and "/a" as in a file system, "" and "a" to the library; NULL after saying that it is empty */
+/*
+ * "/" and "/a" as in a file system, "" and "a" to the library; NULL after saying that it is empty
+ */
 const char *ctl_group_path(const char *name);
 /* @path and every group above it */
 int ctl_group_create_all(struct gsched *g, const char *device, const char *path);

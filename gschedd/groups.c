@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Groups of a device: a tree by path; their files (the core's, and procs, cgroup, owner); which group a process belongs to.
+ * Groups of a device: a tree by path; their files (the core's, and procs, cgroup, owner); which
+ * group a process belongs to.
  *
- * Administrators (peer.c) may do everything. A group's owner, and an owner of a group above it, may bind own processes
- * to it and nothing else: a quota is worth nothing if those under it can change it. A process leaves a
- * group only below a common ancestor of the same owner, as in cgroup v2; kmod/bind.c has the same rule.
+ * Administrators (peer.c) may do everything. A group's owner, and an owner of a group above it, may
+ * bind own processes to it and nothing else: a quota is worth nothing if those under it can change
+ * it. A process leaves a group only below a common ancestor of the same owner, as in cgroup v2;
+ * kmod/bind.c has the same rule.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -155,7 +157,9 @@ void groups_free(struct device *dev)
 	while (!list_empty(&dev->groups)) {
 		struct group *g = container_of(dev->groups.prev, struct group, node);
 
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list */
+		/*
+		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list
+		 */
 		gsc_group_exit(g->core);
 		group_free(g);
 	}
@@ -168,7 +172,10 @@ static bool in_cgroup(const char *path, const char *top)
 	return !strncmp(path, top, len) && (!path[len] || path[len] == '/');
 }
 
-/* The deepest group wins; of equally deep ones, that of the nearest ancestor, then that of the longest cgroup path. */
+/*
+ * The deepest group wins; of equally deep ones, that of the nearest ancestor, then that of the
+ * longest cgroup path.
+ */
 struct group *group_of_pid(struct device *dev, pid_t pid)
 {
 	struct group *best = &dev->root, *g;
@@ -219,7 +226,10 @@ static void regroup_all(struct device *dev)
 	device_settle(dev);
 }
 
-/* The bound process ended. Its children keep what they attached with; a later child of theirs is nobody's. */
+/*
+ * The bound process ended. Its children keep what they attached with; a later child of theirs is
+ * nobody's.
+ */
 static void bound_ready(struct source *src, uint32_t events)
 {
 	unbind(container_of(src, struct bound_pid, src));
@@ -255,7 +265,9 @@ int group_rebind(struct group *group, pid_t pid, uint64_t start)
 			free(b);
 			return err;
 		}
-		/* the process behind the descriptor is the one that is meant, or that one has ended */
+		/*
+		 * the process behind the descriptor is the one that is meant, or that one has ended
+		 */
 		b->start = start;
 		err = proc_stat(pid, &st);
 		if (!err && st.start != start)

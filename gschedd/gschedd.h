@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * gschedd's parts and what they share. One thread runs all of it: an epoll loop whose sources are the listening socket,
- * the connections, timers, and the rewrite workers, which are processes of their own. So no field here needs a lock.
+ * gschedd's parts and what they share. One thread runs all of it: an epoll loop whose sources are
+ * the listening socket, the connections, timers, and the rewrite workers, which are processes of
+ * their own. So no field here needs a lock.
  *
- * Ownership: a device owns its groups and the core's device; a connection owns its client; a client's group outlives it
- * (a group with clients cannot be deleted). Sources are freed at the end of the loop's turn, never inside it.
+ * Ownership: a device owns its groups and the core's device; a connection owns its client; a
+ * client's group outlives it (a group with clients cannot be deleted). Sources are freed at the end
+ * of the loop's turn, never inside it.
  */
 #ifndef GSCHEDD_H
 #define GSCHEDD_H
@@ -82,7 +84,10 @@ void loop_del(struct source *src);		/* also closes src->fd */
 void loop_free(struct source *src, void *mem);	/* loop_del, and free mem, which holds src, once no event can name it */
 void loop_run(void);				/* until loop_stop() */
 void loop_stop(void);
-/* @fn is called after the events of each turn; true: there is more to do, so the next turn does not wait for events. */
+/*
+ * @fn is called after the events of each turn; true: there is more to do, so the next turn does not
+ * wait for events.
+ */
 void loop_after_turn(bool (*fn)(void));
 void loop_message(void);			/* a client's message came: worth polling for the next */
 uint64_t now_ns(void);
@@ -252,7 +257,10 @@ struct conn {
 		uint32_t cookie, err, len;
 		struct gsched_submit req;
 	} wait[GSCHED_SLOTS];
-	/* events to be sent, by slot; a later one replaces an earlier one. told: the limit that the peer knows of */
+	/*
+	 * events to be sent, by slot; a later one replaces an earlier one. told: the limit that the
+	 * peer knows of
+	 */
 	uint64_t events;
 	uint32_t told[GSCHED_SLOTS];
 	struct gsched_event event[GSCHED_SLOTS];
@@ -264,7 +272,10 @@ extern unsigned int n_conns;
 
 void conns_init(void);
 bool conns_turn(void);			/* serves who is ready, users in turn, for a while; true: there are more */
-/* Takes fd over; -errno, EDQUOT: its user has a share of @max already. @waited: it may have connected long ago */
+/*
+ * Takes fd over; -errno, EDQUOT: its user has a share of @max already. @waited: it may have
+ * connected long ago
+ */
 int conn_open(int fd, unsigned int max, bool waited);
 void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
 		unsigned int n_fds);	/* takes the descriptors over */
@@ -334,7 +345,9 @@ bool mps_owns(pid_t pid);		/* a control daemon or its server */
 void mps_status(struct cJSON *root, const struct conn *to);
 
 /* ---- nvml.c ---- */
-/* True: the status is to wait for the answer to what is on the GPUs; status_reply() is called then. */
+/*
+ * True: the status is to wait for the answer to what is on the GPUs; status_reply() is called then.
+ */
 bool nvml_wait(struct conn *conn, const struct gsp_header *h);
 void nvml_conn_gone(struct conn *conn);
 void nvml_status_device(struct cJSON *o, const struct device *dev, const struct conn *to);

@@ -65,8 +65,8 @@ pid_t mps_server(pid_t daemon);
 void mps_last_line(const struct mps_id *id, char *buf, size_t size);
 
 /*
- * How it ended, with what it said last. @status: of waitpid(2), -1 not known; @error_fd: mps_spawn()'s,
- * or -1.
+ * How it ended, with what it said last. @status: of waitpid(2), -1 not known; @error_fd:
+ * mps_spawn()'s, or -1.
  */
 void mps_describe_end(const struct mps_id *id, int status, int error_fd, char *buf, size_t size);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * GSP_STATUS: everything as JSON, in the shape that libgsched gives for the module too. Who does not administrate is shown what is
- * theirs: their clients, the bands and groups that these are in, the groups they own, their kernels.
+ * GSP_STATUS: everything as JSON, in the shape that libgsched gives for the module too. Who does
+ * not administrate is shown what is theirs: their clients, the bands and groups that these are in,
+ * the groups they own, their kernels.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Between the core and the rest: its actions (pages, events, tracepoints, the timer), and the lock around every event.
- * The actions run inside a call of the core and may not call it again; what has to, waits for
- * gsched_unlock(), which also commits: the core decides once for all events under one lock.
+ * Between the core and the rest: its actions (pages, events, tracepoints, the timer), and the lock
+ * around every event. The actions run inside a call of the core and may not call it again; what has
+ * to, waits for gsched_unlock(), which also commits: the core decides once for all events under one
+ * lock.
  */
 #include <linux/hrtimer.h>
 #include <linux/poll.h>
@@ -36,8 +37,9 @@ void gsched_store_window(struct gsched_client *client, u32 slot, u64 window)
 }
 
 /*
- * One event a slot: the newest window, and a type that is right for someone who knows nothing since the last read. A
- * grant not yet read stays one. A grow not yet read, then an evict that leaves more than was known, is a grow.
+ * One event a slot: the newest window, and a type that is right for someone who knows nothing since
+ * the last read. A grant not yet read stays one. A grow not yet read, then an evict that leaves
+ * more than was known, is a grow.
  */
 static void queue_event(struct gsched_client *client, const struct gsc_task *task, u32 type)
 {
@@ -102,7 +104,10 @@ static void set_lease(struct gsc_client *core, u32 lease)
 		return;
 	/* who sees the new lease sees the windows that were stored before it */
 	smp_store_release(&client->arb->header.lease, lease);
-	/* the slots are read after this: a leased launch is seen here, or its client sees the new lease and submits */
+	/*
+	 * the slots are read after this: a leased launch is seen here, or its client sees the new
+	 * lease and submits
+	 */
 	smp_mb();
 	if (old == GSCHED_LEASE_FREE && lease != GSCHED_LEASE_FREE)
 		dev->scan = true;
@@ -229,7 +234,10 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 	int round;
 
 	gsc_commit(&dev->core, now);
-	/* what is adopted may withdraw more leases; a client that plays with its page is left for the timer */
+	/*
+	 * what is adopted may withdraw more leases; a client that plays with its page is left for
+	 * the timer
+	 */
 	for (round = 0; dev->scan && round < SCAN_ROUNDS; round++) {
 		dev->scan = false;
 		gsched_lease_adopt(dev, false, now);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What sysfs shows of bands: the file bands of a device, one line a band, and tasks/<pid>/band. Words are "key value" pairs with
- * the keys that gschedd's status has.
+ * What sysfs shows of bands: the file bands of a device, one line a band, and tasks/<pid>/band.
+ * Words are "key value" pairs with the keys that gschedd's status has.
  */
 #include <linux/nospec.h>
 #include <linux/sysfs.h>
@@ -129,7 +129,10 @@ ssize_t gsched_bands_show(struct gsched_device *dev, char *page)
 	return len;
 }
 
-/* What the client was told of its band, and what it says of it itself: as it reported, else as it writes into its page */
+/*
+ * What the client was told of its band, and what it says of it itself: as it reported, else as it
+ * writes into its page
+ */
 ssize_t gsched_band_show(struct gsched_client *client, char *page)
 {
 	const struct gsched_cl_header *hint = &client->cl->header;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whoever may write a group's procs by its owner and mode (delegation: chown of the directory and of procs) is held
- * to what cgroup v2 demands for a move: the process is the writer's, and so is the common ancestor of
- * the group that it leaves and the one that it comes to. Nobody gets out of a limit that way which
- * somebody else set. From the root group, where no limit is but the device's, everybody may come.
- * CAP_SYS_ADMIN overrides.
+ * Whoever may write a group's procs by its owner and mode (delegation: chown of the directory and
+ * of procs) is held to what cgroup v2 demands for a move: the process is the writer's, and so is
+ * the common ancestor of the group that it leaves and the one that it comes to. Nobody gets out of
+ * a limit that way which somebody else set. From the root group, where no limit is but the
+ * device's, everybody may come. CAP_SYS_ADMIN overrides.
  *
- * Which group a process belongs to: the one bound to it or to its nearest bound ancestor (procs), else the one bound to
- * the deepest cgroup v2 subtree that the process is in (cgroup), else the root group.
+ * Which group a process belongs to: the one bound to it or to its nearest bound ancestor (procs),
+ * else the one bound to the deepest cgroup v2 subtree that the process is in (cgroup), else the
+ * root group.
  */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
@@ -173,8 +174,8 @@ static struct gsched_group *group_of(struct gsched_device *dev, struct gsc_group
 }
 
 /*
- * May the writer move what is in @from to @to? @to's file is being written, so its directory and those
- * above it stay, which the common ancestor is one of.
+ * May the writer move what is in @from to @to? @to's file is being written, so its directory and
+ * those above it stay, which the common ancestor is one of.
  */
 static bool may_move(struct gsched_device *dev, struct gsc_group *from, struct gsched_group *to)
 {
@@ -280,8 +281,8 @@ ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 }
 
 /*
- * EPERM not an administrator, who alone says whose processes the cgroup has; ENOENT no such cgroup; EBUSY another group has
- * it. An empty line unbinds.
+ * EPERM not an administrator, who alone says whose processes the cgroup has; ENOENT no such cgroup;
+ * EBUSY another group has it. An empty line unbinds.
  */
 int gsched_bind_store_cgroup(struct gsched_group *group, const char *text)
 {

@@ -82,7 +82,9 @@ static int call_attach(struct gsched_client *client, struct gsched_cmd *cmd)
 {
 	int ret = gsched_client_attach(client, &cmd->u.attach);
 
-	/* the file stays attached, but a caller who cannot be told the offsets has lost it anyway */
+	/*
+	 * the file stays attached, but a caller who cannot be told the offsets has lost it anyway
+	 */
 	return ret ?: respond(cmd, sizeof(cmd->u.attach));
 }
 
@@ -164,8 +166,8 @@ static int gsched_open(struct inode *inode, struct file *file)
 }
 
 /*
- * A process that dies gives everything back even if a child inherited the descriptor: the children have neither the
- * mappings nor the GPU context.
+ * A process that dies gives everything back even if a child inherited the descriptor: the children
+ * have neither the mappings nor the GPU context.
  */
 static int gsched_flush(struct file *file, fl_owner_t id)
 {

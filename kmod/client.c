@@ -37,8 +37,8 @@ void gsched_client_free(struct gsched_client *client)
 }
 
 /*
- * The directory is named by the pid; a second connection of a process gets "<pid>-<id>". So does one whose number was
- * another process's that is gone and left its descriptor to somebody else.
+ * The directory is named by the pid; a second connection of a process gets "<pid>-<id>". So does
+ * one whose number was another process's that is gone and left its descriptor to somebody else.
  */
 static bool pid_is_taken(const struct gsched_client *client)
 {
@@ -73,7 +73,10 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 		/* nobody is told of the band: the caller reads the page once it has mapped it */
 		gsc_commit(&dev->core, now);
 		client->plain = !pid_is_taken(client);
-		/* who attaches with the first version of the structure would take the event for one of slot 0 */
+		/*
+		 * who attaches with the first version of the structure would take the event for one
+		 * of slot 0
+		 */
 		client->bands = req->size > offsetof(struct gsched_attach, channel_group);
 		client->stale = true;
 		dev->refresh = true;
@@ -204,7 +207,9 @@ int gsched_client_dead(const struct gsched_client *client)
 	return READ_ONCE(client->gone) ? -ENODEV : -ENOTCONN;
 }
 
-/* The first half of a submit, up to the decision. 0 granted, -EAGAIN waits, errors leave no trace */
+/*
+ * The first half of a submit, up to the decision. 0 granted, -EAGAIN waits, errors leave no trace
+ */
 static int submit_begin(struct gsched_client *client, struct gsched_submit *req, u64 now)
 {
 	u32 slot = req->slot;
@@ -215,7 +220,10 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 		return gsched_client_dead(client);
 	if (test_bit(slot, client->quiet))
 		return -EBUSY;
-	/* found in the page between the client's store and this call: the client knows more about it */
+	/*
+	 * found in the page between the client's store and this call: the client knows more about
+	 * it
+	 */
 	if (test_bit(slot, client->adopted) && client->core.task[slot].seq == req->seq) {
 		struct gsched_complete cancel = {
 			.size = sizeof(cancel),
@@ -360,7 +368,10 @@ int gsched_client_report(struct gsched_client *client, const struct gsched_repor
 	return ret;
 }
 
-/* Take the event of the lowest slot that has one, then that of the band; the very last is that the device went */
+/*
+ * Take the event of the lowest slot that has one, then that of the band; the very last is that the
+ * device went
+ */
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event)
 {
 	bool found = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between the kernels we build for. What a kernel has is found out by compiling (kmod/compat/ has one file
- * a question, Kbuild asks them), never by its version number.
+ * Differences between the kernels we build for. What a kernel has is found out by compiling
+ * (kmod/compat/ has one file a question, Kbuild asks them), never by its version number.
  */
 #ifndef GSCHED_COMPAT_H
 #define GSCHED_COMPAT_H

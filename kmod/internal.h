@@ -2,10 +2,11 @@
 /*
  * What the files of the module share.
  *
- * Locks, outermost first: gsched_client.mutex (attach against detach), gsched_devices_mutex (the device table),
- * configfs' and sysfs' own, gsched_device.lock. The last protects the core and everything marked "lock" below; it is
- * taken with gsched_lock() and released with gsched_unlock(), which finishes what the core's actions began.
- * configfs and sysfs callbacks take nothing but gsched_device.lock.
+ * Locks, outermost first: gsched_client.mutex (attach against detach), gsched_devices_mutex (the
+ * device table), configfs' and sysfs' own, gsched_device.lock. The last protects the core and
+ * everything marked "lock" below; it is taken with gsched_lock() and released with gsched_unlock(),
+ * which finishes what the core's actions began. configfs and sysfs callbacks take nothing but
+ * gsched_device.lock.
  */
 #ifndef GSCHED_INTERNAL_H
 #define GSCHED_INTERNAL_H
@@ -167,7 +168,10 @@ static inline bool gsched_client_live(const struct gsched_client *client)
 	return smp_load_acquire(&client->attached);
 }
 
-/* Each client is looked at with the device's lock held: this bounds for how long, whoever opens files */
+/*
+ * Each client is looked at with the device's lock held: this bounds for how long, whoever opens
+ * files
+ */
 #define GSCHED_CLIENTS_MAX_DEFAULT	256
 
 /* device.c: the device table and the devices' lifetime */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Leases: a client alone on the device launches without a system call and only notes the launch in its page. When that
- * ends, because someone came or a quota changed, the arbiter reads the pages and submits to the core what it finds
- * running: it adopts the tasks. An adopted task ends when its client says so, or when its page does.
+ * Leases: a client alone on the device launches without a system call and only notes the launch in
+ * its page. When that ends, because someone came or a quota changed, the arbiter reads the pages
+ * and submits to the core what it finds running: it adopts the tasks. An adopted task ends when its
+ * client says so, or when its page does.
  *
- * All that is read here is a hint: copied once, bounded, and only ever counted against the client that wrote it.
+ * All that is read here is a hint: copied once, bounded, and only ever counted against the client
+ * that wrote it.
  */
 #include <linux/pid.h>
 #include <linux/time64.h>
@@ -35,7 +37,10 @@ void gsched_lease_forget(struct gsched_client *client, u32 slot)
 		client->dev->adopted--;
 }
 
-/* Launches that were over before anyone looked: the client counts them, the core believes as much as can be true */
+/*
+ * Launches that were over before anyone looked: the client counts them, the core believes as much
+ * as can be true
+ */
 void gsched_lease_count(struct gsched_client *client, u64 now)
 {
 	const struct gsched_cl_header *header = &client->cl->header;
@@ -105,9 +110,10 @@ void gsched_lease_reap(struct gsched_device *dev, u64 now)
 }
 
 /*
- * Tasks whose end the page tells and the client does not: its agent hangs, or its COMPLETE is on the way and will find
- * nothing. Likewise those of a process that is gone, whose descriptor somebody else still has. Called when the core's timer
- * came, so that others do not wait for what is over.
+ * Tasks whose end the page tells and the client does not: its agent hangs, or its COMPLETE is on
+ * the way and will find nothing. Likewise those of a process that is gone, whose descriptor
+ * somebody else still has. Called when the core's timer came, so that others do not wait for what
+ * is over.
  */
 void gsched_lease_reap_ended(struct gsched_device *dev, u64 now)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, policy_fault, switch_us, max_overhead, max_slowdown,
- * clients_max, stat, bands, and tasks/<pid>/ for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, policy_fault, switch_us, max_overhead,
+ * max_slowdown, clients_max, stat, bands, and tasks/<pid>/ for every client.
  *
- * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced". Written: one of auto,
- * temporal, spatial; sliced is what auto comes to if every band can have its slice. policy reads as the list of policies
- * with the one in force in brackets; policy_fault says which one hpf has replaced and why, else nothing.
+ * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced".
+ * Written: one of auto, temporal, spatial; sliced is what auto comes to if every band can have its
+ * slice. policy reads as the list of policies with the one in force in brackets; policy_fault says
+ * which one hpf has replaced and why, else nothing.
  */
 #include <linux/capability.h>
 #include <linux/device.h>
@@ -306,9 +307,10 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 #define SLOT_LINE_MAX	224
 
 /*
- * One line a used slot: "slot 3 seq 7 tier 0 blocks 1000 base 0 limit 4096 seen 4096 launched 4 left 0 start_ns 123
- * stream 5". Up to limit, and the stream, as the arbiter knows it, the rest as client and GPU report. A launch under a
- * lease has the window of the lease. Cut at a page, after a line.
+ * One line a used slot: "slot 3 seq 7 tier 0 blocks 1000 base 0 limit 4096 seen 4096 launched 4
+ * left 0 start_ns 123 stream 5". Up to limit, and the stream, as the arbiter knows it, the rest as
+ * client and GPU report. A launch under a lease has the window of the lease. Cut at a page, after a
+ * line.
  */
 static int slot_emit(const struct gsched_client *client, u32 slot, char *page, int len)
 {
@@ -376,7 +378,10 @@ static ssize_t band_show(struct gsched_client *client, char *page)
 	return gsched_band_show(client, page);
 }
 
-/* Launches that nobody was asked about, the time that launches were held back, and the GPU time of paced ones */
+/*
+ * Launches that nobody was asked about, the time that launches were held back, and the GPU time of
+ * paced ones
+ */
 static ssize_t passed_show(struct gsched_client *client, char *page)
 {
 	return sysfs_emit(page, "%llu\n", READ_ONCE(client->cl->header.passed));

@@ -42,7 +42,10 @@ DEFINE_EVENT(gsched_task, gsched_grow,
 DEFINE_EVENT(gsched_task, gsched_done,
 	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task), TP_ARGS(client, task));
 
-/* The slice that a client has to set, or its gate, changed. @flags: GSCHED_ARB_*, @share: in 1/GSCHED_SHARE_ALL */
+/*
+ * The slice that a client has to set, or its gate, changed. @flags: GSCHED_ARB_*, @share: in
+ * 1/GSCHED_SHARE_ALL
+ */
 TRACE_EVENT(gsched_band,
 	TP_PROTO(const struct gsched_client *client),
 	TP_ARGS(client),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Administration on the module: groups are directories in configfs, a device's settings are files in sysfs. */
+/*
+ * Administration on the module: groups are directories in configfs, a device's settings are files
+ * in sysfs.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -62,7 +62,10 @@ struct gsched *gsched_open(const struct gsched_open_opts *opts)
 			goto free_socket;
 		break;
 	case GSCHED_BACKEND_ANY:
-		/* A device node that may not be opened is an answer too: do not go round the arbiter that is in charge. */
+		/*
+		 * A device node that may not be opened is an answer too: do not go round the
+		 * arbiter that is in charge.
+		 */
 		if (gsched_module_open(g) && ((errno != ENOENT && errno != ENXIO && errno != ENODEV) || gsched_socket_open(g)))
 			goto free_socket;
 		break;
@@ -102,7 +105,10 @@ void gsched_abandon(struct gsched *g)
 		gsched_socket_abandon(g);
 	else
 		close(g->fd);
-	/* the module's mappings are not inherited: their addresses may belong to something else by now */
+	/*
+	 * the module's mappings are not inherited: their addresses may belong to something else by
+	 * now
+	 */
 	if (g->ops->backend == GSCHED_BACKEND_DAEMON && g->arb) {
 		munmap((void *)g->arb, sizeof(*g->arb));
 		munmap(g->cl, sizeof(*g->cl));

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * gschedd's socket: SOCK_SEQPACKET, one message a packet, little more than the ioctls with a header in front.
+ * gschedd's socket: SOCK_SEQPACKET, one message a packet, little more than the ioctls with a header
+ * in front.
  *
- * Request and reply: struct gsp_header, then the call's body (at most GSP_BODY_MAX bytes). The reply repeats type and
- * cookie, has err = 0 or a positive errno, and the body as the call changed it. A SUBMIT with GSCHED_SUBMIT_NOWAIT and
- * GSP_FLAG_ASYNC, and a COMPLETE or a REPORT with GSP_FLAG_ASYNC, get no reply. Events come unasked with type GSP_EVENT.
- * ATTACH's reply carries two descriptors (SCM_RIGHTS): the arbiter's page (memfd, opened read-only), the client's page
- * (memfd), in this order; the mmap offsets are 0. A connection attaches once; closing it gives everything back.
- * The peer's identity is SO_PEERCRED. GSP_REWRITE and the GSP_GROUP_*, GSP_STATUS calls need no ATTACH.
+ * Request and reply: struct gsp_header, then the call's body (at most GSP_BODY_MAX bytes). The
+ * reply repeats type and cookie, has err = 0 or a positive errno, and the body as the call changed
+ * it. A SUBMIT with GSCHED_SUBMIT_NOWAIT and GSP_FLAG_ASYNC, and a COMPLETE or a REPORT with
+ * GSP_FLAG_ASYNC, get no reply. Events come unasked with type GSP_EVENT. ATTACH's reply carries two
+ * descriptors (SCM_RIGHTS): the arbiter's page (memfd, opened read-only), the client's page
+ * (memfd), in this order; the mmap offsets are 0. A connection attaches once; closing it gives
+ * everything back. The peer's identity is SO_PEERCRED. GSP_REWRITE and the GSP_GROUP_*, GSP_STATUS
+ * calls need no ATTACH.
  */
 #ifndef GSCHED_PROTO_H
 #define GSCHED_PROTO_H
@@ -20,9 +23,10 @@
 #define GSP_MAX_FDS		2
 
 /*
- * gschedd answers every call at once, except those that wait for something else (a grant, a rewrite, an MPS server), and INFO also
- * meanwhile. A client that has heard nothing for so long asks for INFO; if that is not answered in the same time, gschedd
- * is stopped or hangs, and the connection is given up.
+ * gschedd answers every call at once, except those that wait for something else (a grant, a
+ * rewrite, an MPS server), and INFO also meanwhile. A client that has heard nothing for so long
+ * asks for INFO; if that is not answered in the same time, gschedd is stopped or hangs, and the
+ * connection is given up.
  */
 #define GSP_PATIENCE_MS		1000
 #define GSP_AVOID_MS		5000	/* and the process does not try again for so long */
@@ -83,11 +87,13 @@ struct gsp_group {
 #define GSP_BAND__ALL		(GSP_BAND_BY_NAME | GSP_BAND_NO_START)
 
 /*
- * Which MPS server a program is to use. The band is that of the group @path, of @pid's group if @path is "", or the one named.
- * The answer comes when the band's MPS control daemon accepts connections: gschedd starts it if need be, for the
- * caller's user, and ends it some time after the last @pid that was named here has ended. Answers with @pipe "": the group has no
- * band, or gschedd was started without --mps. ENOENT no such group, ENODEV, EINVAL, ESRCH @pid, EPERM another user's @pid or
- * a user that gschedd cannot start processes for; EBUSY too many servers; ETIMEDOUT, EIO it does not start. @reason says more.
+ * Which MPS server a program is to use. The band is that of the group @path, of @pid's group if
+ * @path is "", or the one named. The answer comes when the band's MPS control daemon accepts
+ * connections: gschedd starts it if need be, for the caller's user, and ends it some time after the
+ * last @pid that was named here has ended. Answers with @pipe "": the group has no band, or gschedd
+ * was started without --mps. ENOENT no such group, ENODEV, EINVAL, ESRCH @pid, EPERM another user's
+ * @pid or a user that gschedd cannot start processes for; EBUSY too many servers; ETIMEDOUT, EIO it
+ * does not start. @reason says more.
  */
 struct gsp_band {
 	uint32_t size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The rewrite service: gschedd's, whichever arbiter decides. A connection of its own a call, so that a long rewrite is
- * in nobody's way and any thread may ask.
+ * The rewrite service: gschedd's, whichever arbiter decides. A connection of its own a call, so
+ * that a long rewrite is in nobody's way and any thread may ask.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedd's embedded arbiter: one socket carries replies and events. Whoever waits for a reply reads the socket, one
- * thread at a time, and hands on what is not its own: replies to the threads that wait for them, events to the queue.
- * The descriptor given to poll(2) is an epoll set of the socket and an eventfd that is raised while the queue holds
- * something, so an event that a waiting submit took off the socket still wakes the reader of events.
+ * gschedd's embedded arbiter: one socket carries replies and events. Whoever waits for a reply
+ * reads the socket, one thread at a time, and hands on what is not its own: replies to the threads
+ * that wait for them, events to the queue. The descriptor given to poll(2) is an epoll set of the
+ * socket and an eventfd that is raised while the queue holds something, so an event that a waiting
+ * submit took off the socket still wakes the reader of events.
  *
- * A gschedd that is stopped must not stop its clients: every wait is bounded (GSP_PATIENCE_MS), also that for a grant,
- * which may take long, by asking whether gschedd still answers. After that the connection is lost for good and shut down,
- * so that gschedd, when it goes on, finds the client gone and its late answers reach nobody.
+ * A gschedd that is stopped must not stop its clients: every wait is bounded (GSP_PATIENCE_MS),
+ * also that for a grant, which may take long, by asking whether gschedd still answers. After that
+ * the connection is lost for good and shut down, so that gschedd, when it goes on, finds the client
+ * gone and its late answers reach nobody.
  */
 #include <errno.h>
 #include <poll.h>
@@ -159,7 +161,10 @@ static void hand_on(struct gsched_socket *s, const char *buf, size_t len, int *f
 		close(fds[--n_fds]);
 }
 
-/* Read one packet; the lock is dropped meanwhile. 1 read, 0 none (MSG_DONTWAIT, or in time), -1 EINTR or dead. */
+/*
+ * Read one packet; the lock is dropped meanwhile. 1 read, 0 none (MSG_DONTWAIT, or in time), -1
+ * EINTR or dead.
+ */
 static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 {
 	_Alignas(8) char buf[sizeof(struct gsp_header) + GSP_BODY_MAX];
@@ -219,8 +224,8 @@ static int send_packet(struct gsched *g, const struct gsp_header *head, const vo
 }
 
 /*
- * Send and wait for the reply, whose body replaces @body. With @interruptible a signal ends the wait with EINTR (only of
- * the thread that happens to read: the others sleep on the condition).
+ * Send and wait for the reply, whose body replaces @body. With @interruptible a signal ends the
+ * wait with EINTR (only of the thread that happens to read: the others sleep on the condition).
  */
 static int call(struct gsched *g, unsigned int type, void *body, size_t size, size_t room, struct waiter *w,
 		bool interruptible)

@@ -250,7 +250,10 @@ static void add_members(cJSON *band, char *list)
 		cJSON_AddItemToArray(pids, cJSON_CreateNumber(strtod(pid, NULL)));
 }
 
-/* "name pid-12 clients 12,13 priority 0 ... why text": pairs up to why, which is the rest of the line */
+/*
+ * "name pid-12 clients 12,13 priority 0 ... why text": pairs up to why, which is the rest of the
+ * line
+ */
 static void add_band(cJSON *bands, char *line)
 {
 	cJSON *band = cJSON_CreateObject();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The cut inside libgsched: gsched.c is the public interface, module.c and socket.c are the two ways to an arbiter.
- * Every operation returns 0 (or what is said) or -1 with errno.
+ * The cut inside libgsched: gsched.c is the public interface, module.c and socket.c are the two
+ * ways to an arbiter. Every operation returns 0 (or what is said) or -1 with errno.
  */
 #ifndef GSCHED_TRANSPORT_H
 #define GSCHED_TRANSPORT_H
@@ -50,15 +50,17 @@ int gsched_module_open(struct gsched *g);
 int gsched_socket_open(struct gsched *g);
 
 /*
- * In the child of a fork: the parent keeps its connection, the child closes its copies of the descriptors and mappings.
- * No lock is taken and nothing is freed: another thread of the parent may have held either.
+ * In the child of a fork: the parent keeps its connection, the child closes its copies of the
+ * descriptors and mappings. No lock is taken and nothing is freed: another thread of the parent may
+ * have held either.
  */
 void gsched_abandon(struct gsched *g);
 void gsched_socket_abandon(struct gsched *g);
 
 /*
- * Is the arbiter still at work? Does not block; to be called now and then by who depends on what the arbiter does unasked. The
- * first call after a silence asks it, a later one finds that there was no answer: -1, ETIMEDOUT, and the connection is lost.
+ * Is the arbiter still at work? Does not block; to be called now and then by who depends on what
+ * the arbiter does unasked. The first call after a silence asks it, a later one finds that there
+ * was no answer: -1, ETIMEDOUT, and the connection is lost.
  */
 int gsched_check(struct gsched *g);
 
@@ -72,16 +74,23 @@ struct gsched_silence {
 };
 
 /*
- * A connected SOCK_SEQPACKET, close-on-exec; -1 with errno. Neither connect nor a later send or receive blocks for longer than
- * GSP_PATIENCE_MS: the latter then fail with EAGAIN, the connect with ETIMEDOUT.
+ * A connected SOCK_SEQPACKET, close-on-exec; -1 with errno. Neither connect nor a later send or
+ * receive blocks for longer than GSP_PATIENCE_MS: the latter then fail with EAGAIN, the connect
+ * with ETIMEDOUT.
  */
 int gsched_socket_connect(const char *path);
 void gsched_heard(struct gsched_silence *silence);
-/* Nothing has come: 0 wait on; -1, ETIMEDOUT: for so long that the peer counts as lost. May send a probe. */
+/*
+ * Nothing has come: 0 wait on; -1, ETIMEDOUT: for so long that the peer counts as lost. May send a
+ * probe.
+ */
 int gsched_silent(int fd, struct gsched_silence *silence);
 /* For GSP_AVOID_MS, gsched_socket_connect() fails there with ETIMEDOUT at once. */
 void gsched_socket_avoid(const char *path);
-/* One message with at most two descriptors each way. recv: length, 0 closed; *@n_fds in: room, out: received. */
+/*
+ * One message with at most two descriptors each way. recv: length, 0 closed; *@n_fds in: room, out:
+ * received.
+ */
 int gsched_socket_send(int fd, const void *buf, size_t size, const int *fds, unsigned int n_fds);
 /* The answer to the one request of this connection; ETIMEDOUT: the peer is stopped. */
 long gsched_socket_answer(int fd, void *buf, size_t size, int *fds, unsigned int *n_fds);
@@ -89,7 +98,10 @@ long gsched_socket_recv(int fd, void *buf, size_t size, int *fds, unsigned int *
 /* A whole memfd as text, NUL added; NULL with errno. */
 char *gsched_read_fd(int fd, size_t *size);
 
-/* admin.c: the module's configfs and sysfs; the roots are arguments so that tests can point elsewhere. */
+/*
+ * admin.c: the module's configfs and sysfs; the roots are arguments so that tests can point
+ * elsewhere.
+ */
 #define GSCHED_CONFIGFS	"/sys/kernel/config/gsched"
 #define GSCHED_SYSFS	"/sys/class/gsched"
 int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what, const char *device,

@@ -82,10 +82,11 @@ struct gsr_launch {
 	uint32_t first;		/* workers of the task that are there already, as the launcher reckons */
 	uint64_t ranges;	/* device address of struct gsr_ranges, one a task; 0: the counters */
 	/*
-	 * With GSR_LAUNCH_COLUMNS: the order in which block-tasks are fetched (gsr_launch_order()). They lie in rows of
-	 * 2^(width_shift + counter_shift), and so many rows as a column is deep are a stripe. Counter N has columns N, N + counters, ... of
-	 * the first stripe, then those of the second, and so on; each fetch stays in a column. What is behind the @positions of each
-	 * counter that lie in stripes is dealt in turns, one by one.
+	 * With GSR_LAUNCH_COLUMNS: the order in which block-tasks are fetched (gsr_launch_order()).
+	 * They lie in rows of 2^(width_shift + counter_shift), and so many rows as a column is deep
+	 * are a stripe. Counter N has columns N, N + counters, ... of the first stripe, then those
+	 * of the second, and so on; each fetch stays in a column. What is behind the @positions of
+	 * each counter that lie in stripes is dealt in turns, one by one.
 	 */
 	uint32_t step[3];	/* from row to row, in ids; without columns to the next block-task */
 	uint32_t positions;
@@ -108,9 +109,10 @@ struct gsr_launch {
 #define GSR_LAUNCH_WHOLE	16u	/* a task's first launch, with the whole device for its window: no place is worse than another */
 
 /*
- * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's first launch, and by itself
- * zero again at the task's end. Behind it the records: number smid * save_per_sm + bit, save_stride bytes each:
- * struct gsr_record, shared memory (the kernel's static, then dynamic), then 32-bit words by [word][thread].
+ * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's
+ * first launch, and by itself zero again at the task's end. Behind it the records: number smid *
+ * save_per_sm + bit, save_stride bytes each: struct gsr_record, shared memory (the kernel's static,
+ * then dynamic), then 32-bit words by [word][thread].
  */
 struct gsr_save {
 	uint32_t waiting_count;	/* bits set in waiting that nobody has claimed */
@@ -120,8 +122,8 @@ struct gsr_save {
 };
 
 /*
- * The ranges of a task without a counter. Zero before the task's first launch, but for next, which has launch.workers
- * elements.
+ * The ranges of a task without a counter. Zero before the task's first launch, but for next, which
+ * has launch.workers elements.
  */
 struct gsr_ranges {
 	uint32_t taken_count;	/* bits set in taken, or fewer */
@@ -135,7 +137,9 @@ struct gsr_record {
 	uint32_t ctaid[4];	/* .w: block-tasks of the fetch, this one included */
 };
 
-/* struct gsr_control: device memory, 128-byte aligned, one a slot. Hot words on lines of their own */
+/*
+ * struct gsr_control: device memory, 128-byte aligned, one a slot. Hot words on lines of their own
+ */
 struct gsr_control {
 	uint64_t relay;		/* the window as last read from the page */
 	uint64_t next_poll;	/* %globaltimer of the next read */
@@ -150,15 +154,18 @@ struct gsr_control {
 	uint8_t pad2[104];
 	uint64_t ranks[GSR_SMS_MAX / 64];	/* taken, one bit each */
 	/*
-	 * By %smid: places taken in the lower half, by rank 1 + the SM's rank in the upper half, 0 not yet known. By index:
-	 * indexes taken, 64 a word
+	 * By %smid: places taken in the lower half, by rank 1 + the SM's rank in the upper half, 0
+	 * not yet known. By index: indexes taken, 64 a word
 	 */
 	uint64_t sm[GSR_SMS_MAX];
 	struct {
 		uint64_t next;	/* its next position */
 		uint8_t pad[120];
 	} counter[GSR_COUNTERS];
-	/* Where workers look from their second look on, by %ctaid.x: with one line for all, that line is what they wait for */
+	/*
+	 * Where workers look from their second look on, by %ctaid.x: with one line for all, that
+	 * line is what they wait for
+	 */
 	struct {
 		uint64_t window;
 		uint64_t until;		/* %globaltimer of the next read of the page */

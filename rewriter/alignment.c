@@ -6,9 +6,9 @@
  * exclusive-or swizzles on 128. A twin's own variables would move all of them. In the twin of such
  * a kernel they stand first and take a multiple of 1024 bytes: every other address grows by that.
  *
- * The analysis marks names that may hold a shared address, one function at a time; what is stored or
- * passed may come back from any load. Addition, subtraction and copying keep the mark; an instruction that is neither one of these
- * nor a memory access at the address looks at its bits.
+ * The analysis marks names that may hold a shared address, one function at a time; what is stored
+ * or passed may come back from any load. Addition, subtraction and copying keep the mark; an
+ * instruction that is neither one of these nor a memory access at the address looks at its bits.
  */
 #include <string.h>
 #include "rewrite.h"
@@ -54,7 +54,9 @@ static void store(struct trace *t)
 	t->escapes = true;
 }
 
-/* A load that may bring back an address that was stored or passed. Parameters of kernels hold none. */
+/*
+ * A load that may bring back an address that was stored or passed. Parameters of kernels hold none.
+ */
 static bool brings_back(const struct trace *t, const struct gsr_function *f, const struct gsr_insn *insn)
 {
 	return t->escapes && !gsr_insn_has(insn, "global") && !gsr_insn_has(insn, "const") &&

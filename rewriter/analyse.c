@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What each function uses and references, and why a kernel cannot be rewritten. Reasons are part of the interface. */
+/*
+ * What each function uses and references, and why a kernel cannot be rewritten. Reasons are part of
+ * the interface.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,7 +293,10 @@ static void raw(struct scan *s, const char *text)
 			reference(s, gsr_intern(s->p->arena, t.text, t.len), NULL);
 }
 
-/* Names that a function declares itself hide those of the module: their marks are put away meanwhile */
+/*
+ * Names that a function declares itself hide those of the module: their marks are put away
+ * meanwhile
+ */
 struct hidden {
 	struct scan *s;
 	struct { const char *name; unsigned long mark; } *names;
@@ -326,8 +332,8 @@ static bool names(const struct gsr_operand *o, const char *name)
 }
 
 /*
- * Is the module's @name used outside of the inner scopes that declare one? The passes go by names, so
- * they would take one for the other.
+ * Is the module's @name used outside of the inner scopes that declare one? The passes go by names,
+ * so they would take one for the other.
  */
 static bool named_outside(const struct gsr_function *f, const char *name)
 {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Barriers and early returns. In the twin no thread ends with its block-task, so where the original's hardware leaves
- * finished threads out, the twin's must take part or must not be waited for.
+ * Barriers and early returns. In the twin no thread ends with its block-task, so where the
+ * original's hardware leaves finished threads out, the twin's must take part or must not be waited
+ * for.
  */
 #include <string.h>
 #include "rewrite.h"
 
-/* Who writes the registers that say which lanes, or which barrier, are meant: by name, a hash table */
+/*
+ * Who writes the registers that say which lanes, or which barrier, are meant: by name, a hash table
+ */
 struct writer {
 	const char *name;
 	const struct gsr_insn *insn;
@@ -158,7 +161,10 @@ static const struct gsr_insn *mask_of_active(const struct gsr_function *f, const
 	return i && makes_mask(i) ? i : NULL;
 }
 
-/* Instructions that must be executed by whole warps (mma, ldmatrix) are not among them: no lane may be finished there. */
+/*
+ * Instructions that must be executed by whole warps (mma, ldmatrix) are not among them: no lane may
+ * be finished there.
+ */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn)
 {
 	struct gsr_barrier b;
@@ -264,7 +270,9 @@ static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
 	return gsr_barrier_of(f, insn, &b) && !b.warp && !b.cluster && !b.counted && !b.arrive;
 }
 
-/* Through a pointer: any function whose address is taken, of those that this one names (pointers.c) */
+/*
+ * Through a pointer: any function whose address is taken, of those that this one names (pointers.c)
+ */
 struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k)
 {
 	const struct gsr_operand *target = NULL;
@@ -310,7 +318,10 @@ static bool calls(const struct gsr_fn *fn, const struct gsr_insn *insn, bool (*h
 	return false;
 }
 
-/* Plain barriers where only part of the threads may come by: then threads may be finished, or elsewhere, at a barrier */
+/*
+ * Plain barriers where only part of the threads may come by: then threads may be finished, or
+ * elsewhere, at a barrier
+ */
 bool gsr_divergent(const struct gsr_fn *fn)
 {
 	const struct gsr_stmt *s;
@@ -395,9 +406,10 @@ static void find_hazards(const struct gsr_fn *fn, struct hazard *h)
 }
 
 /*
- * A warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the original the others end
- * and are not waited for, in the twin they would be. Those that wait for all lanes meet them (@end->warps); if there are others in the
- * kernel, or in functions that stay functions, the lanes of each gather (@end->gathers). Where warps stay whole in rows of whole
+ * A warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the
+ * original the others end and are not waited for, in the twin they would be. Those that wait for
+ * all lanes meet them (@end->warps); if there are others in the kernel, or in functions that stay
+ * functions, the lanes of each gather (@end->gathers). Where warps stay whole in rows of whole
  * warps, @end->rows.
  */
 static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *kernel, struct gsr_end *end, enum gsr_inline *wants)
@@ -476,12 +488,17 @@ const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum 
 				continue;
 			if (b.counted)
 				counted |= b.id < 0 ? gsr_barriers_used(c->fns[0]->f, f, s->insn) : 1u << b.id;
-			/* what follows is entered by a jump from where all threads of a warp meet */
+			/*
+			 * what follows is entered by a jump from where all threads of a warp meet
+			 */
 			if (end->early && !b.counted && i)
 				*wants = GSR_INLINE_BARRIERS;
 		}
 	}
-	/* threads of a counted barrier must not meet ours; those without a count are met by all, or converted */
+	/*
+	 * threads of a counted barrier must not meet ours; those without a count are met by all, or
+	 * converted
+	 */
 	for (end->id = 0; end->id < 16 && counted & 1u << end->id; ++end->id)
 		;
 	if (end->id == 16)

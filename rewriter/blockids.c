@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * %ctaid and %nctaid become loads of what thread 0 wrote; in an entry %nctaid is a parameter, and %ctaid registers unless its
- * twin is a resumable one.
+ * %ctaid and %nctaid become loads of what thread 0 wrote; in an entry %nctaid is a parameter, and
+ * %ctaid registers unless its twin is a resumable one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,10 @@ static bool is_id(const struct gsr_operand *o)
 	return o->kind == GSR_OPND_REG && (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid"));
 }
 
-/* "[…]" of the word, or of the four, that hold the operand, and their space; NULL: no such component */
+/*
+ * "[…]" of the word, or of the four, that hold the operand, and their space; NULL: no such
+ * component
+ */
 static const char *place(struct ids *w, const struct gsr_operand *o, const char **space)
 {
 	bool grid = !strcmp(o->name, "%nctaid");
@@ -82,7 +85,10 @@ static void replace(struct ids *w, struct gsr_operand *o)
 	w->fresh++;
 }
 
-/* What stands in place of mov.@type @to, @from: a load, or, from registers, a conversion or another mov; NULL as it is */
+/*
+ * What stands in place of mov.@type @to, @from: a load, or, from registers, a conversion or another
+ * mov; NULL as it is
+ */
 static const char *instead(struct ids *w, const struct gsr_operand *from, const char *type, bool vec)
 {
 	const char *space, *where = vec ? NULL : held(w, from, from->component);

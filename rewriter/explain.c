@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What became of each kernel, for people and as JSON: the description, and the registers of original and twin. */
+/*
+ * What became of each kernel, for people and as JSON: the description, and the registers of
+ * original and twin.
+ */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>

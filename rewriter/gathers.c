@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Instructions for some lanes of a warp where lanes may have finished: in the original these are not waited for, in the twin they
- * wait at the end of the body. So before such an instruction the lanes of its mask gather, and it is executed with those of them that
- * have not finished. If all of them are there already, which is what activemask tells, nothing more is done. Else each writes its mask to a
- * word of its own in shared memory, and looks until all the others' words hold the same mask or their bits are set among the finished.
- * A thread sets its bit where it ends, before anything else, so from there on nobody waits for it.
+ * Instructions for some lanes of a warp where lanes may have finished: in the original these are
+ * not waited for, in the twin they wait at the end of the body. So before such an instruction the
+ * lanes of its mask gather, and it is executed with those of them that have not finished. If all of
+ * them are there already, which is what activemask tells, nothing more is done. Else each writes
+ * its mask to a word of its own in shared memory, and looks until all the others' words hold the
+ * same mask or their bits are set among the finished. A thread sets its bit where it ends, before
+ * anything else, so from there on nobody waits for it.
  *
- * A word a lane and not a bit: who waits elsewhere, with another mask, has not come, and may end there.
+ * A word a lane and not a bit: who waits elsewhere, with another mask, has not come, and may end
+ * there.
  *
- * Of each warp: 32 words, of the lanes; 128: the lanes that have finished; 132: those that do not exist, with which that begins.
+ * Of each warp: 32 words, of the lanes; 128: the lanes that have finished; 132: those that do not
+ * exist, with which that begins.
  */
 #include "rewrite.h"
 
@@ -30,7 +34,10 @@
 	"mov.u32 " a ", " name ";\n" \
 	"mad.lo.u32 " to ", " to ", " GSR_STR(STRIDE) ", " a ";\n"
 
-/* By all threads, before the first block-task. The lanes that a last warp does not have: shifted by 32 and more nothing is left */
+/*
+ * By all threads, before the first block-task. The lanes that a last warp does not have: shifted by
+ * 32 and more nothing is left
+ */
 #define READY(name) \
 	WARP("%#r0", "%#r1", "%#r2") \
 	"shl.b32 %#r1, %#r0, 5;\n" \
@@ -55,7 +62,10 @@ const char gsr_gathers_ready[] = READY("#gathers"), gsr_gathers_ready_own[] = RE
 static const char place[] = WARP("%#ab", "%#a1", "%#a2") PLACE("%#ab", "%#a1", "#gathers");
 static const char place_own[] = WARP("%#ab", "%#a1", "%#a2") PLACE("%#ab", "%#a1", "#own_gathers");
 
-/* %#a0: those of the mask %#am that are here, and have the same mask. The first where all have, as it is a constant. */
+/*
+ * %#a0: those of the mask %#am that are here, and have the same mask. The first where all have, as
+ * it is a constant.
+ */
 static const char here_constant[] =
 	"activemask.b32 %#a0;\n"
 	"and.b32 %#a0, %#a0, %#am;\n";
@@ -67,7 +77,10 @@ static const char all_here[] =
 	"setp.ne.u32 %%#ap, %%#a0, %%#am;\n"
 	"@!%%#ap bra $#all_%u;\n";
 
-/* %#a0: who is missing. A lane that has come stays until all have, and one that has finished stays so: each is looked for once */
+/*
+ * %#a0: who is missing. A lane that has come stays until all have, and one that has finished stays
+ * so: each is looked for once
+ */
 static const char look[] =
 	"xor.b32 %%#a0, %%#a0, %%#am;\n"
 	"mov.u32 %%#a1, %%laneid;\n"
@@ -92,7 +105,10 @@ static const char look[] =
 	"and.b32 %%#am, %%#am, %%#a1;\n"
 	"$#all_%u:\n";
 
-/* Nobody comes to the next place before all words are cleared. All that were here together came this way, or none */
+/*
+ * Nobody comes to the next place before all words are cleared. All that were here together came
+ * this way, or none
+ */
 static const char leave[] =
 	"@!%%#ap bra $#gone_%u;\n"
 	"mov.u32 %%#a0, %%laneid;\n"
@@ -173,7 +189,10 @@ static bool gathers_at(const struct gsr_function *f, const struct gsr_insn *insn
 	return gsr_warp_sync(f, insn) && gsr_mask_of(insn);
 }
 
-/* Of a kernel those that part of a block may pass by, of a function all: where it is called is not looked for */
+/*
+ * Of a kernel those that part of a block may pass by, of a function all: where it is called is not
+ * looked for
+ */
 static unsigned int gather_all(struct gathers *g)
 {
 	const struct gsr_cfg *cfg = &g->fn->cfg;
@@ -240,8 +259,9 @@ unsigned int gsr_gathers_size(const struct gsr_function *entry)
 }
 
 /*
- * Must lanes gather in the functions of the kernel? If lanes may come in part to what cannot become part of the kernel; or if they end
- * in functions, which must say so then. That what follows there parts them is not known yet.
+ * Must lanes gather in the functions of the kernel? If lanes may come in part to what cannot become
+ * part of the kernel; or if they end in functions, which must say so then. That what follows there
+ * parts them is not known yet.
  */
 static bool in_functions(struct gsr_pass *p, const struct gsr_closure *c)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The rewriter's interface: PTX in, PTX with persistent, preemptible twins out, and a description of every kernel.
+ * The rewriter's interface: PTX in, PTX with persistent, preemptible twins out, and a description
+ * of every kernel.
  *
- * No global state: calls on different objects may run in different threads. Nothing here prints, exits or reads the
- * environment. Errors come back as a status and a message "NAME:LINE:COLUMN: what; remedy" in struct gsr_error.
+ * No global state: calls on different objects may run in different threads. Nothing here prints,
+ * exits or reads the environment. Errors come back as a status and a message "NAME:LINE:COLUMN:
+ * what; remedy" in struct gsr_error.
  */
 #ifndef GSR_H
 #define GSR_H
@@ -31,7 +33,10 @@ struct gsr_error {
 
 enum gsr_tier { GSR_TIER_BLOCK = 0, GSR_TIER_SLICE = 1, GSR_TIER_LAUNCH = 2 };	/* = GSCHED_TIER_* */
 
-/* What instructions were inserted for; those in functions that several kernels call are counted for the first of them */
+/*
+ * What instructions were inserted for; those in functions that several kernels call are counted for
+ * the first of them
+ */
 enum gsr_insertion {
 	GSR_INSERTED_IDS,		/* where block ids and the grid's size are read */
 	GSR_INSERTED_VARIABLES,		/* where variables of the module are named */
@@ -67,8 +72,9 @@ struct gsr_kernel {
 	const unsigned int *variables;	/* of the rewrite's, those that the twin uses, each once */
 	unsigned int n_variables;
 	/*
-	 * Whoever launches the twin passes at references_offset, for each of these, the handle (u64) of a texture or surface object
-	 * that reads and writes what is bound to it at the task's launch; wings take the same.
+	 * Whoever launches the twin passes at references_offset, for each of these, the handle
+	 * (u64) of a texture or surface object that reads and writes what is bound to it at the
+	 * task's launch; wings take the same.
 	 */
 	const struct gsr_reference *references;
 	unsigned int n_references;
@@ -85,8 +91,9 @@ struct gsr_reference {
 #define GSR_REFERENCES_MAX	256u	/* of a kernel, as many as CUDA allows */
 
 /*
- * A word of the twins' table: the address of a variable of the original module that they use; or, with @function, the number that the
- * function has there, which is what the variable held at @offset before anybody wrote to it
+ * A word of the twins' table: the address of a variable of the original module that they use; or,
+ * with @function, the number that the function has there, which is what the variable held at
+ * @offset before anybody wrote to it
  */
 enum gsr_space { GSR_SPACE_GLOBAL, GSR_SPACE_CONST };
 
@@ -119,7 +126,9 @@ struct gsr_options {
 	unsigned int look;		/* instructions of a thread between two looks whether to leave; 0: as is good on a device */
 };
 
-/* struct gsr_launch.save_stride for blocks of @threads with @dynamic bytes of dynamic shared memory */
+/*
+ * struct gsr_launch.save_stride for blocks of @threads with @dynamic bytes of dynamic shared memory
+ */
 static inline size_t gsr_save_stride(const struct gsr_kernel *k, size_t threads, size_t dynamic)
 {
 	return (k->save_fixed + (dynamic + 15) / 16 * 16 + threads * k->save_thread + 15) / 16 * 16;
@@ -133,8 +142,8 @@ enum gsr_order {
 
 struct gsr_launch;
 /*
- * Once @a's grid is set. @depth: block-tasks that a worker is to fetch at once, as far as is known; 0 it is not, and each begins
- * with one.
+ * Once @a's grid is set. @depth: block-tasks that a worker is to fetch at once, as far as is known;
+ * 0 it is not, and each begins with one.
  */
 void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int workers, unsigned int depth);
 
@@ -143,19 +152,21 @@ struct gsr_control;
 void gsr_control_init(struct gsr_control *c, uint64_t window);
 
 /*
- * Rewrite one PTX module. @ptx needs no NUL. On GSR_OK @out is filled and owned by the caller (gsr_rewrite_free); kernels
- * that cannot be rewritten are listed with tier launch and the reason. On any other status @out is zeroed.
+ * Rewrite one PTX module. @ptx needs no NUL. On GSR_OK @out is filled and owned by the caller
+ * (gsr_rewrite_free); kernels that cannot be rewritten are listed with tier launch and the reason.
+ * On any other status @out is zeroed.
  */
 enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_options *opts,
 				struct gsr_rewrite *out, struct gsr_error *err);
 void gsr_rewrite_free(struct gsr_rewrite *rw);
 
 /*
- * Who loads the twins beside the original's module fills their table before the first launch: it reads the n_variables words
- * at rw->addresses in the twins' module, has the addresses entered, and writes the words back. @find gives a variable's address
- * and size in the original's module, by name. @first gives the word that was at @offset in the variable before anybody wrote to
- * it: no kernel of the module does, but the host may have; false: not known any more. @missing[i] is set where there is neither an
- * original nor a copy, or no number: twins that need it must not run.
+ * Who loads the twins beside the original's module fills their table before the first launch: it
+ * reads the n_variables words at rw->addresses in the twins' module, has the addresses entered, and
+ * writes the words back. @find gives a variable's address and size in the original's module, by
+ * name. @first gives the word that was at @offset in the variable before anybody wrote to it: no
+ * kernel of the module does, but the host may have; false: not known any more. @missing[i] is set
+ * where there is neither an original nor a copy, or no number: twins that need it must not run.
  */
 typedef bool gsr_find_fn(void *arg, const char *name, uint64_t *address, uint64_t *size);
 typedef bool gsr_first_fn(void *arg, const char *name, uint64_t offset, uint64_t *word);
@@ -176,8 +187,8 @@ enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_r
 				     struct gsr_error *err);
 
 /*
- * Module images: what cuModuleLoadData, cuLibraryLoadData take: PTX text, a fat binary (0xBA55ED50), its wrapper
- * (0x466243b1), or machine code (ELF).
+ * Module images: what cuModuleLoadData, cuLibraryLoadData take: PTX text, a fat binary
+ * (0xBA55ED50), its wrapper (0x466243b1), or machine code (ELF).
  */
 enum gsr_image_kind { GSR_IMAGE_UNKNOWN, GSR_IMAGE_PTX, GSR_IMAGE_FATBIN, GSR_IMAGE_WRAPPER, GSR_IMAGE_ELF };
 
@@ -190,15 +201,19 @@ enum gsr_image_kind gsr_image_kind(const void *image, size_t max);
 size_t gsr_image_size(const void *image, size_t max);	/* 0 unknown */
 
 /*
- * The PTX of an image that says what @arch (90 for sm_90) would run: that of which the machine code for it was made, or, if
- * there is none, what the driver would compile: the highest target not above it, sm_90a and sm_100f only where they fit.
- * malloc'd and NUL-terminated, caller frees. Reads uncompressed, lz4 and zstd entries. The units of a relocatable program
- * (-rdc=true: wrapper version 2) come joined into one. GSR_ERR_NO_PTX with the reason if there is none.
+ * The PTX of an image that says what @arch (90 for sm_90) would run: that of which the machine code
+ * for it was made, or, if there is none, what the driver would compile: the highest target not
+ * above it, sm_90a and sm_100f only where they fit. malloc'd and NUL-terminated, caller frees.
+ * Reads uncompressed, lz4 and zstd entries. The units of a relocatable program (-rdc=true: wrapper
+ * version 2) come joined into one. GSR_ERR_NO_PTX with the reason if there is none.
  */
 enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx, size_t *size,
 			      struct gsr_error *err);
 
-/* A relocatable program: the fat binary with the linked machine code (NULL: none), and fat binaries or PTX of its units. */
+/*
+ * A relocatable program: the fat binary with the linked machine code (NULL: none), and fat binaries
+ * or PTX of its units.
+ */
 struct gsr_unit {
 	const void *data;
 	size_t size;

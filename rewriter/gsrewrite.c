@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N] [--image N] [--resumable] [--modes]: rewrite the kernels of PTX, a fat binary or an executable.
- * Exit status: 0 at least one kernel was rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N] [--image N] [--resumable] [--modes]:
+ * rewrite the kernels of PTX, a fat binary or an executable. Exit status: 0 at least one kernel was
+ * rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
  */
 #include <argp.h>
 #include <errno.h>
@@ -201,7 +202,10 @@ static void add(struct texts *t, enum gsr_status status, char *ptx, size_t size,
 	t->list[t->n++] = (struct text){ ptx, size };
 }
 
-/* The fat binaries of a program: each a module, but the units of a relocatable program, which are one together */
+/*
+ * The fat binaries of a program: each a module, but the units of a relocatable program, which are
+ * one together
+ */
 static void add_program(struct texts *t, const unsigned char *image, size_t size, unsigned int arch)
 {
 	struct gsr_unit *units = NULL, *grown, one;

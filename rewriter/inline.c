@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Calls give way to the bodies of what they call, where a function cannot stay one: it ends threads (exit), or threads that have
- * ended must meet those that wait in it; or where it is short, and was called through a pointer (indirect.c). The kernel's scopes go first,
- * so each name means one thing; the body is copied with names of its own. Variables that passed parameters become registers, or local
- * memory where they are more than one word.
+ * Calls give way to the bodies of what they call, where a function cannot stay one: it ends threads
+ * (exit), or threads that have ended must meet those that wait in it; or where it is short, and was
+ * called through a pointer (indirect.c). The kernel's scopes go first, so each name means one
+ * thing; the body is copied with names of its own. Variables that passed parameters become
+ * registers, or local memory where they are more than one word.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -263,7 +264,9 @@ static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct g
 		call->prev->insn->guard_negated = !insn->guard_negated;
 	}
 	first = g.first;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the label at the end is always there */
+	/*
+	 * NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the label at the end is always there
+	 */
 	first->prev = call->prev;
 	if (call->prev)
 		call->prev->next = first;
@@ -660,8 +663,9 @@ static bool calls_stopping(const struct gsr_fn *fn)
 }
 
 /*
- * Functions of a switch that end threads or hold barriers can stay functions, as others do whose addresses are taken. They become part of
- * kernels where nothing speaks against that, and kernels do not get much longer.
+ * Functions of a switch that end threads or hold barriers can stay functions, as others do whose
+ * addresses are taken. They become part of kernels where nothing speaks against that, and kernels
+ * do not get much longer.
  */
 void gsr_inline_prepare(struct gsr_pass *p)
 {

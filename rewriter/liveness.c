@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which registers hold a value that may still be read: live-in sets of basic blocks, by iteration backwards. A write counts
- * as one only where it certainly replaces the whole register; everything else that names a register counts as a read.
+ * Which registers hold a value that may still be read: live-in sets of basic blocks, by iteration
+ * backwards. A write counts as one only where it certainly replaces the whole register; everything
+ * else that names a register counts as a read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +155,10 @@ void gsr_live_before(struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int
 	}
 }
 
-/* Of all that is named, what is a register that crosses from one stretch of code to another; in the order of first mention */
+/*
+ * Of all that is named, what is a register that crosses from one stretch of code to another; in the
+ * order of first mention
+ */
 static void find_crossing(struct gsr_live *l, const struct gsr_function *f)
 {
 	unsigned int stretch = 1, n = l->n, i;
@@ -221,7 +225,10 @@ static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct
 	return NULL;
 }
 
-/* Has the set of a successor of block @i changed since the block was looked at? Each round goes from the last block to the first */
+/*
+ * Has the set of a successor of block @i changed since the block was looked at? Each round goes
+ * from the last block to the first
+ */
 static bool must_look(const struct gsr_cfg *cfg, const unsigned int *changed, unsigned int i, unsigned int round)
 {
 	const struct gsr_block *b = &cfg->blocks[i];

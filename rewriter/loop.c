@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The worker's life around the body (abi.h). What it must remember from one fetch to the next lies in shared memory; only the
- * ids that the kernel reads, and how many block-tasks are left, are held in registers across the body.
+ * The worker's life around the body (abi.h). What it must remember from one fetch to the next lies
+ * in shared memory; only the ids that the kernel reads, and how many block-tasks are left, are held
+ * in registers across the body.
  *
- * Offsets in the text: #launch is struct gsr_launch, %#d0 struct gsr_control, #task see GSR_TASK_*, and of the page's slot
- * (struct gsched_cl_slot) left +12, seen_limit +16, start_ns +40, end_ns +48, finished +56.
+ * Offsets in the text: #launch is struct gsr_launch, %#d0 struct gsr_control, #task see GSR_TASK_*,
+ * and of the page's slot (struct gsched_cl_slot) left +12, seen_limit +16, start_ns +40, end_ns
+ * +48, finished +56.
  */
 #include <stddef.h>
 #include "resume.h"
@@ -36,9 +38,9 @@ const char gsr_not_first[] =
 	"setp.ne.u32 %#p0, %#r0, 0;\n";
 
 /*
- * A worker's position. By SM id and by SM number its place is a bit of its SM's word, by index its index is a bit of one of
- * these words; what it gives back at the end it keeps as the word's offset and the bit's number, 64 none. Twins without
- * gsr_options.modes know the first way only.
+ * A worker's position. By SM id and by SM number its place is a bit of its SM's word, by index its
+ * index is a bit of one of these words; what it gives back at the end it keeps as the word's offset
+ * and the bit's number, 64 none. Twins without gsr_options.modes know the first way only.
  */
 static const char start[] =
 	"ld.param.u64 %#d0, [#launch];\n"
@@ -60,7 +62,10 @@ static const char claim_place[] =
 	"and.b32 %#r2, %#r5, 16;\n"
 	"setp.eq.u32 %#p1, %#r2, 0;\n"
 	"@%#p1 bra $#claim;\n"
-	/* when all places get somebody, all want another one first: as many as this SM is likely to have already */
+	/*
+	 * when all places get somebody, all want another one first: as many as this SM is likely to
+	 * have already
+	 */
 	"mov.u32 %#r2, %ctaid.x;\n"
 	"mov.u32 %#r3, %nsmid;\n"
 	"div.u32 %#r2, %#r2, %#r3;\n"
@@ -120,8 +125,9 @@ static const char claim_number[] =
 	"div.u32 %#r1, %#r1, %#r4;\n"
 	"add.u64 %#d3, %#d0, 512;\n"
 	/*
-	 * A free number below %#r1, from %#r0 + %ctaid.x on and around, so that workers that start together do not all
-	 * want the same one: a bit of the words at %#d3. None: a number that no window holds.
+	 * A free number below %#r1, from %#r0 + %ctaid.x on and around, so that workers that start
+	 * together do not all want the same one: a bit of the words at %#d3. None: a number that no
+	 * window holds.
 	 */
 	"$#number:\n"
 	"mov.u32 %#r6, 2097151;\n"
@@ -239,7 +245,10 @@ static const char started[] =
 	"st.shared.v2.u32 [#task+72], {%#r0, %#r0};\n"
 	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
 
-/* The last of a block's warps, by which the first to come by is found; all that is above is there for each of them */
+/*
+ * The last of a block's warps, by which the first to come by is found; all that is above is there
+ * for each of them
+ */
 static const char warps[] =
 	"mov.u32 %#r1, %ntid.x;\n"
 	"mov.u32 %#r2, %ntid.y;\n"
@@ -263,7 +272,10 @@ static const char warps[] =
 	"$#started:\n"
 	"mov.u32 %#cn, 0;\n";
 
-/* The first warp that has run the last block-task of a fetch makes the next one, while the others are still at it */
+/*
+ * The first warp that has run the last block-task of a fetch makes the next one, while the others
+ * are still at it
+ */
 static const char first_come[] =
 	"mov.u32 %#r0, %laneid;\n"
 	"setp.ne.u32 %#p0, %#r0, 0;\n"
@@ -276,8 +288,8 @@ static const char first_come[] =
 	"@%#p0 bra $#wait;\n";
 
 /*
- * %#d0 is the control block, %#d1 and %#d2 its first words, %#d5 the time: the window as relayed was good until %#d2. Who wins the swap
- * reads it anew from the page.
+ * %#d0 is the control block, %#d1 and %#d2 its first words, %#d5 the time: the window as relayed
+ * was good until %#d2. Who wins the swap reads it anew from the page.
  */
 static const char poll[] =
 	"ld.param.u32 %%#r0, [#launch+44];\n"
@@ -297,9 +309,9 @@ static const char poll[] =
 	"st.relaxed.sys.global.u32 [%%#d3+16], %%#r0;\n";
 
 /*
- * The same where workers look at copies of these words. Who is to read the page first gives the copies new times, one after
- * another, so that mostly one is due, and the next if nobody looks at that; the first words see to it that one worker reads it
- * in poll_ns.
+ * The same where workers look at copies of these words. Who is to read the page first gives the
+ * copies new times, one after another, so that mostly one is due, and the next if nobody looks at
+ * that; the first words see to it that one worker reads it in poll_ns.
  */
 static const char poll_copies[] =
 	"ld.param.u32 %#r0, [#launch+44];\n"
@@ -361,8 +373,9 @@ static const char poll_copies[] =
 	"st.relaxed.gpu.global.u64 [%#d7], %#d1;\n"
 	"bra $#schedule_window;\n"
 	/*
-	 * A worker's first look is at the control block's first words, which the launcher has written for the wing that it came with.
-	 * Its copy gets that window too, and is what it looks at from then on. GSR_LAUNCH_WHOLE: the copies say it already.
+	 * A worker's first look is at the control block's first words, which the launcher has
+	 * written for the wing that it came with. Its copy gets that window too, and is what it
+	 * looks at from then on. GSR_LAUNCH_WHOLE: the copies say it already.
 	 */
 	"$#first_look:\n"
 	"ld.param.u32 %#r5, [#launch+136];\n"
@@ -389,7 +402,10 @@ static const char poll_copies[] =
 	"mov.u64 %#d4, %#d1;\n"
 	"bra $#relay;\n";
 
-/* %#p1: the window %#d1 excludes this worker: base <= position and position + weight <= base + limit do not hold */
+/*
+ * %#p1: the window %#d1 excludes this worker: base <= position and position + weight <= base +
+ * limit do not hold
+ */
 static const char test[] =
 	"ld.shared.u32 %#r0, [#task+64];\n"
 	"mov.b64 {%#r2, %#r3}, %#d1;\n";
@@ -454,8 +470,8 @@ static const char unless_window[] =
 	"@%#p1 bra $#fetch;\n";
 
 /*
- * A fetch is written in one piece, for the instruction caches, as all threads wait for it; what happens now and then is behind
- * the end (seldom()).
+ * A fetch is written in one piece, for the instruction caches, as all threads wait for it; what
+ * happens now and then is behind the end (seldom()).
  */
 static const char scheduled[] =
 	"setp.ge.u64 %#p1, %#d5, %#d2;\n"
@@ -472,7 +488,10 @@ static const char excluded[] =
 	"st.shared.u32 [#task+80], %#r0;\n"
 	"bra $#stop;\n";
 
-/* The ids of block-task %#d2: x fastest. Divided at a fetch only, and in 64 bits only where it must be */
+/*
+ * The ids of block-task %#d2: x fastest. Divided at a fetch only, and in 64 bits only where it must
+ * be
+ */
 static const char divide[] =
 	"ld.param.u32 %#r0, [#launch+24];\n"
 	"ld.param.u32 %#r1, [#launch+28];\n"
@@ -529,7 +548,10 @@ static const char ran[] =
 	"add.u64 %#d4, %#d4, %#d3;\n"
 	"st.shared.u64 [#task+40], %#d4;\n";
 
-/* Ids, and how many follow each other from there; none: leave. %#cn is 0 here, or 1, which says where the last were told */
+/*
+ * Ids, and how many follow each other from there; none: leave. %#cn is 0 here, or 1, which says
+ * where the last were told
+ */
 static const char tell_ids[] =
 	"bra $#tell_ids;\n"
 	"$#stop:\n"
@@ -553,8 +575,8 @@ static const char tell_ids_aside[] =
 	"st.shared.v4.u32 [%#r1], {%#r2, %#r3, %#r4, %#r6};\n";
 
 /*
- * A warp may come in pieces: out of the body, or because one of its lanes was away. Aligned barriers need it whole, and so do
- * instructions of whole warps at the start of the body.
+ * A warp may come in pieces: out of the body, or because one of its lanes was away. Aligned
+ * barriers need it whole, and so do instructions of whole warps at the start of the body.
  */
 static const char meet[] =
 	"bar.warp.sync -1;\n"
@@ -604,8 +626,9 @@ static const char *const count_up[] = {
 };
 
 /*
- * An inner loop with its test at the bottom. With the test before the ids are counted up ptxas 13.0 lost a place where the lanes
- * of a warp come together in a body (20 times slower); with one loop for all it kept that, and made slower code.
+ * An inner loop with its test at the bottom. With the test before the ids are counted up ptxas 13.0
+ * lost a place where the lanes of a warp come together in a body (20 times slower); with one loop
+ * for all it kept that, and made slower code.
  */
 static const char again[] =
 	"setp.ge.u32 %#p1, %#cn, 2;\n"
@@ -652,7 +675,9 @@ static const char vacate_modes[] =
 	"@%#p1 bra $#vacate;\n"
 	"red.relaxed.gpu.global.and.b64 [%#d2], %#d3;\n"
 	"bra $#vacated;\n"
-	/* with the SM's last worker its number goes, in one step: who comes then is the first again */
+	/*
+	 * with the SM's last worker its number goes, in one step: who comes then is the first again
+	 */
 	"$#vacate:\n"
 	"ld.relaxed.gpu.global.u64 %#d4, [%#d2];\n"
 	"$#vacating:\n"
@@ -721,9 +746,9 @@ static const char told[] =
 	"@!%#p1 bra $#tell;\n";
 
 /*
- * While block-tasks wait to be resumed, or in a range that was left, the launcher must know how many workers there are, so all
- * are counted; who leaves for want of work tells only if some wait. It looks after it is counted, and who leaves some tells
- * after that.
+ * While block-tasks wait to be resumed, or in a range that was left, the launcher must know how
+ * many workers there are, so all are counted; who leaves for want of work tells only if some wait.
+ * It looks after it is counted, and who leaves some tells after that.
  */
 static const char some_wait[] =
 	"ld.param.u64 %#d2, [#launch+64];\n"
@@ -736,8 +761,9 @@ static const char some_wait[] =
 	"$#none:\n";
 
 /*
- * One at a time stores the count, and looks again when it is done: stores to the host take about 1 us, one after another. Who comes
- * meanwhile leaves it to that one: its own exchange comes before that one's, which takes in what it has counted.
+ * One at a time stores the count, and looks again when it is done: stores to the host take about 1
+ * us, one after another. Who comes meanwhile leaves it to that one: its own exchange comes before
+ * that one's, which takes in what it has counted.
  */
 static const char tell[] =
 	"$#tell:\n"

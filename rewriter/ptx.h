@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * PTX in memory: what the lexer and parser make, the passes change, the printer writes and vgpu executes.
- * All of it lives in one arena a module; strings are interned, so equal names are equal pointers within a module.
- * The tree keeps everything that was written: print(parse(x)) differs from x in white space and comments only (and a
- * declaration of several names is written as several).
+ * PTX in memory: what the lexer and parser make, the passes change, the printer writes and vgpu
+ * executes. All of it lives in one arena a module; strings are interned, so equal names are equal
+ * pointers within a module. The tree keeps everything that was written: print(parse(x)) differs
+ * from x in white space and comments only (and a declaration of several names is written as
+ * several).
  */
 #ifndef GSR_PTX_H
 #define GSR_PTX_H
@@ -68,7 +69,10 @@ struct gsr_insn {
 	struct gsr_operand *opnds;
 };
 
-/* A variable or register declaration: .reg .b32 %r<21>; .shared .align 4 .b8 x[16]; .param .u64 p; .global .f32 t[2] = {…}; */
+/*
+ * A variable or register declaration: .reg .b32 %r<21>; .shared .align 4 .b8 x[16]; .param .u64 p;
+ * .global .f32 t[2] = {…};
+ */
 struct gsr_var {
 	const char *space;		/* "reg" "shared" "local" "param" "global" "const" "tex" */
 	const char *linkage;		/* "extern" "visible" "weak" "common" or NULL */

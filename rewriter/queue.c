@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Dynamic dispatch: how many block-tasks a worker fetches, and which these are (struct gsr_launch, "order", in abi.h).
+ * Dynamic dispatch: how many block-tasks a worker fetches, and which these are (struct gsr_launch,
+ * "order", in abi.h).
  *
  * Offsets in the text as in loop.c; of struct gsr_control exhausted +128, counter +8704.
  */
@@ -27,8 +28,8 @@ _Static_assert(GSR_TASK_TOTAL == 32 && GSR_TASK_INDEX == 48 && GSR_TASK_REST == 
 	       GSR_TASK_COUNTER == 124, "offsets below");
 
 /*
- * What of the last fetch lies in other columns comes first; as it is part of that fetch, nothing is looked at or measured
- * in between
+ * What of the last fetch lies in other columns comes first; as it is part of that fetch, nothing is
+ * looked at or measured in between
  */
 const char gsr_queue_rest[] =
 	"ld.shared.v4.u32 {%#r1, %#r5, %#r6, %#r10}, [#task+112];\n"
@@ -41,9 +42,10 @@ static const char leftover[] =
 	"bra $#locate;\n";
 
 /*
- * How many block-tasks to fetch: as many as last time if that took about fetch_ns and the end is far, or if it was one that took
- * longer. Else it is reckoned anew: half an even share, fetch_max, four times the last count and fetch_ns bound it. What all
- * threads wait for is kept short: this is most of what a twin costs. The window is on its way meanwhile, in %#d1 and %#d2.
+ * How many block-tasks to fetch: as many as last time if that took about fetch_ns and the end is
+ * far, or if it was one that took longer. Else it is reckoned anew: half an even share, fetch_max,
+ * four times the last count and fetch_ns bound it. What all threads wait for is kept short: this is
+ * most of what a twin costs. The window is on its way meanwhile, in %#d1 and %#d2.
  */
 const char gsr_queue_count[] =
 	"ld.shared.v2.u32 {%#r1, %#r5}, [#task+72];\n"
@@ -124,7 +126,10 @@ static const char reckon_share[] =
 	"selp.u32 %#r5, %#r0, %#r5, %#p1;\n"
 	"bra $#take;\n";
 
-/* %laneid is 0, which the assembler does not know: else it would add up over the lanes and exchange the sum */
+/*
+ * %laneid is 0, which the assembler does not know: else it would add up over the lanes and exchange
+ * the sum
+ */
 static const char claim[] =
 	"ld.shared.u32 %#r10, [#task+124];\n"
 	"add.u32 %#r5, %#r5, %#r9;\n"
@@ -179,7 +184,10 @@ static const char from_counter[] =
 	"$#taken:\n"
 	"cvt.u32.u64 %#r6, %#d3;\n";
 
-/* Position %#r1 of counter %#r0, and %#r5 of them: row %#r2 of a column, or behind the stripes. As many as there are in that column, %#r6 */
+/*
+ * Position %#r1 of counter %#r0, and %#r5 of them: row %#r2 of a column, or behind the stripes. As
+ * many as there are in that column, %#r6
+ */
 static const char locate[] =
 	"$#locate:\n"
 	"ld.param.u32 %#r4, [#launch+108];\n"
@@ -191,7 +199,9 @@ static const char locate[] =
 	"sub.u32 %#r6, %#r6, %#r2;\n"
 	"min.u32 %#r6, %#r6, %#r5;\n";
 
-/* Column %#r3 of the counter; its block-task %#r2, and the ids of that. Numbers have 31 bits here */
+/*
+ * Column %#r3 of the counter; its block-task %#r2, and the ids of that. Numbers have 31 bits here
+ */
 static const char number[] =
 	"ld.param.u32 %#r4, [#launch+124];\n"
 	"shr.u32 %#r3, %#r1, %#r4;\n"
@@ -283,8 +293,8 @@ static const char no_rest[] =
 	"st.shared.u32 [#task+116], %#r5;\n";
 
 /*
- * Comes with how many to fetch in %#r5, the lane in %#r9; goes on behind the text with the ids of the first one in %#r2, %#r3,
- * %#r4 and how many there are in %#r6, or at $#stop
+ * Comes with how many to fetch in %#r5, the lane in %#r9; goes on behind the text with the ids of
+ * the first one in %#r2, %#r3, %#r4 and how many there are in %#r6, or at $#stop
  */
 unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, bool resumable)
 {
@@ -297,7 +307,10 @@ unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct g
 	return n + gsr_insert_text(p, f, at, number);
 }
 
-/* Ends where a block-task's number in %#d2 is still to be divided, and how many there are is in %#r6 */
+/*
+ * Ends where a block-task's number in %#d2 is still to be divided, and how many there are is in
+ * %#r6
+ */
 unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable)
 {
 	unsigned int n = 0;

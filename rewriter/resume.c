@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where a block-task can be left in its middle: at its barriers, which all of its threads reach together, and at the heads
- * of loops without barriers, where each thread stops by itself. What a thread holds there is what liveness says.
+ * Where a block-task can be left in its middle: at its barriers, which all of its threads reach
+ * together, and at the heads of loops without barriers, where each thread stops by itself. What a
+ * thread holds there is what liveness says.
  */
 #include <string.h>
 #include "resume.h"
@@ -13,8 +14,8 @@
 #define LOCAL_MAX	2048	/* bytes a thread: at most 4 MiB on a full SM, which take about 0.1 ms to save */
 
 /*
- * Instructions of a thread between two looks, those that wait for memory counted as several. Where all leave together nobody has to find
- * out after the others, but all wait at a look
+ * Instructions of a thread between two looks, those that wait for memory counted as several. Where
+ * all leave together nobody has to find out after the others, but all wait at a look
  */
 #define LOOK		768
 #define LOOK_IN_PLACE	2048
@@ -93,7 +94,10 @@ static bool is_site(const struct gsr_function *f, const struct gsr_stmt *s)
 	return s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted;
 }
 
-/* Barriers that cannot be left, and what is not to be moved. In the kernel, or in a function that it calls */
+/*
+ * Barriers that cannot be left, and what is not to be moved. In the kernel, or in a function that
+ * it calls
+ */
 static const char *check_function(const struct gsr_function *f, bool kernel)
 {
 	const struct gsr_stmt *s;
@@ -170,7 +174,10 @@ struct back {
 	unsigned int from, next;	/* edge of the same loop; 0 none */
 };
 
-/* Blocks from which the head is reached by an edge back without passing the head. @of: the loop a block was last found in */
+/*
+ * Blocks from which the head is reached by an edge back without passing the head. @of: the loop a
+ * block was last found in
+ */
 static void find_blocks(const struct plan *pl, struct loop *l, const struct back *edges, unsigned int id, unsigned int *of,
 			unsigned int *found)
 {
@@ -269,7 +276,10 @@ static unsigned int weight_of(const struct gsr_insn *insn)
 	}
 }
 
-/* Rounds of loops, each block's in the innermost that holds it; inner loops count where they have no point of their own */
+/*
+ * Rounds of loops, each block's in the innermost that holds it; inner loops count where they have
+ * no point of their own
+ */
 static void weigh(struct plan *pl, struct loop *list, unsigned int n_loops)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
@@ -426,7 +436,10 @@ static const char *unsaveable(const struct gsr_point *pt)
 	return NULL;
 }
 
-/* The statement behind which to look: the head's label and the directives that belong to it come first */
+/*
+ * The statement behind which to look: the head's label and the directives that belong to it come
+ * first
+ */
 static struct gsr_stmt *behind_label(const struct gsr_block *b)
 {
 	struct gsr_stmt *s = b->first;
@@ -437,9 +450,9 @@ static struct gsr_stmt *behind_label(const struct gsr_block *b)
 }
 
 /*
- * Blocks at whose start a thread that stops may be waited for at a barrier with a thread count: those from which it comes to
- * one. Not if it has to meet all the others at a barrier without one before that: in the original who waits for it would not
- * come there.
+ * Blocks at whose start a thread that stops may be waited for at a barrier with a thread count:
+ * those from which it comes to one. Not if it has to meet all the others at a barrier without one
+ * before that: in the original who waits for it would not come there.
  */
 static void find_awaited(struct plan *pl)
 {
@@ -481,9 +494,10 @@ static bool needs_lanes(const struct gsr_insn *insn)
 
 /*
  * Likewise for lanes: blocks from which a thread comes to a warp-synchronous instruction, or to a
- * call, before it has met all others at a barrier. A lane that stops in any other block is waited for
- * by no other: those of its warp that are ahead of it are at most at that barrier, which takes part
- * in the vote. The heads of loops that warps enter as a whole count, too: their lanes vote there.
+ * call, before it has met all others at a barrier. A lane that stops in any other block is waited
+ * for by no other: those of its warp that are ahead of it are at most at that barrier, which takes
+ * part in the vote. The heads of loops that warps enter as a whole count, too: their lanes vote
+ * there.
  */
 static void find_lanes_awaited(struct plan *pl)
 {
@@ -556,9 +570,10 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
 }
 
 /*
- * Barriers are the only points, and all threads come to each. Then they also come to the heads of loops that hold one,
- * equally often, and vote there rather than at each barrier: another barrier, but a rare one, and what is between is as it was.
- * That is one more for all threads, so none may be waited for by others on its way there.
+ * Barriers are the only points, and all threads come to each. Then they also come to the heads of
+ * loops that hold one, equally often, and vote there rather than at each barrier: another barrier,
+ * but a rare one, and what is between is as it was. That is one more for all threads, so none may
+ * be waited for by others on its way there.
  */
 static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct loop *list, unsigned int n_loops, uint64_t *live)
 {
@@ -673,8 +688,8 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		add_head(pl, r, &loop[i], live);
 	}
 	/*
-	 * Who waits in a loop for one that leaves must find out, and leave too; but who has left at a barrier is not waited for, since
-	 * the barrier waits for all
+	 * Who waits in a loop for one that leaves must find out, and leave too; but who has left at
+	 * a barrier is not waited for, since the barrier waits for all
 	 */
 	if (waits && r->n_points > r->n_sites) {
 		r->n_points = r->n_sites;

@@ -56,7 +56,10 @@ static bool is_file(const struct gsr_item *i)
 	return i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".file", 5);
 }
 
-/* Names of inlined functions, which .loc refers to. The other debugging sections describe code that is not in the module */
+/*
+ * Names of inlined functions, which .loc refers to. The other debugging sections describe code that
+ * is not in the module
+ */
 static bool is_names(const struct gsr_item *i)
 {
 	return i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".section", 8) && strstr(i->text, ".debug_str") &&
@@ -131,7 +134,10 @@ static void add_globals(struct job *j, struct gsr_module *out)
 	append(p, out, GSR_ITEM_VAR)->var = table;
 }
 
-/* Functions that are called by number, where the original has only a variable's word for it, may stand behind who calls them */
+/*
+ * Functions that are called by number, where the original has only a variable's word for it, may
+ * stand behind who calls them
+ */
 static void declare_numbered(struct gsr_pass *p, struct gsr_module *out)
 {
 	const struct gsr_place *place;
@@ -153,7 +159,10 @@ static void declare_numbered(struct gsr_pass *p, struct gsr_module *out)
 	}
 }
 
-/* What the twins need, in the input's order, which declares before use; names that carry the mark are needed */
+/*
+ * What the twins need, in the input's order, which declares before use; names that carry the mark
+ * are needed
+ */
 static void assemble(struct job *j, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all)
 {
 	struct gsr_pass *p = &j->p;
@@ -188,8 +197,8 @@ static void assemble(struct job *j, struct gsr_module *out, const struct gsr_clo
 }
 
 /*
- * Barriers in inner scopes, or for a resumable twin anything: labels there cannot be jumped to, and what a name means must be
- * known from the name
+ * Barriers in inner scopes, or for a resumable twin anything: labels there cannot be jumped to, and
+ * what a name means must be known from the name
  */
 static bool in_scopes(const struct gsr_function *f, bool anything)
 {
@@ -219,7 +228,10 @@ static unsigned int end_softly(struct gsr_pass *p, struct gsr_fn *fn, const stru
 	return n + gsr_exits(p, fn);
 }
 
-/* What can be asked before anything is changed, but for functions that become part of the kernel. A refusal or NULL. */
+/*
+ * What can be asked before anything is changed, but for functions that become part of the kernel. A
+ * refusal or NULL.
+ */
 static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k, struct gsr_end *end,
 			   bool resumable)
 {
@@ -267,7 +279,10 @@ static void count_phases(struct gsr_pass *p, const struct gsr_closure *c, struct
 		}
 }
 
-/* And instructions of lanes that finished ones are left out of. The kernel's own are known later, with all that lets its threads end. */
+/*
+ * And instructions of lanes that finished ones are left out of. The kernel's own are known later,
+ * with all that lets its threads end.
+ */
 static void gather_in_functions(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
 {
 	unsigned int i;
@@ -298,7 +313,10 @@ static bool twin_named(const struct job *j, const struct gsr_fn *fn)
 	return (f && !f->entry) || gsr_module_var(j->p.m, name);
 }
 
-/* Do functions name the twins' own shared variables? The ids that the kernel itself reads do not count */
+/*
+ * Do functions name the twins' own shared variables? The ids that the kernel itself reads do not
+ * count
+ */
 static bool functions_name_own(const struct gsr_closure *c, bool ids)
 {
 	unsigned int i;

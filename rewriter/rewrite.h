@@ -197,7 +197,10 @@ struct gsr_closure {
 
 /* cfg.c */
 void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg);
-/* What lies between branches and their post-dominators: grows by gsr_region_add(); found[] lists the blocks */
+/*
+ * What lies between branches and their post-dominators: grows by gsr_region_add(); found[] lists
+ * the blocks
+ */
 struct gsr_region {
 	const struct gsr_cfg *cfg;
 	unsigned int *up, *found, n;
@@ -206,7 +209,10 @@ void gsr_region_init(struct gsr_arena *a, const struct gsr_cfg *cfg, struct gsr_
 void gsr_region_add(struct gsr_region *r, unsigned int branch);
 bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
 
-/* uniform.c: sets gsr_block.varying and split or, for warps, splits_warp and split_warp; keeps nothing in @scratch */
+/*
+ * uniform.c: sets gsr_block.varying and split or, for warps, splits_warp and split_warp; keeps
+ * nothing in @scratch
+ */
 void gsr_uniform(struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg, bool warp);
 
 /* analyse.c */
@@ -245,8 +251,9 @@ void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct g
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_insn.unread */
 
 /*
- * barriers.c. What is asked of an instruction that names a register for the lanes or the barrier that it means is known once
- * the writers of such registers were looked for; again when the function's registers have changed.
+ * barriers.c. What is asked of an instruction that names a register for the lanes or the barrier
+ * that it means is known once the writers of such registers were looked for; again when the
+ * function's registers have changed.
  */
 const char *gsr_asks_for(const struct gsr_insn *insn);	/* the register; NULL none */
 void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f);
@@ -256,20 +263,23 @@ struct gsr_barrier {
 	int id;				/* -1: in a register */
 };
 bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b);
-/* ranges.c: which barriers the instruction of @f, called by @entry, may be of: bit i for barrier i */
+/*
+ * ranges.c: which barriers the instruction of @f, called by @entry, may be of: bit i for barrier i
+ */
 unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f, const struct gsr_insn *insn);
 unsigned int gsr_threads_of(const struct gsr_function *entry);	/* of a block, at most */
 /* Its name if it waits for lanes that need not come; else NULL */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
 /*
- * Where a mask is made by activemask or match, all its lanes come to the instruction, and no loop leads there again without making it
- * anew, nobody ends before: nothing is waited for that does not come. @calls: threads may end in what the function calls.
+ * Where a mask is made by activemask or match, all its lanes come to the instruction, and no loop
+ * leads there again without making it anew, nobody ends before: nothing is waited for that does not
+ * come. @calls: threads may end in what the function calls.
  */
 void gsr_settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls);
 bool gsr_counts_warps(const struct gsr_insn *insn);	/* then it is a barrier with a thread count */
 /*
- * How the kernel ends.
- * Returns a refusal or NULL. *@wants: functions that must become part of the kernel first, then ask again.
+ * How the kernel ends. Returns a refusal or NULL. *@wants: functions that must become part of the
+ * kernel first, then ask again.
  */
 struct gsr_end {
 	bool early;			/* threads may be finished while others use barriers */
@@ -284,7 +294,10 @@ void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it c
 bool gsr_divergent(const struct gsr_fn *fn);		/* for gsr_graph(): plain barriers that part of the threads may pass by */
 bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);	/* is it for all lanes? */
 bool gsr_constant_mask(const struct gsr_function *f, const struct gsr_insn *insn);
-/* Lanes may come in part to a call of what waits for finished ones, or, in a function, to such an instruction */
+/*
+ * Lanes may come in part to a call of what waits for finished ones, or, in a function, to such an
+ * instruction
+ */
 bool gsr_lanes_part(const struct gsr_fn *fn);
 bool gsr_part_masks(const struct gsr_function *f);	/* it has instructions that are not for all lanes */
 
@@ -295,15 +308,24 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which);
 bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which);	/* there is something, and it can */
 
-/* inline.c: which of the functions that indirect.c made direct calls of can become part of kernels; and where short ones do */
+/*
+ * inline.c: which of the functions that indirect.c made direct calls of can become part of kernels;
+ * and where short ones do
+ */
 void gsr_inline_prepare(struct gsr_pass *p);
 void gsr_inline_small(struct gsr_pass *p);
 
-/* inline.c: it cannot become part of a kernel; because it stays what it is, or also because it is recursive */
+/*
+ * inline.c: it cannot become part of a kernel; because it stays what it is, or also because it is
+ * recursive
+ */
 bool gsr_stays(const struct gsr_fn *fn);
 bool gsr_is_stuck(struct gsr_pass *p, struct gsr_fn *fn);
 
-/* exits.c: sets gsr_fn.ends and holds; then, for each such function and for kernels that call them, the instructions inserted */
+/*
+ * exits.c: sets gsr_fn.ends and holds; then, for each such function and for kernels that call them,
+ * the instructions inserted
+ */
 #define GSR_ENDED_SIZE	1024u	/* bytes of shared memory: one a thread */
 void gsr_exits_prepare(struct gsr_pass *p);
 unsigned int gsr_exits(struct gsr_pass *p, struct gsr_fn *fn);
@@ -311,15 +333,18 @@ struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call);	/* where its parameters
 /* Is the statement a st.param to, or a ld.param from, a variable that the call names? */
 bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct gsr_insn *call);
 
-/* phases.c: sets gsr_fn.phases, and ends; then, for each of these and kernels, the instructions inserted */
+/*
+ * phases.c: sets gsr_fn.phases, and ends; then, for each of these and kernels, the instructions
+ * inserted
+ */
 #define GSR_PHASES_SIZE	16u	/* bytes of shared memory */
 void gsr_phases_prepare(struct gsr_pass *p);
 unsigned int gsr_phases(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sites);
 extern const char gsr_phases_ready[];
 
 /*
- * gathers.c: sets gsr_fn.gathers, and ends; then, for each of these and kernels, the instructions inserted. A kernel of which no function
- * takes part has the words for itself, declared in it.
+ * gathers.c: sets gsr_fn.gathers, and ends; then, for each of these and kernels, the instructions
+ * inserted. A kernel of which no function takes part has the words for itself, declared in it.
  */
 enum gsr_gather { GSR_GATHER_LANES = 1, GSR_GATHER_ENDS = 2 };
 void gsr_gathers_prepare(struct gsr_pass *p);
@@ -328,7 +353,10 @@ unsigned int gsr_gathers_size(const struct gsr_function *entry);	/* bytes of sha
 extern const char gsr_gathers_ready[], gsr_gathers_ready_own[];
 
 /* pointers.c */
-/* A refusal or NULL; finds calls through pointers that come from memory, and whether addresses go there */
+/*
+ * A refusal or NULL; finds calls through pointers that come from memory, and whether addresses go
+ * there
+ */
 const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);
 bool gsr_never_written(struct gsr_pass *p, const struct gsr_var *v);
 
@@ -359,7 +387,10 @@ const char *gsr_reference_use(struct gsr_pass *p, const struct gsr_insn *insn, c
 unsigned int gsr_references_used(const struct gsr_closure *c);
 unsigned int gsr_references(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_kernel *k);	/* instructions inserted */
 
-/* Barriers that were converted: site i is where $#site_i stands, a thread that goes to the meeting has i in %#s */
+/*
+ * Barriers that were converted: site i is where $#site_i stands, a thread that goes to the meeting
+ * has i in %#s
+ */
 struct gsr_sites {
 	unsigned int n;
 	bool red;			/* some are reductions: %#v goes in and out */
@@ -367,10 +398,16 @@ struct gsr_sites {
 };
 #define GSR_SITE_WARP	0x10000u
 
-/* scopes.c: inner scopes go, what they declare gets names that occur nowhere else; with @all, so do the function's own */
+/*
+ * scopes.c: inner scopes go, what they declare gets names that occur nowhere else; with @all, so do
+ * the function's own
+ */
 void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
 
-/* Where a kernel's threads find the ids of their block-task, unless its twin is a resumable one: then in shared memory */
+/*
+ * Where a kernel's threads find the ids of their block-task, unless its twin is a resumable one:
+ * then in shared memory
+ */
 #define GSR_IDS_ALL	3
 struct gsr_ids {
 	unsigned int held;		/* in registers %#cx, %#cy, %#cz: 0 none, 1 x, 2 x and y, 3 all */
@@ -392,7 +429,10 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, st
 unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites);
 unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id);
 extern const char gsr_sum_up[];		/* a format: %d is the barrier */
-/* Of the meeting: its barrier, and behind it who votes "in the body" goes on; if nobody does, all go to label @done */
+/*
+ * Of the meeting: its barrier, and behind it who votes "in the body" goes on; if nobody does, all
+ * go to label @done
+ */
 unsigned int gsr_vote(struct gsr_pass *p, struct gsr_function *f, bool red, int id, const char *done);
 /* To label @to_N, N being %#s, from @first up to, not with, @end: by halves */
 unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to, unsigned int first, unsigned int end);
@@ -406,7 +446,10 @@ struct gsr_left {
 struct gsr_resume;
 unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
 		      const struct gsr_ids *ids, int id, const struct gsr_resume *resume);
-/* mbarriers.c: between two block-tasks thread 0 makes invalid what the kernel made, of at most so many */
+/*
+ * mbarriers.c: between two block-tasks thread 0 makes invalid what the kernel made, of at most so
+ * many
+ */
 #define GSR_MBARRIERS_MAX	120
 #define GSR_STR_(x)		#x
 #define GSR_STR(x)		GSR_STR_(x)
@@ -414,7 +457,10 @@ const char *gsr_mbarriers_refusal(struct gsr_pass *p, const struct gsr_closure *
 unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn);
 extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
 
-/* alignment.c: what the kernel computes may depend on more than the declared alignment of shared memory */
+/*
+ * alignment.c: what the kernel computes may depend on more than the declared alignment of shared
+ * memory
+ */
 bool gsr_alignment_matters(const struct gsr_closure *c);
 
 /* own.c: which shared variables of its own a twin needs */
@@ -436,19 +482,27 @@ struct gsr_var **gsr_own_module(struct gsr_pass *p, const struct gsr_own *own, b
  * @inside. @tag makes names. Comes with the control block in %#d0, its first two words in %#d1 and %#d2, and the time in %#d5.
  */
 unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *tag, const char *inside);
-/* queue.c: how many block-tasks are fetched from the counters, and which; by the thread that fetches */
+/*
+ * queue.c: how many block-tasks are fetched from the counters, and which; by the thread that
+ * fetches
+ */
 extern const char gsr_queue_rest[], gsr_queue_count[];
 unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, bool resumable);
 unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable);
-/* static.c: where block-tasks come from if the grid is cut into ranges; by the thread that fetches */
+/*
+ * static.c: where block-tasks come from if the grid is cut into ranges; by the thread that fetches
+ */
 extern const char gsr_static_take[], gsr_static_leave[], gsr_static_waits[];
 extern const char gsr_not_first[];	/* sets %#p0 unless thread 0 */
 
-/* fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL: at the end) */
+/*
+ * fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL:
+ * at the end)
+ */
 unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
 /*
- * The same as one statement, for what no pass looks at: not parsed. @text is a constant: what it is laid out as is kept by its address,
- * for all modules to come.
+ * The same as one statement, for what no pass looks at: not parsed. @text is a constant: what it is
+ * laid out as is kept by its address, for all modules to come.
  */
 unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
 /* The same for texts that differ from place to place: these are not kept */

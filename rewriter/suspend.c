@@ -2,12 +2,15 @@
 /*
  * The code that leaves a block-task in its middle and comes back to it (abi.h: struct gsr_save).
  *
- * At a point, the head of a loop or a barrier, a thread counts down by what it has run since the point before (%#n), and looks when it
- * has run enough: at FLAG, which says "leave", and in the first warp, if LOOK says so, whether it is time to poll the window. It knows itself
- * by its odd count; what is counted is even, and a count below zero is enough, so that with it all count alike. Who finds
- * "leave" saves its registers and goes to the meeting at the end of the body, where all threads of the block come: from there,
- * from barriers, from returns. If the vote says that somebody has left, all do: those at barriers save theirs too. Where all
- * threads come to each point they vote there instead. Registers %#p, %#r, %#d are free here, no value of the body's is in them.
+ * At a point, the head of a loop or a barrier, a thread counts down by what it has run since the
+ * point before (%#n), and looks when it has run enough: at FLAG, which says "leave", and in the
+ * first warp, if LOOK says so, whether it is time to poll the window. It knows itself by its odd
+ * count; what is counted is even, and a count below zero is enough, so that with it all count
+ * alike. Who finds "leave" saves its registers and goes to the meeting at the end of the body,
+ * where all threads of the block come: from there, from barriers, from returns. If the vote says
+ * that somebody has left, all do: those at barriers save theirs too. Where all threads come to each
+ * point they vote there instead. Registers %#p, %#r, %#d are free here, no value of the body's is
+ * in them.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -27,8 +30,8 @@ _Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RE
 	       GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120, "offsets below");
 
 /*
- * Labels %s: who is to leave; what follows this look, where a thread goes on. The first warp comes here as one, and stays so: only where thread 0
- * alone reads the page is it apart for a moment.
+ * Labels %s: who is to leave; what follows this look, where a thread goes on. The first warp comes
+ * here as one, and stays so: only where thread 0 alone reads the page is it apart for a moment.
  */
 static const char at_flag[] =
 	"ld.volatile.shared.v2.u32 {%%#r0, %%#r1}, [#task+112];\n"
@@ -41,7 +44,10 @@ static const char at_flag[] =
 	"setp.ne.or.u32 %%#p1, %%#r1, 2, %%#p1;\n"
 	"@%%#p1 bra $#%s;\n";
 
-/* The window as relayed is read from the second-level cache, for which the warp waits: not more often than every so many clocks */
+/*
+ * The window as relayed is read from the second-level cache, for which the warp waits: not more
+ * often than every so many clocks
+ */
 static const char due[] =
 	"mov.u32 %%#r0, %%clock;\n"
 	"ld.volatile.shared.u32 %%#r1, [#task+120];\n"
@@ -170,7 +176,10 @@ static const char resume[] =
 	"setp.ge.u32 %#p1, %#r1, %#r4;\n"
 	"@%#p1 mov.u32 %#r1, 0;\n"
 	"mov.u32 %#r7, 0;\n"
-	/* those of this SM may lie with block-tasks that others went on with: then one of another SM's is free */
+	/*
+	 * those of this SM may lie with block-tasks that others went on with: then one of another
+	 * SM's is free
+	 */
 	"$#here:\n"
 	"mul.wide.u32 %#d1, %#r1, 4;\n"
 	"add.u64 %#d1, %#d1, %#d6;\n"
@@ -231,8 +240,8 @@ unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct g
 }
 
 /*
- * %#r0 the thread's number, %#r1 the number of threads, %#d0 the thread's first word in the record, %#d1 the distance of
- * two of its words, %#d3 the record, %#r4 bytes of dynamic shared memory
+ * %#r0 the thread's number, %#r1 the number of threads, %#d0 the thread's first word in the record,
+ * %#d1 the distance of two of its words, %#d3 the record, %#r4 bytes of dynamic shared memory
  */
 static const char locate[] =
 	"mov.u32 %#r0, %tid.z;\n"
@@ -319,7 +328,10 @@ static unsigned int restore_register(struct gsr_pass *p, struct gsr_function *f,
 				     "mov.b128 %s, {%%#d2, %%#d3};\n", reg);
 }
 
-/* All threads copy a stretch of shared memory at %#r5, %#r6 bytes long, to or from %#d2, in units of @unit bytes from %#r2 on */
+/*
+ * All threads copy a stretch of shared memory at %#r5, %#r6 bytes long, to or from %#d2, in units
+ * of @unit bytes from %#r2 on
+ */
 static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool save, unsigned int unit, unsigned int *label)
 {
 	const char *type = unit == 4 ? "u32" : "u8", *move;
@@ -434,7 +446,10 @@ static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const 
 	return n;
 }
 
-/* A look at a point: who leaves saves and meets the others; or all threads, or those of a warp, agree first */
+/*
+ * A look at a point: who leaves saves and meets the others; or all threads, or those of a warp,
+ * agree first
+ */
 static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
@@ -465,10 +480,12 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const
 }
 
 /*
- * The end of the body. %#s: the point where a thread is, -1 behind a return. Votes: has somebody left, or does somebody at a
- * barrier find that all should; where threads may be finished early, is somebody still in the body. Reductions are made
- * once that is settled: who leaves brings its predicate anew when it is back at its barrier. With the second vote the
- * loop must be the one that gsr_vote() wants, so the body is come to from here, too, be it to begin it or to go on in its middle.
+ * The end of the body. %#s: the point where a thread is, -1 behind a return. Votes: has somebody
+ * left, or does somebody at a barrier find that all should; where threads may be finished early, is
+ * somebody still in the body. Reductions are made once that is settled: who leaves brings its
+ * predicate anew when it is back at its barrier. With the second vote the loop must be the one that
+ * gsr_vote() wants, so the body is come to from here, too, be it to begin it or to go on in its
+ * middle.
  */
 static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
 {

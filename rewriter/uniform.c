@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which branches may split a block of threads. A register is uniform if every instruction that writes it computes the
- * same for all threads, and none of them stands where only part of the threads may come by. Begins with all uniform and
- * takes away, looking again at what uses a register that was taken away, until nothing changes: a branch that varies makes all that is written between it and its post-dominator
- * vary. That is more than necessary, never less.
+ * Which branches may split a block of threads. A register is uniform if every instruction that
+ * writes it computes the same for all threads, and none of them stands where only part of the
+ * threads may come by. Begins with all uniform and takes away, looking again at what uses a
+ * register that was taken away, until nothing changes: a branch that varies makes all that is
+ * written between it and its post-dominator vary. That is more than necessary, never less.
  *
- * Asked for warps, "uniform" means the same in all lanes of a warp, for blocks whose x is a multiple of 32 (the kernel's
- * description says so): then %tid.y and %tid.z are, and so is (%tid.x + a multiple of 32) / 32.
+ * Asked for warps, "uniform" means the same in all lanes of a warp, for blocks whose x is a
+ * multiple of 32 (the kernel's description says so): then %tid.y and %tid.z are, and so is (%tid.x
+ * + a multiple of 32) / 32.
  */
 #include <string.h>
 #include "rewrite.h"
@@ -64,7 +66,10 @@ static void visit(struct state *st, const struct gsr_operand *o, visit_fn fn)
 		visit(st, &o->items[i], fn);
 }
 
-/* The registers an instruction writes, at most: those of its first operand. An address is only read. */
+/*
+ * The registers an instruction writes, at most: those of its first operand. An address is only
+ * read.
+ */
 static void visit_result(struct state *st, const struct gsr_insn *insn, visit_fn fn)
 {
 	if (insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What may wait for other threads: a loop that looks at memory until somebody else has changed it.
- * semantics.c says what such loops are made of. An atomic whose result nobody reads is none of that;
- * compilers write `atom` for these, too.
+ * semantics.c says what such loops are made of. An atomic whose result nobody reads is none of
+ * that; compilers write `atom` for these, too.
  */
 #include <string.h>
 #include "rewrite.h"
@@ -262,8 +262,8 @@ void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct g
 }
 
 /*
- * In functions anywhere: who calls them in a loop is not looked for. A loop's text lies between where it jumps back from and
- * to.
+ * In functions anywhere: who calls them in a loop is not looked for. A loop's text lies between
+ * where it jumps back from and to.
  */
 bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
 {

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The allocator: apportions the device's SMs among the active tasks of one band, under every group's max and min.
+ * The allocator: apportions the device's SMs among the active tasks of one band, under every
+ * group's max and min.
  *
- * Ranks are served from the highest down. Within one rank capacity is divided at each group, from the root down, among
- * those below it (child groups by gpu.weight, clients with the default weight) by weighted max-min: everyone gets the same
- * level times its weight, but no less than it must and no more than it can use.
+ * Ranks are served from the highest down. Within one rank capacity is divided at each group, from
+ * the root down, among those below it (child groups by gpu.weight, clients with the default weight)
+ * by weighted max-min: everyone gets the same level times its weight, but no less than it must and
+ * no more than it can use.
  *
- * A client's share is not divided: all its tasks have the same window, in which their streams or the hardware put them in
- * order. What it needs is what its largest task needs, for most programs queue their kernels on one stream; SMs that would
- * be idle then are given to those who have more than one task, up to the sum. Tasks are granted in the order of their
- * arrival and never one while an earlier one has nothing: it may wait for that one on the GPU.
+ * A client's share is not divided: all its tasks have the same window, in which their streams or
+ * the hardware put them in order. What it needs is what its largest task needs, for most programs
+ * queue their kernels on one stream; SMs that would be idle then are given to those who have more
+ * than one task, up to the sum. Tasks are granted in the order of their arrival and never one while
+ * an earlier one has nothing: it may wait for that one on the GPU.
  *
- * The unit here is the whole SM; slots freed here and there are of no use to a kernel with another shared-memory carve-out.
- * Only a max that is no whole number of SMs leads to less, at the very end.
+ * The unit here is the whole SM; slots freed here and there are of no use to a kernel with another
+ * shared-memory carve-out. Only a max that is no whole number of SMs leads to less, at the very
+ * end.
  *
- * An opaque task that runs keeps what it has. It counts for its own rank and those below, up to the max above it; others
- * are served as if it were gone, since their kernels are launched at once and get its SMs as it ends. The next one of its
- * client gets no more than it would if nothing opaque ran, so a queue of them starves nobody.
+ * An opaque task that runs keeps what it has. It counts for its own rank and those below, up to the
+ * max above it; others are served as if it were gone, since their kernels are launched at once and
+ * get its SMs as it ends. The next one of its client gets no more than it would if nothing opaque
+ * ran, so a queue of them starves nobody.
  */
 #include "decide.h"
 
@@ -58,7 +63,10 @@ static u64 sum_at_level(const struct gsc_contest *contest, u64 level)
 	return sum;
 }
 
-/* Weighted max-min; what is left by rounding goes to the first in the list. Without enough for all that must be, lo is shared */
+/*
+ * Weighted max-min; what is left by rounding goes to the first in the list. Without enough for all
+ * that must be, lo is shared
+ */
 static void divide(struct gsc_contest *contest, u32 amount)
 {
 	u64 low = 0, high = 0, sum = 0, least = 0;
@@ -212,8 +220,9 @@ static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
 }
 
 /*
- * What each group's subtree is guaranteed: its min, or what its children are guaranteed if that is more, as far as it has a
- * use for it. Where the sum is more than there is, all are scaled down alike.
+ * What each group's subtree is guaranteed: its min, or what its children are guaranteed if that is
+ * more, as far as it has a use for it. Where the sum is more than there is, all are scaled down
+ * alike.
  */
 static void guarantee(struct tree *tree)
 {
@@ -228,7 +237,10 @@ static void guarantee(struct tree *tree)
 		for (group = tree->first[depth]; group; group = group->next_level) {
 			u32 need = gsc_sms(group->min);
 
-			/* its direct tasks are in demand already; its children were added by themselves */
+			/*
+			 * its direct tasks are in demand already; its children were added by
+			 * themselves
+			 */
 			group->demand = min(group->demand, group->cap);
 			for (share = group->contest.first; share; share = share->next)
 				group->reserve += share->hi;
@@ -274,7 +286,10 @@ static u32 unfilled(const struct gsc_group *group)
 	return group->reserve - min(group->reserve, group->used - group->held);
 }
 
-/* What lower ranks may have to take inside @group for some guarantee, its own or one above it, to be met */
+/*
+ * What lower ranks may have to take inside @group for some guarantee, its own or one above it, to
+ * be met
+ */
 static u32 owed(const struct gsc_group *group)
 {
 	u32 served = group->used - group->held, most = 0;
@@ -286,8 +301,8 @@ static u32 owed(const struct gsc_group *group)
 }
 
 /*
- * With the clients entered at their groups: find what each group can take, then divide it from the root down. A hold uses
- * up a max, but fills no guarantee: it gets what is left beside them.
+ * With the clients entered at their groups: find what each group can take, then divide it from the
+ * root down. A hold uses up a max, but fills no guarantee: it gets what is left beside them.
  */
 static void contend(struct gsc_band *band, struct tree *tree, bool hold)
 {
@@ -307,7 +322,10 @@ static void contend(struct gsc_band *band, struct tree *tree, bool hold)
 				lo += share->lo;
 				hi += share->hi;
 			}
-			/* what lower ranks are guaranteed is claimed here too, though only they will take it */
+			/*
+			 * what lower ranks are guaranteed is claimed here too, though only they
+			 * will take it
+			 */
 			group->share.firm = max(firm, hold && band->guarantees ? owed(group) : unfilled(group));
 			beside = hold ? group->share.firm - firm : 0;
 			group->share.hi = max(group->share.firm, min(room, hi + beside));
@@ -368,7 +386,10 @@ enum contest_kind {
 	CONTEST_SPARE,	/* what would be idle */
 };
 
-/* The clients of one rank, @from being the first task of it. Returns the stamp of those that took part */
+/*
+ * The clients of one rank, @from being the first task of it. Returns the stamp of those that took
+ * part
+ */
 static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_task *from, enum contest_kind kind)
 {
 	struct gsc_client *client;
@@ -405,7 +426,10 @@ static void serve_lone(struct gsc_client *client, bool spare)
 	take(client, got, false);
 }
 
-/* Serve the clients of one rank, @from being the first task of it. Returns the first of the next rank */
+/*
+ * Serve the clients of one rank, @from being the first task of it. Returns the first of the next
+ * rank
+ */
 static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, struct gsc_task *from, bool spare)
 {
 	struct gsc_task *task, *end;
@@ -538,7 +562,9 @@ static void trim(struct gsc_band *band, const struct gsc_group *group)
 	}
 }
 
-/* What a client has to its tasks: the same to all, in order, up to the first that can have nothing */
+/*
+ * What a client has to its tasks: the same to all, in order, up to the first that can have nothing
+ */
 static void assign(struct gsc_client *client)
 {
 	bool open = client->alloc != 0;

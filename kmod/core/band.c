@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bands: which clients share a hardware channel group, what their groups ask for it, the mode that follows, and what each
- * client is told. Slices are in slice.c, turns in turn.c. All of it is decided anew only when dev->bands_stale is set:
- * submitting and completing tasks changes nothing here.
+ * Bands: which clients share a hardware channel group, what their groups ask for it, the mode that
+ * follows, and what each client is told. Slices are in slice.c, turns in turn.c. All of it is
+ * decided anew only when dev->bands_stale is set: submitting and completing tasks changes nothing
+ * here.
  */
 #include "decide.h"
 
@@ -239,7 +240,10 @@ static u64 weight_of(const struct gsc_client *client)
 	return user == home ? weight : div64_u64(weight * client->own.weight, user->weights);
 }
 
-/* The group whose capsm.min holds for clients of @group: the uppermost one below the root that has one */
+/*
+ * The group whose capsm.min holds for clients of @group: the uppermost one below the root that has
+ * one
+ */
 static struct gsc_group *promising(struct gsc_group *group)
 {
 	struct gsc_group *found = NULL;
@@ -284,7 +288,9 @@ static void update_attributes(struct gsc_band *band)
 			band->n_top = 0;
 		band->priority = max(band->priority, client->group->priority);
 		band->n_top += client->group->priority == band->priority;
-		/* BUSY is the larger number: work on the GPU counts for more than work that waits */
+		/*
+		 * BUSY is the larger number: work on the GPU counts for more than work that waits
+		 */
 		band->activity = max(band->activity, client->activity);
 		band->weight += weight_of(client);
 		add_group(band, client->home, stamp);
@@ -295,8 +301,8 @@ static void update_attributes(struct gsc_band *band)
 
 /*
  * Time slices need a band of the most important ones that can set its own. Any other band without
- * has the driver's, and is as good or bad a neighbour as without gsched: it does not cost the others
- * theirs.
+ * has the driver's, and is as good or bad a neighbour as without gsched: it does not cost the
+ * others theirs.
  */
 static bool has_slices(const struct gsc_device *dev)
 {
@@ -359,7 +365,10 @@ void gsc_bands_update(struct gsc_device *dev)
 	gsc_slices_update(dev);
 }
 
-/* A max is a share of the device's time too, for work that no window can hold; those of a group who are active divide it */
+/*
+ * A max is a share of the device's time too, for work that no window can hold; those of a group who
+ * are active divide it
+ */
 static u32 share_of(const struct gsc_client *client)
 {
 	u32 whole = client->dev->sms * GSCHED_CAPSM, share = GSCHED_SHARE_ALL;
@@ -376,8 +385,8 @@ static u32 share_of(const struct gsc_client *client)
 }
 
 /*
- * The hardware serves streams of greater priority first, as soon as blocks end. So kernels with short blocks need no windows
- * beside more important clients that use such streams.
+ * The hardware serves streams of greater priority first, as soon as blocks end. So kernels with
+ * short blocks need no windows beside more important clients that use such streams.
  */
 static bool yields(const struct gsc_client *client)
 {
@@ -395,8 +404,8 @@ static bool yields(const struct gsc_client *client)
 }
 
 /*
- * No other client can come into its band, and the GPU's slices keep the bands apart: where nothing limits it, no launch needs
- * a window.
+ * No other client can come into its band, and the GPU's slices keep the bands apart: where nothing
+ * limits it, no launch needs a window.
  */
 static bool private_band(const struct gsc_client *client)
 {
@@ -413,10 +422,10 @@ static bool is_left_early(const struct gsc_band *band)
 }
 
 /*
- * A switch in the middle of thread blocks saves all that they have; where all of them are short, the
- * band above has the GPU as soon at their ends, and less is lost: on an H200 training kept 89 % for
- * 84 beside a request of 0.8 ms each 5 ms (docs/measurements/2026-11-23-programs-h200.md). Where one
- * client's are long, or not known, the band above would wait for them.
+ * A switch in the middle of thread blocks saves all that they have; where all of them are short,
+ * the band above has the GPU as soon at their ends, and less is lost: on an H200 training kept 89 %
+ * for 84 beside a request of 0.8 ms each 5 ms (docs/measurements/2026-11-23-programs-h200.md).
+ * Where one client's are long, or not known, the band above would wait for them.
  */
 bool gsc_band_ends_blocks(const struct gsc_band *band)
 {
@@ -488,7 +497,10 @@ int gsc_client_report(struct gsc_client *client, const struct gsched_report *req
 	gsc_mark(dev, now);
 	if (req->flags & GSCHED_REPORT_SLICE) {
 		client->slice_us = req->slice_us;
-		/* setting the driver's own slice again, in temporal mode, says nothing of one that it refused */
+		/*
+		 * setting the driver's own slice again, in temporal mode, says nothing of one that
+		 * it refused
+		 */
 		if (req->slice_error || client->arb.slice_us || client->slice_error == EOPNOTSUPP)
 			client->slice_error = req->slice_error;
 	}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * At random: who is important, how much each gets, where, and for how long nobody else may have it. For tests: whatever an
- * arbiter does, programs must compute the same. All follows from dev->seed and the events, so a run can be repeated.
+ * At random: who is important, how much each gets, where, and for how long nobody else may have it.
+ * For tests: whatever an arbiter does, programs must compute the same. All follows from dev->seed
+ * and the events, so a run can be repeated.
  *
- * A draw holds for a while, some events apart; the timer brings the next one, so whoever has nothing now gets something
- * later. Quotas hold as under any policy.
+ * A draw holds for a while, some events apart; the timer brings the next one, so whoever has
+ * nothing now gets something later. Quotas hold as under any policy.
  */
 #include "decide.h"
 

@@ -106,7 +106,10 @@ static int check_timer(const struct gsc_device *dev)
 	return dev->timer == (timer == U64_MAX ? 0 : timer) ? 0 : 9;
 }
 
-/* Every client is in one band, which is that of its equals only, and which lives in one of its members */
+/*
+ * Every client is in one band, which is that of its equals only, and which lives in one of its
+ * members
+ */
 static int check_members(const struct gsc_device *dev)
 {
 	const struct gsc_client *client, *first;
@@ -199,7 +202,10 @@ static int check_contended(const struct gsc_device *dev)
 	return 0;
 }
 
-/* Only in sliced mode, only the owner; what progresses slowly is never so short that it does not progress at all */
+/*
+ * Only in sliced mode, only the owner; what progresses slowly is never so short that it does not
+ * progress at all
+ */
 static int check_slices(const struct gsc_device *dev)
 {
 	const struct gsc_client *client;
@@ -225,7 +231,9 @@ static int check_slices(const struct gsc_device *dev)
 	return tiny > 1 && dev->n_lower > 1 ? 74 : 0;
 }
 
-/* Somebody in its band is more important, and everybody who is has streams of the greatest priority */
+/*
+ * Somebody in its band is more important, and everybody who is has streams of the greatest priority
+ */
 static bool may_yield(const struct gsc_client *client)
 {
 	u32 above = 0, prioritised = 0;
@@ -240,7 +248,10 @@ static bool may_yield(const struct gsc_client *client)
 	return above && above == prioritised && !client->dev->policy->equals && !client->dev->policy->no_leases;
 }
 
-/* One client in a band of its own, in time slices that it can set, under a policy that leaves it alone */
+/*
+ * One client in a band of its own, in time slices that it can set, under a policy that leaves it
+ * alone
+ */
 static bool is_private(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
@@ -329,7 +340,10 @@ static int check_pass(const struct gsc_client *client)
 	return !gsc_is_server(client) && !kept && nobody_waits(client) ? 123 : 0;
 }
 
-/* The header words of a client follow from its band, and it is never trusted to launch while its gate is closed */
+/*
+ * The header words of a client follow from its band, and it is never trusted to launch while its
+ * gate is closed
+ */
 static int check_flags(const struct gsc_client *client)
 {
 	const struct gsc_band *band = client->band;
@@ -400,7 +414,9 @@ static int check_turns(const struct gsc_device *dev)
 	return contenders && !dev->turn && !dev->drain ? 87 : 0;
 }
 
-/* A client's tasks share its window, in the order of their arrival up to the first that has nothing */
+/*
+ * A client's tasks share its window, in the order of their arrival up to the first that has nothing
+ */
 static int check_tasks(const struct gsc_client *client)
 {
 	const struct gsc_task *task, *last = NULL;
@@ -474,7 +490,10 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 	return tasks ? 24 : 0;
 }
 
-/* Windows and holds never exceed the device. Opaque tasks that a more important client overtook are not counted. */
+/*
+ * Windows and holds never exceed the device. Opaque tasks that a more important client overtook are
+ * not counted.
+ */
 static int check_capacity(const struct gsc_device *dev, const struct gsc_band *band)
 {
 	const struct gsc_client *client;
@@ -488,8 +507,9 @@ static int check_capacity(const struct gsc_device *dev, const struct gsc_band *b
 }
 
 /*
- * In each band a group's sum is at most its max; opaque tasks that run are excepted, since a lower max cannot take back what
- * they have. It is at least what the allocator guaranteed, up to one SM for a max that is no whole number of SMs.
+ * In each band a group's sum is at most its max; opaque tasks that run are excepted, since a lower
+ * max cannot take back what they have. It is at least what the allocator guaranteed, up to one SM
+ * for a max that is no whole number of SMs.
  */
 static int check_band_group(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_group *group)
 {

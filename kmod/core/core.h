@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The decision core: events in, actions out. No clock, no allocation, no locks, no I/O: the caller gives the time with
- * every event, owns every object, and holds one lock per device around every call. Same events, same actions, always.
+ * The decision core: events in, actions out. No clock, no allocation, no locks, no I/O: the caller
+ * gives the time with every event, owns every object, and holds one lock per device around every
+ * call. Same events, same actions, always.
  *
  * Events change what is known and only mark the device. gsc_commit() takes one decision for all
  * events since the last one and publishes it by the actions; without a mark it does nothing. The
  * caller commits before it releases the lock, and earlier where it needs the outcome of an event.
  *
- * Compiled into the module, into gschedd (the embedded arbiter) and into the tests. shim.h is the one file through which it
- * takes list_head, u32, snprintf and so on from either world. The actions are called with the caller's lock held and
- * must not call back into the core for the same device.
+ * Compiled into the module, into gschedd (the embedded arbiter) and into the tests. shim.h is the
+ * one file through which it takes list_head, u32, snprintf and so on from either world. The actions
+ * are called with the caller's lock held and must not call back into the core for the same device.
  *
- * Capacity is in units of 1/1024 CapSM throughout, time in ns, priorities 0..99 with the higher one more important.
+ * Capacity is in units of 1/1024 CapSM throughout, time in ns, priorities 0..99 with the higher one
+ * more important.
  *
- * Two levels. A band is one hardware channel group: a process, or an MPS server with its clients. The GPU switches between
- * bands by their time slices, which band.c, slice.c and turn.c decide. Inside a band clients share in space, on SM windows,
- * and each band has the whole device to share out.
+ * Two levels. A band is one hardware channel group: a process, or an MPS server with its clients.
+ * The GPU switches between bands by their time slices, which band.c, slice.c and turn.c decide.
+ * Inside a band clients share in space, on SM windows, and each band has the whole device to share
+ * out.
  */
 #ifndef GSCHED_CORE_H
 #define GSCHED_CORE_H
@@ -32,68 +35,81 @@ struct gsc_task;
 /* Why a window changed, for events and tracepoints */
 enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 
-/* Actions: done() in the event that ends a task, the others in gsc_commit(); policy_replaced() in either. */
+/*
+ * Actions: done() in the event that ends a task, the others in gsc_commit(); policy_replaced() in
+ * either.
+ */
 struct gsc_ops {
 	/*
-	 * The task may launch (GSC_GRANT: once) or its window changed: store task->window where the GPU reads it. Tasks
-	 * of one client share their window: each is told every change of it.
+	 * The task may launch (GSC_GRANT: once) or its window changed: store task->window where the
+	 * GPU reads it. Tasks of one client share their window: each is told every change of it.
 	 */
 	void (*set_window)(struct gsc_task *task, enum gsc_change why);
 	/*
-	 * The client's lease word is to be @lease (GSCHED_LEASE_*); contended etc. are in the client. Also called when
-	 * anything else in the header of its page changed: dev->mode, the group's priority, dev->top_priority.
+	 * The client's lease word is to be @lease (GSCHED_LEASE_*); contended etc. are in the
+	 * client. Also called when anything else in the header of its page changed: dev->mode, the
+	 * group's priority, dev->top_priority.
 	 */
 	void (*set_lease)(struct gsc_client *client, u32 lease);
 	/* Call gsc_tick at @when at the latest; 0: no need. Replaces the one before. */
 	void (*arm_timer)(struct gsc_device *dev, u64 when);
-	/* A task is over and its capacity back (complete, detach): for tracepoints and statistics. */
+	/*
+	 * A task is over and its capacity back (complete, detach): for tracepoints and statistics.
+	 */
 	void (*done)(struct gsc_task *task);
 	/*
-	 * client->arb changed: store its words in the header of the client's page, then queue GSCHED_EVENT_BAND. Called once
-	 * in every attach. Default: nothing.
+	 * client->arb changed: store its words in the header of the client's page, then queue
+	 * GSCHED_EVENT_BAND. Called once in every attach. Default: nothing.
 	 */
 	void (*set_band)(struct gsc_client *client);
-	/* dev->faulty was replaced by hpf: to be logged, in the words of gsc_policy_why(). Default: nothing. */
+	/*
+	 * dev->faulty was replaced by hpf: to be logged, in the words of gsc_policy_why(). Default:
+	 * nothing.
+	 */
 	void (*policy_replaced)(struct gsc_device *dev);
 };
 
 /*
- * How the capacity is shared out among active tasks: chosen per device at run time, like a block-layer elevator. All
- * operations are called under the caller's lock of the device and return at once; but for those of an event they run in
- * gsc_commit(). They change what their comment names and the policy's own data: gsc_client.data, zero as the policy
- * starts, as the client attaches and as its band or group changes; gsc_band.data and gsc_device.data, zero as the policy
- * starts and as the band begins; gsc_group.data, zero only as the group begins.
+ * How the capacity is shared out among active tasks: chosen per device at run time, like a
+ * block-layer elevator. All operations are called under the caller's lock of the device and return
+ * at once; but for those of an event they run in gsc_commit(). They change what their comment names
+ * and the policy's own data: gsc_client.data, zero as the policy starts, as the client attaches and
+ * as its band or group changes; gsc_band.data and gsc_device.data, zero as the policy starts and as
+ * the band begins; gsc_group.data, zero only as the group begins.
  *
- * The core does not trust a policy: what an operation returns is checked, and a policy that breaks its contract is
- * replaced by hpf in the same commit (gsc_device.faulty).
+ * The core does not trust a policy: what an operation returns is checked, and a policy that breaks
+ * its contract is replaced by hpf in the same commit (gsc_device.faulty).
  */
 struct gsc_policy {
 	const char *name;
 	/*
-	 * In each decision, for every band with active clients. Give every active task of @band its wish (task->want, units)
-	 * out of what it demands, the part of it that it takes from lower ranks (task->need; the rest only where it would be
-	 * idle), and its rank, the same for all tasks of a client: clients of equal rank share by gpu.weight, a higher rank
-	 * takes all it wants first. need <= want <= demand. The allocator has applied no limits yet; gsc_allocate() clips by
-	 * every group's max, honours min and never goes above the device. Called with all active tasks in band->tasks; leaves
-	 * that list sorted by falling rank, first come first among equals. May set band->again, not before @now + 1, and
-	 * band->late.
+	 * In each decision, for every band with active clients. Give every active task of @band its
+	 * wish (task->want, units) out of what it demands, the part of it that it takes from lower
+	 * ranks (task->need; the rest only where it would be idle), and its rank, the same for all
+	 * tasks of a client: clients of equal rank share by gpu.weight, a higher rank takes all it
+	 * wants first. need <= want <= demand. The allocator has applied no limits yet;
+	 * gsc_allocate() clips by every group's max, honours min and never goes above the device.
+	 * Called with all active tasks in band->tasks; leaves that list sorted by falling rank,
+	 * first come first among equals. May set band->again, not before @now + 1, and band->late.
 	 * Required.
 	 */
 	void (*order)(struct gsc_band *band, u64 now);
 	/*
-	 * A task ended, in gsc_commit() or as the client's next one begins: how long its capacity should stay free for that
-	 * (ns, 0 no; GSC_HOLD_NS_MAX at most). The task's fields are those that it ended with. Default 0.
+	 * A task ended, in gsc_commit() or as the client's next one begins: how long its capacity
+	 * should stay free for that (ns, 0 no; GSC_HOLD_NS_MAX at most). The task's fields are
+	 * those that it ended with. Default 0.
 	 */
 	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
 	/*
-	 * In each decision: where the window of @client, client->sms SMs, begins: at any SM from @lo to @hi. Default:
-	 * client->base, as near as possible to where it was, for a window that moves drives workers out.
+	 * In each decision: where the window of @client, client->sms SMs, begins: at any SM from
+	 * @lo to @hi. Default: client->base, as near as possible to where it was, for a window that
+	 * moves drives workers out.
 	 */
 	u32 (*place)(struct gsc_device *dev, const struct gsc_client *client, u32 lo, u32 hi);
 	/*
-	 * When bands have changed: sum of the time slices of the @n bands that are not lower, in us; each has a part of it by
-	 * its weight. Default: @n slices of the driver's, so that no band of mean weight waits longer than on an
-	 * unmanaged GPU.
+	 * When bands have changed: sum of the time slices of the @n bands that are not lower, in
+	 * us; each has a part of it by its weight. Default: @n slices of the driver's, so that no
+	 * band of mean weight waits longer than on an unmanaged GPU.
 	 */
 	u64 (*epoch_us)(const struct gsc_device *dev, u32 n);
 	/*
@@ -102,17 +118,20 @@ struct gsc_policy {
 	 */
 	void (*charge)(struct gsc_client *client, u64 unit_ns);
 	/*
-	 * At the end of each decision, for every band with active clients: each has what it was given. May set band->again.
-	 * Default: nothing.
+	 * At the end of each decision, for every band with active clients: each has what it was
+	 * given. May set band->again. Default: nothing.
 	 */
 	void (*granted)(struct gsc_band *band, u64 now);
 	/*
-	 * Temporal mode, in each decision, after order(): the band that has the device, one with tasks. May set its
-	 * band->again. Default: the one of the highest rank; of equals the one that has something running, until it has no
-	 * task that came before those of others.
+	 * Temporal mode, in each decision, after order(): the band that has the device, one with
+	 * tasks. May set its band->again. Default: the one of the highest rank; of equals the one
+	 * that has something running, until it has no task that came before those of others.
 	 */
 	struct gsc_band *(*turn)(struct gsc_device *dev, u64 now);
-	/* How the policy treats @client, in words, without a newline, as gsc_client_why(); any time. Default: nothing */
+	/*
+	 * How the policy treats @client, in words, without a newline, as gsc_client_why(); any
+	 * time. Default: nothing
+	 */
 	int (*why)(const struct gsc_client *client, char *buf, size_t size);
 	bool idles;		/* may leave capacity unused while tasks wait */
 	bool no_leases;		/* every launch is submitted first */
@@ -160,7 +179,10 @@ struct gsc_contest {
 	struct gsc_share *first, *last;
 };
 
-/* A group as a queue of one band, and what policy wfq notes of its clients there. Virtual times are in ns, see wfq.c */
+/*
+ * A group as a queue of one band, and what policy wfq notes of its clients there. Virtual times are
+ * in ns, see wfq.c
+ */
 struct gsc_wfq_queue {
 	u64 seen;			/* stamp of the decision that @next to @fresh are of */
 	struct gsc_group *next, *prev;	/* queues of the band, by turn */
@@ -203,8 +225,8 @@ struct gsc_wfq_device {
 
 /*
  * A quota holder. Those that gsc_group_init() makes are the operator's. Below them the core has one
- * for each client (gsc_client.own) and, where a user has several clients in a group, one for the user
- * (gsc_client.sharing of the first of them): a user has one share of a group, however many
+ * for each client (gsc_client.own) and, where a user has several clients in a group, one for the
+ * user (gsc_client.sharing of the first of them): a user has one share of a group, however many
  * descriptors are open. Groups of clients and users are reached by @parent only and have no name.
  */
 struct gsc_group {
@@ -227,8 +249,8 @@ struct gsc_group {
 	u32 cap, used, held;		/* max; taken so far; of that, by holds */
 	u32 demand, reserve, beside;	/* wanted below; guaranteed below; of its part, what no hold may take */
 	/*
-	 * scratch of band.c: the last band that counted its capsm.min; sum of the weights of its users,
-	 * or of a user's clients; active clients here and below
+	 * scratch of band.c: the last band that counted its capsm.min; sum of the weights of its
+	 * users, or of a user's clients; active clients here and below
 	 */
 	u64 promise_seen;
 	u64 weights;
@@ -273,7 +295,10 @@ struct gsc_size_samples {
 	u32 n, next;
 };
 
-/* How long a client's recurring kernels take on a 2^(k/3)-th of @whole SMs, at least one: see size.c */
+/*
+ * How long a client's recurring kernels take on a 2^(k/3)-th of @whole SMs, at least one: see
+ * size.c
+ */
 struct gsc_sizes {
 	struct gsc_size_samples samples[GSC_SIZE_CLASSES];
 	u32 ns[GSC_SIZE_CLASSES];	/* what the samples say, 0 unknown */
@@ -294,7 +319,10 @@ struct gsc_forms {
 	u32 n[2];
 };
 
-/* What a client says of launches that nobody was told of: the words of its page (struct gsched_cl_header), read once */
+/*
+ * What a client says of launches that nobody was told of: the words of its page (struct
+ * gsched_cl_header), read once
+ */
 struct gsc_leased {
 	u64 tasks, ns, usage;
 	u64 paced_ns;			/* of launches that ended, however long they took */
@@ -307,8 +335,9 @@ struct gsc_arb {
 };
 
 /*
- * One hardware channel group. It lives in one of its members (gsc_client.own_band) and moves to another one when that one
- * detaches. A band without clients, of an MPS server that nobody uses, takes no part in time sharing.
+ * One hardware channel group. It lives in one of its members (gsc_client.own_band) and moves to
+ * another one when that one detaches. A band without clients, of an MPS server that nobody uses,
+ * takes no part in time sharing.
  */
 struct gsc_band {
 	struct list_head node;		/* dev->bands */
@@ -336,8 +365,8 @@ struct gsc_band {
 	u32 promised;			/* sum of capsm.min, units */
 	u32 activity;			/* GSCHED_ACTIVITY_* */
 	/*
-	 * in 1/GSC_BAND_WEIGHT_SCALE: a group's is divided among its users, except the root's, which
-	 * each of its users has; a user's among the clients
+	 * in 1/GSC_BAND_WEIGHT_SCALE: a group's is divided among its users, except the root's,
+	 * which each of its users has; a user's among the clients
 	 */
 	u64 weight;
 	bool mps;			/* a client said so */
@@ -431,7 +460,10 @@ struct gsc_client {
 	u32 told_mode, told_priority, told_top;	/* at the last set_lease */
 	struct gsc_share share;		/* scratch of the allocator */
 	u64 seen, fed;
-	/* in SMs: for its largest task, for all side by side, for an opaque one that runs; as if nothing opaque ran */
+	/*
+	 * in SMs: for its largest task, for all side by side, for an opaque one that runs; as if
+	 * nothing opaque ran
+	 */
 	u32 need, use, fixed, fair;
 	u32 full;			/* what its largest task wants, which may be more than it needs */
 	u32 alloc;			/* units */
@@ -441,20 +473,26 @@ struct gsc_client {
 	bool closed;			/* a task that can have nothing came by */
 };
 
-/* Numbers of a device that the administrator may set: one table of names and ranges for sysfs and the socket */
+/*
+ * Numbers of a device that the administrator may set: one table of names and ranges for sysfs and
+ * the socket
+ */
 enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_MAX_SLOWDOWN, GSC_PARAM_COUNT };
 
 struct gsc_device {
 	const struct gsc_ops *ops;
 	const struct gsc_policy *policy;
-	/* a policy that broke its contract, and how: hpf is in its place until a policy is set; NULL */
+	/*
+	 * a policy that broke its contract, and how: hpf is in its place until a policy is set;
+	 * NULL
+	 */
 	const struct gsc_policy *faulty;
 	const char *fault;
 	u32 sms;
 	u32 mode;			/* GSCHED_MODE_* in force */
 	/*
-	 * Forced mode. -1 automatic, by the bands there are. Spatial: all clients count as one band. Temporal: each is a band
-	 * of its own and slices are not used.
+	 * Forced mode. -1 automatic, by the bands there are. Spatial: all clients count as one
+	 * band. Temporal: each is a band of its own and slices are not used.
 	 */
 	s32 mode_set;
 	struct gsc_group root;
@@ -478,8 +516,9 @@ struct gsc_device {
 	u64 next_nr;
 	u64 decisions;			/* commits that had something to decide */
 	/*
-	 * Whose turn it is. Temporal mode: the band whose tasks may run. Sliced mode: the lower band whose gate is open, or
-	 * NULL. @drain had the turn before and may still have work on the GPU, until @drain_until at the latest.
+	 * Whose turn it is. Temporal mode: the band whose tasks may run. Sliced mode: the lower
+	 * band whose gate is open, or NULL. @drain had the turn before and may still have work on
+	 * the GPU, until @drain_until at the latest.
 	 */
 	struct gsc_band *turn, *drain;
 	u64 turn_end, drain_until;
@@ -508,14 +547,17 @@ struct gsc_device {
 #define GSC_MAX_SLOWDOWN_DEFAULT	200	/* per cent of its best time that a recurring kernel may take on what is held */
 
 /*
- * Half of what the others leave at most: one user never has all there is, and neither do two or three
- * together. @mine of @all that are taken, of @max.
+ * Half of what the others leave at most: one user never has all there is, and neither do two or
+ * three together. @mine of @all that are taken, of @max.
  */
 bool gsc_share_has_room(u32 mine, u32 all, u32 max);
 /* May one more of @user come, of @max? -ENOSPC; -EDQUOT it has its share. @all: it may have all */
 int gsc_device_room(const struct gsc_device *dev, u32 user, bool all, u32 max);
 
-/* Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and give everything back. */
+/*
+ * Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and
+ * give everything back.
+ */
 int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */
 int gsc_group_init(struct gsc_group *group, struct gsc_group *parent);		/* -EINVAL nested too deep */
 int gsc_group_exit(struct gsc_group *group);		/* -EBUSY with children or clients */
@@ -554,28 +596,39 @@ static inline bool gsc_is_old(const struct gsc_task *task, u64 now)
  */
 int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u64 now);
 /*
- * Count what @now_says grew by since the last call, as far as the time since then allows: one task a microsecond, and no longer
- * than that on the whole device. Before statistics are read, and before the client is moved or detached.
+ * Count what @now_says grew by since the last call, as far as the time since then allows: one task
+ * a microsecond, and no longer than that on the whole device. Before statistics are read, and
+ * before the client is moved or detached.
  */
 void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_says, u64 now);
 /*
- * What a client sees of its band. -EINVAL numbers out of range. Activity is ignored unless GSCHED_ARB_REPORT is set. A slice
- * that the driver refused (any error but EOPNOTSUPP) counts as refused until one that was asked for is reported set.
+ * What a client sees of its band. -EINVAL numbers out of range. Activity is ignored unless
+ * GSCHED_ARB_REPORT is set. A slice that the driver refused (any error but EOPNOTSUPP) counts as
+ * refused until one that was asked for is reported set.
  */
 int gsc_client_report(struct gsc_client *client, const struct gsched_report *req, u64 now);
 /* The member that sets the slice of its band; NULL: an MPS server that is not attached */
 struct gsc_client *gsc_band_owner(const struct gsc_band *band);
 bool gsc_band_can_slice(const struct gsc_band *band);
-/* gpu.band of its clients' groups, else after the MPS server or the process whose channel group it is; length */
+/*
+ * gpu.band of its clients' groups, else after the MPS server or the process whose channel group it
+ * is; length
+ */
 #define GSC_BAND_NAME_SIZE	48
 int gsc_band_name(const struct gsc_band *band, char *buf, size_t size);
 /* Which mechanism protects or limits it, in words, without a newline; length */
 int gsc_band_why(const struct gsc_band *band, char *buf, size_t size);
-/* What is kept free or taken from others for its recurring kernels, and why, in words; length, 0 nothing */
+/*
+ * What is kept free or taken from others for its recurring kernels, and why, in words; length, 0
+ * nothing
+ */
 int gsc_client_why(const struct gsc_client *client, char *buf, size_t size);
 /* Decides for all events since the last commit: what it grants is had from @now on */
 void gsc_commit(struct gsc_device *dev, u64 now);
-/* The timer came. Also charges every running task up to @now: call it before statistics are read. Any time is fine. */
+/*
+ * The timer came. Also charges every running task up to @now: call it before statistics are read.
+ * Any time is fine.
+ */
 void gsc_tick(struct gsc_device *dev, u64 now);
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
@@ -589,11 +642,12 @@ int gsc_device_set_param(struct gsc_device *dev, enum gsc_param param, const cha
 int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, char *buf, size_t size);
 
 /*
- * The files of a group: one implementation of names and formats for configfs, the socket and gschedctl.
- * store: NUL-terminated text, a trailing newline allowed; -EINVAL leaves the old value. A quota is "max" or a decimal
- * number of CapSM, as fine as 1/1024 ("1.5"); max not 0, nothing above the device. show: text with a newline; length.
- * gpu.band: [a-z0-9_-]{1,31}, or empty for the parent's, which is what show then gives; -EBUSY while a client is attached in the
- * group or below it, since a process cannot change its channel group.
+ * The files of a group: one implementation of names and formats for configfs, the socket and
+ * gschedctl. store: NUL-terminated text, a trailing newline allowed; -EINVAL leaves the old value.
+ * A quota is "max" or a decimal number of CapSM, as fine as 1/1024 ("1.5"); max not 0, nothing
+ * above the device. show: text with a newline; length. gpu.band: [a-z0-9_-]{1,31}, or empty for the
+ * parent's, which is what show then gives; -EBUSY while a client is attached in the group or below
+ * it, since a process cannot change its channel group.
  */
 enum gsc_file {
 	GSC_FILE_CAPSM_MAX, GSC_FILE_CAPSM_MIN, GSC_FILE_GPU_WEIGHT, GSC_FILE_GPU_PRIORITY,
@@ -619,7 +673,10 @@ int gsc_client_store(struct gsc_client *client, enum gsc_file file, const char *
 int gsc_client_show(const struct gsc_client *client, enum gsc_file file, char *buf, size_t size);
 const char *gsc_group_band(const struct gsc_group *group);	/* its band's name or the nearest ancestor's, "" none */
 
-/* For tests and WARN_ON in debug builds: 0 if every invariant holds, else the number of the first that does not. */
+/*
+ * For tests and WARN_ON in debug builds: 0 if every invariant holds, else the number of the first
+ * that does not.
+ */
 int gsc_check(const struct gsc_device *dev);
 
 #endif /* GSCHED_CORE_H */

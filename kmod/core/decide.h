@@ -21,14 +21,19 @@ u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns);
 void gsc_task_end(struct gsc_task *task);
 void gsc_hold_start(struct gsc_client *client);	/* after client->ended, if that is worth it */
-/* In all bands those that give way come first, then those that gain by it, then what each counts for */
+/*
+ * In all bands those that give way come first, then those that gain by it, then what each counts
+ * for
+ */
 void gsc_tasks_evict(struct gsc_band *band);
 void gsc_tasks_grant(struct gsc_band *band);
 void gsc_tasks_measure(struct gsc_band *band);	/* task->room of new ones */
 
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
 #define GSC_HOLD_NS_MAX		20000000ULL	/* longest hold; what comes less often does not recur */
-/* A task ended that can fill @whole SMs like those of @blocks blocks, which are the largest lately */
+/*
+ * A task ended that can fill @whole SMs like those of @blocks blocks, which are the largest lately
+ */
 void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks);
 u32 gsc_size_units(const struct gsc_client *client);		/* for its next request; 0: all it wants */
 u64 gsc_size_ns(const struct gsc_client *client);		/* time on that many; 0 unknown */
@@ -41,8 +46,8 @@ void gsc_protect_measure(const struct gsc_task *ended);
 /* A kernel ended that ran for @ran; @units: what would be held for the next one */
 void gsc_protect(struct gsc_client *client, u64 ran, u32 units);
 /*
- * Of @units that @client's kernels need, those that it is given from long block-tasks below: up to a
- * quarter less where that saves those a round, and no latency target was asked for
+ * Of @units that @client's kernels need, those that it is given from long block-tasks below: up to
+ * a quarter less where that saves those a round, and no latency target was asked for
  */
 u32 gsc_protect_units(const struct gsc_client *client, u32 units);
 void gsc_protect_set(struct gsc_client *client, bool resumes);
@@ -69,15 +74,24 @@ static inline void gsc_sort(struct gsc_band *band)
 		gsc_sort_tasks(band);
 }
 
-/* Of the slices of @n bands: the shortest that keeps the overhead of switching below max_overhead per mille */
+/*
+ * Of the slices of @n bands: the shortest that keeps the overhead of switching below max_overhead
+ * per mille
+ */
 u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n);
 void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy);
-/* The policy broke its contract, as @what says: hpf takes its place, and the commit decides once more */
+/*
+ * The policy broke its contract, as @what says: hpf takes its place, and the commit decides once
+ * more
+ */
 void gsc_policy_replace(struct gsc_device *dev, const char *what);
 /* Is what order() left of @band as its contract says? If not the policy is replaced: false */
 bool gsc_policy_check(const struct gsc_band *band);
 
-/* alloc.c: task->want of every task to client->alloc and task->alloc, client->hold_units to client->hold_got */
+/*
+ * alloc.c: task->want of every task to client->alloc and task->alloc, client->hold_units to
+ * client->hold_got
+ */
 void gsc_allocate(struct gsc_band *band);
 
 /* window.c: client->alloc to client->base, for clients with tasks of tier block */
@@ -103,7 +117,9 @@ bool gsc_band_ends_blocks(const struct gsc_band *band);	/* the GPU may wait for 
 #define GSC_SLICE_LEAST_US	500		/* shortest slice in which a band makes progress */
 void gsc_slices_update(struct gsc_device *dev);
 
-/* turn.c: dev->turn and band->flags. Both modes set task->want to 0 in bands that may not run now. */
+/*
+ * turn.c: dev->turn and band->flags. Both modes set task->want to 0 in bands that may not run now.
+ */
 #define GSC_DRAIN_NS		200000000ULL	/* longest time that the next band waits for work in flight */
 #define GSC_IN_FLIGHT_US	2000		/* work on the GPU of a band whose turn may end */
 void gsc_turns_update(struct gsc_device *dev);
@@ -160,8 +176,8 @@ static inline bool gsc_is_fixed(const struct gsc_task *task)
 }
 
 /*
- * What runs first of a client's tasks runs for sure: those behind it may stand in the same stream. So of its opaque tasks
- * only that one counts for what it was granted.
+ * What runs first of a client's tasks runs for sure: those behind it may stand in the same stream.
+ * So of its opaque tasks only that one counts for what it was granted.
  */
 static inline bool gsc_is_head(const struct gsc_task *task)
 {

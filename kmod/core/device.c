@@ -47,7 +47,10 @@ static bool whole_device(const struct gsc_group *group)
 	return true;
 }
 
-/* Among whom a lease is decided: the clients of a band, or in temporal mode all, for they take the device from each other */
+/*
+ * Among whom a lease is decided: the clients of a band, or in temporal mode all, for they take the
+ * device from each other
+ */
 struct scope {
 	u32 clients, active, priority, n_top;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fair sharing (FFS, FLEP 5.2.2): nobody is more important. Bands have time slices in proportion to gpu.weight, in the shortest
- * epoch that keeps the overhead of switching below max_overhead (slice.c); inside a band clients have SMs by gpu.weight.
+ * Fair sharing (FFS, FLEP 5.2.2): nobody is more important. Bands have time slices in proportion to
+ * gpu.weight, in the shortest epoch that keeps the overhead of switching below max_overhead
+ * (slice.c); inside a band clients have SMs by gpu.weight.
  */
 #include "decide.h"
 

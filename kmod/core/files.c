@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The files of a group and the parameters of a device: names, ranges, and text to numbers and back. Formats follow cgroup v2. */
+/*
+ * The files of a group and the parameters of a device: names, ranges, and text to numbers and back.
+ * Formats follow cgroup v2.
+ */
 #include "decide.h"
 
 #define FRACTION_DIGITS	10	/* 1/1024 = 0.0009765625 */
@@ -104,7 +107,10 @@ static int parse_quota(const char *text, u32 sms, u32 least, u32 *to)
 		if (!is_digit(*++text))
 			return -EINVAL;
 		for (; is_digit(*text); text++) {
-			/* digits beyond these cannot change the result's rounding by more than a tie */
+			/*
+			 * digits beyond these cannot change the result's rounding by more than a
+			 * tie
+			 */
 			if (scale >= 1000000000000ULL)
 				continue;
 			fraction = fraction * 10 + (u64)(*text - '0');

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Highest priority first (FLEP 5.2.1, figure 6). Everyone more important takes all it can use before anyone less
- * important gets something; equals share. FLEP orders equals by shortest remaining time: that is policy srt.
+ * Highest priority first (FLEP 5.2.1, figure 6). Everyone more important takes all it can use
+ * before anyone less important gets something; equals share. FLEP orders equals by shortest
+ * remaining time: that is policy srt.
  */
 #include "decide.h"
 
@@ -17,8 +18,9 @@ static struct gsc_task *next_task(const struct gsc_band *band, struct gsc_task *
 }
 
 /*
- * A client whose kernels are nearly as fast on a part of the device takes no more than that from less important block-tasks. A
- * kernel that runs keeps what it has. Among equals nothing changes, and above opaque tasks: what those have cannot be taken back.
+ * A client whose kernels are nearly as fast on a part of the device takes no more than that from
+ * less important block-tasks. A kernel that runs keeps what it has. Among equals nothing changes,
+ * and above opaque tasks: what those have cannot be taken back.
  */
 static void limit_needs(struct gsc_band *band)
 {
@@ -62,8 +64,8 @@ static bool is_promised(const struct gsc_group *group)
 /*
  * Blocks of a more important kernel that came to SMs among less important workers, as those were
  * launched, may stand still until those have left (seen on an H200; presumably an SM prefers its
- * oldest warps, and workers that only compute never wait). What takes far longer than it should gets
- * the device for itself.
+ * oldest warps, and workers that only compute never wait). What takes far longer than it should
+ * gets the device for itself.
  */
 static void make_way(struct gsc_band *band, u64 now)
 {
@@ -115,10 +117,10 @@ static void order(struct gsc_band *band, u64 now)
 }
 
 /*
- * Standing capacity, after SMGuard's standby: evicted at its arrival, the next kernel of a more important client would have to
- * wait until block-tasks end. Where that is more than a fraction of the kernel's own time, what it needs is not lent
- * out between two of its kernels: for short kernels that recur, evicting and growing each time costs the others more than the
- * few SMs do.
+ * Standing capacity, after SMGuard's standby: evicted at its arrival, the next kernel of a more
+ * important client would have to wait until block-tasks end. Where that is more than a fraction of
+ * the kernel's own time, what it needs is not lent out between two of its kernels: for short
+ * kernels that recur, evicting and growing each time costs the others more than the few SMs do.
  */
 static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Opaque launches that nobody has to be asked about, in a band with several clients
- * (GSCHED_ARB_PASS). Such a launch is submitted for two reasons: windows of others make room for it,
- * and it waits for those who are more important. Without windows, among equals, and where the
+ * (GSCHED_ARB_PASS). Such a launch is submitted for two reasons: windows of others make room for
+ * it, and it waits for those who are more important. Without windows, among equals, and where the
  * hardware serves the more important ones first by itself, neither applies, and a submit costs a
  * program with thousands of short kernels many times what its launches cost.
  */

@@ -102,7 +102,10 @@ bool gsc_policy_check(const struct gsc_band *band)
 	return false;
 }
 
-/* FLEP 5.2.2: with T * W_i for each, sum(O_i) / (T * sum(W_i)) <= max_overhead; every switch costs the same */
+/*
+ * FLEP 5.2.2: with T * W_i for each, sum(O_i) / (T * sum(W_i)) <= max_overhead; every switch costs
+ * the same
+ */
 u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n)
 {
 	return div_u64((u64)n * dev->param[GSC_PARAM_SWITCH_US] * 1000, dev->param[GSC_PARAM_MAX_OVERHEAD]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one file through which the core takes its types and helpers: from the kernel, or, in userspace, from below. Only
- * what the core uses is here, under the kernel's names and with the kernel's meaning.
+ * The one file through which the core takes its types and helpers: from the kernel, or, in
+ * userspace, from below. Only what the core uses is here, under the kernel's names and with the
+ * kernel's meaning.
  */
 #ifndef GSCHED_CORE_SHIM_H
 #define GSCHED_CORE_SHIM_H

@@ -34,7 +34,9 @@ static u32 class_sms(const struct gsc_sizes *sizes, u32 class)
 	return max_t(u32, sms, 1);
 }
 
-/* The class of a kernel that had @sms SMs; GSC_SIZE_CLASSES if it had fewer than the smallest one */
+/*
+ * The class of a kernel that had @sms SMs; GSC_SIZE_CLASSES if it had fewer than the smallest one
+ */
 static u32 class_of(const struct gsc_sizes *sizes, u32 sms)
 {
 	u32 class;
@@ -189,7 +191,9 @@ static void plan_trial(struct gsc_sizes *sizes, u64 limit)
 		sizes->tried = candidate(sizes, limit);
 }
 
-/* Is the device busy with it for a quarter of the time? By its best time: independent of its size */
+/*
+ * Is the device busy with it for a quarter of the time? By its best time: independent of its size
+ */
 static void note_busy(struct gsc_sizes *sizes, u64 now)
 {
 	u64 busy, passed = now - sizes->since;
@@ -220,7 +224,10 @@ void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32
 		memset(sizes, 0, sizeof(*sizes));
 	sizes->whole = whole;
 	sizes->blocks = blocks;
-	/* smaller kernels than the largest say nothing about it, and a window that changed nothing about either size */
+	/*
+	 * smaller kernels than the largest say nothing about it, and a window that changed nothing
+	 * about either size
+	 */
 	if (ended->room && ended->ran && !differs(ended->blocks, blocks) &&
 	    (!gsc_is_block(ended) || gsc_sms(gsc_limit(ended)) == ended->room)) {
 		class = class_of(sizes, ended->room);

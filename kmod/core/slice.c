@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Time slices of bands. A band leaves the GPU when its slice is over and another one has work, or when it is idle. So the most
- * important band has a slice so long that it runs until it is idle, and the others one so short that they leave at once.
+ * Time slices of bands. A band leaves the GPU when its slice is over and another one has work, or
+ * when it is idle. So the most important band has a slice so long that it runs until it is idle,
+ * and the others one so short that they leave at once.
  *
- * Two busy bands with the shortest slice make no progress at all: all their time goes into switching. turn.c keeps
- * that to the moments when a turn changes hands; there both have a longer slice.
+ * Two busy bands with the shortest slice make no progress at all: all their time goes into
+ * switching. turn.c keeps that to the moments when a turn changes hands; there both have a longer
+ * slice.
  */
 #include "decide.h"
 
@@ -41,7 +43,10 @@ static bool is_limited(const struct gsc_band *except, const struct gsc_band *ban
 	return except != band && takes_part(band, false);
 }
 
-/* All bands that are not lower, but for @except, have no more than @most together, as far as the shortest slices allow */
+/*
+ * All bands that are not lower, but for @except, have no more than @most together, as far as the
+ * shortest slices allow
+ */
 static void limit_sum(struct gsc_device *dev, const struct gsc_band *except, u64 most)
 {
 	struct gsc_band *band;
@@ -59,7 +64,10 @@ static void limit_sum(struct gsc_device *dev, const struct gsc_band *except, u64
 	}
 }
 
-/* A band with a latency target waits for the slices of all others. Slices only shrink here: no target undoes another */
+/*
+ * A band with a latency target waits for the slices of all others. Slices only shrink here: no
+ * target undoes another
+ */
 static void honour_latency(struct gsc_device *dev)
 {
 	const struct gsc_band *band;
@@ -81,8 +89,9 @@ static u32 top_latency(const struct gsc_device *dev)
 }
 
 /*
- * capsm.min of groups in lower bands is a share of the time against the bands above: f = promised / device. Their slices
- * are PROMISED_SLICE_US on average and the sum of the upper ones is (1 - f) / f times theirs.
+ * capsm.min of groups in lower bands is a share of the time against the bands above: f = promised /
+ * device. Their slices are PROMISED_SLICE_US on average and the sum of the upper ones is (1 - f) /
+ * f times theirs.
  */
 static void keep_promises(struct gsc_device *dev, u32 latency)
 {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Shortest remaining time among equals (FLEP 5.2.1, figure 6). Priorities count as under hpf, which gives every task its
- * wish; of clients of one priority the one whose kernel has the least to do comes first and takes all that it wants, instead
- * of sharing by gpu.weight. That keeps the mean slowdown small, and lets a long kernel wait for as long as there are
- * shorter ones: hpf has no such rule, for its users rely on getting a part.
+ * Shortest remaining time among equals (FLEP 5.2.1, figure 6). Priorities count as under hpf, which
+ * gives every task its wish; of clients of one priority the one whose kernel has the least to do
+ * comes first and takes all that it wants, instead of sharing by gpu.weight. That keeps the mean
+ * slowdown small, and lets a long kernel wait for as long as there are shorter ones: hpf has no
+ * such rule, for its users rely on getting a part.
  *
- * T_e is what the client predicts, T_r that without what the kernel has had so far, as time of all that it can fill. One
- * that runs longer than predicted is taken to be twice as long, as often as needed; a kernel of unknown
- * length begins at UNKNOWN_NS. A kernel that runs is preempted only if T_r(running) > T_r(new) + overhead: until workers see
- * their new window and their block-tasks end, as measured, and between bands the switch (switch_us).
+ * T_e is what the client predicts, T_r that without what the kernel has had so far, as time of all
+ * that it can fill. One that runs longer than predicted is taken to be twice as long, as often as
+ * needed; a kernel of unknown length begins at UNKNOWN_NS. A kernel that runs is preempted only if
+ * T_r(running) > T_r(new) + overhead: until workers see their new window and their block-tasks end,
+ * as measured, and between bands the switch (switch_us).
  */
 #include "decide.h"
 
@@ -115,7 +117,10 @@ static void move_before(struct line *line, struct gsc_client *client, struct gsc
 		line->first = client;
 }
 
-/* In the order of the last decision, new ones last; then each before the first one that it overtakes */
+/*
+ * In the order of the last decision, new ones last; then each before the first one that it
+ * overtakes
+ */
 static void line_up(struct gsc_band *band, struct line *line)
 {
 	u64 stamp = ++gsc_band_device(band)->stamp;
@@ -218,7 +223,10 @@ static unsigned long long us(u64 ns)
 	return div_u64(ns, 1000);
 }
 
-/* Of its priority in its band, or on the device where bands take turns: the one with the least to do but @client */
+/*
+ * Of its priority in its band, or on the device where bands take turns: the one with the least to
+ * do but @client
+ */
 static const struct gsc_client *shortest(const struct gsc_client *client)
 {
 	const struct gsc_client *other, *least = NULL;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tasks: submit and complete, what they are charged, and how a new allocation becomes their windows. */
+/*
+ * Tasks: submit and complete, what they are charged, and how a new allocation becomes their
+ * windows.
+ */
 #include "decide.h"
 
 #define SIZES	4	/* tasks that end between two looks at what is the largest */
 #define GAP_FADES	64	/* submits in which the longest gap loses most of its weight */
 
 /*
- * What the task would occupy alone. The hardware spreads blocks over the SMs, one each as long as there are SMs: a kernel of
- * 8 blocks runs on 8 SMs, and is as fast as that only there.
+ * What the task would occupy alone. The hardware spreads blocks over the SMs, one each as long as
+ * there are SMs: a kernel of 8 blocks runs on 8 SMs, and is as fast as that only there.
  */
 static u32 spread(const struct gsc_device *dev, u64 blocks)
 {
@@ -15,8 +18,9 @@ static u32 spread(const struct gsc_device *dev, u64 blocks)
 }
 
 /*
- * The least that holds all its blocks at once, ceil(blocks / M) CapSM (SMGuard 4.1; "only as many SMs as needed", FLEP 4.3).
- * Usage is counted by it, the demand is not: packed M to an SM the blocks of a short kernel slow each other down.
+ * The least that holds all its blocks at once, ceil(blocks / M) CapSM (SMGuard 4.1; "only as many
+ * SMs as needed", FLEP 4.3). Usage is counted by it, the demand is not: packed M to an SM the
+ * blocks of a short kernel slow each other down.
  */
 u32 gsc_packed(const struct gsc_task *task, u32 limit)
 {
@@ -51,8 +55,9 @@ static u64 saturated(u64 usage, u64 ns, u32 units)
 }
 
 /*
- * Charge what was used in the last @ns. A client is charged for its capacity once, however many of its tasks share it:
- * for the largest of them, and each of them for what it adds to those before it.
+ * Charge what was used in the last @ns. A client is charged for its capacity once, however many of
+ * its tasks share it: for the largest of them, and each of them for what it adds to those before
+ * it.
  */
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 {
@@ -122,7 +127,10 @@ static bool is_eviction(u64 old, u64 new)
 	       (GSCHED_WINDOW_BASE(new) > GSCHED_WINDOW_BASE(old) || new_end < old_end);
 }
 
-/* What the client has now and counts for: its window, or what its opaque tasks were granted out of what it got */
+/*
+ * What the client has now and counts for: its window, or what its opaque tasks were granted out of
+ * what it got
+ */
 static void settle_client(struct gsc_client *client)
 {
 	u32 opaque = 0, units = 0, old = client->current_units;
@@ -264,7 +272,10 @@ static void note_submit(struct gsc_client *client, u32 demand)
 	}
 	client->burst = min_t(u32, client->burst + 1, 1 << 20);
 	client->last_submit = now;
-	/* this is what the capacity was kept free for; for a smaller one it goes on making up what is missing */
+	/*
+	 * this is what the capacity was kept free for; for a smaller one it goes on making up what
+	 * is missing
+	 */
 	if (client->hold_units <= demand)
 		gsc_hold_drop(client);
 }
@@ -332,7 +343,10 @@ int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 no
 	return begin_task(client, req, true, now);
 }
 
-/* What a task could fill: what it had, but neither what others left it beyond its demand nor less because it needs no more */
+/*
+ * What a task could fill: what it had, but neither what others left it beyond its demand nor less
+ * because it needs no more
+ */
 static u32 fillable(const struct gsc_client *client, const struct gsc_task *ended)
 {
 	u32 units = min(gsc_limit(ended), ended->demand), whole;
@@ -346,7 +360,10 @@ static u32 fillable(const struct gsc_client *client, const struct gsc_task *ende
 	return max(units, whole);
 }
 
-/* Notes a task that ended. The largest of the last SIZES to 2 * SIZES - 1 is what the next one is likely to fill at most */
+/*
+ * Notes a task that ended. The largest of the last SIZES to 2 * SIZES - 1 is what the next one is
+ * likely to fill at most
+ */
 static void note_size(struct gsc_client *client, const struct gsc_task *ended)
 {
 	if (client->n_recent == SIZES) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Turns. Sliced mode: of the lower bands that have work only one at a time may launch, since two busy bands with the
- * shortest slice only switch. The turn's holder has an open gate; it gives the turn up when it is idle, or when its time is
- * over and an equal has work. The next one's gate opens once the holder's work in flight has drained. Temporal mode: one
- * band has windows.
+ * Turns. Sliced mode: of the lower bands that have work only one at a time may launch, since two
+ * busy bands with the shortest slice only switch. The turn's holder has an open gate; it gives the
+ * turn up when it is idle, or when its time is over and an equal has work. The next one's gate
+ * opens once the holder's work in flight has drained. Temporal mode: one band has windows.
  */
 #include "decide.h"
 
@@ -20,9 +20,9 @@ void gsc_turn_forget(struct gsc_device *dev, const struct gsc_band *band, struct
 }
 
 /*
- * Whose turn is next among equals goes by virtual time (WFQ), since the length of a turn has limits: a
- * band of a small weight has shorter turns only down to TURN_NS_MIN, and then fewer. What a band did not
- * use while it had no work is lost.
+ * Whose turn is next among equals goes by virtual time (WFQ), since the length of a turn has
+ * limits: a band of a small weight has shorter turns only down to TURN_NS_MIN, and then fewer. What
+ * a band did not use while it had no work is lost.
  */
 static u64 start_tag(const struct gsc_device *dev, const struct gsc_band *band)
 {
@@ -39,7 +39,10 @@ static bool comes_before(const struct gsc_device *dev, const struct gsc_band *ba
 	return a != b ? a < b : band->served < other->served;
 }
 
-/* The most important band that has work besides @turn, which may be NULL; of equals the one whose turn it is */
+/*
+ * The most important band that has work besides @turn, which may be NULL; of equals the one whose
+ * turn it is
+ */
 static struct gsc_band *next_holder(const struct gsc_device *dev, const struct gsc_band *turn)
 {
 	struct gsc_band *band, *best = NULL;
@@ -98,7 +101,10 @@ static void begin_turn(struct gsc_device *dev, struct gsc_band *band)
 	band->served = ++dev->turns;
 }
 
-/* After @last, which gave its turn up for an equal and has drained since: that equal, if it still wants it */
+/*
+ * After @last, which gave its turn up for an equal and has drained since: that equal, if it still
+ * wants it
+ */
 static struct gsc_band *holder_after(const struct gsc_device *dev, const struct gsc_band *last)
 {
 	struct gsc_band *next = next_holder(dev, dev->turn), *other;
@@ -144,7 +150,10 @@ void gsc_turns_update(struct gsc_device *dev)
 
 	dev->turn_timer = 0;
 	list_for_each_entry(band, &dev->bands, node) {
-		/* the first lower band reports already, so its work in flight is known when a second one attaches */
+		/*
+		 * the first lower band reports already, so its work in flight is known when a
+		 * second one attaches
+		 */
 		band->flags = band->lower ? GSCHED_ARB_REPORT : 0;
 		contenders += gsc_contends(band);
 	}
@@ -170,8 +179,9 @@ void gsc_turns_update(struct gsc_device *dev)
 }
 
 /*
- * A band drains while its gate is closed: its tasks have empty windows, so the workers of rewritten kernels exit at the end of
- * their block-tasks. An opaque task that runs cannot be evicted and keeps its capacity.
+ * A band drains while its gate is closed: its tasks have empty windows, so the workers of rewritten
+ * kernels exit at the end of their block-tasks. An opaque task that runs cannot be evicted and
+ * keeps its capacity.
  */
 void gsc_turn_sliced(struct gsc_device *dev)
 {
@@ -201,7 +211,10 @@ static bool runs(const struct gsc_band *band)
 	return false;
 }
 
-/* Is @band to have the device rather than @other? Rank, then who has it, then who has something running, then who came first */
+/*
+ * Is @band to have the device rather than @other? Rank, then who has it, then who has something
+ * running, then who came first
+ */
 static bool precedes(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_band *other)
 {
 	const struct gsc_task *a = first_task(band), *b = first_task(other);
@@ -313,8 +326,9 @@ static void give_turn(struct gsc_device *dev, struct gsc_band *owner)
 }
 
 /*
- * Temporal mode: one band at a time. A task that came after one of an equal band does not prolong the turn, so a long queue of
- * kernels starves nobody; nor does one that runs for long, or is never completed.
+ * Temporal mode: one band at a time. A task that came after one of an equal band does not prolong
+ * the turn, so a long queue of kernels starves nobody; nor does one that runs for long, or is never
+ * completed.
  */
 bool gsc_turn_temporal(struct gsc_device *dev)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Opaque tasks that nobody completes. Such a task keeps what it was granted, as it cannot be evicted,
- * and a client of equal rank would wait for it for ever. After GSC_PATIENCE_NS of such waiting it is
- * overdue: the core then serves the others as if it were gone. If it does run, the hardware divides the
- * SMs, as it would have without gsched. Its client gets nothing more in this band until it ends.
+ * Opaque tasks that nobody completes. Such a task keeps what it was granted, as it cannot be
+ * evicted, and a client of equal rank would wait for it for ever. After GSC_PATIENCE_NS of such
+ * waiting it is overdue: the core then serves the others as if it were gone. If it does run, the
+ * hardware divides the SMs, as it would have without gsched. Its client gets nothing more in this
+ * band until it ends.
  *
  * Rewritten kernels need none of this: equals get their part of the SMs at once, by eviction.
  */

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Weighted fair queueing (GLoop 5.3): priorities mean nothing. Each group with active clients in a band is a queue with a
- * virtual time, which advances by the capacity that its clients use divided by the group's share; the queue with the
- * smallest one takes all that it wants first, and what it leaves goes to the others in order. The clients of a queue share
- * by the allocator.
+ * Weighted fair queueing (GLoop 5.3): priorities mean nothing. Each group with active clients in a
+ * band is a queue with a virtual time, which advances by the capacity that its clients use divided
+ * by the group's share; the queue with the smallest one takes all that it wants first, and what it
+ * leaves goes to the others in order. The clients of a queue share by the allocator.
  *
- * A share is what gpu.weight gives a group among all active ones: at each level of the tree its part of its parent's, and
- * clients beside child groups have the default weight each. Virtual time is scaled so that it passes like real time for a
- * queue that has its share of the device. A change of shares changes its pace, not what has passed.
+ * A share is what gpu.weight gives a group among all active ones: at each level of the tree its
+ * part of its parent's, and clients beside child groups have the default weight each. Virtual time
+ * is scaled so that it passes like real time for a queue that has its share of the device. A change
+ * of shares changes its pace, not what has passed.
  *
- * A queue is overtaken only by one that is a quantum of device time behind it, so that the overhead of switching stays
- * below max_overhead; the queue has then run for about two quanta. Two kinds need no such distance, for they take little or are
- * about to wait anyway: one that becomes active, and one that is content, wanting no more than its share. A content queue is
- * never behind the others: what it does not use is no credit.
+ * A queue is overtaken only by one that is a quantum of device time behind it, so that the overhead
+ * of switching stays below max_overhead; the queue has then run for about two quanta. Two kinds
+ * need no such distance, for they take little or are about to wait anyway: one that becomes active,
+ * and one that is content, wanting no more than its share. A content queue is never behind the
+ * others: what it does not use is no credit.
  *
- * A queue that becomes active begins at the virtual time of those that contend, or at its own if that is later.
- * (GLoop resets it in any case: a program that goes idle for a moment would be rid of what it used too much.) After a
- * pause of less than a quantum it also keeps a smaller one: a program whose kernels come one at a time would lose its turn at the
- * end of each.
+ * A queue that becomes active begins at the virtual time of those that contend, or at its own if
+ * that is later. (GLoop resets it in any case: a program that goes idle for a moment would be rid
+ * of what it used too much.) After a pause of less than a quantum it also keeps a smaller one: a
+ * program whose kernels come one at a time would lose its turn at the end of each.
  *
- * Bands have time slices by weight, as under ffs. Where only one at a time can have the device (temporal mode), the
- * band with the smallest virtual time has it, by the same rules.
+ * Bands have time slices by weight, as under ffs. Where only one at a time can have the device
+ * (temporal mode), the band with the smallest virtual time has it, by the same rules.
  */
 #include "decide.h"
 
@@ -166,7 +168,10 @@ static u64 part_of(u32 units, u64 pace)
 	return div64_u64((u64)units << PACE_SHIFT, pace);
 }
 
-/* Its share of the device, and its part of each max above it, which those below the same max divide in the same way */
+/*
+ * Its share of the device, and its part of each max above it, which those below the same max divide
+ * in the same way
+ */
 static void find_share(struct gsc_group *group)
 {
 	struct gsc_wfq_queue *queue = queue_of(group);
@@ -189,8 +194,8 @@ static void find_share(struct gsc_group *group)
 }
 
 /*
- * Returns the virtual time of those that contend; if nobody does, the latest one there is. Those below one max contend for
- * that, and may be far behind the others.
+ * Returns the virtual time of those that contend; if nobody does, the latest one there is. Those
+ * below one max contend for that, and may be far behind the others.
  */
 static u64 prepare_queues(struct gsc_band *band, const struct queues *queues)
 {
@@ -270,7 +275,10 @@ static void move_before(struct queues *queues, struct gsc_group *group, struct g
 		queues->first = group;
 }
 
-/* Nearly in order already. Each goes before the first one that it overtakes, which need not be its neighbour */
+/*
+ * Nearly in order already. Each goes before the first one that it overtakes, which need not be its
+ * neighbour
+ */
 static void sort_queues(const struct gsc_wfq_band *state, struct queues *queues)
 {
 	struct gsc_group *group, *next, *before, *target;
@@ -294,8 +302,9 @@ static void sort_queues(const struct gsc_wfq_band *state, struct queues *queues)
 }
 
 /*
- * Queues that share a max of a group above them get less than their share, and fall behind for ever. When the max
- * goes they would starve the others for as long: no queue is further behind the next one than by so much.
+ * Queues that share a max of a group above them get less than their share, and fall behind for
+ * ever. When the max goes they would starve the others for as long: no queue is further behind the
+ * next one than by so much.
  */
 static void limit_lag(struct queues *queues)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names of bands, and what protects or limits a band or a client, in words: the same from both arbiters. */
+/*
+ * Names of bands, and what protects or limits a band or a client, in words: the same from both
+ * arbiters.
+ */
 #include "decide.h"
 
 int gsc_band_name(const struct gsc_band *band, char *buf, size_t size)

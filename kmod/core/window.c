@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where on the device: for each client with tasks of tier block a window of whole SMs. Windows never overlap. A base moves
- * only if there is no other way, for a worker outside the new window has to leave. Opaque tasks are not placed: they run on
- * SMs that no window covers, wherever the hardware finds them, or in their client's window. Bands alternate in time: windows of
- * two bands may overlap.
+ * Where on the device: for each client with tasks of tier block a window of whole SMs. Windows
+ * never overlap. A base moves only if there is no other way, for a worker outside the new window
+ * has to leave. Opaque tasks are not placed: they run on SMs that no window covers, wherever the
+ * hardware finds them, or in their client's window. Bands alternate in time: windows of two bands
+ * may overlap.
  *
- * band->placed keeps the order of the windows on the device, which never changes; the sum of the footprints is at most the
- * device (the allocator), so the order can always be kept.
+ * band->placed keeps the order of the windows on the device, which never changes; the sum of the
+ * footprints is at most the device (the allocator), so the order can always be kept.
  */
 #include "decide.h"
 
 /*
- * Keep the order, move as little as possible: a window that grows goes up if there is room, else down, else pushes its upper
- * neighbours; those pushed over the end push back.
+ * Keep the order, move as little as possible: a window that grows goes up if there is room, else
+ * down, else pushes its upper neighbours; those pushed over the end push back.
  */
 static void settle(struct gsc_band *band)
 {
@@ -38,7 +39,10 @@ static void settle(struct gsc_band *band)
 	}
 }
 
-/* The place where it was, else the first gap that is large enough, else the largest gap and the others move */
+/*
+ * The place where it was, else the first gap that is large enough, else the largest gap and the
+ * others move
+ */
 static void insert(struct gsc_band *band, struct gsc_client *new)
 {
 	struct gsc_device *dev = gsc_band_device(band);
@@ -74,7 +78,10 @@ static void insert(struct gsc_band *band, struct gsc_client *new)
 		settle(band);
 }
 
-/* The policy's own idea of where, in the same order. Without it, or where it is wrong, all stay where they are */
+/*
+ * The policy's own idea of where, in the same order. Without it, or where it is wrong, all stay
+ * where they are
+ */
 static void choose(struct gsc_band *band)
 {
 	struct gsc_device *dev = gsc_band_device(band);

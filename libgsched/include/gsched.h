@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libgsched: a program's connection to the arbiter of its GPU, whichever it is: the kernel module (/dev/gsched) or
- * gschedd's embedded arbiter (a socket).
+ * libgsched: a program's connection to the arbiter of its GPU, whichever it is: the kernel module
+ * (/dev/gsched) or gschedd's embedded arbiter (a socket).
  *
- * Functions return 0 or a pointer, -1 or NULL with errno on failure. Nothing here prints, exits, or touches signals. A
- * connection may be used by several threads at once, except gsched_close(). Times are ns, capacity 1/1024 CapSM.
+ * Functions return 0 or a pointer, -1 or NULL with errno on failure. Nothing here prints, exits, or
+ * touches signals. A connection may be used by several threads at once, except gsched_close().
+ * Times are ns, capacity 1/1024 CapSM.
  */
 #ifndef GSCHED_H
 #define GSCHED_H
@@ -30,11 +31,12 @@ struct gsched_open_opts {
 };
 
 /*
- * Connect. @opts may be NULL: the module if /dev/gsched is there and $GSCHED_BACKEND does not say "daemon", else the
- * daemon. ENOENT, ECONNREFUSED: neither is there. EACCES.
+ * Connect. @opts may be NULL: the module if /dev/gsched is there and $GSCHED_BACKEND does not say
+ * "daemon", else the daemon. ENOENT, ECONNREFUSED: neither is there. EACCES.
  *
- * No call waits for a daemon that is stopped: after about two seconds without a sign of life it fails with ETIMEDOUT, and the
- * connection is lost for good, as if the daemon had died (EPIPE). For some seconds further calls then fail at once.
+ * No call waits for a daemon that is stopped: after about two seconds without a sign of life it
+ * fails with ETIMEDOUT, and the connection is lost for good, as if the daemon had died (EPIPE). For
+ * some seconds further calls then fail at once.
  */
 GSCHED_API struct gsched *gsched_open(const struct gsched_open_opts *opts);
 GSCHED_API void gsched_close(struct gsched *g);		/* NULL allowed; gives everything back */
@@ -49,7 +51,10 @@ struct gsched_device_info {
 	unsigned int priority;
 };
 
-/* Become a client of the device with this UUID. @mps: this process runs under MPS. ENOENT, EBUSY, EACCES. @info may be NULL. */
+/*
+ * Become a client of the device with this UUID. @mps: this process runs under MPS. ENOENT, EBUSY,
+ * EACCES. @info may be NULL.
+ */
 GSCHED_API int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info);
 
 struct gsched_attach_opts {
@@ -61,8 +66,8 @@ struct gsched_attach_opts {
 };
 
 /*
- * The same with options. Towards an arbiter that knows no bands only @mps counts; EOPNOTSUPP then for a @server, which would be
- * an ordinary client there and cost the others their lease.
+ * The same with options. Towards an arbiter that knows no bands only @mps counts; EOPNOTSUPP then
+ * for a @server, which would be an ordinary client there and cost the others their lease.
  */
 GSCHED_API int gsched_attach_with(struct gsched *g, const unsigned char uuid[16], const struct gsched_attach_opts *opts,
 				  struct gsched_device_info *info);
@@ -79,12 +84,15 @@ struct gsched_report_info {
 };
 
 /*
- * Tell the arbiter what the client sees of its band, without waiting for an answer. EINVAL, ENOTCONN not attached, EOPNOTSUPP
- * the arbiter knows no bands; EPIPE, ENODEV: it is gone.
+ * Tell the arbiter what the client sees of its band, without waiting for an answer. EINVAL,
+ * ENOTCONN not attached, EOPNOTSUPP the arbiter knows no bands; EPIPE, ENODEV: it is gone.
  */
 GSCHED_API int gsched_report(struct gsched *g, const struct gsched_report_info *report);
 
-/* The mapped pages, valid until gsched_close(); layout in <linux/gsched.h> (struct gsched_arb_page, struct gsched_cl_page) */
+/*
+ * The mapped pages, valid until gsched_close(); layout in <linux/gsched.h> (struct gsched_arb_page,
+ * struct gsched_cl_page)
+ */
 GSCHED_API const void *gsched_arb_page(const struct gsched *g, size_t *size);
 GSCHED_API void *gsched_cl_page(const struct gsched *g, size_t *size);
 
@@ -96,13 +104,17 @@ struct gsched_task {
 	uint64_t window;		/* out */
 };
 
-/* Ask for a grant and wait for it. EINVAL, EBUSY, EINTR; ENODEV and EPIPE: the arbiter is gone, run unmanaged. */
+/*
+ * Ask for a grant and wait for it. EINVAL, EBUSY, EINTR; ENODEV and EPIPE: the arbiter is gone, run
+ * unmanaged.
+ */
 GSCHED_API int gsched_submit(struct gsched *g, struct gsched_task *task);
 /* Tell of a launch without waiting (lease NOTIFY). */
 GSCHED_API int gsched_submit_async(struct gsched *g, const struct gsched_task *task);
 /*
- * The same, saying which stream the task is in: a number that is the same for tasks which run one after another in the order
- * of their submits, 0 unknown. Left out towards an arbiter that does not take it.
+ * The same, saying which stream the task is in: a number that is the same for tasks which run one
+ * after another in the order of their submits, 0 unknown. Left out towards an arbiter that does not
+ * take it.
  */
 GSCHED_API int gsched_submit_stream(struct gsched *g, struct gsched_task *task, uint64_t stream);
 GSCHED_API int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task, uint64_t stream);
@@ -114,7 +126,9 @@ struct gsched_event_info {
 	uint64_t window, time_ns;
 };
 
-/* The next event without waiting: 1 filled, 0 none, -1 error (EPIPE, ENODEV: the arbiter is gone). */
+/*
+ * The next event without waiting: 1 filled, 0 none, -1 error (EPIPE, ENODEV: the arbiter is gone).
+ */
 GSCHED_API int gsched_event_read(struct gsched *g, struct gsched_event_info *event);
 
 /*
@@ -157,26 +171,32 @@ struct gsched_band_info {
 };
 
 /*
- * The MPS server of a group's band (gschedd only, whichever arbiter), started if need be; may take ten seconds. ENOTCONN no
- * daemon, ENOTTY an older one, ENOENT no such group, ENODEV, EINVAL, ESRCH, EPERM, EBUSY too many; ETIMEDOUT, EIO it does not
- * start, ETIMEDOUT without a reason: gschedd does not answer.
+ * The MPS server of a group's band (gschedd only, whichever arbiter), started if need be; may take
+ * ten seconds. ENOTCONN no daemon, ENOTTY an older one, ENOENT no such group, ENODEV, EINVAL,
+ * ESRCH, EPERM, EBUSY too many; ETIMEDOUT, EIO it does not start, ETIMEDOUT without a reason:
+ * gschedd does not answer.
  */
 GSCHED_API int gsched_band(const struct gsched_band_opts *opts, struct gsched_band_info *info);
 
-/* Administration, on either backend. @device NULL: the first. @group: "a/b", "" the root. Files: capsm.max … */
+/*
+ * Administration, on either backend. @device NULL: the first. @group: "a/b", "" the root. Files:
+ * capsm.max …
+ */
 GSCHED_API int gsched_group_create(struct gsched *g, const char *device, const char *group);
 GSCHED_API int gsched_group_delete(struct gsched *g, const char *device, const char *group);
 GSCHED_API int gsched_group_set(struct gsched *g, const char *device, const char *group, const char *file, const char *value);
 GSCHED_API int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file, char *buf, size_t size);
 GSCHED_API int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value);
 /*
- * Files of the client of a process, inside its group's: capsm.max gpu.weight gpu.priority. Its owner may
- * lower them. ESRCH no client, EPERM not the caller's or more than it has, ENOENT no such file, EINVAL
+ * Files of the client of a process, inside its group's: capsm.max gpu.weight gpu.priority. Its
+ * owner may lower them. ESRCH no client, EPERM not the caller's or more than it has, ENOENT no such
+ * file, EINVAL
  */
 GSCHED_API int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file, const char *value);
 GSCHED_API int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file, char *buf, size_t size);
 /*
- * Forget a device. ENOENT; EBUSY: it has groups, or clients. @force: clients are sent away (event type 4) and run unmanaged. EPERM.
+ * Forget a device. ENOENT; EBUSY: it has groups, or clients. @force: clients are sent away (event
+ * type 4) and run unmanaged. EPERM.
  */
 GSCHED_API int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool force);
 /* How many devices the arbiter has */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bands: membership, modes, slices, shares, what clients are told. Turns are in turns.c. One behaviour a test. */
+/*
+ * Bands: membership, modes, slices, shares, what clients are told. Turns are in turns.c. One
+ * behaviour a test.
+ */
 #include "unit.h"
 
 #define OWN	GSCHED_ATTACH_SLICE
@@ -544,7 +547,9 @@ static void blocks(int c, u32 block_us)
 	checked();
 }
 
-/* The GPU waits for the ends of thread blocks when it leaves a lower band, if all of them are short */
+/*
+ * The GPU waits for the ends of thread blocks when it leaves a lower band, if all of them are short
+ */
 static void short_blocks_are_waited_for(void)
 {
 	static const char *const priority[] = { "50", "0" };
@@ -777,7 +782,10 @@ static bool is_called(int c, const char *name)
 	return false;
 }
 
-/* After gpu.band, the MPS server, what its clients say of their channel group, or the process: in this order */
+/*
+ * After gpu.band, the MPS server, what its clients say of their channel group, or the process: in
+ * this order
+ */
 static void names(void)
 {
 	char small[4];

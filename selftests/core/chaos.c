@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Policy chaos: nobody starves, windows shrink to nothing, move and grow, and only the seed decides. */
+/*
+ * Policy chaos: nobody starves, windows shrink to nothing, move and grow, and only the seed
+ * decides.
+ */
 #include "world.h"
 
 #define SMS	16

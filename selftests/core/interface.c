@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The core's calls and files: leases, what is rejected, lifetimes, statistics, formats. One behaviour a test. */
+/*
+ * The core's calls and files: leases, what is rejected, lifetimes, statistics, formats. One
+ * behaviour a test.
+ */
 #include "unit.h"
 
 static void leases(void)

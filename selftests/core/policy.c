@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the core demands of a policy: one that breaks its contract is replaced by hpf, and says why. */
+/*
+ * What the core demands of a policy: one that breaks its contract is replaced by hpf, and says why.
+ */
 #include "unit.h"
 #include "kmod/core/decide.h"
 
@@ -74,7 +76,10 @@ static void loses_all(struct gsc_band *band, u64 now)
 	INIT_LIST_HEAD(&band->tasks);
 }
 
-/* The order in a circle is wrong somewhere, and is seen there; a task that is its own next one is not out of order */
+/*
+ * The order in a circle is wrong somewhere, and is seen there; a task that is its own next one is
+ * not out of order
+ */
 static void runs_in_circle(struct gsc_band *band, u64 now)
 {
 	right(band, now);
@@ -123,8 +128,8 @@ static void start(void)
 }
 
 /*
- * Two clients in one band, the first one more important, each with two kernels that fill the device; a third one in a band of
- * its own.
+ * Two clients in one band, the first one more important, each with two kernels that fill the
+ * device; a third one in a band of its own.
  */
 static void prepare(bool two_bands)
 {

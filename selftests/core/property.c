@@ -205,7 +205,9 @@ static u64 window_of(int c)
 	return w;
 }
 
-/* Streams: a task must not have capacity, nor be granted, while one that came before it has nothing */
+/*
+ * Streams: a task must not have capacity, nor be granted, while one that came before it has nothing
+ */
 static void check_order(int c)
 {
 	for (int a = 0; a < GSCHED_SLOTS; a++) {
@@ -280,7 +282,10 @@ static void check_quotas(void)
 	}
 }
 
-/* From what clients were told alone: of those that may launch and have work, no two are in different lower bands */
+/*
+ * From what clients were told alone: of those that may launch and have work, no two are in
+ * different lower bands
+ */
 static void check_gates(void)
 {
 	const struct gsc_band *open = NULL;
@@ -307,8 +312,8 @@ static void check_gates(void)
 }
 
 /*
- * From what clients were told alone: a band drains while its gate is closed. Its rewritten kernels have no window, nothing is
- * granted, nobody may launch unseen.
+ * From what clients were told alone: a band drains while its gate is closed. Its rewritten kernels
+ * have no window, nothing is granted, nobody may launch unseen.
  */
 static void check_closed(void)
 {

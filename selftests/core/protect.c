@@ -233,7 +233,10 @@ static void one_round(void)
 	EXPECT(client[REQUEST].hold_cost == 500 && told && batch_midway);
 }
 
-/* Its blocks came among workers that never wait: it gets the device until it is done, no longer than 20 ms */
+/*
+ * Its blocks came among workers that never wait: it gets the device until it is done, no longer
+ * than 20 ms
+ */
 static void others_make_way_for_a_late_kernel(void)
 {
 	struct gsched_complete req = make_complete(0, 1);
@@ -267,7 +270,9 @@ static void others_make_way_for_a_late_kernel(void)
 	EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
 }
 
-/* Whatever the requests do, a change each second at most, and hardly any while they keep their pace */
+/*
+ * Whatever the requests do, a change each second at most, and hardly any while they keep their pace
+ */
 static void it_does_not_flap(void)
 {
 	u32 told_at_all = 0, n;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All sequences of a few events on a tiny device, for every policy: attach, detach, submit, adopt, complete, cancel, report,
- * the timer.
- * After each event the invariants hold and no capacity is lost; from where a sequence ends every task gets to its end, and
- * where a policy promises that nobody starves, each gets capacity however busy the others are. A state that was
- * seen before is not searched again, unless more events may follow than did then; times are no part of it.
+ * All sequences of a few events on a tiny device, for every policy: attach, detach, submit, adopt,
+ * complete, cancel, report, the timer. After each event the invariants hold and no capacity is
+ * lost; from where a sequence ends every task gets to its end, and where a policy promises that
+ * nobody starves, each gets capacity however busy the others are. A state that was seen before is
+ * not searched again, unless more events may follow than did then; times are no part of it.
  */
 #include "unit.h"
 
@@ -223,7 +223,10 @@ static bool happens(int event)
 	return true;
 }
 
-/* With rewritten kernels only: if SMs are idle and not held, every client has a window as large as its largest kernel */
+/*
+ * With rewritten kernels only: if SMs are idle and not held, every client has a window as large as
+ * its largest kernel
+ */
 static void check_lost(const struct gsc_band *band)
 {
 	const struct gsc_client *c;
@@ -241,7 +244,10 @@ static void check_lost(const struct gsc_band *band)
 		return;
 	list_for_each_entry(c, &band->members, member) {
 		most = 0;
-		/* where bands take turns, one that came after another band's does not prolong the turn */
+		/*
+		 * where bands take turns, one that came after another band's does not prolong the
+		 * turn
+		 */
 		list_for_each_entry(t, &c->tasks, peer)
 			if (t->state == GSC_TASK_RUNNING || dev.mode != GSCHED_MODE_TEMPORAL)
 				most = max(most, t->demand);
@@ -312,7 +318,9 @@ static void check_end(void)
 	fails("a task is stuck");
 }
 
-/* The others always have two kernels, the one new as soon as the other one ends, a millisecond each */
+/*
+ * The others always have two kernels, the one new as soon as the other one ends, a millisecond each
+ */
 static void check_starvation(int victim)
 {
 	if (!client[victim].dev || !first_of(&client[victim]))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the core learns of the capacity that recurring kernels need. The device is simulated: a kernel's time follows from the SMs
- * that are free when it starts, and SMs that are taken from block-tasks come free only when those end.
+ * What the core learns of the capacity that recurring kernels need. The device is simulated: a
+ * kernel's time follows from the SMs that are free when it starts, and SMs that are taken from
+ * block-tasks come free only when those end.
  */
 #include "unit.h"
 
@@ -51,7 +52,10 @@ static void end_request(u64 ran_ns)
 	checked();
 }
 
-/* One request of @blocks blocks; @waited: its measured time includes the wait for SMs. Returns what it had free at once */
+/*
+ * One request of @blocks blocks; @waited: its measured time includes the wait for SMs. Returns what
+ * it had free at once
+ */
 static u32 request(u32 tier, u64 blocks, model_fn model, bool waited)
 {
 	u32 before = SMS - sms_of(BATCH), free;
@@ -148,7 +152,10 @@ static void queued_kernels_are_measured_too(void)
 		clock_ns += MS;
 		gsc_tick(&dev, clock_ns);
 	}
-	/* the hold bridges the gap between two bursts, though the mean time between two kernels is shorter */
+	/*
+	 * the hold bridges the gap between two bursts, though the mean time between two kernels is
+	 * shorter
+	 */
 	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM && client[REQUEST].interval < 500 * US);
 	evicted = n_evict;
 	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
@@ -165,7 +172,10 @@ static void queued_kernels_are_measured_too(void)
 	EXPECT(client[REQUEST].hold_until < clock_ns + 300 * US);
 }
 
-/* 64 blocks that each need an SM of their own: half of them take twice as long, and that is what is held */
+/*
+ * 64 blocks that each need an SM of their own: half of them take twice as long, and that is what is
+ * held
+ */
 static void a_kernel_that_scales_gets_half(void)
 {
 	u32 less = 0;
@@ -180,7 +190,10 @@ static void a_kernel_that_scales_gets_half(void)
 	EXPECT(client_says("holds 40 of 132 SMs"));
 }
 
-/* With a slowdown of 100 % it is given all, and one that needs the whole device evicts: that is never kept free */
+/*
+ * With a slowdown of 100 % it is given all, and one that needs the whole device evicts: that is
+ * never kept free
+ */
 static void who_allows_no_slowdown_evicts(void)
 {
 	EXPECT(!gsc_device_set_param(&dev, GSC_PARAM_MAX_SLOWDOWN, "100", clock_ns));
@@ -201,7 +214,10 @@ static void who_allows_no_slowdown_evicts(void)
 	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
 }
 
-/* What is held must be enough for the limit, and the next smaller size must not, but for what noise hides */
+/*
+ * What is held must be enough for the limit, and the next smaller size must not, but for what noise
+ * hides
+ */
 static void expect_sms(u32 least, u32 most)
 {
 	u32 sms = client[REQUEST].hold_units / SM;
@@ -271,7 +287,10 @@ static void noise_does_not_move_it(void)
 				changes += client[REQUEST].sizes.chosen != last;
 				last = client[REQUEST].sizes.chosen;
 			}
-			/* every 512 samples another look at a smaller size, which noise may let pass for a while */
+			/*
+			 * every 512 samples another look at a smaller size, which noise may let
+			 * pass for a while
+			 */
 			if (changes > 20) {
 				printf("# seed %d: %u changes in 2000 requests\n", seed, changes);
 				good = false;
@@ -298,7 +317,10 @@ static void bad_first_samples_are_outvoted(void)
 	expect_sms(10, 10);
 }
 
-/* Of one client: 132 short blocks that any size serves, and 100 that each need an SM. The slower one decides */
+/*
+ * Of one client: 132 short blocks that any size serves, and 100 that each need an SM. The slower
+ * one decides
+ */
 static void two_kernels_of_one_client(void)
 {
 	u32 changes = 0, last = 0;
@@ -319,7 +341,10 @@ static void two_kernels_of_one_client(void)
 	EXPECT(changes <= 8);
 }
 
-/* One kernel each 1 ms that may take 200 us with its launch; the same target for 40 kernels in a row allows less */
+/*
+ * One kernel each 1 ms that may take 200 us with its launch; the same target for 40 kernels in a
+ * row allows less
+ */
 static void a_latency_target_allows_more(void)
 {
 	attach_batch("10");
@@ -421,7 +446,9 @@ static void guarantees_hold(void)
 	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 130 * SM);
 }
 
-/* A client may say of its times what it likes: it is given no more than its max, nor than it wants */
+/*
+ * A client may say of its times what it likes: it is given no more than its max, nor than it wants
+ */
 static void lies_gain_nothing(void)
 {
 	static const u64 lie[] = { 1, ~0ull, 13000, 0, 500, 5000000 };

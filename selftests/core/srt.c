@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Policy srt: of equals the one whose kernel has the least to do, unless a preemption costs more than it gains. */
+/*
+ * Policy srt: of equals the one whose kernel has the least to do, unless a preemption costs more
+ * than it gains.
+ */
 #include "unit.h"
 
 /* @clients equals of one band, or each a band in temporal mode */
@@ -64,7 +67,10 @@ static void shorter_one_first(void)
 	}
 }
 
-/* T_r(running) > T_r(new) + overhead, by what the running one's block-tasks take and, between bands, the switch */
+/*
+ * T_r(running) > T_r(new) + overhead, by what the running one's block-tasks take and, between
+ * bands, the switch
+ */
 static void preemption_has_to_be_worth_it(void)
 {
 	static const struct {

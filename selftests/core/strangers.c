@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What one user can take from others: shares by user, limits, tasks that nobody completes. One behaviour a test. */
+/*
+ * What one user can take from others: shares by user, limits, tasks that nobody completes. One
+ * behaviour a test.
+ */
 #include "unit.h"
 
 #define CROWD	99
@@ -121,7 +124,10 @@ static bool follow_gate(struct gsc_client *c)
 	return open;
 }
 
-/* Below somebody important bands take turns: by user likewise, however short a turn would have to be */
+/*
+ * Below somebody important bands take turns: by user likewise, however short a turn would have to
+ * be
+ */
 static void turns_go_by_user(void)
 {
 	const int n = 50;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Turns among lower bands: first one behaviour a test, on a clock that the test moves, then bands that behave at random, where
- * every band that waits must have its turn in time.
+ * Turns among lower bands: first one behaviour a test, on a clock that the test moves, then bands
+ * that behave at random, where every band that waits must have its turn in time.
  */
 #include "unit.h"
 
@@ -167,7 +167,9 @@ static void length_goes_by_weight(void)
 	EXPECT(!store(&group[1], GSC_FILE_GPU_WEIGHT, "10000"));
 	timer_after(15 * MS);
 	EXPECT(open_for(1));
-	/* never shorter than 10 ms, nor longer than 100: so it has several for one of the other's */
+	/*
+	 * never shorter than 10 ms, nor longer than 100: so it has several for one of the other's
+	 */
 	for (int turns = 0; turns < 8; turns++) {
 		EXPECT(open_for(1));
 		timer_after(59405 * US);
@@ -192,7 +194,10 @@ static void higher_priority_comes_first(void)
 	report(3, IDLE);
 	EXPECT(open_for(2) && !open_for(1));
 	report(2, BUSY);
-	/* the more important one takes the turn at once, but not before what is in flight has drained */
+	/*
+	 * the more important one takes the turn at once, but not before what is in flight has
+	 * drained
+	 */
 	report(3, WAITING);
 	EXPECT(!open_for(2) && !open_for(3));
 	report(2, WAITING);
@@ -292,7 +297,10 @@ static void a_refused_slice_ends_turns(void)
 
 #define EXPECT_LEASES(first, second) EXPECT(client[1].lease == GSCHED_LEASE_##first && client[2].lease == GSCHED_LEASE_##second)
 
-/* A rewritten kernel of a band whose gate is closed leaves at the end of its block-tasks, and comes back with the turn */
+/*
+ * A rewritten kernel of a band whose gate is closed leaves at the end of its block-tasks, and comes
+ * back with the turn
+ */
 static void a_closed_band_drains_by_its_windows(void)
 {
 	lower(2);
@@ -399,7 +407,10 @@ static bool more_important_contends(int c)
 	return false;
 }
 
-/* Where a gate is open work goes to the GPU; behind a closed one it drains, in its own time, and then waits or is over */
+/*
+ * Where a gate is open work goes to the GPU; behind a closed one it drains, in its own time, and
+ * then waits or is over
+ */
 static void act(int c)
 {
 	u32 activity = client[c].activity;

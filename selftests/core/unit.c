@@ -321,7 +321,10 @@ static void who_cannot_run_takes_nothing(void)
 	EXPECT(task(1, 0)->window == ALL);
 }
 
-/* Of an opaque queue only what runs first counts, and what was used before that changed is charged as it was */
+/*
+ * Of an opaque queue only what runs first counts, and what was used before that changed is charged
+ * as it was
+ */
 static void opaque_queue_counts_for_its_first(void)
 {
 	attach(2);
@@ -585,7 +588,10 @@ static void temporal_max_applies(void)
 	EXPECT(gsc_device_set_policy(&dev, "hpf", clock_ns) == 0);
 }
 
-/* a batch kernel with blocks of @block_ns, an important kernel of @kernel_ns every ms; afterwards the important one just ended */
+/*
+ * a batch kernel with blocks of @block_ns, an important kernel of @kernel_ns every ms; afterwards
+ * the important one just ended
+ */
 static void periodic_among(const char *priority, u64 block_ns, u64 kernel_ns)
 {
 	attach(2);

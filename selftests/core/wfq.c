@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policy wfq over long runs: programs that launch kernels for ever, on a device that works off what windows allow. The clock is
- * moved from event to event.
+ * Policy wfq over long runs: programs that launch kernels for ever, on a device that works off what
+ * windows allow. The clock is moved from event to event.
  */
 #include "unit.h"
 
 #define SECOND	(1000 * MS)
 
-/* A program: kernels of @work (time on the whole device), @queued of them at once, @gap between the end of one and the next */
+/*
+ * A program: kernels of @work (time on the whole device), @queued of them at once, @gap between the
+ * end of one and the next
+ */
 struct program {
 	u64 work, gap, block_ns;
 	u32 queued, blocks;
@@ -128,7 +131,10 @@ static void run(u64 ns)
 	EXPECT(!dev.faulty);
 }
 
-/* A device under wfq with @n clients; client i in group i, with programs that fill the device and never pause */
+/*
+ * A device under wfq with @n clients; client i in group i, with programs that fill the device and
+ * never pause
+ */
 static void begin(int n, u32 flags)
 {
 	setup();
@@ -167,7 +173,10 @@ static double part(int from, int to, u64 ns)
 	return (double)sum * 1000 / (double)ns;
 }
 
-/* Of what groups 0 and 1 were charged. That is less than they had: 8 blocks are one CapSM, on however many SMs they are */
+/*
+ * Of what groups 0 and 1 were charged. That is less than they had: 8 blocks are one CapSM, on
+ * however many SMs they are
+ */
 static double part_of_usage(int g)
 {
 	return (double)group[g].stats.capsm.us * 1000 /
@@ -188,7 +197,10 @@ static bool about(double is, double ought, double error)
 	return false;
 }
 
-/* Kernels of 50 us to 200 ms, block-tasks up to 10 ms, two to four groups: each has its share to 1 % of it, and together all */
+/*
+ * Kernels of 50 us to 200 ms, block-tasks up to 10 ms, two to four groups: each has its share to 1
+ * % of it, and together all
+ */
 static void shares_follow_weights(void)
 {
 	static const struct {
@@ -230,7 +242,10 @@ static void shares_follow_weights(void)
 	}
 }
 
-/* Any two to four groups of one or two processes each: to 1 % of the share and the turn that is not over yet */
+/*
+ * Any two to four groups of one or two processes each: to 1 % of the share and the turn that is not
+ * over yet
+ */
 static void shares_of_any_groups(void)
 {
 	u64 rng = 88172645463325252ULL, ns = 30 * SECOND;
@@ -356,7 +371,9 @@ static void idle_capacity_is_no_debt(void)
 	EXPECT(about(part(0, 0, ns), 500, 8));
 }
 
-/* A program that waits for each kernel, for a moment: it has nearly half, for it does not want more */
+/*
+ * A program that waits for each kernel, for a moment: it has nearly half, for it does not want more
+ */
 static void synchronous_program(void)
 {
 	u64 ns = 10 * SECOND;
@@ -386,7 +403,10 @@ static void little_is_had_at_once(void)
 	EXPECT(program[0].ended > 5000 && program[0].longest == 0);
 }
 
-/* Three processes of one group have what one of the other has; the smallest one's rest is its siblings' */
+/*
+ * Three processes of one group have what one of the other has; the smallest one's rest is its
+ * siblings'
+ */
 static void processes_of_a_group_share(void)
 {
 	u64 ns = 30 * SECOND;
@@ -445,7 +465,10 @@ static void groups_are_nested(void)
 	EXPECT(about(part(1, 1, ns), 750. / 2, 4));
 }
 
-/* Two groups below a small max: what they could not have is no credit against a third one when the max goes */
+/*
+ * Two groups below a small max: what they could not have is no credit against a third one when the
+ * max goes
+ */
 static void lifted_max_is_no_credit(void)
 {
 	u64 ns = 20 * SECOND;

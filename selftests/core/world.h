@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of the core share: TAP, and a device whose actions are kept. Each test includes it once. */
+/*
+ * What the tests of the core share: TAP, and a device whose actions are kept. Each test includes it
+ * once.
+ */
 #ifndef SELFTESTS_CORE_WORLD_H
 #define SELFTESTS_CORE_WORLD_H
 

@@ -109,8 +109,9 @@ struct gsched_device_del {
 #define GSCHED_ATTACH__ALL	(GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE | GSCHED_ATTACH_SERVER)
 
 /*
- * How a device is shared: sysfs `mode`, struct gsched_arb_header.mode. A *band* is one hardware channel group: a process, or
- * an MPS server with its clients. Inside a band clients share in space, on SM windows; bands share in time.
+ * How a device is shared: sysfs `mode`, struct gsched_arb_header.mode. A *band* is one hardware
+ * channel group: a process, or an MPS server with its clients. Inside a band clients share in
+ * space, on SM windows; bands share in time.
  */
 #define GSCHED_MODE_TEMPORAL	0	/* several bands, one at a time by full eviction (FLEP 4.1): slices cannot be set */
 #define GSCHED_MODE_SPATIAL	1	/* one band */

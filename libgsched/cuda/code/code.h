@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the program loaded: images, their kernels, twins, texture references and first values of variables. */
+/*
+ * What the program loaded: images, their kernels, twins, texture references and first values of
+ * variables.
+ */
 #ifndef GI_CODE_H
 #define GI_CODE_H
 
@@ -88,7 +91,10 @@ struct gi_param {
 
 #define GI_SHAPE_BUCKETS	32	/* a power of 2 */
 
-/* What was learnt of launches of one kernel with one shape. Keys never change; nodes live as long as the function. */
+/*
+ * What was learnt of launches of one kernel with one shape. Keys never change; nodes live as long
+ * as the function.
+ */
 struct gi_shape {
 	struct gi_shape *next;
 	uint64_t blocks;
@@ -185,7 +191,10 @@ void gi_graph_reset(void);				/* after fork */
 
 /* ---- image.c ---- */
 
-/* The program loaded it. @max: bytes at @data, SIZE_MAX if only the image itself says; @preserved: it stays where it is */
+/*
+ * The program loaded it. @max: bytes at @data, SIZE_MAX if only the image itself says; @preserved:
+ * it stays where it is
+ */
 void gi_image_loaded(void *handle, bool library, const void *data, size_t max, bool preserved);
 void gi_image_file(void *handle, bool library, const char *path);
 void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char *name);	/* one of its kernels' handles */
@@ -263,19 +272,26 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
 void gi_twin_reset(void);				/* after fork */
 
 /*
- * A hook, set by process/: loading code waits for the device, and so waits for a pause between tasks first (task/gate.c). begin
- * returns false if there was none in GI_QUIET_NS; end follows in any case.
+ * A hook, set by process/: loading code waits for the device, and so waits for a pause between
+ * tasks first (task/gate.c). begin returns false if there was none in GI_QUIET_NS; end follows in
+ * any case.
  */
 #define GI_QUIET_NS		10000000000ull
 extern struct gi_pause {
 	bool (*begin)(struct gi_client *c);
 	void (*end)(struct gi_client *c);
-	/* of all the program's work in the current context, for @ns at most; false: there was none, no end follows */
+	/*
+	 * of all the program's work in the current context, for @ns at most; false: there was none,
+	 * no end follows
+	 */
 	bool (*idle)(struct gi_ctx *cx, uint64_t ns);
 	void (*busy)(struct gi_ctx *cx);
 } gi_twin_pause;
 
-/* ---- reference.c: what is bound to the kernel's references now; the context is current. NULL: not known, the original is launched ---- */
+/*
+ * ---- reference.c: what is bound to the kernel's references now; the context is current. NULL: not
+ * known, the original is launched ----
+ */
 
 struct gi_bound *gi_bound_take(const struct gi_func *fn, const struct gi_form *form);
 void gi_bound_put(struct gi_bound *b, bool lost);	/* @lost: workers may still use it */
@@ -300,7 +316,10 @@ bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrit
 /* ---- initial.c ---- */
 
 bool gi_names_functions(const char *ptx);		/* variables hold addresses, of functions perhaps */
-/* The word that was at @offset in the image's variable, which is at @at in @cx, the current context, before anybody wrote to it */
+/*
+ * The word that was at @offset in the image's variable, which is at @at in @cx, the current
+ * context, before anybody wrote to it
+ */
 bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at, size_t size, uint64_t offset,
 		uint64_t *word);
 void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t size);	/* the program gets its address */

@@ -49,7 +49,10 @@ static unsigned int type_size(const char *type)
 	return bits >= 8 ? bits / 8 : 0;
 }
 
-/* Where the parameters of an entry lie in its packed buffer: PTX's own rules. false: not to be known. */
+/*
+ * Where the parameters of an entry lie in its packed buffer: PTX's own rules. false: not to be
+ * known.
+ */
 static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param *out, size_t *end)
 {
 	size_t at = 0;
@@ -292,7 +295,10 @@ static const struct gsr_kernel *kernel_of(const struct gi_rewritten *form, const
 	return NULL;
 }
 
-/* The limits a program may have raised before the twin was there; later ones come through cuFuncSetAttribute. */
+/*
+ * The limits a program may have raised before the twin was there; later ones come through
+ * cuFuncSetAttribute.
+ */
 static void copy_attributes(struct gi_func *fn, CUfunction twin)
 {
 	static const CUfunction_attribute what[] = {
@@ -499,7 +505,10 @@ static bool time_to_load(struct gi_func *fn)
 	return true;
 }
 
-/* In the background. The resumable form is asked for after the twin is there, so a function is in the queue once at most. */
+/*
+ * In the background. The resumable form is asked for after the twin is there, so a function is in
+ * the queue once at most.
+ */
 bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 {
 	_Atomic int *state = &fn->form[id].state;

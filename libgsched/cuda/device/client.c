@@ -72,9 +72,9 @@ static void use(struct gi_client *c, struct gsched *g)
 }
 
 /*
- * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever uses the old ones must
- * be done: the launches that began before it went, and their tasks. The old pages stay mapped and pinned: others may still
- * look at them, and unpinning waits for the device.
+ * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever
+ * uses the old ones must be done: the launches that began before it went, and their tasks. The old
+ * pages stay mapped and pinned: others may still look at them, and unpinning waits for the device.
  */
 bool gi_client_reconnect(struct gi_client *c)
 {
@@ -129,8 +129,8 @@ static bool connect_client(struct gi_client *c)
 }
 
 /*
- * A gate holds back all streams of its hardware queue, and so does a wait for an event behind a gate.
- * With four queues and more nothing was seen to stand behind another stream's gate
+ * A gate holds back all streams of its hardware queue, and so does a wait for an event behind a
+ * gate. With four queues and more nothing was seen to stand behind another stream's gate
  * (programs/waits.c), with fewer half or all of the streams did. A task's wings need a way past.
  */
 static void count_queues(struct gi_client *c)

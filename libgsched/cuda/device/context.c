@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Contexts: the client's pages as their GPU sees them, control blocks, the agent's streams. Known from the first launch or load
- * in a context, prepared for its first task, released before the program destroys it (process/ending.c).
+ * Contexts: the client's pages as their GPU sees them, control blocks, the agent's streams. Known
+ * from the first launch or load in a context, prepared for its first task, released before the
+ * program destroys it (process/ending.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -161,8 +162,8 @@ fail:
 }
 
 /*
- * Not before a task needs it: streams, pinned memory and registered pages cost a program some tenths of a second, and most need
- * none of it. What is made here has no part in a capture.
+ * Not before a task needs it: streams, pinned memory and registered pages cost a program some
+ * tenths of a second, and most need none of it. What is made here has no part in a capture.
  */
 bool gi_ctx_prepare(struct gi_ctx *cx)
 {
@@ -203,8 +204,8 @@ static void set_up(struct gi_ctx *cx, struct gi_client *c)
 }
 
 /*
- * Contexts made while there was no arbiter are set up now. Those of before keep what they have but the addresses of the pages; the
- * old ones' registration ends with its context.
+ * Contexts made while there was no arbiter are set up now. Those of before keep what they have but
+ * the addresses of the pages; the old ones' registration ends with its context.
  */
 bool gi_contexts_follow(struct gi_client *c)
 {

@@ -152,7 +152,8 @@ extern bool (*gi_client_made)(struct gi_client *c);
 #define gi_time_share(h) (gi_load(&(h)->share) ? gi_load(&(h)->share) : GSCHED_SHARE_ALL)
 
 /*
- * What competes with the program does so in time only, and it has no quota: then no launch needs a twin, a slot or anybody's word.
+ * What competes with the program does so in time only, and it has no quota: then no launch needs a
+ * twin, a slot or anybody's word.
  */
 static inline bool gi_direct(const struct gi_client *c)
 {
@@ -179,7 +180,10 @@ extern __thread struct gi_last gi_last __attribute__((tls_model("initial-exec"))
  */
 struct gi_ctx *gi_current(void);
 struct gi_ctx *gi_current_now(void);			/* waits for no other thread's attach */
-/* Before its first task, as often as you like; it is current, no lock is held, and no task of the client may need a wing */
+/*
+ * Before its first task, as often as you like; it is current, no lock is held, and no task of the
+ * client may need a wing
+ */
 bool gi_ctx_prepare(struct gi_ctx *cx);
 void gi_ctx_words(struct gi_ctx *cx);			/* makes cx->words if there is memory; it is current, no lock held */
 struct gi_ctx *gi_ctx_find(CUcontext handle);		/* gi_lock held */
@@ -227,22 +231,27 @@ struct gi_turn {
  */
 struct gi_turn gi_stream_share(CUstream stream);
 void gi_stream_unshare(const struct gi_turn *turn);
-/* Around the calls of a task. false: a call that began before does not end; the launch has to be a single one */
+/*
+ * Around the calls of a task. false: a call that began before does not end; the launch has to be a
+ * single one
+ */
 bool gi_stream_take(struct gi_turn *turn, CUstream stream);
 void gi_stream_put(const struct gi_turn *turn);
 
 /*
- * Nothing more is put into any stream, and all that was has ended in those of @cx, which is current:
- * until gi_streams_release(), a call that waits for the context returns at once. false: the streams
- * were not idle within @ns or one is being captured, and nothing is held. One thread at a time.
+ * Nothing more is put into any stream, and all that was has ended in those of @cx, which is
+ * current: until gi_streams_release(), a call that waits for the context returns at once. false:
+ * the streams were not idle within @ns or one is being captured, and nothing is held. One thread at
+ * a time.
  */
 bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns);
 void gi_streams_release(void);
 bool gi_streams_idle(struct gi_ctx *cx);		/* a look, for now */
 
 /*
- * Streams that have waited for an event: such a wait stands at the head of a hardware queue, as a done
- * gate does, and may be for a task that needs a wing. A default stream counts once a thread, for good.
+ * Streams that have waited for an event: such a wait stands at the head of a hardware queue, as a
+ * done gate does, and may be for a task that needs a wing. A default stream counts once a thread,
+ * for good.
  */
 extern _Atomic unsigned int gi_streams_waiting;
 bool gi_stream_waits(CUstream stream);		/* true: it is the first time */

@@ -7,7 +7,10 @@
 
 #define WORKERS_MAX	32u	/* blocks that an SM holds */
 
-/* $NAME as one of @words, by number; the first if it is not set, or is none of them, which the client's page then says */
+/*
+ * $NAME as one of @words, by number; the first if it is not set, or is none of them, which the
+ * client's page then says
+ */
 static unsigned int choice(struct gi_client *c, const char *name, const char *const *words, unsigned int n)
 {
 	const char *text = getenv(name);

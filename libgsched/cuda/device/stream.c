@@ -476,7 +476,10 @@ int gi_stream_lift(int asked)
 		return asked;
 	upper = (levels + 1) / 2;
 	rank = cx->least - (asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked);
-	/* rounded up: the first step above the least, which most programs know alone, is one here, too */
+	/*
+	 * rounded up: the first step above the least, which most programs know alone, is one here,
+	 * too
+	 */
 	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
 }
 

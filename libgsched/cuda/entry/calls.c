@@ -54,7 +54,10 @@ static CUresult forward_ex(const struct gi_launch *l)
 
 enum meaning { HARMLESS, OPAQUE, DEPENDENT };
 
-/* What an attribute asks of us: nothing, the original, or not to stand between this launch and its neighbours. */
+/*
+ * What an attribute asks of us: nothing, the original, or not to stand between this launch and its
+ * neighbours.
+ */
 static enum meaning meaning_of(const CUlaunchAttribute *a)
 {
 	switch (a->id) {
@@ -304,7 +307,10 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const 
 	return BEGIN(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, edges, n, mode));
 }
 
-/* An invalidated capture ends with an error, but ends, and so does one that another thread ends; a call out of turn ends nothing. */
+/*
+ * An invalidated capture ends with an error, but ends, and so does one that another thread ends; a
+ * call out of turn ends nothing.
+ */
 static CUresult ended(CUresult rc)
 {
 	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||

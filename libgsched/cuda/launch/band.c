@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the band is told: the process's time slice is as the arbiter's page asks, and the arbiter learns of its activity and streams. */
+/*
+ * What the band is told: the process's time slice is as the arbiter's page asks, and the arbiter
+ * learns of its activity and streams.
+ */
 #include <errno.h>
 #include <limits.h>
 #include "launch/blocks.h"
@@ -9,9 +12,9 @@
 #define TOGETHER_MOST_US	2000	/* about the driver's own */
 
 /*
- * Each context has a channel group. Those of one process take turns by their slices: with the shortest
- * none of them gets on, as with two busy bands that have it, and with the longest one waits for the
- * whole work of another.
+ * Each context has a channel group. Those of one process take turns by their slices: with the
+ * shortest none of them gets on, as with two busy bands that have it, and with the longest one
+ * waits for the whole work of another.
  */
 static uint32_t slice_of_each(uint32_t us, unsigned int groups)
 {

@@ -2,10 +2,10 @@
 /*
  * How long the thread blocks of a program's kernels take, where the arbiter asks for it
  * (GSCHED_ARB_TIMED): some of the launches that nobody is asked about are between two events, and
- * their time is divided by the waves of blocks that they have. The least time of a kernel counts, for
- * while other bands have the GPU its clock goes on. A launch that cannot be measured so (a graph, a
- * twin, whose workers stay) makes the answer unknown until some hundred samples later. A sample that
- * may overlap its predecessor waits for that one's end.
+ * their time is divided by the waves of blocks that they have. The least time of a kernel counts,
+ * for while other bands have the GPU its clock goes on. A launch that cannot be measured so (a
+ * graph, a twin, whose workers stay) makes the answer unknown until some hundred samples later. A
+ * sample that may overlap its predecessor waits for that one's end.
  */
 #ifndef GI_BLOCKS_H
 #define GI_BLOCKS_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The direct launch, which is what most are (gi_direct()): nobody is asked, there is no slot, nothing
- * is set up. Between two launches a program fills the caches with things of its own, so that what
- * this costs it is the cache lines that it touches, not the instructions: it looks at one line each
- * of gi_hot, the thread's last context, the client and both pages, and lies in one piece itself.
+ * The direct launch, which is what most are (gi_direct()): nobody is asked, there is no slot,
+ * nothing is set up. Between two launches a program fills the caches with things of its own, so
+ * that what this costs it is the cache lines that it touches, not the instructions: it looks at one
+ * line each of gi_hot, the thread's last context, the client and both pages, and lies in one piece
+ * itself.
  *
  * Where the program's activity is reported, most launches are direct all the same. Now and then one
  * is looked at, which is paced as all of them are where turns are taken: pace.h.
@@ -30,9 +31,9 @@ static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not)
 }
 
 /*
- * Around the driver's own call. NULL: the launch is for gi_launch(). The launch is counted until the
- * call is over, and whether the arbiter has come to want something is seen after that: so who asks
- * the program for its activity either finds it here or on the device.
+ * Around the driver's own call. NULL: the launch is for gi_launch(). The launch is counted until
+ * the call is over, and whether the arbiter has come to want something is seen after that: so who
+ * asks the program for its activity either finds it here or on the device.
  */
 static inline struct gi_client *gi_direct_begin(uint32_t not)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Launches. The path of a managed one: its function and shape (cached), a slot, the slot's line in the client's page, the
- * lease; then the twin behind its control block and in front of its done gate, or the original; then the slot is the
- * agent's. Under LEASE_FREE it makes no system call, takes no lock but that of the table of streams, and allocates
- * nothing, but for a twin of a kernel with texture or surface references by name.
+ * Launches. The path of a managed one: its function and shape (cached), a slot, the slot's line in
+ * the client's page, the lease; then the twin behind its control block and in front of its done
+ * gate, or the original; then the slot is the agent's. Under LEASE_FREE it makes no system call,
+ * takes no lock but that of the table of streams, and allocates nothing, but for a twin of a kernel
+ * with texture or surface references by name.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,10 @@
 
 /* ---- parameters ---- */
 
-/* The packed buffer of the app's parameters with ours behind them. false: not as the kernel declares them. */
+/*
+ * The packed buffer of the app's parameters with ours behind them. false: not as the kernel
+ * declares them.
+ */
 static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
 {
 	size_t need = s->form->launch_offset + sizeof(struct gsr_launch), size = 0;
@@ -228,7 +232,10 @@ static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 		}
 		if (errno == EINTR)
 			continue;
-		/* the lease was taken back while we read it: the arbiter found the task in the page, knowing less of it */
+		/*
+		 * the lease was taken back while we read it: the arbiter found the task in the
+		 * page, knowing less of it
+		 */
 		if (errno == EBUSY && !retried) {
 			retried = true;
 			gsched_complete(c->g, slot, s->seq, 0, true);
@@ -242,7 +249,9 @@ static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 	}
 }
 
-/* How many workers to launch with: all that fit where no one else is, else what the window holds. */
+/*
+ * How many workers to launch with: all that fit where no one else is, else what the window holds.
+ */
 static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 {
 	uint32_t full = c->sms * s->m, want = full;
@@ -255,8 +264,8 @@ static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 }
 
 /*
- * The resumable form costs a little more and is another module to load: only for block-tasks that somebody may wait for,
- * while there is somebody.
+ * The resumable form costs a little more and is another module to load: only for block-tasks that
+ * somebody may wait for, while there is somebody.
  */
 static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape,
 			    unsigned int *m)
@@ -264,7 +273,10 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	const struct gsched_arb_header *h = &c->arb->header;
 	bool temporal = gi_load(&h->mode) == GSCHED_MODE_TEMPORAL;
 
-	/* side by side the arbiter says whether the SMs that are held for a newcomer cost more than this form does */
+	/*
+	 * side by side the arbiter says whether the SMs that are held for a newcomer cost more than
+	 * this form does
+	 */
 	if (!temporal && !(gi_load(&h->flags) & GSCHED_ARB_RESUMABLE) && !c->always_resumable)
 		return false;
 	/* someone more important may be idle now and come while the kernel runs */
@@ -292,15 +304,18 @@ static bool has_twin(const struct gi_func *fn)
 	return atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) != GI_TWIN_NONE;
 }
 
-/* The hardware lets more important programs of the band through by itself, where blocks are short. */
+/*
+ * The hardware lets more important programs of the band through by itself, where blocks are short.
+ */
 static bool yields(const struct gi_client *c)
 {
 	return gi_load(&c->arb->header.flags) & GSCHED_ARB_YIELDS;
 }
 
 /*
- * Launches on streams that the hardware prefers, one after another, make others of the band yield by themselves. A program that has
- * one stream without does not count as one. @stream: of a launch that is not alone in its band.
+ * Launches on streams that the hardware prefers, one after another, make others of the band yield
+ * by themselves. A program that has one stream without does not count as one. @stream: of a launch
+ * that is not alone in its band.
  */
 static bool note_priority(struct gi_client *c, CUstream stream)
 {
@@ -322,7 +337,10 @@ static bool alone_in_band(const struct gi_client *c)
 	return gi_load(&h->lease) == GSCHED_LEASE_FREE || gi_load(&h->flags) & GSCHED_ARB_ALONE;
 }
 
-/* Do others in its band depend on knowing of its launches, for their windows or as they wait for them? */
+/*
+ * Do others in its band depend on knowing of its launches, for their windows or as they wait for
+ * them?
+ */
 static bool others_depend_on(const struct gi_client *c)
 {
 	return !alone_in_band(c) && !(gi_load(&c->arb->header.flags) & GSCHED_ARB_PASS);
@@ -330,8 +348,8 @@ static bool others_depend_on(const struct gi_client *c)
 
 /*
  * A kernel that is not known to be long and has few waves of blocks, while nobody else is in the
- * band and no quota is set: the first launches are originals, which tell how long it takes. They end
- * about as soon as a twin could be evicted, and short kernels never wait for a twin.
+ * band and no quota is set: the first launches are originals, which tell how long it takes. They
+ * end about as soon as a twin could be evicted, and short kernels never wait for a twin.
  */
 static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct gi_shape *shape,
 		    uint64_t leased)
@@ -362,8 +380,8 @@ static bool must_be_resident(const struct gi_client *c, const struct gi_launch *
 }
 
 /*
- * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more blocks than run at once. *@m:
- * how many of its blocks an SM hosts.
+ * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more
+ * blocks than run at once. *@m: how many of its blocks an SM hosts.
  */
 static const struct gi_form *choose(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
 				    struct gi_shape *shape, uint64_t leased, bool first, unsigned int *m)
@@ -383,7 +401,10 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
 		return NULL;
-	/* hardware priority makes room as soon as a window does; with a quota the window has to hold */
+	/*
+	 * hardware priority makes room as soon as a window does; with a quota the window has to
+	 * hold
+	 */
 	if (yields(c) && !first && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
 	    gi_places(c, leased, 1) == c->sms)
 		return NULL;
@@ -417,7 +438,9 @@ static bool to_be_timed(struct gi_shape *shape)
 			TIMED_EVERY == 0;
 }
 
-/* The arbiter knows that the client has such a kernel on the device, and nobody is more important. */
+/*
+ * The arbiter knows that the client has such a kernel on the device, and nobody is more important.
+ */
 static bool is_covered(const struct gi_client *c, const struct candidate *k)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
@@ -472,9 +495,9 @@ static bool paced(const struct gi_client *c, bool shared)
 }
 
 /*
- * A launch that nothing of this is for. It is counted until the driver's call is over, and whether the
- * arbiter has come to want something is seen after that: so who asks the program for its activity either
- * finds it here or on the device. The count is taken back by ended().
+ * A launch that nothing of this is for. It is counted until the driver's call is over, and whether
+ * the arbiter has come to want something is seen after that: so who asks the program for its
+ * activity either finds it here or on the device. The count is taken back by ended().
  */
 static bool unpaced(struct gi_client *c, bool shared)
 {
@@ -586,8 +609,8 @@ static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
 }
 
 /*
- * The driver loads a library's kernel when it becomes part of a graph, and waits for the context: we
- * do that first, outside of the capture.
+ * The driver loads a library's kernel when it becomes part of a graph, and waits for the context:
+ * we do that first, outside of the capture.
  */
 static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const struct gi_client *c)
 {
@@ -722,7 +745,10 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	return CUDA_SUCCESS;
 }
 
-/* Nobody is asked, and there is no slot: what the hardware does with the launch is between bands, or the client's share of time. */
+/*
+ * Nobody is asked, and there is no slot: what the hardware does with the launch is between bands,
+ * or the client's share of time.
+ */
 static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
@@ -822,7 +848,9 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		atomic_store(&gi_hot.ordered, true);
 	if (l->fn && (!l->dependent || paced(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
-		/* what has no twin, and whose launches are told nobody, has nothing to learn either */
+		/*
+		 * what has no twin, and whose launches are told nobody, has nothing to learn either
+		 */
 		if (k.fn && !l->dependent && (has_twin(k.fn) || others_depend_on(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}

@@ -222,7 +222,10 @@ static void account(struct gi_client *c, struct gi_pacer *p, const struct gi_bat
 	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
 }
 
-/* Account for batches that have ended. The lock is held; events may be queried whichever context is current. */
+/*
+ * Account for batches that have ended. The lock is held; events may be queried whichever context is
+ * current.
+ */
 static void reap(struct gi_client *c, struct gi_pacer *p)
 {
 	while (p->pending && !batch_at(p, 0)->entered && !on_device(batch_at(p, 0))) {
@@ -268,8 +271,8 @@ static uint64_t bound_ns(const struct gi_client *c, bool shared)
 }
 
 /*
- * A launch that needs more local memory than the context has at the moment waits for the GPU, which must not wait for it.
- * Graphs last so long that the host's time does not matter.
+ * A launch that needs more local memory than the context has at the moment waits for the GPU, which
+ * must not wait for it. Graphs last so long that the host's time does not matter.
  */
 static bool may_wait_for(const struct gi_func *fn)
 {
@@ -280,8 +283,9 @@ static bool may_wait_for(const struct gi_func *fn)
 }
 
 /*
- * A batch of one launch, to learn its time. On an idle GPU the first event would be over before the launch gets there, and the
- * time between them would be the host's: so both wait on the GPU until the launch was made.
+ * A batch of one launch, to learn its time. On an idle GPU the first event would be over before the
+ * launch gets there, and the time between them would be the host's: so both wait on the GPU until
+ * the launch was made.
  */
 static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l, uint64_t key,
 		   const struct gi_func *fn, uint64_t now)
@@ -303,7 +307,10 @@ static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launc
 	atomic_store(&p->waiting_since, now);
 }
 
-/* Whatever a launch waits for, it is not the GPU for long. The agent, without a lock: it must not wait for that launch. */
+/*
+ * Whatever a launch waits for, it is not the GPU for long. The agent, without a lock: it must not
+ * wait for that launch.
+ */
 void gi_pace_watch(struct gi_client *c, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
@@ -327,7 +334,10 @@ static void forget_word(struct gi_pacer *p, const struct gi_ctx *cx)
 		sched_yield();
 }
 
-/* The launch was made, or failed. Without the wait a measurement is good only if it has not begun by now. */
+/*
+ * The launch was made, or failed. Without the wait a measurement is good only if it has not begun
+ * by now.
+ */
 static void judge_sample(struct gi_batch *b, struct capture_mode *mode)
 {
 	if (!b->sample || b->ticket)
@@ -337,7 +347,9 @@ static void judge_sample(struct gi_batch *b, struct capture_mode *mode)
 		b->sample = 0;
 }
 
-/* Only when the event behind the launch is there too: a kernel may end before the host gets to it. */
+/*
+ * Only when the event behind the launch is there too: a kernel may end before the host gets to it.
+ */
 static void release_sample(struct gi_pacer *p, struct gi_batch *b)
 {
 	if (!b->ticket)
@@ -433,7 +445,10 @@ static unsigned int unfinished(struct gi_pacer *p)
 	return n;
 }
 
-/* @open_since: since when nothing but work in flight and the share keep this launch, 0 something else did */
+/*
+ * @open_since: since when nothing but work in flight and the share keep this launch, 0 something
+ * else did
+ */
 static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t debt,
 		   uint64_t bound, uint64_t now, uint64_t *open_since, useconds_t *nap)
 {
@@ -490,8 +505,8 @@ static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_lau
 }
 
 /*
- * A launch that no event is put beside: what it takes is charged as remembered. Its share of time is
- * all that it waits for; where turns are taken it has events as others do.
+ * A launch that no event is put beside: what it takes is charged as remembered. Its share of time
+ * is all that it waits for; where turns are taken it has events as others do.
  */
 static bool is_unseen(const struct gi_client *c, struct gi_pacer *p, uint64_t key, bool overlapping,
 		      bool shared)
@@ -594,7 +609,10 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	return batch;
 }
 
-/* An event is never put on a stream that may be gone by now: only behind the launch that was just made. */
+/*
+ * An event is never put on a stream that may be gone by now: only behind the launch that was just
+ * made.
+ */
 static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
 		 struct capture_mode *mode)
 {
@@ -648,8 +666,9 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 }
 
 /*
- * Launches that were not looked at left no event: a thread waits once for the contexts that the client has now. A program that
- * captures a stream must not be disturbed, so it waits for that first.
+ * Launches that were not looked at left no event: a thread waits once for the contexts that the
+ * client has now. A program that captures a stream must not be disturbed, so it waits for that
+ * first.
  */
 static void *settle(void *arg)
 {
@@ -667,7 +686,10 @@ static void *settle(void *arg)
 		if (cx->client == c)
 			contexts[n++] = cx->handle;
 	pthread_mutex_unlock(&gi_lock);
-	/* a first launch may take long: its code is loaded. Whatever is counted by then is on the GPU */
+	/*
+	 * a first launch may take long: its code is loaded. Whatever is counted by then is on the
+	 * GPU
+	 */
 	for (i = 0; unlooked = atomic_load(&c->unlooked),
 	     atomic_load(&c->unpaced) && i < UNPACED_NAPS && !atomic_load(&c->pacer->dropping); i++)
 		usleep(HOLD_US);
@@ -735,7 +757,10 @@ static bool direct_on_gpu(struct gi_client *c, bool soon, uint64_t now)
 	return true;
 }
 
-/* Tasks in slots: is one on the GPU, or could be? @evicted: one is not, since all of its workers have left an empty window. */
+/*
+ * Tasks in slots: is one on the GPU, or could be? @evicted: one is not, since all of its workers
+ * have left an empty window.
+ */
 static bool on_gpu(const struct gi_client *c, bool *evicted)
 {
 	uint64_t mask;

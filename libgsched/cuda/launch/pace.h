@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Pacing: launches wait for their band's turn, stay within a share of the device's time, or have a bound on the work in
- * flight; and the arbiter learns whether the program has work on the GPU. Nothing of it costs anything while the arbiter's
- * page asks for none of it.
+ * Pacing: launches wait for their band's turn, stay within a share of the device's time, or have a
+ * bound on the work in flight; and the arbiter learns whether the program has work on the GPU.
+ * Nothing of it costs anything while the arbiter's page asks for none of it.
  *
- * Launches are counted in batches. A batch ends with an event on each stream it used, so what is in flight and what it took
- * is known without a word per launch. A batch is closed when it holds about half of the work that may be in flight.
- * The driver is asked something only where one begins or ends: most launches go into an open one.
+ * Launches are counted in batches. A batch ends with an event on each stream it used, so what is in
+ * flight and what it took is known without a word per launch. A batch is closed when it holds about
+ * half of the work that may be in flight. The driver is asked something only where one begins or
+ * ends: most launches go into an open one.
  *
  * Where only activity is reported, most launches are direct (direct.h) and leave no event. One in
  * some dozens is looked at, and the first after each look of the agent's, so that there is an event
@@ -92,10 +93,16 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, uint64_t batch,
 		   bool launched);
 
-/* Let the GPU go on if a measured launch takes too long. The agent, before anything that may wait for the driver. */
+/*
+ * Let the GPU go on if a measured launch takes too long. The agent, before anything that may wait
+ * for the driver.
+ */
 void gi_pace_watch(struct gi_client *c, uint64_t now);
 
-/* From now on activity is reported: launches until here were not looked at. The agent; locks nothing. */
+/*
+ * From now on activity is reported: launches until here were not looked at. The agent; locks
+ * nothing.
+ */
 void gi_pace_begin(struct gi_client *c);
 
 /* Account for what has ended, also if no launch follows. The agent; @now UINT64_MAX: none will. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The agent: one thread a process and device. It makes passes over the tasks (task/pass.c), sets the process's time slice and reports
- * activity as the arbiter's page asks, and looks for an arbiter when it went.
+ * The agent: one thread a process and device. It makes passes over the tasks (task/pass.c), sets
+ * the process's time slice and reports activity as the arbiter's page asks, and looks for an
+ * arbiter when it went.
  */
 #include <errno.h>
 #include <limits.h>
@@ -33,9 +34,10 @@ static void read_events(struct gi_client *c)
 }
 
 /*
- * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever uses the old ones must
- * be done: the launches that began before it went, and their tasks. The old pages stay mapped and pinned: others may still
- * look at them, a lost task among them, and unpinning waits for the device.
+ * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever
+ * uses the old ones must be done: the launches that began before it went, and their tasks. The old
+ * pages stay mapped and pinned: others may still look at them, a lost task among them, and
+ * unpinning waits for the device.
  */
 static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 {
@@ -53,7 +55,9 @@ static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 	gi_agent_wake(c);
 }
 
-/* On what only the arbiter can end: a closed gate, an empty window. It may be there, and stopped. */
+/*
+ * On what only the arbiter can end: a closed gate, an empty window. It may be there, and stopped.
+ */
 static bool depends(const struct gi_client *c)
 {
 	const struct gi_tasks *t = c->tasks;
@@ -91,7 +95,10 @@ static void *agent(void *arg)
 		if (gi_slots_in_flight(c->tasks) || (c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
 			last = now;
 		if (now - last > LINGER_NS) {
-			/* whoever launches after this store wakes us; whoever did before it is seen here */
+			/*
+			 * whoever launches after this store wakes us; whoever did before it is seen
+			 * here
+			 */
 			atomic_store(&c->tasks->idle, true);
 			idle = !gi_slots_in_flight(c->tasks) && !atomic_load(&c->pacer->in_flight) && !atomic_load(&c->pacer->held);
 		}

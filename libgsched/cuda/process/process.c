@@ -12,7 +12,10 @@
 #define EXIT_NS		2000000000	/* until tasks are left to themselves at exit */
 #define AGENT_NS	2000000000	/* ... and the agent, which a busy host may keep from ending at once */
 
-/* The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's connections open. */
+/*
+ * The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's
+ * connections open.
+ */
 static void after_fork(void)
 {
 	struct gi_client *c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What becomes of the process: its first call of the driver, the agents, the ends of code and contexts, fork and exit. Here alone
- * is decided in which order things end: tasks of the client, pacing, twins, memory and streams, functions, the context.
+ * What becomes of the process: its first call of the driver, the agents, the ends of code and
+ * contexts, fork and exit. Here alone is decided in which order things end: tasks of the client,
+ * pacing, twins, memory and streams, functions, the context.
  */
 #ifndef GI_PROCESS_H
 #define GI_PROCESS_H

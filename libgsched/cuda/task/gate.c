@@ -182,10 +182,11 @@ void gi_gate_busy(struct gi_ctx *cx)
 }
 
 /*
- * Wings stand behind the gates of their hardware queue, and behind streams that wait for events there,
- * so one queue has neither. The slot counts as one with a gate until it is free; two launches that do
- * so at the same time may both be refused. So are the first ones, while copies are under way that
- * began when there was no twin to wait for: they could still get behind it on their stream.
+ * Wings stand behind the gates of their hardware queue, and behind streams that wait for events
+ * there, so one queue has neither. The slot counts as one with a gate until it is free; two
+ * launches that do so at the same time may both be refused. So are the first ones, while copies are
+ * under way that began when there was no twin to wait for: they could still get behind it on their
+ * stream.
  */
 bool gi_gate_take(struct gi_client *c, unsigned int slot)
 {
@@ -217,9 +218,10 @@ bool gi_gate_take(struct gi_client *c, unsigned int slot)
 }
 
 /*
- * One more stream is to wait for an event. With that it may take the last hardware queue, and wings of
- * the tasks that have gates would not come: so tasks end first, also when the arbiter is gone, as
- * they then need wings to end. Once it is known how many streams wait, gates are refused instead.
+ * One more stream is to wait for an event. With that it may take the last hardware queue, and wings
+ * of the tasks that have gates would not come: so tasks end first, also when the arbiter is gone,
+ * as they then need wings to end. Once it is known how many streams wait, gates are refused
+ * instead.
  */
 void gi_gate_spare(struct gi_client *c)
 {

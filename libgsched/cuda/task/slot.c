@@ -29,8 +29,8 @@ void gi_tasks_free(struct gi_client *c)
 #define IN(state)	(1u << GI_SLOT_##state)
 
 /*
- * Does the slot's state allow a transition from the states @from? The caller is its owner, so nobody
- * changes the state meanwhile.
+ * Does the slot's state allow a transition from the states @from? The caller is its owner, so
+ * nobody changes the state meanwhile.
  */
 static bool allowed(const struct gi_client *c, unsigned int slot, unsigned int from,
 		    const char *what)
@@ -68,8 +68,9 @@ static void enter_free(struct gi_client *c, unsigned int slot)
 }
 
 /*
- * For a twin (@twin) only one with a clean control block: what is still being cleaned must not be written to meanwhile, and a
- * free slot stays clean until it is claimed. Originals take the others first.
+ * For a twin (@twin) only one with a clean control block: what is still being cleaned must not be
+ * written to meanwhile, and a free slot stays clean until it is claimed. Originals take the others
+ * first.
  */
 static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
@@ -100,8 +101,9 @@ static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 }
 
 /*
- * All slots are taken, or none is clean yet: the queue is as deep as it gets, so the program waits as it would for a full
- * hardware queue. Not for ever: the tasks in the slots may wait for something this thread has yet to do.
+ * All slots are taken, or none is clean yet: the queue is as deep as it gets, so the program waits
+ * as it would for a full hardware queue. Not for ever: the tasks in the slots may wait for
+ * something this thread has yet to do.
  */
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
@@ -171,7 +173,10 @@ bool gi_slot_run(struct gi_client *c, unsigned int slot)
 	return true;
 }
 
-/* The task gives back what it had. @lost, @bound_lost: workers may still use the save area, the references */
+/*
+ * The task gives back what it had. @lost, @bound_lost: workers may still use the save area, the
+ * references
+ */
 static void release(struct gi_slot *s, bool lost, bool bound_lost)
 {
 	gi_save_put(s, lost);

@@ -94,8 +94,8 @@ void gi_tasks_free(struct gi_client *c);
 /* ---- slot.c ---- */
 
 /*
- * The transitions. One that the slot's state does not allow is a bug of ours: it is refused (false) and
- * the slot stays as it is; builds with sanitizers abort.
+ * The transitions. One that the slot's state does not allow is a bug of ours: it is refused (false)
+ * and the slot stays as it is; builds with sanitizers abort.
  */
 
 /* A slot for a launch, of a twin or not; -1: there is none, also after a while. */
@@ -171,7 +171,10 @@ void gi_controls_clean(struct gi_ctx *cx);		/* the context is current */
 
 /* ---- pass.c ---- */
 
-/* Finish what is over, tell the arbiter, launch wings, clean control blocks. The client's lock is held. */
+/*
+ * Finish what is over, tell the arbiter, launch wings, clean control blocks. The client's lock is
+ * held.
+ */
 void gi_pass(struct gi_client *c);
 bool gi_reap(struct gi_client *c);			/* a pass, unless another thread is at it: false */
 void gi_agent_wake(struct gi_client *c);
@@ -215,16 +218,28 @@ bool gi_wait_needed(void);				/* false: the program has had no twin,
  */
 _Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stream);
 void gi_gate_leave(_Atomic int *inside);
-/* Until it is opened no launch is under way and no task may need a wing. false: that did not come to pass in GI_QUIET_NS */
+/*
+ * Until it is opened no launch is under way and no task may need a wing. false: that did not come
+ * to pass in GI_QUIET_NS
+ */
 bool gi_gate_close(struct gi_client *c);
 bool gi_tasks_quiet(struct gi_client *c, uint64_t timeout_ns);	/* the same, for those there are */
 void gi_gate_open(struct gi_client *c);
-/* The same, and nothing is in the context's streams or put there. false: not within @ns, and nothing is closed */
+/*
+ * The same, and nothing is in the context's streams or put there. false: not within @ns, and
+ * nothing is closed
+ */
 bool gi_gate_idle(struct gi_ctx *cx, uint64_t ns);
 void gi_gate_busy(struct gi_ctx *cx);
-/* The task in @slot, whose stream is set, gets a done gate. false: then its wings might not come through */
+/*
+ * The task in @slot, whose stream is set, gets a done gate. false: then its wings might not come
+ * through
+ */
 bool gi_gate_take(struct gi_client *c, unsigned int slot);
-/* Another stream is about to wait for an event: returns when the gates leave it a queue, after a second at most */
+/*
+ * Another stream is about to wait for an event: returns when the gates leave it a queue, after a
+ * second at most
+ */
 void gi_gate_spare(struct gi_client *c);
 
 /* ---- save.c ---- */
