@@ -187,6 +187,7 @@ static void client_quotas(void)
 	static const int answers[] = { EPERM, 0, EPERM, 0, EPERM, EPERM, 0 };
 	pid_t pid, other;
 	int talk, talk2;
+	char *text;
 
 	pid = as(NOBODY, owner, &talk);
 	snprintf(own_pid, sizeof(own_pid), "%d", hear(talk));
@@ -200,7 +201,10 @@ static void client_quotas(void)
 	}
 	ok(!strcmp(client_file("capsm.max"), "3\n") && !strcmp(client_file("gpu.weight"), "50\n") &&
 	   !strcmp(client_file("gpu.priority"), "0\n"), "which is what it has then");
-	ok(strstr(status_text(), "\"capsm.max\":\"3\",\"gpu.weight\":\"50\",\"gpu.priority\":\"0\""), "the status shows it");
+	text = status_text();
+	ok(strstr(text, "\"capsm.max\":\"3\",\"gpu.weight\":\"50\",\"gpu.priority\":\"0\""),
+	   "the status shows it");
+	free(text);
 	other = as(SOMEONE, somebody_else, &talk2);
 	is(hear(talk2), EPERM, "nobody else may");
 	is(hear(talk2), 0, "nor look");
