@@ -35,7 +35,7 @@ void start(struct run *r, bool preload, char *const *what)
 		snprintf(path, sizeof(path), "%s/" BUILD "/lib/gsched/libcuda.so.1:%s", cwd, getenv("LD_PRELOAD") ? : "");
 		if (preload)
 			setenv("LD_PRELOAD", path, 1);
-		alarm(120);
+		alarm(300);
 		execv(argv[0], argv);
 		_exit(127);
 	}
