@@ -197,15 +197,25 @@ static int call_group_delete(struct call_ctx *ctx)
 	return ctx->conn->admin ? group_delete(group) : -EPERM;
 }
 
-/* procs: a pid, 0 the caller. */
-static int bind_value(struct call_ctx *ctx, struct group *group, const char *value)
+/* A pid or 0, with or without the end of a line; -1: neither */
+static pid_t pid_of(const char *text)
 {
 	char *end;
 	long pid;
 
 	errno = 0;
-	pid = strtol(value, &end, 10);
-	if (end == value || *value < '0' || *value > '9' || (*end && strcmp(end, "\n")) || errno || pid > INT32_MAX)
+	pid = strtol(text, &end, 10);
+	if (*text < '0' || *text > '9' || (*end && strcmp(end, "\n")) || errno || pid > INT32_MAX)
+		return -1;
+	return (pid_t)pid;
+}
+
+/* procs: a pid, 0 the caller. */
+static int bind_value(struct call_ctx *ctx, struct group *group, const char *value)
+{
+	pid_t pid = pid_of(value);
+
+	if (pid < 0)
 		return -EINVAL;
 	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn);
 }
@@ -247,17 +257,6 @@ static int call_group_bind(struct call_ctx *ctx)
 	return bind_value(ctx, group, req->value);
 }
 
-/* 0: it is none */
-static pid_t pid_of(const char *text)
-{
-	char *end;
-	long pid;
-
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	return *text < '1' || *text > '9' || *end || errno || pid > INT32_MAX ? 0 : (pid_t)pid;
-}
-
 static int call_client_set(struct call_ctx *ctx)
 {
 	const struct gsp_group *req = ctx->body;
@@ -266,7 +265,7 @@ static int call_client_set(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	if (!pid_of(req->path))
+	if (pid_of(req->path) <= 0)
 		return -EINVAL;
 	return clients_set(dev, pid_of(req->path), req->file, req->value, ctx->conn);
 }
@@ -279,7 +278,7 @@ static int call_client_get(struct call_ctx *ctx)
 
 	if (err)
 		return err;
-	if (!pid_of(req->path))
+	if (pid_of(req->path) <= 0)
 		return -EINVAL;
 	return clients_get(dev, pid_of(req->path), req->file, req->value, sizeof(req->value),
 			   ctx->conn);

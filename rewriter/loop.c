@@ -62,10 +62,7 @@ static const char claim_place[] =
 	"and.b32 %#r2, %#r5, 16;\n"
 	"setp.eq.u32 %#p1, %#r2, 0;\n"
 	"@%#p1 bra $#claim;\n"
-	/*
-	 * when all places get somebody, all want another one first: as many as this SM is likely to
-	 * have already
-	 */
+	/* begin behind the workers that this SM is likely to have: each tries another place first */
 	"mov.u32 %#r2, %ctaid.x;\n"
 	"mov.u32 %#r3, %nsmid;\n"
 	"div.u32 %#r2, %#r2, %#r3;\n"
@@ -272,10 +269,7 @@ static const char warps[] =
 	"$#started:\n"
 	"mov.u32 %#cn, 0;\n";
 
-/*
- * The first warp that has run the last block-task of a fetch makes the next one, while the others
- * are still at it
- */
+/* The first warp that has finished the last block-task of a fetch makes the next fetch. */
 static const char first_come[] =
 	"mov.u32 %#r0, %laneid;\n"
 	"setp.ne.u32 %#p0, %#r0, 0;\n"

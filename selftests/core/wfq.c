@@ -435,6 +435,28 @@ static void processes_of_a_group_share(void)
 	EXPECT(about(part_of_usage(0), 250, 5));
 }
 
+/* Three processes of one user of a group have together what another user's one has. */
+static void users_of_a_group_share(void)
+{
+	u64 ns = 30 * SECOND;
+
+	begin(0, 0);
+	for (int c = 0; c < 4; c++) {
+		program[c] = (struct program){ .work = MS, .queued = 2, .blocks = 100000 };
+		client[c].user = c ? 1000 : 2000;
+		EXPECT(!gsc_client_attach(&client[c], &group[0], GSCHED_ATTACH_MPS, 0, clock_ns));
+		n_programs++;
+	}
+	for (int c = 0; c < 4; c++)
+		start(c);
+	run(ns);
+	for (int c = 0; c < 4; c++) {
+		const struct gsc_sum *had = &client[c].own.stats.capsm;
+
+		EXPECT(about((double)had->us * 1000 / (SMS * (double)ns) * 1000, c ? 1000. / 6 : 500, 10));
+	}
+}
+
 /* Child groups divide what their parent has, beside a client of its own with the default weight */
 static void groups_are_nested(void)
 {
@@ -603,7 +625,7 @@ static const struct {
 } tests[] = {
 	TEST(shares_follow_weights), TEST(shares_of_any_groups), TEST(windows_do_not_flap), TEST(nobody_starves), TEST(sleeper_has_no_credit),
 	TEST(idle_capacity_is_no_debt), TEST(synchronous_program), TEST(little_is_had_at_once),
-	TEST(processes_of_a_group_share), TEST(groups_are_nested), TEST(lifted_max_is_no_credit), TEST(opaque_kernels),
+	TEST(processes_of_a_group_share), TEST(users_of_a_group_share), TEST(groups_are_nested), TEST(lifted_max_is_no_credit), TEST(opaque_kernels),
 	TEST(turns_follow_weights), TEST(slices_follow_weights), TEST(chosen_anew), TEST(says_why),
 };
 

@@ -548,6 +548,18 @@ static void say(const char *what)
 	fflush(stdout);
 }
 
+/* On the device, "held", until a byte comes */
+static void held_until_told(const struct held *h)
+{
+	char c;
+
+	held_move(h, 0);
+	say("held");
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	held_flag(h, 1);
+}
+
 /*
  * Launches until a byte comes on standard input; then one whose last blocks wait until another byte comes. So block-tasks
  * are in their middle for as long as a test wants them to be; to a '?' it answers when all of them have moved on. @behind:
@@ -710,7 +722,6 @@ static void covered(CUmodule m)
 	struct held h;
 	void *params[] = { &h.out, &n, &seed };
 	CUfunction f;
-	char c;
 
 	DO(cuModuleGetFunction(&f, m, "work"));
 	held_new(&h, m, 4);
@@ -724,11 +735,7 @@ static void covered(CUmodule m)
 	held_launch(&h, 0);
 	for (i = 0; i < 40; i++)
 		DO(cuLaunchKernel(f, 2, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
-	held_move(&h, 0);
-	say("held");
-	if (read(0, &c, 1) != 1)
-		exit(1);
-	held_flag(&h, 1);
+	held_until_told(&h);
 	DO(cuCtxSynchronize());
 	show("covered", hash_of(h.out, 4 * THREADS));
 	DO(cuMemFreeHost(h.words));
@@ -784,7 +791,6 @@ static void dependent(CUmodule m)
 	struct held h;
 	void *params[] = { &h.out, &n, &seed };
 	CUfunction f;
-	char c;
 
 	attr.value.programmaticStreamSerializationAllowed = 1;
 	DO(cuModuleGetFunction(&f, m, "work"));
@@ -793,13 +799,8 @@ static void dependent(CUmodule m)
 		held_flag(&h, !i);
 		held_launch(&h, 0);
 		DO(cuLaunchKernelEx(&config, f, params, NULL));
-		if (i) {
-			held_move(&h, 0);
-			say("held");
-			if (read(0, &c, 1) != 1)
-				exit(1);
-			held_flag(&h, 1);
-		}
+		if (i)
+			held_until_told(&h);
 		DO(cuCtxSynchronize());
 	}
 	show("dependent", hash_of(h.out, 4 * THREADS));

@@ -274,12 +274,12 @@ static void waiting(void)
 }
 
 /* The arbiter hears that a program is idle only when nothing of it runs in any stream */
-static void busy(uint32_t flags)
+static void busy(void)
 {
 	static char *const what[] = { APP, "busy", NULL };
 	struct run r;
 
-	begin(GSCHED_LEASE_FREE, flags | GSCHED_ARB_REPORT);
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
 	start(&r, true, what);
 	ok(says(&r, "ready\n") && fake_wait(&f, &f.reports, 1), "the arbiter is told");
 	tell(&r, "1");
@@ -320,14 +320,17 @@ static void busy_after_a_slow_launch(void)
 	fake_stop(&f);
 }
 
-/* Where activity is reported most launches leave no event; it is known all the same */
-static void busy_with_direct_launches(void)
+/*
+ * Where activity is reported most launches leave no event; it is known all the same. In an MPS band,
+ * which is not private, some launches have slots: their times are learnt.
+ */
+static void busy_with_unlooked_launches(uint32_t flags)
 {
 	static char *const what[] = { APP, "unlooked", NULL };
 	const struct gsched_cl_header *h;
 	struct run r;
 
-	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
+	begin(GSCHED_LEASE_FREE, flags | GSCHED_ARB_ALONE | GSCHED_ARB_REPORT);
 	start(&r, true, what);
 	ok(says(&r, "ready\n"), "many launches");
 	tell(&r, "1");
@@ -337,7 +340,7 @@ static void busy_with_direct_launches(void)
 	ok(f.last_report.activity == GSCHED_ACTIVITY_BUSY && !strstr(r.text, "over"),
 	   "and stays so while a kernel runs that was not looked at (%u)", f.last_report.activity);
 	h = &f.cl->header;
-	ok(h->passed == 2004 && h->paced_ns < 1000000000, "launches: %llu", (unsigned long long)h->passed);
+	ok((flags ? h->passed == 2004 : h->passed > 1500) && h->paced_ns < 1000000000, "launches: %llu", (unsigned long long)h->passed);
 	ok(says(&r, "over\n") && becomes(GSCHED_ACTIVITY_IDLE), "then it is idle");
 	tell(&r, "1");
 	finish(&r);
@@ -412,11 +415,11 @@ int main(void)
 	waits_without_arbiter();
 	queues_asked();
 	waiting();
-	busy(GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE);
-	busy(GSCHED_ARB_ALONE);
+	busy();
 	thread_blocks();
 	busy_after_a_slow_launch();
-	busy_with_direct_launches();
+	busy_with_unlooked_launches(GSCHED_ARB_PRIVATE);
+	busy_with_unlooked_launches(0);
 	unlink(shm);
 	return done();
 }

@@ -293,8 +293,9 @@ struct gsched_event {
 
 /* struct gsched_arb_header.lease */
 #define GSCHED_LEASE_NONE	0	/* submit and wait for the grant */
-#define GSCHED_LEASE_NOTIFY	1	/* launch at once, then submit (NOWAIT): nobody running is more important */
-#define GSCHED_LEASE_FREE	2	/* launch without submit: no one else is on the device */
+#define GSCHED_LEASE_NOTIFY	1	/* submit (NOWAIT) and launch: the only client of its band's highest priority */
+#define GSCHED_LEASE_FREE	2	/* launch without submit: the only client of its band, in temporal mode of the
+					 * device, and without a quota */
 
 /* struct gsched_arb_header.flags */
 #define GSCHED_ARB_CLOSED	(1U << 0)	/* it is another band's turn: launch nothing, report WAITING */

@@ -16,6 +16,12 @@
 
 #define GI_LOOKED	(GSCHED_ARB_REPORT | GSCHED_ARB_TIMED)
 
+/* Where launches are looked at now and then: not this one */
+static inline bool gi_needs_no_look(const struct gi_client *c)
+{
+	return (int32_t)(atomic_load(&c->look) - atomic_load(&c->unlooked)) > 0;
+}
+
 /* @not: flags of the arbiter's under which it is none */
 static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not)
 {
@@ -26,8 +32,7 @@ static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not)
 		    GSCHED_ARB_PRIVATE ||
 	    gi_time_share(h) < GSCHED_SHARE_ALL)
 		return false;
-	return !(flags & GI_LOOKED) ||
-	       (int32_t)(atomic_load(&c->look) - atomic_load(&c->unlooked)) > 0;
+	return !(flags & GI_LOOKED) || gi_needs_no_look(c);
 }
 
 /*

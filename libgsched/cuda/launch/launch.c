@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "launch/blocks.h"
+#include "launch/direct.h"
 #include "launch/launch.h"
 
 #define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
@@ -521,8 +522,7 @@ static bool is_unlooked(const struct gi_client *c, bool shared)
 
 	return flags & GSCHED_ARB_REPORT && !(flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED)) &&
 	       !(shared && gi_time_share(h) < GSCHED_SHARE_ALL) &&
-	       !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
-	       (int32_t)(atomic_load(&c->look) - atomic_load(&c->unlooked)) > 0;
+	       !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) && gi_needs_no_look(c);
 }
 
 static bool unlooked(struct gi_client *c, bool shared)
