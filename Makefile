@@ -132,6 +132,8 @@ install: all install-node
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(B)/lib/pkgconfig/libgsched.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/libgsched.pc
 	sed 's,@bindir@,$(PREFIX)/bin,' gschedd/gschedd.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/gschedd.service
 	install -D -m 644 gschedd/gschedctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gschedctl
+	install -d $(DESTDIR)$(PREFIX)/share/doc/gsched/scenarios
+	install -m 644 docs/scenarios/*.json $(DESTDIR)$(PREFIX)/share/doc/gsched/scenarios
 	for m in docs/man/*.[1-9]; do \
 		install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m) || exit 1; done
 

@@ -634,12 +634,36 @@ static void note_setting(struct device *dev, const char *file, const char *text)
 	snprintf(s->value, sizeof(s->value), "%s", text);
 }
 
+static struct gsc_group *find_planned(void *arg, const char *path, size_t len)
+{
+	struct device *dev = arg;
+	struct group *g;
+
+	list_for_each_entry(g, &dev->groups, node)
+		if (strlen(g->path) == len && !memcmp(g->path, path, len))
+			return g->core;
+	return len == 1 && *path == '/' ? dev->root.core : NULL;
+}
+
+/* It is no setting: a plan that outlived gschedd would be nobody's */
+static int device_plan(struct device *dev, const char *text)
+{
+	int err = gsc_device_plan(&dev->core, text, find_planned, dev, now_ns());
+
+	dev->quotas_changed = true;
+	device_settle(dev);
+	/* ENOENT: a setting that there is not */
+	return err == -ENOENT ? -ESRCH : err;
+}
+
 int device_set(struct device *dev, const char *file, const char *value)
 {
 	char text[sizeof(dev->setting[0].value)];
 	size_t len = strcspn(value, "\n");
 	int err;
 
+	if (!strcmp(file, "plan"))
+		return device_plan(dev, value);
 	if ((value[len] && value[len + 1]) || len >= sizeof(text))
 		return -EINVAL;
 	memcpy(text, value, len);

@@ -22,6 +22,7 @@ struct call_ctx {
 	int fds[GSP_MAX_FDS];		/* for the reply */
 	unsigned int n_fds;
 	bool later;			/* the reply comes later */
+	bool passing;			/* what it changed is not kept */
 };
 
 struct call {
@@ -39,7 +40,7 @@ static int call_info(struct call_ctx *ctx)
 	if (info->flags || info->__reserved)
 		return -EOPNOTSUPP;
 	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS;
+			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_CORUN;
 	info->devices = n_devices;
 	return 0;
 }
@@ -92,7 +93,7 @@ static int call_submit(struct call_ctx *ctx)
 	bool nowait = req->flags & GSCHED_SUBMIT_NOWAIT;
 	int err;
 
-	if (req->flags & ~GSCHED_SUBMIT__ALL)
+	if (req->flags & ~GSCHED_SUBMIT__ALL || req->__reserved)
 		return -EOPNOTSUPP;
 	if (ctx->h->flags & GSP_FLAG_ASYNC && !nowait)
 		return -EINVAL;
@@ -302,6 +303,7 @@ static int call_device_set(struct call_ctx *ctx)
 		return err;
 	if (*req->path)
 		return -EINVAL;
+	ctx->passing = !strcmp(req->file, "plan");
 	return ctx->conn->admin ? device_set(dev, req->file, req->value) : -EPERM;
 }
 
@@ -394,7 +396,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 	}
 	err = call->fn(&ctx);
 	/* bindings mean nothing once the machine has crashed: no need to wait for the disk */
-	if (!err && call->saves)
+	if (!err && call->saves && !ctx.passing)
 		state_save(call->saves == SAVES_GROUPS);
 	for (unsigned int i = 0; i < n_fds; i++)
 		if (fds[i] >= 0)

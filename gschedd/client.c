@@ -63,6 +63,7 @@ static void client_free(struct client *c)
 int client_attach(struct conn *conn, struct gsched_attach *req, int *fds)
 {
 	struct device *dev;
+	struct group *group;
 	struct client *c;
 	int arb_fd, cl_fd, ro_fd, err;
 	void *map;
@@ -74,7 +75,8 @@ int client_attach(struct conn *conn, struct gsched_attach *req, int *fds)
 			goto found;
 	return -ENOENT;
 found:
-	err = gsc_device_room(&dev->core, conn->uid, conn->admin, dev->clients_max);
+	group = group_of_pid(dev, conn->pid);
+	err = gsc_group_room(group->core, conn->uid, conn->admin, dev->clients_max);
 	if (err) {
 		static uint64_t said;
 
@@ -111,7 +113,7 @@ found:
 
 	c->conn = conn;
 	c->dev = dev;
-	c->group = group_of_pid(dev, conn->pid);
+	c->group = group;
 	c->id = ++last_id;
 	c->arb->header.sms = dev->core.sms;
 	c->core.pid = (uint32_t)conn->pid;

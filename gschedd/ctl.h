@@ -36,12 +36,13 @@ int ctl_device_set(struct ctl *ctl, int argc, char **argv);
 int ctl_device_delete(struct ctl *ctl, int argc, char **argv);
 int ctl_showconf(struct ctl *ctl, int argc, char **argv);
 int ctl_setconf(struct ctl *ctl, int argc, char **argv);
+int ctl_simulate(struct ctl *ctl, int argc, char **argv);
 int ctl_status(struct ctl *ctl, int argc, char **argv);
 int ctl_watch(struct ctl *ctl, int argc, char **argv);
 
 /* The options that only some commands have */
 extern const struct argp ctl_run_options, ctl_device_delete_options, ctl_output_options,
-	ctl_watch_options;
+	ctl_watch_options, ctl_simulate_options;
 
 /*
  * A connection to an arbiter that has the device asked for; NULL after saying what is missing and

@@ -43,7 +43,8 @@ static int show_device(struct gsched *g, const cJSON *device)
 
 	printf("[device %s]\n", name);
 	for (const struct ctl_file *f = ctl_device_files; f->name; f++)
-		if (!f->valid && ctl_list(device, f->name))
+		/* a plan ends by itself, and is in force by being written */
+		if (!f->valid && ctl_list(device, f->name) && strcmp(ctl_text(device, f->name), "plan"))
 			printf("%s=%s\n", f->name, ctl_text(device, f->name));
 	cJSON_ArrayForEach(group, ctl_list(device, "groups"))
 		if (!rc)

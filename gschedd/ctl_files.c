@@ -15,6 +15,7 @@ const struct ctl_file ctl_group_files[] = {
 	  "write max or a number of SMs, above 0 and not above the device's (1.5 is possible)",
 	  NULL },
 	{ "capsm.min", "write a number of SMs, not above the device's (1.5 is possible)", NULL },
+	{ "capsm.reserve", "write auto or a number of SMs, not above the device's (1.5 is possible)", NULL },
 	{ "gpu.weight", "write a number from 1 to 10000", NULL },
 	{ "gpu.priority", "write a number from 0 to 99, the higher one more important", NULL },
 	{ "gpu.band", "write a name of up to 31 of a-z, 0-9, '_', '-', or nothing for the parent's",
@@ -27,7 +28,10 @@ const struct ctl_file ctl_group_files[] = {
 	{ "procs", "write the number of a running process", NULL },
 	{ "owner", "write a user's number; the root group has none", NULL },
 	{ "capsm.current", NULL, NULL },
+	{ "capsm.plan", NULL, NULL },
 	{ "gpu.stat", NULL, NULL },
+	{ "gpu.pressure", NULL, NULL },
+	{ "gpu.events", NULL, NULL },
 	{ 0 },
 };
 
@@ -46,7 +50,10 @@ static bool number_valid(const char *value)
 }
 
 const struct ctl_file ctl_device_files[] = {
-	{ "policy", "policy is hpf, srt, ffs or wfq", NULL },
+	{ "policy", "policy is hpf, srt, ffs, wfq or corun", NULL },
+	{ "plan",
+	  "write none, or a time up to 60000 ms and GROUP=CAPSM pairs: each group once, none below "
+	  "another, together not above the device", NULL },
 	{ "switch_us",
 	  "switch_us is 10 to 10000: what a switch between bands costs, in microseconds", NULL },
 	{ "max_overhead",
@@ -153,8 +160,10 @@ int ctl_device_error(const char *where, const char *device, const char *file, co
 		remedy = "run gschedctl as root or as gschedd's user";
 	else if (err == ENODEV)
 		remedy = "see gschedctl status for the devices";
+	else if (!strcmp(file, "plan") && (err == ENOENT || err == ESRCH))
+		remedy = "it names a group that there is not: see gschedctl group list";
 	else if (err == ENOENT || !remedy)
-		remedy = "the files are mode, policy, switch_us, max_overhead, max_slowdown and clients_max";
+		remedy = "the files are mode, policy, plan, switch_us, max_overhead, max_slowdown and clients_max";
 	ctl_error("%sdevice %s: %s: \"%s\": %s; %s", where, device ? device : "(first)", file,
 		  value, strerror(err), remedy);
 	return CTL_FAIL;

@@ -61,7 +61,7 @@ static cJSON *list_groups(const cJSON *device)
 	const cJSON *g;
 
 	cJSON_ArrayForEach(g, ctl_list(device, "groups")) {
-		o = some_of(g, "path capsm.max capsm.min gpu.weight gpu.priority gpu.band "
+		o = some_of(g, "path capsm.max capsm.min capsm.reserve gpu.weight gpu.priority gpu.band "
 			       "gpu.latency_target_us cgroup owner capsm.current");
 		cJSON_AddNumberToObject(o, "clients", clients_of(device, ctl_string(g, "path")));
 		cJSON_AddItemToArray(list, o);
@@ -87,7 +87,7 @@ static cJSON *list_devices(const cJSON *status, const char *only)
 
 static void print_groups(const cJSON *list)
 {
-	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >WEIGHT >PRIORITY BAND >TARGET_US "
+	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >RESERVE >WEIGHT >PRIORITY BAND >TARGET_US "
 					     ">CURRENT >CLIENTS CGROUP");
 	const cJSON *g;
 
@@ -95,7 +95,7 @@ static void print_groups(const cJSON *list)
 		const char *path = ctl_string(g, "path");
 
 		ctl_row(t, *path ? path : "/", ctl_text(g, "capsm.max"), ctl_text(g, "capsm.min"),
-			ctl_text(g, "gpu.weight"), ctl_text(g, "gpu.priority"),
+			ctl_text(g, "capsm.reserve"), ctl_text(g, "gpu.weight"), ctl_text(g, "gpu.priority"),
 			ctl_text(g, "gpu.band"), ctl_text(g, "gpu.latency_target_us"),
 			ctl_text(g, "capsm.current"), ctl_text(g, "clients"),
 			ctl_text(g, "cgroup"));

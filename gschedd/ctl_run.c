@@ -153,6 +153,8 @@ static const struct argp_option options[] = {
 	  "How preemptible kernels hand out their blocks (default: queue)", 0 },
 	{ "workers", 'w' + 256, "N", 0,
 	  "At most N blocks of a preemptible kernel on an SM (1 to 32)", 0 },
+	{ "class", 'c' + 256, "CLASS", 0,
+	  "What the program's kernels demand most: L_C, M_C, H_C, M_M or H_M (for policy corun)", 0 },
 	{ "no-scope", 'n' + 256, NULL, 0, "Leave the program in the cgroup that it is in", 0 },
 	{ "verbose", 'v', NULL, 0, "Say what cgroup the program is in, or why in no other one", 0 },
 	{ "env", 'e', NULL, 0,
@@ -188,6 +190,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return set_choice("limit-by", "GSCHED_LIMIT_BY", arg, "sm rank worker");
 	case 'd' + 256:
 		return set_choice("dispatch", "GSCHED_DISPATCH", arg, "queue static");
+	case 'c' + 256:
+		return set_choice("class", "GSCHED_CLASS", arg, "L_C M_C H_C M_M H_M");
 	case 'w' + 256:
 		return set_workers(arg);
 	}
@@ -215,6 +219,7 @@ static void print_settings(const bool *had)
 	print_setting("GSCHED_LIMIT_BY");
 	print_setting("GSCHED_DISPATCH");
 	print_setting("GSCHED_WORKERS");
+	print_setting("GSCHED_CLASS");
 }
 
 /*

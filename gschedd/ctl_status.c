@@ -161,6 +161,8 @@ static void print_status(const cJSON *root)
 		       ctl_text(root, "backend"), ctl_text(d, "uuid"));
 		if (*ctl_string(d, "policy_fault"))
 			printf("  policy: %s\n", ctl_string(d, "policy_fault"));
+		if (*ctl_string(d, "planned") && strcmp(ctl_string(d, "planned"), "none"))
+			printf("  plan: %s\n", ctl_string(d, "planned"));
 		print_groups(ctl_list(d, "groups"));
 		print_bands(ctl_list(d, "bands"));
 		print_clients(ctl_list(d, "clients"));

@@ -157,9 +157,7 @@ void groups_free(struct device *dev)
 	while (!list_empty(&dev->groups)) {
 		struct group *g = container_of(dev->groups.prev, struct group, node);
 
-		/*
-		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list
-		 */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list */
 		gsc_group_exit(g->core);
 		group_free(g);
 	}

@@ -10,15 +10,15 @@ _gschedctl_names() {
 _gschedctl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} ctl=${COMP_WORDS[0]}
 	local i word words=() where=() own='' names=''
-	local group_files='capsm.max= capsm.min= gpu.weight= gpu.priority= gpu.band= gpu.latency_target_us= cgroup= procs= owner='
-	local device_files='mode= policy= switch_us= max_overhead= max_slowdown= clients_max='
+	local group_files='capsm.max= capsm.min= capsm.reserve= gpu.weight= gpu.priority= gpu.band= gpu.latency_target_us= cgroup= procs= owner='
+	local device_files='mode= policy= plan= switch_us= max_overhead= max_slowdown= clients_max='
 
 	COMPREPLY=()
 	# the words of the command, without options and their values; bash has "a=b" in three
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		-[dsbgno] | --device | --socket | --backend | --group | --interval | --output | --limit-by | --dispatch | --workers)
+		-[dsbgno] | --device | --socket | --backend | --group | --interval | --output | --limit-by | --dispatch | --workers | --class)
 			i=$((i + 1))
 			[ "${COMP_WORDS[i]}" != = ] || i=$((i + 1))
 			[[ $i -ge $COMP_CWORD || ! $word =~ ^-(d|s|b|-device|-socket|-backend)$ ]] || where+=("$word" "${COMP_WORDS[i]}")
@@ -44,9 +44,10 @@ _gschedctl() {
 	-b | --backend) names='module daemon' ;;
 	-o | --output) names='table json' ;;
 	--limit-by) names='sm rank worker' ;;
+	--class) names='L_C M_C H_C M_M H_M' ;;
 	--dispatch) names='queue static' ;;
 	mode) names='auto spatial temporal' ;;
-	policy) names='hpf srt ffs wfq' ;;
+	policy) names='hpf srt ffs wfq corun' ;;
 	-s | --socket)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
@@ -54,33 +55,36 @@ _gschedctl() {
 	-n | --interval | --workers) return ;;
 	*)
 		case "${words[*]}" in
-		'') names='run group client device showconf setconf status watch help version' ;;
+		'') names='run group client device showconf setconf simulate status watch help version' ;;
 		group | 'help group') names='create list set get show delete' ;;
 		client | 'help client') names='set get' ;;
 		'client '[sg]et' '*) names='capsm.max= gpu.weight= gpu.priority=' ;;
 		device | 'help device') names='list set delete' ;;
-		help) names='run group client device showconf setconf status watch help version' ;;
+		help) names='run group client device showconf setconf simulate status watch help version' ;;
 		'group '[sgd]*)
 			case ${#words[@]},${words[1]} in
 			2,*) names=$(_gschedctl_names group list) ;;
 			*,set) names=$group_files ;;
-			3,get) names="${group_files//=/} capsm.current gpu.stat" ;;
+			3,get) names="${group_files//=/} capsm.current capsm.plan gpu.stat gpu.pressure gpu.events" ;;
 			esac
 			;;
 		'device set') names="$device_files $(_gschedctl_names device list)" ;;
 		'device set '*) names=$device_files ;;
 		'device delete') names=$(_gschedctl_names device list) ;;
-		setconf)
-			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-			return
+		setconf | simulate*)
+			if [[ $cur != -* ]]; then
+				mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+				return
+			fi
 			;;
 		esac
 		;;
 	esac
 	if [[ $cur = -* ]]; then
 		case "${words[*]}" in
-		run) own='--group= --create --env --strict --best-effort --limit-by= --dispatch= --workers= --no-scope --verbose' ;;
+		run) own='--group= --create --env --strict --best-effort --limit-by= --dispatch= --workers= --class= --no-scope --verbose' ;;
 		status | 'group list' | 'device list') own=--output= ;;
+		simulate*) own='--output= --quiet' ;;
 		watch) own=--interval= ;;
 		'device delete'*) own=--force ;;
 		esac

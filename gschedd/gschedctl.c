@@ -54,6 +54,8 @@ static const struct command {
 	  ctl_showconf, .max = 0 },
 	{ "setconf", "FILE\n-", "make the groups and settings that showconf printed, all or none",
 	  ctl_setconf, .min = 1, .max = 1 },
+	{ "simulate", "SCENARIO...", "what a policy and quotas would do with some programs, without a GPU",
+	  ctl_simulate, .min = 1, .max = -1, .options = &ctl_simulate_options },
 	{ "status", NULL, "devices, groups, clients, and why a kernel is not preemptible",
 	  ctl_status, .options = &ctl_output_options },
 	{ "watch", NULL, "status again and again",

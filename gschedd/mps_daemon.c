@@ -61,9 +61,7 @@ static void arm(struct mps_daemon *d)
 	if (d->state == MPS_STARTING)
 		next = now_ns() + PROBE_NS;
 	list_for_each_entry(w, &d->waiters, node)
-		/*
-		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list
-		 */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list */
 		next = !next || w->deadline < next ? w->deadline : next;
 	its.it_value.tv_sec = (time_t)(next / SEC);
 	its.it_value.tv_nsec = (long)(next % SEC);

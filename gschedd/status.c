@@ -56,10 +56,10 @@ static bool shows_group(const struct conn *to, const struct group *group, bool *
 /* Of the root group: all that the device does */
 bool status_shows_file(const struct conn *to, const struct group *group, const char *file)
 {
+	int f = gsc_file_find(file);
 	bool all, shown;
 
-	if (strcmp(file, gsc_file_name[GSC_FILE_GPU_STAT]) &&
-	    strcmp(file, gsc_file_name[GSC_FILE_CAPSM_CURRENT]))
+	if (f < 0 || gsc_file_writable(f))
 		return true;
 	shown = shows_group(to, group, &all);
 	return all || (shown && group->parent);
@@ -119,6 +119,23 @@ static void add_flat(cJSON *to, char *text)
 	}
 }
 
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" lines */
+static void add_pressure(cJSON *to, char *text)
+{
+	char *save = NULL, *line, *word, *rest;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		cJSON *kind = cJSON_AddObjectToObject(to, strtok_r(line, " ", &rest));
+
+		while ((word = strtok_r(NULL, " ", &rest))) {
+			char *value = strchr(word, '=');
+
+			*value++ = '\0';
+			cJSON_AddNumberToObject(kind, word, strtod(value, NULL));
+		}
+	}
+}
+
 static void add_group(cJSON *list, struct group *group, const struct conn *to)
 {
 	struct bound_pid *b;
@@ -136,7 +153,11 @@ static void add_group(cJSON *list, struct group *group, const struct conn *to)
 		if (!status_shows_file(to, group, gsc_file_name[f]) ||
 		    gsc_group_show(group->core, f, buf, sizeof(buf)) < 0)
 			continue;
-		if (f == GSC_FILE_GPU_STAT) {
+		if (f == GSC_FILE_GPU_PRESSURE) {
+			add_pressure(cJSON_AddObjectToObject(g, gsc_file_name[f]), buf);
+			continue;
+		}
+		if (f == GSC_FILE_GPU_STAT || f == GSC_FILE_GPU_EVENTS) {
 			add_flat(cJSON_AddObjectToObject(g, gsc_file_name[f]), buf);
 			continue;
 		}
@@ -329,6 +350,8 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	cJSON_AddStringToObject(o, "policy", dev->core.policy->name);
 	gsc_policy_why(&dev->core, why, sizeof(why));
 	cJSON_AddStringToObject(o, "policy_fault", why);
+	gsc_plan_show(&dev->core, why, sizeof(why));
+	cJSON_AddStringToObject(o, "planned", why);
 	for (int i = 0; i < GSC_PARAM_COUNT; i++)
 		cJSON_AddNumberToObject(o, gsc_param_name[i], dev->core.param[i]);
 	add_bands(cJSON_AddArrayToObject(o, "bands"), dev, to);

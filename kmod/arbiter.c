@@ -8,6 +8,7 @@
 #include <linux/hrtimer.h>
 #include <linux/poll.h>
 #include <linux/spinlock.h>
+#include <linux/sysfs.h>
 #include <linux/timekeeping.h>
 
 #include "internal.h"
@@ -245,6 +246,10 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 	if (dev->refresh || dev->refresh_slots)
 		refresh(dev);
 	program_timer(dev, now);
+	if (dev->events && dev->core.n_events != dev->events_told) {
+		dev->events_told = dev->core.n_events;
+		sysfs_notify_dirent(dev->events);
+	}
 	WARN_ON_ONCE(IS_ENABLED(CONFIG_PROVE_LOCKING) && gsc_check(&dev->core));
 	spin_unlock_bh(&dev->lock);
 }

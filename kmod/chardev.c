@@ -18,8 +18,9 @@ static_assert(sizeof(struct gsched_device_del) == 24);
 static_assert(sizeof(struct gsched_attach) == 88);
 static_assert(offsetof(struct gsched_attach, client_id) == 24);
 static_assert(offsetof(struct gsched_attach, channel_group) == 80);
-static_assert(sizeof(struct gsched_submit) == 64);
+static_assert(sizeof(struct gsched_submit) == 72);
 static_assert(offsetof(struct gsched_submit, window) == 48);
+static_assert(offsetof(struct gsched_submit, intensity) == 64);
 static_assert(sizeof(struct gsched_complete) == 24);
 static_assert(sizeof(struct gsched_report) == 28);
 static_assert(offsetof(struct gsched_report, activity) == 8);
@@ -63,7 +64,7 @@ static int call_info(struct gsched_client *client, struct gsched_cmd *cmd)
 	if (req->flags || req->__reserved)
 		return -EOPNOTSUPP;
 	req->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-			GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS;
+			GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_CORUN;
 	req->devices = gsched_device_count();
 	return respond(cmd, sizeof(*req));
 }

@@ -58,6 +58,7 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 	struct gsched_device *dev = client->dev;
 	bool admin = capable(CAP_SYS_ADMIN);
 	u64 now = gsched_lock(dev);
+	struct gsc_group *group = gsched_bind_resolve(dev, client->pid);
 	int ret = -ENOENT;
 
 	/* an attach that failed later than here may be tried again */
@@ -65,10 +66,9 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 	client->core.pid = pid_nr(client->pid);
 	client->core.user = from_kuid(&init_user_ns, client->uid);
 	if (!dev->dying)
-		ret = gsc_device_room(&dev->core, client->core.user, admin, dev->clients_max);
+		ret = gsc_group_room(group, client->core.user, admin, dev->clients_max);
 	if (!ret)
-		ret = gsc_client_attach(&client->core, gsched_bind_resolve(dev, client->pid), req->flags,
-					req->channel_group, now);
+		ret = gsc_client_attach(&client->core, group, req->flags, req->channel_group, now);
 	if (!ret) {
 		/* nobody is told of the band: the caller reads the page once it has mapped it */
 		gsc_commit(&dev->core, now);
@@ -304,7 +304,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	u64 now;
 	int ret;
 
-	if (req->flags & ~GSCHED_SUBMIT__ALL)
+	if (req->flags & ~GSCHED_SUBMIT__ALL || req->__reserved)
 		return -EOPNOTSUPP;
 	if (!gsched_client_live(client))
 		return gsched_client_dead(client);

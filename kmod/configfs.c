@@ -65,12 +65,16 @@ static ssize_t file_store(struct config_item *item, enum gsc_file file, const ch
 
 CORE_FILE(max, GSC_FILE_CAPSM_MAX)
 CORE_FILE(min, GSC_FILE_CAPSM_MIN)
+CORE_FILE(reserve, GSC_FILE_CAPSM_RESERVE)
 CORE_FILE(weight, GSC_FILE_GPU_WEIGHT)
 CORE_FILE(priority, GSC_FILE_GPU_PRIORITY)
 CORE_FILE(band, GSC_FILE_GPU_BAND)
 CORE_FILE(latency, GSC_FILE_GPU_LATENCY)
 CORE_FILE(current, GSC_FILE_CAPSM_CURRENT)
+CORE_FILE(plan, GSC_FILE_CAPSM_PLAN)
 CORE_FILE(stat, GSC_FILE_GPU_STAT)
+CORE_FILE(pressure, GSC_FILE_GPU_PRESSURE)
+CORE_FILE(events, GSC_FILE_GPU_EVENTS)
 
 static ssize_t procs_show(struct config_item *item, char *page)
 {
@@ -104,12 +108,16 @@ static ssize_t cgroup_store(struct config_item *item, const char *page, size_t c
 static struct configfs_attribute attrs[FILE_COUNT] = {
 	[GSC_FILE_CAPSM_MAX] = { .show = max_show, .store = max_store },
 	[GSC_FILE_CAPSM_MIN] = { .show = min_show, .store = min_store },
+	[GSC_FILE_CAPSM_RESERVE] = { .show = reserve_show, .store = reserve_store },
 	[GSC_FILE_GPU_WEIGHT] = { .show = weight_show, .store = weight_store },
 	[GSC_FILE_GPU_PRIORITY] = { .show = priority_show, .store = priority_store },
 	[GSC_FILE_GPU_BAND] = { .show = band_show, .store = band_store },
 	[GSC_FILE_GPU_LATENCY] = { .show = latency_show, .store = latency_store },
 	[GSC_FILE_CAPSM_CURRENT] = { .show = current_show, .store = current_store },
+	[GSC_FILE_CAPSM_PLAN] = { .show = plan_show, .store = plan_store },
 	[GSC_FILE_GPU_STAT] = { .show = stat_show, .store = stat_store },
+	[GSC_FILE_GPU_PRESSURE] = { .show = pressure_show, .store = pressure_store },
+	[GSC_FILE_GPU_EVENTS] = { .show = events_show, .store = events_store },
 	[FILE_PROCS] = { .ca_name = "procs", .ca_mode = 0644, .show = procs_show, .store = procs_store },
 	[FILE_CGROUP] = { .ca_name = "cgroup", .ca_mode = 0644, .show = cgroup_show, .store = cgroup_store },
 };
@@ -224,6 +232,20 @@ int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *c
 		len = gsched_group_path(dev, core->parent, buf, size);
 	group = container_of(core, struct gsched_group, own);
 	return len + scnprintf(buf + len, size - len, "%s%s", len ? "/" : "", config_item_name(&group->cg.cg_item));
+}
+
+/* The group of a path as gsched_group_path() makes it; for gsc_device_plan(). NULL there is none */
+struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len)
+{
+	struct gsched_device *dev = arg;
+	struct gsched_group *group;
+	char name[256];
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(group, &dev->groups, node)
+		if (gsched_group_path(dev, group->core, name, sizeof(name)) == len && !memcmp(name, path, len))
+			return group->core;
+	return NULL;
 }
 
 int gsched_configfs_add(struct gsched_device *dev)

@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/sysfs.h>
 
 #include "internal.h"
 
@@ -73,6 +74,18 @@ static struct gsched_device *device_new(const struct gsched_device_add *req)
 	return dev;
 }
 
+/* Wake who polls the file, or nobody any more; takes over the reference */
+static void set_events(struct gsched_device *dev, struct kernfs_node *events)
+{
+	struct kernfs_node *old;
+
+	spin_lock_bh(&dev->lock);
+	old = dev->events;
+	dev->events = events;
+	spin_unlock_bh(&dev->lock);
+	sysfs_put(old);
+}
+
 static int publish(struct gsched_device *dev)
 {
 	int ret;
@@ -91,6 +104,7 @@ static int publish(struct gsched_device *dev)
 	ret = gsched_configfs_add(dev);
 	if (ret)
 		goto err_tasks;
+	set_events(dev, sysfs_get_dirent(dev->dev.kobj.sd, "events"));
 	list_add_tail(&dev->node, &devices);
 	device_count++;
 	return 0;
@@ -142,6 +156,7 @@ static int withdraw(struct gsched_device *dev)
 	list_del(&dev->node);
 	device_count--;
 	gsched_configfs_del(dev);
+	set_events(dev, NULL);
 	kobject_put(dev->tasks);
 	device_del(&dev->dev);
 	/* nobody is left who could arm it again */

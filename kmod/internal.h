@@ -25,6 +25,7 @@
 
 struct cgroup;
 struct file;
+struct kernfs_node;
 struct pid;
 struct poll_table_struct;
 struct task_struct;
@@ -65,6 +66,8 @@ struct gsched_group {
  * @scan: a FREE lease was withdrawn: look for launches made under it (lock)
  * @refresh: some client is stale (lock)
  * @refresh_slots: quotas changed: rewrite the empty slots, too (lock)
+ * @events: the file of that name, for who polls it; NULL before and after it is there (lock)
+ * @events_told: the core's n_events when pollers were last woken (lock)
  * @groups: every gsched_group (lock)
  * @bindings: struct gsched_binding, bind.c (lock)
  * @node: in the device table (gsched_devices_mutex)
@@ -85,6 +88,8 @@ struct gsched_device {
 	bool scan;
 	bool refresh;
 	bool refresh_slots;
+	struct kernfs_node *events;
+	u64 events_told;
 	struct list_head groups;
 	struct list_head bindings;
 	struct list_head node;
@@ -233,6 +238,7 @@ void gsched_configfs_exit(void);
 int gsched_configfs_add(struct gsched_device *dev);
 void gsched_configfs_del(struct gsched_device *dev);
 int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf, size_t size);
+struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len);
 
 /* bind.c: which group a process belongs to */
 bool gsched_writer_acts_for_itself(void);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, policy_fault, switch_us, max_overhead,
- * max_slowdown, clients_max, stat, bands, and tasks/<pid>/ for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, policy_fault, plan, switch_us, max_overhead,
+ * max_slowdown, clients_max, stat, events, bands, and tasks/<pid>/ for every client.
  *
  * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced".
  * Written: one of auto, temporal, spatial; sliced is what auto comes to if every band can have its
  * slice. policy reads as the list of policies with the one in force in brackets; policy_fault says
- * which one hpf has replaced and why, else nothing.
+ * which one hpf has replaced and why, else nothing. plan takes an allocation (gsc_device_plan()), which
+ * policy plan is in force for, and reads as what became of it.
  */
 #include <linux/capability.h>
 #include <linux/device.h>
@@ -129,6 +130,37 @@ static ssize_t policy_fault_show(struct device *kdev, struct device_attribute *a
 }
 static DEVICE_ATTR_RO(policy_fault);
 
+static ssize_t plan_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	struct gsched_device *dev = to_device(kdev);
+	u64 now = gsched_lock(dev);
+	int len;
+
+	gsc_tick(&dev->core, now);
+	gsc_commit(&dev->core, now);
+	len = gsc_plan_show(&dev->core, page, PAGE_SIZE - 1);
+	gsched_unlock(dev, now);
+	return len + sysfs_emit_at(page, len, "\n");
+}
+
+static ssize_t plan_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count)
+{
+	struct gsched_device *dev = to_device(kdev);
+	int ret;
+	u64 now;
+
+	if (strlen(page) != count)
+		return -EINVAL;
+	now = gsched_lock(dev);
+	/* it binds what runs under a lease, too */
+	gsched_lease_adopt(dev, true, now);
+	ret = gsc_device_plan(&dev->core, page, gsched_group_find, dev, now);
+	dev->refresh_slots = true;
+	gsched_unlock(dev, now);
+	return ret ?: count;
+}
+static DEVICE_ATTR_RW(plan);
+
 static ssize_t param_show(struct device *kdev, enum gsc_param param, char *page)
 {
 	struct gsched_device *dev = to_device(kdev);
@@ -206,6 +238,19 @@ static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, cha
 }
 static DEVICE_ATTR_ADMIN_RO(stat);
 
+/* gpu.events of the root group. poll(2) tells when a number has grown: configfs has no such thing */
+static ssize_t events_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	struct gsched_device *dev = to_device(kdev);
+	int len;
+
+	spin_lock_bh(&dev->lock);
+	len = gsc_group_show(&dev->core.root, GSC_FILE_GPU_EVENTS, page, PAGE_SIZE);
+	spin_unlock_bh(&dev->lock);
+	return len;
+}
+static DEVICE_ATTR_ADMIN_RO(events);
+
 static ssize_t bands_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
 	return gsched_bands_show(to_device(kdev), page);
@@ -218,11 +263,13 @@ static struct attribute *device_attrs[] = {
 	&dev_attr_mode.attr,
 	&dev_attr_policy.attr,
 	&dev_attr_policy_fault.attr,
+	&dev_attr_plan.attr,
 	&dev_attr_switch_us.attr,
 	&dev_attr_max_overhead.attr,
 	&dev_attr_max_slowdown.attr,
 	&dev_attr_clients_max.attr,
 	&dev_attr_stat.attr,
+	&dev_attr_events.attr,
 	&dev_attr_bands.attr,
 	NULL
 };

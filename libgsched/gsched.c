@@ -278,13 +278,19 @@ void *gsched_cl_page(const struct gsched *g, size_t *size)
 static void to_submit(const struct gsched *g, struct gsched_submit *req, const struct gsched_task *task, uint64_t stream,
 		      unsigned int flags)
 {
-	bool knows = g->features & GSCHED_FEATURE_STREAM;
-
 	*req = (struct gsched_submit){
-		.size = knows ? sizeof(*req) : offsetof(struct gsched_submit, stream), .stream = knows ? stream : 0, .flags = flags, .slot = task->slot, .seq = task->seq, .tier = task->tier,
-		.blocks_per_sm = task->blocks_per_sm, .blocks = task->blocks, .predicted_ns = task->predicted_ns,
-		.block_ns = task->block_ns,
+		.size = offsetof(struct gsched_submit, stream), .flags = flags, .slot = task->slot, .seq = task->seq,
+		.tier = task->tier, .blocks_per_sm = task->blocks_per_sm, .blocks = task->blocks,
+		.predicted_ns = task->predicted_ns, .block_ns = task->block_ns,
 	};
+	if (!(g->features & GSCHED_FEATURE_STREAM))
+		return;
+	req->size = offsetof(struct gsched_submit, intensity);
+	req->stream = stream;
+	if (!(g->features & GSCHED_FEATURE_CORUN))
+		return;
+	req->size = sizeof(*req);
+	req->intensity = task->intensity;
 }
 
 int gsched_submit(struct gsched *g, struct gsched_task *task)

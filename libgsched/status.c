@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
- * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "switch_us", "max_overhead",
+ * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "planned", "switch_us", "max_overhead",
  *   "max_slowdown", "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
  *     "slice_error", "block_end", "activity", "turn", "why"}],
  *   "bands_left_out": how many bands the module's file had no room for,
- *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}}],
+ *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {},
+ *     "gpu.pressure": {"some": {"avg10", "avg60", "avg300", "total"}, "full": {}}}],
  *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
  *     "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
  *     "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
@@ -121,6 +122,29 @@ static void add_stat(cJSON *to, const char *key, int dir, const char *name)
 		add_flat(stat, buf);
 }
 
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" lines */
+static void add_pressure(cJSON *group, int dir)
+{
+	char buf[512], *line, *word, *rest, *save = NULL;
+	cJSON *pressure, *kind;
+
+	if (!read_text(dir, "gpu.pressure", buf, sizeof(buf)))
+		return;
+	pressure = cJSON_AddObjectToObject(group, "gpu.pressure");
+	for (line = strtok_r(buf, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		word = strtok_r(line, " ", &rest);
+		kind = word ? cJSON_AddObjectToObject(pressure, word) : NULL;
+		while (kind && (word = strtok_r(NULL, " ", &rest))) {
+			char *value = strchr(word, '=');
+
+			if (!value)
+				continue;
+			*value++ = 0;
+			cJSON_AddNumberToObject(kind, word, strtod(value, NULL));
+		}
+	}
+}
+
 /* Sorted names of the directories in @dir; NULL-terminated, caller frees each and the list. */
 static char **subdirs(int dir)
 {
@@ -185,7 +209,8 @@ static int open_dir(int at, const char *name)
 static void add_groups(cJSON *groups, int dir, const char *path, unsigned int depth)
 {
 	static const char *const texts[] = {
-		"capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "gpu.band", "gpu.latency_target_us", "cgroup", "capsm.current",
+		"capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority", "gpu.band",
+		"gpu.latency_target_us", "cgroup", "capsm.current", "capsm.plan",
 	};
 	cJSON *group = cJSON_CreateObject();
 	char **names, **p, below[PATH_MAX];
@@ -197,6 +222,8 @@ static void add_groups(cJSON *groups, int dir, const char *path, unsigned int de
 	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		add_text(group, texts[i], dir, texts[i]);
 	add_stat(group, "gpu.stat", dir, "gpu.stat");
+	add_stat(group, "gpu.events", dir, "gpu.events");
+	add_pressure(group, dir);
 	add_pids(group, dir);
 	cJSON_AddItemToArray(groups, group);
 	if (depth > 32)
@@ -370,6 +397,7 @@ static void add_device(cJSON *devices, int config, const char *sysfs, const char
 		add_choice(device, "mode", dir, "mode");
 		add_choice(device, "policy", dir, "policy");
 		add_text(device, "policy_fault", dir, "policy_fault");
+		add_text(device, "planned", dir, "plan");
 		add_number(device, "switch_us", dir, "switch_us");
 		add_number(device, "max_overhead", dir, "max_overhead");
 		add_number(device, "max_slowdown", dir, "max_slowdown");

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The twins' table of addresses, for those who load them. */
+/*
+ * The twins' table of addresses, for those who load them.
+ *
+ * In: the description of a rewrite, and functions that find the original's variables. Out: the
+ * table that the twins' module expects. Assumes that both modules are loaded in one context.
+ */
 #include "gsr.h"
 
 void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_first_fn *first, void *arg, uint64_t *table,

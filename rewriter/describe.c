@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The description of a rewrite as gschedd's cache and its protocol carry it. A description consists
- * of a head and of what the structs of gsr.h hold, in the order below. Numbers are little-endian
- * and not aligned; a string is its length (u32) and so many bytes other than NUL; a list is the
- * number of its members (u32) and these. The twins' PTX is not part of it.
+ * The description of a rewrite as gschedd's cache and its protocol carry it. A description
+ * consists of a head and of what the structs of gsr.h hold, in the order below. Numbers are
+ * little-endian and not aligned; a string is its length (u32) and so many bytes other than NUL; a
+ * list is the number of its members (u32) and these. The twins' PTX is not part of it.
  *
  * As in XDR, one function for each struct both writes and reads it. Each value has one form only:
  * what can be read is what writing it again gives. When the form changes, FORMAT does.
+ *
+ * In: struct gsr_rewrite, or bytes. Out: bytes, or struct gsr_rewrite. Assumes nothing of bytes
+ * that it reads.
  */
 #include <endian.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "arena.h"
+#include "rewriter/ptx/arena.h"
 #include "gsr.h"
 
 #define MAGIC		"GSRD"

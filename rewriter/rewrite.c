@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The passes in order, and the module that holds the twins. */
+/*
+ * The passes in order, and the module that holds the twins.
+ *
+ * In: PTX text and options. Out: one module with the twins, as PTX text, and a description of
+ * every kernel. prepare_module() is what is done once a module, the table of passes what is done
+ * for each kernel. Assumes nothing of the input: what cannot be rewritten is refused by kernel.
+ */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "resume.h"
+#include "rewriter/runtime/runtime.h"
 
 #define INPUT_MAX	(256u << 20)
 
@@ -252,6 +258,10 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 		if (!why)
 			why = gsr_refusal(p, c, k);
 		if (!why)
+			why = gsr_mbarriers_refusal(p, c);
+		if (!why)
+			why = gsr_shared_room(p, c, 0);
+		if (!why)
 			why = gsr_barriers(c, end, &wants);
 		/* handles are the kernel's parameters */
 		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->n_textures)
@@ -342,127 +352,315 @@ static const char *align(struct gsr_pass *p, const struct gsr_closure *c, struct
 	return gsr_shared_room(p, c, own->own_gathers + (!own->aligned ? 0 : own->inside ? GSR_ALIGNED : GSR_OWN_MAX * GSR_ALIGNED));
 }
 
-static void rewrite_entry(struct job *j, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k, struct gsr_own *vars)
-{
-	struct gsr_pass *p = &j->p;
-	struct gsr_left left = { .alloca = fn->alloca };
-	struct gsr_resume *resume = NULL;
-	struct gsr_sites sites = { 0 };
-	struct gsr_ids ids = { .alone = true };
-	const char *refusal;
-	unsigned int i, own = 0;
-	struct gsr_end end;
+/* ---- one kernel ---- */
 
-	/* ours wait for nobody but the block's own threads */
+/* A kernel on its way to its twin: what passes learn for those that come after them */
+struct twin {
+	struct job *j;
+	struct gsr_fn *fn;
+	struct gsr_closure c;		/* @fn, and all that it needs */
+	struct gsr_kernel *k;		/* its description */
+	struct gsr_own *own;
+	unsigned int facts;		/* enum fact: what is known now */
+	struct gsr_end end;
+	struct gsr_left left;
+	struct gsr_ids ids;
+	struct gsr_sites sites;
+	struct gsr_resume *resume;	/* NULL: it can be left between block-tasks only */
+};
+
+enum fact {
+	FUNCTIONS = 1 << 0,		/* functions that stay functions wait in their final form */
+	GRAPHS = 1 << 1,		/* the functions' graphs are those of their text */
+	END = 1 << 2,			/* .end; and the kernel is not refused */
+	ROOM = 1 << 3,			/* .own: which shared variables the twin has, and where */
+	LEFT = 1 << 4,			/* .left, .ids, and .k->waits */
+	FLAT = 1 << 5,			/* no inner scope where one would be in the way */
+	PLAN = 1 << 6,			/* .resume */
+	POINTS = 1 << 7,		/* where a block-task can be left is in the text */
+	CONVERTED = 1 << 8,		/* .sites: no barrier of the text waits for finished threads */
+	IDS = 1 << 9,			/* %ctaid and %nctaid are nowhere read */
+	SHARED = 1 << 10,		/* the module's variables are reached through the table */
+	LOOP = 1 << 11,			/* the worker's life stands around the body */
+};
+
+/* In functions that stay functions; a kernel with such functions is asked first what it waits for */
+static const char *change_functions(struct twin *t)
+{
+	struct gsr_pass *p = &t->j->p;
+	struct gsr_fn *fn = t->fn;
+
+	/* the twin's own waits are for the block's own threads */
 	if (fn->phases || fn->gathers) {
 		if (!fn->graph)
 			gsr_graph(p, fn);
-		k->waits = gsr_waits(p, c);
+		t->k->waits = gsr_waits(p, &t->c);
 	}
 	if (fn->phases)
-		count_phases(p, c, k);
+		count_phases(p, &t->c, t->k);
 	if (fn->gathers)
-		gather_in_functions(p, c, k);
-	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->f->body && !c->fns[i]->graph)
-			gsr_graph(p, c->fns[i]);
-	refusal = prepare(p, fn, c, k, &end, j->resumable);
-	if (!refusal && end.gathers && !fn->gathers)
-		vars->own_gathers = own = gsr_gathers_size(fn->f);
-	for (i = 0; i < c->n && !refusal; i++)
-		ids.shared |= c->fns[i]->loads_ids || (i && c->fns[i]->reads_ids);
-	if (!refusal)
-		refusal = align(p, c, vars, ids.shared);
-	if (refusal) {
-		k->reason = refusal;
-		return;
+		gather_in_functions(p, &t->c, t->k);
+	return NULL;
+}
+
+static const char *make_graphs(struct twin *t)
+{
+	unsigned int i;
+
+	for (i = 0; i < t->c.n; i++)
+		if (t->c.fns[i]->f->body && !t->c.fns[i]->graph)
+			gsr_graph(&t->j->p, t->c.fns[i]);
+	return NULL;
+}
+
+static const char *decide_end(struct twin *t)
+{
+	return prepare(&t->j->p, t->fn, &t->c, t->k, &t->end, t->j->resumable);
+}
+
+static const char *make_room(struct twin *t)
+{
+	unsigned int i;
+
+	if (t->end.gathers && !t->fn->gathers)
+		t->own->own_gathers = gsr_gathers_size(t->fn->f);
+	for (i = 0; i < t->c.n; i++)
+		t->ids.shared |= t->c.fns[i]->loads_ids || (i && t->c.fns[i]->reads_ids);
+	return align(&t->j->p, &t->c, t->own, t->ids.shared);
+}
+
+static const char *note_left(struct twin *t)
+{
+	struct gsr_left *left = &t->left;
+	struct gsr_fn *fn = t->fn;
+	unsigned int i;
+
+	left->alloca = fn->alloca;
+	left->phases = fn->phases;
+	left->gathers = fn->gathers ? gsr_gathers_ready : t->own->own_gathers ? gsr_gathers_ready_own : NULL;
+	t->k->early_return = t->end.early || t->end.warps || left->phases || left->gathers;
+	t->k->warp_rows = t->end.rows;
+	t->k->waits = left->phases || fn->gathers ? t->k->waits : gsr_waits(&t->j->p, &t->c);
+	t->ids.alone = true;
+	for (i = 0; i < t->c.n; i++) {
+		fn = t->c.fns[i];
+		left->cp_async |= fn->cp_async;
+		left->bulk |= fn->bulk;
+		left->mbarriers |= fn->mbarriers || fn->noted;
+		t->ids.alone &= !fn->shared && !fn->n_vars && !fn->barriers && !left->cp_async && !left->bulk &&
+				!left->mbarriers;
 	}
-	left.phases = fn->phases;
-	left.gathers = fn->gathers ? gsr_gathers_ready : own ? gsr_gathers_ready_own : NULL;
-	k->early_return = end.early || end.warps || left.phases || left.gathers;
-	k->warp_rows = end.rows;
-	k->waits = left.phases || fn->gathers ? k->waits : gsr_waits(p, c);
-	for (i = 0; i < c->n; i++) {
-		left.cp_async |= c->fns[i]->cp_async;
-		left.bulk |= c->fns[i]->bulk;
-		left.mbarriers |= c->fns[i]->mbarriers || c->fns[i]->noted;
-		ids.alone &= !c->fns[i]->shared && !c->fns[i]->n_vars && !c->fns[i]->barriers && !left.cp_async && !left.bulk &&
-			     !left.mbarriers;
+	return NULL;
+}
+
+static const char *flatten(struct twin *t)
+{
+	if ((t->k->early_return || t->j->resumable) && in_scopes(t->fn->f, t->j->resumable)) {
+		gsr_flatten(&t->j->p, t->fn->f, false);
+		gsr_graph(&t->j->p, t->fn);
 	}
-	if ((k->early_return || j->resumable) && in_scopes(fn->f, j->resumable)) {
-		gsr_flatten(p, fn->f, false);
-		gsr_graph(p, fn);
-	}
-	if (j->resumable && (end.warps || left.gathers))
+	return NULL;
+}
+
+static const char *plan_resume(struct twin *t)
+{
+	struct gsr_kernel *k = t->k;
+
+	if (!t->j->resumable)
+		return NULL;
+	if (t->end.warps || t->left.gathers)
 		k->resume_reason = "lanes may be finished while others of the warp wait for it";
-	else if (j->resumable && left.phases)
+	else if (t->left.phases)
 		k->resume_reason = "barriers that finished threads have no part in, in functions";
-	else if (j->resumable)
-		resume = gsr_resume_plan(p, fn, c, end.early, end.id, &k->warp_rows, &k->resume_reason);
-	if (resume) {
-		k->resume_points = resume->n_points;
-		k->save_fixed = resume->fixed;
-		k->save_thread = 4 * resume->words;
-		k->inserted[GSR_INSERTED_RESUME] += gsr_resume_points(p, fn->f, resume);
+	else
+		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id, &k->warp_rows, &k->resume_reason);
+	if (t->resume) {
+		k->resume_points = t->resume->n_points;
+		k->save_fixed = t->resume->fixed;
+		k->save_thread = 4 * t->resume->words;
 	}
-	if (end.gathers)
-		k->inserted[GSR_INSERTED_SITES] += gsr_gathers(p, fn, own ? GSR_GATHER_LANES | GSR_GATHER_ENDS : GSR_GATHER_LANES, &k->sites);
-	if (end.warps)
-		k->inserted[GSR_INSERTED_SITES] += gsr_convert_warps(p, fn, &sites);
-	if (end.early || (resume && !resume->in_place))
-		k->inserted[GSR_INSERTED_SITES] += gsr_convert_barriers(p, fn->f, &sites, resume);
-	if (ids.shared) {
-		ids.held = GSR_IDS_ALL;
-		ids.alone = false;
+	return NULL;
+}
+
+static const char *insert_points(struct twin *t)
+{
+	if (t->resume)
+		t->k->inserted[GSR_INSERTED_RESUME] += gsr_resume_points(&t->j->p, t->fn->f, t->resume);
+	return NULL;
+}
+
+static const char *convert_barriers(struct twin *t)
+{
+	enum gsr_gather what = GSR_GATHER_LANES | (t->own->own_gathers ? GSR_GATHER_ENDS : 0);
+	unsigned int *inserted = &t->k->inserted[GSR_INSERTED_SITES];
+	struct gsr_pass *p = &t->j->p;
+
+	if (t->end.gathers)
+		*inserted += gsr_gathers(p, t->fn, what, &t->k->sites);
+	if (t->end.warps)
+		*inserted += gsr_convert_warps(p, t->fn, &t->sites);
+	if (t->end.early || (t->resume && !t->resume->in_place))
+		*inserted += gsr_convert_barriers(p, t->fn->f, &t->sites, t->resume);
+	t->k->sites += t->sites.n + t->sites.warps;
+	return NULL;
+}
+
+/* Functions are shared between kernels: each is changed once, here and below */
+static const char *replace_ids(struct twin *t)
+{
+	const char *refusal = NULL;
+	unsigned int i;
+
+	if (t->ids.shared) {
+		t->ids.held = GSR_IDS_ALL;
+		t->ids.alone = false;
 	}
-	ids.aside = !ids.shared && !left.mbarriers;
-	/* functions are shared between kernels: each is changed once */
-	for (i = 0; i < c->n; i++) {
-		if (c->fns[i]->reads_ids) {
-			k->inserted[GSR_INSERTED_IDS] += gsr_blockids(p, c->fns[i]->f, i || resume ? NULL : &ids, &refusal);
-			c->fns[i]->reads_ids = false;
-			c->fns[i]->loads_ids = true;
-		}
-		if (refusal) {
-			c->fns[i]->refusal = k->reason = refusal;
-			return;
-		}
+	t->ids.aside = !t->ids.shared && !t->left.mbarriers;
+	for (i = 0; i < t->c.n && !refusal; i++) {
+		struct gsr_fn *fn = t->c.fns[i];
+
+		if (!fn->reads_ids)
+			continue;
+		t->k->inserted[GSR_INSERTED_IDS] += gsr_blockids(&t->j->p, fn->f, i || t->resume ? NULL : &t->ids, &refusal);
+		fn->reads_ids = false;
+		fn->loads_ids = true;
+		if (refusal)
+			fn->refusal = refusal;
 	}
-	for (i = 0; i < c->n; i++)
-		if (!c->fns[i]->shares && (c->fns[i]->n_globals || c->fns[i]->constants)) {
-			k->inserted[GSR_INSERTED_VARIABLES] += gsr_globals(p, c->fns[i]) + c->fns[i]->translated;
-			c->fns[i]->shares = true;
-		}
-	gsr_globals_list(p, c, k);
-	k->inserted[GSR_INSERTED_VARIABLES] += gsr_references(p, fn, k);
-	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->mbarriers)
-			k->inserted[GSR_INSERTED_MBARRIERS] += gsr_mbarriers(p, c->fns[i]);
-	gsr_returns(p, fn->f, &k->returns);
-	k->sites += sites.n + sites.warps;
-	k->inserted[GSR_INSERTED_LOOP] += gsr_loop(p, fn->f, &sites, &left, &ids, end.id, resume);
-	vars->mbarriers = left.mbarriers;
-	vars->phases = left.phases;
-	vars->gathers = fn->gathers;
-	vars->ended = gsr_ends(c);
-	gsr_own_declare(p, fn->f, vars);
-	add_parameters(p, fn->f, k->n_references);
-	j->naps |= left.phases || left.gathers;
-	if (!vars->inside) {
+	return refusal;
+}
+
+static const char *share_variables(struct twin *t)
+{
+	unsigned int *inserted = &t->k->inserted[GSR_INSERTED_VARIABLES], i;
+	struct gsr_pass *p = &t->j->p;
+
+	for (i = 0; i < t->c.n; i++) {
+		struct gsr_fn *fn = t->c.fns[i];
+
+		if (fn->shares || (!fn->n_globals && !fn->constants))
+			continue;
+		*inserted += gsr_globals(p, fn) + fn->translated;
+		fn->shares = true;
+	}
+	gsr_globals_list(p, &t->c, t->k);
+	*inserted += gsr_references(p, t->fn, t->k);
+	return NULL;
+}
+
+static const char *note_mbarriers(struct twin *t)
+{
+	unsigned int i;
+
+	for (i = 0; i < t->c.n; i++)
+		if (t->c.fns[i]->mbarriers)
+			t->k->inserted[GSR_INSERTED_MBARRIERS] += gsr_mbarriers(&t->j->p, t->c.fns[i]);
+	return NULL;
+}
+
+static const char *replace_returns(struct twin *t)
+{
+	gsr_returns(&t->j->p, t->fn->f, &t->k->returns);
+	return NULL;
+}
+
+static const char *write_loop(struct twin *t)
+{
+	t->k->inserted[GSR_INSERTED_LOOP] += gsr_loop(&t->j->p, t->fn->f, &t->sites, &t->left, &t->ids, t->end.id, t->resume);
+	return NULL;
+}
+
+static const char *declare_own(struct twin *t)
+{
+	struct gsr_own *own = t->own;
+	struct job *j = t->j;
+
+	own->mbarriers = t->left.mbarriers;
+	own->phases = t->left.phases;
+	own->gathers = t->fn->gathers;
+	own->ended = gsr_ends(&t->c);
+	gsr_own_declare(&j->p, t->fn->f, own);
+	add_parameters(&j->p, t->fn->f, t->k->n_references);
+	j->naps |= t->left.phases || t->left.gathers;
+	if (!own->inside) {
 		j->common = true;
-		j->wide |= vars->aligned;
-		j->own.mbarriers |= vars->mbarriers;
-		j->own.phases |= vars->phases;
-		j->own.gathers |= vars->gathers;
-		j->own.ended |= vars->ended;
+		j->wide |= own->aligned;
+		j->own.mbarriers |= own->mbarriers;
+		j->own.phases |= own->phases;
+		j->own.gathers |= own->gathers;
+		j->own.ended |= own->ended;
 	}
-	for (i = 0; i < c->n && (!j->files || !j->names); i++)
-		if (c->fns[i]->lines) {
-			drop_lines(c->fns[i]->f, j->files, j->names);
-			c->fns[i]->lines = false;
+	return NULL;
+}
+
+static const char *mend_lines(struct twin *t)
+{
+	struct job *j = t->j;
+	unsigned int i;
+
+	for (i = 0; i < t->c.n && (!j->files || !j->names); i++)
+		if (t->c.fns[i]->lines) {
+			drop_lines(t->c.fns[i]->f, j->files, j->names);
+			t->c.fns[i]->lines = false;
 		}
-	k->tier = GSR_TIER_BLOCK;
-	k->reason = "rewritten";
+	return NULL;
+}
+
+/* How a kernel becomes a twin. A pass returns a refusal, which ends it, or NULL. */
+static const struct {
+	const char *name;
+	unsigned int requires, gives;
+	const char *(*run)(struct twin *t);
+} passes[] = {
+	{ "functions", 0, FUNCTIONS, change_functions },
+	{ "graphs", FUNCTIONS, GRAPHS, make_graphs },
+	{ "end", GRAPHS, END, decide_end },
+	{ "room", END, ROOM, make_room },
+	{ "left", END | ROOM, LEFT, note_left },
+	{ "flatten", LEFT, FLAT, flatten },
+	{ "plan", LEFT | FLAT, PLAN, plan_resume },
+	{ "points", PLAN, POINTS, insert_points },
+	{ "barriers", END | FLAT | POINTS, CONVERTED, convert_barriers },
+	{ "ids", LEFT | PLAN, IDS, replace_ids },
+	{ "variables", END, SHARED, share_variables },
+	{ "mbarriers", END, 0, note_mbarriers },
+	{ "returns", CONVERTED, 0, replace_returns },
+	{ "loop", LEFT | PLAN | CONVERTED | IDS | SHARED, LOOP, write_loop },
+	{ "own", ROOM | LEFT | LOOP, 0, declare_own },
+	{ "lines", LOOP, 0, mend_lines },
+};
+
+static void rewrite_kernel(struct twin *t)
+{
+	const char *refusal = NULL;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(passes) / sizeof(passes[0]) && !refusal; i++) {
+		if (passes[i].requires & ~t->facts)
+			refusal = gsr_sprintf(t->j->p.arena, "pass %s before one that it requires, a bug of gsched", passes[i].name);
+		else
+			refusal = passes[i].run(t);
+		t->facts |= passes[i].gives;
+	}
+	t->k->tier = refusal ? GSR_TIER_LAUNCH : GSR_TIER_BLOCK;
+	t->k->reason = refusal ? refusal : "rewritten";
+}
+
+/* ---- the module ---- */
+
+/* What is done once, for all kernels; each line relies on those above it */
+static void prepare_module(struct gsr_pass *p)
+{
+	gsr_resolve_aliases(p->m);
+	gsr_analyse(p);
+	gsr_indirect(p);
+	gsr_settle_masks(p);
+	gsr_barriers_prepare(p);
+	gsr_inline_prepare(p);
+	gsr_exits_prepare(p);
+	gsr_inline_small(p);
+	gsr_phases_prepare(p);
+	gsr_gathers_prepare(p);
 }
 
 static void run(struct job *j)
@@ -474,10 +672,7 @@ static void run(struct job *j)
 	unsigned int i, n = 0;
 	struct gsr_item *item;
 
-	gsr_analyse(p);
-	gsr_inline_small(p);
-	gsr_phases_prepare(p);
-	gsr_gathers_prepare(p);
+	prepare_module(p);
 	for (item = p->m->first; item; item = item->next) {
 		j->files |= is_file(item);
 		j->names |= is_names(item);
@@ -488,24 +683,24 @@ static void run(struct job *j)
 	j->out->kernels = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*j->out->kernels));
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_kernel *kernel = &j->out->kernels[j->out->n_kernels];
-		struct gsr_closure c;
+		struct twin t = { .j = j, .fn = &p->fns[i], .k = kernel, .own = &own[n] };
 
 		if (!p->fns[i].f->entry || !p->fns[i].f->body)
 			continue;
 		j->out->n_kernels++;
 		kernel->name = p->fns[i].f->name;
 		kernel->tier = GSR_TIER_LAUNCH;
-		c = gsr_closure(p, &p->fns[i]);
+		t.c = gsr_closure(p, t.fn);
 		if (twin_named(j, &p->fns[i])) {
 			kernel->reason = "its twin's name is another's (" GSR_SUFFIX ")";
 			continue;
 		}
 		own[n] = (struct gsr_own){ 0 };
-		rewrite_entry(j, &p->fns[i], &c, kernel, &own[n]);
+		rewrite_kernel(&t);
 		if (kernel->tier != GSR_TIER_BLOCK)
 			continue;
 		twins[n] = kernel;
-		closures[n++] = c;
+		closures[n++] = t.c;
 	}
 	for (i = 0; i < n; i++)
 		twins[i]->static_shared = gsr_own_bytes(p, &own[i], j->wide);

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# libgsr.a needs GSR_LIBS where it is linked
-RW_SRCS := $(addprefix rewriter/,arena.c lex.c parse.c operand.c print.c fatbin.c select.c link.c cut.c cfg.c semantics.c uniform.c \
-	analyse.c waits.c barriers.c fragment.c pointers.c blockids.c scopes.c inline.c exits.c phases.c gathers.c places.c indirect.c ranges.c alignment.c own.c mbarriers.c globals.c references.c addresses.c returns.c loop.c static.c queue.c liveness.c resume.c suspend.c anew.c strip.c unroll.c \
-	rewrite.c describe.c)
+# The rewriter's rooms, each of which uses itself and those below it (selftests/lint-rooms): tools, the interface here, image,
+# runtime, transform, analysis, ptx. libgsr.a needs GSR_LIBS where it is linked
+RW_SRCS := $(addprefix rewriter/,rewrite.c describe.c addresses.c) \
+	$(addprefix rewriter/image/,fatbin.c select.c link.c) \
+	$(addprefix rewriter/runtime/,loop.c queue.c static.c own.c suspend.c) \
+	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c indirect.c exits.c phases.c gathers.c \
+		blockids.c globals.c references.c mbarriers.c returns.c resume.c anew.c strip.c unroll.c) \
+	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c waits.c barriers.c ranges.c \
+		pointers.c places.c params.c alignment.c) \
+	$(addprefix rewriter/ptx/,arena.c lex.c parse.c operand.c print.c type.c semantics.c barrier.c lines.c cut.c)
+RW_TOOL_SRCS := $(addprefix rewriter/tools/,gsrewrite.c elf.c json.c explain.c registers.c)
 GSR_LIBS := -llz4 -lzstd -lm
 LIBS += $(B)/lib/libgsr.a
 PROGS += $(B)/bin/gsrewrite
@@ -12,7 +19,7 @@ $(B)/lib/libgsr.a: $(call objs,$(RW_SRCS))
 	@rm -f $@
 	$(call Q,AR)$(AR) rcs $@ $^
 
-$(B)/bin/gsrewrite: $(call objs,$(addprefix rewriter/,gsrewrite.c elf.c json.c explain.c registers.c)) $(B)/lib/libgsr.a
+$(B)/bin/gsrewrite: $(call objs,$(RW_TOOL_SRCS)) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -lcjson -ldl -o $@
 include selftests/rewriter/rewriter-tests.mk

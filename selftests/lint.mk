@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # `make lint` beyond the module: cppcheck and clang-tidy (.clang-tidy) over what runs in userspace, the core in its userspace
-# form included, shellcheck, and which room of the interposer calls which. Every message fails. clang-tidy looks again only at
+# form included, shellcheck, and which room of the interposer and of the rewriter calls which. Every message fails. clang-tidy looks again only at
 # what changed; -j helps. The module in selftests/kmod/pin is looked at with the module (kmod.mk).
-LINT_SRCS := $(filter-out selftests/kmod/pin/%,$(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*/*.c rewriter/*.c kmod/core/*.c selftests/*/*.c selftests/*/*/*.c)))
+LINT_SRCS := $(filter-out selftests/kmod/pin/%,$(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*/*.c rewriter/*.c rewriter/*/*.c kmod/core/*.c selftests/*/*.c selftests/*/*/*.c)))
 LINT_INC := $(INC) -Ikmod/core -Ilibgsched -Ilibgsched/cuda
 LINT_DEFS := -D_GNU_SOURCE -DBUILD='"$(B)"' -DGSCHED_LIBDIR='"$(LIBDIR)"'
 LINT += lint-cppcheck lint-clang-tidy lint-shellcheck lint-rooms
@@ -32,5 +32,7 @@ lint-shellcheck:
 	$(call Q,LINT)shellcheck -x -e SC1091,SC2012,SC2015 \
 		$$(grep -rlIE '^#!/.*[ /](ba)?sh$$' .ci gschedd selftests) selftests/lib.sh gschedd/gschedctl.bash
 
-lint-rooms: $(call objs,$(CUDA_SRCS))
-	$(call Q,LINT)selftests/lint-rooms $(B)/obj/libgsched/cuda
+lint-rooms: $(call objs,$(CUDA_SRCS) $(RW_SRCS) $(RW_TOOL_SRCS))
+	$(call Q,LINT)selftests/lint-rooms libgsched/cuda $(B)/obj/libgsched/cuda \
+		entry process launch task code device base
+	$(call Q,LINT)selftests/lint-rooms rewriter $(B)/obj/rewriter tools . image runtime transform analysis ptx

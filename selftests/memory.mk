@@ -23,7 +23,7 @@ check-valgrind: $(B)/test/memcheck
 	@$<
 
 TESTS += $(B)/test/memcheck
-$(B)/test/memcheck: selftests/memcheck $(addprefix $(B)/,bin/gsrewrite tests/core-unit test/rewriter-image test/rewriter-kernels \
+$(B)/test/memcheck: selftests/memcheck $(addprefix $(B)/,bin/gsrewrite bin/gschedctl tests/core-unit test/rewriter-image test/rewriter-kernels \
 		test/libgsched/client)
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@

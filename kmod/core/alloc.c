@@ -22,6 +22,9 @@
  * max above it; others are served as if it were gone, since their kernels are launched at once and
  * get its SMs as it ends. The next one of its client gets no more than it would if nothing opaque
  * ran, so a queue of them starves nobody.
+ *
+ * capsm.reserve is a demand that no task has, and guaranteed (standby.c). In the end those who can
+ * be evicted in time share what nobody else may have of it.
  */
 #include "decide.h"
 
@@ -116,6 +119,7 @@ static void divide(struct gsc_contest *contest, u32 amount)
 static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group *group, u64 stamp)
 {
 	struct gsc_device *dev = group->dev;
+	u32 max, plan;
 
 	for (; group && group->seen != stamp; group = group->parent) {
 		group->seen = stamp;
@@ -123,10 +127,13 @@ static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group 
 		group->held = 0;
 		group->demand = 0;
 		group->reserve = 0;
-		group->cap = group->max == GSC_MAX_UNLIMITED ? dev->sms : min(gsc_sms(group->max), dev->sms);
-		if (group->max != GSC_MAX_UNLIMITED && group->max % GSCHED_CAPSM)
+		group->claim = 0;
+		plan = gsc_group_plan(group);
+		max = min(group->max, plan);
+		group->cap = max == GSC_MAX_UNLIMITED ? dev->sms : min(gsc_sms(max), dev->sms);
+		if (max != GSC_MAX_UNLIMITED && max % GSCHED_CAPSM)
 			band->fractional = true;
-		if (group->min)
+		if (group->min || gsc_standby_units(group) || plan != GSC_MAX_UNLIMITED)
 			band->guarantees = true;
 		group->next_level = NULL;
 		if (tree->first[group->depth])
@@ -144,8 +151,8 @@ static bool can_run(const struct gsc_task *task)
 {
 	const struct gsc_group *group;
 
-	for (group = task->client->group; group; group = group->parent)
-		if (gsc_is_block(task) && group->max < gsc_least(task))
+	for (group = task->client->seat; group; group = group->parent)
+		if (gsc_is_block(task) && gsc_group_max(group) < gsc_least(task))
 			return false;
 	return true;
 }
@@ -166,7 +173,7 @@ static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 {
 	struct gsc_client *client = task->client;
 	struct gsc_device *dev = client->dev;
-	struct gsc_group *group = client->group;
+	struct gsc_group *group = client->seat;
 	u32 sms;
 
 	task->want = min(task->want, dev->sms * GSCHED_CAPSM);
@@ -193,6 +200,30 @@ static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 	client->need = max(client->need, gsc_sms(min(task->need, task->want)));
 }
 
+/* What capsm.reserve keeps for groups of the band's clients, whether they have tasks or not */
+static void prepare_claims(struct gsc_band *band, struct tree *tree, u64 stamp)
+{
+	struct gsc_client *client;
+	struct gsc_group *group;
+	u32 claim;
+
+	list_for_each_entry(client, &band->members, member) {
+		if (gsc_is_server(client))
+			continue;
+		for (group = client->home; group && group->standby_seen != stamp; group = group->parent) {
+			group->standby_seen = stamp;
+			claim = gsc_standby_claim(band, group);
+			if (!claim)
+				continue;
+			tree_add(band, tree, group, stamp);
+			group->claim = claim;
+			band->claims = true;
+			band->guarantees = true;
+			band->lend_ns = min(band->lend_ns, gsc_standby_limit_ns(group));
+		}
+	}
+}
+
 static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
 {
 	u64 stamp = ++gsc_band_device(band)->stamp;
@@ -204,25 +235,31 @@ static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
 	tree->depth = 0;
 	band->fractional = false;
 	band->guarantees = false;
+	band->claims = false;
+	band->kept_free = 0;
+	band->lend_ns = U64_MAX;
 	list_for_each_entry(task, &band->tasks, node) {
-		tree_add(band, tree, task->client->group, stamp);
+		tree_add(band, tree, task->client->seat, stamp);
 		if (task->client->seen != stamp)
 			prepare_client(task->client, stamp);
 		prepare_task(band, task);
 	}
+	if (gsc_band_device(band)->n_standby && gsc_band_device(band)->mode != GSCHED_MODE_TEMPORAL)
+		prepare_claims(band, tree, stamp);
 	if (!band->n_holds)
 		return;
 	list_for_each_entry(client, &band->active, active) {
 		client->hold_got = 0;
 		if (holds && client->hold_units)
-			tree_add(band, tree, client->group, stamp);
+			tree_add(band, tree, client->seat, stamp);
 	}
 }
 
 /*
- * What each group's subtree is guaranteed: its min, or what its children are guaranteed if that is
- * more, as far as it has a use for it. Where the sum is more than there is, all are scaled down
- * alike.
+ * What each group's subtree is guaranteed: its min or capsm.reserve, or what its children are
+ * guaranteed if that is more, as far as it has a use for it; and what it claims, use or not. Where
+ * the sum is more than there is, all are scaled down alike. Claims leave one SM, or whoever is not
+ * guaranteed anything might wait for ever.
  */
 static void guarantee(struct tree *tree)
 {
@@ -231,17 +268,29 @@ static void guarantee(struct tree *tree)
 	int depth;
 
 	for (depth = tree->depth; depth >= 0; depth--)
-		for (group = tree->first[depth]; group; group = group->next_level)
+		for (group = tree->first[depth]; group; group = group->next_level) {
 			group->contest.first = NULL;
+			group->asked = group->demand;
+			group->claimed_below = false;
+			group->kept_free = 0;
+		}
 	for (depth = tree->depth; depth >= 0; depth--) {
 		for (group = tree->first[depth]; group; group = group->next_level) {
-			u32 need = gsc_sms(group->min);
+			u32 need = max(group->min, gsc_standby_units(group));
+
+			if (gsc_group_plan(group) != GSC_MAX_UNLIMITED)
+				need = max(need, gsc_group_plan(group));
+			need = gsc_sms(need);
 
 			/*
 			 * its direct tasks are in demand already; its children were added by
 			 * themselves
 			 */
+			group->asked = min(group->asked, group->cap);
 			group->demand = min(group->demand, group->cap);
+			if (group->claimed_below)
+				group->demand = max(group->asked, min(group->demand, group->cap - 1));
+			group->demand = max(group->demand, min(group->claim, group->cap));
 			for (share = group->contest.first; share; share = share->next)
 				group->reserve += share->hi;
 			group->reserve = min(max(group->reserve, need), group->demand);
@@ -251,7 +300,10 @@ static void guarantee(struct tree *tree)
 			group->share.weight = group->reserve;
 			if (!group->parent)
 				continue;
+			group->parent->asked = min(group->parent->asked + group->asked, group->dev->sms);
 			group->parent->demand = min(group->parent->demand + group->demand, group->dev->sms);
+			if (group->claimed_below || group->claim > group->asked)
+				group->parent->claimed_below = true;
 			if (group->reserve)
 				enter(&group->parent->contest, &group->share);
 		}
@@ -260,7 +312,7 @@ static void guarantee(struct tree *tree)
 		for (group = tree->first[depth]; group; group = group->next_level) {
 			if (group->parent)
 				group->reserve = group->reserve ? group->share.got : 0;
-			divide(&group->contest, group->reserve);
+			divide(&group->contest, group->claimed_below ? min(group->reserve, group->cap - 1) : group->reserve);
 		}
 	}
 }
@@ -275,15 +327,25 @@ static void take(struct gsc_client *client, u32 sms, bool hold)
 {
 	struct gsc_group *group;
 
-	for (group = client->group; group; group = group->parent) {
+	for (group = client->seat; group; group = group->parent) {
 		group->used += sms;
 		group->held += hold ? sms : 0;
 	}
 }
 
-static u32 unfilled(const struct gsc_group *group)
+enum contest_kind {
+	CONTEST_FAIR,	/* what each needs, as if nothing opaque ran */
+	CONTEST_KEEP,	/* what each needs */
+	CONTEST_SPARE,	/* what would be idle */
+	CONTEST_LEND,	/* what is claimed, among those who can be evicted in time */
+	CONTEST_HOLD,	/* for holds */
+};
+
+static u32 unfilled(const struct gsc_group *group, enum contest_kind kind)
 {
-	return group->reserve - min(group->reserve, group->used - group->held);
+	u32 due = kind == CONTEST_LEND ? min(group->reserve, group->asked) : group->reserve;
+
+	return due - min(due, group->used - group->held);
 }
 
 /*
@@ -296,7 +358,7 @@ static u32 owed(const struct gsc_group *group)
 	const struct gsc_group *up;
 
 	for (up = group; up; up = up->parent)
-		most = max(most, unfilled(up));
+		most = max(most, unfilled(up, CONTEST_HOLD));
 	return min(most, group->demand - min(group->demand, served));
 }
 
@@ -304,8 +366,9 @@ static u32 owed(const struct gsc_group *group)
  * With the clients entered at their groups: find what each group can take, then divide it from the
  * root down. A hold uses up a max, but fills no guarantee: it gets what is left beside them.
  */
-static void contend(struct gsc_band *band, struct tree *tree, bool hold)
+static void contend(struct gsc_band *band, struct tree *tree, enum contest_kind kind)
 {
+	bool hold = kind == CONTEST_HOLD;
 	struct gsc_device *dev = gsc_band_device(band);
 	struct gsc_share *share;
 	struct gsc_group *group;
@@ -326,7 +389,7 @@ static void contend(struct gsc_band *band, struct tree *tree, bool hold)
 			 * what lower ranks are guaranteed is claimed here too, though only they
 			 * will take it
 			 */
-			group->share.firm = max(firm, hold && band->guarantees ? owed(group) : unfilled(group));
+			group->share.firm = max(firm, hold && band->guarantees ? owed(group) : unfilled(group, kind));
 			beside = hold ? group->share.firm - firm : 0;
 			group->share.hi = max(group->share.firm, min(room, hi + beside));
 			group->share.lo = max(group->share.firm, min(lo, group->share.hi));
@@ -359,7 +422,7 @@ static void enter_client(struct gsc_client *client, u32 lo, u32 hi)
 	client->share.lo = lo;
 	client->share.hi = hi;
 	client->share.weight = GSC_WEIGHT_DEFAULT;
-	enter(&client->group->contest, &client->share);
+	enter(&client->seat->contest, &client->share);
 }
 
 static u32 room_above(const struct gsc_client *client)
@@ -367,7 +430,7 @@ static u32 room_above(const struct gsc_client *client)
 	const struct gsc_group *group;
 	u32 room = U32_MAX;
 
-	for (group = client->group; group; group = group->parent)
+	for (group = client->seat; group; group = group->parent)
 		room = min(room, group->cap - min(group->cap, group->used));
 	return room;
 }
@@ -379,12 +442,6 @@ static u32 spare_use(const struct gsc_client *client)
 
 	return use - min(use, gsc_sms(client->alloc));
 }
-
-enum contest_kind {
-	CONTEST_FAIR,	/* what each needs, as if nothing opaque ran */
-	CONTEST_KEEP,	/* what each needs */
-	CONTEST_SPARE,	/* what would be idle */
-};
 
 /*
  * The clients of one rank, @from being the first task of it. Returns the stamp of those that took
@@ -401,13 +458,15 @@ static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_
 		client = task->client;
 		if (!client->need || client->seen == stamp)
 			continue;
+		if (kind == CONTEST_LEND && !gsc_standby_may_borrow(band, client))
+			continue;
 		client->seen = stamp;
-		if (kind == CONTEST_SPARE)
+		if (kind == CONTEST_SPARE || kind == CONTEST_LEND)
 			enter_client(client, 0, spare_use(client));
 		else
 			enter_client(client, kind == CONTEST_KEEP ? client->fixed : 0, client->need);
 	}
-	contend(band, tree, false);
+	contend(band, tree, kind);
 	return stamp;
 }
 
@@ -430,8 +489,10 @@ static void serve_lone(struct gsc_client *client, bool spare)
  * Serve the clients of one rank, @from being the first task of it. Returns the first of the next
  * rank
  */
-static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, struct gsc_task *from, bool spare)
+static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, struct gsc_task *from,
+				   enum contest_kind kind)
 {
+	bool spare = kind != CONTEST_KEEP;
 	struct gsc_task *task, *end;
 	bool fixed = false, lone = !band->guarantees;
 	struct gsc_client *client;
@@ -451,7 +512,7 @@ static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, str
 			if (task->client->need)
 				task->client->fair = task->client->share.got;
 	}
-	stamp = contest_clients(band, tree, from, spare ? CONTEST_SPARE : CONTEST_KEEP);
+	stamp = contest_clients(band, tree, from, kind);
 	for (task = from; task != end; task = next_task(band, task)) {
 		client = task->client;
 		if (client->seen != stamp)
@@ -487,7 +548,7 @@ static void serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
 			enter_client(client, 0, sms);
 	}
 	if (!lone)
-		contend(band, tree, true);
+		contend(band, tree, CONTEST_HOLD);
 	list_for_each_entry(client, &band->active, active) {
 		if (client->seen != stamp)
 			continue;
@@ -530,16 +591,16 @@ static u32 least_use(const struct gsc_client *client)
 static void trim(struct gsc_band *band, const struct gsc_group *group)
 {
 	u64 stamp = ++gsc_band_device(band)->stamp;
+	u32 sum = 0, excess, max = gsc_group_max(group);
 	struct gsc_client *client;
 	struct gsc_task *task;
-	u32 sum = 0, excess;
 
 	list_for_each_entry(client, &band->active, active)
 		if (client->n_tasks && is_below(client->group, group))
 			sum += client->alloc;
-	if (sum <= group->max)
+	if (sum <= max)
 		return;
-	excess = sum - group->max;
+	excess = sum - max;
 	list_for_each_entry_reverse(task, &band->tasks, node) {
 		client = task->client;
 		if (client->seen == stamp || !client->alloc || !is_below(client->group, group))
@@ -603,12 +664,37 @@ static void serve(struct gsc_band *band, struct tree *tree, bool holds)
 			break;
 		below = max(hold, task ? (s64)task->rank : -1);
 		if (task && task->rank == below)
-			task = serve_rank(band, tree, task, false);
+			task = serve_rank(band, tree, task, CONTEST_KEEP);
 		if (hold == below)
 			serve_holds(band, tree, (u32)hold);
 	}
 	for (task = first; task && root->used < root->cap;)
-		task = serve_rank(band, tree, task, true);
+		task = serve_rank(band, tree, task, CONTEST_SPARE);
+	for (task = band->claims ? first : NULL; task && root->used < root->cap;)
+		task = serve_rank(band, tree, task, CONTEST_LEND);
+}
+
+/* Of the claims, what is not used and not lent */
+static void count_kept(struct gsc_band *band, struct tree *tree)
+{
+	struct gsc_group *group;
+	u32 own;
+	int depth;
+
+	for (depth = tree->depth; depth >= 0; depth--) {
+		for (group = tree->first[depth]; group; group = group->next_level) {
+			own = min(group->reserve, group->claim);
+			own -= min(own, group->used - group->held);
+			group->kept_free = min(max(group->kept_free, own), group->cap - min(group->cap, group->used));
+			if (group->parent)
+				group->parent->kept_free += group->kept_free;
+		}
+	}
+	band->kept_free = tree->first[0]->kept_free;
+	/* what is lent is lent by all above */
+	for (depth = 1; depth <= tree->depth; depth++)
+		for (group = tree->first[depth]; group; group = group->next_level)
+			group->kept_free = min(group->kept_free, group->parent->kept_free);
 }
 
 static void share_out(struct gsc_band *band, bool holds)
@@ -622,9 +708,11 @@ static void share_out(struct gsc_band *band, bool holds)
 	if (band->guarantees)
 		guarantee(&tree);
 	serve(band, &tree, holds);
+	if (band->claims)
+		count_kept(band, &tree);
 	for (depth = tree.depth; band->fractional && depth >= 0; depth--)
 		for (group = tree.first[depth]; group; group = group->next_level)
-			if (group->max % GSCHED_CAPSM && group->max != GSC_MAX_UNLIMITED)
+			if (gsc_group_max(group) % GSCHED_CAPSM && gsc_group_max(group) != GSC_MAX_UNLIMITED)
 				trim(band, group);
 	list_for_each_entry(client, &band->active, active)
 		if (client->n_tasks)

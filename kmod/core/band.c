@@ -260,6 +260,8 @@ static void add_group(struct gsc_band *band, struct gsc_group *group, u64 stamp)
 
 	if (group->latency_us && (!band->latency_us || group->latency_us < band->latency_us))
 		band->latency_us = group->latency_us;
+	for (; group->parent; group = group->parent)
+		band->standby |= gsc_standby_units(group) != 0;
 	if (promise && promise->promise_seen != stamp) {
 		promise->promise_seen = stamp;
 		band->promised += min(promise->min, U32_MAX - band->promised);
@@ -278,6 +280,7 @@ static void update_attributes(struct gsc_band *band)
 	band->promised = 0;
 	band->weight = 0;
 	band->mps = false;
+	band->standby = false;
 	band->activity = GSCHED_ACTIVITY_IDLE;
 	list_for_each_entry(client, &band->members, member) {
 		band->mps |= in_space(client);
@@ -477,11 +480,14 @@ void gsc_bands_publish(struct gsc_device *dev)
 		arb = words_for(client);
 		if (!(arb.flags & GSCHED_ARB_REPORT))
 			client->activity = GSCHED_ACTIVITY_IDLE;
+		gsc_pressure_update(client);
 		if (!(arb.flags & GSCHED_ARB_TIMED))
 			client->block_us = 0;
 		if (arb.flags == client->arb.flags && arb.slice_us == client->arb.slice_us && arb.bands == client->arb.bands &&
 		    arb.share == client->arb.share && arb.in_flight_us == client->arb.in_flight_us)
 			continue;
+		if (arb.flags & ~client->arb.flags & GSCHED_ARB_CLOSED)
+			gsc_event(client->group, GSC_EVENT_GATED);
 		client->arb = arb;
 		if (dev->ops->set_band)
 			dev->ops->set_band(client);

@@ -19,6 +19,9 @@ static bool check_seat(const struct gsc_client *client)
 	if (own != &client->own || own->current_units != client->current_units || !own->weight ||
 	    own->priority > client->home->priority || own->latency_us != client->home->latency_us)
 		return false;
+	if (!gsc_is_server(client) && client->seat != own && (client->seat != client->home || user != client->home ||
+				    own->max != GSC_MAX_UNLIMITED || own->weight != GSC_WEIGHT_DEFAULT))
+		return false;
 	list_for_each_entry(other, &client->dev->clients, node) {
 		if (other->home != client->home || other->user != client->user ||
 		    gsc_is_server(other))
@@ -32,6 +35,18 @@ static bool check_seat(const struct gsc_client *client)
 		return n <= 1 || gsc_is_server(client);
 	return n > 1 && user->parent == client->home && user->current_units == units &&
 	       own->depth < GSC_DEPTH_MAX;
+}
+
+/* gpu.pressure counts it as what it is */
+static bool check_state(const struct gsc_client *client)
+{
+	bool waits = client->activity == GSCHED_ACTIVITY_WAITING;
+	const struct gsc_task *task;
+
+	list_for_each_entry(task, &client->tasks, peer)
+		waits |= task->state == GSC_TASK_WAITING || !client->current_units;
+	return client->waits == waits &&
+	       client->runs == (client->activity == GSCHED_ACTIVITY_BUSY || client->current_units);
 }
 
 static int check_clients(const struct gsc_device *dev)
@@ -57,9 +72,13 @@ static int check_clients(const struct gsc_device *dev)
 		}
 		if (tasks != client->n_tasks)
 			return 5;
+		if (!check_state(client))
+			return 130;
 		if (!client->hold_units && (client->hold_got || client->hold_until))
 			return 6;
 		if (client->hold_units && (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
+			return 7;
+		if (client->hold_units && !gsc_standby_is_auto(client))
 			return 7;
 		if (client->hold_units > dev->sms * GSCHED_CAPSM || client->sizes.whole > dev->sms)
 			return 19;
@@ -97,6 +116,8 @@ static int check_timer(const struct gsc_device *dev)
 		timer = min(timer, dev->turn_timer);
 	if (dev->pass_timer)
 		timer = min(timer, dev->pass_timer);
+	if (dev->policy == &gsc_policy_plan)
+		timer = min(timer, dev->plan_until);
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->resumes)
 			timer = min(timer, client->resumes_until);
@@ -309,7 +330,7 @@ static bool nobody_waits(const struct gsc_client *client)
 		     (other->group->priority < client->group->priority && !client->prioritised)))
 			return false;
 		for (group = other->group; group->parent; group = group->parent)
-			if (group->min)
+			if (group->min || gsc_standby_units(group))
 				return false;
 	}
 	return true;
@@ -523,10 +544,10 @@ static int check_band_group(const struct gsc_device *dev, const struct gsc_band 
 		footprint += gsc_sms(client->current_units);
 		block += GSCHED_WINDOW_LIMIT(client->window);
 	}
-	if (block > group->max)
+	if (block > gsc_group_max(group))
 		return 42;
 	if (group->seen == band->stamp && band->guarantees && !band->fractional && dev->mode != GSCHED_MODE_TEMPORAL && sum &&
-	    group->demand && footprint < group->reserve)
+	    !group->claimed_below && group->asked && footprint < min(group->reserve, group->asked))
 		return 43;
 	return 0;
 }
@@ -535,12 +556,14 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 {
 	const struct gsc_client *client;
 	const struct gsc_band *band;
-	u32 clients = 0;
+	u32 clients = 0, waiting = 0, running = 0;
 	u64 sum = 0;
 	int ret;
 
 	list_for_each_entry(client, &dev->clients, node) {
 		clients += client->home == group;
+		waiting += client->waits && is_below(client->group, group);
+		running += client->runs && is_below(client->group, group);
 		if (is_below(client->group, group))
 			sum += client->current_units;
 	}
@@ -548,6 +571,8 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 		return 40;
 	if (sum != group->current_units)
 		return 41;
+	if (waiting != group->pressure.waiting || running != group->pressure.running)
+		return 44;
 	list_for_each_entry(band, &dev->bands, node) {
 		ret = check_band_group(dev, band, group);
 		if (ret)
@@ -556,11 +581,17 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 	return 0;
 }
 
-/* Capacity of the band's clients at or below @group, holds included */
+/*
+ * Capacity of the band's clients at or below @group, holds and what capsm.reserve keeps included. Of
+ * the latter nothing is known where another band has used the group's scratch since.
+ */
 static u64 taken(const struct gsc_band *band, const struct gsc_group *group)
 {
 	const struct gsc_client *client;
-	u64 sum = 0;
+	u64 sum = band->kept_free * GSCHED_CAPSM;
+
+	if (band->claims && group->parent)
+		sum = group->seen == band->stamp ? group->kept_free * GSCHED_CAPSM : gsc_group_max(group);
 
 	list_for_each_entry(client, &band->members, member)
 		if (is_below(client->group, group))
@@ -574,12 +605,14 @@ static int check_waiting(const struct gsc_device *dev, const struct gsc_band *ba
 	const struct gsc_client *client;
 	const struct gsc_group *group;
 	const struct gsc_task *task;
-	u64 out = 0;
+	u64 out = band->kept_free;
 
 	if (dev->mode == GSCHED_MODE_TEMPORAL || band->fractional || dev->policy->idles || gsc_band_closed(band))
 		return 0;
+	/* a client may be allotted its whole old window out of what it has in reserve */
 	list_for_each_entry(client, &band->members, member)
-		out += gsc_sms(client->current_units) + gsc_sms(client->hold_got);
+		out += gsc_sms(band->claims && client->n_tasks ? max(client->alloc, client->current_units) :
+			       client->current_units) + gsc_sms(client->hold_got);
 	if (out >= dev->sms)
 		return 0;
 	list_for_each_entry(task, &band->tasks, node) {
@@ -587,8 +620,8 @@ static int check_waiting(const struct gsc_device *dev, const struct gsc_band *ba
 			continue;
 		if (list_first_entry(&task->client->tasks, struct gsc_task, peer)->overdue)
 			continue;
-		for (group = task->client->group; group; group = group->parent)
-			if (group->max <= taken(band, group))
+		for (group = task->client->seat; group; group = group->parent)
+			if (gsc_group_max(group) <= taken(band, group))
 				break;
 		if (!group)
 			return 50;

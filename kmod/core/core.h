@@ -96,7 +96,7 @@ struct gsc_policy {
 	void (*order)(struct gsc_band *band, u64 now);
 	/*
 	 * A task ended, in gsc_commit() or as the client's next one begins: how long its capacity
-	 * should stay free for that (ns, 0 no; GSC_HOLD_NS_MAX at most). The task's fields are
+	 * should stay free for that (ns, 0 no; gsc_hold_ns_max() at most). The task's fields are
 	 * those that it ended with. Default 0.
 	 */
 	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
@@ -143,6 +143,8 @@ extern const struct gsc_policy gsc_policy_hpf;
 extern const struct gsc_policy gsc_policy_ffs;
 extern const struct gsc_policy gsc_policy_wfq;
 extern const struct gsc_policy gsc_policy_srt;
+extern const struct gsc_policy gsc_policy_corun;
+extern const struct gsc_policy gsc_policy_plan;		/* by gsc_device_plan() only */
 extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
 extern const struct gsc_policy *const gsc_policies[];	/* all of them, up to NULL */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
@@ -156,6 +158,16 @@ struct gsc_sum {
 	u32 rest;		/* 1/GSCHED_CAPSM ns */
 };
 
+/* What gpu.events counts besides evictions */
+enum gsc_event {
+	GSC_EVENT_THROTTLED,	/* a launch had to wait for capacity */
+	GSC_EVENT_GATED,	/* a client has to wait for its band's turn */
+	GSC_EVENT_OVERDUE,	/* watch.c: an opaque kernel is not completed while others wait for its end */
+	GSC_EVENT_LATE,		/* hpf.c: a kernel took far longer than usual, and others made way */
+	GSC_EVENT_REFUSED,	/* a program found no place among the device's clients */
+	GSC_EVENT_COUNT
+};
+
 struct gsc_stats {
 	struct gsc_sum capsm;	/* capacity granted and used, by time */
 	struct gsc_sum granted;	/* client time with a limit above 0, by the wall clock */
@@ -165,6 +177,19 @@ struct gsc_stats {
 	u64 tasks;		/* tasks ended */
 	u64 grants, evictions, growths;
 	u64 cancelled;
+	u64 events[GSC_EVENT_COUNT];
+};
+
+enum { GSC_PRESSURE_SOME, GSC_PRESSURE_FULL, GSC_PRESSURE_KINDS };
+#define GSC_PRESSURE_WINDOWS	3
+
+/* pressure.c: the time up to @since, and the clients whose state counts from then on */
+struct gsc_pressure {
+	u32 waiting, running;		/* clients, of which one may be both */
+	u64 since, period_end;
+	u64 total_ns[GSC_PRESSURE_KINDS];
+	u64 part_ns[GSC_PRESSURE_KINDS];	/* of the averages' period that is under way */
+	u32 average[GSC_PRESSURE_KINDS][GSC_PRESSURE_WINDOWS];
 };
 
 /* Scratch of the allocator: one of those that share what their parent gets. In whole SMs. */
@@ -223,6 +248,17 @@ struct gsc_wfq_device {
 	u64 round, vtime;		/* likewise, of turns */
 };
 
+struct gsc_corun_band {
+	u64 round;			/* stamp of the last decision */
+};
+
+struct gsc_corun_client {
+	u64 round;			/* of the last decision in which it had tasks */
+	u64 place;			/* in the line: a smaller one is before it */
+	u64 since;			/* when its turn began, 0 it has none */
+	bool chosen;			/* it runs first, or beside the first */
+};
+
 /*
  * A quota holder. Those that gsc_group_init() makes are the operator's. Below them the core has one
  * for each client (gsc_client.own) and, where a user has several clients in a group, one for the
@@ -234,12 +270,17 @@ struct gsc_group {
 	struct gsc_group *parent;	/* NULL: the root group */
 	struct list_head sibling, children;	/* by parent */
 	u32 max, min;			/* units; max GSC_MAX_UNLIMITED */
+	u32 standby;			/* capsm.reserve, units, or GSC_STANDBY_AUTO */
+	/* of the plan whose gsc_device.plan_round it has; the last plan that was checked */
+	u32 plan_units;
+	u64 plan_round, plan_checked;
 	u32 weight, priority;
 	u32 latency_us;			/* gpu.latency_target_us, 0 none */
 	char band[32];			/* gpu.band, "" the parent's */
 	u32 clients;			/* attached directly; of users and clients 0 */
 	u32 current_units;		/* granted now in all bands, with everything below */
 	struct gsc_stats stats;		/* with everything below */
+	struct gsc_pressure pressure;	/* likewise; not of users and clients */
 	u32 depth;			/* 0: the root group */
 	/* scratch of the allocator, in SMs, valid in the run whose stamp is in @seen */
 	u64 seen;
@@ -249,10 +290,18 @@ struct gsc_group {
 	u32 cap, used, held;		/* max; taken so far; of that, by holds */
 	u32 demand, reserve, beside;	/* wanted below; guaranteed below; of its part, what no hold may take */
 	/*
+	 * capsm.reserve: claimed by itself in this run; wanted by tasks below, which @demand exceeds by
+	 * what is claimed for nobody; some group below claims so; of the claims, what nobody has
+	 */
+	u32 claim, asked;
+	bool claimed_below;
+	u32 kept_free;
+	/*
 	 * scratch of band.c: the last band that counted its capsm.min; sum of the weights of its
 	 * users, or of a user's clients; active clients here and below
 	 */
 	u64 promise_seen;
+	u64 standby_seen;		/* the last run of the allocator that looked at @standby */
 	u64 weights;
 	u32 active;
 	union gsc_group_data {
@@ -261,6 +310,7 @@ struct gsc_group {
 };
 
 #define GSC_MAX_UNLIMITED	U32_MAX
+#define GSC_STANDBY_AUTO	U32_MAX
 
 enum gsc_task_state { GSC_TASK_NONE, GSC_TASK_WAITING, GSC_TASK_RUNNING };
 
@@ -270,6 +320,7 @@ struct gsc_task {
 	struct list_head peer;		/* client->tasks */
 	enum gsc_task_state state;
 	u32 slot, seq, tier, blocks_per_sm;
+	u32 intensity;			/* GSCHED_INTENSITY_* */
 	u64 blocks, predicted_ns, block_ns;
 	u64 stream;			/* tasks of a client with the same one run in order; 0 unknown */
 	u64 window;			/* GSCHED_WINDOW(base, limit) */
@@ -281,6 +332,7 @@ struct gsc_task {
 	bool adopted;			/* blocks_per_sm is a guess */
 	bool midway;			/* in the resumable form: its block-tasks can be left in their middle */
 	bool overdue;			/* opaque, and equals no longer wait for its end */
+	bool late;			/* others have made way for it */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
 	u32 need;			/* of @want, what less important tasks are evicted for */
@@ -358,7 +410,11 @@ struct gsc_band {
 	u64 watch;			/* when an opaque task is overdue, 0 never */
 	u64 stamp;			/* of the allocator's last run: the scratch of groups that carry it is of this band */
 	bool fractional;		/* the last run met a max that is no whole number of SMs */
-	bool guarantees;		/* the last run met a min */
+	bool guarantees;		/* the last run met a min, or a claim */
+	bool claims;			/* a capsm.reserve stands against some task: standby.c */
+	u32 kept_free;			/* SMs that claims keep free and nobody is lent */
+	u64 lend_ns;			/* whoever can be evicted in that time is lent what is claimed */
+	bool standby;			/* a group of its clients has a capsm.reserve */
 	/* attributes, from its clients and their groups */
 	u32 priority, n_top;		/* highest gpu.priority; clients that have it */
 	u32 latency_us;			/* smallest gpu.latency_target_us, 0 none */
@@ -378,6 +434,7 @@ struct gsc_band {
 	u64 vtime;			/* of turns: what it had of them by its weight, in sliced mode */
 	union gsc_band_data {
 		struct gsc_wfq_band wfq;
+		struct gsc_corun_band corun;
 	} data;				/* the policy's own */
 };
 
@@ -396,12 +453,18 @@ union gsc_client_data {
 	u64 whim;			/* chaos: its last draw */
 	struct gsc_wfq_client wfq;
 	struct gsc_srt_client srt;
+	struct gsc_corun_client corun;
 };
 
 struct gsc_client {
 	struct gsc_device *dev;
 	struct gsc_group *home;		/* the operator's group that it is in */
 	struct gsc_group *group;	/* @own, below @home or below that of its user there */
+	/*
+	 * where the allocator has it: @group, or, if that says nothing since the user has no other client
+	 * there and @own no limits, @home
+	 */
+	struct gsc_group *seat;
 	struct gsc_group own, sharing;
 	u32 priority_max;		/* its own gpu.priority, U32_MAX: its group's */
 	struct list_head node;		/* dev->clients */
@@ -433,6 +496,7 @@ struct gsc_client {
 	u64 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage is charged */
+	bool waits, runs;		/* as counted in gsc_group.pressure */
 	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
 	u64 hold_until;
@@ -488,6 +552,14 @@ struct gsc_device {
 	 */
 	const struct gsc_policy *faulty;
 	const char *fault;
+	/*
+	 * While policy plan is in force: which plan, for how many groups, until when, and what comes
+	 * then. @plan_expired: the last one came to that.
+	 */
+	u64 plan_round, plan_until;
+	u32 n_planned;
+	const struct gsc_policy *plan_before;
+	bool plan_expired;
 	u32 sms;
 	u32 mode;			/* GSCHED_MODE_* in force */
 	/*
@@ -515,6 +587,7 @@ struct gsc_device {
 	u32 next_id;
 	u64 next_nr;
 	u64 decisions;			/* commits that had something to decide */
+	u64 n_events;			/* grows with each event of gpu.events: for who watches them */
 	/*
 	 * Whose turn it is. Temporal mode: the band whose tasks may run. Sliced mode: the lower
 	 * band whose gate is open, or NULL. @drain had the turn before and may still have work on
@@ -523,6 +596,7 @@ struct gsc_device {
 	struct gsc_band *turn, *drain;
 	u64 turn_end, drain_until;
 	u64 turn_timer;			/* when turns have to be decided anew, 0 never */
+	u32 n_standby;			/* groups whose capsm.reserve is a number above 0 */
 	u32 n_windows;			/* clients with has_windows */
 	u64 pass_timer;			/* when a client may have had no window for long, 0 never */
 	u64 turns;			/* given so far */
@@ -551,8 +625,11 @@ struct gsc_device {
  * three together. @mine of @all that are taken, of @max.
  */
 bool gsc_share_has_room(u32 mine, u32 all, u32 max);
-/* May one more of @user come, of @max? -ENOSPC; -EDQUOT it has its share. @all: it may have all */
-int gsc_device_room(const struct gsc_device *dev, u32 user, bool all, u32 max);
+/*
+ * May one more of @user come to @group, of @max on its device? -ENOSPC; -EDQUOT it has its share: an
+ * event of the group. @all: it may have all
+ */
+int gsc_group_room(struct gsc_group *group, u32 user, bool all, u32 max);
 
 /*
  * Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and
@@ -633,6 +710,16 @@ void gsc_tick(struct gsc_device *dev, u64 now);
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);	/* -EINVAL unknown */
+/*
+ * Install an allocation, as policy plan: "TIME PATH=CAPSM ..." with the time to live in ms, at most a
+ * minute, and groups by their paths, which @find knows; or "none", which ends the one in force.
+ * -EINVAL, also for a group twice, below another one, the root, and for more than the device has;
+ * -ENOENT no such group. The errors leave the old plan.
+ */
+int gsc_device_plan(struct gsc_device *dev, const char *text,
+		    struct gsc_group *(*find)(void *arg, const char *path, size_t len), void *arg, u64 now);
+/* The plan in force, or what became of the last one, in words, without a newline; length */
+int gsc_plan_show(const struct gsc_device *dev, char *buf, size_t size);
 /* Which policy was replaced by hpf and why, in words, without a newline; length, 0 none was */
 int gsc_policy_why(const struct gsc_device *dev, char *buf, size_t size);
 
@@ -644,15 +731,17 @@ int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, ch
 /*
  * The files of a group: one implementation of names and formats for configfs, the socket and
  * gschedctl. store: NUL-terminated text, a trailing newline allowed; -EINVAL leaves the old value.
- * A quota is "max" or a decimal number of CapSM, as fine as 1/1024 ("1.5"); max not 0, nothing
+ * A quota is "max" (capsm.max) or "auto" (capsm.reserve) or a decimal number of CapSM, as fine as
+ * 1/1024 ("1.5"); max not 0, nothing
  * above the device. show: text with a newline; length. gpu.band: [a-z0-9_-]{1,31}, or empty for the
  * parent's, which is what show then gives; -EBUSY while a client is attached in the group or below
  * it, since a process cannot change its channel group.
  */
 enum gsc_file {
-	GSC_FILE_CAPSM_MAX, GSC_FILE_CAPSM_MIN, GSC_FILE_GPU_WEIGHT, GSC_FILE_GPU_PRIORITY,
+	GSC_FILE_CAPSM_MAX, GSC_FILE_CAPSM_MIN, GSC_FILE_CAPSM_RESERVE, GSC_FILE_GPU_WEIGHT, GSC_FILE_GPU_PRIORITY,
 	GSC_FILE_GPU_BAND, GSC_FILE_GPU_LATENCY,
-	GSC_FILE_CAPSM_CURRENT, GSC_FILE_GPU_STAT,
+	/* to be read only */
+	GSC_FILE_CAPSM_CURRENT, GSC_FILE_CAPSM_PLAN, GSC_FILE_GPU_STAT, GSC_FILE_GPU_PRESSURE, GSC_FILE_GPU_EVENTS,
 	GSC_FILE_COUNT
 };
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The decision core: a static library for gschedd and the tests, its tests, its benchmark.
-CORE_SRCS := $(addprefix kmod/core/,device.c group.c band.c slice.c turn.c task.c size.c alloc.c window.c policy.c hpf.c ffs.c \
-	wfq.c srt.c watch.c protect.c pass.c chaos.c why.c files.c check.c)
+CORE_SRCS := $(addprefix kmod/core/,device.c group.c band.c slice.c turn.c task.c pressure.c size.c alloc.c window.c policy.c hpf.c ffs.c \
+	wfq.c srt.c corun.c plan.c watch.c protect.c standby.c pass.c chaos.c why.c files.c check.c)
 CORE_HDRS := kmod/core/core.h kmod/core/decide.h kmod/core/shim.h
 LIBS += $(B)/lib/libgscore.a
-CORE_TESTS := $(addprefix $(B)/tests/core-,unit bands turns sizes protect interface commit policy wfq srt search property chaos strangers)
+CORE_TESTS := $(addprefix $(B)/tests/core-,unit bands turns sizes protect standby pressure interface commit policy wfq srt corun plan search property chaos strangers)
 TESTS += $(CORE_TESTS)
 FAST_TESTS += $(CORE_TESTS)
 BENCH += $(B)/bench/core-bench
@@ -14,9 +14,27 @@ $(B)/lib/libgscore.a: $(call objs,$(CORE_SRCS))
 	@rm -f $@
 	$(call Q,AR)$(AR) rcs $@ $^
 
+# exp() for a comparison
+$(B)/tests/core-pressure: LDLIBS += -lm
+
 $(CORE_TESTS): $(B)/tests/core-%: $(call objs,selftests/core/%.c) $(B)/lib/libgscore.a
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# gschedctl simulate: the committed scenarios, files that are wrong; random scenarios
+CORE_SIMULATE := $(B)/tests/core-simulate $(B)/tests/core-simulate-random
+TESTS += $(CORE_SIMULATE)
+FAST_TESTS += $(CORE_SIMULATE)
+$(B)/tests/core-simulate: selftests/core/simulate.sh selftests/lib.sh $(wildcard docs/scenarios/*.json) $(B)/bin/gschedctl
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@
+	@chmod +x $@
+
+$(B)/tests/core-simulate-random: selftests/core/simulate-random.py $(B)/bin/gschedctl
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nexec %s %s\n' \
+		$< $(B)/bin/gschedctl >$@
+	@chmod +x $@
 
 $(B)/bench/core-bench: $(call objs,selftests/bench/core-bench.c) $(B)/lib/libgscore.a
 	@mkdir -p $(@D)

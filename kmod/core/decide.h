@@ -30,7 +30,8 @@ void gsc_tasks_grant(struct gsc_band *band);
 void gsc_tasks_measure(struct gsc_band *band);	/* task->room of new ones */
 
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
-#define GSC_HOLD_NS_MAX		20000000ULL	/* longest hold; what comes less often does not recur */
+/* longest hold without a latency target; what comes less often than the longest hold does not recur */
+#define GSC_HOLD_NS_MAX		20000000ULL
 /*
  * A task ended that can fill @whole SMs like those of @blocks blocks, which are the largest lately
  */
@@ -53,6 +54,49 @@ u32 gsc_protect_units(const struct gsc_client *client, u32 units);
 void gsc_protect_set(struct gsc_client *client, bool resumes);
 void gsc_protect_expire(struct gsc_device *dev);
 bool gsc_is_resumable(const struct gsc_client *client);
+
+/* standby.c: capsm.reserve */
+#define GSC_STANDBY_NS_MAX	1000000000ULL	/* longest hold of a client with a latency target */
+#define GSC_MIDWAY_NS	80000ULL	/* until workers in the middle of block-tasks are gone, measured */
+void gsc_standby_set(struct gsc_group *group, u32 units);
+bool gsc_standby_is_auto(const struct gsc_client *client);	/* no group above it has a number */
+/* A number of capsm.reserve, 0 if it has none */
+static inline u32 gsc_standby_units(const struct gsc_group *group)
+{
+	return group->standby == GSC_STANDBY_AUTO ? 0 : group->standby;
+}
+
+u64 gsc_eviction_ns(const struct gsc_task *task);		/* U64_MAX unknown, or it cannot be evicted */
+u64 gsc_standby_limit_ns(const struct gsc_group *group);	/* what is evicted in that time is no obstacle */
+u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group);	/* SMs, after order() */
+bool gsc_standby_may_borrow(const struct gsc_band *band, const struct gsc_client *client);
+
+/* pressure.c */
+void gsc_pressure_update(struct gsc_client *client);	/* its tasks or its activity may have changed */
+void gsc_pressure_leave(struct gsc_client *client);	/* before it leaves its group */
+int gsc_pressure_show(const struct gsc_group *group, char *buf, size_t size);
+void gsc_event(struct gsc_group *group, enum gsc_event event);
+int gsc_events_show(const struct gsc_group *group, char *buf, size_t size);
+
+/* plan.c */
+void gsc_plan_expire(struct gsc_device *dev);
+/* What the plan in force gives a group; GSC_MAX_UNLIMITED it does not name it */
+static inline u32 gsc_group_plan(const struct gsc_group *group)
+{
+	const struct gsc_device *dev = group->dev;
+
+	return dev->policy == &gsc_policy_plan && group->plan_round == dev->plan_round ? group->plan_units :
+		GSC_MAX_UNLIMITED;
+}
+
+static inline u32 gsc_group_max(const struct gsc_group *group)
+{
+	return min(group->max, gsc_group_plan(group));
+}
+
+/* files.c. NULL: no number up to @most; else what follows. 0 or -EINVAL */
+const char *gsc_parse_number(const char *text, u64 most, u64 *value);
+int gsc_parse_units(const char *text, u32 sms, u32 least, u32 *to);
 
 /* pass.c: launches without a window that nobody is asked about */
 void gsc_pass_window(struct gsc_client *client);	/* a task with a window was submitted */
@@ -143,9 +187,14 @@ static inline bool gsc_is_server(const struct gsc_client *client)
 	return client->flags & GSCHED_ATTACH_SERVER;
 }
 
+static inline u64 gsc_hold_ns_max(const struct gsc_client *client)
+{
+	return client->group->latency_us ? GSC_STANDBY_NS_MAX : GSC_HOLD_NS_MAX;
+}
+
 static inline bool gsc_is_recurring(const struct gsc_client *client)
 {
-	return client->interval && client->interval <= GSC_HOLD_NS_MAX;
+	return client->interval && client->interval <= gsc_hold_ns_max(client);
 }
 
 /* Kernels of one request, so far as gaps tell requests apart */

@@ -42,7 +42,7 @@ static void expire_holds(struct gsc_device *dev)
 static bool whole_device(const struct gsc_group *group)
 {
 	for (; group; group = group->parent)
-		if (group->max < group->dev->sms * GSCHED_CAPSM)
+		if (gsc_group_max(group) < group->dev->sms * GSCHED_CAPSM)
 			return false;
 	return true;
 }
@@ -175,6 +175,8 @@ static void update_timer(struct gsc_device *dev)
 		list_for_each_entry(client, &band->active, active)
 			when = gsc_earlier(client->hold_until, when);
 	}
+	if (dev->policy == &gsc_policy_plan)
+		when = gsc_earlier(when, dev->plan_until);
 	list_for_each_entry(client, &dev->resuming, resuming)
 		when = gsc_earlier(client->resumes_until, when);
 	if (when == dev->timer)
@@ -257,6 +259,7 @@ static void decide(struct gsc_device *dev)
 	if (!list_empty(&dev->resuming))
 		gsc_protect_expire(dev);
 	gsc_pass_expire(dev);
+	gsc_plan_expire(dev);
 	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
 	dev->bands_stale = false;
@@ -311,16 +314,22 @@ bool gsc_share_has_room(u32 mine, u32 all, u32 max)
 	return others < max && mine < (max - others + 1) / 2;
 }
 
-int gsc_device_room(const struct gsc_device *dev, u32 user, bool all, u32 max)
+int gsc_group_room(struct gsc_group *group, u32 user, bool all, u32 max)
 {
+	const struct gsc_device *dev = group->dev;
 	const struct gsc_client *client;
 	u32 mine = 0;
+	int ret = 0;
 
-	if (dev->n_clients >= max)
-		return -ENOSPC;
 	list_for_each_entry(client, &dev->clients, node)
 		mine += client->user == user;
-	return all || gsc_share_has_room(mine, dev->n_clients, max) ? 0 : -EDQUOT;
+	if (dev->n_clients >= max)
+		ret = -ENOSPC;
+	else if (!all && !gsc_share_has_room(mine, dev->n_clients, max))
+		ret = -EDQUOT;
+	if (ret)
+		gsc_event(group, GSC_EVENT_REFUSED);
+	return ret;
 }
 
 int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
@@ -379,6 +388,7 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 	add_current(client->group, -client->current_units);
 	client->current_units = 0;
 	client->window = 0;
+	gsc_pressure_leave(client);
 	list_del_init(&client->resuming);
 	list_del_init(&client->node);
 	dev->n_clients--;
@@ -396,9 +406,11 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 	/* what it used so far was the old group's */
 	gsc_client_charge(client);
 	add_current(client->group, -client->current_units);
+	gsc_pressure_leave(client);
 	gsc_client_unseat(client);
 	gsc_client_seat(client, group);
 	add_current(client->group, client->current_units);
+	gsc_pressure_update(client);
 	memset(&client->data, 0, sizeof(client->data));
 	gsc_hold_drop(client);
 	dev->bands_stale = true;
@@ -432,10 +444,11 @@ int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now)
 {
 	const struct gsc_policy *policy = gsc_policy_find(name);
 
-	if (!policy)
+	if (!policy || policy == &gsc_policy_plan)
 		return -EINVAL;
 	gsc_mark(dev, now);
 	dev->faulty = NULL;
+	dev->plan_expired = false;
 	gsc_policy_start(dev, policy);
 	return 0;
 }

@@ -10,12 +10,16 @@
 const char *const gsc_file_name[GSC_FILE_COUNT] = {
 	[GSC_FILE_CAPSM_MAX] = "capsm.max",
 	[GSC_FILE_CAPSM_MIN] = "capsm.min",
+	[GSC_FILE_CAPSM_RESERVE] = "capsm.reserve",
 	[GSC_FILE_GPU_WEIGHT] = "gpu.weight",
 	[GSC_FILE_GPU_PRIORITY] = "gpu.priority",
 	[GSC_FILE_GPU_BAND] = "gpu.band",
 	[GSC_FILE_GPU_LATENCY] = "gpu.latency_target_us",
 	[GSC_FILE_CAPSM_CURRENT] = "capsm.current",
+	[GSC_FILE_CAPSM_PLAN] = "capsm.plan",
 	[GSC_FILE_GPU_STAT] = "gpu.stat",
+	[GSC_FILE_GPU_PRESSURE] = "gpu.pressure",
+	[GSC_FILE_GPU_EVENTS] = "gpu.events",
 };
 
 const char *const gsc_param_name[GSC_PARAM_COUNT] = {
@@ -34,7 +38,7 @@ static const struct {
 
 bool gsc_file_writable(enum gsc_file file)
 {
-	return file < GSC_FILE_COUNT && file != GSC_FILE_CAPSM_CURRENT && file != GSC_FILE_GPU_STAT;
+	return file < GSC_FILE_CAPSM_CURRENT;
 }
 
 int gsc_file_find(const char *name)
@@ -68,7 +72,7 @@ static bool is_end(const char *text)
 }
 
 /* At least one digit; at most @most. NULL: not so. Else what follows */
-static const char *parse_number(const char *text, u64 most, u64 *value)
+const char *gsc_parse_number(const char *text, u64 most, u64 *value)
 {
 	if (!is_digit(*text))
 		return NULL;
@@ -84,23 +88,19 @@ static int parse_plain(const char *text, u32 least, u32 most, u32 *to)
 {
 	u64 value;
 
-	text = parse_number(text, most, &value);
+	text = gsc_parse_number(text, most, &value);
 	if (!text || !is_end(text) || value < least)
 		return -EINVAL;
 	*to = (u32)value;
 	return 0;
 }
 
-/* "max", or CapSM with a decimal fraction, rounded to the nearest unit */
-static int parse_quota(const char *text, u32 sms, u32 least, u32 *to)
+/* CapSM with a decimal fraction, rounded to the nearest unit */
+int gsc_parse_units(const char *text, u32 sms, u32 least, u32 *to)
 {
 	u64 whole, fraction = 0, scale = 1;
 
-	if (!strncmp(text, "max", 3) && is_end(text + 3)) {
-		*to = GSC_MAX_UNLIMITED;
-		return 0;
-	}
-	text = parse_number(text, sms, &whole);
+	text = gsc_parse_number(text, sms, &whole);
 	if (!text)
 		return -EINVAL;
 	if (*text == '.') {
@@ -123,6 +123,31 @@ static int parse_quota(const char *text, u32 sms, u32 least, u32 *to)
 	if (whole < least || whole > (u64)sms * GSCHED_CAPSM)
 		return -EINVAL;
 	*to = (u32)whole;
+	return 0;
+}
+
+static bool is_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	return !strncmp(text, word, len) && is_end(text + len);
+}
+
+/* "max", or a number of CapSM */
+static int parse_quota(const char *text, u32 sms, u32 least, u32 *to)
+{
+	if (!is_word(text, "max"))
+		return gsc_parse_units(text, sms, least, to);
+	*to = GSC_MAX_UNLIMITED;
+	return 0;
+}
+
+/* "auto", or a number of CapSM */
+static int parse_standby(const char *text, u32 sms, u32 *to)
+{
+	if (!is_word(text, "auto"))
+		return gsc_parse_units(text, sms, 0, to);
+	*to = GSC_STANDBY_AUTO;
 	return 0;
 }
 
@@ -194,6 +219,11 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 		if (!ret)
 			group->min = value;
 		break;
+	case GSC_FILE_CAPSM_RESERVE:
+		ret = parse_standby(text, dev->sms, &value);
+		if (!ret)
+			gsc_standby_set(group, value);
+		break;
 	case GSC_FILE_GPU_WEIGHT:
 		ret = parse_plain(text, 1, GSC_WEIGHT_MAX, &value);
 		if (!ret)
@@ -232,7 +262,7 @@ bool gsc_client_has(enum gsc_file file)
 /* "max" is the group's */
 static int parse_priority(const char *text, u32 *to)
 {
-	if (strncmp(text, "max", 3) || !is_end(text + 3))
+	if (!is_word(text, "max"))
 		return parse_plain(text, 0, GSC_PRIORITY_MAX, to);
 	*to = U32_MAX;
 	return 0;
@@ -330,6 +360,10 @@ int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf,
 		return show_quota(group->max, buf, size);
 	case GSC_FILE_CAPSM_MIN:
 		return show_quota(group->min, buf, size);
+	case GSC_FILE_CAPSM_RESERVE:
+		if (group->standby == GSC_STANDBY_AUTO)
+			return scnprintf(buf, size, "auto\n");
+		return show_quota(group->standby, buf, size);
 	case GSC_FILE_GPU_WEIGHT:
 		return scnprintf(buf, size, "%u\n", group->weight);
 	case GSC_FILE_GPU_PRIORITY:
@@ -340,8 +374,16 @@ int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf,
 		return scnprintf(buf, size, "%u\n", group->latency_us);
 	case GSC_FILE_CAPSM_CURRENT:
 		return show_quota(group->current_units, buf, size);
+	case GSC_FILE_CAPSM_PLAN:
+		if (gsc_group_plan(group) == GSC_MAX_UNLIMITED)
+			return scnprintf(buf, size, "none\n");
+		return show_quota(gsc_group_plan(group), buf, size);
 	case GSC_FILE_GPU_STAT:
 		return show_stat(&group->stats, buf, size);
+	case GSC_FILE_GPU_PRESSURE:
+		return gsc_pressure_show(group, buf, size);
+	case GSC_FILE_GPU_EVENTS:
+		return gsc_events_show(group, buf, size);
 	default:
 		return -EINVAL;
 	}

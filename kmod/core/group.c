@@ -7,6 +7,7 @@ static void group_setup(struct gsc_group *group, struct gsc_device *dev)
 	group->dev = dev;
 	group->max = GSC_MAX_UNLIMITED;
 	group->weight = GSC_WEIGHT_DEFAULT;
+	group->standby = GSC_STANDBY_AUTO;
 	INIT_LIST_HEAD(&group->sibling);
 	INIT_LIST_HEAD(&group->children);
 }
@@ -50,6 +51,7 @@ int gsc_group_exit(struct gsc_group *group)
 		return 0;
 	if (!group->parent || group->clients || !list_empty(&group->children))
 		return -EBUSY;
+	gsc_standby_set(group, GSC_STANDBY_AUTO);
 	list_del_init(&group->sibling);
 	group->parent = NULL;
 	group->dev = NULL;
@@ -82,6 +84,16 @@ static bool is_of(const struct gsc_client *client, const struct gsc_group *home,
 	return client->home == home && client->user == user && !gsc_is_server(client);
 }
 
+static void place(struct gsc_client *client, struct gsc_group *parent)
+{
+	const struct gsc_group *own = &client->own;
+
+	place_below(&client->own, parent);
+	client->seat = &client->own;
+	if (parent == client->home && own->max == GSC_MAX_UNLIMITED && own->weight == GSC_WEIGHT_DEFAULT)
+		client->seat = client->home;
+}
+
 /*
  * The clients of @user in @home compete for one share if there are several. A user's weight is that
  * of the heaviest client: a second one adds nothing, and one alone has its own.
@@ -110,7 +122,7 @@ static void seat_user(struct gsc_group *home, u32 user)
 	}
 	list_for_each_entry(client, &home->dev->clients, node)
 		if (is_of(client, home, user))
-			place_below(&client->own, sharing ? sharing : home);
+			place(client, sharing ? sharing : home);
 }
 
 void gsc_client_follow(struct gsc_client *client)
@@ -131,7 +143,7 @@ void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 	client->home = home;
 	client->group = own;
 	home->clients++;
-	place_below(own, home);
+	place(client, home);
 	follow(client);
 	seat_user(home, client->user);
 }

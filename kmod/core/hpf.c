@@ -87,6 +87,9 @@ static void make_way(struct gsc_band *band, u64 now)
 		/* the time says nothing about the size that it had */
 		task->room = 0;
 		band->late = task;
+		if (!task->late)
+			gsc_event(task->client->group, GSC_EVENT_LATE);
+		task->late = true;
 		for (; last->rank < task->rank; last = list_prev_entry(last, node)) {
 			if (is_promised(last->client->group))
 				continue;
@@ -121,11 +124,14 @@ static void order(struct gsc_band *band, u64 now)
  * important client would have to wait until block-tasks end. Where that is more than a fraction of
  * the kernel's own time, what it needs is not lent out between two of its kernels: for short
  * kernels that recur, evicting and growing each time costs the others more than the few SMs do.
+ *
+ * With a latency target that decides, not the kernel's time: what can be evicted in half of it is
+ * evicted, and for anything longer capacity is kept free however long the kernel takes.
  */
 static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 {
 	struct gsc_client *client = ended->client;
-	u64 time = gsc_size_ns(client), longest = 0;
+	u64 time = gsc_size_ns(client), longest = 0, tolerated;
 	const struct gsc_task *task;
 	bool below = false;
 
@@ -133,6 +139,7 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 		time = ended->predicted_ns;
 	if (!time)
 		time = ended->ran ? ended->ran : now - ended->granted;
+	tolerated = time / HOLD_FRACTION;
 	/* rarer than the longest hold: it would be over before the next kernel comes */
 	if (!gsc_is_recurring(client))
 		return 0;
@@ -146,11 +153,13 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 		below = true;
 		longest = max(longest, min(task->block_ns, U64_MAX - GSC_EVICT_NS));
 	}
-	if (!below || longest + GSC_EVICT_NS <= time / HOLD_FRACTION)
+	if (client->group->latency_us)
+		tolerated = gsc_standby_limit_ns(client->group);
+	if (!below || longest + GSC_EVICT_NS <= tolerated)
 		return 0;
 	client->hold_block_ns = longest;
 	/* kernels that come in bursts: it has to last until the next burst */
-	return min(2 * max(client->interval, client->gap), GSC_HOLD_NS_MAX);
+	return min(2 * max(client->interval, client->gap), gsc_hold_ns_max(client));
 }
 
 const struct gsc_policy gsc_policy_hpf = {

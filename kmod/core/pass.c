@@ -101,7 +101,7 @@ bool gsc_may_pass(const struct gsc_client *client)
 	const struct gsc_client *other;
 
 	if (dev->mode == GSCHED_MODE_TEMPORAL || !dev->policy->passes || band->n_clients < 2 ||
-	    band->promised || band->n_windows != client->has_windows)
+	    band->promised || band->standby || band->n_windows != client->has_windows)
 		return false;
 	list_for_each_entry(other, &band->members, member)
 		if (!gsc_is_server(other) && !is_ordered(client, other))

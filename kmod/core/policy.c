@@ -116,6 +116,8 @@ const struct gsc_policy *const gsc_policies[] = {
 	&gsc_policy_srt,
 	&gsc_policy_ffs,
 	&gsc_policy_wfq,
+	&gsc_policy_corun,
+	&gsc_policy_plan,
 #ifdef GSC_CHAOS
 	&gsc_policy_chaos,
 #endif

@@ -22,10 +22,9 @@
 /* Until the capacity of an eviction is used again: workers save and leave, a wing is launched */
 #define RETURN_NS	200000ULL
 /*
- * Until workers in the middle of block-tasks are gone, and what that costs the others. With both, a
- * request each ms on 20 SMs beside block-tasks of 1 ms costs 15.8 %; measured were 16.8 (H200)
+ * With this, and GSC_MIDWAY_NS until workers in the middle of block-tasks are gone, a request each ms
+ * on 20 SMs beside block-tasks of 1 ms costs 15.8 %; measured were 16.8 (H200)
  */
-#define DELAY_NS	80000ULL
 /* Shorter block-tasks end nearly as soon as they are saved, and few kernels are worth the form */
 #define LONG_NS		400000ULL
 #define RARE_NS		1000000000ULL
@@ -156,8 +155,10 @@ static bool worth_it(const struct gsc_client *client)
 
 static u32 cost_of_hold(const struct gsc_client *client, const struct gsc_task *below, u32 units)
 {
-	u64 longest = client->resumes ? GSC_HOLD_NS_MAX * 4 / 5 : GSC_HOLD_NS_MAX;
+	u64 longest = gsc_hold_ns_max(client);
 
+	if (client->resumes)
+		longest = longest * 4 / 5;
 	return client->interval > longest ? 1000 : cost_of_units(below, gsc_protect_units(client, units));
 }
 
@@ -169,7 +170,7 @@ static u32 cost_of_form(const struct gsc_client *client, const struct gsc_task *
 	/* block-tasks that are left wait for that time only, also in the last round */
 	return form_cost(below->client) +
 	       min_t(u32, rounds, div64_u64(away * 1000, client->interval)) +
-	       (u32)div64_u64(DELAY_NS * 1000, client->interval);
+	       (u32)div64_u64(GSC_MIDWAY_NS * 1000, client->interval);
 }
 
 void gsc_protect(struct gsc_client *client, u64 ran, u32 units)

@@ -103,6 +103,7 @@ static void set_window(struct gsc_task *task, u64 window, enum gsc_change why)
 		group->stats.growths += why == GSC_GROW;
 		sum_add_ns(&group->stats.wait, waited);
 	}
+	dev->n_events += why == GSC_EVICT;
 	if (dev->ops->set_window)
 		dev->ops->set_window(task, why);
 }
@@ -188,9 +189,11 @@ void gsc_tasks_grant(struct gsc_band *band)
 		if (window != task->window)
 			set_window(task, window, GSC_GROW);
 	}
-	list_for_each_entry(client, &band->active, active)
+	list_for_each_entry(client, &band->active, active) {
 		if (client->n_tasks || client->current_units)
 			settle_client(client);
+		gsc_pressure_update(client);
+	}
 }
 
 static u32 taken_by_all(const struct gsc_band *band)
@@ -229,6 +232,8 @@ void gsc_tasks_measure(struct gsc_band *band)
 			continue;
 		if (task->state == GSC_TASK_RUNNING && gsc_is_recurring(task->client))
 			task->room = room_of(task, &taken);
+		if (task->state == GSC_TASK_WAITING)
+			gsc_event(task->client->group, GSC_EVENT_THROTTLED);
 		task->is_new = false;
 	}
 }
@@ -263,7 +268,7 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		passed = min(passed, (u64)3600 * 1000000000);
 		client->interval = client->interval ? (7 * client->interval + passed) / 8 : passed;
 		client->gap -= client->gap / GAP_FADES;
-		if (passed <= GSC_HOLD_NS_MAX)
+		if (passed <= gsc_hold_ns_max(client))
 			client->gap = max(client->gap, passed);
 		if (passed > client->gap / 2) {
 			client->burst_before = client->burst;
@@ -286,8 +291,9 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	struct gsc_device *dev = client->dev;
 	struct gsc_task *task;
 
-	if (!dev || gsc_is_server(client) || req->slot >= GSCHED_SLOTS || !req->seq || req->tier > GSCHED_TIER_LAUNCH ||
-	    !req->blocks_per_sm || req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
+	if (!dev || gsc_is_server(client) || req->slot >= GSCHED_SLOTS || !req->seq ||
+	    req->tier > GSCHED_TIER_LAUNCH || req->intensity > GSCHED_INTENSITY__MAX || !req->blocks_per_sm ||
+	    req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
 		return -EINVAL;
 	task = &client->task[req->slot];
 	if (task->state != GSC_TASK_NONE)
@@ -300,6 +306,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->seq = req->seq;
 	task->tier = req->tier;
 	task->blocks_per_sm = req->blocks_per_sm;
+	task->intensity = req->intensity;
 	task->adopted = adopted;
 	task->blocks = req->blocks;
 	task->predicted_ns = req->predicted_ns;
@@ -314,6 +321,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->demand = spread(dev, req->blocks);
 	task->room = 0;
 	task->overdue = false;
+	task->late = false;
 	task->is_new = true;
 	dev->submitted = true;
 	gsc_protect_submitted(task);
@@ -406,7 +414,7 @@ void gsc_hold_start(struct gsc_client *client)
 	u64 ns, ran;
 
 	client->ended = NULL;
-	if (!may_hold(dev))
+	if (!may_hold(dev) || !gsc_standby_is_auto(client))
 		return;
 	size = part ? min(size, part) : size;
 	ran = gsc_size_ns(client);
@@ -414,9 +422,9 @@ void gsc_hold_start(struct gsc_client *client)
 		ran = ended->ran ? ended->ran : dev->now - ended->granted;
 	gsc_protect(client, ran, size);
 	ns = dev->policy->hold(dev, ended, dev->now);
-	if (ns > GSC_HOLD_NS_MAX)
+	if (ns > gsc_hold_ns_max(client))
 		gsc_policy_replace(dev, "hold() keeps capacity free for too long");
-	if (!ns || ns > GSC_HOLD_NS_MAX)
+	if (!ns || ns > gsc_hold_ns_max(client))
 		return;
 	if (!client->hold_units)
 		client->band->n_holds++;

@@ -48,6 +48,8 @@ void gsc_watch(struct gsc_band *band)
 			continue;
 		due = task->overdue ? client->dev->now : due_at(band, task);
 		if (due && due <= client->dev->now) {
+			if (!task->overdue)
+				gsc_event(client->group, GSC_EVENT_OVERDUE);
 			task->overdue = true;
 			task->want = 0;
 		} else {

@@ -145,13 +145,38 @@ static int why_midway(const struct gsc_client *client, const char *separator, ch
 			 separator, client->resumes ? "may be" : "are not", form / 10, form % 10, hold / 10, hold % 10);
 }
 
+/* The group above @client that has a number of CapSM in reserve; NULL none */
+static const struct gsc_group *reserving(const struct gsc_client *client)
+{
+	const struct gsc_group *group;
+
+	for (group = client->home; group; group = group->parent)
+		if (gsc_standby_units(group))
+			return group;
+	return NULL;
+}
+
+static int why_reserve(const struct gsc_group *group, const struct gsc_band *band, char *buf, size_t size)
+{
+	bool stands = band->claims && group->seen == band->stamp && group->claim;
+
+	if (!stands)
+		return scnprintf(buf, size, "capsm.reserve of %u SMs is lent to whoever runs", gsc_sms(group->standby));
+	return scnprintf(buf, size, "capsm.reserve keeps %u of %u SMs free now: block-tasks of others take longer than %llu us",
+			 group->kept_free, gsc_sms(group->standby),
+			 (unsigned long long)div_u64(gsc_standby_limit_ns(group), 1000));
+}
+
 static int why_hold(const struct gsc_client *client, char *buf, size_t size)
 {
+	const struct gsc_group *group = reserving(client);
 	const struct gsc_sizes *sizes = &client->sizes;
 	u32 part = gsc_protect_units(client, gsc_size_units(client));
 	int len;
 
-	if (client->hold_units)
+	if (group)
+		len = why_reserve(group, client->band, buf, size);
+	else if (client->hold_units)
 		len = scnprintf(buf, size, "holds %u of %u SMs between its kernels: block-tasks below take %llu us",
 				gsc_sms(client->hold_units), client->dev->sms,
 				(unsigned long long)div_u64(client->hold_block_ns, 1000));

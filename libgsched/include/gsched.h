@@ -102,6 +102,11 @@ struct gsched_task {
 	unsigned int blocks_per_sm;
 	uint64_t blocks, predicted_ns, block_ns;
 	uint64_t window;		/* out */
+	/*
+	 * What it demands most of the GPU, for policy corun: GSCHED_INTENSITY_* of <linux/gsched.h>, 0
+	 * unknown. Left out towards an arbiter that does not take it.
+	 */
+	unsigned int intensity;
 };
 
 /*

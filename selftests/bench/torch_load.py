@@ -5,7 +5,7 @@
 Loads and warms up, prints {"ready": true}, waits until the file --start exists, and works until
 SIGTERM. The log has a line "start_ns took_ns" (CLOCK_MONOTONIC) for each request or step; in an open
 loop the request's arrival follows. Role "turns": for each line with a number, so many steps; it
-prints how many ns they took.
+prints how many ns they took, and after how many the last one was with the driver.
 """
 
 import argparse
@@ -257,8 +257,9 @@ def take_turns(step, stream):
         start = now()
         for _ in range(int(line)):
             step()
+        issued = now()
         stream.synchronize()
-        print(now() - start, flush=True)
+        print(now() - start, issued - start, flush=True)
 
 
 def write_log(path, records):

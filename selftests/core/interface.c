@@ -278,14 +278,14 @@ static void number_formats(void)
 
 static void file_names(void)
 {
-	static const char *const name[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "gpu.band",
-		"gpu.latency_target_us", "capsm.current", "gpu.stat" };
+	static const char *const name[] = { "capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority", "gpu.band",
+		"gpu.latency_target_us", "capsm.current", "capsm.plan", "gpu.stat", "gpu.pressure", "gpu.events" };
 
 	for (int i = 0; i < GSC_FILE_COUNT; i++) {
 		EXPECT(!strcmp(gsc_file_name[i], name[i]));
 		EXPECT(gsc_file_find(name[i]) == i);
-		EXPECT(gsc_file_writable(i) == (i < 6));
-		if (i >= 6)
+		EXPECT(gsc_file_writable(i) == (i < 7));
+		if (i >= 7)
 			EXPECT(store(&group[0], i, "1") == -EINVAL);
 	}
 	EXPECT(gsc_file_find("capsm") == -ENOENT && gsc_file_find("") == -ENOENT);

@@ -354,6 +354,7 @@ static void event_submit(struct gsc_client *c)
 	req.blocks_per_sm = 1 + below(32);
 	req.predicted_ns = below(2) ? below(2 * MS) : 0;
 	req.block_ns = below(2) ? below(2 * MS) : 0;
+	req.intensity = below(GSCHED_INTENSITY__MAX + 1);
 	if (!below(50))
 		req.blocks = 0;
 	ret = batches && !below(3) ? gsc_adopt(c, &req, clock_ns) : gsc_submit(c, &req, clock_ns);
@@ -424,6 +425,9 @@ static void event_store(bool whole)
 	case 2:
 		snprintf(text, sizeof(text), "%u", below(2) ? below(dev->sms + 2) : 0);
 		gsc_group_store(g, GSC_FILE_CAPSM_MIN, text, clock_ns);
+		/* less often: a number ends holds, and what is asked for below is that there are some */
+		if (!below(12))
+			gsc_group_store(g, GSC_FILE_CAPSM_RESERVE, below(2) ? "auto" : text, clock_ns);
 		break;
 	case 3:
 		snprintf(text, sizeof(text), "%u", below(10002));
@@ -763,12 +767,14 @@ int main(int argc, char **argv)
 		test_policy("ffs", 24, 4000, true);
 		test_policy("wfq", 24, 4000, true);
 		test_policy("srt", 24, 4000, false);
+		test_policy("corun", 24, 4000, true);
 		batches = true;
 		test_policy("hpf", 64, 4000, false);
 		test_policy("chaos", 24, 4000, false);
 		test_policy("ffs", 24, 4000, true);
 		test_policy("wfq", 24, 4000, true);
 		test_policy("srt", 24, 4000, false);
+		test_policy("corun", 24, 4000, true);
 	}
 	free(dev);
 	free(group);

@@ -414,6 +414,7 @@ static const struct setting settings[] = {
 	{ "ffs", "one band at a time", 0, TEMPORAL, 6, false, true },
 	{ "wfq", "one band", MPS, -1, 6, false, true },
 	{ "wfq", "one band at a time", 0, TEMPORAL, 6, false, true },
+	{ "corun", "one band", MPS, -1, 6, false, true },
 };
 
 int main(int argc, char **argv)

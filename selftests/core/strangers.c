@@ -162,14 +162,15 @@ static void turns_go_by_user(void)
 
 static void room_for_others(void)
 {
-	EXPECT(gsc_device_room(&dev, 1000, false, 8) == 0);
+	EXPECT(gsc_group_room(&group[2], 1000, false, 8) == 0);
 	hog(4, &dev.root, 1000, GSCHED_ATTACH_MPS);
-	EXPECT(gsc_device_room(&dev, 1000, false, 8) == -EDQUOT);
-	EXPECT(gsc_device_room(&dev, 1000, true, 8) == 0);
-	EXPECT(gsc_device_room(&dev, 1001, false, 8) == 0);
-	EXPECT(gsc_device_room(&dev, 1001, true, 4) == -ENOSPC);
-	EXPECT(gsc_device_room(&dev, 1001, false, 4) == -ENOSPC);
-	EXPECT(gsc_device_room(&dev, 1001, false, 0) == -ENOSPC);
+	EXPECT(gsc_group_room(&group[2], 1000, false, 8) == -EDQUOT);
+	EXPECT(gsc_group_room(&group[2], 1000, true, 8) == 0);
+	EXPECT(gsc_group_room(&group[2], 1001, false, 8) == 0);
+	EXPECT(gsc_group_room(&group[2], 1001, true, 4) == -ENOSPC);
+	EXPECT(gsc_group_room(&group[2], 1001, false, 4) == -ENOSPC);
+	EXPECT(gsc_group_room(&group[2], 1001, false, 0) == -ENOSPC);
+	EXPECT(group[2].stats.events[GSC_EVENT_REFUSED] == 4 && dev.root.stats.events[GSC_EVENT_REFUSED] == 4);
 }
 
 /* An opaque kernel on the whole device that is never completed: equals wait for half a second */

@@ -28,6 +28,8 @@ expect 2 "name the program" "run without a program" "$ctl" run
 expect 2 "leave the program out" "run --env with one" "$ctl" run -e -- true
 expect 2 "needs --group" "run --create without --group" "$ctl" run -c -- true
 expect 2 "none of sm rank worker" "run --limit-by with what there is not" "$ctl" run --limit-by=ran -- true
+expect 2 "none of L_C M_C H_C M_M H_M" "run --class with what there is not" "$ctl" run --class=H_H -- true
+expect 0 "GSCHED_CLASS=H_M" "run --class" "$ctl" run --best-effort --class=H_M -- env
 expect 0 "GSCHED_LIMIT_BY=rank" "run --limit-by" "$ctl" run --best-effort --limit-by=rank -- env
 expect 2 "none of queue static" "run --dispatch with what there is not" "$ctl" run --dispatch= -- true
 expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --best-effort --dispatch=static -- env
@@ -114,15 +116,28 @@ expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
 expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" "$ctl" device set mode=sideways
 expect 0 "" "device set, numbers" "$ctl" device set switch_us=150 max_overhead=20 max_slowdown=300
 expect 1 "switch_us is 10 to 10000" "device set, a number out of range" "$ctl" device set switch_us=1
-expect 1 "policy is hpf, srt, ffs or wfq" "device set, an unknown policy" "$ctl" device set policy=fifo
+expect 1 "policy is hpf, srt, ffs, wfq or corun" "device set, an unknown policy" "$ctl" device set policy=fifo
 expect 0 "" "a band and a latency target" "$ctl" group set batch gpu.band=serving gpu.latency_target_us=2000
 expect 0 "gpu.latency_target_us 2000" "they show" "$ctl" group show batch
 expect 1 "write a name of up to 31" "a bad name of a band" "$ctl" group set batch gpu.band=Serving
-expect 1 "the files are mode, policy, switch_us, max_overhead, max_slowdown and clients_max" "device set, an unknown file" "$ctl" device set colour=red
+expect 1 "the files are mode, policy, plan, switch_us, max_overhead, max_slowdown and clients_max" "device set, an unknown file" "$ctl" device set colour=red
+
+# a plan
+"$ctl" device set "plan=60000 batch=1.5" && "$ctl" group get batch capsm.plan | grep -qx 1.5
+ok $? "device set, a plan"
+expect 0 "plan: 1 groups for" "status tells of it" "$ctl" status
+expect 0 "" "showconf while there is one" "$ctl" showconf
+! grep -q '^plan\|=plan' "$OUT/out"
+ok $? "leaves it out"
+expect 1 "together not above the device" "device set, a plan of too much" "$ctl" device set "plan=60000 batch=999"
+expect 1 "it names a group that there is not" "device set, a plan for nobody" "$ctl" device set "plan=60000 nobody=1"
+expect 0 "" "device set, no plan" "$ctl" device set plan=none
+"$ctl" group get batch capsm.plan | grep -qx none
+ok $? "capsm.plan is none again"
 
 # lists
 expect 0 "" "group list" "$ctl" group list
-awk 'NR == 1 && $1 != "GROUP" || NR == 2 && $1 != "/" || NR == 3 && ($1 != "batch" || $2 != 4 || $5 != 7 || $6 != "serving") \
+awk 'NR == 1 && $1 != "GROUP" || NR == 2 && $1 != "/" || NR == 3 && ($1 != "batch" || $2 != 4 || $6 != 7 || $7 != "serving") \
 	{ bad = 1 } END { exit bad || NR != 3 }' "$OUT/out"
 ok $? "has a line for each group"
 expect 0 "" "of another device" "$ctl" group list -d gpu1
@@ -169,11 +184,13 @@ completes "with a long option" "batch" run --group = b
 completes "a device" "gpu0 gpu1" -d g
 completes "a device with =" "gpu0 gpu1" --device =
 completes "a device to set" "gpu0 gpu1" device set g
-completes "a file" "capsm.max= capsm.min=" group set batch gpu.weight = 3 caps
-completes "a file to read" "gpu.priority" group get batch gpu.p
+completes "a file" "capsm.max= capsm.min= capsm.reserve=" group set batch gpu.weight = 3 caps
+completes "a file to read" "gpu.stat" group get batch gpu.st
 completes "a value" "auto" device set mode = a
 completes "options" "--strict --socket=" run --s
 completes "a program's argument" "selftests/gschedd/ctl-unit.c" run -g batch -- cat selftests/gschedd/ctl-u
+completes "a scenario" "docs/scenarios/smguard-fig12.json" simulate -q docs/scenarios/smg
+completes "its options" "--quiet" simulate docs/scenarios/gloop-fig09.json --q
 for family in "" group device; do
 	sed -n "s/^${family:+$family }//p" "$OUT/commands" | cut -d' ' -f1 | sort -u >"$OUT/wanted"
 	COMP_WORDS=("$ctl" ${family:+"$family"} "") COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -218,7 +235,7 @@ ok $? "all are as before"
 
 # showconf, setconf
 "$ctl" group create batch/night
-"$ctl" group set batch/night capsm.max=1.5 capsm.min=0.25 cgroup=/some/where owner=1000 gpu.priority=0
+"$ctl" group set batch/night capsm.max=1.5 capsm.min=0.25 capsm.reserve=0.5 cgroup=/some/where owner=1000 gpu.priority=0
 expect 0 "[group gpu0 batch/night]" "showconf" "$ctl" showconf
 cp "$OUT/out" "$OUT/conf"
 grep -q '^cgroup=/some/where$' "$OUT/conf" && grep -q '^\[device gpu1\]$' "$OUT/conf" && ! grep -q procs "$OUT/conf"

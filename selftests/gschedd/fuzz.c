@@ -34,9 +34,9 @@ static size_t make_body(unsigned int type, uint8_t *body)
 {
 	static const char *const paths[] = { "", "a", "a/b", "a/b/c", "b", "../x", "a//b" };
 	static const char *const files[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "cgroup", "procs", "owner",
-					     "gpu.stat", "mode", "policy", "switch_us", "max_overhead", "max_slowdown", "gpu.band",
+					     "gpu.stat", "capsm.reserve", "mode", "policy", "switch_us", "max_overhead", "max_slowdown", "gpu.band",
 					     "gpu.latency_target_us", "nothing" };
-	static const char *const values[] = { "max", "4", "0", "1.5", "-1", "99", "", "/", "spatial", "temporal", "auto", "hpf", "ffs", "wfq", "srt", "x" };
+	static const char *const values[] = { "max", "4", "0", "1.5", "-1", "99", "", "/", "spatial", "temporal", "auto", "hpf", "ffs", "wfq", "srt", "corun", "x" };
 	struct gsched_submit sub = task(rnd(4), 1 + rnd(3), 1 + rnd(1000));
 	struct gsched_complete com = { .size = sizeof(com), .slot = rnd(4), .seq = 1 + rnd(3), .ran_ns = odd_number() };
 	struct gsched_attach att = { .size = sizeof(att), .flags = rnd(8), .channel_group = rnd(3) };

@@ -62,6 +62,14 @@ static void files(void)
 	is(group_call(GSP_GROUP_SET, "z", "capsm.max", "4"), ENOENT, "a group that is not there: ENOENT");
 	is(group_call(GSP_GROUP_SET, "a", "capsm.current", "4"), EACCES, "capsm.current is not to be written: EACCES");
 	ok(*group_file("a", "gpu.stat"), "gpu.stat");
+	is(group_call(GSP_GROUP_SET, "a", "capsm.reserve", "2.5"), 0, "capsm.reserve = 2.5");
+	ok(!strcmp(group_file("a", "capsm.reserve"), "2.5\n"), "reads back");
+	is(group_call(GSP_GROUP_SET, "a", "capsm.reserve", "max"), EINVAL, "capsm.reserve = max: EINVAL");
+	is(group_call(GSP_GROUP_SET, "a", "capsm.reserve", "auto"), 0, "capsm.reserve = auto");
+	ok(!strncmp(group_file("a", "gpu.pressure"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull ", 52),
+	   "gpu.pressure");
+	ok(!strncmp(group_file("a", "gpu.events"), "evictions 0\nthrottled 0\n", 24), "gpu.events");
+	is(group_call(GSP_GROUP_SET, "a", "gpu.pressure", "some"), EACCES, "neither is to be written: EACCES");
 	is(group_call(GSP_GROUP_SET, "a", "owner", "12"), 0, "owner = 12");
 	ok(!strcmp(group_file("a", "owner"), "12\n"), "reads back");
 	is(group_call(GSP_GROUP_SET, "a", "owner", "-1"), EINVAL, "owner = -1: EINVAL");
@@ -239,6 +247,7 @@ static void other_user(void)
 	if (strcmp(group_file("b", "capsm.max"), "max\n"))
 		_exit(15);	/* settings are for everybody to read */
 	if (group_call(GSP_GROUP_GET, "b", "gpu.stat", NULL) != EPERM || group_call(GSP_GROUP_GET, "", "gpu.stat", NULL) != EPERM ||
+	    group_call(GSP_GROUP_GET, "b", "gpu.pressure", NULL) != EPERM || group_call(GSP_GROUP_GET, "b", "gpu.events", NULL) != EPERM ||
 	    group_call(GSP_GROUP_GET, "b", "capsm.current", NULL) != EPERM)
 		_exit(18);	/* what others do now is not */
 	if (group_call(GSP_GROUP_GET, "own", "gpu.stat", NULL))

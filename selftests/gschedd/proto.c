@@ -27,7 +27,7 @@ static void packets(void)
 
 	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "INFO");
 	ok(info.features & GSCHED_FEATURE_LEASE && info.features & GSCHED_FEATURE_HPF &&
-	   info.features & GSCHED_FEATURE_BANDS && info.devices == 1,
+	   info.features & GSCHED_FEATURE_BANDS && info.features & GSCHED_FEATURE_CORUN && info.devices == 1,
 	   "INFO tells the features and one device");
 	for (unsigned int i = 0; i < 4; i++) {
 		static const unsigned int types[] = { 0x07, 0x3f, GSP_BAND + 1, UINT32_MAX };
@@ -312,6 +312,12 @@ static void by_force(void)
 	is(submit(&c, &req), 0, "SUBMIT with a stream");
 	old.size = offsetof(struct gsched_submit, stream);
 	is(call(c.s, GSP_SUBMIT, &old, old.size), 0, "SUBMIT of the first version");
+	old = task(2, 3, 4);
+	old.intensity = GSCHED_INTENSITY__MAX + 1;
+	is(submit(&c, &old), EINVAL, "SUBMIT of an unknown class: EINVAL");
+	old.intensity = 0;
+	old.__reserved = 1;
+	is(submit(&c, &old), EOPNOTSUPP, "SUBMIT with a reserved field: EOPNOTSUPP");
 	text = status_text();
 	ok(strstr(text, "\"stream\":\"987654321987654321\"") && strstr(text, "\"stream\":\"0\""), "the status shows the streams");
 	free(text);

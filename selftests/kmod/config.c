@@ -4,6 +4,7 @@
 #include "kselftest_harness.h"
 
 #define ROOT	CONFIG "/" DEV_NAME
+#define PLAN	SYSFS "/" DEV_NAME "/plan"
 #define TASKS	SYSFS "/" DEV_NAME "/tasks"
 #define CG	"/sys/fs/cgroup/gsched-test"
 
@@ -52,6 +53,10 @@ TEST_F(config, directories)
 	EXPECT_EQ(0644, st.st_mode & 07777);
 	ASSERT_EQ(0, stat(ROOT "/a/b/capsm.current", &st));
 	EXPECT_EQ(0400, st.st_mode & 07777);
+	ASSERT_EQ(0, stat(ROOT "/a/b/gpu.pressure", &st));
+	EXPECT_EQ(0400, st.st_mode & 07777);
+	ASSERT_EQ(0, stat(SYSFS "/" DEV_NAME "/events", &st));
+	EXPECT_EQ(0400, st.st_mode & 07777);
 	EXPECT_EQ(0, rmdir(ROOT "/a/b"));
 	EXPECT_EQ(0, mkdir(ROOT "/a/b", 0755));
 }
@@ -87,6 +92,7 @@ TEST_F(config, good_values)
 		{ "capsm.max", "4", "4" }, { "capsm.max", "1.5\n", "1.5" }, { "capsm.max", "16", "16" },
 		{ "capsm.max", "max\n", "max" },
 		{ "capsm.min", "2", "2" }, { "capsm.min", "0", "0" },
+		{ "capsm.reserve", "2.5", "2.5" }, { "capsm.reserve", "0", "0" }, { "capsm.reserve", "auto", "auto" },
 		{ "gpu.weight", "1", "1" }, { "gpu.weight", "200\n", "200" },
 		{ "gpu.priority", "0", "0" }, { "gpu.priority", "99\n", "99" },
 		{ "gpu.latency_target_us", "10000000", "10000000" }, { "gpu.latency_target_us", "0\n", "0" },
@@ -109,12 +115,13 @@ TEST_F(config, bad_values_keep_the_old_one)
 					       "1..5", "4\n5\n" };
 	static const struct { const char *file, *bad; } more[] = {
 		{ "capsm.max", "0" }, { "capsm.max", "17" }, { "capsm.max", "16.001" },
-		{ "capsm.min", "17" },
+		{ "capsm.min", "17" }, { "capsm.reserve", "17" }, { "capsm.reserve", "max" },
 		{ "gpu.weight", "0" }, { "gpu.weight", "1.5" },
 		{ "gpu.priority", "100" }, { "gpu.priority", "max" }, { "gpu.weight", "max" },
 		{ "gpu.latency_target_us", "10000001" }, { "gpu.latency_target_us", "max" },
 	};
-	static const char *const files[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "gpu.latency_target_us" };
+	static const char *const files[] = { "capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority",
+		"gpu.latency_target_us" };
 	unsigned int i, j;
 	char before[64];
 
@@ -190,6 +197,13 @@ TEST_F(config, read_only_files)
 	EXPECT_GT(0, put("1", ROOT "/a/gpu.stat"));
 	EXPECT_GT(slurp(self->text, sizeof(self->text), ROOT "/a/gpu.stat"), 0);
 	EXPECT_GE(stat_of(self->text, "grants"), 0);
+	EXPECT_GT(0, put("some 150000 1000000", ROOT "/a/gpu.pressure"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/gpu.pressure");
+	EXPECT_STREQ("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+		     "full avg10=0.00 avg60=0.00 avg300=0.00 total=0", self->text);
+	EXPECT_GT(0, put("1", ROOT "/a/gpu.events"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/gpu.events");
+	EXPECT_STREQ("evictions 0\nthrottled 0\ngated 0\noverdue 0\nlate 0\nrefused 0", self->text);
 }
 
 static int nobody_writes(void *arg)
@@ -503,15 +517,15 @@ TEST_F(config, sysfs_device)
 	EXPECT_STREQ("[spatial] spatial", self->text);
 	EXPECT_EQ(0, put("auto", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
-	EXPECT_STREQ("[hpf] srt ffs wfq", self->text);
+	EXPECT_STREQ("[hpf] srt ffs wfq corun plan", self->text);
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy_fault");
 	EXPECT_STREQ("", self->text);
 	EXPECT_EQ(0, put("ffs\n", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
-	EXPECT_STREQ("hpf srt [ffs] wfq", self->text);
+	EXPECT_STREQ("hpf srt [ffs] wfq corun plan", self->text);
 	EXPECT_EQ(0, put("wfq\n", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
-	EXPECT_STREQ("hpf srt ffs [wfq]", self->text);
+	EXPECT_STREQ("hpf srt ffs [wfq] corun plan", self->text);
 	EXPECT_EQ(0, put("hpf\n", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("none", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("chaos", SYSFS "/" DEV_NAME "/policy"));
@@ -669,6 +683,146 @@ TEST_F(config, leased_launches_are_counted)
 	slurp(self->text, sizeof(self->text), ROOT "/gpu.stat");
 	EXPECT_EQ(ran + 3, stat_of(self->text, "tasks"));
 	EXPECT_EQ(400, stat_of(self->text, "paced_usec"));
+}
+
+static bool polled(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLPRI };
+
+	return poll(&p, 1, ms) == 1 && p.revents & POLLPRI;
+}
+
+/* A launch that waits is pressure and an event, and whoever polls the device's file is told */
+TEST_F(config, pressure_and_events)
+{
+	struct gsched_submit sub = { .size = sizeof(sub), .seq = 1, .tier = GSCHED_TIER_LAUNCH, .blocks_per_sm = 1,
+				     .blocks = 1000, .flags = GSCHED_SUBMIT_NOWAIT };
+	struct gsched_attach req;
+	int fd = gopen(), events;
+	char text[256];
+
+	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/events");
+	EXPECT_STREQ("evictions 0\nthrottled 0\ngated 0\noverdue 0\nlate 0\nrefused 0", text);
+	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &req));
+	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
+	ASSERT_EQ(0, attach_as(self->fd, GSCHED_ATTACH_MPS, &req));
+	events = open(SYSFS "/" DEV_NAME "/events", O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, events);
+	ASSERT_LT(0, read(events, text, sizeof(text)));
+	EXPECT_FALSE(polled(events, 0));
+	/* it cannot be evicted */
+	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &sub));
+	EXPECT_FALSE(polled(events, 20));
+	EXPECT_EQ(-EAGAIN, submit(fd, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_TRUE(polled(events, 5000));
+	ASSERT_LT(0, pread(events, text, sizeof(text), 0));
+	EXPECT_EQ(1, stat_of(text, "throttled"));
+	EXPECT_FALSE(polled(events, 0));
+	usleep(2000);
+	slurp(text, sizeof(text), ROOT "/gpu.pressure");
+	EXPECT_LE(2000, strtoull(strstr(text, "total=") + 6, NULL, 10)) TH_LOG("%s", text);
+	EXPECT_NE(NULL, strstr(text, "\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0"));
+	slurp(text, sizeof(text), ROOT "/a/b/gpu.pressure");
+	EXPECT_LE(2000, strtoull(strstr(text, "total=") + 6, NULL, 10)) TH_LOG("%s", text);
+	slurp(text, sizeof(text), ROOT "/a/gpu.events");
+	EXPECT_EQ(1, stat_of(text, "throttled"));
+	EXPECT_EQ(0, complete(self->fd, 0, 1));
+	close(fd);
+	close(events);
+	close(self->fd);
+	self->fd = gopen();
+}
+
+/* An allocation for all groups at once, until it expires or is taken back */
+TEST_F(config, plan)
+{
+	static const char *const bad[] = {
+		"\n", "500", "0 a=1", "60001 a=1", "500 a", "500 a=0", "500 a=17", "500 a=1 a=2", "500 a=1 a/b=1", "500 /=1",
+	};
+	struct gsched_attach req;
+	unsigned int i;
+
+	slurp(self->text, sizeof(self->text), PLAN);
+	EXPECT_STREQ("none", self->text);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, put(bad[i], PLAN)) TH_LOG("plan %u", i);
+	EXPECT_EQ(-ENOENT, put("500 b=1", PLAN));
+	EXPECT_EQ(-EINVAL, put("plan", SYSFS "/" DEV_NAME "/policy"));
+	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
+	ASSERT_EQ(0, attach_as(self->fd, GSCHED_ATTACH_MPS, &req));
+	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
+	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
+	EXPECT_STREQ("16", self->text);
+	EXPECT_EQ(0, put("60000 a/b=5\n", PLAN));
+	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
+	EXPECT_STREQ("5", self->text);
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/capsm.plan");
+	EXPECT_STREQ("5", self->text);
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
+	EXPECT_STREQ("hpf srt ffs wfq corun [plan]", self->text);
+	slurp(self->text, sizeof(self->text), PLAN);
+	EXPECT_EQ(0, strncmp(self->text, "1 groups for 59", 15)) TH_LOG("%s", self->text);
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, PLAN));
+	EXPECT_EQ(0, put("none", PLAN));
+	slurp(self->text, sizeof(self->text), ROOT "/a/b/capsm.plan");
+	EXPECT_STREQ("none", self->text);
+	/* nobody renews it */
+	EXPECT_EQ(0, put("50 a/b=6", PLAN));
+	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
+	EXPECT_STREQ("6", self->text);
+	for (i = 0; i < 100; i++) {
+		slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
+		if (!strcmp(self->text, "[hpf] srt ffs wfq corun plan"))
+			break;
+		usleep(50000);
+	}
+	slurp(self->text, sizeof(self->text), PLAN);
+	EXPECT_STREQ("expired without another one: hpf decides again", self->text);
+	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
+	EXPECT_STREQ("16", self->text);
+}
+
+/* capsm.reserve keeps SMs of a running task free for a program that has nothing to run */
+TEST_F(config, reserve_is_kept)
+{
+	struct gsched_submit sub = { .size = sizeof(sub), .seq = 1, .blocks_per_sm = 8, .blocks = 1000000,
+				     .block_ns = 5000000, .flags = GSCHED_SUBMIT_NOWAIT };
+	struct gsched_attach req;
+	int ready[2], status;
+	pid_t owner;
+	char c = 0;
+
+	ASSERT_EQ(0, put("0", ROOT "/a/procs"));
+	ASSERT_EQ(0, attach_as(self->fd, GSCHED_ATTACH_MPS, &req));
+	ASSERT_EQ(0, put("6", ROOT "/a/b/capsm.reserve"));
+	ASSERT_EQ(0, pipe(ready));
+	owner = fork();
+	if (!owner) {
+		int fd = gopen();
+
+		close(ready[0]);
+		if (put("0", ROOT "/a/b/procs") || attach_as(fd, GSCHED_ATTACH_MPS, &req))
+			_exit(1);
+		if (write(ready[1], &c, 1) == 1)
+			pause();
+		_exit(2);
+	}
+	close(ready[1]);
+	EXPECT_EQ(1, read(ready[0], &c, 1));
+	close(ready[0]);
+	EXPECT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &sub));
+	EXPECT_EQ((DEV_SMS - 6) * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(sub.window));
+	EXPECT_EQ(0, put("auto", ROOT "/a/b/capsm.reserve"));
+	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
+	EXPECT_STREQ("16", self->text);
+	EXPECT_EQ(0, put("6", ROOT "/a/b/capsm.reserve"));
+	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
+	EXPECT_STREQ("10", self->text);
+	/* with its program the reserve goes */
+	kill(owner, SIGKILL);
+	waitpid(owner, &status, 0);
+	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
+	EXPECT_STREQ("16", self->text);
 }
 
 /* The counters of a group, with everything below it */

@@ -98,7 +98,7 @@ static void *writer(void *arg)
 {
 	static const char *const quotas[] = { "1", "max", "3.5", "16" };
 	static const char *const modes[] = { "auto", "spatial", "temporal" };
-	static const char *const policy[] = { "hpf", "ffs", "wfq", "srt" };
+	static const char *const policy[] = { "hpf", "ffs", "wfq", "srt", "corun" };
 	unsigned int seed = (uintptr_t)arg;
 	char text[4096];
 

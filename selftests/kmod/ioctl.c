@@ -92,7 +92,7 @@ TEST_F(call, info)
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	EXPECT_EQ(1, req.devices);
 	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-		  GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS, req.features);
+		  GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_CORUN, req.features);
 	req.flags = 1;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	req.flags = 0;
@@ -437,6 +437,15 @@ TEST_F(call, submit_bad_numbers)
 	struct gsched_submit good = task(0, 1, GSCHED_SUBMIT_NOWAIT), req;
 
 	ASSERT_EQ(0, attach(self->a, 0));
+	req = good;
+	req.__reserved = 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
+	/* a caller that knows streams and no classes */
+	req = good;
+	req.size = offsetof(struct gsched_submit, intensity);
+	req.intensity = GSCHED_INTENSITY__MAX + 1;
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
+	EXPECT_EQ(0, complete(self->a, 0, 1));
 #define REFUSED(field, value) do { \
 		req = good; \
 		req.field = value; \
@@ -446,6 +455,7 @@ TEST_F(call, submit_bad_numbers)
 	REFUSED(slot, ~0u);
 	REFUSED(seq, 0);
 	REFUSED(tier, GSCHED_TIER_LAUNCH + 1);
+	REFUSED(intensity, GSCHED_INTENSITY__MAX + 1);
 	REFUSED(blocks_per_sm, 0);
 	REFUSED(blocks_per_sm, 33);
 	REFUSED(blocks, 0);

@@ -92,6 +92,10 @@ static void bands(void)
 	   f.last_report.slice_us == 500 && f.last_report.slice_error == EIO, "a report of a slice");
 	report = (struct gsched_report_info){ .size = sizeof(report), .has_activity = true, .activity = 3 };
 	ok(gsched_report(g, &report) < 0 && errno == EINVAL, "an activity that there is not: EINVAL");
+	f.window = 0;
+	ok(!gsched_submit_stream(g, &(struct gsched_task){ .slot = 2, .seq = 4, .blocks_per_sm = 1, .blocks = 1, .intensity = 3 }, 9) &&
+	   f.last_submit.size == offsetof(struct gsched_submit, intensity) && f.last_submit.stream == 9 && !f.last_submit.intensity,
+	   "the class of a kernel is left out towards an arbiter that does not know it");
 	/* beside an event of slot 0, which it must not replace */
 	fake_event(&f, GSCHED_EVENT_EVICT, 0, 1, 5);
 	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);

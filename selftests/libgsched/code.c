@@ -419,6 +419,28 @@ static void twins(void)
 	leave(cx);
 }
 
+/* ---- which programs need their launches looked up ---- */
+
+static void rewritable(void)
+{
+	static const char code[] = "neither PTX nor anything else";
+	struct gi_ctx *cx = enter(1);
+	int before = gi_hot.rewritable;
+
+	gi_image_loaded(handle(0x100), false, code, sizeof(code), false);
+	gi_image_kernel(handle(0x200), false, handle(0x100), "a");
+	ok(gi_hot.rewritable == before, "code without PTX: launches need no look");
+	gi_image_loaded(handle(0x101), false, ptx, sizeof(ptx), false);
+	ok(gi_hot.rewritable == before, "nor with PTX whose kernels the program does not ask for");
+	gi_image_kernel(handle(0x201), false, handle(0x101), "a");
+	gi_image_kernel(handle(0x202), false, handle(0x101), "b");
+	ok(gi_hot.rewritable == before + 1, "with kernels of it they do");
+	unload(0x101);
+	unload(0x100);
+	ok(gi_hot.rewritable == before, "until that is unloaded");
+	leave(cx);
+}
+
 /* ---- shapes ---- */
 
 static void shapes(void)
@@ -472,6 +494,7 @@ int main(void)
 	held();
 	raced();
 	twins();
+	rewritable();
 	shapes();
 	return done();
 }

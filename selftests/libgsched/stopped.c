@@ -95,7 +95,8 @@ static void before_start(void)
 
 static void while_running(void)
 {
-	static char *const what[] = { batch_drv, "--blocks", "64", "--threads", "64", "--iters",
+	/* more blocks than there is room for: launches that have a window, and are managed */
+	static char *const what[] = { batch_drv, "--blocks", "512", "--threads", "64", "--iters",
 				     "1000", "--kernels", "40", NULL };
 	static char *const idle[] = { "asked", NULL };
 	struct run alone, other, r;

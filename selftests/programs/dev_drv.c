@@ -96,6 +96,8 @@ struct dev_buf *dev_alloc(size_t bytes)
 		abort();
 	check(cuMemAlloc(&buf->ptr, bytes), "cuMemAlloc");
 	check(cuMemsetD8(buf->ptr, 0, bytes), "cuMemsetD8");
+	/* which returns before it is done, and our stream does not wait for the default one */
+	check(cuCtxSynchronize(), "cuCtxSynchronize");
 	return buf;
 }
 

@@ -55,6 +55,8 @@ extern "C" struct dev_buf *dev_alloc(size_t bytes)
 		abort();
 	check(cudaMalloc((void **)&buf->ptr, bytes), "cudaMalloc");
 	check(cudaMemset(buf->ptr, 0, bytes), "cudaMemset");
+	/* which returns before it is done, and our stream does not wait for the default one */
+	check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 	return buf;
 }
 

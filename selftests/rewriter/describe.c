@@ -4,7 +4,7 @@
  * back, and what is no description.
  */
 #include <cjson/cJSON.h>
-#include "rewriter/gsrewrite.h"
+#include "rewriter/tools/gsrewrite.h"
 #include "test.h"
 
 #define FLIPS	2000

@@ -6,7 +6,7 @@
 #include <time.h>
 #include "libgsched/cuda/code/tuning.h"
 #include "gpu.h"
-#include "rewriter/ptx.h"
+#include "rewriter/ptx/ptx.h"
 
 #define REWRITES	5
 #define LOOK		64	/* short kernels look more often, too, whether to leave */

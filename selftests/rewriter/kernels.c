@@ -331,22 +331,52 @@ static void modes(void)
 	free(text);
 }
 
-/* A generic address of a parameter is another in a wing */
+/*
+ * A generic address of a parameter is another in a wing: a block-task can be left only where it is
+ * certain which registers hold one
+ */
 static void param_address(void)
 {
-	static const char text[] =
+	static const char head[] =
 		".version 8.6\n.target sm_75\n.address_size 64\n"
 		".visible .entry k (.param .u64 out, .param .align 4 .b8 a[64])\n{\n"
-		".reg .b64 %rd<4>;\n.reg .b32 %r<3>;\n.reg .pred %p;\n"
-		"mov.b64 %rd1, a;\ncvta.param.u64 %rd1, %rd1;\nadd.u64 %rd2, %rd1, 64;\nmov.u32 %r1, 0;\n"
-		"again:\nld.u32 %r2, [%rd1];\nadd.u32 %r1, %r1, %r2;\nadd.u64 %rd1, %rd1, 4;\n"
-		"setp.lt.u64 %p, %rd1, %rd2;\n@%p bra again;\n"
-		"ld.param.u64 %rd3, [out];\nst.global.u32 [%rd3], %r1;\nret;\n}\n";
-	static const struct expected expected[] = {
-		{ "k", 0, "generic address of a parameter (cvta.param)" },
+		".reg .b64 %rd<7>;\n.reg .b32 %r<5>;\n.reg .pred %p;\n.local .b64 l[2];\n"
+		"mov.b64 %rd1, a;\ncvta.param.u64 %rd2, %rd1;\nadd.u64 %rd3, %rd2, 64;\nmov.u32 %r1, 0;\nld.param.u64 %rd5, [out];\n";
+	static const char tail[] =
+		"again:\nld.u32 %r2, [%rd2];\nadd.u32 %r1, %r1, %r2;\nadd.u64 %rd2, %rd2, 4;\n"
+		"setp.lt.u64 %p, %rd2, %rd3;\n@%p bra again;\nst.global.u32 [%rd5], %r1;\nret;\n}\n";
+	static const struct {
+		const char *text, *reason;
+	} cases[] = {
+		{ "", NULL },
+		{ "sub.u64 %rd4, %rd3, %rd2;\ncvt.u32.u64 %r3, %rd4;\n", NULL },
+		{ "setp.eq.u64 %p, %rd2, 0;\nselp.b64 %rd4, %rd2, %rd3, %p;\nmov.b64 %rd2, %rd4;\n", NULL },
+		{ "mad.wide.u32 %rd4, %r1, 4, %rd2;\nprefetch.global.L1 [%rd4];\n", NULL },
+		{ "st.local.u64 [l], %rd2;\n", "address of a parameter used by st" },
+		{ "st.global.u64 [%rd5], %rd3;\n", "address of a parameter used by st" },
+		{ "cvt.u32.u64 %r3, %rd2;\n", "address of a parameter used by cvt" },
+		{ "mov.b64 {%r3, %r4}, %rd2;\n", "address of a parameter used by mov" },
+		{ "and.b64 %rd4, %rd2, 15;\n", "address of a parameter used by and" },
+		{ "sub.u64 %rd4, 64, %rd2;\n", "address of a parameter used by sub" },
+		{ "add.u64 %rd4, %rd3, %rd2;\n", "address of a parameter used by add" },
+		{ "mad.lo.u64 %rd4, %rd2, 2, %rd5;\n", "address of a parameter used by mad" },
+		{ "setp.lt.u64 %p, %rd2, 4096;\n", "address of a parameter used by setp" },
+		{ "setp.lt.u64 %p, %rd5, %rd2;\n", "address of a parameter used by setp" },
+		{ "selp.b64 %rd4, %rd2, %rd5, %p;\n", "address of a parameter used by selp" },
+		{ "atom.global.exch.b64 %rd4, [%rd5], %rd2;\n", "address of a parameter used by atom" },
+		{ "cvta.to.global.u64 %rd4, %rd2;\n", "address of a parameter used by cvta" },
+		{ "@%p mov.b64 %rd2, %rd5;\n", "%rd2 may hold the address of a parameter or another value" },
 	};
+	unsigned int i;
 
-	points("param_address", text, sizeof(text) - 1, expected, 1);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct expected expected = { "k", cases[i].reason ? 0 : 1, cases[i].reason };
+		char name[32], text[1500];
+
+		snprintf(name, sizeof(name), "param_address %u", i);
+		snprintf(text, sizeof(text), "%s%s%s", head, cases[i].text, tail);
+		points(name, text, strlen(text), &expected, 1);
+	}
 }
 
 int main(void)

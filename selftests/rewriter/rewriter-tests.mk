@@ -8,7 +8,7 @@ $(B)/test/rewriter-%: $(B)/obj/selftests/rewriter/%.o $(B)/lib/libgsr.a
 	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) $(RW_TEST_LIBS) -o $@
 
 $(B)/test/rewriter-syntax: $(call objs,selftests/rewriter/same.c)
-$(B)/test/rewriter-describe: $(call objs,rewriter/json.c)
+$(B)/test/rewriter-describe: $(call objs,rewriter/tools/json.c)
 $(B)/test/rewriter-describe: RW_TEST_LIBS := -lcjson
 
 $(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite

@@ -2,7 +2,7 @@
 /* Lexer, parser, printer: what is kept, what is an error and where, and that no input does harm. */
 #include <ctype.h>
 #include <glob.h>
-#include "rewriter/lex.h"
+#include "rewriter/ptx/lex.h"
 #include "same.h"
 #include "test.h"
 

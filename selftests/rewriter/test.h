@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "rewriter/ptx.h"
+#include "rewriter/ptx/ptx.h"
 
 #define CORPUS "selftests/rewriter/corpus/"
 

@@ -44,6 +44,7 @@ struct vgpu_launch {
 	unsigned int grid[3], block[3];
 	size_t dynamic_shared;
 	const void *params;		/* param_size bytes, packed at the kernel's offsets; lives as long as its blocks */
+	uint64_t params_at;		/* their generic address, beside what the grid adds: below 2^39 */
 	const uint64_t *references;	/* handles of objects (exec_tex.h), 0 none; lives as long as params */
 	uint64_t grid_id;
 	unsigned int nsmid;

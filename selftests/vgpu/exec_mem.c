@@ -52,7 +52,7 @@ static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, 
 		} else if (IN_WIN(addr, WIN_LOCAL)) {
 			space = S_LOCAL;
 		} else if (IN_WIN(addr, WIN_PARAM)) {
-			off = WIN_OFFSET(addr) - (space == S_NONE ? b->window : 0);
+			off = WIN_OFFSET(addr) - (space == S_NONE ? b->window + b->l.params_at : 0);
 			if (write || off > b->k->info.param_size || off + size > b->k->info.param_size)
 				return out_of(x, in, write ? "store to parameter" : "parameter", lane, off, size,
 					      b->k->info.param_size);
@@ -324,8 +324,9 @@ static enum xresult x_cvta_param(struct xctx *x, const struct xinsn *in, uint32_
 {
 	uint64_t *d = dst(x, in->o[0]);
 	const uint64_t *a = src(x, in->o[1]);
+	const uint64_t at = x->b->window + x->b->l.params_at;
 
-	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_PARAM) ? WIN_OFFSET(a[i] + x->b->window) | WIN_PARAM : a[i]);
+	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_PARAM) ? WIN_OFFSET(a[i] + at) | WIN_PARAM : a[i]);
 	return X_NEXT;
 }
 
@@ -333,8 +334,9 @@ static enum xresult x_cvta_to_param(struct xctx *x, const struct xinsn *in, uint
 {
 	uint64_t *d = dst(x, in->o[0]);
 	const uint64_t *a = src(x, in->o[1]);
+	const uint64_t at = x->b->window + x->b->l.params_at;
 
-	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_PARAM) ? WIN_OFFSET(a[i] - x->b->window) | WIN_PARAM : a[i]);
+	FOR_LANES(m, d[i] = IN_WIN(a[i], WIN_PARAM) ? WIN_OFFSET(a[i] - at) | WIN_PARAM : a[i]);
 	return X_NEXT;
 }
 

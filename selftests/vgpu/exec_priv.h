@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 #include <string.h>
-#include "rewriter/ptx.h"
+#include "rewriter/ptx/ptx.h"
 #include "exec.h"
 
 #define LANES		32

@@ -438,6 +438,11 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 				s->launched += s->pending;
 				s->wings++;
 				l->grid[0] = s->pending;
+				/*
+				 * with its parameters at other generic addresses; the window of
+				 * shared memory is the context's
+				 */
+				l->params_at += 1 << 16;
 				/* as the launcher reckons, who may be wrong */
 				s->arg->first = roll(4) ? s->n : roll(WORKERS_MAX);
 				s->arg->flags &= ~GSR_LAUNCH_WHOLE;

@@ -47,6 +47,7 @@
 #define GSCHED_FEATURE_FORCE	(1ULL << 3)	/* GSCHED_DEVICE_DEL_FORCE */
 #define GSCHED_FEATURE_LEASED	(1ULL << 4)	/* launches under a lease are counted: struct gsched_cl_header.leased_* */
 #define GSCHED_FEATURE_BANDS	(1ULL << 5)	/* channel groups, time slices, turns: GSCHED_IOC_REPORT */
+#define GSCHED_FEATURE_CORUN	(1ULL << 6)	/* policy corun: struct gsched_submit.intensity */
 
 /**
  * struct gsched_info - what this arbiter can do
@@ -160,6 +161,18 @@ struct gsched_attach {
 #define GSCHED_TIER_SLICE	1	/* opaque, confined to an SM partition */
 #define GSCHED_TIER_LAUNCH	2	/* opaque, scheduled whole */
 
+/*
+ * What a kernel demands most of the GPU: gsched_submit.intensity, the classes of Slate's table I. Low,
+ * medium or high compute intensity; or medium or high memory intensity, which counts more.
+ */
+#define GSCHED_INTENSITY_UNKNOWN	0
+#define GSCHED_INTENSITY_L_C	1
+#define GSCHED_INTENSITY_M_C	2
+#define GSCHED_INTENSITY_H_C	3
+#define GSCHED_INTENSITY_M_M	4
+#define GSCHED_INTENSITY_H_M	5
+#define GSCHED_INTENSITY__MAX	GSCHED_INTENSITY_H_M
+
 /* struct gsched_submit.flags */
 #define GSCHED_SUBMIT_NOWAIT	(1U << 0)	/* EAGAIN instead of waiting; the task stays queued, EVENT_GRANT follows */
 #define GSCHED_SUBMIT__ALL	(GSCHED_SUBMIT_NOWAIT)
@@ -179,6 +192,9 @@ struct gsched_attach {
  * @stream: any number that is the same for tasks that the client knows to run one after another, in the order of their
  *	SUBMITs (a CUDA stream's), and different for others. 0 unknown. Not there in the first version: SUBMIT takes a
  *	structure that ends before it
+ * @intensity: GSCHED_INTENSITY_*, EINVAL above GSCHED_INTENSITY__MAX. A hint, for policy corun: which kernels may run side
+ *	by side. Not there before GSCHED_FEATURE_CORUN
+ * @__reserved: must be 0
  *
  * Returns 0 once the task may launch. With GSCHED_SUBMIT_NOWAIT: 0 or EAGAIN. A signal: EINTR and the task is
  * withdrawn.
@@ -195,6 +211,8 @@ struct gsched_submit {
 	__aligned_u64 block_ns;
 	__aligned_u64 window;
 	__aligned_u64 stream;
+	__u32 intensity;
+	__u32 __reserved;
 };
 
 /* struct gsched_complete.flags */

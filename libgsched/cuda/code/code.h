@@ -49,6 +49,8 @@ struct gi_image {
 	size_t ptx_size;
 	struct gi_rewritten form[GI_FORMS];
 	unsigned int arch;		/* to rewrite for */
+	bool named;			/* the program has the handle of a kernel of it, or had */
+	bool rewritable;		/* it counts in gi_hot.rewritable */
 	bool functions;			/* its variables may hold addresses of functions */
 	struct gi_initial *initial;	/* what they held at first */
 	bool initial_lost;		/* no memory for one of these */
@@ -212,6 +214,7 @@ struct gi_image *gi_image_take(const void *handle);	/* NULL: not known */
 bool gi_image_unused(const struct gi_image *image);	/* by launches, tasks and the worker */
 void gi_image_drop(struct gi_image *image, bool gone);
 void gi_image_put(struct gi_image *image);
+void gi_image_count(struct gi_image *image);		/* gi_lock; it was named, or its twin's state changed */
 void gi_images_drop(CUcontext context);			/* no lock held: they went with it */
 void gi_images_leave(struct gi_ctx *cx);		/* gi_lock held: all of it that is in the context, but not the twins */
 void gi_image_reset(void);				/* after fork */

@@ -236,6 +236,9 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 	strcpy(n->name, name);
 	n->next = names[gi_hash(handle) % BUCKETS];
 	names[gi_hash(handle) % BUCKETS] = n;
+	/* it can be launched from here on */
+	image->named = true;
+	gi_image_count(image);
 }
 
 void gi_name_function(CUkernel kernel, CUfunction function)

@@ -172,6 +172,19 @@ void gi_image_file(void *handle, bool library, const char *path)
 	close(fd);
 }
 
+void gi_image_count(struct gi_image *image)
+{
+	const bool rewritable = image->named && image->form[GI_TWIN].state != GI_IMAGE_NONE;
+
+	if (image->rewritable == rewritable)
+		return;
+	image->rewritable = rewritable;
+	if (rewritable && !atomic_fetch_add(&gi_hot.rewritable, 1))
+		gi_debug("the first kernel that may have a twin");
+	if (!rewritable)
+		atomic_fetch_sub(&gi_hot.rewritable, 1);
+}
+
 /* gi_lock held. The table's reference is the caller's now. */
 static struct gi_image *take(struct gi_image *image)
 {
@@ -184,6 +197,8 @@ static struct gi_image *take(struct gi_image *image)
 		modules_drop(image, NULL);
 	gi_funcs_drop(image, NULL);
 	gi_twin_cancel(image, NULL);
+	image->named = false;
+	gi_image_count(image);
 	return image;
 }
 
@@ -288,4 +303,5 @@ void gi_image_reset(void)
 {
 	memset(images, 0, sizeof(images));
 	memset(modules, 0, sizeof(modules));
+	atomic_store(&gi_hot.rewritable, 0);
 }

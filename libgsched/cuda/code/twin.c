@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "rewriter/ptx.h"
+#include "rewriter/ptx/ptx.h"
 #include "code/code.h"
 
 #define SYMBOL_MAX	1024
@@ -170,6 +170,7 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 		gsr_rewrite_free(&desc);
 		snprintf(form->why, sizeof(form->why), "%s", why[0] ? why : "no kernels");
 		form->state = GI_IMAGE_NONE;
+		gi_image_count(image);
 	}
 	pthread_mutex_unlock(&gi_lock);
 }

@@ -24,6 +24,7 @@
 
 struct gi_pacer;	/* launch/pace.h */
 struct gi_blocks;	/* launch/blocks.h */
+struct gi_timings;	/* launch/timing.h */
 struct gi_tasks;	/* task/task.h */
 
 /* Words that streams write and the agent reads: pinned memory. */
@@ -92,11 +93,13 @@ struct gi_client {
 	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
 	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
 	bool ranges;			/* they have static ranges */
+	unsigned int intensity;		/* GSCHED_INTENSITY_* of its kernels, as somebody says */
 	unsigned int queues;		/* of the hardware, for its streams: gates are fewer */
 	struct gsched *g;		/* NULL: there is no arbiter for it */
-	struct gi_tasks *tasks;		/* this and the next two: there if there is an arbiter */
+	struct gi_tasks *tasks;		/* this and the next three: there if there is an arbiter */
 	struct gi_pacer *pacer;
 	struct gi_blocks *blocks;
+	struct gi_timings *timings;
 	_Atomic uint32_t inside;	/* launches that may use the arbiter and its pages */
 	pthread_mutex_t lock;
 	_Atomic unsigned int prioritised;	/* launches in a row on streams of the greatest priority, up to GI_PRIORITISED */
@@ -116,6 +119,7 @@ struct gi_hot {
 	_Atomic bool ordered;			/* there may be tasks: gi_stream_share() waits for them */
 	_Atomic int captures;			/* of streams, under way or about to begin */
 	_Atomic unsigned int generation;	/* changes whenever a cached lookup may be stale */
+	_Atomic int rewritable;			/* images with kernels that have, or may get, twins */
 	CUresult (*current)(CUcontext *context);	/* gi_real.cuCtxGetCurrent, once it has begun */
 } __attribute__((aligned(64)));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How a program's tasks are dispatched: rewriter/abi.h, GSR_LAUNCH_*, struct gsr_ranges. */
+/* How a program's tasks are dispatched: rewriter/abi.h, GSR_LAUNCH_*, struct gsr_ranges; their class. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static unsigned int choice(struct gi_client *c, const char *name, const char *co
 	for (i = 0; i < n; i++)
 		if (!strcmp(text, words[i]))
 			return i;
-	gi_why(c, "%s=%s: neither %s%s%s nor %s; taken for %s", name, text, words[0], n > 2 ? ", " : "", n > 2 ? words[1] : "",
-	       words[n - 1], words[0]);
+	gi_why(c, "%s=%s: neither %s%s%s%s nor %s; taken for %s", name, text, words[0], n > 2 ? ", " : "", n > 2 ? words[1] : "",
+	       n > 3 ? " and so on" : "", words[n - 1], words[0]);
 	return 0;
 }
 
@@ -46,11 +46,14 @@ bool gi_needs_modes(void)
 void gi_dispatch(struct gi_client *c)
 {
 	static const char *const limits[] = { "sm", "rank", "worker" }, *const sources[] = { "queue", "static" };
+	/* in the order of GSCHED_INTENSITY_* */
+	static const char *const classes[] = { "unknown", "L_C", "M_C", "H_C", "M_M", "H_M" };
 	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
 	const char *workers = getenv("GSCHED_WORKERS");
 
 	c->dispatch = gi_needs_modes() ? flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)] : 0;
 	c->ranges = gi_needs_modes() && choice(c, "GSCHED_DISPATCH", sources, 2);
+	c->intensity = choice(c, "GSCHED_CLASS", classes, GSCHED_INTENSITY__MAX + 1);
 	c->workers = gi_env("GSCHED_WORKERS", 0);
 	if (workers && *workers && (!c->workers || c->workers > WORKERS_MAX)) {
 		gi_why(c, "GSCHED_WORKERS=%s: not a number from 1 to %u; as many as are fastest are taken", workers, WORKERS_MAX);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "code/code.h"
 #include "launch/blocks.h"
+#include "launch/flights.h"
 #include "launch/launch.h"
 
 #define KERNELS		1024	/* whose least time is remembered */
@@ -14,14 +15,8 @@
 #define TAIL		64	/* the part of the time in which blocks may be longer than the answer */
 #define STRIDE		16	/* launches from one sample to the next, on average, */
 #define STRIDE_NS	10000000	/* or so much of the host's time */
-#define FLIGHTS		8	/* samples that may be on the GPU */
 #define SEEN		3	/* times that a kernel is seen before its least time counts */
 #define LONGER		4	/* times that it is far longer before it is no interruption */
-
-struct flight {
-	CUevent begin, end;
-	uint64_t key, waves;
-};
 
 struct gi_blocks {
 	_Atomic unsigned int countdown;	/* launches until the next look */
@@ -29,9 +24,10 @@ struct gi_blocks {
 	_Atomic bool other;		/* a launch in this round was not measured */
 	_Atomic uint32_t us;		/* the answer, 0 not known */
 	pthread_mutex_t lock;		/* everything below; launches do not wait for it */
-	struct gi_ctx *cx;		/* whose events these are */
-	struct flight flight[FLIGHTS];
-	unsigned int first, flying;	/* a ring: those with samples on the GPU */
+	struct gi_flights flights;	/* the samples on the GPU */
+	struct sample {
+		uint64_t key, waves;
+	} of[GI_FLIGHTS];
 	uint32_t random;
 	struct known {
 		uint64_t key, ns;
@@ -70,38 +66,6 @@ static unsigned int stride(struct gi_blocks *b)
 	b->random ^= b->random >> 17;
 	b->random ^= b->random << 5;
 	return 1 + b->random % (2 * STRIDE);
-}
-
-static void drop_events(struct gi_blocks *b)
-{
-	unsigned int i;
-
-	for (i = 0; i < FLIGHTS && b->cx; i++) {
-		if (b->flight[i].begin)
-			gi_real.cuEventDestroy_v2(b->flight[i].begin);
-		if (b->flight[i].end)
-			gi_real.cuEventDestroy_v2(b->flight[i].end);
-	}
-	memset(b->flight, 0, sizeof(b->flight));
-	b->first = 0;
-	b->flying = 0;
-	b->cx = NULL;
-}
-
-/* With its events; NULL: there are none, or all are on the GPU */
-static struct flight *free_flight(struct gi_blocks *b, struct gi_ctx *cx)
-{
-	struct flight *f;
-
-	if (b->cx != cx)
-		drop_events(b);
-	b->cx = cx;
-	f = &b->flight[(b->first + b->flying) % FLIGHTS];
-	if (b->flying == FLIGHTS ||
-	    (!f->begin && gi_real.cuEventCreate(&f->begin, CU_EVENT_DEFAULT)) ||
-	    (!f->end && gi_real.cuEventCreate(&f->end, CU_EVENT_DEFAULT)))
-		return NULL;
-	return f;
 }
 
 /* How often the SMs are filled with the launch's blocks; 0 not known */
@@ -160,25 +124,24 @@ static uint64_t least(struct known *k, uint64_t ns)
 	return ns;
 }
 
-static void account(struct gi_client *c, struct gi_blocks *b, const struct flight *f)
+/* @ns: 0 not known */
+static void account(struct gi_client *c, struct gi_blocks *b, const struct sample *of, uint64_t ns)
 {
-	struct known *k = &b->known[f->key >> 32 & (KERNELS - 1)];
+	struct known *k = &b->known[of->key >> 32 & (KERNELS - 1)];
 	unsigned int i = 0;
-	uint64_t ns, us;
-	float ms;
+	uint64_t us;
 
-	if (gi_real.cuEventElapsedTime(&ms, f->begin, f->end) || ms < 0 || ms > 1e6)
+	if (!ns)
 		return;
-	ns = (uint64_t)(ms * 1e6f) + 1;
-	if (k->key != f->key)
-		*k = (struct known){ .key = f->key };
+	if (k->key != of->key)
+		*k = (struct known){ .key = of->key };
 	/* the first time with the loading of its code, perhaps */
 	if (!k->seen++)
 		return;
 	ns = least(k, ns);
 	if (k->seen < SEEN)
 		return;
-	for (us = ns / f->waves / 1000; us >> i && i < BUCKETS - 1; i++)
+	for (us = ns / of->waves / 1000; us >> i && i < BUCKETS - 1; i++)
 		;
 	b->time[i] += ns;
 	b->all += ns;
@@ -188,39 +151,24 @@ static void account(struct gi_client *c, struct gi_blocks *b, const struct fligh
 
 static void reap(struct gi_client *c, struct gi_blocks *b)
 {
-	const struct flight *f;
+	uint64_t ns;
+	int i;
 
-	for (; b->flying; b->flying--, b->first = (b->first + 1) % FLIGHTS) {
-		f = &b->flight[b->first];
-		if (gi_real.cuEventQuery(f->end) == CUDA_ERROR_NOT_READY)
-			return;
-		account(c, b, f);
+	for (i = gi_flight_over(&b->flights, &ns); i >= 0; i = gi_flight_over(&b->flights, &ns)) {
+		account(c, b, &b->of[i], ns);
+		gi_flight_forget(&b->flights);
 	}
 }
 
-/* The lock is held. A flight with its first event, for a launch; NULL: it is no sample */
-static struct flight *begin(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
+/* The lock is held, behind the launch. @i: its flight */
+static void end(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, int i)
 {
+	struct gi_func *fn = gi_func_get(l->fn, cx);
 	struct gi_blocks *b = c->blocks;
-	struct flight *f;
 
-	reap(c, b);
-	f = free_flight(b, cx);
-	return f && !gi_real.cuEventRecord(f->begin, l->stream) ? f : NULL;
-}
-
-static void end(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, struct flight *f)
-{
-	struct gi_func *fn;
-
-	if (gi_real.cuEventRecord(f->end, l->stream))
-		return;
-	fn = gi_func_get(l->fn, cx);
-	f->key = fn ? key_of(l, fn) : 0;
-	f->waves = fn ? waves(c, l, fn) : 0;
+	b->of[i] = (struct sample){ fn ? key_of(l, fn) : 0, fn ? waves(c, l, fn) : 0 };
 	gi_func_put(fn);
-	c->blocks->flying += f->waves != 0;
-	if (!f->waves)
+	if (!b->of[i].waves || !gi_flight_end(&b->flights, l->stream))
 		gi_blocks_other(c);
 }
 
@@ -230,8 +178,8 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_blocks *b = c->blocks;
 	uint64_t now = gi_now();
-	struct flight *f;
 	CUresult rc;
+	int i;
 
 	if (!l->fn) {
 		gi_blocks_other(c);
@@ -244,12 +192,13 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 	atomic_store_explicit(&b->countdown, stride(b), memory_order_relaxed);
 	atomic_store_explicit(&b->looked, now, memory_order_relaxed);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	f = begin(c, cx, l);
+	reap(c, b);
+	i = gi_flight_begin(&b->flights, cx, l->stream);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	rc = l->forward(l);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	if (f && !rc)
-		end(c, cx, l, f);
+	if (i >= 0 && !rc)
+		end(c, cx, l, i);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&b->lock);
 	return rc;
@@ -277,7 +226,7 @@ void gi_blocks_drop(struct gi_client *c, struct gi_ctx *cx)
 	struct gi_blocks *b = c->blocks;
 
 	pthread_mutex_lock(&b->lock);
-	if (b->cx == cx)
-		drop_events(b);
+	if (b->flights.cx == cx)
+		gi_flights_drop(&b->flights);
 	pthread_mutex_unlock(&b->lock);
 }

@@ -22,14 +22,31 @@ static inline bool gi_needs_no_look(const struct gi_client *c)
 	return (int32_t)(atomic_load(&c->look) - atomic_load(&c->unlooked)) > 0;
 }
 
+/*
+ * Without MPS what competes with the program does so in time only. In an MPS band nobody has to
+ * know of a launch either, where it is alone or the arbiter gives leave, as long as no kernel of the
+ * program has a twin, which a window could hold. There one in GI_HEED_EVERY is for gi_launch() all
+ * the same, which notes whether the hardware prefers its stream.
+ */
+#define GI_HEED_EVERY	128
+
+static inline bool gi_is_unheeded(const struct gi_client *c, uint32_t flags)
+{
+	if (flags & GSCHED_ARB_PRIVATE)
+		return true;
+	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed))
+		return false;
+	return gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || flags & GSCHED_ARB_ALONE ||
+	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_HEED_EVERY);
+}
+
 /* @not: flags of the arbiter's under which it is none */
 static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 	const uint32_t flags = gi_load(&h->flags);
 
-	if ((flags & (GSCHED_ARB_PRIVATE | GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not)) !=
-		    GSCHED_ARB_PRIVATE ||
+	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) || !gi_is_unheeded(c, flags) ||
 	    gi_time_share(h) < GSCHED_SHARE_ALL)
 		return false;
 	return !(flags & GI_LOOKED) || gi_needs_no_look(c);

@@ -11,10 +11,8 @@
 #include <string.h>
 #include "launch/blocks.h"
 #include "launch/direct.h"
-#include "launch/launch.h"
+#include "launch/timing.h"
 
-#define TIMED_FIRST	3	/* launches of a shape that are timed with events ... */
-#define TIMED_EVERY	64	/* ... and then one in so many */
 #define TRIED_WAVES	2	/* of blocks; a kernel that has no more runs before its twin is there */
 
 /* ---- parameters ---- */
@@ -141,44 +139,25 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 	return rc;
 }
 
-static bool events_ready(struct gi_slot *s)
-{
-	if (s->event_cx == s->cx)
-		return true;
-	/* another context's events went with it or stay unused */
-	s->event_cx = NULL;
-	if (gi_real.cuEventCreate(&s->begin, CU_EVENT_DEFAULT))
-		return false;
-	if (gi_real.cuEventCreate(&s->end, CU_EVENT_DEFAULT)) {
-		gi_real.cuEventDestroy_v2(s->begin);
-		return false;
-	}
-	s->event_cx = s->cx;
-	return true;
-}
-
 static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 {
+	struct gi_client *c = s->cx->client;
+	struct gi_timed of = { s->fn, s->graph, s->shape, s->blocks };
 	CUstreamBatchMemOpParams op = { 0 };
 	CUresult rc;
 
 	if (s->leads) {
-		const struct gi_client *c = s->cx->client;
-
 		rc = forward(l);
 		if (!rc)
 			gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
 		return rc;
 	}
-	s->timed = s->shape && (atomic_load(&s->shape->samples) < TIMED_FIRST ||
-				atomic_load(&s->shape->launches) % TIMED_EVERY == 0) && events_ready(s);
-	if (s->timed && gi_real.cuEventRecord(s->begin, l->stream))
-		s->timed = false;
-	rc = forward(l);
+	if (s->shape && gi_timing_due(s->shape))
+		rc = gi_timing_launch(c, s->cx, l, forward, &of);
+	else
+		rc = forward(l);
 	if (rc)
 		return rc;
-	if (s->timed && gi_real.cuEventRecord(s->end, l->stream))
-		s->timed = false;
 	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op.writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, retired);
 	op.writeValue.value = s->seq;
@@ -226,7 +205,7 @@ static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 	bool retried = false;
 
 	for (;;) {
-		gi_to_task(&task, s, slot);
+		gi_to_task(&task, c, s, slot);
 		if (!gsched_submit_stream(c->g, &task, s->stream)) {
 			s->window = task.window;
 			return true;
@@ -360,7 +339,7 @@ static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct
 	return gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_places(c, leased, 1) == c->sms &&
 	       gi_time_share(h) >= GSCHED_SHARE_ALL &&
 	       blocks_of(l) <= TRIED_WAVES * gi_places(c, leased, shape->original_m) &&
-	       atomic_load_explicit(&shape->launches, memory_order_relaxed) < TIMED_FIRST;
+	       atomic_load_explicit(&shape->launches, memory_order_relaxed) < GI_TIMED_FIRST;
 }
 
 /*
@@ -432,11 +411,10 @@ struct candidate {
 	uint64_t blocks, leased;
 };
 
-static bool to_be_timed(struct gi_shape *shape)
+/* The twin could be launched instead. */
+static bool has_choice(const struct gi_launch *l, const struct candidate *k)
 {
-	return atomic_load_explicit(&shape->samples, memory_order_relaxed) < TIMED_FIRST ||
-	       atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed) %
-			TIMED_EVERY == 0;
+	return k->fn && k->shape && !l->opaque && !k->fn->opaque && has_twin(k->fn);
 }
 
 /*
@@ -453,35 +431,42 @@ static bool is_covered(const struct gi_client *c, const struct candidate *k)
 /*
  * A launch that no window holds, of a client that is alone in its band, or whose launches nobody
  * there depends on: nobody is asked, and it costs nothing. A kernel that has a
- * twin but is too short or small for it is one; now and then such a kernel is timed all the same.
+ * twin but is too short or small for it is one.
  */
-static bool passes(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-		   const struct candidate *k)
+static bool passes(const struct gi_client *c, const struct gi_launch *l, const struct candidate *k)
 {
-	struct gi_shape *shape = k->shape;
-	struct gi_func *fn = k->fn;
-	uint64_t ns = 0;
+	const struct gsched_arb_header *h = &c->arb->header;
 
 	if (others_depend_on(c) && !yields(c) && !is_covered(c, k))
 		return false;
-	if (k->graph && shape) {
-		/* nothing is set up for its sake, and it does not ask for the device to be timed */
-		if (cx->prepared == GI_PREPARED &&
-		    gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE && to_be_timed(shape))
-			return false;
-		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
-	}
-	if (fn && shape && !l->opaque && !fn->opaque && has_twin(fn)) {
-		/* where bands take turns by eviction, the others leave for those that ask */
-		if (gi_load(&c->arb->header.mode) == GSCHED_MODE_TEMPORAL && gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE)
-			return false;
-		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
-		if (!atomic_load_explicit(&fn->leads, memory_order_relaxed) && to_be_timed(shape))
-			return false;
-	}
-	if (ns && shape)
-		gi_used(c, ns, k->blocks, shape->original_m);
-	return true;
+	/* where bands take turns by eviction, the others leave for those that ask */
+	return !(has_choice(l, k) && gi_load(&h->mode) == GSCHED_MODE_TEMPORAL &&
+		 gi_load(&h->lease) != GSCHED_LEASE_FREE);
+}
+
+/* Its time on the GPU is of use: it is a graph, or a kernel that has a twin */
+static bool is_learnt(const struct gi_launch *l, const struct candidate *k)
+{
+	return k->shape && !l->dependent && (k->graph || has_choice(l, k));
+}
+
+/* The driver's own call for a launch that passes, with its time now and then */
+static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
+				const struct candidate *k)
+{
+	struct gi_timed of = { k->fn, k->graph, k->shape, k->blocks };
+	bool due;
+	uint64_t ns;
+
+	if (!is_learnt(l, k))
+		return forward(l);
+	ns = atomic_load_explicit(&k->shape->predicted_ns, memory_order_relaxed);
+	if (ns)
+		gi_used(c, ns, k->blocks, k->shape->original_m);
+	due = gi_timing_due(k->shape) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
+	      !(k->fn && atomic_load_explicit(&k->fn->leads, memory_order_relaxed));
+	atomic_fetch_add_explicit(&k->shape->launches, 1, memory_order_relaxed);
+	return due ? gi_timing_launch(c, cx, l, forward, &of) : forward(l);
 }
 
 /* Does the arbiter want this launch to wait, to be bounded or to be told of? */
@@ -580,7 +565,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 		}
 	}
 	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns(s->shape));
-	s->submitted = s->timed = false;
+	s->submitted = false;
 	s->leads = !s->form && s->fn && atomic_load_explicit(&s->fn->leads, memory_order_relaxed);
 	s->integral = 0;
 	s->wings = 0;
@@ -690,7 +675,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		struct gsched_task task;
 
 		/* told before the launch: the eviction goes on while the driver is at it */
-		gi_to_task(&task, s, slot);
+		gi_to_task(&task, c, s, slot);
 		if (gsched_submit_stream_async(c->g, &task, s->stream))
 			gi_client_gone(c, "the arbiter is gone");
 		else
@@ -749,28 +734,30 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
  * Nobody is asked, and there is no slot: what the hardware does with the launch is between bands,
  * or the client's share of time.
  */
-static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
+static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
+			const struct candidate *k)
 {
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
 	if (gi_blocks_asked(c) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed))
 		return gi_blocks_launch(c, cx, l);
-	return forward(l);
+	return forward_passing(l, cx, c, k);
 }
 
 /* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
 static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
+	static const struct candidate none;
 	struct gi_graph *graph;
 	struct gi_func *fn;
 	uint64_t batch;
 	CUresult rc;
 
 	if (unpaced(c, true))	/* a capture goes on, of another stream */
-		return ended(c, pass_on(l, cx, c));
+		return ended(c, pass_on(l, cx, c, &none));
 	fn = l->fn ? gi_func_get(l->fn, cx) : NULL;
 	graph = l->graph ? gi_graph_get(l->graph) : NULL;
 	batch = gi_pace_enter(c, cx, l, graph, fn, true);
-	rc = pass_on(l, cx, c);
+	rc = pass_on(l, cx, c, &none);
 	gi_pace_leave(c, cx, l, batch, !rc);
 	gi_graph_put(graph);
 	gi_func_put(fn);
@@ -804,22 +791,22 @@ static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struc
 static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 			      const struct candidate *k, bool *refused)
 {
-	const bool passing = l->dependent || (!k->form && passes(c, cx, l, k));
+	const bool passing = l->dependent || (!k->form && passes(c, l, k));
 	uint64_t batch = 0;
 	CUresult rc;
 	bool pace;
 
 	*refused = false;
 	if (passing && unpaced(c, !k->form))
-		return ended(c, pass_on(l, cx, c));
+		return ended(c, pass_on(l, cx, c, k));
 	if (passing && unlooked(c, !k->form)) {
 		__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
-		return ended(c, forward(l));
+		return ended(c, forward_passing(l, cx, c, k));
 	}
 	pace = passing || paced(c, !k->form);
 	if (pace)
 		batch = gi_pace_enter(c, cx, l, k->graph, k->fn, !k->form);
-	rc = passing ? pass_on(l, cx, c) : launch_task(l, cx, c, k, refused);
+	rc = passing ? pass_on(l, cx, c, k) : launch_task(l, cx, c, k, refused);
 	if (pace)
 		gi_pace_leave(c, cx, l, batch, !rc);
 	return rc;
@@ -844,7 +831,8 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (gi_direct(c))
 		return launch_direct(l, cx, c);
 	/* well before its first twin, which has to be rewritten and loaded */
-	if (!atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
+	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) &&
+	    !atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
 		atomic_store(&gi_hot.ordered, true);
 	if (l->fn && (!l->dependent || paced(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
@@ -867,6 +855,9 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
 	if (!alone_in_band(c))
 		first = note_priority(c, l->stream);
+	/* while that is not known, it is not left to the next one that is timed */
+	if (k.shape && !atomic_load_explicit(&k.shape->predicted_ns, memory_order_relaxed))
+		gi_timings_look(c);
 	k.form = choose(c, l, k.fn, k.shape, k.leased, first, &k.m);
 	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
 		k.form = NULL;

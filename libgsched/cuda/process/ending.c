@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "launch/blocks.h"
+#include "launch/timing.h"
 #include "process/process.h"
 
 #define CONTEXT_NS	5000000000ull	/* until a context's tasks are given up */
@@ -21,6 +22,7 @@ static bool drain_all(struct gi_image *image, uint64_t until)
 	for (; c; c = gi_client_next(c)) {
 		uint64_t now = gi_now();
 
+		gi_timings_drop(c);
 		if (c->tasks)
 			over = gi_drain(c, NULL, image, until > now ? until - now : 0) && over;
 	}
@@ -60,6 +62,7 @@ static void take_down(struct gi_ctx *cx)
 		gi_drain(c, cx, NULL, CONTEXT_NS);
 		gi_pace_drop(c, cx);
 		gi_blocks_drop(c, cx);
+		gi_timings_drop(c);
 	}
 	gi_real.cuCtxGetCurrent(&before);
 	entered = !gi_real.cuCtxSetCurrent(cx->handle);

@@ -7,6 +7,7 @@
 #include "libgsched/slice.h"
 #include "libgsched/transport.h"
 #include "launch/blocks.h"
+#include "launch/timing.h"
 #include "process/process.h"
 
 #define EXIT_NS		2000000000	/* until tasks are left to themselves at exit */
@@ -78,7 +79,7 @@ static bool client_made(struct gi_client *c)
 		return true;
 	if (!gi_tasks_new(c))
 		return false;
-	if (gi_pace_new(c) && gi_blocks_new(c) && !gi_agent_start(c))
+	if (gi_pace_new(c) && gi_blocks_new(c) && gi_timings_new(c) && !gi_agent_start(c))
 		return true;
 	gi_tasks_free(c);
 	return false;

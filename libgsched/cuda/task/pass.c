@@ -21,29 +21,13 @@ static void average(_Atomic uint64_t *to, uint64_t x)
 	atomic_store_explicit(to, had ? (3 * had + x) / 4 : x, memory_order_relaxed);
 }
 
-/* Events also time what a launch waits for between them: the time alone is nearer to the least that was seen. */
-static void least(_Atomic uint64_t *to, uint64_t x)
-{
-	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
-
-	atomic_store_explicit(to, had && had < x ? (7 * had + x) / 8 : x, memory_order_relaxed);
-}
-
 /* What the GPU's clock says of the run, 0 nothing; teaches the shape. */
 static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsched_cl_slot *line, uint64_t now)
 {
 	uint64_t start = gi_load(&line->start_ns), end = gi_load(&line->end_ns), ran, span, workers;
-	float ms;
 
-	if (s->tier != GSCHED_TIER_BLOCK) {
-		if (!s->timed || gi_real.cuEventElapsedTime(&ms, s->begin, s->end) || !(ms > 0) || ms > 1e6)
-			return 0;
-		ran = ms * 1e6;
-		least(&s->shape->predicted_ns, ran);
-		least(&s->shape->block_ns, ran * c->sms * s->m / (s->blocks > c->sms * s->m ? s->blocks : c->sms * s->m));
-		atomic_fetch_add(&s->shape->samples, 1);
-		return ran;
-	}
+	if (s->tier != GSCHED_TIER_BLOCK)
+		return 0;
 	if (!start || end <= start || end - start > 3600000000000ull)
 		return 0;
 	ran = end - start;
@@ -100,7 +84,7 @@ static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 	    gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
 	    gi_load(&c->arb->slot[i].generation) != s->generation)
 		return;
-	gi_to_task(&task, s, i);
+	gi_to_task(&task, c, s, i);
 	s->submitted = true;
 	gsched_submit_stream_async(c->g, &task, s->stream);
 }

@@ -249,11 +249,11 @@ bool gi_slot_give_up(struct gi_client *c, unsigned int slot)
 	return true;
 }
 
-void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot)
+void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s, unsigned int slot)
 {
 	*task = (struct gsched_task){
 		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,
-		.predicted_ns = s->predicted_ns,
+		.predicted_ns = s->predicted_ns, .intensity = c->intensity,
 		.block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0,
 	};
 	/* how long others wait at most for this one to give way */

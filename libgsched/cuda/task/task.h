@@ -50,7 +50,7 @@ struct gi_slot {
 	struct gsr_launch arg;
 	char *params;			/* packed, with room for struct gsr_launch; kept between tasks */
 	size_t params_room;
-	bool submitted, timed;
+	bool submitted;
 	bool leads;			/* nothing stands behind it: over once launched */
 	bool alone;			/* nobody disturbs what it takes, so far */
 	uint32_t generation;		/* of the arbiter's slot at launch */
@@ -64,8 +64,6 @@ struct gi_slot {
 	enum gi_order order;
 	uint32_t free_wings;		/* by wing stream: the one there ignores the window */
 	_Atomic bool unlimited;		/* one of these runs: the task ends without another wing */
-	CUevent begin, end;		/* of begin_cx */
-	struct gi_ctx *event_cx;
 };
 
 /* A client's tasks */
@@ -150,7 +148,7 @@ static inline uint64_t gi_slots_busy(const struct gi_tasks *t)
 void gi_slots_say_lost(struct gi_client *c);		/* in the page, if there are any */
 
 /* How a task is told to the arbiter */
-void gi_to_task(struct gsched_task *task, const struct gi_slot *s, unsigned int slot);
+void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s, unsigned int slot);
 
 /* ---- control.c ---- */
 

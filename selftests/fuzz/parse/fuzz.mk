@@ -26,7 +26,7 @@ endef
 FUZZ_GSCHEDD := $(filter-out $(addprefix gschedd/,main.c listen.c driver.c rewrite.c worker.c cache.c),$(GSCHEDD_SRCS))
 $(eval $(call fuzz_target,ptx,selftests/rewriter/same.c $(RW_SRCS),$(GSR_LIBS),8192,400,selftests/rewriter/corpus/*.ptx))
 $(eval $(call fuzz_target,rewrite,$(RW_SRCS),$(GSR_LIBS),16384,700,selftests/rewriter/corpus/*.ptx))
-$(eval $(call fuzz_target,image,rewriter/elf.c $(RW_SRCS),$(GSR_LIBS),8192,700,))
+$(eval $(call fuzz_target,image,rewriter/tools/elf.c $(RW_SRCS),$(GSR_LIBS),8192,700,))
 $(eval $(call fuzz_target,describe,$(RW_SRCS),$(GSR_LIBS),4096,512,))
 $(eval $(call fuzz_target,proto,$(FUZZ_GSCHEDD) $(CORE_SRCS),-lcjson,1024,512,))
 $(eval $(call fuzz_target,files,$(CORE_SRCS),,64,64,))
@@ -44,7 +44,7 @@ $(FUZZ_ALL:%=$(B)/test/fuzz-%): $(B)/test/fuzz-%:
 
 # One compilation with all sources: nothing is shared with the ordinary build, whose objects have no coverage
 FUZZ_SAN := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-FUZZ_HDRS := $(wildcard rewriter/*.h gschedd/*.h kmod/core/*.h libgsched/*.h uapi/linux/*.h $(FUZZ_DIR)/*.h)
+FUZZ_HDRS := $(wildcard rewriter/*.h rewriter/*/*.h gschedd/*.h kmod/core/*.h libgsched/*.h uapi/linux/*.h $(FUZZ_DIR)/*.h)
 $(FUZZ_ALL:%=$(B)/fuzz/%): $(B)/fuzz/%: $(FUZZ_HDRS)
 	@mkdir -p $(@D)
 	$(call Q,FUZZ)$(FUZZ_CC) $(CSTD) $(CPPFLAGS) -Ikmod/core $(FUZZ_SAN) $(fuzz_srcs_$*) $(fuzz_libs_$*) -o $@
@@ -57,7 +57,7 @@ fuzz-keep: $(FUZZ:%=fuzz-keep-%)
 # PTX's words: the opcodes, and what else steers the passes
 FUZZ_WORDS := %tid.x %ctaid.x %nctaid.y %laneid %p1 %r1 .param .shared .global .reg .func .entry .extern .pred .b32 .sync \
 	.aligned .uni bar.sync bar.warp.sync bra exit ret @%p1 .callprototype .branchtargets .noreturn 0f3F800000 call.uni
-$(B)/fuzz/ptx.dict: rewriter/ops.h
+$(B)/fuzz/ptx.dict: rewriter/ptx/ops.h
 	@mkdir -p $(@D)
 	@sed -n 's/^OP([A-Z0-9_]*, \("[^"]*"\).*/\1/p' $< >$@
 	@printf '"%s"\n' $(FUZZ_WORDS:%='%') >>$@

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Module images and executables: the architecture, then the image. Never more than what was given is read. */
-#include "rewriter/gsrewrite.h"
+#include "rewriter/tools/gsrewrite.h"
 #include "fuzz.h"
 
 static void one(const uint8_t *image, size_t size, unsigned int arch)

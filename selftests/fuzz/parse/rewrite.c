@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The whole rewriter, both kinds of twins: what it makes parses, holds every twin it claims, and its description survives. */
-#include "rewriter/ptx.h"
+#include "rewriter/ptx/ptx.h"
 #include "fuzz.h"
 
 static void check_twins(const struct gsr_rewrite *rw)

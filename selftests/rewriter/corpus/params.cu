@@ -76,3 +76,39 @@ extern "C" __global__ void __maxnreg__(40) few_registers(unsigned int *out)
 		a[k & 7] = a[(k + 1) & 7] * 5 + a[(k + 3) & 7];
 	out[i] = a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
 }
+
+struct table {
+	unsigned int n, v[64];
+};
+
+/* The address of a parameter in a loop: what is held of it when a block-task is left */
+extern "C" __global__ void param_walk(unsigned int *out, const __grid_constant__ struct table t)
+{
+	const unsigned int *v = t.v + threadIdx.x % 8, *end = t.v + 56;
+	unsigned int sum = blockIdx.x;
+
+	asm("" : "+l"(v), "+l"(end));
+	while (v < end) {
+		sum = sum * 31 + *v;
+		v += 1 + (sum & 1);
+	}
+	out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+/* Of two, at barriers */
+extern "C" __global__ void param_choice(unsigned int *out, const __grid_constant__ struct table a,
+					const __grid_constant__ struct table b)
+{
+	__shared__ unsigned int next[64];
+	const struct table *t = blockIdx.x & 1 ? &a : &b;
+	unsigned int sum = threadIdx.x;
+
+	asm("" : "+l"(t));
+	for (unsigned int i = 0; i < 8 + t->n % 4; i++) {
+		next[threadIdx.x] = sum;
+		__syncthreads();
+		sum += next[(threadIdx.x + i) % 64] ^ t->v[(sum + i) % 64];
+		__syncthreads();
+	}
+	out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}

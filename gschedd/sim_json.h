@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* gschedctl simulate: strict reading of JSON objects, by a table of their keys. */
+#ifndef GSCHED_SIM_JSON_H
+#define GSCHED_SIM_JSON_H
+
+#include "sim.h"
+
+#define SIM_PATH_SIZE	160
+
+enum sim_type { SIM_NUMBER, SIM_WHOLE, SIM_TEXT, SIM_FLAG, SIM_OBJECT, SIM_ARRAY, SIM_ANY };
+
+/* A key; without it in the object @to stays as it is */
+struct sim_key {
+	const char *name;
+	enum sim_type type;
+	void *to;			/* double, uint64_t, const char *, bool, const cJSON * */
+	const char *takes;		/* what to write, in words */
+	bool required;
+	double least, most;		/* of numbers */
+};
+
+struct sim_reader {
+	const char *file;
+	char *error;			/* SIM_ERROR_SIZE; the first error stays */
+	bool failed;
+};
+
+/* "FILE: PATH: " and the text; always false */
+bool sim_refuse(struct sim_reader *r, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The keys up to one without a name. False: one is unknown, twice there, missing, or refused */
+bool sim_read_object(struct sim_reader *r, const cJSON *o, const char *path,
+		     const struct sim_key *keys);
+/* @path and a key or an index behind it */
+void sim_path(char to[SIM_PATH_SIZE], const char *path, const char *key);
+void sim_path_at(char to[SIM_PATH_SIZE], const char *path, size_t index);
+
+#endif /* GSCHED_SIM_JSON_H */

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Times of originals: timing.h. */
+#include <stdlib.h>
+#include "launch/flights.h"
+#include "launch/timing.h"
+
+struct gi_timings {
+	pthread_mutex_t lock;		/* launches do not wait for it */
+	_Atomic unsigned int flying;	/* flights.flying, for who has no lock */
+	struct gi_flights flights;
+	struct gi_timed of[GI_FLIGHTS];
+};
+
+bool gi_timings_new(struct gi_client *c)
+{
+	c->timings = calloc(1, sizeof(*c->timings));
+	if (!c->timings)
+		return false;
+	pthread_mutex_init(&c->timings->lock, NULL);
+	return true;
+}
+
+/*
+ * Events also time what a launch waits for between them: the time alone is nearer to the least that
+ * was seen.
+ */
+static void least(_Atomic uint64_t *to, uint64_t x)
+{
+	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
+
+	atomic_store_explicit(to, had && had < x ? (7 * had + x) / 8 : x, memory_order_relaxed);
+}
+
+static void learn(const struct gi_client *c, const struct gi_timed *of, uint64_t ns)
+{
+	uint64_t room = (uint64_t)c->sms * of->shape->original_m;
+
+	if (!ns || !room)
+		return;
+	least(&of->shape->predicted_ns, ns);
+	least(&of->shape->block_ns, ns * room / (of->blocks > room ? of->blocks : room));
+	atomic_fetch_add(&of->shape->samples, 1);
+}
+
+/* The lock is held. */
+static void forget(struct gi_timings *t, const struct gi_timed *of)
+{
+	gi_flight_forget(&t->flights);
+	gi_graph_put(of->graph);
+	gi_func_put(of->fn);
+}
+
+/* The lock is held, the capture mode relaxed. */
+static void reap(struct gi_client *c)
+{
+	struct gi_timings *t = c->timings;
+	uint64_t ns;
+	int i;
+
+	for (i = gi_flight_over(&t->flights, &ns); i >= 0; i = gi_flight_over(&t->flights, &ns)) {
+		learn(c, &t->of[i], ns);
+		forget(t, &t->of[i]);
+	}
+	atomic_store(&t->flying, t->flights.flying);
+}
+
+CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+			  CUresult (*forward)(const struct gi_launch *l), const struct gi_timed *of)
+{
+	/* another thread may begin a capture at any moment, which our calls must not disturb */
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_timings *t = c->timings;
+	CUresult rc;
+	int i;
+
+	if (pthread_mutex_trylock(&t->lock))
+		return forward(l);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	reap(c);
+	i = gi_flight_begin(&t->flights, cx, l->stream);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	rc = forward(l);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	if (i >= 0 && !rc && gi_flight_end(&t->flights, l->stream)) {
+		t->of[i] = *of;
+		gi_func_hold(of->fn);
+		gi_graph_hold(of->graph);
+		atomic_store(&t->flying, t->flights.flying);
+	}
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_unlock(&t->lock);
+	return rc;
+}
+
+void gi_timings_look(struct gi_client *c)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct gi_timings *t = c->timings;
+
+	if (!atomic_load(&t->flying) || pthread_mutex_trylock(&t->lock))
+		return;
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	reap(c);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void gi_timings_drop(struct gi_client *c)
+{
+	struct gi_timings *t = c->timings;
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	while (t->flights.flying)
+		forget(t, &t->of[t->flights.first]);
+	atomic_store(&t->flying, 0);
+	gi_flights_drop(&t->flights);
+	pthread_mutex_unlock(&t->lock);
+}

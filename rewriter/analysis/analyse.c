@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What each function uses and references, and why a kernel cannot be rewritten. Reasons are part
+ * of the interface.
+ *
+ * In: a parsed module, its aliases resolved. Out: gsr_pass.fns; later graphs, closures and
+ * refusals. Assumes that the marks of interned names are free.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rewriter/ptx/lex.h"
+#include "analysis.h"
+
+#define PARAM_MAX	4352u
+#define PARAM_MAX_81	32764u
+
+/* Module-scope names carry a mark while references are looked for */
+#define MARK_FN		(1UL << 40)
+#define MARK_VAR	(2UL << 40)
+#define MARK_INDEX	0xffffffffUL
+
+struct scan {
+	struct gsr_pass *p;
+	struct gsr_fn *fn;
+	struct gsr_var **vars;
+	unsigned int n_vars;
+	const struct gsr_insn *insn;	/* NULL: raw text */
+	const struct gsr_operand *top;	/* its operand that is looked at */
+	bool callee;		/* the operand is the target of a call */
+};
+
+/* Functions of the system that need nothing of ours */
+static const char *const externals[] = { "vprintf", "malloc", "free", "__assertfail", "__nv_isNan", NULL };
+
+static void refuse(struct scan *s, const char *fmt, const char *arg)
+{
+	if (!s->fn->refusal)
+		s->fn->refusal = gsr_sprintf(s->p->arena, fmt, arg);
+}
+
+#define GROW(s, list, n, room) do { \
+	if ((n) == (room)) { \
+		void *grown_; \
+		(room) = (room) ? (room) * 2 : 4; \
+		grown_ = gsr_alloc_array((s)->p->arena, (room), sizeof(*(list))); \
+		if (n) \
+			memcpy(grown_, (list), (n) * sizeof(*(list))); \
+		(list) = grown_; \
+	} \
+} while (0)
+
+static void reference_fn(struct scan *s, struct gsr_fn *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->fn->n_refs; i++)
+		if (s->fn->refs[i] == to)
+			return;
+	GROW(s, s->fn->refs, s->fn->n_refs, s->fn->room_refs);
+	s->fn->refs[s->fn->n_refs++] = to;
+}
+
+static void reference_var(struct scan *s, struct gsr_var *v, const struct gsr_operand *o)
+{
+	struct gsr_fn *fn = s->fn;
+	const char *why;
+	unsigned int i;
+
+	if (!s->insn)
+		return;
+	if (gsr_is_reference(v)) {
+		why = gsr_reference_use(s->p, s->insn, s->top, o, v);
+		if (why)
+			refuse(s, "%s", why);
+		for (i = 0; i < fn->n_textures; i++)
+			if (fn->textures[i] == v)
+				return;
+		GROW(s, fn->textures, fn->n_textures, fn->room_textures);
+		fn->textures[fn->n_textures++] = v;
+		return;
+	}
+	if (gsr_is_global(v) || strcmp(v->space, "shared")) {
+		why = gsr_global_use(s->p, s->insn, s->top, o, v);
+		if (why)
+			refuse(s, "%s", why);
+		for (i = 0; i < fn->n_globals; i++)
+			if (fn->globals[i] == v)
+				return;
+		GROW(s, fn->globals, fn->n_globals, fn->room_globals);
+		fn->globals[fn->n_globals++] = v;
+		return;
+	}
+	for (i = 0; i < fn->n_vars; i++)
+		if (fn->vars[i] == v)
+			return;
+	GROW(s, fn->vars, fn->n_vars, fn->room_vars);
+	fn->vars[fn->n_vars++] = v;
+}
+
+static void reference(struct scan *s, const char *name, const struct gsr_operand *o)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	if (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns && s->p->fns[m & MARK_INDEX].f->name == name) {
+		struct gsr_fn *to = &s->p->fns[m & MARK_INDEX];
+
+		if (to->f->entry && !s->callee)
+			refuse(s, "address of the kernel %s", name);
+		reference_fn(s, to);
+		if (!s->callee && s->insn)
+			to->taken = s->fn->takes = true;
+	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name) {
+		reference_var(s, s->vars[m & MARK_INDEX], o);
+	}
+}
+
+static void special(struct scan *s, const char *name)
+{
+	if (!strcmp(name, "%ctaid") || !strcmp(name, "%nctaid"))
+		s->fn->reads_ids = true;
+	else if (!strncmp(name, "%envreg", 7))
+		refuse(s, "grid synchronisation (%s)", name);
+	else if (!strcmp(name, "%cluster_ctarank") || !strcmp(name, "%cluster_nctarank") || !strcmp(name, "%cluster_ctaid") ||
+		 !strcmp(name, "%cluster_nctaid") || !strcmp(name, "%is_explicit_cluster"))
+		return;		/* the same in every cluster of one block */
+	else if (!strncmp(name, "%cluster", 8) || !strncmp(name, "%ncluster", 9))
+		refuse(s, "clusters (%s)", name);
+	else if (!strcmp(name, "%gridid"))
+		refuse(s, "reads the launch's number (%s), which differs among the launches of a task", name);
+	else if (!strcmp(name, "%total_smem_size") || !strcmp(name, "%aggr_smem_size"))
+		refuse(s, "reads the size of shared memory (%s)", name);
+}
+
+static void operand(struct scan *s, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	/* what a call takes is read as registers */
+	if (o->kind == GSR_OPND_SYM || (o->kind == GSR_OPND_REG && o->name[0] != '%' && s->insn->op == GSR_OP_CALL))
+		reference(s, o->name, o);
+	/* most are %r12, %rd3, %f4, %p5 */
+	if (o->kind == GSR_OPND_REG && o->name[0] == '%' && o->name[1] != 'r' && o->name[1] != 'f' && o->name[1] != 'p')
+		special(s, o->name);
+	for (i = 0; i < o->n_items; i++)
+		operand(s, &o->items[i]);
+}
+
+/*
+ * Distributed shared memory is none of these: a kernel that demands no cluster is launched as a
+ * cluster of one block unless the launch says otherwise, and such launches are not rewritten. Then
+ * shared::cluster is the block's own window, the only rank is 0, and mapa gives the address that it
+ * is given. So it is in the twin, whose workers are clusters of one block, too. C++ barriers are
+ * compiled to these without optimisation.
+ */
+static const char *barred(const struct gsr_insn *insn)
+{
+	switch (insn->op) {
+	case GSR_OP_GRIDDEPCONTROL:
+		return "programmatic dependent launch (griddepcontrol)";
+	case GSR_OP_SETMAXNREG:
+		return "setmaxnreg";
+	case GSR_OP_TCGEN05:
+		return "tcgen05";
+	case GSR_OP_CLUSTERLAUNCHCONTROL:
+		return "clusters (clusterlaunchcontrol)";
+	case GSR_OP_CP:
+		return gsr_insn_has(insn, "multicast::cluster") ? "clusters (multicast)" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static void instruction(struct scan *s, const struct gsr_insn *insn)
+{
+	struct gsr_barrier b;
+	const char *why;
+	unsigned int i;
+
+	if (insn->op == GSR_OP_UNKNOWN)
+		refuse(s, "unknown instruction %s", insn->name);
+	why = barred(insn);
+	if (why)
+		refuse(s, "%s", why);
+	if ((insn->op == GSR_OP_CP && gsr_insn_has(insn, "bulk")) ||
+	    ((insn->op == GSR_OP_ST || insn->op == GSR_OP_RED) && gsr_insn_has(insn, "async")))
+		s->fn->bulk = true;
+	else if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
+		s->fn->cp_async = true;
+	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
+	s->fn->matrices |= insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX;
+	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
+	s->fn->waits |= gsr_may_wait(insn) == GSR_WAIT_ALL;
+	s->fn->exits |= insn->op == GSR_OP_EXIT;
+	if (!s->fn->f->writers && gsr_asks_for(insn))
+		gsr_find_writers(s->p->arena, s->fn->f);
+	if (gsr_barrier_of(s->fn->f, insn, &b)) {
+		if (b.cluster)
+			refuse(s, "%s", "clusters (barrier.cluster)");
+		else if (!b.warp && insn->n_opnds < (b.red ? 3u : 1u))
+			refuse(s, "barrier without its operands (%s)", insn->name);
+		else if (!b.warp)
+			s->fn->barriers++;
+		s->fn->plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
+		s->fn->counted |= b.counted || b.arrive;
+	}
+	why = gsr_warp_sync(s->fn->f, insn);
+	if (why && !s->fn->warp_sync)
+		s->fn->warp_sync = why;
+	why = gsr_constant_use(s->p, insn);
+	if (why)
+		refuse(s, "%s", why);
+	s->fn->constants |= gsr_insn_has(insn, "const");
+	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") || gsr_insn_has(insn, "shared::cluster");
+	s->insn = insn;
+	for (i = 0; i < insn->n_opnds; i++) {
+		const struct gsr_operand *o = &insn->opnds[i];
+
+		/* call (ret), f, (args), prototype */
+		s->callee = insn->op == GSR_OP_CALL && o->kind == GSR_OPND_SYM;
+		if (insn->op == GSR_OP_CALL && o->kind == GSR_OPND_REG)
+			s->fn->indirect = true;
+		s->top = o;
+		operand(s, o);
+		s->callee = false;
+	}
+	s->insn = NULL;
+}
+
+/* Identifiers in raw text: .calltargets */
+static void raw(struct scan *s, const char *text)
+{
+	struct gsr_lexer lx;
+	struct gsr_token t;
+
+	gsr_lex_init(&lx, text, strlen(text));
+	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD)
+		if (t.kind == GSR_TOK_IDENT)
+			reference(s, gsr_intern(s->p->arena, t.text, t.len), NULL);
+}
+
+/*
+ * Names that a function declares itself hide those of the module: their marks are put away
+ * meanwhile
+ */
+struct hidden {
+	struct scan *s;
+	struct { const char *name; unsigned long mark; } *names;
+	unsigned int n, room;
+};
+
+static void hide(struct hidden *h, const char *name)
+{
+	GROW(h->s, h->names, h->n, h->room);
+	h->names[h->n].name = name;
+	h->names[h->n++].mark = *gsr_intern_mark(name);
+	*gsr_intern_mark(name) = 0;
+}
+
+static bool is_module_name(const struct scan *s, const char *name)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	return (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns && s->p->fns[m & MARK_INDEX].f->name == name) ||
+	       (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name);
+}
+
+static bool names(const struct gsr_operand *o, const char *name)
+{
+	unsigned int i;
+
+	if (o->name == name)
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (names(&o->items[i], name))
+			return true;
+	return false;
+}
+
+/*
+ * Is the module's @name used outside of the inner scopes that declare one? The passes go by names,
+ * so they would take one for the other.
+ */
+static bool named_outside(const struct gsr_function *f, const char *name)
+{
+	unsigned int depth = 0, inside = 0, i;	/* inside: depth of the outermost scope that declares it, 0 none */
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_OPEN) {
+			depth++;
+		} else if (s->kind == GSR_STMT_CLOSE) {
+			inside = inside == depth ? 0 : inside;
+			depth--;
+		} else if (s->kind == GSR_STMT_VAR && s->var->name == name && !inside) {
+			inside = depth;
+		}
+		for (i = 0; s->kind == GSR_STMT_INSN && !inside && i < s->insn->n_opnds; i++)
+			if (names(&s->insn->opnds[i], name))
+				return true;
+	}
+	return false;
+}
+
+static void hide_own(struct hidden *h, const struct gsr_function *f)
+{
+	const struct gsr_stmt *s;
+	unsigned int i, depth = 0;
+
+	for (i = 0; i < f->n_params; i++)
+		hide(h, f->params[i].name);
+	for (i = 0; i < f->n_rets; i++)
+		hide(h, f->rets[i].name);
+	for (s = f->first; s; s = s->next) {
+		depth += s->kind == GSR_STMT_OPEN;
+		depth -= s->kind == GSR_STMT_CLOSE;
+		if (s->kind == GSR_STMT_LABEL)
+			hide(h, s->label);
+		if (s->kind != GSR_STMT_VAR)
+			continue;
+		if (depth && is_module_name(h->s, s->var->name) && named_outside(f, s->var->name))
+			refuse(h->s, "%s means the module's and, in an inner scope, another", s->var->name);
+		hide(h, s->var->name);
+	}
+}
+
+static void scan_function(struct scan *s)
+{
+	struct gsr_function *f = s->fn->f;
+	struct hidden h = { .s = s };
+	struct gsr_stmt *st;
+	unsigned int i;
+
+	gsr_find_unread(s->p, f);
+	hide_own(&h, f);
+	for (i = 0; i < f->n_perf; i++)
+		if (strstr(f->perf[i], "cluster"))
+			refuse(s, "clusters (%s)", f->perf[i]);
+	for (st = f->first; st; st = st->next) {
+		if (st->kind == GSR_STMT_INSN)
+			instruction(s, st->insn);
+		else if (st->kind == GSR_STMT_DIRECTIVE && strstr(st->text, ".calltargets"))
+			raw(s, st->text);
+		else if (st->kind == GSR_STMT_VAR && !strcmp(st->var->space, "shared"))
+			s->fn->shared = s->fn->keeps_shared = true;
+		else if (st->kind == GSR_STMT_VAR && (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
+			refuse(s, "variable %s declared in a function", st->var->name);
+		else if (st->kind == GSR_STMT_DIRECTIVE && !strncmp(st->text, ".loc", 4))
+			s->fn->lines = true;
+	}
+	/* backwards, because a name may stand twice */
+	while (h.n--)
+		*gsr_intern_mark(h.names[h.n].name) = h.names[h.n].mark;
+}
+
+static void external(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	const char *name = fn->f->name;
+	unsigned int i;
+
+	for (i = 0; externals[i]; i++)
+		if (!strcmp(name, externals[i]))
+			return;
+	if (!strncmp(name, "cudaCG", 6))
+		fn->refusal = gsr_sprintf(p->arena, "grid synchronisation (%s)", name);
+	else if (!strncmp(name, "cudaLaunchDevice", 16) || !strncmp(name, "cudaGetParameterBuffer", 22) ||
+		 !strncmp(name, "cudaDeviceSynchronize", 21))
+		fn->refusal = gsr_sprintf(p->arena, "dynamic parallelism (%s)", name);
+	else
+		fn->refusal = gsr_sprintf(p->arena, "external function %s", name);
+	/* there is code that is not seen here */
+	p->loose |= strncmp(name, "cuda", 4) && strncmp(name, "__cxa_", 6);
+}
+
+struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	if (!(m & MARK_FN) || (m & MARK_INDEX) >= p->n_fns || p->fns[m & MARK_INDEX].f->name != name)
+		return NULL;
+	return &p->fns[m & MARK_INDEX];
+}
+
+void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v)
+{
+	struct scan s = { .p = p, .fn = fn };
+	unsigned int i;
+
+	reference_fn(&s, to);
+	for (i = 0; i < fn->n_globals; i++)
+		if (fn->globals[i] == v)
+			return;
+	GROW(&s, fn->globals, fn->n_globals, fn->room_globals);
+	fn->globals[fn->n_globals++] = v;
+}
+
+void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	if (fn->graph)
+		gsr_find_writers(p->arena, fn->f);
+	gsr_cfg_build(p->arena, p->scratch, fn->f, &fn->cfg);
+	gsr_arena_reset(p->scratch);
+	fn->graph = true;
+	if (fn->cfg.error) {
+		fn->refusal = fn->refusal ? fn->refusal : fn->cfg.error;
+		return;
+	}
+	gsr_find_retries(p, fn->f, &fn->cfg);
+	gsr_uniform(p->scratch, fn->f, &fn->cfg, false);
+	gsr_arena_reset(p->scratch);
+	if (fn->warp_sync || fn->n_refs) {
+		gsr_uniform(p->scratch, fn->f, &fn->cfg, true);
+		gsr_arena_reset(p->scratch);
+	}
+	fn->plain_divergent = gsr_divergent(fn);
+}
+
+void gsr_analyse(struct gsr_pass *p)
+{
+	struct scan s = { .p = p };
+	struct gsr_item *i;
+	unsigned int k, n_items = 0;
+
+	for (i = p->m->first; i; i = i->next)
+		n_items++;
+	p->fns = gsr_alloc_array(p->arena, n_items + 1, sizeof(*p->fns));
+	s.vars = gsr_alloc_array(p->arena, n_items + 1, sizeof(*s.vars));
+	p->walk = gsr_alloc_array(p->arena, n_items + 1, sizeof(struct gsr_fn *));
+	for (i = p->m->first; i; i = i->next) {
+		if (i->kind == GSR_ITEM_FUNCTION)
+			*gsr_intern_mark(i->function->name) = 0;
+		else if (i->kind == GSR_ITEM_VAR)
+			*gsr_intern_mark(i->var->name) = 0;
+	}
+	/* a function is known by its definition, wherever it is declared */
+	for (i = p->m->first; i; i = i->next) {
+		if (i->kind == GSR_ITEM_FUNCTION) {
+			unsigned long *m = gsr_intern_mark(i->function->name);
+
+			if (*m & MARK_FN) {
+				if (i->function->body)
+					p->fns[*m & MARK_INDEX].f = i->function;
+				continue;
+			}
+			*m = MARK_FN | p->n_fns;
+			p->fns[p->n_fns++].f = i->function;
+		} else if (i->kind == GSR_ITEM_VAR) {
+			*gsr_intern_mark(i->var->name) = MARK_VAR | s.n_vars;
+			s.vars[s.n_vars++] = i->var;
+			p->constants |= !strcmp(i->var->space, "const");
+		}
+	}
+	for (k = 0; k < p->n_fns; k++) {
+		s.fn = &p->fns[k];
+		if (s.fn->f->body)
+			scan_function(&s);
+		else
+			external(p, s.fn);
+	}
+	/* addresses in tables */
+	for (i = p->m->first; i; i = i->next)
+		if (i->kind == GSR_ITEM_VAR && i->var->init)
+			gsr_places(p, i->var);
+		else if (i->kind == GSR_ITEM_VAR && (!strncmp(i->var->name, "_ZTV", 4) || !strcmp(i->var->name, GSR_OTHER_UNITS)))
+			p->loose = true;
+	for (k = 0; k < p->n_fns; k++) {
+		struct gsr_fn *fn = &p->fns[k];
+		const char *why;
+
+		if (!fn->f->body || (!fn->indirect && !fn->takes))
+			continue;
+		why = gsr_function_pointers(p, fn);
+		fn->refusal = fn->refusal ? fn->refusal : why;
+	}
+}
+
+struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
+{
+	struct gsr_closure c = { .fns = p->walk };
+	unsigned int i, k;
+
+	p->mark++;
+	entry->mark = p->mark;
+	c.fns[c.n++] = entry;
+	for (i = 0; i < c.n; i++) {
+		for (k = 0; k < c.fns[i]->n_refs; k++) {
+			struct gsr_fn *to = c.fns[i]->refs[k];
+
+			if (to->mark != p->mark) {
+				to->mark = p->mark;
+				c.fns[c.n++] = to;
+			}
+		}
+	}
+	c.fns = gsr_alloc_array(p->arena, c.n, sizeof(*c.fns));
+	memcpy(c.fns, p->walk, c.n * sizeof(*c.fns));
+	return c;
+}
+
+static unsigned int version(const char *v)
+{
+	char *end;
+	unsigned long major = strtoul(v, &end, 10);
+
+	return (unsigned int)(major * 10 + (*end == '.' ? strtoul(end + 1, NULL, 10) : 0));
+}
+
+static uint64_t param_buffer(const struct gsr_function *f)
+{
+	uint64_t size = 0;
+	unsigned int i;
+
+	for (i = 0; i < f->n_params; i++) {
+		unsigned int align = gsr_var_align(&f->params[i]);
+
+		size = (size + align - 1) / align * align + gsr_var_size(&f->params[i]);
+	}
+	return size;
+}
+
+bool gsr_ends(const struct gsr_closure *c)
+{
+	unsigned int i;
+
+	for (i = 1; i < c->n; i++)
+		if (c->fns[i]->ends)
+			return true;
+	return false;
+}
+
+const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
+{
+	struct gsr_function *f = c->fns[0]->f;
+	unsigned int v = version(p->m->version), i, limit;
+	unsigned int references = gsr_references_used(c);
+	uint64_t params = param_buffer(f);
+	const char *why;
+
+	k->barriers = 0;
+	k->params = f->n_params;
+	k->param_size = params;
+	k->references_offset = (params + 7) / 8 * 8;
+	k->launch_offset = ((references ? k->references_offset + 8ull * references : params) + 15) / 16 * 16;
+	if (v < 60)
+		return gsr_sprintf(p->arena, "PTX %s is older than 6.0", p->m->version);
+	if (p->m->arch < 70)
+		return gsr_sprintf(p->arena, "sm_%u is older than sm_70", p->m->arch);
+	if (p->m->address_size != 64)
+		return "32-bit addresses";
+	if (!f->body)
+		return "declared only";
+	for (i = 0; i < c->n; i++) {
+		k->barriers += c->fns[i]->barriers;
+		if (i && c->fns[i]->f->entry)
+			return gsr_sprintf(p->arena, "refers to the kernel %s", c->fns[i]->f->name);
+	}
+	for (i = 0; i < f->n_params; i++)
+		if (f->params[i].attrs && strstr(f->params[i].attrs, ".const"))
+			return gsr_sprintf(p->arena, "parameter %s points to constant memory", f->params[i].name);
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->refusal)
+			return c->fns[i]->refusal;
+	why = gsr_globals_room(p, c);
+	if (why)
+		return why;
+	if (references > GSR_REFERENCES_MAX)
+		return gsr_sprintf(p->arena, "more than %u texture and surface references", GSR_REFERENCES_MAX);
+	limit = v >= 81 ? PARAM_MAX_81 : PARAM_MAX;
+	if (k->launch_offset + sizeof(struct gsr_launch) > limit)
+		return gsr_sprintf(p->arena, "%llu bytes of parameters leave no room for ours", (unsigned long long)params);
+	return NULL;
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Barriers and early returns. In the twin no thread ends with its block-task, so where the
+ * original's hardware leaves finished threads out, the twin's must take part or must not be waited
+ * for.
+ *
+ * In: functions with graphs. Out: gsr_insn.settled, the facts of gsr_fn "with all that it calls",
+ * and the form of a kernel's end (struct gsr_end). Assumes that calls through pointers are
+ * resolved (indirect.c).
+ */
+#include <string.h>
+#include "analysis.h"
+
+static bool makes_mask(const struct gsr_insn *insn)
+{
+	return insn->op == GSR_OP_ACTIVEMASK || insn->op == GSR_OP_MATCH;
+}
+
+/* What made the mask, if that is of the lanes that were there */
+static const struct gsr_insn *mask_of_active(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	const struct gsr_operand *mask = gsr_mask_of(insn);
+	const struct gsr_insn *i = mask && mask->kind == GSR_OPND_REG ? gsr_only_writer(f, mask->name) : NULL;
+
+	return i && makes_mask(i) ? i : NULL;
+}
+
+/* ---- masks of lanes that come as one ---- */
+
+#define MAKERS_MAX	64u
+#define LOOKS_MAX	256u	/* each takes as long as the function is; who is not looked at gathers */
+
+struct maker {
+	const struct gsr_insn *insn;
+	unsigned int block;
+};
+
+/* From behind @block, can it be come to again without @maker in between? */
+static bool comes_again(struct gsr_pass *p, const struct gsr_cfg *cfg, unsigned int block, unsigned int maker)
+{
+	unsigned int *todo = gsr_alloc_array(p->scratch, cfg->n_blocks, sizeof(*todo)), n = 0, i, to;
+	bool *seen = gsr_alloc_array(p->scratch, cfg->n_blocks, sizeof(*seen)), again = false;
+
+	for (todo[n++] = block; n && !again;) {
+		const struct gsr_block *b = &cfg->blocks[todo[--n]];
+
+		for (i = 0; i < b->n_succ; i++) {
+			to = b->succ[i];
+			again |= to == block;
+			if (to == cfg->n_blocks || to == maker || seen[to])
+				continue;
+			seen[to] = true;
+			todo[n++] = to;
+		}
+	}
+	gsr_arena_reset(p->scratch);
+	return again;
+}
+
+static bool all_come(struct gsr_pass *p, const struct gsr_cfg *cfg, const struct maker *maker, unsigned int block, unsigned int *looks)
+{
+	unsigned int b = maker->block;
+
+	if (b == block)
+		return true;
+	if (++*looks > LOOKS_MAX)
+		return false;
+	while (b != GSR_NO_BLOCK && b != cfg->n_blocks && b != block)
+		b = cfg->blocks[b].ipdom;
+	return b == block && !comes_again(p, cfg, block, maker->block);
+}
+
+/* @calls: threads may end in what the function calls */
+static void settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
+{
+	struct maker makers[MAKERS_MAX];
+	struct gsr_function *f = fn->f;
+	unsigned int n = 0, looks = 0, i, k;
+	struct gsr_cfg cfg = { 0 };
+	struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && mask_of_active(f, s->insn))
+			break;
+	if (!s || (calls && fn->n_refs))
+		return;
+	gsr_cfg_build(p->arena, p->scratch, f, &cfg);
+	gsr_arena_reset(p->scratch);
+	for (i = 0; i < cfg.n_blocks && !cfg.error; i++) {
+		for (s = cfg.blocks[i].first; s; s = s->next) {
+			const struct gsr_insn *made = s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && !s->insn->guard ?
+							      mask_of_active(f, s->insn) : NULL;
+
+			for (k = 0; made && k < n && makers[k].insn != made; k++)
+				;
+			if (made && k < n)
+				s->insn->settled = all_come(p, &cfg, &makers[k], i, &looks);
+			if (s->kind == GSR_STMT_INSN && makes_mask(s->insn) && n < MAKERS_MAX)
+				makers[n++] = (struct maker){ s->insn, i };
+			if (s == cfg.blocks[i].last)
+				break;
+		}
+	}
+	fn->warp_sync = NULL;
+	for (s = f->first; s && !fn->warp_sync; s = s->next)
+		fn->warp_sync = s->kind == GSR_STMT_INSN ? gsr_warp_sync(f, s->insn) : NULL;
+}
+
+void gsr_settle_masks(struct gsr_pass *p)
+{
+	bool ends = false;
+	unsigned int k;
+
+	for (k = 0; k < p->n_fns; k++)
+		ends |= p->fns[k].exits && !p->fns[k].f->entry;
+	for (k = 0; k < p->n_fns; k++)
+		if (p->fns[k].warp_sync)
+			settle_active(p, &p->fns[k], ends);
+}
+
+static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	struct gsr_barrier b;
+
+	return gsr_barrier_of(f, insn, &b) && !b.warp && !b.cluster && !b.counted && !b.arrive;
+}
+
+/*
+ * Through a pointer: any function whose address is taken, of those that this one names (pointers.c)
+ */
+struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k)
+{
+	const struct gsr_operand *target = NULL;
+	unsigned int i;
+
+	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds && !target; i++)
+		if (insn->opnds[i].kind == GSR_OPND_SYM || insn->opnds[i].kind == GSR_OPND_REG)
+			target = &insn->opnds[i];
+	while (target && *k < fn->n_refs) {
+		struct gsr_fn *to = fn->refs[(*k)++];
+
+		if (target->kind == GSR_OPND_REG ? to->taken : to->f->name == target->name)
+			return to;
+	}
+	return NULL;
+}
+
+static bool has_plain(const struct gsr_fn *fn)
+{
+	return fn->any_plain;
+}
+
+/* That wait for finished lanes */
+static bool has_warp_sync(const struct gsr_fn *fn)
+{
+	return fn->any_warp_sync && !fn->gathers;
+}
+
+static bool has_counted(const struct gsr_fn *fn)
+{
+	return fn->any_counted && fn->gathers;
+}
+
+/* May it call one that has? */
+static bool calls(const struct gsr_fn *fn, const struct gsr_insn *insn, bool (*has)(const struct gsr_fn *fn))
+{
+	const struct gsr_fn *to;
+	unsigned int k = 0;
+
+	while ((to = gsr_callee(fn, insn, &k)))
+		if (has(to))
+			return true;
+	return false;
+}
+
+/*
+ * Plain barriers where only part of the threads may come by: then threads may be finished, or
+ * elsewhere, at a barrier
+ */
+bool gsr_divergent(const struct gsr_fn *fn)
+{
+	const struct gsr_stmt *s;
+	unsigned int i;
+
+	for (i = 0; fn->any_plain && i < fn->cfg.n_blocks; i++)
+		for (s = fn->cfg.blocks[i].first; s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN && (fn->cfg.blocks[i].split || s->insn->guard) &&
+			    (is_plain(fn->f, s->insn) || calls(fn, s->insn, has_plain)))
+				return true;
+			if (s == fn->cfg.blocks[i].last)
+				break;
+		}
+	return false;
+}
+
+bool gsr_lanes_part(const struct gsr_fn *fn)
+{
+	const struct gsr_stmt *s;
+	unsigned int i;
+
+	for (i = 0; fn->any_warp_sync && i < fn->cfg.n_blocks; i++)
+		for (s = fn->cfg.blocks[i].first; fn->cfg.blocks[i].split_warp && s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN && ((!fn->f->entry && gsr_warp_sync(fn->f, s->insn)) || calls(fn, s->insn, has_warp_sync)))
+				return true;
+			if (s == fn->cfg.blocks[i].last)
+				break;
+		}
+	return false;
+}
+
+bool gsr_part_masks(const struct gsr_function *f)
+{
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && !gsr_counts_warps(s->insn) && !gsr_full_mask(f, s->insn))
+			return true;
+	return false;
+}
+
+/* What of a function stands where only part of a block may come by */
+struct hazard {
+	bool counted;			/* where part of a warp may: a barrier with a count */
+	bool part, whole;		/* instructions for some lanes, for all */
+	bool calls;			/* and calls of functions with any */
+	bool rows, counted_rows;	/* the same where warps stay whole, in rows of whole warps */
+};
+
+static void note_hazard(const struct gsr_fn *fn, const struct gsr_block *b, const struct gsr_insn *insn, struct hazard *h)
+{
+	const char *name = gsr_warp_sync(fn->f, insn);
+	bool counts = (name && gsr_counts_warps(insn)) || calls(fn, insn, has_counted), called = calls(fn, insn, has_warp_sync);
+
+	if (!b->split_warp) {
+		h->counted_rows |= counts || called;
+		h->rows |= name && !counts;
+	} else if (counts) {
+		h->counted = true;
+	} else if (name) {
+		*(gsr_full_mask(fn->f, insn) ? &h->whole : &h->part) = true;
+	}
+	h->calls |= called && b->split_warp;
+}
+
+static void find_hazards(const struct gsr_fn *fn, struct hazard *h)
+{
+	const struct gsr_stmt *s;
+	unsigned int i;
+
+	memset(h, 0, sizeof(*h));
+	for (i = 0; fn->any_warp_sync && i < fn->cfg.n_blocks; i++) {
+		const struct gsr_block *b = &fn->cfg.blocks[i];
+
+		for (s = b->first; (b->split || b->split_warp) && s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN)
+				note_hazard(fn, b, s->insn, h);
+			if (s == b->last)
+				break;
+		}
+	}
+}
+
+/*
+ * A warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the
+ * original the others end and are not waited for, in the twin they would be. Those that wait for
+ * all lanes meet them (@end->warps); if there are others in the kernel, or in functions that stay
+ * functions, the lanes of each gather (@end->gathers). Where warps stay whole in rows of whole
+ * warps, @end->rows.
+ */
+static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *kernel, struct gsr_end *end, enum gsr_inline *wants)
+{
+	struct hazard h;
+
+	find_hazards(fn, &h);
+	if (h.counted)
+		return "warp-synchronous barrier with a thread count where only part of a warp may come by";
+	/* only the kernel's own can meet, or gather */
+	if (h.calls || (fn != kernel && (h.whole || h.part)))
+		*wants = GSR_INLINE_WARPS;
+	end->rows |= h.counted_rows;
+	if (fn == kernel && (h.part || kernel->gathers)) {
+		end->gathers = h.part || h.whole || h.rows;
+	} else {
+		end->warps |= fn == kernel && h.whole;
+		end->rows |= h.rows;
+	}
+	return NULL;
+}
+
+void gsr_barriers_prepare(struct gsr_pass *p)
+{
+	bool changed = true;
+	unsigned int i, k;
+
+	for (i = 0; i < p->n_fns; i++) {
+		struct gsr_fn *fn = &p->fns[i];
+
+		fn->any_warp_sync = fn->warp_sync;
+		fn->any_exit = fn->exits;
+		fn->any_plain = fn->plain;
+		fn->any_texture = fn->n_textures;
+		fn->any_counted = fn->counted;
+	}
+	while (changed) {
+		changed = false;
+		for (i = 0; i < p->n_fns; i++) {
+			struct gsr_fn *fn = &p->fns[i];
+
+			for (k = 0; k < fn->n_refs; k++) {
+				if (fn->refs[k]->any_plain && !fn->any_plain)
+					changed = fn->any_plain = true;
+				if (fn->refs[k]->any_texture && !fn->any_texture)
+					changed = fn->any_texture = true;
+				if (fn->refs[k]->any_exit && !fn->any_exit)
+					changed = fn->any_exit = true;
+				if (fn->refs[k]->any_counted && !fn->any_counted)
+					changed = fn->any_counted = true;
+				if (fn->refs[k]->any_warp_sync && !fn->any_warp_sync) {
+					fn->any_warp_sync = fn->refs[k]->any_warp_sync;
+					changed = true;
+				}
+			}
+		}
+	}
+}
+
+const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants)
+{
+	unsigned int counted = 0, i;
+	const char *why = NULL;
+
+	memset(end, 0, sizeof(*end));
+	*wants = GSR_INLINE_NONE;
+	for (i = 0; i < c->n; i++)
+		end->early |= c->fns[i]->plain_divergent;
+	for (i = 0; i < c->n; i++) {
+		const struct gsr_function *f = c->fns[i]->f;
+		const struct gsr_stmt *s;
+		struct gsr_barrier b;
+
+		for (s = f->first; s && c->fns[i]->barriers; s = s->next) {
+			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster)
+				continue;
+			if (b.counted)
+				counted |= b.id < 0 ? gsr_barriers_used(c->fns[0]->f, f, s->insn) : 1u << b.id;
+			/*
+			 * what follows is entered by a jump from where all threads of a warp meet
+			 */
+			if (end->early && !b.counted && i)
+				*wants = GSR_INLINE_BARRIERS;
+		}
+	}
+	/*
+	 * threads of a counted barrier must not meet ours; those without a count are met by all, or
+	 * converted
+	 */
+	for (end->id = 0; end->id < 16 && counted & 1u << end->id; ++end->id)
+		;
+	if (end->id == 16)
+		return "no barrier is free of thread counts";
+	for (i = 0; i < c->n && !why && *wants == GSR_INLINE_NONE; i++)
+		why = warp_hazard(c->fns[i], c->fns[0], end, wants);
+	return why;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Generic addresses of parameters. Each launch has its parameters elsewhere, so what is saved in
+ * one and restored in another must not hold such an address as it is. A register is either free of
+ * them, or it is based: the launch's address of parameters plus something that is the same in every
+ * launch. Then the difference is saved, and the other launch's address is added to it.
+ *
+ * This holds only where each write of a register agrees, and where no value that depends on the
+ * address goes anywhere else: to memory, to a function, into a computation other than an offset.
+ * Two addresses may be compared or subtracted; memory is only read through one.
+ *
+ * In: a kernel without inner scopes. Out: which registers are based, or a refusal. Assumes that
+ * register names are interned. Flow-insensitive: a register that holds an address here and another
+ * value there is refused.
+ */
+#include <string.h>
+#include "analysis.h"
+
+enum state {
+	UNKNOWN,			/* no write has been looked at */
+	FREE,
+	BASED,
+};
+
+struct slot {
+	const char *name;
+	enum state state;
+};
+
+struct gsr_based {
+	struct gsr_arena *arena;
+	const char *refusal;
+	bool changed;
+	unsigned int mask;
+	struct slot slots[];
+};
+
+static struct slot *slot_of(struct gsr_based *t, const char *name)
+{
+	unsigned int i = (unsigned int)((uintptr_t)name >> 4) & t->mask;
+
+	while (t->slots[i].name && t->slots[i].name != name)
+		i = (i + 1) & t->mask;
+	return &t->slots[i];
+}
+
+bool gsr_is_based(struct gsr_based *t, const char *name)
+{
+	return t && slot_of(t, name)->state == BASED;
+}
+
+static bool makes_address(const struct gsr_insn *insn)
+{
+	return insn->op == GSR_OP_CVTA && gsr_insn_has(insn, "param") && !gsr_insn_has(insn, "to");
+}
+
+static void refuse(struct gsr_based *t, const char *fmt, const char *what)
+{
+	if (!t->refusal)
+		t->refusal = gsr_sprintf(t->arena, fmt, what);
+}
+
+static enum state state_of(struct gsr_based *t, const struct gsr_operand *o)
+{
+	struct slot *s = o->kind == GSR_OPND_REG ? slot_of(t, o->name) : NULL;
+
+	/* special registers, and what no instruction writes */
+	return s && s->name ? s->state : FREE;
+}
+
+static bool any_based(struct gsr_based *t, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (state_of(t, o) == BASED)
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (any_based(t, &o->items[i]))
+			return true;
+	return false;
+}
+
+static void set(struct gsr_based *t, const struct gsr_operand *o, enum state state)
+{
+	struct slot *s = o->kind == GSR_OPND_REG ? slot_of(t, o->name) : NULL;
+	unsigned int i;
+
+	if (s && s->name && s->state == UNKNOWN && state != UNKNOWN) {
+		s->state = state;
+		t->changed = true;
+	} else if (s && s->name && state != UNKNOWN && s->state != state) {
+		refuse(t, "%s may hold the address of a parameter or another value", o->name);
+	}
+	for (i = 0; o->kind != GSR_OPND_ADDR && i < o->n_items; i++)
+		set(t, &o->items[i], state);
+}
+
+/* 64 bits in and out, and no carry */
+static bool plain64(const struct gsr_insn *insn)
+{
+	return insn->n_mods && gsr_type_size(insn->mods[insn->n_mods - 1]) == 8 && !gsr_insn_has(insn, "cc") &&
+	       !gsr_insn_has(insn, "sat");
+}
+
+/* Of two addresses, or of one and 0: the same in every launch */
+static bool compares(struct gsr_based *t, const struct gsr_insn *insn)
+{
+	const struct gsr_operand *a = &insn->opnds[1], *b = &insn->opnds[2];
+	bool equal = gsr_insn_has(insn, "eq") || gsr_insn_has(insn, "ne"), same = plain64(insn);
+	unsigned int i;
+
+	for (i = 3; i < insn->n_opnds; i++)
+		same &= !any_based(t, &insn->opnds[i]);
+	return same && ((state_of(t, a) == BASED && state_of(t, b) == BASED) ||
+			(equal && state_of(t, a) == BASED && b->kind == GSR_OPND_INT && !b->ival));
+}
+
+static bool keeps_base(const struct gsr_insn *insn)
+{
+	return insn->op == GSR_OP_MOV || insn->op == GSR_OP_ADD || insn->op == GSR_OP_SUB ||
+	       insn->op == GSR_OP_MAD || insn->op == GSR_OP_SELP;
+}
+
+/* The result of an instruction that has a based operand; UNKNOWN and a refusal: it cannot be told */
+static enum state transfer(struct gsr_based *t, const struct gsr_insn *insn)
+{
+	const struct gsr_operand *o = insn->opnds;
+	unsigned int n = keeps_base(insn) && o[0].kind != GSR_OPND_REG ? 0 : insn->n_opnds;
+
+	switch (insn->op) {
+	case GSR_OP_MOV:
+		if (n == 2 && plain64(insn) && state_of(t, &o[1]) == BASED)
+			return BASED;
+		break;
+	case GSR_OP_ADD:
+		if (n == 3 && plain64(insn) && state_of(t, &o[1]) != state_of(t, &o[2]))
+			return BASED;
+		break;
+	case GSR_OP_SUB:
+		if (n == 3 && plain64(insn) && state_of(t, &o[1]) == BASED)
+			return state_of(t, &o[2]) == BASED ? FREE : BASED;
+		break;
+	case GSR_OP_MAD:
+		if (n == 4 && insn->n_mods && !any_based(t, &o[1]) && !any_based(t, &o[2]) &&
+		    !gsr_insn_has(insn, "hi") && !gsr_insn_has(insn, "cc") &&
+		    gsr_type_size(insn->mods[insn->n_mods - 1]) == (gsr_insn_has(insn, "wide") ? 4 : 8))
+			return BASED;
+		break;
+	case GSR_OP_SELP:
+		/* set() has found out about registers that do not agree */
+		if (n == 4 && plain64(insn) && state_of(t, &o[1]) == BASED && state_of(t, &o[2]) == BASED)
+			return BASED;
+		break;
+	case GSR_OP_SETP:
+		if (n >= 3 && compares(t, insn))
+			return FREE;
+		break;
+	case GSR_OP_LD:
+		/* the parameters themselves are the same in every launch */
+		if (n == 2 && o[1].kind == GSR_OPND_ADDR)
+			return FREE;
+		break;
+	case GSR_OP_PREFETCH:
+		return FREE;
+	default:
+		break;
+	}
+	refuse(t, "address of a parameter used by %s", insn->name);
+	return UNKNOWN;
+}
+
+/* An operand whose state is not known yet: the instruction is looked at again */
+static bool waits_for_operands(struct gsr_based *t, const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 1; i < insn->n_opnds; i++)
+		if (insn->opnds[i].kind == GSR_OPND_REG && state_of(t, &insn->opnds[i]) == UNKNOWN)
+			return true;
+	return false;
+}
+
+static void look(struct gsr_based *t, const struct gsr_insn *insn)
+{
+	bool based = false, result = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR;
+	unsigned int i;
+
+	/* the first operand may be a source, too: of a store it is an address */
+	for (i = result && gsr_has_result(insn); i < insn->n_opnds; i++)
+		based |= any_based(t, &insn->opnds[i]);
+	if (makes_address(insn)) {
+		if (based)
+			refuse(t, "address of a parameter used by %s", insn->name);
+		else
+			set(t, &insn->opnds[0], BASED);
+	} else if (keeps_base(insn) && waits_for_operands(t, insn)) {
+		return;
+	} else if (result) {
+		set(t, &insn->opnds[0], based ? transfer(t, insn) : FREE);
+	} else if (based) {
+		transfer(t, insn);
+	}
+}
+
+static unsigned int count(const struct gsr_operand *o)
+{
+	unsigned int i, n = 1;
+
+	for (i = 0; i < o->n_items; i++)
+		n += count(&o->items[i]);
+	return n;
+}
+
+static void name_results(struct gsr_based *t, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG)
+		slot_of(t, o->name)->name = o->name;
+	for (i = 0; i < o->n_items; i++)
+		name_results(t, &o->items[i]);
+}
+
+struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function *f, const char **refusal)
+{
+	unsigned int n = 0, room = 4;
+	const struct gsr_stmt *s;
+	struct gsr_based *t;
+	bool any = false;
+
+	for (s = f->first; s; s = s->next) {
+		if (s->kind != GSR_STMT_INSN || !s->insn->n_opnds)
+			continue;
+		any |= makes_address(s->insn);
+		n += count(&s->insn->opnds[0]);
+	}
+	if (!any)
+		return NULL;
+	while (room < 2 * n)
+		room *= 2;
+	t = gsr_alloc(a, sizeof(*t) + room * sizeof(t->slots[0]));
+	t->arena = a;
+	t->mask = room - 1;
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds && s->insn->opnds[0].kind != GSR_OPND_ADDR)
+			name_results(t, &s->insn->opnds[0]);
+	do {
+		t->changed = false;
+		for (s = f->first; s && !t->refusal; s = s->next)
+			if (s->kind == GSR_STMT_INSN)
+				look(t, s->insn);
+	} while (t->changed && !t->refusal);
+	*refusal = t->refusal;
+	return t;
+}

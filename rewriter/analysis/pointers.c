@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Where addresses go.
+ *
+ * The address of a function is a number that means something in its own module only: nvcc's code
+ * looks it up in a table of the kernel's. So pointers made by the original must not be called by
+ * the twin, nor the other way round: a function that takes the address of another must keep it in
+ * registers, and must call through such registers only.
+ *
+ * A literal whose address is only read through, or printed, is never written.
+ *
+ * In: a function, or a variable. Out: a refusal or NULL, and gsr_fn.unknown, the calls that
+ * indirect.c makes right. Assumes that all functions were scanned for references.
+ */
+#include <string.h>
+#include "analysis.h"
+
+#define MARK_REG	(4UL << 40)
+#define MARK_HOLDS	(5UL << 40)
+#define MARK_INDEX	0xffffffffUL
+
+/* What the instruction writes, if that is its first operand */
+static bool has_result(const struct gsr_insn *insn)
+{
+	return insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR && insn->op != GSR_OP_CALL;
+}
+
+/* ---- functions ---- */
+
+struct reg {
+	const char *name;
+	const char *function;	/* a function whose address it may hold */
+	bool other;		/* it may hold something else */
+	bool defined;
+};
+
+struct flow {
+	struct gsr_fn *fn;
+	struct reg *regs;
+	unsigned int n;
+	bool changed;
+};
+
+static struct reg *reg_of(const struct flow *w, const char *name)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	if ((m & ~MARK_INDEX) != MARK_REG || (m & MARK_INDEX) >= w->n || w->regs[m & MARK_INDEX].name != name)
+		return NULL;
+	return &w->regs[m & MARK_INDEX];
+}
+
+static unsigned int count_regs(const struct gsr_operand *o)
+{
+	unsigned int i, n = o->kind == GSR_OPND_REG;
+
+	for (i = 0; i < o->n_items; i++)
+		n += count_regs(&o->items[i]);
+	return n;
+}
+
+static void enter_regs(struct flow *w, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG && !reg_of(w, o->name)) {
+		w->regs[w->n].name = o->name;
+		*gsr_intern_mark(o->name) = MARK_REG | w->n++;
+	}
+	for (i = 0; i < o->n_items; i++)
+		enter_regs(w, &o->items[i]);
+}
+
+/* The function whose address the operand may hold; NULL none */
+static const char *function_in(const struct flow *w, const struct gsr_operand *o)
+{
+	const struct reg *r;
+	const char *found;
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG)
+		return (r = reg_of(w, o->name)) ? r->function : NULL;
+	if (o->kind == GSR_OPND_SYM)
+		for (i = 0; i < w->fn->n_refs; i++)
+			if (w->fn->refs[i]->f->name == o->name)
+				return o->name;
+	for (i = 0; i < o->n_items; i++)
+		if ((found = function_in(w, &o->items[i])))
+			return found;
+	return NULL;
+}
+
+/* Does it hold a function's address and nothing else? */
+static bool function_only(const struct flow *w, const struct gsr_operand *o)
+{
+	const struct reg *r = o->kind == GSR_OPND_REG ? reg_of(w, o->name) : NULL;
+
+	if (o->kind == GSR_OPND_SYM)
+		return function_in(w, o);
+	return r && r->function && !r->other && !o->negated && !o->component;
+}
+
+static bool passes_on(const struct gsr_insn *insn)
+{
+	return (insn->op == GSR_OP_MOV && insn->n_opnds == 2) || (insn->op == GSR_OP_SELP && insn->n_opnds == 4);
+}
+
+static void other(struct flow *w, const struct gsr_operand *o)
+{
+	struct reg *r = o->kind == GSR_OPND_REG ? reg_of(w, o->name) : NULL;
+	unsigned int i;
+
+	if (r && !r->other)
+		r->other = w->changed = true;
+	for (i = 0; i < o->n_items; i++)
+		other(w, &o->items[i]);
+}
+
+static void define(struct flow *w, const struct gsr_insn *insn)
+{
+	unsigned int i, sources = insn->op == GSR_OP_SELP ? 2 : 1;
+	struct reg *to;
+
+	if (insn->op == GSR_OP_CALL && insn->n_opnds && insn->opnds[0].kind == GSR_OPND_LIST)
+		other(w, &insn->opnds[0]);
+	if (!has_result(insn))
+		return;
+	to = insn->opnds[0].kind == GSR_OPND_REG ? reg_of(w, insn->opnds[0].name) : NULL;
+	if (!to || !passes_on(insn)) {
+		other(w, &insn->opnds[0]);
+		return;
+	}
+	for (i = 1; i <= sources; i++) {
+		const char *f = function_in(w, &insn->opnds[i]);
+
+		if (f && !to->function) {
+			to->function = f;
+			w->changed = true;
+		}
+		if (!function_only(w, &insn->opnds[i]) && !to->other && to->defined)
+			to->other = w->changed = true;
+	}
+}
+
+/* The function whose address goes where we do not follow it; NULL none */
+static const char *leaves(const struct flow *w, const struct gsr_insn *insn)
+{
+	unsigned int i, first = has_result(insn);
+	const char *f;
+
+	for (i = first; i < insn->n_opnds; i++) {
+		const struct gsr_operand *o = &insn->opnds[i];
+
+		f = function_in(w, o);
+		if (!f)
+			continue;
+		if (insn->op == GSR_OP_CALL && (o->kind == GSR_OPND_SYM || o->kind == GSR_OPND_REG))
+			continue;
+		if (passes_on(insn) && (insn->opnds[0].kind == GSR_OPND_REG))
+			continue;
+		/* compared with each other, or with null */
+		if (insn->op == GSR_OP_SETP && i >= 1 && i <= 2 && insn->n_opnds >= 3 &&
+		    (insn->opnds[3 - i].kind == GSR_OPND_INT || function_only(w, &insn->opnds[3 - i])))
+			continue;
+		return f;
+	}
+	return NULL;
+}
+
+/* The pointer of a call that may not be one made here; NULL none */
+static const struct gsr_operand *unknown_pointer(const struct flow *w, const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds; i++)
+		if (insn->opnds[i].kind == GSR_OPND_REG && !function_only(w, &insn->opnds[i]))
+			return &insn->opnds[i];
+	return NULL;
+}
+
+static void note_unknown(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_stmt *call)
+{
+	if (fn->n_unknown == fn->room_unknown) {
+		struct gsr_stmt **grown;
+
+		fn->room_unknown = fn->room_unknown ? 2 * fn->room_unknown : 4;
+		grown = gsr_alloc_array(p->arena, fn->room_unknown, sizeof(struct gsr_stmt *));
+		if (fn->n_unknown)
+			memcpy(grown, fn->unknown, fn->n_unknown * sizeof(struct gsr_stmt *));
+		fn->unknown = grown;
+	}
+	fn->unknown[fn->n_unknown++] = call;
+}
+
+const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	struct flow w = { .fn = fn };
+	const struct gsr_operand *pointer;
+	const char *why = NULL, *f;
+	struct gsr_stmt *s;
+	unsigned int i, n = 0;
+
+	for (s = fn->f->first; s; s = s->next)
+		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
+			n += count_regs(&s->insn->opnds[i]);
+	w.regs = gsr_alloc_array(p->arena, n + 1, sizeof(*w.regs));
+	for (s = fn->f->first; s; s = s->next)
+		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
+			enter_regs(&w, &s->insn->opnds[i]);
+	/* first where functions may get to, then where other things may */
+	do {
+		w.changed = false;
+		for (s = fn->f->first; s; s = s->next)
+			if (s->kind == GSR_STMT_INSN)
+				define(&w, s->insn);
+	} while (w.changed);
+	for (i = 0; i < w.n; i++)
+		w.regs[i].defined = true;
+	do {
+		w.changed = false;
+		for (s = fn->f->first; s; s = s->next)
+			if (s->kind == GSR_STMT_INSN)
+				define(&w, s->insn);
+	} while (w.changed);
+	for (s = fn->f->first; s; s = s->next) {
+		if (s->kind != GSR_STMT_INSN)
+			continue;
+		pointer = unknown_pointer(&w, s->insn);
+		if ((f = leaves(&w, s->insn))) {
+			p->loose = true;
+			why = why ? why : gsr_sprintf(p->arena, "address of the function %s does not stay in registers", f);
+		} else if (pointer && function_in(&w, pointer)) {
+			why = why ? why : "indirect call of unknown functions";
+		} else if (pointer) {
+			note_unknown(p, fn, s);
+		}
+	}
+	for (i = 0; i < w.n; i++)
+		*gsr_intern_mark(w.regs[i].name) = 0;
+	return why;
+}
+
+/* ---- literals ---- */
+
+struct trace {
+	const struct gsr_var *v;
+	unsigned long mark;	/* of registers that may hold an address in it */
+	bool changed;
+};
+
+static bool holds(const struct trace *t, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_SYM && o->name == t->v->name)
+		return true;
+	if (o->kind == GSR_OPND_REG && *gsr_intern_mark(o->name) == t->mark)
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (holds(t, &o->items[i]))
+			return true;
+	return false;
+}
+
+/* st.param of an address: the call that follows must be one that only reads */
+static bool printed(const struct gsr_stmt *s)
+{
+	const struct gsr_operand *to = &s->insn->opnds[0], *o;
+	bool known = false, given = false;
+	const struct gsr_stmt *call;
+	unsigned int i, k;
+
+	if (!gsr_insn_has(s->insn, "param") || to->kind != GSR_OPND_ADDR || !to->n_items || !to->items[0].name)
+		return false;
+	for (call = s->next; call && (call->kind != GSR_STMT_INSN || call->insn->op != GSR_OP_CALL); call = call->next)
+		;
+	for (i = 0; call && i < call->insn->n_opnds; i++) {
+		o = &call->insn->opnds[i];
+		known |= o->kind == GSR_OPND_SYM && (!strcmp(o->name, "vprintf") || !strcmp(o->name, "__assertfail"));
+		for (k = 0; o->kind == GSR_OPND_LIST && k < o->n_items; k++)
+			given |= o->items[k].name == to->items[0].name;
+	}
+	return known && given;
+}
+
+/* Is this use of an address in the variable one that cannot change it? */
+static bool only_reads(struct trace *t, const struct gsr_stmt *s)
+{
+	const struct gsr_insn *insn = s->insn;
+	bool used = false;
+	unsigned int i;
+
+	for (i = has_result(insn); i < insn->n_opnds; i++)
+		used |= holds(t, &insn->opnds[i]);
+	if (!used)
+		return true;
+	switch (insn->op) {
+	case GSR_OP_LD:
+	case GSR_OP_LDU:
+	case GSR_OP_PREFETCH:
+	case GSR_OP_PREFETCHU:
+		return true;
+	case GSR_OP_ST:
+		return insn->n_opnds == 2 && !holds(t, &insn->opnds[0]) && printed(s);
+	case GSR_OP_MOV:
+	case GSR_OP_CVTA:
+	case GSR_OP_ADD:
+	case GSR_OP_SUB:
+	case GSR_OP_SELP:
+		if (insn->opnds[0].kind != GSR_OPND_REG)
+			return false;
+		t->changed |= *gsr_intern_mark(insn->opnds[0].name) != t->mark;
+		*gsr_intern_mark(insn->opnds[0].name) = t->mark;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool gsr_never_written(struct gsr_pass *p, const struct gsr_var *v)
+{
+	const struct gsr_stmt *s;
+	unsigned int i, k;
+
+	for (i = 0; i < p->n_fns; i++) {
+		struct trace t = { .v = v };
+
+		for (k = 0; k < p->fns[i].n_globals && p->fns[i].globals[k] != v; k++)
+			;
+		if (k == p->fns[i].n_globals)
+			continue;
+		t.mark = MARK_HOLDS | (++p->mark & MARK_INDEX);
+		do {
+			t.changed = false;
+			for (s = p->fns[i].f->first; s; s = s->next)
+				if (s->kind == GSR_STMT_INSN && !only_reads(&t, s))
+					return false;
+		} while (t.changed);
+	}
+	for (i = 0; i < p->n_named; i++)
+		if (p->named[i] == v->name)
+			return false;
+	return true;
+}

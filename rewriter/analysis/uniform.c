@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which branches may split a block of threads. A register is uniform if every instruction that
+ * writes it computes the same for all threads, and none of them stands where only part of the
+ * threads may come by. Begins with all uniform and takes away, looking again at what uses a
+ * register that was taken away, until nothing changes: a branch that varies makes all that is
+ * written between it and its post-dominator vary. That is more than necessary, never less.
+ *
+ * Asked for warps, "uniform" means the same in all lanes of a warp, for blocks whose x is a
+ * multiple of 32 (the kernel's description says so): then %tid.y and %tid.z are, and so is (%tid.x
+ * + a multiple of 32) / 32.
+ *
+ * In: a function and its graph. Out: gsr_block.varying and split, or splits_warp and split_warp.
+ * Assumes gsr_find_writers().
+ */
+#include <string.h>
+#include "analysis.h"
+
+struct reg {
+	const char *name;
+	bool varying, defined;
+	const struct gsr_insn *def;	/* the only instruction that writes it */
+	unsigned int n_defs;
+	unsigned int first, last;	/* of its uses, from 1; 0 none */
+};
+
+/* An instruction that names a register */
+struct mention {
+	unsigned int insn, next;
+};
+
+struct use {
+	const struct gsr_insn *insn;
+	unsigned int block;
+	bool waits;			/* to be looked at */
+	bool again;			/* what it computes depends on more than its operands */
+};
+
+struct state {
+	struct gsr_function *f;
+	struct gsr_cfg *cfg;
+	struct reg *regs;
+	unsigned int n;
+	struct use *insns;
+	unsigned int n_insns;
+	struct mention *mentions;	/* from 1 */
+	unsigned int n_mentions;
+	unsigned int *queue, n_queue;
+	struct gsr_region region;
+	bool warp;
+	bool strict;			/* do not look back any more */
+	unsigned int now;		/* instruction whose operands are entered */
+};
+
+static const char *const uniform_specials[] = {
+	"%ctaid", "%nctaid", "%ntid", "%gridid", "%nsmid", "%smid", "%nwarpid", "%total_smem_size", "%dynamic_smem_size",
+	NULL
+};
+
+typedef void (*visit_fn)(struct state *st, const struct gsr_operand *o);
+
+static void visit(struct state *st, const struct gsr_operand *o, visit_fn fn)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG)
+		fn(st, o);
+	for (i = 0; i < o->n_items; i++)
+		visit(st, &o->items[i], fn);
+}
+
+/*
+ * The registers an instruction writes, at most: those of its first operand. An address is only
+ * read.
+ */
+static void visit_result(struct state *st, const struct gsr_insn *insn, visit_fn fn)
+{
+	if (insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR)
+		visit(st, &insn->opnds[0], fn);
+}
+
+static struct reg *reg_of(struct state *st, const char *name)
+{
+	unsigned long m = *gsr_intern_mark(name);
+
+	return m && m <= st->n && st->regs[m - 1].name == name ? &st->regs[m - 1] : NULL;
+}
+
+static void forget(struct state *st, const struct gsr_operand *o)
+{
+	*gsr_intern_mark(o->name) = 0;
+	st->n_mentions++;
+}
+
+/* Gives it a number, which is not that of an entry yet */
+static void count(struct state *st, const struct gsr_operand *o)
+{
+	unsigned long *m = gsr_intern_mark(o->name);
+
+	if (!*m)
+		*m = ++st->n;
+}
+
+static void enter(struct state *st, const struct gsr_operand *o)
+{
+	struct reg *r = &st->regs[*gsr_intern_mark(o->name) - 1];
+	unsigned int i = ++st->n_mentions;
+
+	r->name = o->name;
+	st->mentions[i].insn = st->now;
+	if (r->last)
+		st->mentions[r->last].next = i;
+	else
+		r->first = i;
+	r->last = i;
+}
+
+static void define(struct state *st, const struct gsr_operand *o)
+{
+	struct reg *r = reg_of(st, o->name);
+
+	r->defined = true;
+	r->def = r->n_defs++ ? NULL : st->insns[st->now].insn;
+}
+
+static void look_at(struct state *st, unsigned int i)
+{
+	if (!st->insns[i].waits)
+		st->queue[st->n_queue++] = i;
+	st->insns[i].waits = true;
+}
+
+static void vary(struct state *st, const struct gsr_operand *o)
+{
+	struct reg *r = reg_of(st, o->name);
+	unsigned int i;
+
+	if (r->varying)
+		return;
+	r->varying = true;
+	for (i = r->first; i; i = st->mentions[i].next)
+		look_at(st, st->mentions[i].insn);
+}
+
+static bool name_varies(struct state *st, const char *name)
+{
+	const struct reg *r = reg_of(st, name);
+
+	return !r || r->varying;
+}
+
+static bool operand_varies(struct state *st, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (st->warp && o->kind == GSR_OPND_REG && !strcmp(o->name, "%tid"))
+		return o->component != 'y' && o->component != 'z';
+	if (o->kind == GSR_OPND_REG && name_varies(st, o->name))
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (operand_varies(st, &o->items[i]))
+			return true;
+	return false;
+}
+
+#define LOOK_BACK	8
+#define ROUNDS_MAX	50	/* of second looks, at instructions that look back */
+
+/* Text that parses need not be right: an instruction may lack operands */
+static const struct gsr_insn *definition(struct state *st, const struct gsr_operand *o)
+{
+	const struct reg *r = o->kind == GSR_OPND_REG && !o->negated && !o->component ? reg_of(st, o->name) : NULL;
+	const struct gsr_insn *i = r && r->def && !r->def->guard ? r->def : NULL;
+
+	return i && i->n_opnds >= (i->op == GSR_OP_MOV ? 2u : i->op == GSR_OP_MAD ? 4u : 3u) ? i : NULL;
+}
+
+static bool is_special(const struct gsr_operand *o, const char *name)
+{
+	return o->kind == GSR_OPND_REG && o->component == 'x' && !strcmp(o->name, name);
+}
+
+/* A multiple of 32, the same in all lanes */
+static bool times32(struct state *st, const struct gsr_operand *o, unsigned int depth)
+{
+	const struct gsr_insn *i;
+
+	if (o->kind == GSR_OPND_INT)
+		return !(o->ival & 31);
+	if (is_special(o, "%ntid"))
+		return true;
+	i = definition(st, o);
+	if (!i || depth > LOOK_BACK || operand_varies(st, o))
+		return false;
+	if (i->op == GSR_OP_MOV)
+		return times32(st, &i->opnds[1], depth + 1);
+	if (i->op == GSR_OP_SHL)
+		return i->opnds[2].kind == GSR_OPND_INT && i->opnds[2].ival >= 5;
+	if (i->op == GSR_OP_ADD)
+		return times32(st, &i->opnds[1], depth + 1) && times32(st, &i->opnds[2], depth + 1);
+	if (i->op == GSR_OP_MUL && gsr_insn_has(i, "lo"))
+		return times32(st, &i->opnds[1], depth + 1) || times32(st, &i->opnds[2], depth + 1);
+	return false;
+}
+
+/* %tid.x plus a multiple of 32 */
+static bool linear(struct state *st, const struct gsr_operand *o, unsigned int depth)
+{
+	const struct gsr_insn *i;
+
+	if (is_special(o, "%tid"))
+		return true;
+	i = definition(st, o);
+	if (!i || depth > LOOK_BACK)
+		return false;
+	if (i->op == GSR_OP_MOV)
+		return linear(st, &i->opnds[1], depth + 1);
+	if (i->op == GSR_OP_ADD)
+		return (times32(st, &i->opnds[2], depth + 1) && linear(st, &i->opnds[1], depth + 1)) ||
+		       (times32(st, &i->opnds[1], depth + 1) && linear(st, &i->opnds[2], depth + 1));
+	if (i->op == GSR_OP_MAD && gsr_insn_has(i, "lo"))
+		return !operand_varies(st, &i->opnds[1]) && !operand_varies(st, &i->opnds[2]) &&
+		       linear(st, &i->opnds[3], depth + 1) &&
+		       (times32(st, &i->opnds[1], depth + 1) || times32(st, &i->opnds[2], depth + 1));
+	return false;
+}
+
+/* A result of operands that vary may be the same in all lanes all the same */
+static bool same_in_warp(struct state *st, const struct gsr_insn *i)
+{
+	const struct gsr_operand *c = i->n_opnds >= 3 ? &i->opnds[2] : NULL;
+
+	switch (i->op) {
+	case GSR_OP_SHR:
+		return c && c->kind == GSR_OPND_INT && c->ival >= 5 && linear(st, &i->opnds[1], 0);
+	case GSR_OP_AND:
+		return c && c->kind == GSR_OPND_INT && !(c->ival & 31) && linear(st, &i->opnds[1], 0);
+	case GSR_OP_SETP:
+		if (!c || i->n_opnds != 3 || c->kind != GSR_OPND_INT || !linear(st, &i->opnds[1], 0))
+			return false;
+		if (gsr_insn_has(i, "lt") || gsr_insn_has(i, "ge") || gsr_insn_has(i, "lo") || gsr_insn_has(i, "hs"))
+			return !(c->ival & 31);
+		if (gsr_insn_has(i, "gt") || gsr_insn_has(i, "le") || gsr_insn_has(i, "hi") || gsr_insn_has(i, "ls"))
+			return (c->ival & 31) == 31;
+		return false;
+	default:
+		return false;
+	}
+}
+
+static bool looks_back(const struct gsr_insn *insn)
+{
+	return insn->op == GSR_OP_SHR || insn->op == GSR_OP_AND || insn->op == GSR_OP_SETP;
+}
+
+static bool any_varies(struct state *st, const struct gsr_insn *insn, unsigned int first,
+		       unsigned int end)
+{
+	unsigned int i;
+
+	for (i = first; i < end && i < insn->n_opnds; i++)
+		if (operand_varies(st, &insn->opnds[i]))
+			return true;
+	return false;
+}
+
+static bool result_varies(struct state *st, const struct gsr_insn *insn)
+{
+	if (insn->guard && name_varies(st, insn->guard))
+		return true;
+	switch (gsr_result_uniform(st->f, insn)) {
+	case GSR_UNIFORM_BLOCK:
+		return false;
+	case GSR_UNIFORM_WARP:
+		return !st->warp;
+	case GSR_UNIFORM_COUNTED:
+		return !st->warp || any_varies(st, insn, 1, 3);
+	case GSR_UNIFORM_OPERANDS:
+		if (st->warp && !(st->strict && looks_back(insn)) && same_in_warp(st, insn))
+			return false;
+		return any_varies(st, insn, 1, insn->n_opnds);
+	default:
+		return true;
+	}
+}
+
+static bool *flag_of(const struct state *st, struct gsr_block *b)
+{
+	return st->warp ? &b->splits_warp : &b->varying;
+}
+
+static bool branch_varies(struct state *st, const struct gsr_block *b)
+{
+	const struct gsr_insn *insn;
+
+	if (!b->last || b->last->kind != GSR_STMT_INSN || b->n_succ < 2)
+		return false;
+	insn = b->last->insn;
+	if (insn->guard && name_varies(st, insn->guard))
+		return true;
+	return insn->op == GSR_OP_BRX && (insn->n_opnds < 1 || operand_varies(st, &insn->opnds[0]));
+}
+
+static void split_block(struct state *st, struct gsr_block *b)
+{
+	const struct gsr_stmt *s;
+
+	if (st->warp)
+		b->split_warp = true;
+	else
+		b->split = true;
+	for (s = b->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_INSN)
+			visit_result(st, s->insn, vary);
+		if (s == b->last)
+			break;
+	}
+}
+
+static void for_operands(struct state *st, const struct gsr_insn *insn, visit_fn fn)
+{
+	struct gsr_operand guard = { .kind = GSR_OPND_REG, .name = insn->guard };
+	unsigned int i;
+
+	for (i = 0; i < insn->n_opnds; i++)
+		visit(st, &insn->opnds[i], fn);
+	if (guard.name)
+		visit(st, &guard, fn);
+}
+
+static void for_all(struct state *st, visit_fn fn)
+{
+	for (st->now = 0; st->now < st->n_insns; st->now++)
+		for_operands(st, st->insns[st->now].insn, fn);
+}
+
+static void collect(struct gsr_arena *a, struct state *st)
+{
+	struct gsr_cfg *cfg = st->cfg;
+	const struct gsr_stmt *s;
+	unsigned int i, n = 0;
+
+	for (s = st->f->first; s; s = s->next)
+		n += s->kind == GSR_STMT_INSN;
+	st->insns = gsr_alloc_array(a, n + 1, sizeof(*st->insns));
+	st->queue = gsr_alloc_array(a, n + 1, sizeof(*st->queue));
+	for (i = 0; i < cfg->n_blocks; i++)
+		for (s = cfg->blocks[i].first; s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN)
+				st->insns[st->n_insns++] = (struct use){ .insn = s->insn, .block = i };
+			if (s == cfg->blocks[i].last)
+				break;
+		}
+}
+
+/* What nothing writes is a special register, or a parameter in a register */
+static bool uniform_special(const struct state *st, const char *name)
+{
+	unsigned int k;
+
+	for (k = 0; uniform_specials[k]; k++)
+		if (!strcmp(uniform_specials[k], name))
+			return true;
+	return st->warp && !strcmp(name, "%warpid");
+}
+
+static void enter_registers(struct gsr_arena *a, struct state *st)
+{
+	unsigned int i;
+
+	for_all(st, forget);
+	for_all(st, count);
+	st->regs = gsr_alloc_array(a, st->n + 1, sizeof(*st->regs));
+	st->mentions = gsr_alloc_array(a, st->n_mentions + 1, sizeof(*st->mentions));
+	st->n_mentions = 0;
+	for_all(st, enter);
+	for (st->now = 0; st->now < st->n_insns; st->now++)
+		visit_result(st, st->insns[st->now].insn, define);
+	for (i = 0; i < st->n; i++)
+		st->regs[i].varying = !st->regs[i].defined && !uniform_special(st, st->regs[i].name);
+}
+
+/* Lanes that call different functions are apart meanwhile */
+static bool calls_apart(struct state *st, const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds; i++)
+		if (insn->opnds[i].kind == GSR_OPND_REG && operand_varies(st, &insn->opnds[i]))
+			return true;
+	return false;
+}
+
+static void look(struct state *st, unsigned int i)
+{
+	struct use *u = &st->insns[i];
+	struct gsr_block *b = &st->cfg->blocks[u->block];
+	unsigned int n = st->region.n;
+
+	u->waits = false;
+	if (result_varies(st, u->insn))
+		visit_result(st, u->insn, vary);
+	else
+		u->again = st->warp && looks_back(u->insn);
+	if (!(st->warp ? b->split_warp : b->split) && calls_apart(st, u->insn))
+		split_block(st, b);
+	if (!b->last || b->last->kind != GSR_STMT_INSN || b->last->insn != u->insn || *flag_of(st, b) || !b->reachable ||
+	    !branch_varies(st, b))
+		return;
+	*flag_of(st, b) = true;
+	gsr_region_add(&st->region, u->block);
+	for (; n < st->region.n; n++)
+		split_block(st, &st->cfg->blocks[st->region.found[n]]);
+}
+
+void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp)
+{
+	struct state st = { .f = f, .cfg = cfg, .warp = warp };
+	unsigned int i, rounds = 0;
+
+	for (i = 0; i < cfg->n_blocks; i++) {
+		*flag_of(&st, &cfg->blocks[i]) = false;
+		*(warp ? &cfg->blocks[i].split_warp : &cfg->blocks[i].split) = false;
+	}
+	collect(a, &st);
+	enter_registers(a, &st);
+	gsr_region_init(a, cfg, &st.region);
+	for (i = st.n_insns; i-- > 0;)
+		look_at(&st, i);
+	do {
+		while (st.n_queue)
+			look(&st, st.queue[--st.n_queue]);
+		/* long chains of such instructions: no use to go on, they may vary */
+		st.strict = rounds++ >= ROUNDS_MAX;
+		for (i = 0; i < st.n_insns; i++)
+			if (st.insns[i].again) {
+				st.insns[i].again = false;
+				look(&st, i);
+			}
+	} while (st.n_queue);
+}

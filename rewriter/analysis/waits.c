@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What may wait for other threads: a loop that looks at memory until somebody else has changed it.
+ * semantics.c says what such loops are made of. An atomic whose result nobody reads is none of
+ * that; compilers write `atom` for these, too.
+ *
+ * In: functions and their graphs. Out: gsr_insn.unread and .retries, and whether a kernel may wait
+ * for other blocks. Assumes the scan's gsr_fn.waits.
+ */
+#include <string.h>
+#include "analysis.h"
+
+/* The registers that atomics write: by name, a hash table */
+struct result {
+	const char *name;
+	bool read;
+};
+
+struct results {
+	struct result *slots;
+	unsigned int mask;
+};
+
+static struct result *slot_of(const struct results *r, const char *name)
+{
+	unsigned int i = (unsigned int)((uintptr_t)name >> 4) & r->mask;
+
+	while (r->slots[i].name && r->slots[i].name != name)
+		i = (i + 1) & r->mask;
+	return &r->slots[i];
+}
+
+static const char *result_of(const struct gsr_insn *insn)
+{
+	return insn->op == GSR_OP_ATOM && insn->n_opnds && insn->opnds[0].kind == GSR_OPND_REG ? insn->opnds[0].name : NULL;
+}
+
+static void read_by(const struct results *r, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM)
+		slot_of(r, o->name)->read = true;
+	for (i = 0; i < o->n_items; i++)
+		read_by(r, &o->items[i]);
+}
+
+void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f)
+{
+	struct results r = { .mask = 3 };
+	unsigned int n = 0, i;
+	struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		n += s->kind == GSR_STMT_INSN && result_of(s->insn);
+	if (!n)
+		return;
+	while (r.mask < 2 * n)
+		r.mask = 2 * r.mask + 1;
+	r.slots = gsr_alloc_array(p->arena, (size_t)r.mask + 1, sizeof(*r.slots));
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && result_of(s->insn))
+			slot_of(&r, result_of(s->insn))->name = result_of(s->insn);
+	/* a name that is not in the table has the slot where it would be, which stays nobody's */
+	for (s = f->first; s; s = s->next) {
+		if (s->kind != GSR_STMT_INSN)
+			continue;
+		if (s->insn->guard)
+			slot_of(&r, s->insn->guard)->read = true;
+		for (i = result_of(s->insn) ? 1 : 0; i < s->insn->n_opnds; i++)
+			read_by(&r, &s->insn->opnds[i]);
+	}
+	for (s = f->first; s; s = s->next)
+		if (s->kind == GSR_STMT_INSN && result_of(s->insn))
+			s->insn->unread = !slot_of(&r, result_of(s->insn))->read;
+}
+
+/*
+ * Compare-and-swap retry loops
+ *
+ *	again: ... atom.cas R, [a], C, new; setp.ne p, C, R; mov C, R; @p bra again;
+ *
+ * wait for nobody. A round fails only if another thread has stored to the word since this thread last
+ * saw it, and the next round expects what that left there. So if the others stand still, the second
+ * round succeeds at the latest. What the loop saw must not get out of it: a lock taken that way would
+ * be tried again by a loop around this one.
+ */
+struct value {
+	const char *name;		/* a register */
+	const char *begins;		/* holds what this register held at the block's begin; NULL no */
+	bool result;			/* holds what the word held */
+};
+
+struct round {
+	struct value *values;
+	unsigned int n;
+	const char *compared;		/* the register whose value at the block's begin is compared */
+	const char *ends;		/* a predicate that is true if the round failed, or false if @equal */
+	bool equal;
+};
+
+static struct value *value_of(struct round *r, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->n; i++)
+		if (r->values[i].name == name)
+			return &r->values[i];
+	r->values[r->n] = (struct value){ .name = name, .begins = name };
+	return &r->values[r->n++];
+}
+
+static void overwrite(struct round *r, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG) {
+		struct value *v = value_of(r, o->name);
+
+		v->begins = NULL;
+		v->result = false;
+		if (r->ends == o->name)
+			r->ends = NULL;
+	}
+	for (i = 0; i < o->n_items; i++)
+		overwrite(r, &o->items[i]);
+}
+
+static bool is_register(const struct gsr_operand *o)
+{
+	return o->kind == GSR_OPND_REG && !o->component && !o->selector && !o->negated;
+}
+
+/* setp.ne p, compared, seen, in either order */
+static bool tells(struct round *r, const struct gsr_insn *insn)
+{
+	const struct gsr_operand *o = insn->opnds;
+	const struct value *a, *b;
+
+	if (insn->op != GSR_OP_SETP || insn->guard || insn->n_mods != 2 || insn->n_opnds != 3 || insn->mods[1][0] == 'f' ||
+	    (!gsr_insn_has(insn, "ne") && !gsr_insn_has(insn, "eq")) ||
+	    !is_register(&o[0]) || !is_register(&o[1]) || !is_register(&o[2]))
+		return false;
+	a = value_of(r, o[1].name);
+	b = value_of(r, o[2].name);
+	return (a->result && r->compared && b->begins == r->compared) || (b->result && r->compared && a->begins == r->compared);
+}
+
+static void execute(struct round *r, const struct gsr_insn *insn, const struct gsr_insn *cas)
+{
+	struct value from = { 0 }, *to;
+	const char *ends = NULL;
+
+	if (insn == cas) {
+		r->compared = is_register(&insn->opnds[2]) ? value_of(r, insn->opnds[2].name)->begins : NULL;
+		from.result = true;
+	} else if (insn->op == GSR_OP_MOV && !insn->guard && insn->n_opnds == 2 && is_register(&insn->opnds[1])) {
+		from = *value_of(r, insn->opnds[1].name);
+	} else if (tells(r, insn)) {
+		ends = insn->opnds[0].name;
+		r->equal = gsr_insn_has(insn, "eq");
+	}
+	if (insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR && !gsr_insn_branches(insn))
+		overwrite(r, &insn->opnds[0]);
+	if (ends)
+		r->ends = ends;
+	if (from.name || from.result) {
+		to = value_of(r, insn->opnds[0].name);
+		to->begins = from.begins;
+		to->result = from.result;
+	}
+}
+
+static bool reads_any(const struct round *r, const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	for (i = 0; o->kind == GSR_OPND_REG && i < r->n; i++)
+		if (r->values[i].name == o->name && !r->values[i].begins)
+			return true;
+	for (i = 0; i < o->n_items; i++)
+		if (reads_any(r, &o->items[i]))
+			return true;
+	return false;
+}
+
+/* Is anything that the block writes read elsewhere? */
+static bool gets_out(const struct round *r, const struct gsr_function *f, const struct gsr_block *b)
+{
+	const struct gsr_stmt *s;
+	bool inside = false, in;
+	unsigned int i;
+
+	for (s = f->first; s; s = s->next) {
+		inside |= s == b->first;
+		in = inside;
+		inside &= s != b->last;
+		if (in || s->kind != GSR_STMT_INSN)
+			continue;
+		for (i = 0; i < r->n; i++)
+			if (r->values[i].name == s->insn->guard && !r->values[i].begins)
+				return true;
+		for (i = gsr_has_result(s->insn); i < s->insn->n_opnds; i++)
+			if (reads_any(r, &s->insn->opnds[i]))
+				return true;
+	}
+	return false;
+}
+
+static unsigned int count_names(const struct gsr_operand *o)
+{
+	unsigned int i, n = o->kind == GSR_OPND_REG;
+
+	for (i = 0; i < o->n_items; i++)
+		n += count_names(&o->items[i]);
+	return n;
+}
+
+static bool is_retry(struct gsr_arena *scratch, const struct gsr_function *f, const struct gsr_block *b, const struct gsr_insn *cas)
+{
+	const struct gsr_insn *last = b->last->kind == GSR_STMT_INSN ? b->last->insn : NULL;
+	struct round r = { 0 };
+	const struct value *v;
+	const struct gsr_stmt *s;
+	unsigned int i, n = 0;
+
+	if (!last || last->op != GSR_OP_BRA || !last->guard || cas->guard || cas->n_opnds != 4 || !is_register(&cas->opnds[0]))
+		return false;
+	for (s = b->first; s != b->last; s = s->next)
+		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
+			n += count_names(&s->insn->opnds[i]);
+	r.values = gsr_alloc_array(scratch, n + 1, sizeof(*r.values));
+	for (s = b->first; s != b->last; s = s->next) {
+		if (s->kind != GSR_STMT_INSN)
+			continue;
+		/* nor by way of memory */
+		if (s->insn != cas && (s->insn->op == GSR_OP_ST || s->insn->op == GSR_OP_ATOM || s->insn->op == GSR_OP_RED ||
+				       s->insn->op == GSR_OP_CALL))
+			return false;
+		execute(&r, s->insn, cas);
+	}
+	if (!r.compared || r.ends != last->guard || r.equal != last->guard_negated)
+		return false;
+	v = value_of(&r, r.compared);
+	return v->result && !gets_out(&r, f, b);
+}
+
+void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cfg *cfg)
+{
+	const struct gsr_stmt *s;
+	unsigned int i, k;
+
+	for (i = 0; i < cfg->n_blocks; i++) {
+		const struct gsr_block *b = &cfg->blocks[i];
+
+		for (k = 0; k < b->n_succ && b->succ[k] != i; k++)
+			;
+		if (k == b->n_succ || !b->reachable)
+			continue;
+		for (s = b->first; s != b->last; s = s->next)
+			if (s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_ATOM && gsr_insn_has(s->insn, "cas"))
+				s->insn->retries = is_retry(p->scratch, f, b, s->insn);
+		gsr_arena_reset(p->scratch);
+	}
+}
+
+/*
+ * In functions anywhere: who calls them in a loop is not looked for. A loop's text lies between
+ * where it jumps back from and to.
+ */
+bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
+{
+	const struct gsr_cfg *cfg = &c->fns[0]->cfg;
+	unsigned int i, k, reach = 0;
+	unsigned int *back = gsr_alloc_array(p->arena, cfg->n_blocks + 1, sizeof(*back));
+	struct gsr_stmt *s;
+
+	for (i = 1; i < c->n; i++)
+		if (c->fns[i]->waits)
+			return true;
+	for (i = 0; i < cfg->n_blocks; i++)
+		for (k = 0; k < cfg->blocks[i].n_succ; k++)
+			if (cfg->blocks[i].succ[k] <= i)
+				back[cfg->blocks[i].succ[k]] = i + 1;
+	for (i = 0; i < cfg->n_blocks; i++) {
+		reach = back[i] > reach ? back[i] : reach;
+		for (s = cfg->blocks[i].first; i < reach && s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN && gsr_may_wait(s->insn) == GSR_WAIT_ALL)
+				return true;
+			if (s == cfg->blocks[i].last)
+				break;
+		}
+	}
+	return false;
+}

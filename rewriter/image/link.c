@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A linker for PTX: the units of a relocatable program become one module, so that the passes see
+ * whole call graphs.
+ *
+ * Names with a linkage mean one thing in all units: a strong definition wins over weak ones, of
+ * weak ones the first, two strong ones are an error; declarations fall away where there is a
+ * definition. Names without a linkage are their unit's own: where two units have the same one,
+ * they are renamed, in the units' texts. Prototypes of all functions come first, then all
+ * variables, then the functions, so that everything is declared before it is used.
+ *
+ * In: the units' PTX. Out: one module's text. Assumes that each unit is complete PTX: it is parsed
+ * here.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rewriter/ptx/arena.h"
+#include "fatbin.h"
+#include "rewriter/ptx/lex.h"
+#include "rewriter/ptx/ptx.h"
+
+struct symbol {
+	const char *name;
+	const struct gsr_item *item;	/* the definition, else the first declaration */
+	bool strong, weak;		/* what the definition is; neither: declared only */
+	bool linked;			/* has a linkage in some unit */
+	unsigned int linked_in;		/* ... the last such unit, from 1 */
+	unsigned int owners, owner;	/* units that have it for themselves; the last, from 1 */
+	const char *to;			/* its name in unit to_in, from 1 */
+	unsigned int to_in;
+};
+
+struct unit {
+	const char *text;		/* as given, or renamed */
+	size_t size;
+	char *renamed;
+	struct gsr_module *module;
+};
+
+struct linker {
+	struct gsr_arena *arena;
+	struct unit *units;
+	unsigned int n;
+	struct symbol *symbols;
+	unsigned int n_symbols, room;
+	struct gsr_module out;
+	struct gsr_error *err;
+	const char *tag;		/* occurs in no unit */
+};
+
+static const char *item_name(const struct gsr_item *i)
+{
+	return i->kind == GSR_ITEM_FUNCTION ? i->function->name : i->kind == GSR_ITEM_VAR ? i->var->name : NULL;
+}
+
+static const char *item_linkage(const struct gsr_item *i)
+{
+	const char *l = i->kind == GSR_ITEM_FUNCTION ? i->function->linkage : i->var->linkage;
+
+	return l ? l : "";
+}
+
+static bool is_definition(const struct gsr_item *i)
+{
+	if (i->kind == GSR_ITEM_FUNCTION)
+		return i->function->body;
+	return strcmp(item_linkage(i), "extern") != 0;
+}
+
+/* Without a linkage, a name is known in its unit only */
+static bool is_own(const struct gsr_item *i)
+{
+	return !*item_linkage(i);
+}
+
+static enum gsr_status parse(struct linker *l, struct unit *u)
+{
+	struct gsr_error err;
+	enum gsr_status status = gsr_parse(u->text, u->size, "<unit>", &u->module, &err);
+
+	if (status != GSR_OK)
+		gsr_image_fail(l->err, status, "unit %u of a relocatable program: %.160s", (unsigned int)(u - l->units) + 1,
+			       err.message);
+	return status;
+}
+
+/* The mark of an interned name is its symbol's number plus 1 */
+static struct symbol *symbol(struct linker *l, const char *text)
+{
+	const char *name = gsr_intern_str(l->arena, text);
+	unsigned long *mark = gsr_intern_mark(name);
+	struct symbol *grown;
+
+	if (!*mark) {
+		if (l->n_symbols == l->room) {
+			l->room = l->room ? l->room * 2 : 64;
+			grown = gsr_alloc_array(l->arena, l->room, sizeof(*grown));
+			if (l->n_symbols)
+				memcpy(grown, l->symbols, l->n_symbols * sizeof(*grown));
+			l->symbols = grown;
+		}
+		l->symbols[l->n_symbols].name = name;
+		*mark = ++l->n_symbols;
+	}
+	return &l->symbols[*mark - 1];
+}
+
+/* What the token at hand is called in unit @k; NULL: as it is written */
+static const char *new_name(struct linker *l, const struct gsr_token *t, unsigned int k)
+{
+	const struct symbol *s;
+	unsigned long mark;
+
+	if (t->kind != GSR_TOK_IDENT)
+		return NULL;
+	mark = *gsr_intern_mark(gsr_intern(l->arena, t->text, t->len));
+	s = mark ? &l->symbols[mark - 1] : NULL;
+	return s && s->to_in == k + 1 ? s->to : NULL;
+}
+
+/* Unit @k with its names replaced, parsed again */
+static enum gsr_status apply(struct linker *l, unsigned int k)
+{
+	struct unit *u = &l->units[k];
+	const char *last = u->text, *to;
+	size_t room = u->size + 1, len = 0;
+	struct gsr_lexer lx;
+	struct gsr_token t;
+	char *out;
+
+	gsr_lex_init(&lx, u->text, u->size);
+	do {
+		t = gsr_lex_next(&lx);
+		to = new_name(l, &t, k);
+		room += to ? strlen(to) : 0;
+	} while (t.kind != GSR_TOK_END && t.kind != GSR_TOK_BAD);
+	if (room > GSR_TEXT_MAX)
+		return gsr_image_fail(l->err, GSR_ERR_LIMIT, "relocatable program larger than %u MiB", GSR_TEXT_MAX >> 20);
+	out = malloc(room);
+	if (!out)
+		return gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");
+	/* every name is interned by now: nothing below allocates */
+	gsr_lex_init(&lx, u->text, u->size);
+	do {
+		t = gsr_lex_next(&lx);
+		to = new_name(l, &t, k);
+		if (!to)
+			continue;
+		memcpy(out + len, last, (size_t)(t.text - last));
+		len += (size_t)(t.text - last);
+		memcpy(out + len, to, strlen(to));
+		len += strlen(to);
+		last = t.text + t.len;
+	} while (t.kind != GSR_TOK_END && t.kind != GSR_TOK_BAD);
+	memcpy(out + len, last, u->size - (size_t)(last - u->text));
+	len += u->size - (size_t)(last - u->text);
+	out[len] = 0;
+	u->text = u->renamed = out;
+	u->size = len;
+	gsr_module_free(u->module);
+	u->module = NULL;
+	return parse(l, u);
+}
+
+static void choose_tag(struct linker *l)
+{
+	unsigned int i = 0, k;
+
+	do {
+		l->tag = gsr_sprintf(l->arena, "__u%u_", i++);
+		for (k = 0; k < l->n; k++)
+			if (memmem(l->units[k].text, l->units[k].size, l->tag, strlen(l->tag)))
+				break;
+	} while (k < l->n);
+}
+
+/*
+ * Own names of unit @k that another unit has too, or knows by a linkage. The first unit's are renamed as well: by its name
+ * alone, nobody could tell in the linked program which of them is meant.
+ */
+static enum gsr_status rename_own(struct linker *l, unsigned int k)
+{
+	const struct gsr_item *i;
+	bool any = false;
+
+	for (i = l->units[k].module->first; i; i = i->next)
+		if (i->kind != GSR_ITEM_DIRECTIVE && !is_own(i))
+			symbol(l, item_name(i))->linked_in = k + 1;
+	for (i = l->units[k].module->first; i; i = i->next) {
+		struct symbol *s;
+
+		if (i->kind == GSR_ITEM_DIRECTIVE || !is_own(i))
+			continue;
+		s = symbol(l, item_name(i));
+		if (s->linked_in == k + 1 || s->to_in == k + 1 || (!s->linked && s->owners < 2))
+			continue;
+		if (!l->tag)
+			choose_tag(l);
+		s->to = gsr_sprintf(l->arena, "%s%s%u", s->name, l->tag, k);
+		s->to_in = k + 1;
+		any = true;
+	}
+	return any ? apply(l, k) : GSR_OK;
+}
+
+static void find_names(struct linker *l)
+{
+	const struct gsr_item *i;
+	struct symbol *s;
+	unsigned int k;
+
+	for (k = 0; k < l->n; k++)
+		for (i = l->units[k].module->first; i; i = i->next) {
+			if (i->kind == GSR_ITEM_DIRECTIVE)
+				continue;
+			s = symbol(l, item_name(i));
+			if (!is_own(i)) {
+				s->linked = true;
+			} else if (s->owner != k + 1) {
+				s->owner = k + 1;
+				s->owners++;
+			}
+		}
+}
+
+static enum gsr_status enter(struct linker *l, unsigned int k)
+{
+	const struct gsr_item *i;
+
+	for (i = l->units[k].module->first; i; i = i->next) {
+		bool weak, common;
+		struct symbol *s;
+
+		if (i->kind == GSR_ITEM_DIRECTIVE)
+			continue;
+		s = symbol(l, item_name(i));
+		weak = !strcmp(item_linkage(i), "weak");
+		common = !strcmp(item_linkage(i), "common");
+		if (!s->item)
+			s->item = i;
+		if (s->item->kind != i->kind)
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program: %.100s is a function and a variable",
+					      s->name);
+		if (!is_definition(i)) {
+			/* .extern .shared: each unit may ask for an alignment */
+			if (i->kind == GSR_ITEM_VAR && !s->strong && !s->weak && i->var->align > s->item->var->align)
+				s->item = i;
+			continue;
+		}
+		if (weak || common) {
+			if (!s->strong && !s->weak)
+				s->item = i;
+			s->weak = true;
+			continue;
+		}
+		if (s->strong)
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program: %.100s is defined twice", s->name);
+		s->strong = true;
+		s->item = i;
+	}
+	return GSR_OK;
+}
+
+static void append(struct linker *l, struct gsr_item item)
+{
+	struct gsr_item *i = gsr_alloc(l->arena, sizeof(*i));
+
+	*i = item;
+	i->next = NULL;
+	if (l->out.last)
+		l->out.last->next = i;
+	else
+		l->out.first = i;
+	l->out.last = i;
+}
+
+enum what { PROTOTYPES, VARIABLES, FUNCTIONS };
+
+static void emit(struct linker *l, enum what what)
+{
+	struct gsr_function *proto;
+	struct gsr_item *i;
+	unsigned int k;
+
+	for (k = 0; k < l->n; k++)
+		for (i = l->units[k].module->first; i; i = i->next) {
+			struct symbol *s;
+
+			if (i->kind == GSR_ITEM_DIRECTIVE) {
+				if (what == FUNCTIONS && !gsr_is_line_info(i->text))
+					append(l, *i);
+				continue;
+			}
+			s = symbol(l, item_name(i));
+			if (s->item != i)
+				continue;
+			if (i->kind == GSR_ITEM_VAR) {
+				if (what == VARIABLES)
+					append(l, *i);
+			} else if (what == FUNCTIONS && i->function->body) {
+				gsr_drop_lines(i->function);
+				append(l, *i);
+			} else if (what == PROTOTYPES && !i->function->entry) {
+				proto = gsr_alloc(l->arena, sizeof(*proto));
+				*proto = *i->function;
+				proto->body = false;
+				proto->first = proto->last = NULL;
+				append(l, (struct gsr_item){ .kind = GSR_ITEM_FUNCTION, .function = proto });
+			}
+		}
+}
+
+static unsigned long version_number(const char *text)
+{
+	char *end;
+	unsigned long major = strtoul(text, &end, 10);
+
+	return major * 1000 + (*end == '.' ? strtoul(end + 1, NULL, 10) : 0);
+}
+
+/* Does the target say more than an architecture: sm_90a, "sm_90, debug"? */
+static bool is_particular(const char *target)
+{
+	return target[strspn(target, "smcoute_0123456789p")] != 0;
+}
+
+static enum gsr_status header(struct linker *l)
+{
+	const struct gsr_module *m = l->units[0].module, *u;
+	unsigned int k;
+
+	l->out.version = m->version;
+	l->out.address_size = m->address_size;
+	for (k = 1; k < l->n; k++) {
+		u = l->units[k].module;
+		if (u->address_size != m->address_size)
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program of 32-bit and 64-bit units");
+		if (version_number(u->version) > version_number(l->out.version))
+			l->out.version = u->version;
+	}
+	/* the highest target holds all instructions of the lower ones, unless one is for particular machines */
+	for (k = 0; k < l->n; k++) {
+		u = l->units[k].module;
+		if (!l->out.target || u->arch > l->out.arch || (u->arch == l->out.arch && is_particular(u->target))) {
+			l->out.target = u->target;
+			l->out.arch = u->arch;
+		}
+	}
+	for (k = 0; k < l->n; k++)
+		if (is_particular(l->units[k].module->target) && strcmp(l->units[k].module->target, l->out.target) != 0)
+			return gsr_image_fail(l->err, GSR_ERR_UNSUPPORTED, "relocatable program of units for %.40s and for %.40s",
+					      l->units[k].module->target, l->out.target);
+	return GSR_OK;
+}
+
+static enum gsr_status link_units(struct linker *l, char **ptx, size_t *size)
+{
+	enum gsr_status status = GSR_OK;
+	jmp_buf nomem;
+	unsigned int k;
+
+	if (setjmp(nomem))
+		return gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");
+	gsr_arena_escape(l->arena, &nomem);
+	for (k = 0; k < l->n && status == GSR_OK; k++)
+		status = parse(l, &l->units[k]);
+	if (status == GSR_OK)
+		find_names(l);
+	for (k = 0; k < l->n && status == GSR_OK; k++) {
+		status = rename_own(l, k);
+		if (status == GSR_OK)
+			status = enter(l, k);
+	}
+	if (status == GSR_OK)
+		status = header(l);
+	if (status == GSR_OK) {
+		emit(l, PROTOTYPES);
+		emit(l, VARIABLES);
+		emit(l, FUNCTIONS);
+		*ptx = gsr_print(&l->out, size);
+		if (!*ptx)
+			status = gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");
+		else if (*size > GSR_TEXT_MAX)
+			status = gsr_image_fail(l->err, GSR_ERR_LIMIT, "relocatable program larger than %u MiB", GSR_TEXT_MAX >> 20);
+	}
+	gsr_arena_escape(l->arena, NULL);
+	if (status != GSR_OK) {
+		free(*ptx);
+		*ptx = NULL;
+	}
+	return status;
+}
+
+enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size, struct gsr_error *err)
+{
+	struct linker l = { .n = n, .err = err, .arena = gsr_arena_new() };
+	enum gsr_status status;
+	unsigned int k;
+
+	*ptx = NULL;
+	*size = 0;
+	if (err)
+		memset(err, 0, sizeof(*err));
+	l.units = calloc(n + 1, sizeof(*l.units));
+	if (!l.units || !l.arena) {
+		status = gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	} else {
+		for (k = 0; k < n; k++) {
+			l.units[k].text = texts[k].data;
+			l.units[k].size = strnlen(texts[k].data, texts[k].size);
+		}
+		status = n ? link_units(&l, ptx, size) : gsr_image_fail(err, GSR_ERR_FORMAT, "relocatable program without units");
+	}
+	if (status != GSR_OK)
+		*size = 0;
+	for (k = 0; l.units && k < n; k++) {
+		gsr_module_free(l.units[k].module);
+		free(l.units[k].renamed);
+	}
+	free(l.units);
+	gsr_arena_free(l.arena);
+	return status;
+}

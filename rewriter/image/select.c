@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which PTX of an image says what the device runs. The driver prefers machine code to PTX; then
+ * the twin must be made of the PTX that the machine code was made of, and of no other: what is
+ * compiled for another architecture may be another program (__CUDA_ARCH__; kernels that are empty
+ * below sm_90 are common). Machine code names the architecture it was written for.
+ *
+ * In: an image and the device's architecture. Out: the PTX to rewrite, or why there is none.
+ * Assumes nothing.
+ */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fatbin.h"
+
+#define CUINFO_TYPE	1000		/* of the note that says what machine code was made of */
+
+enum flavour { PLAIN, FAMILY, EXACT };	/* sm_100, sm_100f, sm_100a: the more particular, the better */
+static const char *const suffix[] = { "", "f", "a" };
+
+struct target {
+	unsigned int arch;
+	enum flavour flavour;
+};
+
+/* The machine code that the driver would take: for which architecture, and made of PTX for which */
+struct code {
+	bool any;
+	struct target target;
+	unsigned int from;
+};
+
+static enum flavour flavour_of(const struct gsr_entry *e)
+{
+	return e->flags & GSR_FLAG_EXACT ? EXACT : e->flags & GSR_FLAG_FAMILY ? FAMILY : PLAIN;
+}
+
+/* .target sm_90a runs on 9.0 only, sm_100f on 10.x from 10.0; other PTX on whatever is newer, machine code within its x */
+static bool runs_on(struct target t, bool ptx, unsigned int arch)
+{
+	if (t.flavour == EXACT)
+		return t.arch == arch;
+	if (t.flavour == FAMILY || !ptx)
+		return t.arch / 10 == arch / 10 && t.arch <= arch;
+	return t.arch <= arch;
+}
+
+/* What PTX says of itself; @otherwise if it does not */
+static struct target target_of(const char *ptx, struct target otherwise)
+{
+	const char *t = strstr(ptx, ".target");
+	struct target out = { 0 };
+	unsigned long n;
+	char *end;
+
+	t = t ? strstr(t, "sm_") : NULL;
+	n = t ? strtoul(t + 3, &end, 10) : 0;
+	if (!n || n > 10000)
+		return otherwise;
+	out.arch = (unsigned int)n;
+	out.flavour = *end == 'a' ? EXACT : *end == 'f' ? FAMILY : PLAIN;
+	return out;
+}
+
+static bool better(struct target a, struct target b)
+{
+	return a.arch > b.arch || (a.arch == b.arch && a.flavour > b.flavour);
+}
+
+/* The architecture in a note section; 0: it says none */
+static unsigned int note_arch(const unsigned char *p, size_t size)
+{
+	while (size >= 12) {
+		uint64_t name = (gsr_get(p, 4) + 3) & ~3ULL, desc = gsr_get(p + 4, 4), whole = 12 + name + ((desc + 3) & ~3ULL);
+
+		if (whole > size)
+			return 0;
+		if (gsr_get(p + 8, 4) == CUINFO_TYPE && name >= 12 && !memcmp(p + 12, "NVIDIA Corp", 12) && desc >= 4)
+			return (unsigned int)gsr_get(p + 12 + name + 2, 2);
+		p += whole;
+		size -= whole;
+	}
+	return 0;
+}
+
+/* The virtual architecture that machine code was made for: a note of its own, or, in the older form, a byte of its flags */
+static unsigned int made_from(const unsigned char *p, size_t size)
+{
+	unsigned int i, arch = 0;
+	Elf64_Ehdr eh;
+	Elf64_Shdr sh;
+
+	if (size < sizeof(eh) || memcmp(p, ELFMAG, SELFMAG))
+		return 0;
+	memcpy(&eh, p, sizeof(eh));
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_shentsize != sizeof(sh) || eh.e_shoff > size ||
+	    (size - eh.e_shoff) / sizeof(sh) < eh.e_shnum)
+		return 0;
+	for (i = 0; i < eh.e_shnum && !arch; i++) {
+		memcpy(&sh, p + eh.e_shoff + i * sizeof(sh), sizeof(sh));
+		if (sh.sh_type == SHT_NOTE && sh.sh_offset <= size && sh.sh_size <= size - sh.sh_offset)
+			arch = note_arch(p + sh.sh_offset, sh.sh_size);
+	}
+	return !arch && eh.e_ident[EI_ABIVERSION] <= 7 ? eh.e_flags >> 16 & 0xff : arch;
+}
+
+static void choose_code(const struct gsr_entry *list, unsigned int n, unsigned int arch, struct code *code,
+			const struct gsr_entry **chosen)
+{
+	unsigned int i;
+
+	memset(code, 0, sizeof(*code));
+	for (i = 0; i < n; i++) {
+		struct target t = { list[i].arch, flavour_of(&list[i]) };
+
+		if (list[i].kind != GSR_KIND_ELF || !runs_on(t, false, arch) || (code->any && !better(t, code->target)))
+			continue;
+		code->any = true;
+		code->target = t;
+		*chosen = &list[i];
+	}
+}
+
+/* What code->from is; machine code that cannot be read was made for what it runs on */
+static void read_code(const struct gsr_entry *e, struct code *code, uint64_t *budget)
+{
+	size_t size;
+	char *elf;
+
+	code->from = 0;
+	if (!(e->flags & (GSR_FLAG_LZ4 | GSR_FLAG_ZSTD | GSR_FLAG_OLD))) {
+		code->from = made_from(e->payload, e->size);
+	} else if (gsr_fatbin_unpack(e, budget, &elf, &size, NULL) == GSR_OK) {
+		code->from = made_from((const unsigned char *)elf, size);
+		free(elf);
+	}
+	if (!code->from)
+		code->from = code->target.arch;
+}
+
+/* PTX of one entry. GSR_OK with *ptx NULL: it is not for this machine */
+static enum gsr_status take(const struct gsr_entry *e, unsigned int arch, uint64_t *budget, char **ptx, size_t *size,
+			    struct target *target, struct gsr_error *err)
+{
+	struct target t = { e->arch, flavour_of(e) };
+	enum gsr_status status;
+
+	*ptx = NULL;
+	if (!runs_on(t, true, arch))
+		return GSR_OK;
+	status = gsr_fatbin_unpack(e, budget, ptx, size, err);
+	if (status != GSR_OK)
+		return status;
+	*size = strnlen(*ptx, *size);
+	if (!gsr_is_ptx(*ptx, *size)) {
+		free(*ptx);
+		*ptx = NULL;
+		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary is marked as PTX and is not");
+	}
+	*target = target_of(*ptx, t);
+	if (!runs_on(*target, true, arch)) {
+		free(*ptx);
+		*ptx = NULL;
+	}
+	return GSR_OK;
+}
+
+/* Highest architecture first, the more particular first, the later entry first */
+static int by_target(const void *a, const void *b)
+{
+	const struct gsr_entry *x = *(const struct gsr_entry *const *)a, *y = *(const struct gsr_entry *const *)b;
+	struct target s = { x->arch, flavour_of(x) }, t = { y->arch, flavour_of(y) };
+
+	if (better(s, t) || better(t, s))
+		return better(s, t) ? -1 : 1;
+	return x > y ? -1 : x < y;
+}
+
+static enum gsr_status no_ptx(const struct gsr_entry *list, unsigned int n, const struct code *code, unsigned int ptx,
+			      struct gsr_error *err)
+{
+	unsigned int i, lto = 0;
+
+	for (i = 0; i < n; i++)
+		lto += list[i].kind == GSR_KIND_LTO;
+	if (ptx && code->any)
+		return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code for sm_%u%s was made of PTX for sm_%u%s, which is not there",
+				      code->target.arch, suffix[code->target.flavour], code->from, suffix[code->target.flavour]);
+	if (ptx)
+		return gsr_image_fail(err, GSR_ERR_NO_PTX, "PTX for other architectures only");
+	if (lto)
+		return gsr_image_fail(err, GSR_ERR_NO_PTX, "link-time optimisation code (-dlto) only, no PTX");
+	return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
+}
+
+/* From the candidates, best first, the first that fits; of one architecture the most particular, whatever its entry says */
+static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const struct code *code, unsigned int arch,
+			    uint64_t *budget, char **ptx, size_t *size, struct gsr_error *err)
+{
+	struct target best = { 0 }, t = { 0 };
+	enum gsr_status status;
+	unsigned int i;
+	size_t m = 0;
+	char *text;
+
+	*ptx = NULL;
+	for (i = 0; i < n; i++) {
+		if (*ptx && list[i]->arch < best.arch)
+			break;
+		if (code->any && (list[i]->arch != code->from || flavour_of(list[i]) != code->target.flavour))
+			continue;
+		status = take(list[i], arch, budget, &text, &m, &t, err);
+		if (status != GSR_OK) {
+			free(*ptx);
+			*ptx = NULL;
+			*size = 0;
+			return status;
+		}
+		if (text && (!*ptx || better(t, best))) {
+			free(*ptx);
+			*ptx = text;
+			*size = m;
+			best = t;
+		} else {
+			free(text);
+		}
+	}
+	return GSR_OK;
+}
+
+/* @code: that of the program a unit was linked into; NULL: the fat binary's own */
+static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned int arch, const struct code *linked,
+				  uint64_t *budget, char **ptx, size_t *size, struct gsr_error *err)
+{
+	const struct gsr_entry **candidates = NULL, *chosen = NULL;
+	unsigned int i, n, n_ptx = 0;
+	struct gsr_entry *list;
+	enum gsr_status status;
+	struct code code;
+
+	status = gsr_fatbin_entries(p, max, &list, &n, err);
+	if (status != GSR_OK)
+		return status;
+	choose_code(list, n, arch, &code, &chosen);
+	candidates = malloc((n + 1) * sizeof(*candidates));
+	if (!candidates) {
+		free(list);
+		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	}
+	for (i = 0; i < n; i++)
+		if (list[i].kind == GSR_KIND_PTX)
+			candidates[n_ptx++] = &list[i];
+	if (linked)
+		code = *linked;
+	else if (code.any && n_ptx)
+		read_code(chosen, &code, budget);
+	qsort(candidates, n_ptx, sizeof(*candidates), by_target);
+	status = pick(candidates, n_ptx, &code, arch, budget, ptx, size, err);
+	if (status == GSR_OK && !*ptx)
+		status = no_ptx(list, n, &code, n_ptx, err);
+	free(candidates);
+	free(list);
+	return status;
+}
+
+/* The machine code of a linked program, if it has any for the device */
+static enum gsr_status linked_code(const unsigned char *p, size_t max, unsigned int arch, struct code *code,
+				   uint64_t *budget, struct gsr_error *err)
+{
+	const struct gsr_entry *chosen = NULL;
+	struct gsr_entry *list;
+	enum gsr_status status;
+	unsigned int n;
+
+	status = gsr_fatbin_entries(p, max, &list, &n, err);
+	if (status != GSR_OK)
+		return status;
+	choose_code(list, n, arch, code, &chosen);
+	if (code->any)
+		read_code(chosen, code, budget);
+	free(list);
+	return GSR_OK;
+}
+
+/* So that it can be told from the text that the program has, or may have, more than this */
+static enum gsr_status note_others(char **ptx, size_t *size, struct gsr_error *err)
+{
+	static const char note[] = "\n.global .b8 " GSR_OTHER_UNITS ";\n";
+	char *grown = realloc(*ptx, *size + sizeof(note));
+
+	if (!grown) {
+		free(*ptx);
+		*ptx = NULL;
+		*size = 0;
+		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	}
+	memcpy(grown + *size, note, sizeof(note));
+	*ptx = grown;
+	*size += sizeof(note) - 1;
+	return GSR_OK;
+}
+
+enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units, unsigned int n_units,
+				unsigned int arch, char **ptx, size_t *size, struct gsr_error *err)
+{
+	struct gsr_unit *texts = calloc(n_units + 1, sizeof(*texts));
+	uint64_t budget = GSR_UNPACK_MAX;
+	enum gsr_status status = GSR_OK;
+	struct gsr_error first = { 0 }, why;
+	struct code code = { 0 };
+	unsigned int i, n = 0;
+
+	*ptx = NULL;
+	*size = 0;
+	if (!texts)
+		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	if (linked)
+		status = linked_code(linked, linked_max, arch, &code, &budget, err);
+	for (i = 0; i < n_units && status == GSR_OK; i++) {
+		char *text = NULL;
+		size_t m = 0;
+
+		if (gsr_image_kind(units[i].data, units[i].size) == GSR_IMAGE_PTX) {
+			status = gsr_image_ptx(units[i].data, units[i].size, arch, &text, &m, &why);
+		} else {
+			status = fatbin_ptx(units[i].data, units[i].size, arch, linked && code.any ? &code : NULL, &budget, &text,
+					    &m, &why);
+		}
+		if (status != GSR_OK && (first.status == GSR_OK || status != GSR_ERR_NO_PTX))
+			first = why;
+		/* a unit without PTX: kernels that need nothing of it are whole all the same */
+		if (status == GSR_ERR_NO_PTX) {
+			status = GSR_OK;
+			continue;
+		}
+		if (status == GSR_OK)
+			texts[n++] = (struct gsr_unit){ text, m };
+	}
+	if (status == GSR_OK && n) {
+		status = gsr_link_ptx(texts, n, ptx, size, err);
+		if (status == GSR_OK && (n < n_units || !linked))
+			status = note_others(ptx, size, err);
+	} else if (status == GSR_OK && n_units) {
+		status = GSR_ERR_NO_PTX;
+	} else if (status == GSR_OK) {
+		status = gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
+	}
+	if (status != GSR_OK && first.status == status && err)
+		*err = first;		/* the first unit's reason */
+	while (n--)
+		free((void *)texts[n].data);
+	free(texts);
+	return status;
+}
+
+/*
+ * A wrapper points into the program that registers it: as trusted as that program's own code. Version 2 is that of a
+ * relocatable program: the linked machine code, and the fat binaries of the units it was made of up to a NULL.
+ */
+static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, char **ptx, size_t *size, struct gsr_error *err)
+{
+	uint32_t version = (uint32_t)gsr_get(p + 4, 4);
+	const void *data = NULL, *const *files = NULL, *file;
+	uint64_t budget = GSR_UNPACK_MAX;
+	struct gsr_unit *units;
+	enum gsr_status status;
+	unsigned int n = 0, i;
+
+	memcpy(&data, p + 8, sizeof(data));
+	memcpy(&files, p + 16, sizeof(files));
+	if (gsr_image_kind(data, SIZE_MAX) != GSR_IMAGE_FATBIN)
+		return gsr_image_fail(err, GSR_ERR_FORMAT, "wrapper that does not point to a fat binary");
+	if (version != 2)
+		return fatbin_ptx(data, SIZE_MAX, arch, NULL, &budget, ptx, size, err);
+	for (;; n++) {
+		if (!files)
+			break;
+		memcpy(&file, &files[n], sizeof(file));
+		if (!file)
+			break;
+		if (n == GSR_UNITS_MAX)
+			return gsr_image_fail(err, GSR_ERR_LIMIT, "relocatable program of more than %d units", GSR_UNITS_MAX);
+	}
+	units = calloc(n + 1, sizeof(*units));
+	if (!units)
+		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	for (i = 0; i < n; i++) {
+		memcpy(&units[i].data, &files[i], sizeof(file));
+		units[i].size = SIZE_MAX;
+	}
+	status = gsr_program_ptx(data, SIZE_MAX, units, n, arch, ptx, size, err);
+	free(units);
+	return status;
+}
+
+enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx, size_t *size,
+			      struct gsr_error *err)
+{
+	uint64_t budget = GSR_UNPACK_MAX;
+	size_t n;
+
+	*ptx = NULL;
+	*size = 0;
+	if (err)
+		memset(err, 0, sizeof(*err));
+	switch (gsr_image_kind(image, max)) {
+	case GSR_IMAGE_PTX:
+		n = strnlen(image, max < GSR_TEXT_MAX + 1UL ? max : GSR_TEXT_MAX + 1UL);
+		if (n > GSR_TEXT_MAX)
+			return gsr_image_fail(err, GSR_ERR_LIMIT, "PTX larger than %u MiB", GSR_TEXT_MAX >> 20);
+		*ptx = malloc(n + 1);
+		if (!*ptx)
+			return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+		memcpy(*ptx, image, n);
+		(*ptx)[n] = 0;
+		*size = n;
+		return GSR_OK;
+	case GSR_IMAGE_FATBIN:
+		return fatbin_ptx(image, max, arch, NULL, &budget, ptx, size, err);
+	case GSR_IMAGE_WRAPPER:
+		if (max != SIZE_MAX)
+			return gsr_image_fail(err, GSR_ERR_FORMAT, "wrapper outside of the program that it points into");
+		return wrapper_ptx(image, arch, ptx, size, err);
+	case GSR_IMAGE_ELF:
+		return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
+	default:
+		return gsr_image_fail(err, GSR_ERR_FORMAT, "neither PTX, nor a fat binary, nor machine code");
+	}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The lexer: no memory of its own, one token at a time. A NUL ends the text: fat binaries pad with
+ * them.
+ *
+ * In: text. Out: tokens, which are slices of it. Assumes nothing.
+ */
+#include <string.h>
+#include "lex.h"
+
+enum { BLANK = 1, PUNCT = 2, DIGIT = 4, LETTER = 8, OTHER = 16, START = LETTER | OTHER, IDENT = START | DIGIT };
+
+static const unsigned char class_of[256] = {
+	['\t' ... '\r'] = BLANK, [' '] = BLANK,
+	['!' ... '#'] = PUNCT, ['%' ... '/'] = PUNCT, [':' ... '@'] = PUNCT, ['[' ... '^'] = PUNCT, ['`'] = PUNCT,
+	['{' ... '~'] = PUNCT,
+	['0' ... '9'] = DIGIT, ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER,
+	['$'] = OTHER, ['_'] = OTHER, [0x80 ... 0xff] = OTHER,
+};
+
+static bool is(char c, unsigned int classes)
+{
+	return class_of[(unsigned char)c] & classes;
+}
+
+void gsr_lex_init(struct gsr_lexer *lx, const char *text, size_t size)
+{
+	const char *nul = size ? memchr(text, 0, size) : NULL;
+
+	lx->pos = lx->line_start = text;
+	lx->end = nul ? nul : text + size;
+	lx->line = 1;
+}
+
+static void newline(struct gsr_lexer *lx)
+{
+	lx->line++;
+	lx->line_start = lx->pos;
+}
+
+/* Skip white space, comments and the preprocessor's line marks. Returns false in an open comment. */
+static bool skip_blank(struct gsr_lexer *lx)
+{
+	while (lx->pos < lx->end) {
+		char c = *lx->pos;
+
+		if (is(c, BLANK)) {
+			lx->pos++;
+			if (c == '\n')
+				newline(lx);
+		} else if (!is(c, PUNCT)) {
+			break;
+		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '/') {
+			while (lx->pos < lx->end && *lx->pos != '\n')
+				lx->pos++;
+		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '*') {
+			struct gsr_lexer open = *lx;
+
+			lx->pos += 2;
+			for (;;) {
+				if (lx->end - lx->pos < 2) {
+					*lx = open;
+					return false;
+				}
+				if (lx->pos[0] == '*' && lx->pos[1] == '/')
+					break;
+				if (*lx->pos++ == '\n')
+					newline(lx);
+			}
+			lx->pos += 2;
+		} else if (c == '#' && lx->pos == lx->line_start) {
+			while (lx->pos < lx->end && *lx->pos != '\n')
+				lx->pos++;
+		} else {
+			break;
+		}
+	}
+	return true;
+}
+
+static const char *number_end(const char *p, const char *end)
+{
+	const char *start = p;
+	bool dec;
+
+	while (p < end && is(*p, LETTER | DIGIT))
+		p++;
+	/* 0x, 0f, 0d have no fraction and no exponent sign */
+	dec = !(p - start > 1 && start[0] == '0' && strchr("xXfFdDbB", start[1]));
+	if (!dec)
+		return p;
+	if (p < end && *p == '.' && end - p > 1 && is(p[1], DIGIT))
+		for (p++; p < end && is(*p, LETTER | DIGIT); p++)
+			;
+	else if (p < end && *p == '.' && !(end - p > 1 && is(p[1], IDENT)))
+		p++;
+	if (p < end && (*p == '-' || *p == '+') && (p[-1] == 'e' || p[-1] == 'E') && end - p > 1 &&
+	    is(p[1], DIGIT))
+		for (p++; p < end && is(*p, DIGIT); p++)
+			;
+	return p;
+}
+
+/* << >> && || == != <= >= */
+static bool is_pair(char a, char b)
+{
+	return (a == b && strchr("<>&|=", a)) || (b == '=' && strchr("!<>", a));
+}
+
+struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
+{
+	bool fine = skip_blank(lx);
+	struct gsr_token t = {
+		.text = lx->pos, .line = lx->line, .column = (unsigned int)(lx->pos - lx->line_start) + 1,
+	};
+	const char *p = lx->pos, *end = lx->end;
+
+	if (!fine) {
+		t.kind = GSR_TOK_BAD;
+		t.text = "comment without an end";
+		t.len = strlen(t.text);
+		lx->pos = end;
+		return t;
+	}
+	if (p == end) {
+		t.kind = GSR_TOK_END;
+		return t;
+	}
+	if (is(*p, START) || (*p == '%' && end - p > 1 && is(p[1], IDENT))) {
+		t.kind = GSR_TOK_IDENT;
+		for (p++; p < end && is(*p, IDENT); p++)
+			;
+	} else if (is(*p, DIGIT)) {
+		t.kind = GSR_TOK_NUMBER;
+		p = number_end(p, end);
+	} else if (*p == '.' && end - p > 1 && is(p[1], IDENT)) {
+		t.kind = GSR_TOK_DOT;
+		t.text = ++p;
+		while (p < end && (is(*p, IDENT) || (*p == ':' && end - p > 2 && p[1] == ':' && is(p[2], IDENT))))
+			p += *p == ':' ? 2 : 1;
+	} else if (*p == '"') {
+		t.kind = GSR_TOK_STRING;
+		for (p++; p < end && *p != '"' && *p != '\n'; p++)
+			if (*p == '\\' && end - p > 1 && p[1] != '\n')
+				p++;
+		if (p == end || *p != '"') {
+			t.kind = GSR_TOK_BAD;
+			t.text = "string without an end";
+			t.len = strlen(t.text);
+			lx->pos = end;
+			return t;
+		}
+		p++;
+	} else if (is(*p, PUNCT)) {
+		t.kind = GSR_TOK_PUNCT;
+		if (end - p > 1 && is_pair(p[0], p[1]))
+			p += 2;
+		else
+			t.punct = *p++;
+	} else {
+		t.kind = GSR_TOK_BAD;
+		t.text = "character that PTX does not have";
+		t.len = strlen(t.text);
+		lx->pos = end;
+		return t;
+	}
+	t.len = (size_t)(p - t.text);
+	lx->pos = p;
+	return t;
+}

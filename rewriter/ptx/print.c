@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The printer: what the tree says, one statement a line.
+ *
+ * In: a module. Out: its text, which parses to the same module. Assumes a tree that the parser
+ * made, or a pass in its form.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "arena.h"
+#include "ptx.h"
+
+#define ROOM_MOST	((size_t)1 << 28)	/* at a time for what has not been printed yet; it may be more than there is */
+
+struct text {
+	char *buf;
+	size_t len, room;
+	size_t items, printed;		/* of the module */
+	bool failed;
+};
+
+/*
+ * Room for @n bytes more, and for the rest of the module if it goes on like this: a mapping of huge pages that is moved comes
+ * apart into small ones. What is never written takes no memory.
+ */
+static bool grow(struct text *t, size_t n)
+{
+	size_t times = t->printed ? t->items / t->printed + 1 : 1;
+	size_t room = t->room + n + 64;
+	char *grown = NULL;
+
+	/* one large mapping, rather than through the heap, whose top is cut off when it is freed and grows again by small pages */
+	times = times > ROOM_MOST / room ? ROOM_MOST / room : times;
+	times = times < 2 ? 2 : times;
+	/* who may not have so much address space gets on with less */
+	while (!t->failed && !grown && times > 1) {
+		grown = realloc(t->buf, room * times);
+		times = grown ? times : times > 3 ? times / 2 : times - 1;
+	}
+	t->failed = !grown;
+	if (t->failed)
+		return false;
+	t->buf = grown;
+	t->room = room * times;
+	gsr_huge_pages(grown, t->room);
+	return true;
+}
+
+static inline void put_char(struct text *t, char c)
+{
+	if (t->len < t->room || grow(t, 1))
+		t->buf[t->len++] = c;
+}
+
+/* Names are short: not worth a call */
+static void put(struct text *t, const char *s)
+{
+	for (;;) {
+		char *to = t->buf + t->len, *end = t->buf + t->room;
+
+		while (*s && to < end)
+			*to++ = *s++;
+		t->len = (size_t)(to - t->buf);
+		if (!*s || !grow(t, 1))
+			return;
+	}
+}
+
+static void put_raw(struct text *t, const char *s)
+{
+	size_t n = strlen(s);
+
+	if (n >= t->room - t->len && !grow(t, n))
+		return;
+	memcpy(t->buf + t->len, s, n);
+	t->len += n;
+}
+
+static void put_dot(struct text *t, const char *s)
+{
+	put_char(t, '.');
+	put(t, s);
+}
+
+static void put_number(struct text *t, uint64_t v)
+{
+	char digits[24], *d = digits + sizeof(digits) - 1;
+
+	*d = 0;
+	do
+		*--d = (char)('0' + v % 10);
+	while (v /= 10);
+	put(t, d);
+}
+
+static void put_int(struct text *t, int64_t v)
+{
+	if (v < 0)
+		put_char(t, '-');
+	put_number(t, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+static void put_operand(struct text *t, const struct gsr_operand *o);
+
+static void put_items(struct text *t, const struct gsr_operand *o, const char *separator)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->n_items; i++) {
+		if (i)
+			put(t, separator);
+		put_operand(t, &o->items[i]);
+	}
+}
+
+static void put_offset(struct text *t, const struct gsr_operand *o)
+{
+	if (o->text) {
+		put(t, o->text);
+	} else if (o->ival) {
+		put(t, "+");
+		put_int(t, o->ival);
+	}
+}
+
+static void put_constant(struct text *t, const struct gsr_operand *o)
+{
+	char buf[32];
+
+	if (o->text) {
+		put(t, o->text);
+	} else if (o->kind == GSR_OPND_INT) {
+		put_int(t, o->ival);
+	} else {
+		if (o->kind == GSR_OPND_F32)
+			snprintf(buf, sizeof(buf), "0f%08X", (unsigned int)o->bits);
+		else
+			snprintf(buf, sizeof(buf), "0d%016llX", (unsigned long long)o->bits);
+		put(t, buf);
+	}
+}
+
+static void put_operand(struct text *t, const struct gsr_operand *o)
+{
+	if (o->negated)
+		put(t, o->minus ? "-" : "!");
+	switch (o->kind) {
+	case GSR_OPND_REG:
+	case GSR_OPND_SYM:
+		put(t, o->name);
+		if (o->component) {
+			put_char(t, '.');
+			put_char(t, o->component);
+		} else if (o->selector) {
+			put_dot(t, o->selector);
+		}
+		put_offset(t, o);
+		break;
+	case GSR_OPND_INT:
+	case GSR_OPND_F32:
+	case GSR_OPND_F64:
+		put_constant(t, o);
+		break;
+	case GSR_OPND_ADDR:
+		if (o->indexed) {
+			put_operand(t, &o->items[0]);
+			put(t, "[");
+			put_operand(t, &o->items[1]);
+			put(t, "]");
+			break;
+		}
+		put(t, "[");
+		if (o->n_items) {
+			put_operand(t, &o->items[0]);
+			put_offset(t, o);
+		}
+		if (o->n_items > 1) {
+			struct gsr_operand rest = *o;
+
+			rest.items++;
+			rest.n_items--;
+			put(t, ", ");
+			put_items(t, &rest, ", ");
+		}
+		put(t, "]");
+		break;
+	case GSR_OPND_VEC:
+		put(t, "{");
+		put_items(t, o, ", ");
+		put(t, "}");
+		break;
+	case GSR_OPND_PAIR:
+		put_items(t, o, "|");
+		break;
+	case GSR_OPND_LIST:
+		put(t, "(");
+		put_items(t, o, ", ");
+		put(t, ")");
+		break;
+	case GSR_OPND_SINK:
+		put(t, "_");
+		break;
+	}
+}
+
+static void put_insn(struct text *t, const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	put(t, "\t");
+	if (insn->guard) {
+		put(t, insn->guard_negated ? "@!" : "@");
+		put(t, insn->guard);
+		put(t, " ");
+	}
+	put(t, insn->name);
+	for (i = 0; i < insn->n_mods; i++)
+		put_dot(t, insn->mods[i]);
+	for (i = 0; i < insn->n_opnds; i++) {
+		put(t, i ? ", " : " ");
+		put_operand(t, &insn->opnds[i]);
+	}
+	put(t, ";\n");
+}
+
+static void put_var(struct text *t, const struct gsr_var *v)
+{
+	/* what else stands there begins with .ptr, or, where the parser lets it pass, with any word */
+	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10) && strchr("( \t\r\n\f\v/", v->attrs[10]);
+	unsigned int i;
+
+	if (v->linkage) {
+		put_dot(t, v->linkage);
+		put(t, " ");
+	}
+	put_dot(t, v->space);
+	if (attribute) {
+		put(t, " ");
+		put(t, v->attrs);
+	}
+	if (v->align) {
+		put(t, " .align ");
+		put_number(t, v->align);
+	}
+	if (v->vec) {
+		put(t, " .v");
+		put_number(t, v->vec);
+	}
+	put(t, " ");
+	put_dot(t, v->type);
+	if (v->attrs && !attribute) {
+		put(t, " ");
+		put(t, v->attrs);
+	}
+	put(t, " ");
+	put(t, v->name);
+	if (v->range) {
+		put_char(t, '<');
+		put_number(t, v->range);
+		put_char(t, '>');
+	}
+	for (i = 0; i < v->n_dims; i++) {
+		put_char(t, '[');
+		if (v->dims[i])
+			put_number(t, v->dims[i]);
+		put_char(t, ']');
+	}
+	if (v->init) {
+		put(t, " = ");
+		put_raw(t, v->init);
+	}
+}
+
+static void put_params(struct text *t, const struct gsr_var *list, unsigned int n)
+{
+	unsigned int i;
+
+	put(t, "(");
+	for (i = 0; i < n; i++) {
+		put(t, i ? ",\n\t" : "\n\t");
+		put_var(t, &list[i]);
+	}
+	put(t, n ? "\n)" : ")");
+}
+
+static void put_stmt(struct text *t, const struct gsr_stmt *s)
+{
+	switch (s->kind) {
+	case GSR_STMT_INSN:
+		put_insn(t, s->insn);
+		break;
+	case GSR_STMT_LABEL:
+		put(t, s->label);
+		put(t, ":\n");
+		break;
+	case GSR_STMT_VAR:
+		put(t, "\t");
+		put_var(t, s->var);
+		put(t, ";\n");
+		break;
+	case GSR_STMT_OPEN:
+		put(t, "\t{\n");
+		break;
+	case GSR_STMT_CLOSE:
+		put(t, "\t}\n");
+		break;
+	case GSR_STMT_DIRECTIVE:
+		if (s->text[0] != '$')
+			put_char(t, '\t');
+		put_raw(t, s->text);
+		put_char(t, '\n');
+		break;
+	}
+}
+
+static void put_function(struct text *t, const struct gsr_function *f)
+{
+	const struct gsr_stmt *s;
+	unsigned int i;
+
+	if (f->linkage) {
+		put_dot(t, f->linkage);
+		put(t, " ");
+	}
+	put(t, f->entry ? ".entry " : ".func ");
+	if (f->attrs) {
+		put(t, f->attrs);
+		put(t, " ");
+	}
+	if (f->rets) {
+		put_params(t, f->rets, f->n_rets);
+		put(t, " ");
+	}
+	put(t, f->name);
+	put_params(t, f->params, f->n_params);
+	for (i = 0; i < f->n_perf; i++) {
+		put(t, "\n");
+		put(t, f->perf[i]);
+	}
+	if (!f->body) {
+		put(t, ";\n");
+		return;
+	}
+	put(t, "\n{\n");
+	for (s = f->first; s; s = s->next)
+		put_stmt(t, s);
+	put(t, "}\n");
+}
+
+char *gsr_print(const struct gsr_module *m, size_t *size)
+{
+	struct text t = { 0 };
+	const struct gsr_item *i;
+
+	for (i = m->first; i; i = i->next)
+		t.items++;
+	if (!grow(&t, 0))
+		return NULL;
+	put(&t, ".version ");
+	put(&t, m->version);
+	put(&t, "\n.target ");
+	put(&t, m->target);
+	put(&t, "\n.address_size ");
+	put_number(&t, m->address_size);
+	put(&t, "\n\n");
+	for (i = m->first; i; i = i->next, t.printed++) {
+		switch (i->kind) {
+		case GSR_ITEM_FUNCTION:
+			put_function(&t, i->function);
+			break;
+		case GSR_ITEM_VAR:
+			put_var(&t, i->var);
+			put(&t, ";\n");
+			break;
+		case GSR_ITEM_DIRECTIVE:
+			put_raw(&t, i->text);
+			put(&t, "\n");
+			break;
+		}
+	}
+	put_char(&t, 0);
+	if (t.failed) {
+		free(t.buf);
+		return NULL;
+	}
+	if (size)
+		*size = t.len - 1;
+	return t.buf;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What each instruction does, in one table by opcode: whether it has a result, which threads share
+ * that, whether it may wait for others. The analyses ask here. What the table does not name has no
+ * result that is known to be shared, and waits for nobody.
+ *
+ * In: an instruction and its function. Out: a fact. Assumes, where the mask or barrier is in a
+ * register, that gsr_find_writers() knows the function's registers as they are now.
+ */
+#include "semantics.h"
+
+enum result {
+	NO_RESULT,
+	FIRST,				/* the first operand is a result and nothing else */
+	FIRST_IF_RED,			/* of a barrier that is a reduction */
+	FIRST_OF_MATRIX,		/* of a matrix's load or product, not of its store */
+};
+
+enum shared {
+	BY_NOBODY,
+	BY_OPERANDS,			/* by threads whose operands are the same */
+	BY_LANES,			/* by the lanes of its mask */
+	BY_LANES_IF_ALL,		/* likewise, of match.all */
+	BY_LANES_OF_ONE,		/* likewise, where all read one lane */
+	BY_COUNTED,			/* by those that the barrier counts */
+	BY_READERS,			/* by threads with the same address, if nobody writes there */
+};
+
+enum waits {
+	NO_WAIT,
+	WAITS,				/* memory may change meanwhile */
+	WAITS_IF_COHERENT,		/* a load that sees what others write */
+	WAITS_IF_READ,			/* an atomic whose result somebody reads */
+	WAITS_IF_REDUCING,		/* a load, by way of several memories */
+	WAITS_IN_BLOCK,			/* mbarriers: they lie in shared memory */
+};
+
+static const struct {
+	unsigned char result, shared, waits;
+	bool lanes;			/* its last operand is the mask of lanes that execute it */
+} table[GSR_OP_COUNT] = {
+	[GSR_OP_ADD ... GSR_OP_DP2A] = { FIRST, BY_OPERANDS },
+	[GSR_OP_ADDC ... GSR_OP_MADC] = { FIRST },	/* they read the carry, too */
+	[GSR_OP_TESTP ... GSR_OP_SHR] = { FIRST, BY_OPERANDS },
+	[GSR_OP_VADD ... GSR_OP_VSET4] = { FIRST, BY_OPERANDS },
+	[GSR_OP_MOV] = { FIRST, BY_OPERANDS },
+	[GSR_OP_PRMT] = { FIRST, BY_OPERANDS },
+	[GSR_OP_CVT] = { FIRST, BY_OPERANDS },
+	[GSR_OP_CVTA] = { FIRST, BY_OPERANDS },
+	[GSR_OP_MAPA] = { FIRST, BY_OPERANDS },
+	[GSR_OP_GETCTARANK] = { FIRST, BY_OPERANDS },
+	[GSR_OP_ISSPACEP] = { FIRST, BY_OPERANDS },
+	[GSR_OP_CREATEPOLICY] = { FIRST },
+
+	[GSR_OP_SHFL] = { FIRST, BY_LANES_OF_ONE, .lanes = true },
+	[GSR_OP_VOTE] = { FIRST, BY_LANES, .lanes = true },
+	[GSR_OP_MATCH] = { FIRST, BY_LANES_IF_ALL, .lanes = true },
+	[GSR_OP_REDUX] = { FIRST, BY_LANES, .lanes = true },
+	[GSR_OP_ELECT] = { FIRST, .lanes = true },
+	[GSR_OP_ACTIVEMASK] = { FIRST },
+	[GSR_OP_BAR] = { FIRST_IF_RED, BY_COUNTED },
+	[GSR_OP_BARRIER] = { FIRST_IF_RED, BY_COUNTED },
+
+	[GSR_OP_LD] = { FIRST, BY_READERS, WAITS_IF_COHERENT },
+	[GSR_OP_LDU] = { FIRST },
+	[GSR_OP_ATOM] = { FIRST, .waits = WAITS_IF_READ },
+	[GSR_OP_MULTIMEM] = { .waits = WAITS_IF_REDUCING },
+	[GSR_OP_MBARRIER] = { .waits = WAITS_IN_BLOCK },
+	[GSR_OP_NANOSLEEP] = { .waits = WAITS },
+	[GSR_OP_MEMBAR] = { .waits = WAITS },
+	[GSR_OP_FENCE] = { .waits = WAITS },
+
+	[GSR_OP_TEX ... GSR_OP_TXQ] = { FIRST },
+	[GSR_OP_SULD] = { FIRST },
+	[GSR_OP_SUQ] = { FIRST },
+	[GSR_OP_MMA] = { FIRST },
+	[GSR_OP_LDMATRIX] = { FIRST },
+	[GSR_OP_MOVMATRIX] = { FIRST },
+	[GSR_OP_WMMA] = { FIRST_OF_MATRIX },
+};
+
+bool gsr_has_result(const struct gsr_insn *insn)
+{
+	switch (table[insn->op].result) {
+	case FIRST:
+		return true;
+	case FIRST_IF_RED:
+		return gsr_insn_has(insn, "red");
+	case FIRST_OF_MATRIX:
+		return gsr_insn_has(insn, "load") || gsr_insn_has(insn, "mma");
+	default:
+		return false;
+	}
+}
+
+struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn)
+{
+	if (table[insn->op].lanes)
+		return insn->n_opnds > 1 ? &insn->opnds[insn->n_opnds - 1] : NULL;
+	if (insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER)
+		return gsr_insn_has(insn, "warp") && insn->n_opnds ? &insn->opnds[0] : NULL;
+	return NULL;
+}
+
+static bool entry_param(const struct gsr_function *f, const struct gsr_operand *addr)
+{
+	unsigned int i;
+
+	if (!f->entry || addr->kind != GSR_OPND_ADDR || addr->n_items != 1 ||
+	    addr->items[0].kind != GSR_OPND_SYM)
+		return false;
+	for (i = 0; i < f->n_params; i++)
+		if (!strcmp(f->params[i].name, addr->items[0].name))
+			return true;
+	return false;
+}
+
+static bool reads_constant(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	if (insn->n_opnds < 2)
+		return false;
+	return gsr_insn_has(insn, "nc") || gsr_insn_has(insn, "const") ||
+	       (gsr_insn_has(insn, "param") && entry_param(f, &insn->opnds[1]));
+}
+
+/* shfl.idx d, a, lane, 31, mask */
+static bool reads_one_lane(const struct gsr_insn *insn)
+{
+	return gsr_insn_has(insn, "idx") && insn->n_opnds > 4 &&
+	       insn->opnds[2].kind == GSR_OPND_INT && insn->opnds[3].kind == GSR_OPND_INT && insn->opnds[3].ival == 31;
+}
+
+/*
+ * The lanes of the mask share it. Those of another mask, in the same warp, need not: only a mask
+ * that is known to be all lanes tells of a warp.
+ */
+static enum gsr_uniform over_mask(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	return gsr_insn_has(insn, "sync") && gsr_full_mask(f, insn) ? GSR_UNIFORM_WARP : GSR_VARIES;
+}
+
+enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	struct gsr_barrier b;
+
+	switch (table[insn->op].shared) {
+	case BY_OPERANDS:
+		return GSR_UNIFORM_OPERANDS;
+	case BY_LANES:
+		return over_mask(f, insn);
+	case BY_LANES_IF_ALL:
+		return gsr_insn_has(insn, "all") ? over_mask(f, insn) : GSR_VARIES;
+	case BY_LANES_OF_ONE:
+		return reads_one_lane(insn) ? over_mask(f, insn) : GSR_VARIES;
+	case BY_COUNTED:
+		gsr_barrier_of(f, insn, &b);
+		return !b.red ? GSR_VARIES : b.counted ? GSR_UNIFORM_COUNTED : GSR_UNIFORM_BLOCK;
+	case BY_READERS:
+		return reads_constant(f, insn) ? GSR_UNIFORM_OPERANDS : GSR_VARIES;
+	default:
+		return GSR_VARIES;
+	}
+}
+
+/* .cv and .cg are weak loads to PTX, but see what other SMs write: chained scans poll with them */
+static bool is_coherent(const struct gsr_insn *insn)
+{
+	static const char *const mods[] = { "volatile", "relaxed", "acquire", "mmio", "cv", "cg" };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(mods) / sizeof(mods[0]); i++)
+		if (gsr_insn_has(insn, mods[i]))
+			return true;
+	return false;
+}
+
+static bool waits_for_block(const struct gsr_insn *insn)
+{
+	return gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
+	       gsr_insn_has(insn, "shared::cluster") || gsr_insn_has(insn, "cta");
+}
+
+enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
+{
+	bool may = false, block = false;
+
+	switch (table[insn->op].waits) {
+	case WAITS:
+		may = true;
+		break;
+	case WAITS_IF_COHERENT:
+		may = is_coherent(insn);
+		break;
+	case WAITS_IF_READ:
+		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread && !insn->retries;
+		break;
+	case WAITS_IF_REDUCING:
+		may = gsr_insn_has(insn, "ld_reduce");
+		break;
+	case WAITS_IN_BLOCK:
+		may = gsr_insn_has(insn, "test_wait") || gsr_insn_has(insn, "try_wait");
+		block = true;
+		break;
+	default:
+		break;
+	}
+	block = block || (may && waits_for_block(insn));
+	return !may ? GSR_WAIT_NONE : block ? GSR_WAIT_BLOCK : GSR_WAIT_ALL;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What the passes insert is written as PTX text: '#' stands for the prefix of all names we make.
+ *
+ * In: text and a place. Out: statements there, and their number. Assumes that the text is PTX: one
+ * that does not parse is a bug.
+ */
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "transform.h"
+
+/* Enough for it with names expanded, and a tab to each line */
+static size_t room_for(const char *text, const char *prefix)
+{
+	size_t n = strlen(prefix), room = 0;
+
+	for (; *text; text++)
+		room += *text == '#' ? n : 1u + (*text == '\n');
+	return room;
+}
+
+const char *gsr_expand(struct gsr_pass *p, const char *text)
+{
+	size_t n = strlen(p->prefix), k;
+	char *out = gsr_alloc_text(p->arena, room_for(text, p->prefix)), *o = out;
+
+	for (;; text += k + 1) {
+		k = strcspn(text, "#");
+		memcpy(o, text, k);
+		o += k;
+		if (!text[k])
+			break;
+		memcpy(o, p->prefix, n);
+		o += n;
+	}
+	*o = 0;
+	return out;
+}
+
+static void link_in(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *first, struct gsr_stmt *last)
+{
+	first->prev = at ? at->prev : f->last;
+	last->next = at;
+	if (first->prev)
+		first->prev->next = first;
+	else
+		f->first = first;
+	if (at)
+		at->prev = last;
+	else
+		f->last = last;
+}
+
+unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text)
+{
+	struct gsr_error err;
+	struct gsr_function *body = gsr_parse_body(p->arena, gsr_sprintf(p->arena, "{%s}", gsr_expand(p, text)), &err);
+	struct gsr_stmt *s;
+	unsigned int n = 0;
+
+	if (!body)
+		abort();	/* our own text: the tests insert every piece of it */
+	if (!body->first)
+		return 0;
+	for (s = body->first; s; s = s->next)
+		n += s->kind == GSR_STMT_INSN;
+	link_in(f, at, body->first, body->last);
+	return n;
+}
+
+struct gsr_text {
+	const char *text, *expanded;
+	unsigned int insns;
+};
+
+static bool declares(const char *text)
+{
+	while (*text == ' ')
+		text++;
+	return *text == '.';
+}
+
+/* As the printer would write it: names expanded, a tab before what is no label, no empty last line; instructions are counted */
+static struct gsr_text lay_out(const char *text, const char *prefix, char *out)
+{
+	struct gsr_text t = { .text = text, .expanded = out };
+	bool declaration = declares(text);
+	const char *c;
+
+	for (; *text && (*text != '\n' || text[1]); text++) {
+		if (*text == '#') {
+			for (c = prefix; *c; c++)
+				*out++ = *c;
+			continue;
+		}
+		*out++ = *text;
+		if (*text != ';' && *text != '\n')
+			continue;
+		if (*text == '\n' && text[1] != '$')
+			*out++ = '\t';
+		t.insns += *text == ';' && !declaration;
+		declaration = declares(text + 1);
+	}
+	*out = 0;
+	return t;
+}
+
+static struct gsr_text lay_out_here(struct gsr_pass *p, const char *text)
+{
+	return lay_out(text, p->prefix, gsr_alloc_text(p->arena, room_for(text, p->prefix)));
+}
+
+/*
+ * Laid out with the prefix that nearly all modules have: once for the process, since the texts are constants. Entries are complete
+ * when they are put there, and stay. NULL: no memory, no room.
+ */
+static const struct gsr_text *usual(const char *text)
+{
+	static _Atomic(struct gsr_text *) table[1024];
+	uintptr_t at = (uintptr_t)text;
+	unsigned int i;
+
+	for (at = at / 16 ^ at / 4096, i = 0; i < 64; at++, i++) {
+		_Atomic(struct gsr_text *) *slot = &table[at % (sizeof(table) / sizeof(*table))];
+		struct gsr_text *there = atomic_load_explicit(slot, memory_order_acquire), *t;
+
+		if (!there) {
+			t = malloc(sizeof(*t) + room_for(text, GSR_PREFIX) + 1);
+			if (!t)
+				return NULL;
+			*t = lay_out(text, GSR_PREFIX, (char *)(t + 1));
+			if (atomic_compare_exchange_strong(slot, &there, t))
+				return t;
+			free(t);
+		}
+		if (there->text == text)
+			return there;
+	}
+	return NULL;
+}
+
+static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const struct gsr_text *t)
+{
+	struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
+
+	s->kind = GSR_STMT_DIRECTIVE;
+	s->text = t->expanded;
+	link_in(f, at, s, s);
+	return t->insns;
+}
+
+unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text)
+{
+	const struct gsr_text *known = strcmp(p->prefix, GSR_PREFIX) ? NULL : usual(text);
+	struct gsr_text t;
+
+	if (known)
+		return insert_laid_out(p, f, at, known);
+	t = lay_out_here(p, text);
+	return insert_laid_out(p, f, at, &t);
+}
+
+unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *fmt, ...)
+{
+	struct gsr_text t;
+	va_list ap;
+
+	va_start(ap, fmt);
+	t = lay_out_here(p, gsr_vsprintf(p->arena, fmt, ap));
+	va_end(ap);
+	return insert_laid_out(p, f, at, &t);
+}
+
+unsigned int gsr_unguard(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s)
+{
+	unsigned int i = ++p->unique;
+
+	if (!s->insn->guard)
+		return 0;
+	gsr_insert(p, f, s, gsr_sprintf(p->arena, "bra $#past_%u;", i));
+	s->prev->insn->guard = s->insn->guard;
+	s->prev->insn->guard_negated = !s->insn->guard_negated;
+	s->insn->guard = NULL;
+	s->insn->guard_negated = false;
+	gsr_insert(p, f, s->next, gsr_sprintf(p->arena, "$#past_%u:", i));
+	return 1;
+}
+
+struct gsr_stmt *gsr_stmt_copy(struct gsr_arena *a, const struct gsr_stmt *s)
+{
+	struct gsr_stmt *out = gsr_alloc(a, sizeof(*out));
+
+	*out = *s;
+	if (s->kind == GSR_STMT_INSN) {
+		out->insn = gsr_insn_copy(a, s->insn);
+	} else if (s->kind == GSR_STMT_VAR) {
+		out->var = gsr_alloc(a, sizeof(*out->var));
+		*out->var = *s->var;
+	}
+	return out;
+}
+
+void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s)
+{
+	s->prev = at;
+	s->next = at->next;
+	if (at->next)
+		at->next->prev = s;
+	else
+		f->last = s;
+	at->next = s;
+}

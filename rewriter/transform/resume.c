@@ -1,0 +1,749 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Where a block-task can be left in its middle: at its barriers, which all of its threads reach
+ * together, and at the heads of loops without barriers, where each thread stops by itself. What a
+ * thread holds there is what liveness says.
+ *
+ * In: a kernel in the form that it will have, but for its barriers. Out: struct gsr_resume, or a
+ * reason why there is none. Assumes a function without inner scopes, and its graph.
+ */
+#include <string.h>
+#include "resume.h"
+
+#define HEADS_MAX	32
+#define SITES_MAX	256
+#define WORDS_MAX	4096	/* of one thread */
+#define SHARED_MAX	(48u << 10)
+#define LOCAL_MAX	2048	/* bytes a thread: at most 4 MiB on a full SM, which take about 0.1 ms to save */
+
+/*
+ * Instructions of a thread between two looks, those that wait for memory counted as several. Where
+ * all leave together nobody has to find out after the others, but all wait at a look
+ */
+#define LOOK		768
+#define LOOK_IN_PLACE	2048
+#define WAITS_LONG	24
+#define INNER_ROUNDS	8	/* of a loop without a point in one that has one */
+
+struct plan {
+	struct gsr_pass *p;
+	struct gsr_fn *fn;
+	const struct gsr_closure *c;
+	struct gsr_live live;
+	unsigned int *pred_start, *preds;
+	unsigned char *in_loop;		/* by block: IN_LOOP and others */
+	unsigned int *holds_site;	/* by block: how many */
+	unsigned char *awaited;		/* by block; NULL: there are no barriers with a thread count */
+	unsigned char *lanes_awaited;	/* by block; NULL: there are no warp-synchronous instructions */
+	bool warp_sync;
+	unsigned int *weight;		/* by block */
+	const struct loop **innermost;	/* by block, or NULL */
+	struct gsr_anew *anew;
+	struct gsr_based *based;	/* NULL: no register is */
+};
+
+enum { IN_LOOP = 1, HEAD = 2, NEAR_SITE = 4 /* in a loop that holds one */, WAITS = 8 /* for threads of the block, perhaps */ };
+
+static const char may_wait[] = "a loop that may wait for other threads", says_nothing[] = "";
+
+static const char *const tied_to_place[] = { "%smid", "%warpid", "%nwarpid", NULL };
+
+static bool names_place(const struct gsr_operand *o)
+{
+	unsigned int i;
+
+	for (i = 0; o->kind == GSR_OPND_REG && tied_to_place[i]; i++)
+		if (o->name[1] == tied_to_place[i][1] && !strcmp(o->name, tied_to_place[i]))
+			return true;
+	for (i = 0; i < o->n_items; i++)
+		if (names_place(&o->items[i]))
+			return true;
+	return false;
+}
+
+/* Why no block-task of such a kernel can be left */
+static const char *obstacle(const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 0; i < insn->n_opnds; i++)
+		if (names_place(&insn->opnds[i]))
+			return "reads where it runs (%smid)";
+	switch (insn->op) {
+	case GSR_OP_MBARRIER:
+	case GSR_OP_WGMMA:
+	case GSR_OP_TCGEN05:
+	case GSR_OP_STACKSAVE:
+	case GSR_OP_STACKRESTORE:
+	case GSR_OP_ALLOCA:
+		return insn->name;
+	case GSR_OP_ST:
+	case GSR_OP_RED:
+		return gsr_insn_has(insn, "async") ? "asynchronous store" : NULL;
+	case GSR_OP_CP:
+		return gsr_insn_has(insn, "bulk") || gsr_insn_has(insn, "mbarrier") ? "cp.async.bulk" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static bool is_site(const struct gsr_function *f, const struct gsr_stmt *s)
+{
+	struct gsr_barrier b;
+
+	return s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted;
+}
+
+/*
+ * Barriers that cannot be left, and what is not to be moved. In the kernel, or in a function that
+ * it calls
+ */
+static const char *check_function(const struct gsr_function *f, bool kernel)
+{
+	const struct gsr_stmt *s;
+	struct gsr_barrier b;
+	const char *why;
+
+	for (s = f->first; s; s = s->next) {
+		if (s->kind == GSR_STMT_VAR && !kernel && !strcmp(s->var->space, "shared"))
+			return "shared memory of a device function";
+		if (s->kind != GSR_STMT_INSN)
+			continue;
+		why = obstacle(s->insn);
+		if (why)
+			return why;
+		if (!kernel && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "param") && !gsr_insn_has(s->insn, "to"))
+			return "generic address of a device function's parameter (cvta.param)";
+		if (!kernel && gsr_may_wait(s->insn))
+			return "a device function that may wait for other threads";
+		if (!gsr_barrier_of(f, s->insn, &b) || b.warp)
+			continue;
+		if (!kernel)
+			return "barrier in a device function";
+		if (b.arrive)
+			return "bar.arrive";
+	}
+	return NULL;
+}
+
+static const char *check(struct plan *pl)
+{
+	const char *why = check_function(pl->fn->f, true);
+	unsigned int i;
+
+	for (i = 1; i < pl->c->n && !why; i++) {
+		struct gsr_fn *fn = pl->c->fns[i];
+
+		/* kernels share it */
+		if (!fn->resume_checked)
+			fn->resume_obstacle = check_function(fn->f, false);
+		fn->resume_checked = true;
+		why = fn->resume_obstacle;
+	}
+	if (!why)
+		pl->based = gsr_find_based(pl->p->arena, pl->fn->f, &why);
+	return why;
+}
+
+static void predecessors(struct plan *pl)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned int n = cfg->n_blocks, i, k, total = 0, *at;
+
+	pl->pred_start = gsr_alloc_array(pl->p->scratch, n + 2, sizeof(*pl->pred_start));
+	at = gsr_alloc_array(pl->p->scratch, n + 1, sizeof(*at));
+	for (i = 0; i < n; i++)
+		for (k = 0; k < cfg->blocks[i].n_succ; k++, total++)
+			pl->pred_start[cfg->blocks[i].succ[k] + 1]++;
+	for (i = 0; i <= n; i++)
+		pl->pred_start[i + 1] += pl->pred_start[i];
+	pl->preds = gsr_alloc_array(pl->p->scratch, total + 1, sizeof(*pl->preds));
+	for (i = 0; i < n; i++)
+		for (k = 0; k < cfg->blocks[i].n_succ; k++) {
+			unsigned int to = cfg->blocks[i].succ[k];
+
+			pl->preds[pl->pred_start[to] + at[to]++] = i;
+		}
+}
+
+struct loop {
+	unsigned int head;
+	unsigned int *blocks, n;	/* in it: the head first */
+	unsigned int edge;		/* the last found of its edges back, from 1 */
+	unsigned int sites;
+	unsigned int weight;		/* of a round */
+};
+
+struct back {
+	unsigned int from, next;	/* edge of the same loop; 0 none */
+};
+
+/*
+ * Blocks from which the head is reached by an edge back without passing the head. @of: the loop a
+ * block was last found in
+ */
+static void find_blocks(const struct plan *pl, struct loop *l, const struct back *edges, unsigned int id, unsigned int *of,
+			unsigned int *found)
+{
+	unsigned int n = 0, i, k, e;
+
+	of[l->head] = id;
+	found[n++] = l->head;
+	for (e = l->edge; e; e = edges[e].next)
+		if (of[edges[e].from] != id) {
+			of[edges[e].from] = id;
+			found[n++] = edges[e].from;
+		}
+	for (i = 1; i < n; i++)
+		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
+			unsigned int b = pl->preds[k];
+
+			if (of[b] != id && pl->fn->cfg.blocks[b].reachable) {
+				of[b] = id;
+				found[n++] = b;
+			}
+		}
+	l->blocks = gsr_memdup(pl->p->scratch, found, n * sizeof(*found));
+	l->n = n;
+}
+
+/* Loops by their heads: the targets of edges to a block that is still being visited, depth first */
+static unsigned int loops(struct plan *pl, struct loop **out)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned int n = cfg->n_blocks, depth = 0, found = 0, n_edges = 0, total = 0, i, *stack, *at, *of;
+	struct gsr_arena *a = pl->p->scratch;
+	unsigned char *state = gsr_alloc(a, n + 1);
+	struct back *edges;
+	struct loop *list;
+
+	for (i = 0; i < n; i++)
+		total += cfg->blocks[i].n_succ;
+	edges = gsr_alloc_array(a, total + 1, sizeof(*edges));
+	stack = gsr_alloc_array(a, n + 1, sizeof(*stack));
+	of = gsr_alloc_array(a, n + 1, sizeof(*of));
+	at = gsr_alloc_array(a, n + 1, sizeof(*at));
+	list = gsr_alloc_array(a, n + 1, sizeof(*list));
+	stack[depth++] = 0;
+	state[0] = 1;
+	while (depth) {
+		unsigned int b = stack[depth - 1], to;
+
+		if (at[b] == cfg->blocks[b].n_succ) {
+			state[b] = 2;
+			depth--;
+			continue;
+		}
+		to = cfg->blocks[b].succ[at[b]++];
+		if (to >= n)
+			continue;
+		if (!state[to]) {
+			state[to] = 1;
+			stack[depth++] = to;
+		} else if (state[to] == 1) {
+			if (!of[to]) {
+				list[found].head = to;
+				of[to] = ++found;
+			}
+			edges[++n_edges] = (struct back){ .from = b, .next = list[of[to] - 1].edge };
+			list[of[to] - 1].edge = n_edges;
+		}
+	}
+	memset(of, 0, (n + 1) * sizeof(*of));
+	for (i = 0; i < found; i++)
+		find_blocks(pl, &list[i], edges, i + 1, of, stack);
+	*out = list;
+	return found;
+}
+
+/* About how long a thread takes, in simple instructions */
+static unsigned int weight_of(const struct gsr_insn *insn)
+{
+	switch (insn->op) {
+	case GSR_OP_LD:
+		return gsr_insn_has(insn, "shared") ? 2 : gsr_insn_has(insn, "param") || gsr_insn_has(insn, "const") ? 1 : WAITS_LONG;
+	case GSR_OP_LDU:
+	case GSR_OP_ATOM:
+	case GSR_OP_TEX:
+	case GSR_OP_TLD4:
+	case GSR_OP_SULD:
+	case GSR_OP_CALL:
+		return WAITS_LONG;
+	case GSR_OP_DIV:
+	case GSR_OP_REM:
+	case GSR_OP_SQRT:
+	case GSR_OP_MMA:
+	case GSR_OP_WMMA:
+		return 8;
+	default:
+		return 1;
+	}
+}
+
+/*
+ * Rounds of loops, each block's in the innermost that holds it; inner loops count where they have
+ * no point of their own
+ */
+static void weigh(struct plan *pl, struct loop *list, unsigned int n_loops)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_stmt *s;
+	unsigned int i, k;
+
+	pl->weight = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*pl->weight));
+	pl->innermost = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(struct loop *));
+	for (i = 0; i < cfg->n_blocks; i++)
+		for (s = cfg->blocks[i].first; s; s = s == cfg->blocks[i].last ? NULL : s->next)
+			pl->weight[i] += s->kind == GSR_STMT_INSN ? weight_of(s->insn) : 0;
+	for (i = 0; i < n_loops; i++)
+		for (k = 0; k < list[i].n; k++) {
+			const struct loop **in = &pl->innermost[list[i].blocks[k]];
+
+			if (!*in || (*in)->n > list[i].n)
+				*in = &list[i];
+		}
+	for (i = 0; i < n_loops; i++) {
+		struct loop *l = &list[i];
+
+		for (k = 0; k < l->n; k++) {
+			const struct loop *in = pl->innermost[l->blocks[k]];
+
+			if (in == l)
+				l->weight += pl->weight[l->blocks[k]];
+			else if (l->sites && !in->sites)
+				l->weight += INNER_ROUNDS * pl->weight[l->blocks[k]];
+		}
+		l->weight += l->weight & 1 ? 1 : 2;
+	}
+}
+
+static void note_registers(const struct plan *pl, struct gsr_point *pt, const uint64_t *live)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < pl->live.n; i++)
+		n += live[i / 64] >> (i % 64) & 1;
+	pt->regs = gsr_alloc_array(pl->p->arena, n + 1, sizeof(*pt->regs));
+	pt->vars = gsr_alloc_array(pl->p->arena, n + 1, sizeof(*pt->vars));
+	pt->based = gsr_alloc_array(pl->p->arena, n + 1, sizeof(*pt->based));
+	for (i = 0; i < pl->live.n; i++) {
+		const struct gsr_var *v = pl->live.regs[i].var;
+		unsigned int size = gsr_type_size(v->type);
+
+		if (!(live[i / 64] >> (i % 64) & 1) || (pt->anew && gsr_anew(pl->anew, pl->live.regs[i].name, pt)))
+			continue;
+		pt->regs[pt->n_regs] = pl->live.regs[i].name;
+		pt->based[pt->n_regs] = gsr_is_based(pl->based, pl->live.regs[i].name);
+		pt->vars[pt->n_regs++] = v;
+		pt->words += size <= 4 ? 1 : size / 4;
+	}
+}
+
+static unsigned int block_of(const struct gsr_cfg *cfg, const struct gsr_stmt *s)
+{
+	const struct gsr_stmt *at;
+	unsigned int i;
+
+	for (i = 0; i < cfg->n_blocks; i++)
+		for (at = cfg->blocks[i].first; at; at = at->next) {
+			if (at == s)
+				return i;
+			if (at == cfg->blocks[i].last)
+				break;
+		}
+	return GSR_NO_BLOCK;
+}
+
+static unsigned int add_shared(struct gsr_resume *r, const struct gsr_var *v, unsigned int at)
+{
+	struct gsr_saved *s;
+	uint64_t size = gsr_type_size(v->type) * (uint64_t)(v->vec ? v->vec : 1);
+	unsigned int d;
+
+	for (d = 0; d < v->n_dims; d++)
+		size = v->dims[d] > SHARED_MAX || size > SHARED_MAX ? SHARED_MAX + 1 : size * v->dims[d];
+	if (v->linkage && !strcmp(v->linkage, "extern")) {
+		r->dynamic = v->name;
+		return at;
+	}
+	if (size > SHARED_MAX)
+		return SHARED_MAX + 1;
+	s = &r->shared[r->n_shared++];
+	s->name = v->name;
+	s->size = (unsigned int)size;
+	s->align = v->align ? v->align : gsr_type_size(v->type) * (v->vec ? v->vec : 1);
+	s->offset = at;
+	return at + (s->size + 15) / 16 * 16;
+}
+
+static const char *memory(struct plan *pl, struct gsr_resume *r)
+{
+	unsigned int room_shared = 0, room_local = 0, at = sizeof(struct gsr_record), local = 0, i, k;
+	const struct gsr_stmt *s;
+
+	for (i = 0; i < pl->c->n; i++)
+		room_shared += pl->c->fns[i]->n_vars;
+	for (s = pl->fn->f->first; s; s = s->next) {
+		if (s->kind != GSR_STMT_VAR || (strcmp(s->var->space, "shared") && strcmp(s->var->space, "local")))
+			continue;
+		room_shared++;
+		room_local++;
+	}
+	r->shared = gsr_alloc_array(pl->p->arena, room_shared + 1, sizeof(*r->shared));
+	r->local = gsr_alloc_array(pl->p->arena, room_local + 1, sizeof(*r->local));
+	for (i = 0; i < pl->c->n; i++)
+		for (k = 0; k < pl->c->fns[i]->n_vars; k++) {
+			const struct gsr_var *v = pl->c->fns[i]->vars[k];
+			unsigned int n;
+
+			for (n = 0; n < r->n_shared && strcmp(r->shared[n].name, v->name); n++)
+				;
+			if (n == r->n_shared)
+				at = add_shared(r, v, at);
+			if (at > SHARED_MAX)
+				return "too much shared memory";
+		}
+	for (s = pl->fn->f->first; s; s = s->next) {
+		if (s->kind != GSR_STMT_VAR)
+			continue;
+		if (!strcmp(s->var->space, "shared")) {
+			at = add_shared(r, s->var, at);
+			if (at > SHARED_MAX)
+				return "too much shared memory";
+		} else if (!strcmp(s->var->space, "local")) {
+			struct gsr_saved *l = &r->local[r->n_local++];
+			uint64_t size = gsr_type_size(s->var->type) * (uint64_t)(s->var->vec ? s->var->vec : 1);
+
+			for (k = 0; k < s->var->n_dims; k++)
+				size = size > LOCAL_MAX || s->var->dims[k] > LOCAL_MAX ? LOCAL_MAX + 1 : size * s->var->dims[k];
+			l->name = s->var->name;
+			l->size = (unsigned int)size;
+			l->align = s->var->align ? s->var->align : gsr_type_size(s->var->type);
+			l->offset = local;
+			local += (l->size + 3) / 4;
+			if (size > LOCAL_MAX || local > LOCAL_MAX / 4)
+				return "too much local memory";
+		}
+	}
+	r->fixed = at;
+	r->words = 1 + local;
+	return NULL;
+}
+
+static const char *unsaveable(const struct gsr_point *pt)
+{
+	unsigned int i, size;
+
+	for (i = 0; i < pt->n_regs; i++) {
+		size = gsr_type_size(pt->vars[i]->type);
+		if (strcmp(pt->vars[i]->type, "pred") && size != 2 && size != 4 && size != 8 && size != 16)
+			return "registers of a type that cannot be saved";
+		if (pt->based[i] && size != 8)
+			return "address of a parameter in a register of another size";
+	}
+	return NULL;
+}
+
+/*
+ * The statement behind which to look: the head's label and the directives that belong to it come
+ * first
+ */
+static struct gsr_stmt *behind_label(const struct gsr_block *b)
+{
+	struct gsr_stmt *s = b->first;
+
+	while (s != b->last && s->next && s->next->kind == GSR_STMT_DIRECTIVE)
+		s = s->next;
+	return s;
+}
+
+/*
+ * Blocks at whose start a thread that stops may be waited for at a barrier with a thread count:
+ * those from which it comes to one. Not if it has to meet all the others at a barrier without one
+ * before that: in the original who waits for it would not come there.
+ */
+static void find_awaited(struct plan *pl)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)), n = 0, i, k;
+	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	const struct gsr_stmt *s;
+	struct gsr_barrier b;
+
+	pl->awaited = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	for (i = 0; i < cfg->n_blocks; i++) {
+		through[i] = 1;
+		for (s = cfg->blocks[i].first; s && through[i]; s = s == cfg->blocks[i].last ? NULL : s->next) {
+			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(pl->fn->f, s->insn, &b) || b.warp)
+				continue;
+			if (b.counted && !pl->awaited[i]) {
+				pl->awaited[i] = 1;
+				found[n++] = i;
+			}
+			through[i] = b.counted || s->insn->guard;
+		}
+	}
+	for (i = 0; i < n; i++)
+		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
+			unsigned int from = pl->preds[k];
+
+			if (through[from] && !pl->awaited[from]) {
+				pl->awaited[from] = 1;
+				found[n++] = from;
+			}
+		}
+}
+
+/* Is it executed by lanes of a warp together? Matrices are exchanged among all of them. */
+static bool needs_lanes(const struct gsr_insn *insn)
+{
+	return gsr_mask_of(insn) || (insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX);
+}
+
+/*
+ * Likewise for lanes: blocks from which a thread comes to a warp-synchronous instruction, or to a
+ * call, before it has met all others at a barrier. A lane that stops in any other block is waited
+ * for by no other: those of its warp that are ahead of it are at most at that barrier, which takes
+ * part in the vote. The heads of loops that warps enter as a whole count, too: their lanes vote
+ * there.
+ */
+static void find_lanes_awaited(struct plan *pl)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)), n = 0, i, k;
+	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	const struct gsr_stmt *s;
+
+	pl->lanes_awaited = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	for (i = 0; i < cfg->n_blocks; i++) {
+		bool waits = pl->in_loop[i] & HEAD && !cfg->blocks[i].split_warp;
+
+		through[i] = 1;
+		for (s = cfg->blocks[i].first; s && through[i]; s = s == cfg->blocks[i].last ? NULL : s->next) {
+			if (s->kind != GSR_STMT_INSN)
+				continue;
+			waits |= needs_lanes(s->insn) || s->insn->op == GSR_OP_CALL;
+			through[i] = !is_site(pl->fn->f, s) || s->insn->guard;
+		}
+		pl->lanes_awaited[i] = waits;
+		if (waits)
+			found[n++] = i;
+	}
+	for (i = 0; i < n; i++)
+		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
+			unsigned int from = pl->preds[k];
+
+			if (through[from] && !pl->lanes_awaited[from]) {
+				pl->lanes_awaited[from] = 1;
+				found[n++] = from;
+			}
+		}
+}
+
+/* Why the loop has no point; NULL: it has one */
+static const char *pointless(const struct plan *pl, const struct gsr_resume *r, const struct loop *l)
+{
+	const struct gsr_block *head = &pl->fn->cfg.blocks[l->head];
+
+	/* inside a loop with barriers the next barrier is near */
+	if (pl->in_loop[l->head] & NEAR_SITE)
+		return says_nothing;
+	if (r->n_points - r->n_sites == HEADS_MAX)
+		return "a loop has no point: too many have one";
+	if (head->first->kind != GSR_STMT_LABEL || (pl->warp_sync && head->split_warp && pl->lanes_awaited[l->head]))
+		return "a loop has no point: its lanes may be apart while others of the warp are waited for";
+	if (pl->awaited && pl->awaited[l->head])
+		return "a loop has no point: others may wait for its threads at a barrier with a thread count";
+	return NULL;
+}
+
+static void add_head(const struct plan *pl, struct gsr_resume *r, const struct loop *l, uint64_t *live)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	struct gsr_block *head = &cfg->blocks[l->head];
+	struct gsr_point *pt = &r->points[r->n_points++];
+	unsigned int k;
+
+	*pt = (struct gsr_point){ .at = behind_label(head), .warp = pl->warp_sync && !head->split_warp, .weight = l->weight };
+	/* not around other loops that have points of their own */
+	for (k = 1; k < l->n; k++)
+		if ((pl->in_loop[l->blocks[k]] & HEAD) && (!l->sites || pl->innermost[l->blocks[k]]->sites))
+			break;
+	pt->head = head->first;
+	pt->insns = k < l->n ? 0 : gsr_loop_text(cfg, l->blocks, l->n, &pt->last);
+	if (gsr_strip_rounds(pt, r->look))
+		pt->anew = gsr_alloc_array(pl->p->arena, GSR_ANEW_MAX, sizeof(struct gsr_insn *));
+	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words], pl->live.words * sizeof(*live));
+	note_registers(pl, pt, live);
+}
+
+/*
+ * Barriers are the only points, and all threads come to each. Then they also come to the heads of
+ * loops that hold one, equally often, and vote there rather than at each barrier: another barrier,
+ * but a rare one, and what is between is as it was. That is one more for all threads, so none may
+ * be waited for by others on its way there.
+ */
+static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct loop *list, unsigned int n_loops, uint64_t *live)
+{
+	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	unsigned char *voted = gsr_alloc(pl->p->scratch, n_loops + 1);
+	unsigned int i, n = 0, n_heads = 0;
+	bool waits = false;
+
+	r->in_place = true;
+	r->look = pl->p->look ? pl->p->look & ~1u : LOOK_IN_PLACE;
+	for (i = 0; i < cfg->n_blocks; i++)
+		waits |= (pl->in_loop[i] & WAITS) != 0;
+	for (i = 0; i < n_loops && n_heads < HEADS_MAX; i++) {
+		voted[i] = list[i].sites && !waits && cfg->blocks[list[i].head].first->kind == GSR_STMT_LABEL &&
+			   !(pl->awaited && pl->awaited[list[i].head]);
+		n_heads += voted[i];
+	}
+	for (i = 0; i < r->n_sites; i++) {
+		const struct loop *in = pl->innermost[block_of(cfg, r->points[i].at)];
+
+		if (in && voted[in - list])
+			continue;
+		r->points[n] = r->points[i];
+		r->points[n++].weight = in ? in->weight / in->sites / 2 * 2 + 2 : LOOK_IN_PLACE / 16;
+	}
+	r->n_sites = r->n_points = n;
+	for (i = 0; i < n_loops; i++)
+		if (voted[i])
+			add_head(pl, r, &list[i], live);
+}
+
+static const char *find_points(struct plan *pl, struct gsr_resume *r, const char **note, bool *rows)
+{
+	struct gsr_cfg *cfg = &pl->fn->cfg;
+	struct gsr_arena *a = pl->p->scratch;
+	unsigned int n = cfg->n_blocks, n_loops, i, k, b;
+	bool counted = false, waits = false;
+	struct gsr_barrier bar;
+	const char *reason;
+	struct gsr_stmt *s;
+	struct loop *loop;
+	uint64_t *live;
+
+	pl->holds_site = gsr_alloc_array(a, n + 1, sizeof(*pl->holds_site));
+	pl->in_loop = gsr_alloc(a, n + 1);
+	b = GSR_NO_BLOCK;
+	for (s = pl->fn->f->first, i = 0; s; s = s->next) {
+		if (i < n && cfg->blocks[i].first == s)
+			b = i++;
+		if (is_site(pl->fn->f, s)) {
+			pl->holds_site[b]++;
+			r->n_sites++;
+			r->red |= gsr_insn_has(s->insn, "red");
+		} else if (s->kind == GSR_STMT_INSN && gsr_barrier_of(pl->fn->f, s->insn, &bar)) {
+			counted |= bar.counted;
+		}
+	}
+	if (r->n_sites > SITES_MAX)
+		return "too many barriers";
+	predecessors(pl);
+	if (counted)
+		find_awaited(pl);
+	n_loops = loops(pl, &loop);
+	for (i = 0; i < n_loops; i++) {
+		for (k = 0; k < loop[i].n; k++) {
+			pl->in_loop[loop[i].blocks[k]] |= IN_LOOP;
+			loop[i].sites += pl->holds_site[loop[i].blocks[k]];
+		}
+		pl->in_loop[loop[i].head] |= HEAD;
+		for (k = 0; k < loop[i].n && loop[i].sites; k++)
+			pl->in_loop[loop[i].blocks[k]] |= NEAR_SITE;
+	}
+	weigh(pl, loop, n_loops);
+	for (i = 0; i < n; i++)
+		for (s = cfg->blocks[i].first; pl->in_loop[i] && s; s = s->next) {
+			enum gsr_wait wait = s->kind == GSR_STMT_INSN ? gsr_may_wait(s->insn) : GSR_WAIT_NONE;
+
+			if (wait == GSR_WAIT_ALL)
+				return may_wait;
+			pl->in_loop[i] |= wait == GSR_WAIT_BLOCK ? WAITS : 0;
+			if (s == cfg->blocks[i].last)
+				break;
+		}
+	if (pl->warp_sync) {
+		gsr_uniform(a, pl->fn->f, cfg, true);
+		find_lanes_awaited(pl);
+	}
+	reason = gsr_liveness(&pl->live, a, pl->fn->f, cfg);
+	if (reason)
+		return reason;
+	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
+	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + n_loops + 1, sizeof(*r->points));
+	pl->anew = gsr_anew_table(a, pl->fn->f, pl->c);
+	for (s = pl->fn->f->first; s; s = s->next)
+		if (is_site(pl->fn->f, s)) {
+			struct gsr_point *pt = &r->points[r->n_points++];
+
+			pt->at = s;
+			gsr_live_before(&pl->live, cfg, block_of(cfg, s), s, live);
+			note_registers(pl, pt, live);
+		}
+	for (i = 0; i < n_loops; i++) {
+		reason = pointless(pl, r, &loop[i]);
+		for (k = 0; reason && k < loop[i].n; k++)
+			waits |= pl->in_loop[loop[i].blocks[k]] & WAITS;
+		if (reason) {
+			*note = *reason ? reason : *note;
+			continue;
+		}
+		if (pl->warp_sync && !cfg->blocks[loop[i].head].split_warp)
+			*rows = true;
+		add_head(pl, r, &loop[i], live);
+	}
+	/*
+	 * Who waits in a loop for one that leaves must find out, and leave too; but who has left at
+	 * a barrier is not waited for, since the barrier waits for all
+	 */
+	if (waits && r->n_points > r->n_sites) {
+		r->n_points = r->n_sites;
+		*rows = false;
+		*note = may_wait;
+	}
+	if (!r->early && r->n_points == r->n_sites)
+		vote_at_heads(pl, r, loop, n_loops, live);
+	return r->n_points ? NULL : *note ? *note : "no loops and no barriers";
+}
+
+struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c, bool early, int id,
+				   bool *rows, const char **note)
+{
+	struct gsr_resume *r = gsr_alloc(p->arena, sizeof(*r));
+	struct plan pl = { .p = p, .fn = fn, .c = c };
+	unsigned int i, most = 0;
+	bool needs_rows = false;
+	const char *reason;
+
+	*note = NULL;
+	r->early = early;
+	r->id = id;
+	r->look = p->look ? p->look & ~1u : LOOK;
+	for (i = 0; i < c->n; i++) {
+		r->cp_async |= c->fns[i]->cp_async;
+		pl.warp_sync |= c->fns[i]->any_warp_sync || c->fns[i]->matrices;
+	}
+	reason = check(&pl);
+	reason = reason ? reason : find_points(&pl, r, note, &needs_rows);
+	gsr_arena_reset(p->scratch);
+	reason = reason ? reason : memory(&pl, r);
+	for (i = 0; i < r->n_points && !reason; i++) {
+		reason = unsaveable(&r->points[i]);
+		most = r->points[i].words > most ? r->points[i].words : most;
+	}
+	r->words += most;
+	if (!reason && r->words > WORDS_MAX)
+		reason = "too many registers to save";
+	if (reason) {
+		*note = reason;
+		return NULL;
+	}
+	/* behind where a thread stands and its registers */
+	for (i = 0; i < r->n_local; i++)
+		r->local[i].offset += 1 + most;
+	*rows |= needs_rows;
+	return r;
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Counted loops of resumable twins: an inner loop of some rounds, as the assembler likes it, in an
+ * outer one that looks whether to leave. The counter i has one write in the loop, i += step, in
+ * the block that ends it with "go on while i ? bound":
+ *
+ *	HEAD: look; stop = bound
+ *	      if (i ? bound and bound - i > rounds * step) stop = i + rounds * step
+ *	inner: BODY; i += step; if (i ? stop) goto inner
+ *	      if (i ? bound) { count what was run; goto HEAD }
+ *
+ * stop lies between i and bound, so the inner loop never passes a value of i at which the original
+ * would have ended.
+ *
+ * In: a point at a loop's head. Out: the two loops, or false where the loop is of another form.
+ * Assumes that the loop stands in one piece in the text (gsr_point.head and last); makes no graph
+ * again.
+ */
+#include <string.h>
+#include "resume.h"
+
+#define SHORT	8	/* rounds that a loop is taken to have, until it has more */
+
+struct counted {
+	struct gsr_insn *add, *cmp;
+	const char *type;		/* of the comparison: "s32" */
+	const char *op;			/* "ne" */
+	int64_t step;
+	unsigned int bits;
+};
+
+static bool is_reg(const struct gsr_operand *o, const char *name)
+{
+	return o->kind == GSR_OPND_REG && !o->negated && !o->component && !o->selector && o->name == name;
+}
+
+static bool names_reg(const struct gsr_operand *o, const char *name)
+{
+	unsigned int i;
+
+	if ((o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM) && o->name == name)
+		return true;
+	for (i = 0; i < o->n_items; i++)
+		if (names_reg(&o->items[i], name))
+			return true;
+	return false;
+}
+
+static bool insn_names(const struct gsr_insn *insn, const char *name)
+{
+	unsigned int i;
+
+	if (insn->guard == name)
+		return true;
+	for (i = 0; i < insn->n_opnds; i++)
+		if (names_reg(&insn->opnds[i], name))
+			return true;
+	return false;
+}
+
+/* Could the instruction write @name? Whatever names it first, unless that is an address */
+static bool may_write(const struct gsr_insn *insn, const char *name)
+{
+	return insn->op == GSR_OP_CALL ? insn_names(insn, name) :
+	       insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR && names_reg(&insn->opnds[0], name);
+}
+
+static unsigned int bits_of(const char *type)
+{
+	if (type[0] != 's' && type[0] != 'u' && type[0] != 'b')
+		return 0;
+	return !strcmp(type + 1, "32") ? 32 : !strcmp(type + 1, "64") ? 64 : 0;
+}
+
+static bool is_add(const struct gsr_insn *i, const char *counter, unsigned int bits, int64_t *step)
+{
+	if ((i->op != GSR_OP_ADD && i->op != GSR_OP_SUB) || i->guard || i->n_mods != 1 || i->n_opnds != 3 ||
+	    bits_of(i->mods[0]) != bits || !is_reg(&i->opnds[0], counter) || !is_reg(&i->opnds[1], counter) ||
+	    i->opnds[2].kind != GSR_OPND_INT)
+		return false;
+	*step = i->op == GSR_OP_ADD ? i->opnds[2].ival : -i->opnds[2].ival;
+	if (bits == 32)
+		*step = (int32_t)*step;
+	return *step && *step > -(1 << 20) && *step < 1 << 20;
+}
+
+/* "go on while i OP bound" leads towards the bound? */
+static bool towards(const char *op, int64_t step)
+{
+	if (!strcmp(op, "ne"))
+		return true;
+	if (!strcmp(op, "lt") || !strcmp(op, "le") || !strcmp(op, "lo") || !strcmp(op, "ls"))
+		return step > 0;
+	if (!strcmp(op, "gt") || !strcmp(op, "ge") || !strcmp(op, "hi") || !strcmp(op, "hs"))
+		return step < 0;
+	return false;
+}
+
+static bool analyse(const struct gsr_point *pt, struct counted *c)
+{
+	const struct gsr_insn *back = pt->last->insn, *i;
+	const char *counter = NULL, *bound = NULL;
+	struct gsr_stmt *s;
+	bool own_block = true;
+
+	memset(c, 0, sizeof(*c));
+	if (!back->guard || back->guard_negated)
+		return false;
+	/* backwards through the last block: the comparison, and the addition before it */
+	for (s = pt->last->prev; s && s != pt->head; s = s->prev) {
+		i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
+		if (s->kind == GSR_STMT_LABEL || s->kind == GSR_STMT_OPEN || s->kind == GSR_STMT_CLOSE ||
+		    (i && gsr_insn_branches(i)))
+			own_block = false;
+		if (!i || !own_block)
+			continue;
+		if (!c->cmp && may_write(i, back->guard)) {
+			if (i->op != GSR_OP_SETP || i->guard || i->n_mods != 2 || i->n_opnds != 3 || !is_reg(&i->opnds[0], back->guard) ||
+			    i->opnds[1].kind != GSR_OPND_REG || (i->opnds[2].kind != GSR_OPND_REG && i->opnds[2].kind != GSR_OPND_INT) ||
+			    i->opnds[2].negated || i->opnds[2].component)
+				return false;
+			c->cmp = s->insn;
+			c->op = i->mods[0];
+			c->type = i->mods[1];
+			c->bits = bits_of(c->type);
+			counter = i->opnds[1].name;
+			bound = i->opnds[2].kind == GSR_OPND_REG ? i->opnds[2].name : NULL;
+			if (!c->bits || !is_reg(&i->opnds[1], counter) || counter == bound)
+				return false;
+		} else if (c->cmp && !c->add && is_add(i, counter, c->bits, &c->step)) {
+			c->add = s->insn;
+		} else if (counter && may_write(i, counter)) {
+			return false;
+		}
+	}
+	if (!c->add || !c->cmp || !towards(c->op, c->step))
+		return false;
+	/* nothing else in the loop writes the counter or the bound, names the predicate, or goes back to the head */
+	for (s = pt->head; s != pt->last; s = s->next) {
+		i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
+		if (!i || i == c->add || i == c->cmp)
+			continue;
+		if (may_write(i, counter) || (bound && may_write(i, bound)) || insn_names(i, back->guard) ||
+		    (i->op == GSR_OP_BRA && i->opnds[0].name == pt->head->label))
+			return false;
+	}
+	return !bound || (!may_write(c->add, bound) && !may_write(c->cmp, bound));
+}
+
+unsigned int gsr_strip_rounds(const struct gsr_point *pt, unsigned int look)
+{
+	unsigned int rounds = look / pt->weight;
+	struct counted c;
+
+	if (!pt->insns || rounds < 2 || !analyse(pt, &c))
+		return 0;
+	/* the assembler unrolls loops 4 or 16 times: none is to be left over, each time (4 % of a tight loop) */
+	return rounds & (rounds >= 16 ? ~15u : rounds >= 4 ? ~3u : ~0u);
+}
+
+/* False: not such a loop */
+bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int look,
+	       unsigned int *inserted)
+{
+	struct counted c;
+	const char *bound, *counter;
+	unsigned int rounds;
+	int64_t distance;
+	struct gsr_operand stop = { .kind = GSR_OPND_REG };
+	struct gsr_stmt *behind;
+
+	rounds = gsr_strip_rounds(pt, look);
+	if (!rounds || !analyse(pt, &c))
+		return false;
+	distance = (c.step < 0 ? -c.step : c.step) * rounds;
+	bound = c.cmp->opnds[2].kind == GSR_OPND_INT ? gsr_sprintf(p->arena, "%lld", (long long)c.cmp->opnds[2].ival) :
+		c.cmp->opnds[2].name;
+	counter = c.cmp->opnds[1].name;
+	behind = pt->last->next;
+	/* the look goes before this, behind the head's label */
+	*inserted += gsr_insert(p, f, pt->at->next, gsr_sprintf(p->arena,
+		".reg .b%u %%#stop_%u; .reg .pred %%#near_%u;\n"
+		"sub.s%u %%#stop_%u, %s, %s;\n"
+		"setp.gt.u%u %%#near_%u, %%#stop_%u, %lld;\n"
+		"setp.%s.and.%s %%#near_%u, %s, %s, %%#near_%u;\n"
+		"mov.b%u %%#stop_%u, %s;\n"
+		"@%%#near_%u add.s%u %%#stop_%u, %s, %lld;\n"
+		"$#inner_%u:\n",
+		c.bits, number, number,
+		c.bits, number, c.step > 0 ? bound : counter, c.step > 0 ? counter : bound,
+		c.bits, number, number, (long long)distance,
+		c.op, c.type, number, counter, bound, number,
+		c.bits, number, bound,
+		number, c.bits, number, counter, (long long)(c.step > 0 ? distance : -distance),
+		number));
+	*inserted += gsr_insert(p, f, behind, gsr_sprintf(p->arena, "setp.%s.%s %s, %s, %s;\n@%s sub.s32 %%#n, %%#n, %u;\n@%s bra %s;\n",
+							  c.op, c.type, pt->last->insn->guard, counter, bound, pt->last->insn->guard,
+							  rounds * pt->weight, pt->last->insn->guard, pt->head->label));
+	pt->weight *= rounds < SHORT ? rounds : SHORT;
+	stop.name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "%%#stop_%u", number)));
+	c.cmp->opnds[2] = stop;
+	pt->last->insn->opnds[0].name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#inner_%u", number)));
+	return true;
+}
