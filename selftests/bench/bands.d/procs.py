@@ -54,7 +54,9 @@ class Program:
         self.name = name
         self.out = os.path.join(directory, name + ".out")
         self.err = os.path.join(directory, name + ".err")
-        argv = ["timeout", "-k", "10", str(int(limit_s) + 1)] + [str(a) for a in argv]
+        # --foreground: otherwise timeout(1) signals the program twice, alone and with its group
+        argv = ["timeout", "--foreground", "-k", "10", str(int(limit_s) + 1), *map(str, argv)]
+        self.terminated = False
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.process = subprocess.Popen(
                 argv,
@@ -75,10 +77,15 @@ class Program:
         with open(self.out, "rb") as f:
             return b'"ready"' in f.read(65536)
 
+    def terminate(self):
+        """SIGTERM, once: a second one could end the program before it has written its log."""
+        if not self.terminated and self.process.poll() is None:
+            self.process.terminate()
+        self.terminated = True
+
     def stop(self, limit_s=20):
         """Ends it in order, so that it writes its log."""
-        if self.process.poll() is None:
-            self.process.terminate()
+        self.terminate()
         try:
             rc = self.process.wait(limit_s)
         except subprocess.TimeoutExpired:

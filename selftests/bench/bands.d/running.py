@@ -194,7 +194,7 @@ class Run:
     def end_beside(self):
         """Ends what ran all the time, and gives each window their records."""
         for m in self.beside:
-            self.programs[m.label].process.terminate()
+            self.programs[m.label].terminate()
         try:
             for m in self.beside:
                 program = self.programs[m.label]
