@@ -24,7 +24,7 @@ static bool chosen_by_us(const char *pipe)
 	return end_len < sizeof(end) && len > end_len && !strcmp(pipe + len - end_len, end);
 }
 
-static void forget(void)
+static void unset_environment(void)
 {
 	unsetenv(PIPE);
 	unsetenv(LOG);
@@ -64,7 +64,7 @@ static int failed(const struct gsched_band_info *info, bool strict)
 
 	/* a gschedd that knows no bands, or none beside the module: as without --mps */
 	if (err == ENOTTY || err == ENOTCONN) {
-		forget();
+		unset_environment();
 		return 0;
 	}
 	ctl_error("band %s%s%s: %s", info->band, *info->band ? ": " : "", strerror(err),
@@ -72,7 +72,7 @@ static int failed(const struct gsched_band_info *info, bool strict)
 	if (strict)
 		return -1;
 	ctl_error("without its MPS server: the program shares the GPU in time only (--strict refuses that)");
-	forget();
+	unset_environment();
 	return 0;
 }
 
@@ -102,7 +102,7 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 				  "change that", info.band);
 		return 0;
 	}
-	forget();
+	unset_environment();
 	if (!*info.pipe)
 		return 0;
 	return setenv(PIPE, info.pipe, 1) || setenv(LOG, info.log, 1) || setenv(BAND, info.band, 1) ? -1 : 0;

@@ -29,7 +29,7 @@ static char *names_of(const struct ctl_devices *devices, const bool *there, bool
 	return text;
 }
 
-static bool add(struct ctl_devices *devices, const char *name)
+static bool add_device(struct ctl_devices *devices, const char *name)
 {
 	if (devices->n == CTL_DEVICES_MAX) {
 		ctl_error("more than %d devices: name some with --device", CTL_DEVICES_MAX);
@@ -48,7 +48,7 @@ static bool add_named(struct ctl_devices *devices, const char *names)
 	if (!devices->list)
 		return false;
 	for (word = strtok_r(devices->list, ",", &save); word; word = strtok_r(NULL, ",", &save))
-		if (!ctl_find_device(devices->status, word, "") || !add(devices, word))
+		if (!ctl_find_device(devices->status, word, "") || !add_device(devices, word))
 			return false;
 	if (!devices->n)
 		ctl_error("--device: the name is empty");
@@ -64,15 +64,15 @@ bool ctl_devices_get(struct ctl_devices *devices, const struct ctl *ctl, struct 
 	*devices = (struct ctl_devices){ .n = 0 };
 	/* the status of one device tells nothing that is needed, and takes a while */
 	if (!ctl->device && (!all || gsched_devices(g) <= 1))
-		return add(devices, NULL);
+		return add_device(devices, NULL);
 	devices->status = ctl_read_status(g);
 	if (!devices->status)
 		return false;
 	if (ctl->device)
 		return add_named(devices, ctl->device);
 	cJSON_ArrayForEach(device, ctl_list(devices->status, "devices"))
-		good = good && add(devices, ctl_string(device, "name"));
-	return good && (devices->n || add(devices, NULL));
+		good = good && add_device(devices, ctl_string(device, "name"));
+	return good && (devices->n || add_device(devices, NULL));
 }
 
 void ctl_devices_put(struct ctl_devices *devices)

@@ -67,7 +67,7 @@ static const char *line_of(const char *value)
 	return *value ? value : "\n";
 }
 
-static int make(struct gsched *g, struct ctl_change *c)
+static int apply_change(struct gsched *g, struct ctl_change *c)
 {
 	int rc = -1;
 
@@ -169,7 +169,7 @@ int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, siz
 	for (int last = 0; last < 2; last++)
 		for (size_t i = 0; i < n && !rc; i++) {
 			file = device_file(&changes[i]);
-			if ((file && file->valid) == last && make(g, &changes[i]))
+			if ((file && file->valid) == last && apply_change(g, &changes[i]))
 				rc = refused(&changes[i], from);
 		}
 	if (rc)

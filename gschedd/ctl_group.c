@@ -38,7 +38,7 @@ const char *ctl_group_path(const char *name)
 	return name;
 }
 
-static int get(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
+static int print_file(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	char buf[CTL_VALUE_MAX];
 
@@ -138,7 +138,7 @@ int ctl_group_show(struct ctl *ctl, int argc, char **argv)
 
 int ctl_group_get(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argv[0], get, argv[1]);
+	return with_groups(ctl, argv[0], print_file, argv[1]);
 }
 
 int ctl_group_set(struct ctl *ctl, int argc, char **argv)

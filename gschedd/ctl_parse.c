@@ -18,7 +18,7 @@ static char *trim(char *s)
 	return s;
 }
 
-static const char *add(struct ctl_parsed *p, struct ctl_change change)
+static const char *add_change(struct ctl_parsed *p, struct ctl_change change)
 {
 	struct ctl_change *more;
 
@@ -60,7 +60,7 @@ static const char *parse_section(struct ctl_parsed *p, char *s, struct ctl_chang
 		.group = word[2] + strspn(word[2], "/"),
 	};
 	/* the root group is there */
-	if (*section->group && add(p, *section))
+	if (*section->group && add_change(p, *section))
 		return "out of memory";
 	section->kind = CTL_SET_GROUP;
 	return NULL;
@@ -86,7 +86,7 @@ static const char *parse_file(struct ctl_parsed *p, char *s, struct ctl_change c
 			"no such file of a device" : "no such file of a group";
 	if (!file->takes)
 		return "the file can only be read";
-	return add(p, change);
+	return add_change(p, change);
 }
 
 void ctl_parse(char *text, size_t size, struct ctl_parsed *parsed)

@@ -218,7 +218,7 @@ static int send_request(struct request *r, void *bus)
 }
 
 /* Every step of the connection, too, is waited for no longer than until @until. */
-static bool ask(struct request *r, uint64_t until)
+static bool start_scope(struct request *r, uint64_t until)
 {
 	void *bus = NULL;
 	uint64_t now;
@@ -278,7 +278,7 @@ void ctl_scope(struct gsched *g, const struct ctl_devices *devices, const char *
 	uint64_t until = now_us() + PATIENCE_US;
 	char path[CTL_VALUE_MAX];
 
-	if (!name_units(&r) || !may_move(&r, g, devices) || !load(&r) || !ask(&r, until) ||
+	if (!name_units(&r) || !may_move(&r, g, devices) || !load(&r) || !start_scope(&r, until) ||
 	    !moved(&r, until, path, sizeof(path))) {
 		if (verbose)
 			ctl_error("group %s: no scope of its own: %s", group, r.why);

@@ -15,7 +15,7 @@ static const char *group_name(const char *path)
 	return strcmp(path, "-") ? path : "/";
 }
 
-static bool has(const char *text)
+static bool is_set(const char *text)
 {
 	return strcmp(text, "-");
 }
@@ -31,9 +31,9 @@ static void print_groups(const cJSON *groups)
 		char bound[4096 + 256];
 
 		stat = ctl_list(g, "gpu.stat");
-		snprintf(bound, sizeof(bound), "%s%s%s", has(procs) ? procs : "",
-			 has(procs) && has(cgroup) ? " " : "",
-			 has(cgroup) ? cgroup : has(procs) ? "" : "-");
+		snprintf(bound, sizeof(bound), "%s%s%s", is_set(procs) ? procs : "",
+			 is_set(procs) && is_set(cgroup) ? " " : "",
+			 is_set(cgroup) ? cgroup : is_set(procs) ? "" : "-");
 		ctl_row(t, group_name(ctl_text(g, "path")), ctl_text(g, "capsm.max"),
 			ctl_text(g, "capsm.min"), ctl_text(g, "gpu.weight"),
 			ctl_text(g, "gpu.priority"), ctl_text(g, "capsm.current"),
@@ -57,7 +57,7 @@ static void print_bands(const cJSON *bands)
 		char clients[300];
 
 		snprintf(clients, sizeof(clients), "%.128s%s%.64s", ctl_text(b, "clients"),
-			 has(server) ? " of server " : "", has(server) ? server : "");
+			 is_set(server) ? " of server " : "", is_set(server) ? server : "");
 		ctl_row(t, ctl_text(b, "name"), clients, ctl_text(b, "priority"),
 			ctl_number(b, "slice_us") ? ctl_text(b, "slice_us") : "-",
 			ctl_number(b, "applied_us") ? ctl_text(b, "applied_us") : "-",
@@ -143,7 +143,7 @@ static void print_clients(const cJSON *clients)
 	cJSON_ArrayForEach(c, clients)
 		print_own(c);
 	cJSON_ArrayForEach(c, clients)
-		if (has(ctl_text(c, "hold")))
+		if (is_set(ctl_text(c, "hold")))
 			printf("  %s: %s\n", ctl_text(c, "pid"), ctl_text(c, "hold"));
 	print_tasks(clients);
 }

@@ -50,7 +50,7 @@ static void name_devices(struct found *found, unsigned int n, struct device_decl
 	}
 }
 
-static unsigned int ask(const char *path, struct device_decl *out, unsigned int max)
+static unsigned int query_driver(const char *path, struct device_decl *out, unsigned int max)
 {
 	const int attribute[3] = {
 		CU_ATTRIBUTE_PCI_DOMAIN_ID, CU_ATTRIBUTE_PCI_BUS_ID, CU_ATTRIBUTE_PCI_DEVICE_ID,
@@ -125,7 +125,7 @@ int driver_enumerate(const char *path, struct device_decl *out, unsigned int max
 	}
 	if (!pid) {
 		struct device_decl found[DECLS_MAX] = { 0 };
-		unsigned int n = ask(path, found, max < DECLS_MAX ? max : DECLS_MAX);
+		unsigned int n = query_driver(path, found, max < DECLS_MAX ? max : DECLS_MAX);
 		size_t size = n * sizeof(found[0]);
 
 		_exit(write(pipe_fd[1], found, size) == (ssize_t)size ? 0 : 1);

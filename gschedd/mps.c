@@ -190,7 +190,7 @@ static int resolve(const struct conn *conn, struct gsp_band *req, pid_t pid)
 	return 0;
 }
 
-static int refuse(struct gsp_band *req, int err, const char *reason)
+static int refuse_program(struct gsp_band *req, int err, const char *reason)
 {
 	snprintf(req->reason, sizeof(req->reason), "%s", reason);
 	return err;
@@ -233,7 +233,7 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 	memset(req->reason, 0, sizeof(req->reason));
 	err = resolve(conn, req, pid);
 	if (err)
-		return refuse(req, err, err == -ENODEV ? "there is no such device" : err == -ENOENT ? "there is no such group" :
+		return refuse_program(req, err, err == -ENODEV ? "there is no such device" : err == -ENOENT ? "there is no such group" :
 			      "a band's name is at most 31 of a-z, 0-9, \"_\" and \"-\"");
 	if (!opt.mps)
 		memset(req->band, 0, sizeof(req->band));
@@ -243,19 +243,19 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 	if (!err && st.uid != conn->uid && !conn->admin)
 		err = -EPERM;
 	if (err)
-		return refuse(req, err, err == -EPERM ? "the process is another user's" : "gschedd does not see such a process");
+		return refuse_program(req, err, err == -EPERM ? "the process is another user's" : "gschedd does not see such a process");
 	if (geteuid() && conn->uid != geteuid())
-		return refuse(req, -EPERM, "gschedd does not run as root and starts MPS servers for its own user only");
+		return refuse_program(req, -EPERM, "gschedd does not run as root and starts MPS servers for its own user only");
 	if (waits_too_often(conn))
 		return -EBUSY;
 	d = mps_daemon_get(conn->uid, req->band, &err);
 	if (!d)
-		return refuse(req, err, err == -EBUSY ? "this user, or all together, have as many MPS servers as gschedd takes; "
+		return refuse_program(req, err, err == -EBUSY ? "this user, or all together, have as many MPS servers as gschedd takes; "
 			      "end programs of other bands" : strerror(-err));
 	take_groups(d, conn);
 	err = mps_program_add(d, pid);
 	if (err)
-		return refuse(req, err, err == -EBUSY ? "the band has too many programs" : strerror(-err));
+		return refuse_program(req, err, err == -EBUSY ? "the band has too many programs" : strerror(-err));
 	if (d->state == MPS_READY) {
 		memcpy(req->pipe, d->id.pipe, sizeof(req->pipe));
 		memcpy(req->log, d->id.log, sizeof(req->log));

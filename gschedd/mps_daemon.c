@@ -47,7 +47,7 @@ static bool has_ended(int pidfd)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-static bool wanted(const struct mps_daemon *d)
+static bool has_programs(const struct mps_daemon *d)
 {
 	return !list_empty(&d->programs) || !list_empty(&d->waiters);
 }
@@ -89,7 +89,7 @@ static void answer_all(struct mps_daemon *d, int err)
 		answer(w, d, err, d->reason);
 }
 
-static void enter(struct mps_daemon *d, enum mps_state state, uint64_t due)
+static void set_state(struct mps_daemon *d, enum mps_state state, uint64_t due)
 {
 	d->state = state;
 	d->due = due;
@@ -111,7 +111,7 @@ static void daemon_failed(struct mps_daemon *d, int err)
 	answer_all(d, err);
 	snprintf(text, sizeof(text), "%s; the next start is in %u s at the earliest", d->reason, seconds);
 	daemon_say(LOG_WARN, d, text);
-	enter(d, MPS_BACKOFF, now_ns() + seconds * SEC);
+	set_state(d, MPS_BACKOFF, now_ns() + seconds * SEC);
 }
 
 void mps_daemon_server(struct mps_daemon *d, pid_t pid)
@@ -180,7 +180,7 @@ static void daemon_ready(struct mps_daemon *d)
 	d->ready_at = now_ns();
 	daemon_say(LOG_INFO, d, d->adopted ? "serves already, taken over" : "ready");
 	answer_all(d, 0);
-	enter(d, MPS_READY, list_empty(&d->programs) ? d->ready_at + opt.mps_idle_s * SEC : 0);
+	set_state(d, MPS_READY, list_empty(&d->programs) ? d->ready_at + opt.mps_idle_s * SEC : 0);
 	mps_daemon_look(d);
 }
 
@@ -215,7 +215,7 @@ static void daemon_end(struct mps_daemon *d, bool failed)
 		kill(d->pid, SIGTERM);
 	else
 		send_quit(d);
-	enter(d, MPS_ENDING, now_ns() + STEP_NS);
+	set_state(d, MPS_ENDING, now_ns() + STEP_NS);
 }
 
 static void process_ready(struct source *src, uint32_t events)
@@ -248,8 +248,8 @@ static void process_ready(struct source *src, uint32_t events)
 	daemon_say(LOG_INFO, d, "ended");
 	d->reason[0] = '\0';
 	d->failures = 0;
-	enter(d, MPS_STOPPED, 0);
-	if (wanted(d))
+	set_state(d, MPS_STOPPED, 0);
+	if (has_programs(d))
 		daemon_start(d);
 }
 
@@ -315,7 +315,7 @@ static void daemon_start(struct mps_daemon *d)
 	if (d->adopted)
 		daemon_ready(d);
 	else
-		enter(d, MPS_STARTING, now_ns() + opt.mps_wait_s * SEC);
+		set_state(d, MPS_STARTING, now_ns() + opt.mps_wait_s * SEC);
 }
 
 static void timer_ready(struct source *src, uint32_t events)
@@ -342,7 +342,7 @@ static void timer_ready(struct source *src, uint32_t events)
 		daemon_end(d, true);
 	} else if (d->state == MPS_READY && due) {
 		if (mps_has_clients(d))
-			enter(d, MPS_READY, now + opt.mps_idle_s * SEC);
+			set_state(d, MPS_READY, now + opt.mps_idle_s * SEC);
 		else
 			daemon_end(d, false);
 	} else if (d->state == MPS_ENDING && due && !d->termed && mps_server(d->pid) > 0) {
@@ -351,14 +351,14 @@ static void timer_ready(struct source *src, uint32_t events)
 		 * of the programs
 		 */
 		snprintf(d->reason, sizeof(d->reason), "waits for clients that gschedd did not start to end");
-		enter(d, MPS_ENDING, now + STEP_NS);
+		set_state(d, MPS_ENDING, now + STEP_NS);
 	} else if (d->state == MPS_ENDING && due) {
 		kill(d->pid, d->termed ? SIGKILL : SIGTERM);
 		d->termed = true;
-		enter(d, MPS_ENDING, now + STEP_NS);
+		set_state(d, MPS_ENDING, now + STEP_NS);
 	} else if (d->state == MPS_BACKOFF && due) {
-		enter(d, MPS_STOPPED, 0);
-		if (wanted(d))
+		set_state(d, MPS_STOPPED, 0);
+		if (has_programs(d))
 			daemon_start(d);
 	}
 	list_for_each_entry_safe(w, next, &d->waiters, node)
@@ -375,7 +375,7 @@ static void program_end(struct mps_program *p)
 	loop_free(&p->src, p);
 	mps_daemon_look(d);
 	if (d->state == MPS_READY && list_empty(&d->programs))
-		enter(d, MPS_READY, now_ns() + opt.mps_idle_s * SEC);
+		set_state(d, MPS_READY, now_ns() + opt.mps_idle_s * SEC);
 }
 
 static void program_ready(struct source *src, uint32_t events)
@@ -417,7 +417,7 @@ int mps_program_add(struct mps_daemon *d, pid_t pid)
 	list_add_tail(&p->node, &d->programs);
 	mps_daemon_look(d);
 	if (d->state == MPS_READY)
-		enter(d, MPS_READY, 0);
+		set_state(d, MPS_READY, 0);
 	return 0;
 }
 
@@ -450,7 +450,7 @@ struct mps_daemon *mps_daemon_get(uid_t uid, const char *band, int *err)
 			continue;
 		if (!strcmp(d->id.band, band))
 			return d;
-		if (d->state == MPS_STOPPED && !wanted(d))
+		if (d->state == MPS_STOPPED && !has_programs(d))
 			idle = d;
 		n++;
 	}

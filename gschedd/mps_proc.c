@@ -69,8 +69,8 @@ bool mps_find_program(const char *name, const char *path, char *buf, size_t size
 	return false;
 }
 
-static int refuse(char *reason, size_t size, int err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-static int refuse(char *reason, size_t size, int err, const char *fmt, ...)
+static int fail_with(char *reason, size_t size, int err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static int fail_with(char *reason, size_t size, int err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -89,47 +89,47 @@ int mps_dir_prepare(const char *dir, char *reason, size_t size)
 	int fd, err;
 
 	if (*dir != '/' || !dir[1])
-		return refuse(reason, size, -EINVAL, "%s: give a directory by its absolute path", dir);
+		return fail_with(reason, size, -EINVAL, "%s: give a directory by its absolute path", dir);
 	if (strlen(dir) >= sizeof(parent))
-		return refuse(reason, size, -ENAMETOOLONG, "%s: too long; use a shorter path", dir);
+		return fail_with(reason, size, -ENAMETOOLONG, "%s: too long; use a shorter path", dir);
 	strcpy(parent, dir);
 	slash = strrchr(parent, '/');
 	if (!slash[1])
-		return refuse(reason, size, -EINVAL, "%s: leave out the last \"/\"", dir);
+		return fail_with(reason, size, -EINVAL, "%s: leave out the last \"/\"", dir);
 	*slash = '\0';
 	if (*parent)
 		mkdir(parent, 0755);
 	if (stat(*parent ? parent : "/", &st))
-		return refuse(reason, size, -errno, "%s: %s; make it first or name another directory with --mps-dir", parent,
+		return fail_with(reason, size, -errno, "%s: %s; make it first or name another directory with --mps-dir", parent,
 			      strerror(errno));
 	if (st.st_uid && st.st_uid != me)
-		return refuse(reason, size, -EPERM, "%s: belongs to uid %u, who could replace what is in it; name another "
+		return fail_with(reason, size, -EPERM, "%s: belongs to uid %u, who could replace what is in it; name another "
 			      "directory with --mps-dir", parent, (unsigned int)st.st_uid);
 	if (st.st_mode & 022 && !(st.st_mode & S_ISVTX))
-		return refuse(reason, size, -EPERM, "%s: others may write to it and it has no sticky bit, so they could replace "
+		return fail_with(reason, size, -EPERM, "%s: others may write to it and it has no sticky bit, so they could replace "
 			      "what is in it; chmod go-w it or name another directory with --mps-dir", parent);
 	if (mkdir(dir, 0711) && errno != EEXIST)
-		return refuse(reason, size, -errno, "%s: %s; name another directory with --mps-dir", dir, strerror(errno));
+		return fail_with(reason, size, -errno, "%s: %s; name another directory with --mps-dir", dir, strerror(errno));
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		err = -errno;
-		return lstat(dir, &st) ? refuse(reason, size, err, "%s: %s", dir, strerror(-err)) :
-		       S_ISLNK(st.st_mode) ? refuse(reason, size, -ELOOP, "%s: is a symbolic link; remove it or name another "
+		return lstat(dir, &st) ? fail_with(reason, size, err, "%s: %s", dir, strerror(-err)) :
+		       S_ISLNK(st.st_mode) ? fail_with(reason, size, -ELOOP, "%s: is a symbolic link; remove it or name another "
 						    "directory with --mps-dir", dir) :
-		       !S_ISDIR(st.st_mode) ? refuse(reason, size, -ENOTDIR, "%s: exists and is not a directory; remove it or "
+		       !S_ISDIR(st.st_mode) ? fail_with(reason, size, -ENOTDIR, "%s: exists and is not a directory; remove it or "
 						     "name another one with --mps-dir", dir) :
-		       refuse(reason, size, err, "%s: %s", dir, strerror(-err));
+		       fail_with(reason, size, err, "%s: %s", dir, strerror(-err));
 	}
 	err = 0;
 	if (fstat(fd, &st))
-		err = refuse(reason, size, -errno, "%s: %s", dir, strerror(errno));
+		err = fail_with(reason, size, -errno, "%s: %s", dir, strerror(errno));
 	else if (st.st_uid != me)
-		err = refuse(reason, size, -EPERM, "%s: belongs to uid %u and not to gschedd's user; remove it or name another "
+		err = fail_with(reason, size, -EPERM, "%s: belongs to uid %u and not to gschedd's user; remove it or name another "
 			     "directory with --mps-dir", dir, (unsigned int)st.st_uid);
 	else if (st.st_mode & 022)
-		err = refuse(reason, size, -EPERM, "%s: others may write to it; chmod go-w it", dir);
+		err = fail_with(reason, size, -EPERM, "%s: others may write to it; chmod go-w it", dir);
 	else if (fchmod(fd, 0711))	/* whatever the umask left of it */
-		err = refuse(reason, size, -errno, "%s: %s", dir, strerror(errno));
+		err = fail_with(reason, size, -errno, "%s: %s", dir, strerror(errno));
 	close(fd);
 	return err;
 }
@@ -142,24 +142,24 @@ int mps_id_prepare(struct mps_id *id, const char *dir, char *reason, size_t size
 
 	n = snprintf(user, sizeof(user), "%s/%u", dir, (unsigned int)id->uid);
 	if (n >= (int)sizeof(user))
-		return refuse(reason, size, -ENAMETOOLONG, "%s: too long; choose a shorter --mps-dir", dir);
+		return fail_with(reason, size, -ENAMETOOLONG, "%s: too long; choose a shorter --mps-dir", dir);
 	n = snprintf(id->base, sizeof(id->base), "%s/%s", user, id->band);
 	if (n + sizeof("/pipe" LONGEST_SOCKET) > sizeof(((struct sockaddr_un *)NULL)->sun_path))
-		return refuse(reason, size, -ENAMETOOLONG, "%s: too long for the address of a socket below it; choose a shorter "
+		return fail_with(reason, size, -ENAMETOOLONG, "%s: too long for the address of a socket below it; choose a shorter "
 			      "--mps-dir", id->base);
 	snprintf(id->pipe, sizeof(id->pipe), "%.*s/pipe", n, id->base);
 	snprintf(id->log, sizeof(id->log), "%.*s/log", n, id->base);
 	/* nobody but gschedd's user can write to DIR, so what is checked here stays */
 	if (mkdir(user, 0700) && errno != EEXIST)
-		return refuse(reason, size, -errno, "%s: %s", user, strerror(errno));
+		return fail_with(reason, size, -errno, "%s: %s", user, strerror(errno));
 	if (lstat(user, &st))
-		return refuse(reason, size, -errno, "%s: %s", user, strerror(errno));
+		return fail_with(reason, size, -errno, "%s: %s", user, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || (st.st_uid != id->uid && st.st_uid != geteuid()))
-		return refuse(reason, size, -EPERM, "%s: is not a directory of that user; remove it", user);
+		return fail_with(reason, size, -EPERM, "%s: is not a directory of that user; remove it", user);
 	if (st.st_uid != id->uid && lchown(user, id->uid, id->gid))
-		return refuse(reason, size, -errno, "%s: %s", user, strerror(errno));
+		return fail_with(reason, size, -errno, "%s: %s", user, strerror(errno));
 	if (st.st_mode & 077 && chmod(user, 0700))
-		return refuse(reason, size, -errno, "%s: %s", user, strerror(errno));
+		return fail_with(reason, size, -errno, "%s: %s", user, strerror(errno));
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static _Noreturn void give_up(int error_fd, const char *what)
 	_exit(126);
 }
 
-static void become(const struct mps_id *id, int error_fd)
+static void change_user(const struct mps_id *id, int error_fd)
 {
 	if (geteuid() == id->uid)
 		return;
@@ -220,7 +220,7 @@ static _Noreturn void child(const struct mps_id *id, const struct mps_setup *set
 	signal(SIGPIPE, SIG_DFL);
 	setsid();	/* a terminal's SIGINT ends gschedd, which then ends this in order */
 	umask(077);
-	become(id, error_fd);
+	change_user(id, error_fd);
 	set_environment(id, setup);
 	if (quit) {
 		out = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -115,7 +115,7 @@ static void add_processes(void *lib, struct answer *a, unsigned int device, void
 }
 
 /* In the child. */
-static void ask(struct answer *a)
+static void answer_query(struct answer *a)
 {
 	void *lib = dlopen(opt.nvml, RTLD_NOW | RTLD_LOCAL), *handle;
 	int (*init)(void), (*shutdown)(void), (*count)(unsigned int *), (*by_uuid)(const char *, void **);
@@ -217,7 +217,7 @@ static void collect_uuids(void)
 			memcpy(uuid[n_uuid++], dev->decl.uuid, GSCHED_UUID_SIZE);
 }
 
-static int start(void)
+static int start_child(void)
 {
 	int fds[2], err;
 
@@ -241,7 +241,7 @@ static int start(void)
 	if (!child_pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		memset(&incoming, 0, sizeof(incoming));
-		ask(&incoming);
+		answer_query(&incoming);
 		_exit(write(fds[1], &incoming, sizeof(incoming)) == sizeof(incoming) ? 0 : 1);
 	}
 	err = child_pid < 0 ? -errno : 0;
@@ -272,7 +272,7 @@ bool nvml_wait(struct conn *conn, const struct gsp_header *h)
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return false;
-	if (result.fd < 0 && start()) {
+	if (result.fd < 0 && start_child()) {
 		free(w);
 		return false;
 	}

@@ -19,7 +19,7 @@ int sim_gpu_init(struct sim_gpu *gpu, struct sim_queue *queue, uint32_t sms, uin
 	return 0;
 }
 
-static void leave(struct sim_gpu *gpu, struct sim_launch *launch)
+static void remove_launch(struct sim_gpu *gpu, struct sim_launch *launch)
 {
 	if (launch->device_prev)
 		launch->device_prev->device_next = launch->device_next;
@@ -38,7 +38,7 @@ static void leave(struct sim_gpu *gpu, struct sim_launch *launch)
 void sim_gpu_free(struct sim_gpu *gpu)
 {
 	while (gpu->first)
-		leave(gpu, gpu->first);
+		remove_launch(gpu, gpu->first);
 	free(gpu->room);
 	free(gpu->new);
 	free(gpu->used);
@@ -90,7 +90,7 @@ static uint64_t room_of(const struct sim_launch *launch)
 }
 
 /* @n blocks, which have their room, begin a block-task each */
-static void begin(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t sm, uint32_t n,
+static void start_worker(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t sm, uint32_t n,
 		  uint64_t now)
 {
 	const struct sim_event end = {
@@ -142,7 +142,7 @@ bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t
 	if (launch->opaque && is_blocked(gpu, launch))
 		stay = 0;
 	if (stay)
-		begin(gpu, launch, sm, stay, now);
+		start_worker(gpu, launch, sm, stay, now);
 	if (stay < n) {
 		launch->workers[sm] -= n - stay;
 		gpu->room[sm] += (n - stay) * room_of(launch);
@@ -150,7 +150,7 @@ bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t
 	}
 	if (launch->left || launch->running)
 		return false;
-	leave(gpu, launch);
+	remove_launch(gpu, launch);
 	return true;
 }
 
@@ -174,7 +174,7 @@ static void place(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t now)
 	}
 	for (uint32_t sm = 0; sm < gpu->sms; sm++) {
 		if (gpu->new[sm])
-			begin(gpu, launch, sm, gpu->new[sm], now);
+			start_worker(gpu, launch, sm, gpu->new[sm], now);
 		gpu->new[sm] = 0;
 	}
 }

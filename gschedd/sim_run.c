@@ -77,7 +77,7 @@ static void fail(struct sim *sim, const char *why)
 
 /* ---- the core's actions ---- */
 
-static void tell(struct sim *sim, struct sim_launch *launch, uint64_t window, uint64_t delay)
+static void send_window(struct sim *sim, struct sim_launch *launch, uint64_t window, uint64_t delay)
 {
 	const struct sim_event ev = {
 		.time = sim->now + delay,
@@ -96,8 +96,8 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 	struct program *p = container_of(task->client, struct program, core);
 
 	p->evictions += why == GSC_EVICT;
-	tell(p->sim, p->slot[task->slot], task->window,
-	     why == GSC_EVICT ? p->sim->spec->evict : p->sim->spec->launch);
+	send_window(p->sim, p->slot[task->slot], task->window,
+		    why == GSC_EVICT ? p->sim->spec->evict : p->sim->spec->launch);
 }
 
 static void op_arm_timer(struct gsc_device *core, u64 when)
@@ -204,7 +204,7 @@ static void submit(struct sim *sim, struct program *p, struct sim_launch *launch
 	};
 
 	if (!sim->managed || sim->sliced) {
-		tell(sim, launch, 0, sim->spec->launch);
+		send_window(sim, launch, 0, sim->spec->launch);
 		return;
 	}
 	if (p->slots == UINT64_MAX)
@@ -220,7 +220,7 @@ static void submit(struct sim *sim, struct program *p, struct sim_launch *launch
 	commit(sim);
 }
 
-static void arrive(struct sim *sim, struct program *p)
+static void handle_arrival(struct sim *sim, struct program *p)
 {
 	const struct sim_kernel *k = p->spec->kernels[p->launched % p->spec->n_kernels];
 	struct sim_launch *launch = calloc(1, sizeof(*launch));
@@ -348,7 +348,7 @@ static void complete(struct sim *sim, struct program *p, struct sim_launch *laun
 		submit(sim, p, waits);
 }
 
-static void forget(struct sim_launch *launch)
+static void free_if_over(struct sim_launch *launch)
 {
 	if (launch->over && !launch->events)
 		free(launch);
@@ -530,7 +530,7 @@ static void close_sim(struct sim *sim)
 			continue;
 		launch = ev.what;
 		launch->events--;
-		forget(launch);
+		free_if_over(launch);
 	}
 	sim_queue_free(&sim->queue);
 	for (size_t i = 0; sim->programs && i < sim->n; i++) {
@@ -552,16 +552,16 @@ static void handle(struct sim *sim, const struct sim_event *ev)
 		sim->last_change = sim->now;
 	switch (ev->type) {
 	case SIM_EV_ARRIVE:
-		arrive(sim, &sim->programs[ev->who]);
+		handle_arrival(sim, &sim->programs[ev->who]);
 		break;
 	case SIM_EV_WINDOW:
 		see_window(sim, launch, ev);
-		forget(launch);
+		free_if_over(launch);
 		break;
 	case SIM_EV_BLOCKS:
 		if (sim_gpu_blocks_end(&sim->gpu, launch, ev->who, ev->n, sim->now)) {
 			end_launch(sim, launch);
-			forget(launch);
+			free_if_over(launch);
 		}
 		break;
 	case SIM_EV_TIMER:

@@ -140,7 +140,7 @@ static void add_notes(struct result *r, const struct gsr_rewrite *rw, bool resum
 	}
 }
 
-static bool put(struct result *r, uint64_t *size, const void *data, size_t length)
+static bool append(struct result *r, uint64_t *size, const void *data, size_t length)
 {
 	uint64_t used = r->ptx_size + r->description_size;
 
@@ -186,8 +186,8 @@ static void rewrite(const char *image, const struct worker_request *req, struct 
 		description = gsr_describe_error(&err, &length);
 	}
 	r->err = st == GSR_OK && rw.ptx ? 0 : ENOEXEC;
-	if (!description || (!r->err && !put(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
-	    !put(r, &r->description_size, description, length))
+	if (!description || (!r->err && !append(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
+	    !append(r, &r->description_size, description, length))
 		r->err = ENOMEM;
 	if (r->err == ENOMEM)
 		r->lasting = false;
