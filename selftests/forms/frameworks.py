@@ -324,7 +324,8 @@ def cupy_form():
         constant[...] = cupy.array([3, 5, 7, 11], cupy.int32)
         data = cupy.array(start)
         for i in range(200):
-            kernel((data.size + 255) // 256, 256, (data, numpy.int32(data.size), numpy.int32(i)))
+            blocks = (data.size + 255) // 256
+            kernel((blocks,), (256,), (data, numpy.int32(data.size), numpy.int32(i)))
         return digest(data.get())
 
     def counts():
@@ -368,6 +369,10 @@ def cupy_form():
 @form("numba", "numba", "numba.cuda")
 def numba_form():
     import numpy
+
+    # NumPy 2.5 no longer has it, and numba-cuda 0.2x still asks for it
+    if not hasattr(numpy, "row_stack"):
+        numpy.row_stack = numpy.vstack
     from numba import cuda, int64
 
     @cuda.jit

@@ -137,14 +137,20 @@ static void kinds(void)
 		DO(cuModuleUnload(m[i]));
 }
 
-/* Blocks that take long. */
-static void slow(CUmodule m)
+/* Blocks that take long; @until_told: as often as it takes for a byte to come on standard input, then eight times. */
+static void slow(CUmodule m, bool until_told)
 {
+	struct pollfd in = { .fd = 0, .events = POLLIN };
 	CUdeviceptr p = buffer(BLOCKS * THREADS);
 	CUfunction f;
 	uint32_t i;
 
 	DO(cuModuleGetFunction(&f, m, "work"));
+	while (until_told && !poll(&in, 1, 0)) {
+		launch_work(f, NULL, p, 20 * N, 1);
+		DO(cuCtxSynchronize());
+	}
+	DO(cuMemsetD32(p, 12345, BLOCKS * THREADS));
 	for (i = 0; i < 8; i++) {
 		launch_work(f, NULL, p, 20 * N, i);
 		DO(cuCtxSynchronize());
@@ -1345,8 +1351,10 @@ int main(int argc, char **argv)
 			tiny(m);
 		else if (!strcmp(argv[i], "steady"))
 			steady(m);
+		else if (!strcmp(argv[i], "slow-until-told"))
+			slow(m, true);
 		else if (!strcmp(argv[i], "slow"))
-			slow(m);
+			slow(m, false);
 		else if (!strcmp(argv[i], "wrong"))
 			wrong(m);
 		else

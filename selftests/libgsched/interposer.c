@@ -355,12 +355,12 @@ static void evicted(void)
 	fake_stop(&f);
 }
 
-/* Ten seconds for a word of a page to become what it should. */
+/* Waits for a word of a page to become what it should */
 static bool becomes(const uint32_t *word, uint32_t least)
 {
 	unsigned int i;
 
-	for (i = 0; i < 10000 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < least; i++)
+	for (i = 0; i < PATIENCE_MS && __atomic_load_n(word, __ATOMIC_ACQUIRE) < least; i++)
 		usleep(1000);
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= least;
 }
@@ -369,7 +369,7 @@ static bool becomes_64(const __u64 *word, uint64_t least)
 {
 	unsigned int i;
 
-	for (i = 0; i < 10000 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < least; i++)
+	for (i = 0; i < PATIENCE_MS && __atomic_load_n(word, __ATOMIC_ACQUIRE) < least; i++)
 		usleep(1000);
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= least;
 }
@@ -378,7 +378,7 @@ static bool resumable_launched(unsigned int least)
 {
 	unsigned int i;
 
-	for (i = 0; i < 10000; i++, usleep(1000))
+	for (i = 0; i < PATIENCE_MS; i++, usleep(1000))
 		if (f.cl && __atomic_load_n(&f.cl->header.resumable, __ATOMIC_ACQUIRE) >= least)
 			return true;
 	return false;
@@ -489,26 +489,23 @@ static void queued(void)
 /* The same memory whatever happens to long blocks. */
 static void resumed(void)
 {
-	static char *const what[] = { "slow", NULL };
-	unsigned long long resumable = 0;
+	static char *const what[] = { "slow-until-told", NULL };
 	struct run alone, r;
 	pthread_t thread;
 
-	run(false, what, &alone);
-	/* on a busy host the form may come when all is over: another try then */
-	for (int tries = 0; !resumable && tries < 3; tries++) {
-		if (tries)
-			fake_stop(&f);
-		fake_begin(GSCHED_LEASE_NONE);
-		stirring = true;
-		pthread_create(&thread, NULL, stir, NULL);
-		run(true, what, &r);
-		stirring = false;
-		pthread_join(thread, NULL);
-		resumable = f.cl ? f.cl->header.resumable : 0;
-	}
-	same(&r, &alone, "long blocks under random windows");
-	ok(resumable, "in the resumable form: %llu launches", resumable);
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stirring = true;
+	pthread_create(&thread, NULL, stir, NULL);
+	start(&r, true, what);
+	ok(resumable_launched(1), "long blocks: in the resumable form");
+	tell(&r, "1");
+	finish(&r);
+	stirring = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "the same under random windows");
 	fake_stop(&f);
 }
 

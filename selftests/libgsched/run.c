@@ -11,8 +11,6 @@
 #include <unistd.h>
 #include "run.h"
 
-#define PATIENCE_MS	60000
-
 void start(struct run *r, bool preload, char *const *what)
 {
 	char *argv[32] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx" }, path[512], cwd[400];

@@ -13,6 +13,9 @@
 #define BUILD "build"
 #endif
 
+/* For what comes in milliseconds by itself, on a host that is busy with other things */
+#define PATIENCE_MS	60000
+
 struct run {
 	pid_t pid;
 	int out, in;
