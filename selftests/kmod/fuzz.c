@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Random programs of system calls against the module: ioctls with each field wrong or right, reads, mappings, scribbled
+ * pages, groups, files of configfs and sysfs. Under a kernel with KCOV (selftests/qemu/debug-kernel, where the module
+ * alone is instrumented) a program that reaches new code is kept and mutated further; elsewhere all are independent.
+ * After each program nothing may be left: no client, no capacity in use, no group. A splat ends the guest.
+ *
+ * GSCHED_FUZZ_SECONDS, default 5; GSCHED_FUZZ_SEED, default 1. A program that fails is printed.
+ */
+#include <linux/kcov.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "common.h"
+#include "kselftest_harness.h"
+
+#define ROOT		CONFIG "/" DEV_NAME
+#define OPS_MAX		24
+#define FDS		4
+#define KEPT_MAX	4096
+#define COVER_WORDS	(256 << 10)
+#define SEEN_BITS	18
+
+enum kind {
+	OP_OPEN, OP_CLOSE, OP_ATTACH, OP_SUBMIT, OP_COMPLETE, OP_REPORT, OP_RAW, OP_READ, OP_MAP, OP_SCRIBBLE, OP_MKDIR,
+	OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE, OP_READ_FILE, OP_DEVICE, OP_BIND, OP_KINDS
+};
+
+struct op {
+	unsigned int kind, arg[6];
+};
+
+struct program {
+	unsigned int n;
+	struct op op[OPS_MAX];
+};
+
+static const char *const groups[] = { "a", "a/b", "a/b/c", "b", "c", "x y" };
+static const char *const group_files[] = {
+	"capsm.max", "capsm.min", "capsm.reserve", "gpu.band", "gpu.weight", "gpu.priority", "gpu.latency_target_us", "cgroup",
+	"procs", "owner", "capsm.current", "gpu.stat", "gpu.pressure", "gpu.events", "nothing",
+};
+static const char *const device_files[] = {
+	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max", "stat", "bands", "events", "sms",
+};
+static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "slots", "band", "group", "stat" };
+static const char *const values[] = {
+	"max", "auto", "0", "1", "0.001", "0.25", "1.5", "4", "15.999", "16", "17", "100", "99", "10000000", "-1", "\n", "",
+	"spatial", "temporal", "hpf", "ffs", "wfq", "srt", "corun", "plan", "red", "blue", "/", "1000 a=4 a/b=2", "60000 b=16",
+	"some 100000 1000000", "full 1 1", "99999999999999999999", "1e3", "a b", "x",
+};
+/* what fields are compared with, and what wraps */
+static const unsigned int numbers[] = {
+	0, 1, 2, 3, 4, 7, 8, 16, 32, 33, 63, 64, 65, 72, 88, 255, 1000, 1024, 4095, 4096, 4097, 8192, 16384, 65535, 1000000,
+	0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
+};
+
+static int fds[FDS] = { -1, -1, -1, -1 };
+static uint64_t *cover;
+static int cover_fd = -1;
+static uint64_t seen[1 << (SEEN_BITS - 6)];
+static struct program *kept;
+static unsigned int n_kept, n_seen;
+static uint64_t state;
+
+static unsigned int roll(unsigned int below)
+{
+	/* xorshift64* */
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return (unsigned int)((state * 0x2545f4914f6cdd1dull) >> 33) % below;
+}
+
+static unsigned int number(void)
+{
+	return roll(3) ? numbers[roll(ARRAY_SIZE(numbers))] : roll(0x7fffffff);
+}
+
+/* ---- programs ---- */
+
+static struct op random_op(void)
+{
+	struct op op = { .kind = roll(OP_KINDS) };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(op.arg); i++)
+		op.arg[i] = number();
+	return op;
+}
+
+static void insert(struct program *p, unsigned int at, struct op op)
+{
+	if (p->n == OPS_MAX)
+		return;
+	memmove(&p->op[at + 1], &p->op[at], (p->n - at) * sizeof(op));
+	p->op[at] = op;
+	p->n++;
+}
+
+static void mutate(struct program *p)
+{
+	unsigned int i, rounds = 1 + roll(4);
+
+	for (i = 0; i < rounds; i++) {
+		unsigned int at = p->n ? roll(p->n) : 0;
+		const struct program *other = &kept[n_kept ? roll(n_kept) : 0];
+
+		switch (p->n ? roll(6) : 0) {
+		case 0:
+			insert(p, at, random_op());
+			break;
+		case 1:
+			memmove(&p->op[at], &p->op[at + 1], (--p->n - at) * sizeof(p->op[0]));
+			break;
+		case 2:
+		case 3:
+			p->op[at].arg[roll(6)] = number();
+			break;
+		case 4:
+			p->op[at].kind = roll(OP_KINDS);
+			break;
+		case 5:
+			if (n_kept && other->n)
+				insert(p, at, other->op[roll(other->n)]);
+			break;
+		}
+	}
+}
+
+static struct program random_program(void)
+{
+	static const struct op usual[] = { { .kind = OP_OPEN }, { .kind = OP_ATTACH }, { .kind = OP_MKDIR } };
+	struct program p = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(usual); i++)
+		if (roll(4))
+			insert(&p, p.n, usual[i]);
+	for (i = roll(OPS_MAX); i; i--)
+		insert(&p, p.n, random_op());
+	return p;
+}
+
+/* ---- execution ---- */
+
+/* The size that a caller says: mostly the right one */
+static unsigned int stated_size(unsigned int arg, unsigned int right)
+{
+	return arg % 8 ? right : arg;
+}
+
+static void submit_op(int fd, const unsigned int *arg)
+{
+	struct gsched_submit req = task(arg[0] % 66, arg[1] % 4, arg[2] % 8 ? GSCHED_SUBMIT_NOWAIT : arg[3]);
+
+	if (arg[4] & 1)
+		req.tier = arg[5] % 4;
+	if (arg[4] & 2)
+		req.blocks_per_sm = arg[5];
+	if (arg[4] & 4)
+		req.blocks = arg[5];
+	if (arg[4] & 8)
+		req.predicted_ns = (uint64_t)arg[5] << (arg[3] % 33);
+	if (arg[4] & 16)
+		req.block_ns = (uint64_t)arg[5] << (arg[3] % 33);
+	if (arg[4] & 32)
+		req.intensity = arg[5] % 7;
+	req.stream = arg[3] % 3;
+	req.size = stated_size(arg[2] >> 3, sizeof(req));
+	xioctl(fd, GSCHED_IOC_SUBMIT, &req);
+}
+
+/* Any call with any bytes, at the end of a page, before an unmapped one */
+static void raw_op(int fd, const unsigned int *arg)
+{
+	static unsigned char *page;
+	unsigned int i, at;
+
+	if (!page) {
+		page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		munmap(page + 4096, 4096);
+	}
+	for (i = 0; i < 4096; i += 4)
+		memcpy(page + i, &arg[(i / 4 + arg[0]) % 6], 4);
+	at = arg[1] % 3 ? 4096 - arg[2] % 128 : arg[2] % 4096;
+	if (at + 4 <= 4096)
+		memcpy(page + at, &(unsigned int) { stated_size(arg[3], 24 + arg[4] % 5 * 16) }, 4);
+	ioctl(fd, _IO(GSCHED_IOC_TYPE, arg[5] % 9), page + at);
+}
+
+static void attach_op(int fd, const unsigned int *arg)
+{
+	struct gsched_attach req = {
+		.size = stated_size(arg[1] + 1, sizeof(req)),
+		.flags = arg[2] % 9,
+		.channel_group = arg[3] % 3,
+		.__reserved = arg[4] == 7,
+	};
+
+	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
+	req.uuid[0] ^= arg[5] == 3;
+	xioctl(fd, GSCHED_IOC_ATTACH, &req);
+}
+
+static void map_op(int fd, const unsigned int *arg)
+{
+	static const int prot[] = { PROT_READ, PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC, PROT_NONE };
+	size_t size = arg[1] % 4 ? 8192 : arg[1] % (1 << 20) + 1;
+	void *at = mmap(NULL, size, prot[arg[2] % 4], arg[3] % 4 ? MAP_SHARED : MAP_PRIVATE, fd, (off_t)(arg[4] % 8) << 12);
+
+	if (at == MAP_FAILED)
+		return;
+	if (prot[arg[2] % 4] & PROT_READ)
+		*(volatile int *)at;
+	mprotect(at, 4096, PROT_READ | PROT_WRITE);
+	madvise(at, 4096, MADV_DONTNEED);
+	munmap(at, size);
+}
+
+/* Words of the client's page: counters, slots, whatever the GPU would write */
+static void scribble_op(int fd, const unsigned int *arg)
+{
+	struct gsched_attach probe = { .size = sizeof(probe) };
+	size_t words = sizeof(struct gsched_cl_page) / 4;
+	volatile unsigned int *at;
+	unsigned int offset, i;
+
+	/* an attached descriptor says EBUSY and no offsets; these are those of a fresh one */
+	memcpy(probe.uuid, dev_uuid, sizeof(probe.uuid));
+	for (offset = 0; offset < 4; offset++) {
+		at = mmap(NULL, sizeof(struct gsched_cl_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset << 14);
+		if (at == MAP_FAILED)
+			continue;
+		for (i = 0; i < 1 + arg[1] % 16; i++)
+			at[(arg[2] + i * (arg[3] % 64 + 1)) % words] = arg[4 + i % 2];
+		munmap((void *)at, sizeof(struct gsched_cl_page));
+	}
+}
+
+static const char *value(const unsigned int *arg, char *text, size_t size)
+{
+	size_t i, len;
+
+	if (arg[4] % 4)
+		return values[arg[3] % ARRAY_SIZE(values)];
+	len = arg[5] % size;
+	for (i = 0; i < len; i++)
+		text[i] = (char)(1 + (arg[3] >> (i % 24)) % 126);
+	text[len] = '\0';
+	return text;
+}
+
+static void file_op(const struct op *op)
+{
+	const char *group = groups[op->arg[1] % ARRAY_SIZE(groups)];
+	char text[5000], path[256];
+
+	switch (op->kind) {
+	case OP_MKDIR:
+		snprintf(path, sizeof(path), ROOT "/%s", group);
+		mkdir(path, 0755);
+		break;
+	case OP_RMDIR:
+		snprintf(path, sizeof(path), ROOT "/%s", group);
+		rmdir(path);
+		break;
+	case OP_GROUP_FILE:
+		put(value(op->arg, text, sizeof(text)), ROOT "/%s/%s", op->arg[0] % 4 ? group : ".",
+		    group_files[op->arg[2] % ARRAY_SIZE(group_files)]);
+		break;
+	case OP_DEVICE_FILE:
+		put(value(op->arg, text, sizeof(text)), SYSFS "/" DEV_NAME "/%s",
+		    device_files[op->arg[2] % ARRAY_SIZE(device_files)]);
+		break;
+	case OP_CLIENT_FILE:
+		put(value(op->arg, text, sizeof(text)), SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(),
+		    client_files[op->arg[2] % ARRAY_SIZE(client_files)]);
+		break;
+	case OP_READ_FILE:
+		if (op->arg[0] % 3 == 0)
+			slurp(text, sizeof(text), ROOT "/%s/%s", group, group_files[op->arg[2] % ARRAY_SIZE(group_files)]);
+		else if (op->arg[0] % 3 == 1)
+			slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/%s",
+			      device_files[op->arg[2] % ARRAY_SIZE(device_files)]);
+		else
+			slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(),
+			      client_files[op->arg[2] % ARRAY_SIZE(client_files)]);
+		break;
+	case OP_BIND:
+		put_pid(op->arg[2] % 3 ? getpid() : (pid_t)op->arg[3], ROOT "/%s/procs", op->arg[0] % 4 ? group : ".");
+		break;
+	default:
+		break;
+	}
+}
+
+static void device_op(int fd, const unsigned int *arg)
+{
+	static const unsigned char other[GSCHED_UUID_SIZE] = "fuzz-other-gpu";
+	static const char *const names[] = { "other", "test0", "", "x/y", "..", "abcdefghijklmnopqrstuvwxyz012345" };
+	struct gsched_device_del del = { .size = sizeof(del), .flags = arg[2] % 3 };
+	struct gsched_device_add add = { .size = sizeof(add), .sms = arg[3], .flags = arg[5] == 1 };
+	const char *name = names[arg[1] % ARRAY_SIZE(names)];
+
+	memcpy(del.uuid, other, sizeof(other));
+	memcpy(add.uuid, other, sizeof(other));
+	memcpy(add.name, name, strlen(name));	/* of 32: not terminated */
+	xioctl(fd, GSCHED_IOC_DEVICE_ADD, &add);
+	xioctl(fd, GSCHED_IOC_DEVICE_DEL, &del);
+	/* whoever is attached may lose the device, too, but the test's has to come back */
+	if (arg[4] % 16 == 0) {
+		memcpy(del.uuid, dev_uuid, sizeof(dev_uuid));
+		if (!xioctl(fd, GSCHED_IOC_DEVICE_DEL, &del))
+			add_device(fd, DEV_NAME, dev_uuid, DEV_SMS);
+	}
+}
+
+static void execute(const struct op *op)
+{
+	int *fd = &fds[op->arg[0] % FDS];
+	struct gsched_report report = {
+		.size = stated_size(op->arg[1] + 1, sizeof(report)), .flags = op->arg[2] % 18, .activity = op->arg[3] % 4,
+		.slice_us = op->arg[4], .slice_error = op->arg[5] % 3, .prioritised = op->arg[1] % 3, .block_us = op->arg[5],
+	};
+	struct gsched_complete done = {
+		.size = stated_size(op->arg[4] + 1, sizeof(done)), .flags = op->arg[5] % 3, .slot = op->arg[1] % 66,
+		.seq = op->arg[2] % 4, .ran_ns = (uint64_t)op->arg[3] << (op->arg[5] % 33),
+	};
+	struct gsched_event events[4];
+
+	switch (op->kind) {
+	case OP_OPEN:
+		if (*fd < 0)
+			*fd = gopen();
+		break;
+	case OP_CLOSE:
+		if (*fd >= 0)
+			close(*fd);
+		*fd = -1;
+		break;
+	case OP_ATTACH:
+		attach_op(*fd, op->arg);
+		break;
+	case OP_SUBMIT:
+		submit_op(*fd, op->arg);
+		break;
+	case OP_COMPLETE:
+		xioctl(*fd, GSCHED_IOC_COMPLETE, &done);
+		break;
+	case OP_REPORT:
+		xioctl(*fd, GSCHED_IOC_REPORT, &report);
+		break;
+	case OP_RAW:
+		raw_op(*fd, op->arg);
+		break;
+	case OP_READ:
+		if (read(*fd, events, op->arg[1] % sizeof(events)) < 0 && errno == EFAULT)
+			abort();
+		break;
+	case OP_MAP:
+		map_op(*fd, op->arg);
+		break;
+	case OP_SCRIBBLE:
+		scribble_op(*fd, op->arg);
+		break;
+	case OP_DEVICE:
+		device_op(*fd, op->arg);
+		break;
+	default:
+		file_op(op);
+	}
+}
+
+/* Everything that a program can have made; the settings are those of a new device */
+static void clean_up(int admin)
+{
+	static const char *const made[] = { "a/b/c", "a/b", "a", "b", "c" };
+	char path[256];
+	unsigned int i;
+
+	for (i = 0; i < FDS; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+	for (i = 0; i < ARRAY_SIZE(made); i++) {
+		snprintf(path, sizeof(path), ROOT "/%s", made[i]);
+		rmdir(path);
+	}
+	del_device(admin, (const unsigned char *)"fuzz-other-gpu\0\0");
+}
+
+/* Code that was not reached before by any program; counts it as reached */
+static unsigned int new_code(void)
+{
+	unsigned int found = 0;
+	uint64_t i, n;
+
+	if (!cover)
+		return 0;
+	n = __atomic_load_n(&cover[0], __ATOMIC_RELAXED);
+	for (i = 0; i < n && i < COVER_WORDS - 1; i++) {
+		unsigned int bit = (unsigned int)((cover[i + 1] * 0x9e3779b97f4a7c15ull) >> (64 - SEEN_BITS));
+
+		if (!(seen[bit / 64] & 1ull << bit % 64)) {
+			seen[bit / 64] |= 1ull << bit % 64;
+			found++;
+		}
+	}
+	n_seen += found;
+	return found;
+}
+
+static void run(const struct program *p, int admin)
+{
+	unsigned int i;
+
+	if (cover) {
+		__atomic_store_n(&cover[0], 0, __ATOMIC_RELAXED);
+		ioctl(cover_fd, KCOV_ENABLE, KCOV_TRACE_PC);
+	}
+	for (i = 0; i < p->n; i++)
+		execute(&p->op[i]);
+	clean_up(admin);
+	if (cover)
+		ioctl(cover_fd, KCOV_DISABLE, 0);
+}
+
+static void print_program(const struct program *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->n; i++)
+		printf("# kind %2u: %u %u %u %u %u %u\n", p->op[i].kind, p->op[i].arg[0], p->op[i].arg[1], p->op[i].arg[2],
+		       p->op[i].arg[3], p->op[i].arg[4], p->op[i].arg[5]);
+}
+
+/* NULL: nothing is left behind */
+static const char *leftovers(void)
+{
+	static char text[4096];
+
+	if (slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat") < 0)
+		return "the device is gone";
+	if (stat_of(text, "clients"))
+		return "a client is left";
+	if (slurp(text, sizeof(text), ROOT "/capsm.current") < 0 || strcmp(text, "0"))
+		return "capacity is in use";
+	return NULL;
+}
+
+static unsigned int setting(const char *name, unsigned int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? (unsigned int)strtoul(text, NULL, 10) : otherwise;
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+FIXTURE(fuzz) {
+	int admin;
+};
+
+FIXTURE_SETUP(fuzz)
+{
+	/* a SUBMIT that waits is interrupted */
+	struct sigaction act = { .sa_handler = on_alarm };
+	struct itimerval every = { .it_interval.tv_usec = 20000, .it_value.tv_usec = 20000 };
+
+	self->admin = test_device();
+	ASSERT_GE(self->admin, 0);
+	kept = calloc(KEPT_MAX, sizeof(*kept));
+	ASSERT_NE(NULL, kept);
+	cover_fd = open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC);
+	if (cover_fd >= 0 && !ioctl(cover_fd, KCOV_INIT_TRACE, COVER_WORDS)) {
+		cover = mmap(NULL, COVER_WORDS * 8, PROT_READ | PROT_WRITE, MAP_SHARED, cover_fd, 0);
+		ASSERT_NE(MAP_FAILED, cover);
+	}
+	sigaction(SIGVTALRM, &act, NULL);
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+}
+
+FIXTURE_TEARDOWN(fuzz)
+{
+	struct itimerval never = { 0 };
+
+	setitimer(ITIMER_REAL, &never, NULL);
+	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
+	close(self->admin);
+	free(kept);
+}
+
+TEST_F_TIMEOUT(fuzz, programs, 3600)
+{
+	unsigned int seconds = setting("GSCHED_FUZZ_SECONDS", 5), runs = 0;
+	time_t until = time(NULL) + seconds;
+	const char *left = NULL;
+	struct program p;
+
+	state = 0x9e3779b97f4a7c15ull * (1 + setting("GSCHED_FUZZ_SEED", 1));
+	while (time(NULL) < until && !left) {
+		p = n_kept && roll(8) ? kept[roll(n_kept)] : random_program();
+		if (n_kept)
+			mutate(&p);
+		run(&p, self->admin);
+		runs++;
+		if (new_code() && n_kept < KEPT_MAX)
+			kept[n_kept++] = p;
+		left = leftovers();
+	}
+	if (left)
+		print_program(&p);
+	EXPECT_EQ(NULL, left) TH_LOG("after program %u: %s", runs, left);
+	/* a program takes a fraction of a millisecond: with fewer the machine stood still */
+	EXPECT_GT(runs, seconds);
+	printf("# %u programs, %s: %u places of the module's code, %u programs kept\n", runs,
+	       cover ? "guided by coverage" : "without coverage", n_seen, n_kept);
+	fflush(stdout);
+}
+
+TEST_HARNESS_MAIN
