@@ -128,7 +128,7 @@ install: all install-node
 	cp -P $(B)/lib/libgsched.so* $(DESTDIR)$(LIBDIR)
 	install -m 755 $(B)/lib/gsched/libcuda.so.1 $(B)/lib/gsched/libgsched-mps.so $(DESTDIR)$(LIBDIR)/gsched
 	install -m 644 libgsched/include/gsched.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 uapi/linux/gsched.h $(DESTDIR)$(PREFIX)/include/linux
+	install -m 644 uapi/linux/gsched.h uapi/linux/gsched_netlink.h $(DESTDIR)$(PREFIX)/include/linux
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(B)/lib/pkgconfig/libgsched.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/libgsched.pc
 	sed 's,@bindir@,$(PREFIX)/bin,' gschedd/gschedd.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/gschedd.service
 	install -D -m 644 gschedd/gschedctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gschedctl

@@ -25,6 +25,12 @@ static const u32 event_of[] = {
 	[GSC_GROW] = GSCHED_EVENT_GROW,
 };
 
+static const enum gsched_nl_event nl_event_of[] = {
+	[GSC_GRANT] = GSCHED_NL_GRANT,
+	[GSC_EVICT] = GSCHED_NL_EVICT,
+	[GSC_GROW] = GSCHED_NL_GROW,
+};
+
 void gsched_store_window(struct gsched_client *client, u32 slot, u64 window)
 {
 	struct gsched_arb_slot *to = &client->arb->slot[slot];
@@ -75,6 +81,7 @@ static void set_window(struct gsc_task *task, enum gsc_change why)
 		trace_gsched_evict(client, task);
 	else
 		trace_gsched_grow(client, task);
+	gsched_nl_task(task, nl_event_of[why]);
 	if (!test_bit(task->slot, client->quiet))
 		queue_event(client, task, event_of[why]);
 	wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
@@ -127,6 +134,7 @@ static void done(struct gsc_task *task)
 
 	lockdep_assert_held(&client->dev->lock);
 	trace_gsched_done(client, task);
+	gsched_nl_task(task, GSCHED_NL_DONE);
 	__clear_bit(task->slot, client->pending);
 	gsched_lease_forget(client, task->slot);
 	gsched_store_window(client, task->slot, gsched_lease_window(client));
@@ -139,8 +147,10 @@ static void set_band(struct gsc_client *core)
 	const struct gsc_arb *arb = &core->arb;
 
 	lockdep_assert_held(&client->dev->lock);
-	if (header->slice_us != arb->slice_us || header->flags != arb->flags)
+	if (header->slice_us != arb->slice_us || header->flags != arb->flags) {
 		trace_gsched_band(client);
+		gsched_nl_client(client, GSCHED_NL_BAND);
+	}
 	WRITE_ONCE(header->slice_us, arb->slice_us);
 	WRITE_ONCE(header->bands, arb->bands);
 	WRITE_ONCE(header->share, arb->share);
@@ -162,6 +172,7 @@ static void policy_replaced(struct gsc_device *core)
 
 	gsc_policy_why(core, why, sizeof(why));
 	pr_warn_ratelimited("%s: policy %s\n", dev_name(&dev->dev), why);
+	gsched_nl_device(dev, GSCHED_NL_FAULT);
 }
 
 const struct gsc_ops gsched_core_ops = {

@@ -89,6 +89,7 @@ static void leave_core(struct gsched_client *client)
 {
 	struct gsched_device *dev = client->dev;
 	u64 now = gsched_lock(dev), last = 0;
+	bool was_there = client->attached;
 	u32 slot;
 
 	/* nobody decides for it any more: it may use what there is */
@@ -99,6 +100,8 @@ static void leave_core(struct gsched_client *client)
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		gsched_lease_forget(client, slot);
 	gsc_client_detach(&client->core, now);
+	if (was_there)
+		gsched_nl_client(client, GSCHED_NL_CLIENT_DEL);
 	/* a GPU that still reads the page of a client that went stops */
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		gsched_store_window(client, slot, last);
@@ -150,6 +153,7 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 	req->priority = client->core.group->priority;
 	/* all that the client consists of is there: pairs with gsched_client_live() */
 	smp_store_release(&client->attached, true);
+	gsched_nl_client(client, GSCHED_NL_CLIENT_ADD);
 	spin_unlock_bh(&dev->lock);
 	return 0;
 

@@ -38,4 +38,13 @@ static inline void gsched_vm_flags_clear(struct vm_area_struct *vma, unsigned lo
 #define GSCHED_OWNED_KOBJECT	struct kobject
 #endif
 
+/* Without multicast groups that take a capability there are none: no events by netlink */
+#ifdef GSCHED_HAVE_mcast_cap
+#define GSCHED_MCAST_FLAGS	GENL_MCAST_CAP_SYS_ADMIN
+#define GSCHED_HAS_MCAST	true
+#else
+#define GSCHED_MCAST_FLAGS	0
+#define GSCHED_HAS_MCAST	false
+#endif
+
 #endif /* GSCHED_COMPAT_H */

@@ -132,8 +132,10 @@ static int enter(struct gsched_group *group, struct gsched_group *parent)
 
 	if (!dev->dying)
 		ret = gsc_group_init(group->core, parent->core);
-	if (!ret)
+	if (!ret) {
 		list_add_tail(&group->node, &dev->groups);
+		gsched_nl_group(group, GSCHED_NL_GROUP_ADD);
+	}
 	gsched_unlock(dev, now);
 	return ret;
 }
@@ -170,6 +172,7 @@ static void group_drop(struct config_group *parent, struct config_item *item)
 	struct gsched_device *dev = group->dev;
 	u64 now = gsched_lock(dev);
 
+	gsched_nl_group(group, GSCHED_NL_GROUP_DEL);
 	gsched_bind_drop(group);
 	list_del(&group->node);
 	gsched_bind_apply(dev, now);

@@ -107,6 +107,7 @@ static int publish(struct gsched_device *dev)
 	set_events(dev, sysfs_get_dirent(dev->dev.kobj.sd, "events"));
 	list_add_tail(&dev->node, &devices);
 	device_count++;
+	gsched_nl_device(dev, GSCHED_NL_DEVICE_ADD);
 	return 0;
 
 err_tasks:
@@ -155,6 +156,7 @@ static int withdraw(struct gsched_device *dev)
 		return -EBUSY;
 	list_del(&dev->node);
 	device_count--;
+	gsched_nl_device(dev, GSCHED_NL_DEVICE_DEL);
 	gsched_configfs_del(dev);
 	set_events(dev, NULL);
 	kobject_put(dev->tasks);
@@ -234,6 +236,22 @@ struct gsched_device *gsched_device_get(const u8 *uuid)
 		get_device(&dev->dev);
 	mutex_unlock(&gsched_devices_mutex);
 	return dev;
+}
+
+/* In the order in which they were added, from 0; NULL there are not so many */
+struct gsched_device *gsched_device_nth(u32 nr)
+{
+	struct gsched_device *dev, *found = NULL;
+
+	mutex_lock(&gsched_devices_mutex);
+	list_for_each_entry(dev, &devices, node)
+		if (!nr--) {
+			found = dev;
+			get_device(&dev->dev);
+			break;
+		}
+	mutex_unlock(&gsched_devices_mutex);
+	return found;
 }
 
 void gsched_device_put(struct gsched_device *dev)

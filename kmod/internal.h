@@ -21,6 +21,8 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
+#include <linux/gsched_netlink.h>
+
 #include "core/core.h"
 
 struct cgroup;
@@ -183,6 +185,7 @@ static inline bool gsched_client_live(const struct gsched_client *client)
 int gsched_device_add(const struct gsched_device_add *req);
 int gsched_device_del(const struct gsched_device_del *req);
 struct gsched_device *gsched_device_get(const u8 *uuid);
+struct gsched_device *gsched_device_nth(u32 nr);
 void gsched_device_put(struct gsched_device *dev);
 u32 gsched_device_count(void);
 int gsched_devices_init(void);
@@ -249,6 +252,14 @@ int gsched_bind_store_cgroup(struct gsched_group *group, const char *text);
 ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page);
 ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page);
 void gsched_bind_drop(struct gsched_group *group);
+
+/* netlink.c: events, which cost next to nothing while nobody listens */
+void gsched_nl_device(const struct gsched_device *dev, enum gsched_nl_event event);
+void gsched_nl_group(const struct gsched_group *group, enum gsched_nl_event event);
+void gsched_nl_client(const struct gsched_client *client, enum gsched_nl_event event);
+void gsched_nl_task(const struct gsc_task *task, enum gsched_nl_event event);
+int gsched_netlink_init(void);
+void gsched_netlink_exit(void);
 
 /* chardev.c */
 int gsched_chardev_init(void);

@@ -63,7 +63,7 @@ $(KMOD_HARNESS):
 		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
 	@touch $@
 
-build/test/kmod/%: selftests/kmod/%.c selftests/kmod/common.h selftests/kmod/pin/gsched_pin.h uapi/linux/gsched.h | $(KMOD_HARNESS)
+build/test/kmod/%: selftests/kmod/%.c selftests/kmod/common.h selftests/kmod/netlink.h selftests/kmod/pin/gsched_pin.h uapi/linux/gsched.h | $(KMOD_HARNESS)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CSTD) -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Iuapi \
 		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests -static -pthread $< -o $@

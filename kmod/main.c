@@ -8,9 +8,12 @@ static int __init gsched_init(void)
 {
 	int ret;
 
-	ret = gsched_devices_init();
+	ret = gsched_netlink_init();
 	if (ret)
 		return ret;
+	ret = gsched_devices_init();
+	if (ret)
+		goto err_netlink;
 	ret = gsched_configfs_init();
 	if (ret)
 		goto err_devices;
@@ -23,6 +26,8 @@ err_configfs:
 	gsched_configfs_exit();
 err_devices:
 	gsched_devices_exit();
+err_netlink:
+	gsched_netlink_exit();
 	return ret;
 }
 
@@ -31,6 +36,8 @@ static void __exit gsched_exit(void)
 	gsched_chardev_exit();
 	gsched_devices_exit();
 	gsched_configfs_exit();
+	/* last: its events are sent while all else goes */
+	gsched_netlink_exit();
 }
 
 module_init(gsched_init);

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Generic netlink family "gsched": dumps of devices, groups, clients and tasks, and events. What
+ * there is and who may have it: uapi/linux/gsched_netlink.h.
+ *
+ * Events are sent from where things happen, mostly with a device's lock held, and cost one test of
+ * a bit while nobody listens. Locks: the dumps run under genetlink's mutex, which is outside of
+ * gsched_devices_mutex.
+ */
+#include <linux/atomic.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/module.h>
+#include <linux/netlink.h>
+#include <linux/pid.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/uidgid.h>
+#include <net/genetlink.h>
+
+#include <linux/gsched_netlink.h>
+
+#include "compat.h"
+#include "internal.h"
+
+enum { MCGRP_EVENTS, MCGRP_TASKS };
+
+static struct genl_family family;
+
+/* Grows with every object that comes or goes: a dump in several parts may have missed one */
+static atomic_t generation = ATOMIC_INIT(1);
+
+/* What is put into a message, all of it with the device's lock held. -EMSGSIZE: no more room */
+
+static int put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, GSCHED_A_PAD);
+}
+
+static int put_group(struct sk_buff *skb, const struct gsched_device *dev, const struct gsc_group *group)
+{
+	char path[512];
+
+	gsched_group_path(dev, group, path, sizeof(path));
+	return nla_put_string(skb, GSCHED_A_GROUP, path);
+}
+
+static int put_stat(struct sk_buff *skb, const struct gsc_stats *stats)
+{
+	const u64 value[__GSCHED_STAT_MAX] = {
+		[GSCHED_STAT_USAGE_USEC] = stats->granted.us,
+		[GSCHED_STAT_CAPSM_USEC] = stats->capsm.us,
+		[GSCHED_STAT_RAN_USEC] = stats->ran.us,
+		[GSCHED_STAT_PACED_USEC] = stats->paced.us,
+		[GSCHED_STAT_TASKS] = stats->tasks,
+		[GSCHED_STAT_GRANTS] = stats->grants,
+		[GSCHED_STAT_EVICTIONS] = stats->evictions,
+		[GSCHED_STAT_GROWTHS] = stats->growths,
+		[GSCHED_STAT_WAIT_USEC] = stats->wait.us,
+		[GSCHED_STAT_CANCELLED] = stats->cancelled,
+	};
+	struct nlattr *nest = nla_nest_start(skb, GSCHED_A_STAT);
+	int i;
+
+	if (!nest)
+		return -EMSGSIZE;
+	for (i = GSCHED_STAT_PAD + 1; i < __GSCHED_STAT_MAX; i++)
+		if (nla_put_u64_64bit(skb, i, value[i], GSCHED_STAT_PAD))
+			return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_fault(struct sk_buff *skb, const struct gsc_device *core)
+{
+	char why[160];
+
+	gsc_policy_why(core, why, sizeof(why));
+	return nla_put_string(skb, GSCHED_A_FAULT, why);
+}
+
+static int put_numbers(struct sk_buff *skb, const struct gsched_device *dev)
+{
+	const struct gsc_device *core = &dev->core;
+
+	if (nla_put(skb, GSCHED_A_UUID, sizeof(dev->uuid), dev->uuid) ||
+	    nla_put_u32(skb, GSCHED_A_SMS, core->sms) ||
+	    nla_put_u32(skb, GSCHED_A_MODE, core->mode) ||
+	    nla_put_string(skb, GSCHED_A_POLICY, core->policy->name) ||
+	    nla_put_u32(skb, GSCHED_A_CLIENTS, core->n_clients) ||
+	    put_u64(skb, GSCHED_A_DECISIONS, core->decisions))
+		return -EMSGSIZE;
+	return core->faulty ? put_fault(skb, core) : 0;
+}
+
+static int put_quotas(struct sk_buff *skb, const struct gsched_group *group)
+{
+	const struct gsc_group *core = group->core;
+	const char *band = gsc_group_band(core);
+
+	if (put_group(skb, group->dev, core) ||
+	    (core->max != GSC_MAX_UNLIMITED && nla_put_u32(skb, GSCHED_A_CAPSM_MAX, core->max)) ||
+	    nla_put_u32(skb, GSCHED_A_CAPSM_MIN, core->min) ||
+	    nla_put_u32(skb, GSCHED_A_CAPSM_CURRENT, core->current_units) ||
+	    nla_put_u32(skb, GSCHED_A_WEIGHT, core->weight) ||
+	    nla_put_u32(skb, GSCHED_A_PRIORITY, core->priority) ||
+	    nla_put_u32(skb, GSCHED_A_LATENCY_US, core->latency_us) ||
+	    (*band && nla_put_string(skb, GSCHED_A_BAND, band)) ||
+	    nla_put_u32(skb, GSCHED_A_CLIENTS, core->clients))
+		return -EMSGSIZE;
+	return put_stat(skb, &core->stats);
+}
+
+/* Which one it is, in every message about a client or a task of it */
+static int put_client(struct sk_buff *skb, const struct gsched_client *client)
+{
+	if (put_u64(skb, GSCHED_A_CLIENT, client->id) ||
+	    nla_put_u32(skb, GSCHED_A_PID, client->core.pid))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_owner(struct sk_buff *skb, const struct gsched_client *client)
+{
+	if (put_client(skb, client) ||
+	    nla_put_u32(skb, GSCHED_A_UID, from_kuid(&init_user_ns, client->uid)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_band(struct sk_buff *skb, const struct gsched_client *client)
+{
+	const struct gsc_arb *arb = &client->core.arb;
+
+	if (nla_put_u32(skb, GSCHED_A_ARB_FLAGS, arb->flags) ||
+	    nla_put_u32(skb, GSCHED_A_SLICE_US, arb->slice_us) ||
+	    nla_put_u32(skb, GSCHED_A_SHARE, arb->share))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_usage(struct sk_buff *skb, const struct gsched_client *client)
+{
+	const struct gsc_client *core = &client->core;
+
+	if (put_owner(skb, client) ||
+	    put_group(skb, client->dev, core->home) ||
+	    nla_put_u32(skb, GSCHED_A_LEASE, core->lease) ||
+	    nla_put_u32(skb, GSCHED_A_PRIORITY, core->group->priority) ||
+	    nla_put_u32(skb, GSCHED_A_CAPSM_CURRENT, core->current_units) ||
+	    put_band(skb, client))
+		return -EMSGSIZE;
+	return put_stat(skb, &core->own.stats);
+}
+
+static int put_window(struct sk_buff *skb, const struct gsc_task *task)
+{
+	if (put_client(skb, gsched_client_of(task->client)) ||
+	    nla_put_u32(skb, GSCHED_A_SLOT, task->slot) ||
+	    nla_put_u32(skb, GSCHED_A_SEQ, task->seq) ||
+	    nla_put_u32(skb, GSCHED_A_BASE, GSCHED_WINDOW_BASE(task->window)) ||
+	    nla_put_u32(skb, GSCHED_A_LIMIT, GSCHED_WINDOW_LIMIT(task->window)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
+{
+	bool runs = task->state == GSC_TASK_RUNNING;
+
+	if (put_window(skb, task) ||
+	    nla_put_u32(skb, GSCHED_A_STATE, runs ? GSCHED_STATE_RUNNING : GSCHED_STATE_WAITING) ||
+	    nla_put_u32(skb, GSCHED_A_TIER, task->tier) ||
+	    put_u64(skb, GSCHED_A_BLOCKS, task->blocks) ||
+	    put_u64(skb, GSCHED_A_WAIT_NS, (runs ? task->granted : now) - task->submitted) ||
+	    put_u64(skb, GSCHED_A_RUN_NS, runs ? now - task->granted : 0))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/*
+ * Dumps. Where one stands is kept as positions in lists, which is right as long as nothing comes or
+ * goes; @generation tells the reader when it did.
+ */
+struct walk {
+	char only[GSCHED_NAME_SIZE];	/* this device; "" all */
+	u32 device, object, slot;	/* the next one */
+};
+
+/* One answer of a dump: @put adds what is below the device's name */
+static void *begin(struct sk_buff *skb, struct netlink_callback *cb, const struct gsched_device *dev, u8 cmd)
+{
+	void *head = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family, NLM_F_MULTI, cmd);
+
+	if (!head)
+		return NULL;
+	genl_dump_check_consistent(cb, head);
+	if (nla_put_string(skb, GSCHED_A_DEVICE, dev_name(&dev->dev))) {
+		genlmsg_cancel(skb, head);
+		return NULL;
+	}
+	return head;
+}
+
+static int end(struct sk_buff *skb, void *head, int ret)
+{
+	if (ret)
+		genlmsg_cancel(skb, head);
+	else
+		genlmsg_end(skb, head);
+	return ret;
+}
+
+static int dump_device(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev, u64 now)
+{
+	void *head = begin(skb, cb, dev, GSCHED_CMD_DEVICE_GET);
+
+	return head ? end(skb, head, put_numbers(skb, dev)) : -EMSGSIZE;
+}
+
+static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev, u64 now)
+{
+	struct walk *walk = (struct walk *)cb->ctx;
+	struct gsched_group *group;
+	u32 nr = 0;
+	void *head;
+
+	list_for_each_entry(group, &dev->groups, node) {
+		if (nr++ < walk->object)
+			continue;
+		head = begin(skb, cb, dev, GSCHED_CMD_GROUP_GET);
+		if (!head || end(skb, head, put_quotas(skb, group)))
+			return -EMSGSIZE;
+		walk->object++;
+	}
+	return 0;
+}
+
+static int dump_clients(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev, u64 now)
+{
+	struct walk *walk = (struct walk *)cb->ctx;
+	struct gsc_client *client;
+	u32 nr = 0;
+	void *head;
+
+	list_for_each_entry(client, &dev->core.clients, node) {
+		if (nr++ < walk->object)
+			continue;
+		head = begin(skb, cb, dev, GSCHED_CMD_CLIENT_GET);
+		if (!head || end(skb, head, put_usage(skb, gsched_client_of(client))))
+			return -EMSGSIZE;
+		walk->object++;
+	}
+	return 0;
+}
+
+static int dump_tasks(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev, u64 now)
+{
+	struct walk *walk = (struct walk *)cb->ctx;
+	struct gsc_client *client;
+	u32 nr = 0;
+	void *head;
+
+	list_for_each_entry(client, &dev->core.clients, node) {
+		if (nr++ < walk->object)
+			continue;
+		for (; walk->slot < GSCHED_SLOTS; walk->slot++) {
+			const struct gsc_task *task = &client->task[walk->slot];
+
+			if (task->state == GSC_TASK_NONE)
+				continue;
+			head = begin(skb, cb, dev, GSCHED_CMD_TASK_GET);
+			if (!head || end(skb, head, put_task(skb, task, now)))
+				return -EMSGSIZE;
+		}
+		walk->object++;
+		walk->slot = 0;
+	}
+	return 0;
+}
+
+static int dump_one(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev)
+{
+	u64 now = gsched_lock(dev);
+	int ret;
+
+	/* charges what runs, so that the numbers are of this moment */
+	gsc_tick(&dev->core, now);
+	gsc_commit(&dev->core, now);
+	gsched_lease_count_all(dev, now);
+	switch (((const struct genlmsghdr *)nlmsg_data(cb->nlh))->cmd) {
+	case GSCHED_CMD_DEVICE_GET:
+		ret = dump_device(skb, cb, dev, now);
+		break;
+	case GSCHED_CMD_GROUP_GET:
+		ret = dump_groups(skb, cb, dev, now);
+		break;
+	case GSCHED_CMD_CLIENT_GET:
+		ret = dump_clients(skb, cb, dev, now);
+		break;
+	default:
+		ret = dump_tasks(skb, cb, dev, now);
+	}
+	gsched_unlock(dev, now);
+	return ret;
+}
+
+static int dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct walk *walk = (struct walk *)cb->ctx;
+	struct gsched_device *dev;
+	int ret = 0;
+
+	cb->seq = atomic_read(&generation);
+	while (!ret && (dev = gsched_device_nth(walk->device))) {
+		if (!*walk->only || !strcmp(walk->only, dev_name(&dev->dev)))
+			ret = dump_one(skb, cb, dev);
+		gsched_device_put(dev);
+		if (!ret) {
+			walk->device++;
+			walk->object = 0;
+		}
+	}
+	/* not even one object fits: the reader's buffer is too small */
+	return ret && !skb->len ? ret : skb->len;
+}
+
+static const struct nla_policy request_policy[GSCHED_A_DEVICE + 1] = {
+	[GSCHED_A_DEVICE] = { .type = NLA_NUL_STRING, .len = GSCHED_NAME_SIZE - 1 },
+};
+
+static int start(struct netlink_callback *cb)
+{
+	struct walk *walk = (struct walk *)cb->ctx;
+	struct nlattr *attr[GSCHED_A_DEVICE + 1];
+	struct gsched_device *dev;
+	u32 nr = 0;
+	int ret;
+
+	BUILD_BUG_ON(sizeof(*walk) > sizeof(cb->ctx));
+	if (!netlink_capable(cb->skb, CAP_SYS_ADMIN))
+		return -EPERM;
+	ret = genlmsg_parse(cb->nlh, &family, attr, GSCHED_A_DEVICE, request_policy, cb->extack);
+	if (ret)
+		return ret;
+	memset(walk, 0, sizeof(*walk));
+	if (!attr[GSCHED_A_DEVICE])
+		return 0;
+	strscpy(walk->only, nla_data(attr[GSCHED_A_DEVICE]), sizeof(walk->only));
+	for (; (dev = gsched_device_nth(nr)); nr++) {
+		bool same = !strcmp(walk->only, dev_name(&dev->dev));
+
+		gsched_device_put(dev);
+		if (same)
+			return 0;
+	}
+	NL_SET_ERR_MSG_ATTR(cb->extack, attr[GSCHED_A_DEVICE], "no device of that name");
+	return -ENODEV;
+}
+
+#define DUMP(_cmd) { \
+		.cmd = _cmd, \
+		.start = start, \
+		.dumpit = dump, \
+		.policy = request_policy, \
+		.maxattr = GSCHED_A_DEVICE, \
+	}
+
+static const struct genl_ops ops[] = {
+	DUMP(GSCHED_CMD_DEVICE_GET),
+	DUMP(GSCHED_CMD_GROUP_GET),
+	DUMP(GSCHED_CMD_CLIENT_GET),
+	DUMP(GSCHED_CMD_TASK_GET),
+};
+
+static const struct genl_multicast_group mcgrps[] = {
+	[MCGRP_EVENTS] = { .name = GSCHED_MCGRP_EVENTS, .flags = GSCHED_MCAST_FLAGS },
+	[MCGRP_TASKS] = { .name = GSCHED_MCGRP_TASKS, .flags = GSCHED_MCAST_FLAGS },
+};
+
+static struct genl_family family = {
+	.name = GSCHED_GENL_NAME,
+	.version = GSCHED_GENL_VERSION,
+	.maxattr = GSCHED_A_MAX,
+	.module = THIS_MODULE,
+	.ops = ops,
+	.n_ops = ARRAY_SIZE(ops),
+	.mcgrps = mcgrps,
+	.n_mcgrps = GSCHED_HAS_MCAST ? ARRAY_SIZE(mcgrps) : 0,
+};
+
+/* Events. Each begins one message, adds to it and sends it; one that no memory is there for is lost */
+
+struct message {
+	struct sk_buff *skb;
+	void *head;
+};
+
+static unsigned int mcgrp_of(enum gsched_nl_event event)
+{
+	return event < GSCHED_NL_GRANT ? MCGRP_EVENTS : MCGRP_TASKS;
+}
+
+/* False: nobody listens, or there is no memory */
+static bool event_begin(struct message *msg, const struct gsched_device *dev, enum gsched_nl_event event)
+{
+	if (!GSCHED_HAS_MCAST || !genl_has_listeners(&family, &init_net, mcgrp_of(event)))
+		return false;
+	msg->skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_ATOMIC);
+	if (!msg->skb)
+		return false;
+	msg->head = genlmsg_put(msg->skb, 0, 0, &family, 0, GSCHED_CMD_EVENT);
+	if (msg->head && !nla_put_u32(msg->skb, GSCHED_A_EVENT, event) &&
+	    !put_u64(msg->skb, GSCHED_A_TIME_NS, ktime_get_ns()) &&
+	    !nla_put_string(msg->skb, GSCHED_A_DEVICE, dev_name(&dev->dev)))
+		return true;
+	nlmsg_free(msg->skb);
+	return false;
+}
+
+static void event_end(struct message *msg, enum gsched_nl_event event, int ret)
+{
+	/* a page holds more than the longest path and all numbers */
+	if (WARN_ON_ONCE(ret)) {
+		nlmsg_free(msg->skb);
+		return;
+	}
+	genlmsg_end(msg->skb, msg->head);
+	genlmsg_multicast(&family, msg->skb, 0, mcgrp_of(event), GFP_ATOMIC);
+}
+
+void gsched_nl_device(const struct gsched_device *dev, enum gsched_nl_event event)
+{
+	struct message msg;
+	int ret = 0;
+
+	if (event != GSCHED_NL_FAULT)
+		atomic_inc(&generation);
+	if (!event_begin(&msg, dev, event))
+		return;
+	if (event == GSCHED_NL_DEVICE_ADD)
+		ret = nla_put(msg.skb, GSCHED_A_UUID, sizeof(dev->uuid), dev->uuid) ?:
+		      nla_put_u32(msg.skb, GSCHED_A_SMS, dev->core.sms);
+	else if (event == GSCHED_NL_FAULT)
+		ret = put_fault(msg.skb, &dev->core);
+	event_end(&msg, event, ret);
+}
+
+void gsched_nl_group(const struct gsched_group *group, enum gsched_nl_event event)
+{
+	struct message msg;
+
+	lockdep_assert_held(&group->dev->lock);
+	atomic_inc(&generation);
+	if (event_begin(&msg, group->dev, event))
+		event_end(&msg, event, put_group(msg.skb, group->dev, group->core));
+}
+
+void gsched_nl_client(const struct gsched_client *client, enum gsched_nl_event event)
+{
+	struct message msg;
+	int ret;
+
+	lockdep_assert_held(&client->dev->lock);
+	if (event != GSCHED_NL_BAND)
+		atomic_inc(&generation);
+	if (!event_begin(&msg, client->dev, event))
+		return;
+	if (event == GSCHED_NL_BAND)
+		ret = put_client(msg.skb, client) ?: put_band(msg.skb, client);
+	else
+		ret = put_owner(msg.skb, client);
+	if (!ret && event == GSCHED_NL_CLIENT_ADD)
+		ret = put_group(msg.skb, client->dev, client->core.home);
+	else if (!ret && event == GSCHED_NL_CLIENT_DEL)
+		ret = put_stat(msg.skb, &client->core.own.stats);
+	event_end(&msg, event, ret);
+}
+
+void gsched_nl_task(const struct gsc_task *task, enum gsched_nl_event event)
+{
+	const struct gsched_device *dev = gsched_client_of(task->client)->dev;
+	struct message msg;
+	int ret;
+
+	lockdep_assert_held(&dev->lock);
+	if (!event_begin(&msg, dev, event))
+		return;
+	ret = put_window(msg.skb, task);
+	if (!ret && event == GSCHED_NL_GRANT)
+		ret = put_u64(msg.skb, GSCHED_A_WAIT_NS, task->granted - task->submitted);
+	else if (!ret && event == GSCHED_NL_DONE)
+		ret = put_u64(msg.skb, GSCHED_A_RUN_NS, task->ran);
+	event_end(&msg, event, ret);
+}
+
+int gsched_netlink_init(void)
+{
+	return genl_register_family(&family);
+}
+
+void gsched_netlink_exit(void)
+{
+	genl_unregister_family(&family);
+}
+
+MODULE_ALIAS_GENL_FAMILY(GSCHED_GENL_NAME);

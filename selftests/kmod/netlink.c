@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The generic netlink family: dumps, events, who may have them, and requests that are wrong. */
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "common.h"
+#include "kselftest_harness.h"
+#include "netlink.h"
+
+#define ROOT	CONFIG "/" DEV_NAME
+
+FIXTURE(netlink) {
+	int admin, nl, family, events, tasks;
+};
+
+FIXTURE_SETUP(netlink)
+{
+	self->admin = test_device();
+	ASSERT_GE(self->admin, 0);
+	self->nl = nl_open();
+	ASSERT_GE(self->nl, 0);
+	self->family = nl_family(self->nl, GSCHED_MCGRP_EVENTS, &self->events);
+	ASSERT_GT(self->family, 0);
+	ASSERT_EQ(self->family, nl_family(self->nl, GSCHED_MCGRP_TASKS, &self->tasks));
+}
+
+FIXTURE_TEARDOWN(netlink)
+{
+	static const char *const made[] = { "a/b/c", "a/b", "a", "b" };
+	unsigned int i;
+
+	close(self->nl);
+	for (i = 0; i < ARRAY_SIZE(made); i++) {
+		char path[256];
+
+		snprintf(path, sizeof(path), ROOT "/%s", made[i]);
+		rmdir(path);
+	}
+	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
+	close(self->admin);
+}
+
+/* The object of a dump of our device that a test looks for, copied out */
+struct found {
+	const char *key;		/* of this group, or of this pid and slot; NULL any */
+	uint32_t slot;
+	unsigned int n;
+	uint32_t word[GSCHED_A_MAX + 1];
+	uint64_t number[GSCHED_A_MAX + 1], stat[GSCHED_STAT_MAX + 1];
+	char string[GSCHED_A_MAX + 1][64];
+	bool is_there[GSCHED_A_MAX + 1];
+};
+
+static void keep(void *arg, const struct nlmsghdr *msg, const struct nl_attrs *attrs)
+{
+	const struct nlattr *stat[GSCHED_STAT_MAX + 1];
+	struct found *f = arg;
+	unsigned int i;
+
+	if (strcmp(nl_string(attrs->at[GSCHED_A_DEVICE]), DEV_NAME))
+		return;
+	if (f->key && strcmp(nl_string(attrs->at[GSCHED_A_GROUP]), f->key))
+		return;
+	if (attrs->at[GSCHED_A_SLOT] && nl_u32(attrs->at[GSCHED_A_SLOT]) != f->slot)
+		return;
+	f->n++;
+	for (i = 0; i <= GSCHED_A_MAX; i++) {
+		const struct nlattr *at = attrs->at[i];
+
+		f->is_there[i] = at;
+		f->word[i] = nl_u32(at);
+		f->number[i] = nl_u64(at);
+		if (at && at->nla_len - NLA_HDRLEN <= 64)
+			memcpy(f->string[i], nl_data(at), at->nla_len - NLA_HDRLEN);
+	}
+	if (!attrs->at[GSCHED_A_STAT])
+		return;
+	nl_parse(nl_data(attrs->at[GSCHED_A_STAT]), attrs->at[GSCHED_A_STAT]->nla_len - NLA_HDRLEN, stat, GSCHED_STAT_MAX);
+	for (i = 0; i <= GSCHED_STAT_MAX; i++)
+		f->stat[i] = nl_u64(stat[i]);
+}
+
+/* Dumps @cmd's objects, of our device only; how many, or -errno */
+static int dump(int nl, int family, int cmd, struct found *f)
+{
+	struct nl_request req = nl_request(family, cmd, NLM_F_DUMP);
+	bool intr = false;
+	int ret;
+
+	nl_add(&req, GSCHED_A_DEVICE, DEV_NAME, sizeof(DEV_NAME));
+	ret = nl_send(nl, &req, req.head.nlmsg_len) ?: nl_answers(nl, &intr, keep, f);
+	return intr ? -EINTR : ret;
+}
+
+TEST_F(netlink, devices)
+{
+	struct nl_request req = nl_request(self->family, GSCHED_CMD_DEVICE_GET, NLM_F_DUMP);
+	static const unsigned char other[GSCHED_UUID_SIZE] = "netlink-other-gp";
+	struct found f = { 0 };
+	struct gsched_attach a;
+	int fd = gopen();
+
+	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &a));
+	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_DEVICE_GET, &f));
+	EXPECT_EQ(0, memcmp(f.string[GSCHED_A_UUID], dev_uuid, sizeof(dev_uuid)));
+	EXPECT_EQ(DEV_SMS, f.word[GSCHED_A_SMS]);
+	EXPECT_EQ(a.mode, f.word[GSCHED_A_MODE]);
+	EXPECT_STREQ("hpf", f.string[GSCHED_A_POLICY]);
+	EXPECT_FALSE(f.is_there[GSCHED_A_FAULT]);
+	EXPECT_EQ(1, f.word[GSCHED_A_CLIENTS]);
+	EXPECT_LT(0, f.number[GSCHED_A_DECISIONS]);
+
+	/* of all devices, and each by its name */
+	ASSERT_EQ(0, add_device(self->admin, "other0", other, 3));
+	ASSERT_EQ(0, nl_send(self->nl, &req, req.head.nlmsg_len));
+	EXPECT_LE(2, nl_answers(self->nl, NULL, NULL, NULL));
+	EXPECT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_DEVICE_GET, &f));
+	EXPECT_EQ(0, del_device(self->admin, other));
+	close(fd);
+}
+
+TEST_F(netlink, groups)
+{
+	struct found f = { .key = "/" };
+
+	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+	ASSERT_EQ(0, mkdir(ROOT "/a/b", 0755));
+	ASSERT_EQ(0, put("1.5", ROOT "/a/b/capsm.max"));
+	ASSERT_EQ(0, put("0.25", ROOT "/a/b/capsm.min"));
+	ASSERT_EQ(0, put("7", ROOT "/a/b/gpu.priority"));
+	ASSERT_EQ(0, put("300", ROOT "/a/b/gpu.weight"));
+	ASSERT_EQ(0, put("red", ROOT "/a/gpu.band"));
+	ASSERT_EQ(0, put("5000", ROOT "/a/b/gpu.latency_target_us"));
+	ASSERT_EQ(3, dump(self->nl, self->family, GSCHED_CMD_GROUP_GET, &f));
+	EXPECT_EQ(1, f.n);
+	EXPECT_FALSE(f.is_there[GSCHED_A_CAPSM_MAX]);
+	EXPECT_FALSE(f.is_there[GSCHED_A_BAND]);
+	EXPECT_EQ(0, f.word[GSCHED_A_CAPSM_MIN]);
+
+	f = (struct found) { .key = "a/b" };
+	ASSERT_EQ(3, dump(self->nl, self->family, GSCHED_CMD_GROUP_GET, &f));
+	EXPECT_EQ(1, f.n);
+	EXPECT_EQ(1536, f.word[GSCHED_A_CAPSM_MAX]);
+	EXPECT_EQ(256, f.word[GSCHED_A_CAPSM_MIN]);
+	EXPECT_EQ(7, f.word[GSCHED_A_PRIORITY]);
+	EXPECT_EQ(300, f.word[GSCHED_A_WEIGHT]);
+	EXPECT_EQ(5000, f.word[GSCHED_A_LATENCY_US]);
+	EXPECT_STREQ("red", f.string[GSCHED_A_BAND]);
+	EXPECT_EQ(0, f.stat[GSCHED_STAT_GRANTS]);
+}
+
+TEST_F(netlink, clients_and_tasks)
+{
+	struct gsched_complete done = { .size = sizeof(done), .slot = 3, .seq = 9, .ran_ns = 1000 };
+	struct found f = { 0 };
+	struct gsched_attach a;
+	int fd = gopen(), low;
+
+	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+	ASSERT_EQ(0, put("4", ROOT "/a/gpu.priority"));
+	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/procs"));
+	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &a));
+	ASSERT_EQ(0, submit(fd, 3, 9, GSCHED_SUBMIT_NOWAIT));
+
+	f.slot = 3;
+	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_TASK_GET, &f));
+	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
+	EXPECT_EQ(getpid(), f.word[GSCHED_A_PID]);
+	EXPECT_EQ(9, f.word[GSCHED_A_SEQ]);
+	EXPECT_EQ(GSCHED_STATE_RUNNING, f.word[GSCHED_A_STATE]);
+	EXPECT_EQ(GSCHED_TIER_BLOCK, f.word[GSCHED_A_TIER]);
+	EXPECT_EQ(1000000, f.number[GSCHED_A_BLOCKS]);
+	EXPECT_EQ(0, f.word[GSCHED_A_BASE]);
+	EXPECT_EQ(WHOLE, f.word[GSCHED_A_LIMIT]);
+	EXPECT_LT(0, f.number[GSCHED_A_RUN_NS]);
+
+	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_CLIENT_GET, &f));
+	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
+	EXPECT_EQ(getuid(), f.word[GSCHED_A_UID]);
+	EXPECT_STREQ("a", f.string[GSCHED_A_GROUP]);
+	EXPECT_EQ(4, f.word[GSCHED_A_PRIORITY]);
+	EXPECT_EQ(WHOLE, f.word[GSCHED_A_CAPSM_CURRENT]);
+	EXPECT_EQ(1, f.stat[GSCHED_STAT_GRANTS]);
+	EXPECT_EQ(0, f.stat[GSCHED_STAT_TASKS]);
+	EXPECT_TRUE(f.is_there[GSCHED_A_SHARE]);
+
+	/* one that waits: it is the first one's turn */
+	ASSERT_EQ(0, put("temporal", SYSFS "/" DEV_NAME "/mode"));
+	low = gopen();
+	ASSERT_EQ(0, attach(low, GSCHED_ATTACH_MPS));
+	ASSERT_EQ(-EAGAIN, submit(low, 5, 1, GSCHED_SUBMIT_NOWAIT));
+	f.slot = 5;
+	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_TASK_GET, &f));
+	EXPECT_EQ(GSCHED_STATE_WAITING, f.word[GSCHED_A_STATE]);
+	EXPECT_EQ(0, f.word[GSCHED_A_LIMIT]);
+	EXPECT_LT(0, f.number[GSCHED_A_WAIT_NS]);
+	EXPECT_EQ(0, f.number[GSCHED_A_RUN_NS]);
+
+	ASSERT_EQ(0, xioctl(fd, GSCHED_IOC_COMPLETE, &done));
+	close(low);
+	f = (struct found) { .key = "a" };
+	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_CLIENT_GET, &f));
+	EXPECT_EQ(1, f.n);
+	EXPECT_EQ(1, f.stat[GSCHED_STAT_TASKS]);
+	close(fd);
+}
+
+/* More than fits into one message; and the same while something comes */
+TEST_F(netlink, parts)
+{
+	enum { N = 24 };
+	struct nl_request req = nl_request(self->family, GSCHED_CMD_TASK_GET, NLM_F_DUMP);
+	int fd[N], i, slot, nl = nl_open(), n;
+	char small[2048];
+	bool intr = false;
+
+	for (i = 0; i < N; i++) {
+		fd[i] = gopen();
+		ASSERT_EQ(0, attach(fd[i], GSCHED_ATTACH_MPS));
+		for (slot = 0; slot < GSCHED_SLOTS; slot++)
+			submit(fd[i], slot, 1, GSCHED_SUBMIT_NOWAIT);
+	}
+	ASSERT_EQ(0, nl_send(self->nl, &req, req.head.nlmsg_len));
+	EXPECT_EQ(N * GSCHED_SLOTS, nl_answers(self->nl, &intr, NULL, NULL));
+	EXPECT_FALSE(intr);
+
+	/* the rest of a dump is made as its reader reads */
+	ASSERT_EQ(0, nl_send(nl, &req, req.head.nlmsg_len));
+	ASSERT_LT(0, recv(nl, small, sizeof(small), 0));
+	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+	n = nl_answers(nl, &intr, NULL, NULL);
+	EXPECT_LT(0, n);
+	EXPECT_TRUE(intr);
+	/* a reader that goes away in the middle */
+	ASSERT_EQ(0, nl_send(nl, &req, req.head.nlmsg_len));
+	close(nl);
+	for (i = 0; i < N; i++)
+		close(fd[i]);
+}
+
+static bool next_of(int nl, struct found *f)
+{
+	static char buf[NL_BUF];
+	struct nlmsghdr *msg = (struct nlmsghdr *)buf;
+	struct nl_attrs attrs;
+	ssize_t got;
+
+	do {
+		got = recv(nl, buf, sizeof(buf), 0);
+		if (got < (ssize_t)sizeof(*msg))
+			return false;
+		nl_attrs(msg, &attrs);
+		*f = (struct found) { .slot = nl_u32(attrs.at[GSCHED_A_SLOT]) };
+		keep(f, msg, &attrs);
+	} while (!f->n || f->word[GSCHED_A_EVENT] == GSCHED_NL_BAND);
+	return true;
+}
+
+#define EXPECT_NEXT(_nl, _event) do { \
+	ASSERT_TRUE(next_of(_nl, &f)); \
+	ASSERT_EQ(_event, f.word[GSCHED_A_EVENT]); \
+	EXPECT_LE(_nl##_ns, f.number[GSCHED_A_TIME_NS]); \
+	_nl##_ns = f.number[GSCHED_A_TIME_NS]; \
+} while (0)
+
+static int join(int nl, int mcgrp)
+{
+	return setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &mcgrp, sizeof(mcgrp)) ? -errno : 0;
+}
+
+TEST_F(netlink, events)
+{
+	int events = nl_open(), tasks = nl_open(), fd = gopen(), high;
+	struct gsched_attach a;
+	uint64_t events_ns = 0, tasks_ns = 0;
+	struct found f;
+
+	ASSERT_EQ(0, del_device(self->admin, dev_uuid));
+	ASSERT_EQ(0, join(events, self->events));
+	ASSERT_EQ(0, join(tasks, self->tasks));
+	ASSERT_EQ(0, add_device(self->admin, DEV_NAME, dev_uuid, DEV_SMS));
+	EXPECT_NEXT(events, GSCHED_NL_DEVICE_ADD);
+	EXPECT_EQ(DEV_SMS, f.word[GSCHED_A_SMS]);
+	EXPECT_EQ(0, memcmp(f.string[GSCHED_A_UUID], dev_uuid, sizeof(dev_uuid)));
+	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+	EXPECT_NEXT(events, GSCHED_NL_GROUP_ADD);
+	EXPECT_STREQ("a", f.string[GSCHED_A_GROUP]);
+	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/procs"));
+	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &a));
+	EXPECT_NEXT(events, GSCHED_NL_CLIENT_ADD);
+	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
+	EXPECT_EQ(getpid(), f.word[GSCHED_A_PID]);
+	EXPECT_STREQ("a", f.string[GSCHED_A_GROUP]);
+
+	ASSERT_EQ(0, submit(fd, 2, 5, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_NEXT(tasks, GSCHED_NL_GRANT);
+	EXPECT_EQ(2, f.word[GSCHED_A_SLOT]);
+	EXPECT_EQ(5, f.word[GSCHED_A_SEQ]);
+	EXPECT_EQ(WHOLE, f.word[GSCHED_A_LIMIT]);
+	EXPECT_TRUE(f.is_there[GSCHED_A_WAIT_NS]);
+
+	/* somebody more important comes and goes */
+	ASSERT_EQ(0, mkdir(ROOT "/b", 0755));
+	EXPECT_NEXT(events, GSCHED_NL_GROUP_ADD);
+	ASSERT_EQ(0, put("9", ROOT "/b/gpu.priority"));
+	ASSERT_EQ(0, put_pid(getpid(), ROOT "/b/procs"));
+	high = gopen();
+	ASSERT_EQ(0, attach(high, GSCHED_ATTACH_MPS));
+	EXPECT_NEXT(events, GSCHED_NL_CLIENT_ADD);
+	ASSERT_EQ(0, submit(high, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_NEXT(tasks, GSCHED_NL_EVICT);
+	EXPECT_EQ(2, f.word[GSCHED_A_SLOT]);
+	EXPECT_NEXT(tasks, GSCHED_NL_GRANT);
+	EXPECT_EQ(0, f.word[GSCHED_A_SLOT]);
+	ASSERT_EQ(0, complete(high, 0, 1));
+	EXPECT_NEXT(tasks, GSCHED_NL_DONE);
+	EXPECT_TRUE(f.is_there[GSCHED_A_RUN_NS]);
+	close(high);
+	do {
+		EXPECT_NEXT(tasks, GSCHED_NL_GROW);
+	} while (f.word[GSCHED_A_LIMIT] != WHOLE);
+
+	/* what a client leaves ends before it does */
+	close(fd);
+	EXPECT_NEXT(tasks, GSCHED_NL_DONE);
+	EXPECT_EQ(5, f.word[GSCHED_A_SEQ]);
+	EXPECT_NEXT(events, GSCHED_NL_CLIENT_DEL);
+	EXPECT_NEXT(events, GSCHED_NL_CLIENT_DEL);
+	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
+	EXPECT_EQ(1, f.stat[GSCHED_STAT_GRANTS]);
+	ASSERT_EQ(0, rmdir(ROOT "/a"));
+	EXPECT_NEXT(events, GSCHED_NL_GROUP_DEL);
+	ASSERT_EQ(0, rmdir(ROOT "/b"));
+	EXPECT_NEXT(events, GSCHED_NL_GROUP_DEL);
+	ASSERT_EQ(0, del_device(self->admin, dev_uuid));
+	EXPECT_NEXT(events, GSCHED_NL_DEVICE_DEL);
+	ASSERT_EQ(0, add_device(self->admin, DEV_NAME, dev_uuid, DEV_SMS));
+	close(events);
+	close(tasks);
+}
+
+/* One that does not read loses messages, and nobody else does anything */
+TEST_F(netlink, slow_reader)
+{
+	int slow = nl_open(), fd = gopen(), size = 1, i;
+	char buf[256];
+	ssize_t got;
+
+	ASSERT_EQ(0, setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)));
+	ASSERT_EQ(0, join(slow, self->tasks));
+	ASSERT_EQ(0, attach(fd, GSCHED_ATTACH_MPS));
+	for (i = 1; i < 200; i++) {
+		ASSERT_EQ(0, submit(fd, 0, i, GSCHED_SUBMIT_NOWAIT));
+		ASSERT_EQ(0, complete(fd, 0, i));
+	}
+	for (i = 0; i < 400; i++) {
+		got = recv(slow, buf, sizeof(buf), MSG_DONTWAIT);
+		if (got < 0)
+			break;
+	}
+	EXPECT_EQ(-1, got);
+	EXPECT_EQ(ENOBUFS, errno);
+	close(slow);
+	close(fd);
+}
+
+static int dump_as_nobody(void *arg)
+{
+	FIXTURE_DATA(netlink) *self = arg;
+	int nl = nl_open();
+
+	return dump(nl, self->family, GSCHED_CMD_CLIENT_GET, &(struct found) { 0 });
+}
+
+static int join_as_nobody(void *arg)
+{
+	return join(nl_open(), *(int *)arg);
+}
+
+/* A socket that root made, handed to somebody else: neither alone is enough */
+static int dump_by_roots_socket(void *arg)
+{
+	FIXTURE_DATA(netlink) *self = arg;
+
+	return dump(self->nl, self->family, GSCHED_CMD_DEVICE_GET, &(struct found) { 0 });
+}
+
+TEST_F(netlink, rights)
+{
+	EXPECT_EQ(-EPERM, as_nobody(dump_as_nobody, self));
+	EXPECT_EQ(-EPERM, as_nobody(dump_by_roots_socket, self));
+	EXPECT_EQ(-EPERM, as_nobody(join_as_nobody, &self->events));
+	EXPECT_EQ(-EPERM, as_nobody(join_as_nobody, &self->tasks));
+}
+
+TEST_F(netlink, another_net_namespace)
+{
+	int status, nl;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNET))
+			_exit(77);
+		nl = nl_open();
+		_exit(-nl_family(nl, NULL, NULL));
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		SKIP(return, "no network namespaces");
+	EXPECT_EQ(ENOENT, WEXITSTATUS(status));
+}
+
+static int answer(int nl, const struct nl_request *req)
+{
+	return nl_send(nl, req, req->head.nlmsg_len) ?: nl_answers(nl, NULL, NULL, NULL);
+}
+
+TEST_F(netlink, wrong)
+{
+	static const char long_name[GSCHED_NAME_SIZE + 1] = "gpu012345678901234567890123456789";
+	const uint32_t word = 1;
+	struct nl_request req;
+	int cmd;
+
+	for (cmd = GSCHED_CMD_DEVICE_GET; cmd <= GSCHED_CMD_TASK_GET; cmd++) {
+		req = nl_request(self->family, cmd, NLM_F_DUMP);
+		nl_add(&req, GSCHED_A_DEVICE, "nothing", sizeof("nothing"));
+		EXPECT_EQ(-ENODEV, answer(self->nl, &req));
+		req = nl_request(self->family, cmd, NLM_F_DUMP);
+		nl_add(&req, GSCHED_A_DEVICE, "", 0);
+		EXPECT_EQ(-EINVAL, answer(self->nl, &req));
+		req = nl_request(self->family, cmd, NLM_F_DUMP);
+		nl_add(&req, GSCHED_A_DEVICE, DEV_NAME, sizeof(DEV_NAME) - 1);
+		EXPECT_EQ(-EINVAL, answer(self->nl, &req));
+		req = nl_request(self->family, cmd, NLM_F_DUMP);
+		nl_add(&req, GSCHED_A_DEVICE, long_name, sizeof(long_name));
+		EXPECT_EQ(-EINVAL, answer(self->nl, &req));
+		req = nl_request(self->family, cmd, NLM_F_DUMP);
+		nl_add(&req, GSCHED_A_PID, &word, sizeof(word));
+		EXPECT_EQ(-EINVAL, answer(self->nl, &req));
+		req = nl_request(self->family, cmd, NLM_F_DUMP);
+		nl_add(&req, GSCHED_A_MAX + 1, &word, sizeof(word));
+		EXPECT_EQ(-EINVAL, answer(self->nl, &req));
+		req = nl_request(self->family, cmd, 0);
+		EXPECT_EQ(-EOPNOTSUPP, answer(self->nl, &req));
+	}
+	for (cmd = GSCHED_CMD_EVENT; cmd < 256; cmd += 50) {
+		req = nl_request(self->family, cmd, NLM_F_DUMP);
+		EXPECT_EQ(-EOPNOTSUPP, answer(self->nl, &req));
+	}
+	req = nl_request(self->family, GSCHED_CMD_UNSPEC, NLM_F_DUMP);
+	EXPECT_EQ(-EOPNOTSUPP, answer(self->nl, &req));
+	req = nl_request(self->family, GSCHED_CMD_DEVICE_GET, NLM_F_DUMP);
+	req.head.nlmsg_len -= 2;
+	EXPECT_EQ(-EINVAL, answer(self->nl, &req));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * Generic netlink family "gsched", version 1: what the module knows, as dumps, and events as they
+ * happen. For one reader of everything, a monitor or an exporter; configfs and sysfs have the same
+ * numbers by the object.
+ *
+ * All of it tells when the kernels of others run, so dumps and both multicast groups take
+ * CAP_SYS_ADMIN in the initial user namespace (EPERM). The family is in the initial network
+ * namespace only. Nothing can be changed here.
+ *
+ * Dumps (NLM_F_DUMP; without it EOPNOTSUPP). The answers have the command of the request. A
+ * request may have GSCHED_A_DEVICE: of this device only, ENODEV if there is none of that name. Any
+ * other attribute is EINVAL. A dump in several parts between which an object came or went has
+ * NLM_F_DUMP_INTR: make it again. In brackets: not always there.
+ *
+ *	DEVICE_GET	DEVICE UUID SMS MODE POLICY [FAULT] CLIENTS DECISIONS
+ *	GROUP_GET	DEVICE GROUP [CAPSM_MAX] CAPSM_MIN CAPSM_CURRENT WEIGHT PRIORITY LATENCY_US
+ *			[BAND] CLIENTS STAT
+ *	CLIENT_GET	DEVICE CLIENT PID UID GROUP LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS SLICE_US SHARE
+ *			STAT
+ *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS BASE LIMIT WAIT_NS RUN_NS
+ *
+ * Events: messages of GSCHED_CMD_EVENT with EVENT, TIME_NS and DEVICE to one of two multicast
+ * groups, and what else is beside their names in enum gsched_nl_event. A reader that is too slow
+ * gets ENOBUFS from its socket, as with any netlink, and has to dump anew. Launches under a lease
+ * of which the arbiter is not told are no events.
+ */
+#ifndef _UAPI_LINUX_GSCHED_NETLINK_H
+#define _UAPI_LINUX_GSCHED_NETLINK_H
+
+#define GSCHED_GENL_NAME	"gsched"
+#define GSCHED_GENL_VERSION	1
+
+#define GSCHED_MCGRP_EVENTS	"events"	/* objects that come, go and change */
+#define GSCHED_MCGRP_TASKS	"tasks"		/* decisions for tasks: up to several per kernel launch */
+
+enum gsched_nl_cmd {
+	GSCHED_CMD_UNSPEC,
+	GSCHED_CMD_DEVICE_GET,
+	GSCHED_CMD_GROUP_GET,
+	GSCHED_CMD_CLIENT_GET,
+	GSCHED_CMD_TASK_GET,
+	GSCHED_CMD_EVENT,		/* only ever sent by the module */
+	__GSCHED_CMD_MAX,
+	GSCHED_CMD_MAX = __GSCHED_CMD_MAX - 1
+};
+
+enum gsched_nl_attr {
+	GSCHED_A_UNSPEC,
+	GSCHED_A_PAD,
+	GSCHED_A_DEVICE,	/* string: "gpu0" */
+	GSCHED_A_UUID,		/* 16 bytes: the CUDA device's */
+	GSCHED_A_SMS,		/* u32 */
+	GSCHED_A_MODE,		/* u32: GSCHED_MODE_* in force */
+	GSCHED_A_POLICY,	/* string: in force */
+	GSCHED_A_FAULT,		/* string: which policy hpf has replaced, and why */
+	GSCHED_A_CLIENTS,	/* u32: attached to the device; of a group, in itself */
+	GSCHED_A_DECISIONS,	/* u64: since the device was added */
+	GSCHED_A_GROUP,		/* string: "a/b", "/" the root group */
+	GSCHED_A_CAPSM_MAX,	/* u32, 1/1024 CapSM; not there: no limit */
+	GSCHED_A_CAPSM_MIN,	/* u32, likewise */
+	GSCHED_A_CAPSM_CURRENT,	/* u32, likewise: granted at this moment */
+	GSCHED_A_WEIGHT,	/* u32: gpu.weight */
+	GSCHED_A_PRIORITY,	/* u32: gpu.priority; of a client, in force */
+	GSCHED_A_LATENCY_US,	/* u32: gpu.latency_target_us, 0 none */
+	GSCHED_A_BAND,		/* string: gpu.band in force; not there: none */
+	GSCHED_A_STAT,		/* nested: enum gsched_nl_stat */
+	GSCHED_A_CLIENT,	/* u64: struct gsched_attach.client_id */
+	GSCHED_A_PID,		/* u32, in the initial namespace */
+	GSCHED_A_UID,		/* u32, likewise: effective when it attached */
+	GSCHED_A_LEASE,		/* u32: GSCHED_LEASE_* */
+	GSCHED_A_ARB_FLAGS,	/* u32: GSCHED_ARB_* of its page */
+	GSCHED_A_SLICE_US,	/* u32: time slice that its channel group should have, 0 the driver's */
+	GSCHED_A_SHARE,		/* u32: of the device's time, in 1/GSCHED_SHARE_ALL */
+	GSCHED_A_SLOT,		/* u32 */
+	GSCHED_A_SEQ,		/* u32 */
+	GSCHED_A_STATE,		/* u32: enum gsched_nl_state */
+	GSCHED_A_TIER,		/* u32: GSCHED_TIER_* */
+	GSCHED_A_BLOCKS,	/* u64 */
+	GSCHED_A_BASE,		/* u32: of its window, 1/1024 CapSM */
+	GSCHED_A_LIMIT,		/* u32: likewise, how much it is */
+	GSCHED_A_WAIT_NS,	/* u64: from submit to grant, or until now */
+	GSCHED_A_RUN_NS,	/* u64: since the grant, 0 not granted; of a task that ended, the GPU's time */
+	GSCHED_A_EVENT,		/* u32: enum gsched_nl_event */
+	GSCHED_A_TIME_NS,	/* u64: CLOCK_MONOTONIC */
+	__GSCHED_A_MAX,
+	GSCHED_A_MAX = __GSCHED_A_MAX - 1
+};
+
+/* u64 each: the lines of gpu.stat, with groups below included */
+enum gsched_nl_stat {
+	GSCHED_STAT_UNSPEC,
+	GSCHED_STAT_PAD,
+	GSCHED_STAT_USAGE_USEC,
+	GSCHED_STAT_CAPSM_USEC,
+	GSCHED_STAT_RAN_USEC,
+	GSCHED_STAT_PACED_USEC,
+	GSCHED_STAT_TASKS,
+	GSCHED_STAT_GRANTS,
+	GSCHED_STAT_EVICTIONS,
+	GSCHED_STAT_GROWTHS,
+	GSCHED_STAT_WAIT_USEC,
+	GSCHED_STAT_CANCELLED,
+	__GSCHED_STAT_MAX,
+	GSCHED_STAT_MAX = __GSCHED_STAT_MAX - 1
+};
+
+enum gsched_nl_state {
+	GSCHED_STATE_WAITING = 1,
+	GSCHED_STATE_RUNNING,
+};
+
+enum gsched_nl_event {
+	GSCHED_NL_UNSPEC,
+	/* group "events" */
+	GSCHED_NL_DEVICE_ADD,	/* UUID SMS */
+	GSCHED_NL_DEVICE_DEL,
+	GSCHED_NL_GROUP_ADD,	/* GROUP */
+	GSCHED_NL_GROUP_DEL,	/* GROUP */
+	GSCHED_NL_CLIENT_ADD,	/* CLIENT PID UID GROUP */
+	GSCHED_NL_CLIENT_DEL,	/* CLIENT PID UID STAT; behind DONE of each of its tasks */
+	GSCHED_NL_BAND,		/* CLIENT PID ARB_FLAGS SLICE_US SHARE: slice or flags changed */
+	GSCHED_NL_FAULT,	/* FAULT: a policy was replaced by hpf */
+	/* group "tasks": CLIENT PID SLOT SEQ BASE LIMIT each */
+	GSCHED_NL_GRANT,	/* WAIT_NS: it may launch */
+	GSCHED_NL_EVICT,	/* its window shrank or moved */
+	GSCHED_NL_GROW,
+	GSCHED_NL_DONE,		/* RUN_NS */
+	__GSCHED_NL_MAX,
+	GSCHED_NL_MAX = __GSCHED_NL_MAX - 1
+};
+
+#endif /* _UAPI_LINUX_GSCHED_NETLINK_H */
