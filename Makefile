@@ -80,7 +80,7 @@ $(B)/lib/bundle/.copied: $(B)/bin/gschedd $(B)/bin/gschedctl $(B)/bin/gsrewrite 
 ifneq ($(CROSS),)
 	$(call Q,COPY)cp -P $(CROSS_LIBS)/lib*.so.* $(@D)
 else
-	$(call Q,COPY)ldd $^ | awk '/lib(cjson|md|lz4|zstd|smartcols)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
+	$(call Q,COPY)ldd $^ | awk '/lib(cjson|md|lz4|zstd|smartcols|nl-3|nl-genl-3)\.so/ && $$3 !~ /bundle/ { print $$3 }' | sort -u | xargs -r cp -Lt $(@D)
 endif
 	@touch $@
 

@@ -95,6 +95,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 
 	page_window(c, task->slot, task->window);
 	trace_event(name[why], task, c->dev->core.now);
+	monitor_task(task, name[why], c->dev->core.now);
 	if (task == submitting)
 		return;
 	if (why == GSC_GRANT && c->conn->waiting & 1ull << task->slot)
@@ -144,6 +145,7 @@ static void op_done(struct gsc_task *task)
 		leased_forget(c->dev);
 	}
 	trace_event("done", task, c->dev->core.now);
+	monitor_task(task, "done", c->dev->core.now);
 	page_window(c, task->slot, leased_window(c));
 	c->conn->events &= ~(1ull << task->slot);
 	if (c->conn->waiting & 1ull << task->slot)
@@ -155,6 +157,9 @@ static void op_set_band(struct gsc_client *core)
 	struct client *c = client_of(core);
 	struct gsched_arb_header *h = &c->arb->header;
 
+	/* what it begins with is told as it comes */
+	if (c->conn->client && (h->slice_us != core->arb.slice_us || h->flags != core->arb.flags))
+		monitor_band(c);
 	store(&h->slice_us, core->arb.slice_us);
 	store(&h->bands, core->arb.bands);
 	store(&h->share, core->arb.share);
@@ -170,6 +175,7 @@ static void op_policy_replaced(struct gsc_device *core)
 
 	gsc_policy_why(core, why, sizeof(why));
 	say(LOG_ERROR, "%s: policy %s", dev->decl.name, why);
+	monitor_device(dev, "fault");
 }
 
 static const struct gsc_ops ops = {
@@ -509,6 +515,7 @@ int device_add(const struct device_decl *decl)
 		gsc_device_set_mode(&dev->core, opt.mode, now_ns());
 	list_add_tail(&dev->node, &devices);
 	n_devices++;
+	monitor_device(dev, "device-add");
 	state_restore(dev);
 	device_settle(dev);
 	return 0;
@@ -525,6 +532,7 @@ free_dev:
 static void device_free(struct device *dev)
 {
 	groups_free(dev);
+	monitor_device(dev, "device-delete");
 	list_del_init(&dev->node);
 	n_devices--;
 	loop_del(&dev->timer);

@@ -293,6 +293,23 @@ static int call_status(struct call_ctx *ctx)
 	return 0;
 }
 
+static int call_monitor(struct call_ctx *ctx)
+{
+	const struct gsp_monitor *req = ctx->body;
+	int fd;
+
+	if (req->flags & ~GSP_MONITOR__ALL)
+		return -EOPNOTSUPP;
+	/* it tells when the kernels of others run */
+	if (!ctx->conn->admin)
+		return -EPERM;
+	fd = monitor_add(req->flags & GSP_MONITOR_TASKS);
+	if (fd < 0)
+		return fd;
+	ctx->fds[ctx->n_fds++] = fd;
+	return 0;
+}
+
 static int call_device_set(struct call_ctx *ctx)
 {
 	const struct gsp_group *req = ctx->body;
@@ -343,6 +360,7 @@ static const struct call calls[] = {
 	[GSP_CLIENT_SET]	= { call_client_set, sizeof(struct gsp_group) },
 	[GSP_CLIENT_GET]	= { call_client_get, sizeof(struct gsp_group) },
 	[GSP_BAND]		= { call_band, sizeof(struct gsp_band) },
+	[GSP_MONITOR]		= { call_monitor, sizeof(struct gsp_monitor), 0, 1 },
 };
 
 /*

@@ -129,6 +129,7 @@ found:
 	 * slot
 	 */
 	conn->bands = req->size > offsetof(struct gsched_attach, channel_group);
+	monitor_client(c, "client-add");
 	device_settle(dev);
 
 	req->client_id = c->id;
@@ -161,6 +162,7 @@ void client_detach(struct client *c)
 	say(LOG_DEBUG, "client %llu: pid %d left %s", (unsigned long long)c->id, (int)c->conn->pid, dev->decl.name);
 	client_leased_count(c);
 	gsc_client_detach(&c->core, now_ns());
+	monitor_client(c, "client-delete");
 	/* what was found under a lease and is still in the books went with it */
 	for (; c->leased; c->leased &= c->leased - 1)
 		leased_forget(dev);

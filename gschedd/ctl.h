@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * gschedctl: one file a family of commands. All of it goes through libgsched, so either backend
- * will do.
+ * will do; the module's events come by netlink.
  */
 #ifndef GSCHEDCTL_H
 #define GSCHEDCTL_H
@@ -39,10 +39,11 @@ int ctl_setconf(struct ctl *ctl, int argc, char **argv);
 int ctl_simulate(struct ctl *ctl, int argc, char **argv);
 int ctl_status(struct ctl *ctl, int argc, char **argv);
 int ctl_watch(struct ctl *ctl, int argc, char **argv);
+int ctl_monitor(struct ctl *ctl, int argc, char **argv);
 
 /* The options that only some commands have */
 extern const struct argp ctl_run_options, ctl_device_delete_options, ctl_output_options,
-	ctl_watch_options, ctl_simulate_options;
+	ctl_watch_options, ctl_monitor_options, ctl_simulate_options;
 
 /*
  * A connection to an arbiter that has the device asked for; NULL after saying what is missing and

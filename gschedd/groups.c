@@ -111,6 +111,7 @@ int group_create(struct device *dev, const char *path, uid_t owner)
 	INIT_LIST_HEAD(&g->procs);
 	list_add_tail(&g->node, &dev->groups);
 	dev->n_groups++;
+	monitor_group(g, "group-add");
 	return 0;
 
 free_path:
@@ -131,6 +132,7 @@ static void group_free(struct group *g)
 {
 	struct bound_pid *b, *next;
 
+	monitor_group(g, "group-delete");
 	list_for_each_entry_safe(b, next, &g->procs, node)
 		unbind(b);
 	free(g->cgroup);

@@ -55,12 +55,12 @@ _gschedctl() {
 	-n | --interval | --workers) return ;;
 	*)
 		case "${words[*]}" in
-		'') names='run group client device showconf setconf simulate status watch help version' ;;
+		'') names='run group client device showconf setconf simulate status watch monitor help version' ;;
 		group | 'help group') names='create list set get show delete' ;;
 		client | 'help client') names='set get' ;;
 		'client '[sg]et' '*) names='capsm.max= gpu.weight= gpu.priority=' ;;
 		device | 'help device') names='list set delete' ;;
-		help) names='run group client device showconf setconf simulate status watch help version' ;;
+		help) names='run group client device showconf setconf simulate status watch monitor help version' ;;
 		'group '[sgd]*)
 			case ${#words[@]},${words[1]} in
 			2,*) names=$(_gschedctl_names group list) ;;
@@ -86,6 +86,7 @@ _gschedctl() {
 		status | 'group list' | 'device list') own=--output= ;;
 		simulate*) own='--output= --quiet' ;;
 		watch) own=--interval= ;;
+		monitor) own='--tasks --count= --output=' ;;
 		'device delete'*) own=--force ;;
 		esac
 		names="$own --device= --socket= --backend= --help --usage --version"

@@ -60,6 +60,8 @@ static const struct command {
 	  ctl_status, .options = &ctl_output_options },
 	{ "watch", NULL, "status again and again",
 	  ctl_watch, .options = &ctl_watch_options },
+	{ "monitor", NULL, "what there is, then what happens, a line each",
+	  ctl_monitor, .options = &ctl_monitor_options },
 	{ "help", "[COMMAND]", "what there is, or how a command is used",
 	  ctl_help, .max = 2 },
 	{ "version", NULL, "print the version",

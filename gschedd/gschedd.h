@@ -306,6 +306,15 @@ void trace_event(const char *what, const struct gsc_task *task, uint64_t now);
 void trace_flush(void);
 void trace_close(void);
 
+/* ---- monitor.c: events for who watches; they cost nothing while nobody does ---- */
+int monitor_add(bool tasks);	/* what to read lines from, -errno; EBUSY there are enough */
+void monitor_device(const struct device *dev, const char *event);
+void monitor_group(const struct group *group, const char *event);
+void monitor_client(const struct client *c, const char *event);
+void monitor_band(const struct client *c);
+void monitor_task(const struct gsc_task *task, const char *event, uint64_t now);
+void monitors_close(void);
+
 /* ---- driver.c ---- */
 int driver_enumerate(const char *path, struct device_decl *out, unsigned int max);	/* number found, 0 no driver */
 int module_add(const struct device_decl *decl);						/* -errno */

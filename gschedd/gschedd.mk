@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The daemon (core and rewriter linked in) and the command-line tool (libgsched, and the core for simulate).
-GSCHEDD_SRCS := $(addprefix gschedd/,main.c log.c uuid.c loop.c user.c peer.c listen.c conn.c calls.c client.c arbiter.c groups.c state.c proc.c status.c trace.c \
+GSCHEDD_SRCS := $(addprefix gschedd/,main.c log.c uuid.c loop.c user.c peer.c listen.c conn.c calls.c client.c arbiter.c groups.c state.c proc.c status.c trace.c monitor.c \
 	driver.c rewrite.c worker.c sandbox.c cache.c mps.c mps_daemon.c mps_proc.c nvml.c)
 GSCHEDD_OBJS := $(call objs,$(GSCHEDD_SRCS))
 $(GSCHEDD_OBJS): CPPFLAGS += -Ikmod/core
@@ -12,11 +12,13 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
+NL_CFLAGS := -isystem $(if $(CROSS),$(SYSROOT),)/usr/include/libnl3
 GSCHEDCTL_SRCS := gschedd/gschedctl.c gschedd/proc.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c \
-	change.c group.c client.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c mps.c table.c simulate.c) \
+	change.c group.c client.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c monitor.c netlink.c mps.c table.c simulate.c) \
 	$(addprefix gschedd/sim_,json.c cases.c read.c queue.c gpu.c run.c stat.c expect.c)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(filter $(B)/obj/gschedd/sim_% $(B)/obj/gschedd/ctl_simulate.o,$(GSCHEDCTL_OBJS)): CPPFLAGS += -Ikmod/core
+$(B)/obj/gschedd/ctl_netlink.o: CPPFLAGS += $(NL_CFLAGS)
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: CPPFLAGS += -DGSCHED_LIBDIR='"$(LIBDIR)"'
 $(B)/obj/gschedd/ctl_run.o $(B)/obj/gschedd/mps.o: $(call stamp,libdir,$(LIBDIR))
 
@@ -24,7 +26,7 @@ PROGS += $(B)/bin/gschedctl
 
 $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsched.so
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a -L$(B)/lib -lgsched -lcjson -lsmartcols -ldl -lm
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a -L$(B)/lib -lgsched -lcjson -lsmartcols -lnl-genl-3 -lnl-3 -ldl -lm
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
 GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit)

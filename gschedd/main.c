@@ -437,6 +437,7 @@ int main(int argc, char **argv)
 	devices_free();
 	state_close();
 	trace_close();
+	monitors_close();
 	loop_del(&signals);
 	return err ? 1 : 0;
 }

@@ -149,7 +149,9 @@ static void set_band(struct gsc_client *core)
 	lockdep_assert_held(&client->dev->lock);
 	if (header->slice_us != arb->slice_us || header->flags != arb->flags) {
 		trace_gsched_band(client);
-		gsched_nl_client(client, GSCHED_NL_BAND);
+		/* what it begins with is told as it comes */
+		if (client->attached)
+			gsched_nl_client(client, GSCHED_NL_BAND);
 	}
 	WRITE_ONCE(header->slice_us, arb->slice_us);
 	WRITE_ONCE(header->bands, arb->bands);

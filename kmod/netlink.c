@@ -471,7 +471,7 @@ void gsched_nl_client(const struct gsched_client *client, enum gsched_nl_event e
 	else
 		ret = put_owner(msg.skb, client);
 	if (!ret && event == GSCHED_NL_CLIENT_ADD)
-		ret = put_group(msg.skb, client->dev, client->core.home);
+		ret = put_group(msg.skb, client->dev, client->core.home) ?: put_band(msg.skb, client);
 	else if (!ret && event == GSCHED_NL_CLIENT_DEL)
 		ret = put_stat(msg.skb, &client->core.own.stats);
 	event_end(&msg, event, ret);

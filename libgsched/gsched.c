@@ -447,3 +447,11 @@ char *gsched_status(struct gsched *g)
 {
 	return g->ops->status(g);
 }
+
+int gsched_monitor(struct gsched *g, bool tasks)
+{
+	if (g->ops->monitor)
+		return g->ops->monitor(g, tasks);
+	errno = EOPNOTSUPP;
+	return -1;
+}

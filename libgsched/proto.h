@@ -47,6 +47,7 @@ enum gsp_type {
 	GSP_CLIENT_SET,		/* struct gsp_group with path a pid: its clients' capsm.max, gpu.weight, gpu.priority. EPERM, ESRCH */
 	GSP_CLIENT_GET,		/* file; reply: value */
 	GSP_BAND,		/* struct gsp_band; reply: the MPS server's directories, or why there is none */
+	GSP_MONITOR,		/* struct gsp_monitor; reply: one fd, a socket of packets. EPERM, EBUSY */
 };
 
 #define GSP_FLAG_ASYNC		1u
@@ -106,6 +107,19 @@ struct gsp_band {
 	char pipe[GSP_BAND_DIR_SIZE];	/* out: CUDA_MPS_PIPE_DIRECTORY */
 	char log[GSP_BAND_DIR_SIZE];	/* out: CUDA_MPS_LOG_DIRECTORY */
 	char reason[256];		/* out, with an error */
+};
+
+#define GSP_MONITOR_TASKS	1u	/* also grant, evict, grow and done */
+#define GSP_MONITOR__ALL	GSP_MONITOR_TASKS
+
+/*
+ * From the descriptor come lines of JSON, each a packet without a newline: what there is, with the
+ * key "object", then what happens, with "event": the names are those that `gschedctl monitor -o
+ * json` has, too. "lost": the reader was too slow for so many "lines". The end: gschedd has ended.
+ */
+struct gsp_monitor {
+	uint32_t size;
+	uint32_t flags;		/* GSP_MONITOR_*; unknown: EOPNOTSUPP */
 };
 
 #endif /* GSCHED_PROTO_H */

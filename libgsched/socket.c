@@ -475,6 +475,21 @@ static char *socket_status(struct gsched *g)
 	return text;
 }
 
+static int socket_monitor(struct gsched *g, bool tasks)
+{
+	struct gsp_monitor req = { .size = sizeof(req), .flags = tasks ? GSP_MONITOR_TASKS : 0 };
+	struct waiter w;
+
+	if (call(g, GSP_MONITOR, &req, sizeof(req), sizeof(req), &w, false))
+		return -1;
+	if (w.n_fds == 1)
+		return w.fds[0];
+	while (w.n_fds)
+		close(w.fds[--w.n_fds]);
+	errno = EPROTO;
+	return -1;
+}
+
 static void socket_close(struct gsched *g)
 {
 	struct gsched_socket *s = g->sock;
@@ -507,6 +522,7 @@ static const struct gsched_transport socket_transport = {
 	.admin = socket_admin,
 	.device_del = socket_device_del,
 	.status = socket_status,
+	.monitor = socket_monitor,
 	.close = socket_close,
 };
 

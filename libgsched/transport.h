@@ -28,6 +28,7 @@ struct gsched_transport {
 		     const char *value, char *buf, size_t size);
 	int (*device_del)(struct gsched *g, struct gsched_device_del *req);
 	char *(*status)(struct gsched *g);
+	int (*monitor)(struct gsched *g, bool tasks);	/* a descriptor; NULL: netlink is for that */
 	void (*close)(struct gsched *g);
 };
 

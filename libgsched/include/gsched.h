@@ -208,6 +208,15 @@ GSCHED_API int gsched_device_delete(struct gsched *g, const unsigned char uuid[1
 GSCHED_API int gsched_devices(struct gsched *g);
 /* Everything as JSON text: devices, groups, clients, tasks. malloc'd, caller frees. */
 GSCHED_API char *gsched_status(struct gsched *g);
+/*
+ * Events of the embedded arbiter: a descriptor that the caller closes, from which each read(2) gives
+ * one line of JSON, at most 1 KiB and without a newline: what there is ("object"), then what happens
+ * ("event"; "lost": the reader was too slow), as `gschedctl monitor -o json` prints it. @tasks:
+ * also each decision for a task. 0 bytes: the arbiter has ended. -1 with errno: EPERM not an
+ * administrator, EBUSY too many such readers, EOPNOTSUPP with the module, whose events come by
+ * generic netlink (linux/gsched_netlink.h).
+ */
+GSCHED_API int gsched_monitor(struct gsched *g, bool tasks);
 
 #ifdef __cplusplus
 }

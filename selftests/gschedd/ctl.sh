@@ -42,6 +42,9 @@ expect 2 "group frobnicate: no such command" "no such command of group" "$ctl" g
 expect 2 "Usage: gschedctl group get" "too few arguments" "$ctl" group get a
 expect 2 "Usage: gschedctl group get" "too many" "$ctl" group get a capsm.max capsm.min
 expect 2 "from 0.01 to 3600" "watch -n with what is no time" "$ctl" watch -n x
+for lines in 0 x -1 ""; do
+	expect 2 "a number of lines, at least 1" "monitor -n $lines" "$ctl" monitor -n "$lines"
+done
 expect 2 "FILE=VALUE" "group set without =" "$ctl" group set a capsm.max
 expect 2 "backend" "unknown backend" "$ctl" -b cloud status
 for h in --help "-?" -h help; do
@@ -108,6 +111,25 @@ for c in "group create x" "group show" "group get / capsm.max" "device set polic
 	# shellcheck disable=SC2046,SC2086
 	expect 1 "device gpu9: there is none of this name" "and behind the command: ${c%% *}" "$ctl" ${c%% -- *} -d gpu9 $([[ $c != *--* ]] || echo -- true)
 done
+"$ctl" monitor >"$OUT/events" 2>"$OUT/monitor.err" &
+monitor=$!
+"$ctl" -d gpu1 monitor -o json -n 3 >"$OUT/events.json" &
+three=$!
+wait_for 10 grep -q "^gpu1 group group=/ " "$OUT/events"
+wait_for 10 grep -q '"object":"group"' "$OUT/events.json"
+"$ctl" group create watched && "$ctl" group delete watched
+expect 0 "" "a group of the other device" "$ctl" -d gpu1 group create watched
+wait $three
+ok $? "monitor of a device ends after three lines"
+ok "$(jq -se 'length == 3 and all(.device == "gpu1") and .[2].event == "group-add" and .[2].time_ns > 0' \
+	"$OUT/events.json" >/dev/null; echo $?)" "which are of that device"
+"$ctl" -d gpu1 group delete watched
+wait_for 10 grep -Eq '^\[ *[0-9]+\.[0-9]{6}\] gpu1 group-delete group=watched$' "$OUT/events"
+ok $? "monitor prints what there is and what happens, of all devices"
+grep -q "^gpu0 device uuid=.* sms=16 policy=hpf" "$OUT/events" && grep -q "gpu0 group-add group=watched" "$OUT/events"
+ok $? "and of this one"
+kill $monitor
+wait $monitor 2>/dev/null
 expect 0 "" "the second device has groups of its own" "$ctl" -d gpu1 group create other
 expect 1 "no such group" "which the first has not" "$ctl" group get other capsm.max
 expect 0 "" "device set" "$ctl" device set mode=spatial policy=hpf

@@ -76,6 +76,9 @@ static size_t make_body(unsigned int type, uint8_t *body)
 		return sizeof(rew);
 	case GSP_STATUS:
 		return 0;
+	case GSP_MONITOR:
+		memcpy(body, &(struct gsp_monitor) { .size = sizeof(struct gsp_monitor), .flags = rnd(3) }, sizeof(struct gsp_monitor));
+		return sizeof(struct gsp_monitor);
 	case GSP_INFO:
 		memcpy(body, &(struct gsched_info){ .size = sizeof(struct gsched_info) }, sizeof(struct gsched_info));
 		return sizeof(struct gsched_info);
@@ -92,7 +95,7 @@ static void one_packet(int s, struct gsched_cl_page *page)
 {
 	static const unsigned int types[] = { GSP_INFO, GSP_ATTACH, GSP_SUBMIT, GSP_SUBMIT, GSP_SUBMIT, GSP_COMPLETE, GSP_COMPLETE, GSP_REPORT, GSP_REPORT,
 					      GSP_REWRITE, GSP_GROUP_CREATE, GSP_GROUP_DELETE, GSP_GROUP_SET, GSP_GROUP_GET,
-					      GSP_GROUP_BIND, GSP_STATUS, GSP_DEVICE_SET };
+					      GSP_GROUP_BIND, GSP_STATUS, GSP_DEVICE_SET, GSP_MONITOR };
 	struct {
 		struct gsp_header h;
 		uint8_t body[GSP_BODY_MAX + 64];

@@ -30,7 +30,7 @@ static void packets(void)
 	   info.features & GSCHED_FEATURE_BANDS && info.features & GSCHED_FEATURE_CORUN && info.devices == 1,
 	   "INFO tells the features and one device");
 	for (unsigned int i = 0; i < 4; i++) {
-		static const unsigned int types[] = { 0x07, 0x3f, GSP_BAND + 1, UINT32_MAX };
+		static const unsigned int types[] = { 0x07, 0x3f, GSP_MONITOR + 1, UINT32_MAX };
 
 		is(call(s, types[i], &info, sizeof(info)), ENOTTY, "type %#x: ENOTTY", types[i]);
 	}
@@ -292,6 +292,77 @@ static void administration(void)
 	close(s);
 }
 
+/* @wait: lines may be on their way */
+static bool hears(int fd, const char *what, bool wait)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char line[1024 + 1];
+	ssize_t n;
+
+	while (poll(&p, 1, wait ? 10000 : 0) > 0 && (n = recv(fd, line, sizeof(line) - 1, MSG_DONTWAIT)) > 0) {
+		line[n] = '\0';
+		if (strstr(line, what))
+			return true;
+	}
+	return false;
+}
+
+/* Who watches is told what there is and what happens, and holds nobody up */
+static void monitors(void)
+{
+	struct gsp_monitor req = { .size = sizeof(req), .flags = GSP_MONITOR_TASKS };
+	struct gsp_group group = { .size = sizeof(group), .device = "gpu0", .path = "watched" };
+	struct gsched_submit sub = task(1, 1, 1000);
+	struct peer_client c;
+	int s = peer(), slow, few, err = 0;
+	struct reply r;
+
+	req.flags = GSP_MONITOR__ALL + 1;
+	is(call(s, GSP_MONITOR, &req, sizeof(req)), EOPNOTSUPP, "MONITOR: unknown flag: EOPNOTSUPP");
+	req.flags = 0;
+	req.size = 4;
+	is(call(s, GSP_MONITOR, &req, 4), EINVAL, "MONITOR: too short: EINVAL");
+	req.size = sizeof(req);
+	is(call_fds(s, GSP_MONITOR, &req, sizeof(req), -1, &r), 0, "MONITOR");
+	ok(r.n_fds == 1, "gives a descriptor");
+	few = r.fd[0];
+	req.flags = GSP_MONITOR_TASKS;
+	is(call_fds(s, GSP_MONITOR, &req, sizeof(req), -1, &r), 0, "another one");
+	slow = r.fd[0];
+	ok(hears(few, "\"object\":\"device\"", true) && hears(few, "\"object\":\"group\",\"group\":\"/\"", true),
+	   "what there is comes first");
+	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), 0, "a group");
+	ok(hears(few, "\"event\":\"group-add\",\"group\":\"watched\"", true), "it is told of");
+	attach(&c, GSCHED_ATTACH_MPS);
+	ok(hears(few, "\"event\":\"client-add\"", true), "so is a client");
+	for (int i = 1; i <= 10000 && !err; i++) {
+		sub.seq = i;
+		err = submit(&c, &sub);
+		if (!err)
+			err = complete(&c, sub.slot, i, 0);
+	}
+	is(err, 0, "ten thousand tasks, and one who does not read");
+	detach(&c);
+	ok(hears(few, "\"event\":\"client-delete\"", true), "who asked for no tasks heard of none, and of the client's end");
+	ok(hears(slow, "\"event\":\"grant\"", true) && hears(slow, "\"event\":\"done\"", true), "tasks come to who asked for them");
+	while (hears(slow, "{", false))
+		;
+	is(call(s, GSP_GROUP_DELETE, &group, sizeof(group)), 0, "the group goes");
+	ok(hears(slow, "\"event\":\"lost\",\"lines\":", true), "the one that did not read is told that lines are lost");
+	ok(hears(slow, "group-delete", true), "and goes on");
+	close(slow);
+	for (int i = 0; i < 15; i++) {
+		err = call_fds(s, GSP_MONITOR, &req, sizeof(req), -1, &r);
+		if (err)
+			break;
+	}
+	is(err, 0, "who has gone takes no place");
+	is(call(s, GSP_MONITOR, &req, sizeof(req)), EBUSY, "seventeen are too many: EBUSY");
+	reply_free(&r);
+	close(few);
+	close(s);
+}
+
 /* A device is taken away: from a client that runs a task, and from one that waits for its grant. */
 static void by_force(void)
 {
@@ -376,6 +447,7 @@ int main(void)
 	submitting();
 	reporting();
 	administration();
+	monitors();
 	by_force();
 	return done_testing();
 }

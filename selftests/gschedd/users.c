@@ -414,10 +414,18 @@ static void looker(int talk)
 	free(text);
 }
 
+static void watcher(int talk)
+{
+	struct gsp_monitor req = { .size = sizeof(req) };
+	int s = peer();
+
+	tell(talk, call(s, GSP_MONITOR, &req, sizeof(req)));
+}
+
 static void views(void)
 {
-	int talk[2], n;
-	pid_t pid[2];
+	int talk[3], n;
+	pid_t pid[3];
 	char *text;
 
 	group_call(GSP_GROUP_CREATE, "roots", NULL, NULL);
@@ -430,12 +438,14 @@ static void views(void)
 	pid[1] = as(SOMEONE, looker, &talk[1]);
 	n = hear(talk[1]);
 	is(n, 0, "another user sees what is theirs and no more (number of what failed)");
+	pid[2] = as(SOMEONE, watcher, &talk[2]);
+	is(hear(talk[2]), EPERM, "and may not watch what happens: EPERM");
 	text = status_text();
 	ok(shows(text, "\"pid\":%d,", others) && strstr(text, "\"path\":\"roots\""),
 	   "root sees everything");
 	free(text);
 	tell(talk[0], 0);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		waitpid(pid[i], NULL, 0);
 		close(talk[i]);
 	}

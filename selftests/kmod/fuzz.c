@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Random programs of system calls against the module: ioctls with each field wrong or right, reads, mappings, scribbled
- * pages, groups, files of configfs and sysfs. Under a kernel with KCOV (selftests/qemu/debug-kernel, where the module
+ * pages, groups, files of configfs and sysfs, netlink. Under a kernel with KCOV (selftests/qemu/debug-kernel, where the module
  * alone is instrumented) a program that reaches new code is kept and mutated further; elsewhere all are independent.
  * After each program nothing may be left: no client, no capacity in use, no group. A splat ends the guest.
  *
@@ -13,6 +13,7 @@
 
 #include "common.h"
 #include "kselftest_harness.h"
+#include "netlink.h"
 
 #define ROOT		CONFIG "/" DEV_NAME
 #define OPS_MAX		24
@@ -23,7 +24,7 @@
 
 enum kind {
 	OP_OPEN, OP_CLOSE, OP_ATTACH, OP_SUBMIT, OP_COMPLETE, OP_REPORT, OP_RAW, OP_READ, OP_MAP, OP_SCRIBBLE, OP_MKDIR,
-	OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE, OP_READ_FILE, OP_DEVICE, OP_BIND, OP_KINDS
+	OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE, OP_READ_FILE, OP_DEVICE, OP_BIND, OP_NETLINK, OP_KINDS
 };
 
 struct op {
@@ -56,6 +57,7 @@ static const unsigned int numbers[] = {
 };
 
 static int fds[FDS] = { -1, -1, -1, -1 };
+static int nl = -1, nl_id;
 static uint64_t *cover;
 static int cover_fd = -1;
 static uint64_t seen[1 << (SEEN_BITS - 6)];
@@ -316,6 +318,25 @@ static void device_op(int fd, const unsigned int *arg)
 	}
 }
 
+/* A request with an attribute or none, and what it and others left to read, or only a part of that */
+static void netlink_op(const unsigned int *arg)
+{
+	struct nl_request req = nl_request(nl_id, arg[0] % (GSCHED_CMD_MAX + 2), arg[1] % 4 ? NLM_F_DUMP : 0);
+	char buf[4096];
+	unsigned int i;
+
+	if (arg[2] % 3 == 0)
+		nl_add(&req, arg[3] % (GSCHED_A_MAX + 2), arg, arg[4] % (6 * sizeof(*arg)));
+	else if (arg[2] % 3 == 1)
+		nl_add(&req, GSCHED_A_DEVICE, DEV_NAME, sizeof(DEV_NAME) - arg[3] % 2);
+	if (arg[5] % 16 == 0)
+		req.head.nlmsg_len -= arg[4] % 4;
+	nl_send(nl, &req, req.head.nlmsg_len);
+	for (i = 0; arg[5] % 4 || i < arg[4] % 3; i++)
+		if (recv(nl, buf, sizeof(buf), MSG_DONTWAIT) < 0 && errno != ENOBUFS && errno != EINTR)
+			break;
+}
+
 static void execute(const struct op *op)
 {
 	int *fd = &fds[op->arg[0] % FDS];
@@ -366,6 +387,9 @@ static void execute(const struct op *op)
 		break;
 	case OP_DEVICE:
 		device_op(*fd, op->arg);
+		break;
+	case OP_NETLINK:
+		netlink_op(op->arg);
 		break;
 	default:
 		file_op(op);
@@ -471,9 +495,18 @@ FIXTURE_SETUP(fuzz)
 	/* a SUBMIT that waits is interrupted */
 	struct sigaction act = { .sa_handler = on_alarm };
 	struct itimerval every = { .it_interval.tv_usec = 20000, .it_value.tv_usec = 20000 };
+	static const char *const mcgrps[] = { GSCHED_MCGRP_EVENTS, GSCHED_MCGRP_TASKS };
+	unsigned int i;
+	int mcgrp = 0;
 
 	self->admin = test_device();
 	ASSERT_GE(self->admin, 0);
+	nl = nl_open();
+	for (i = 0; i < ARRAY_SIZE(mcgrps); i++) {
+		nl_id = nl_family(nl, mcgrps[i], &mcgrp);
+		ASSERT_LT(0, nl_id);
+		ASSERT_EQ(0, setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &mcgrp, sizeof(mcgrp)));
+	}
 	kept = calloc(KEPT_MAX, sizeof(*kept));
 	ASSERT_NE(NULL, kept);
 	cover_fd = open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC);
@@ -491,6 +524,7 @@ FIXTURE_TEARDOWN(fuzz)
 	struct itimerval never = { 0 };
 
 	setitimer(ITIMER_REAL, &never, NULL);
+	close(nl);
 	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
 	close(self->admin);
 	free(kept);
