@@ -389,7 +389,7 @@ static struct genl_family family = {
 	.n_mcgrps = GSCHED_HAS_MCAST ? ARRAY_SIZE(mcgrps) : 0,
 };
 
-/* Events. Each begins one message, adds to it and sends it; one that no memory is there for is lost */
+/* Events. Each begins one message, adds to it and sends it; without memory for it, it is lost */
 
 struct message {
 	struct sk_buff *skb;
@@ -401,20 +401,29 @@ static unsigned int mcgrp_of(enum gsched_nl_event event)
 	return event < GSCHED_NL_GRANT ? MCGRP_EVENTS : MCGRP_TASKS;
 }
 
+/* As if the socket's buffer had been full: whoever listens gets ENOBUFS */
+static void lost(enum gsched_nl_event event)
+{
+	genl_set_err(&family, &init_net, 0, mcgrp_of(event), -ENOBUFS);
+}
+
 /* False: nobody listens, or there is no memory */
 static bool event_begin(struct message *msg, const struct gsched_device *dev, enum gsched_nl_event event)
 {
 	if (!GSCHED_HAS_MCAST || !genl_has_listeners(&family, &init_net, mcgrp_of(event)))
 		return false;
 	msg->skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_ATOMIC);
-	if (!msg->skb)
+	if (!msg->skb) {
+		lost(event);
 		return false;
+	}
 	msg->head = genlmsg_put(msg->skb, 0, 0, &family, 0, GSCHED_CMD_EVENT);
 	if (msg->head && !nla_put_u32(msg->skb, GSCHED_A_EVENT, event) &&
 	    !put_u64(msg->skb, GSCHED_A_TIME_NS, ktime_get_ns()) &&
 	    !nla_put_string(msg->skb, GSCHED_A_DEVICE, dev_name(&dev->dev)))
 		return true;
 	nlmsg_free(msg->skb);
+	lost(event);
 	return false;
 }
 

@@ -24,7 +24,7 @@ $(filter-out $(LINT_TIDY_KMOD),$(LINT_TIDY)): $(B)/lint/%.tidy: $(B)/obj/%.o
 $(LINT_TIDY): $(B)/lint/%.tidy: %.c .clang-tidy
 	@mkdir -p $(@D)
 	$(call Q,TIDY)clang-tidy --quiet $< -- $(CSTD) $(LINT_INC) $(LINT_DEFS) \
-		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests >$@.log 2>&1 || { cat $@.log; exit 1; }
+		$(NL_CFLAGS) -isystem $(KMOD_LINUX_SRC)/tools/testing/selftests >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@touch $@
 
 # Off: SC1091, a file of the guest; SC2012, `ls` of kernels' names; SC2015, `A && B || C` where B cannot fail
