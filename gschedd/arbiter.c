@@ -168,14 +168,18 @@ static void op_set_band(struct gsc_client *core)
 	conn_band(c->conn);
 }
 
-static void op_policy_replaced(struct gsc_device *core)
+static void op_policy_changed(struct gsc_device *core)
 {
 	const struct device *dev = container_of(core, struct device, core);
 	char why[160];
 
-	gsc_policy_why(core, why, sizeof(why));
-	say(LOG_ERROR, "%s: policy %s", dev->decl.name, why);
-	monitor_device(dev, "fault");
+	if (core->faulty) {
+		gsc_policy_why(core, why, sizeof(why));
+		say(LOG_ERROR, "%s: policy %s", dev->decl.name, why);
+	}
+	/* a device that is not yet in the list comes with its policy */
+	if (dev->node.next)
+		monitor_device(dev, "policy");
 }
 
 static const struct gsc_ops ops = {
@@ -184,7 +188,7 @@ static const struct gsc_ops ops = {
 	.arm_timer = op_arm_timer,
 	.done = op_done,
 	.set_band = op_set_band,
-	.policy_replaced = op_policy_replaced,
+	.policy_changed = op_policy_changed,
 };
 
 /* ---- launches made under a lease ---- */

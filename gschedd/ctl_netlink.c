@@ -88,7 +88,7 @@ static const char *const events[GSCHED_NL_MAX + 1] = {
 	[GSCHED_NL_DEVICE_ADD] = "device-add", [GSCHED_NL_DEVICE_DEL] = "device-delete",
 	[GSCHED_NL_GROUP_ADD] = "group-add", [GSCHED_NL_GROUP_DEL] = "group-delete",
 	[GSCHED_NL_CLIENT_ADD] = "client-add", [GSCHED_NL_CLIENT_DEL] = "client-delete",
-	[GSCHED_NL_BAND] = "band", [GSCHED_NL_FAULT] = "fault", [GSCHED_NL_GRANT] = "grant",
+	[GSCHED_NL_BAND] = "band", [GSCHED_NL_POLICY] = "policy", [GSCHED_NL_GRANT] = "grant",
 	[GSCHED_NL_EVICT] = "evict", [GSCHED_NL_GROW] = "grow", [GSCHED_NL_DONE] = "done",
 };
 

@@ -100,9 +100,11 @@ void monitor_device(const struct device *dev, const char *event)
 	if (!n_monitors)
 		return;
 	uuid_text(dev->decl.uuid, uuid);
-	if (!strcmp(event, "fault")) {
+	if (!strcmp(event, "policy")) {
+		/* quoted words and nothing that JSON would escape, or empty */
 		gsc_policy_why(&dev->core, why, sizeof(why));
-		emit(NULL, false, ALL_HAVE ",\"fault\":\"%s\"}", event_time(), dev->decl.name, event, why);
+		emit(NULL, false, ALL_HAVE ",\"policy\":\"%s\"%s%s%s}", event_time(), dev->decl.name, event,
+		     dev->core.policy->name, *why ? ",\"fault\":\"" : "", why, *why ? "\"" : "");
 	} else {
 		emit(NULL, false, ALL_HAVE ",\"uuid\":\"%s\",\"sms\":%u}", event_time(), dev->decl.name, event, uuid,
 		     dev->core.sms);

@@ -110,6 +110,7 @@ static void set_lease(struct gsc_client *core, u32 lease)
 	store_header(client);
 	if (lease == old)
 		return;
+	trace_gsched_lease(client, old, lease);
 	/* who sees the new lease sees the windows that were stored before it */
 	smp_store_release(&client->arb->header.lease, lease);
 	/*
@@ -167,14 +168,16 @@ static void set_band(struct gsc_client *core)
 	wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
 }
 
-static void policy_replaced(struct gsc_device *core)
+static void policy_changed(struct gsc_device *core)
 {
-	struct gsched_device *dev = container_of(core, struct gsched_device, core);
+	struct gsched_device *dev = gsched_device_of(core);
 	char why[160];
 
 	gsc_policy_why(core, why, sizeof(why));
-	pr_warn_ratelimited("%s: policy %s\n", dev_name(&dev->dev), why);
-	gsched_nl_device(dev, GSCHED_NL_FAULT);
+	if (core->faulty)
+		pr_warn_ratelimited("%s: policy %s\n", dev_name(&dev->dev), why);
+	trace_gsched_policy(dev, why);
+	gsched_nl_device(dev, GSCHED_NL_POLICY);
 }
 
 const struct gsc_ops gsched_core_ops = {
@@ -183,7 +186,7 @@ const struct gsc_ops gsched_core_ops = {
 	.arm_timer = arm_timer,
 	.done = done,
 	.set_band = set_band,
-	.policy_replaced = policy_replaced,
+	.policy_changed = policy_changed,
 };
 
 static void refresh_slots(struct gsched_client *client)
@@ -259,6 +262,9 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 	if (dev->refresh || dev->refresh_slots)
 		refresh(dev);
 	program_timer(dev, now);
+	if (trace_gsched_decision_enabled() && dev->core.decisions != dev->decisions_traced)
+		trace_gsched_decision(dev, ktime_get_ns() - now);
+	dev->decisions_traced = dev->core.decisions;
 	if (dev->events && dev->core.n_events != dev->events_told) {
 		dev->events_told = dev->core.n_events;
 		sysfs_notify_dirent(dev->events);

@@ -11,6 +11,7 @@
 #include <linux/timekeeping.h>
 
 #include "internal.h"
+#include "trace.h"
 
 static atomic64_t next_id;
 
@@ -100,8 +101,10 @@ static void leave_core(struct gsched_client *client)
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		gsched_lease_forget(client, slot);
 	gsc_client_detach(&client->core, now);
-	if (was_there)
+	if (was_there) {
+		trace_gsched_detach(client);
 		gsched_nl_client(client, GSCHED_NL_CLIENT_DEL);
+	}
 	/* a GPU that still reads the page of a client that went stops */
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		gsched_store_window(client, slot, last);
@@ -153,6 +156,7 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 	req->priority = client->core.group->priority;
 	/* all that the client consists of is there: pairs with gsched_client_live() */
 	smp_store_release(&client->attached, true);
+	trace_gsched_attach(client);
 	gsched_nl_client(client, GSCHED_NL_CLIENT_ADD);
 	spin_unlock_bh(&dev->lock);
 	return 0;
@@ -319,6 +323,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	now = gsched_lock(dev);
 	ret = submit_begin(client, req, now);
 	gsched_unlock(dev, now);
+	trace_gsched_submit(client, req, ret);
 	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
 		return ret;
 	interrupted = wait_event_interruptible(client->wait, submit_is_over(client, req->slot, req->seq));

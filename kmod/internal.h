@@ -70,6 +70,7 @@ struct gsched_group {
  * @refresh_slots: quotas changed: rewrite the empty slots, too (lock)
  * @events: the file of that name, for who polls it; NULL before and after it is there (lock)
  * @events_told: the core's n_events when pollers were last woken (lock)
+ * @decisions_traced: the core's decisions at the last gsched_unlock() (lock)
  * @groups: every gsched_group (lock)
  * @bindings: struct gsched_binding, bind.c (lock)
  * @node: in the device table (gsched_devices_mutex)
@@ -92,6 +93,7 @@ struct gsched_device {
 	bool refresh_slots;
 	struct kernfs_node *events;
 	u64 events_told;
+	u64 decisions_traced;
 	struct list_head groups;
 	struct list_head bindings;
 	struct list_head node;

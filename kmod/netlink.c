@@ -443,15 +443,16 @@ void gsched_nl_device(const struct gsched_device *dev, enum gsched_nl_event even
 	struct message msg;
 	int ret = 0;
 
-	if (event != GSCHED_NL_FAULT)
+	if (event != GSCHED_NL_POLICY)
 		atomic_inc(&generation);
 	if (!event_begin(&msg, dev, event))
 		return;
 	if (event == GSCHED_NL_DEVICE_ADD)
 		ret = nla_put(msg.skb, GSCHED_A_UUID, sizeof(dev->uuid), dev->uuid) ?:
 		      nla_put_u32(msg.skb, GSCHED_A_SMS, dev->core.sms);
-	else if (event == GSCHED_NL_FAULT)
-		ret = put_fault(msg.skb, &dev->core);
+	else if (event == GSCHED_NL_POLICY)
+		ret = nla_put_string(msg.skb, GSCHED_A_POLICY, dev->core.policy->name) ?:
+		      (dev->core.faulty ? put_fault(msg.skb, &dev->core) : 0);
 	event_end(&msg, event, ret);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tracepoints gsched:*: what was decided for which task. base and limit are in 1/1024 CapSM. */
+/*
+ * Tracepoints gsched:*: who comes and asks, and what is decided. base and limit are in 1/1024 CapSM,
+ * times in ns. All but gsched_submit come with the device's lock held.
+ */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM gsched
 
@@ -20,6 +23,8 @@ DECLARE_EVENT_CLASS(gsched_task,
 		__field(u32, seq)
 		__field(u32, base)
 		__field(u32, limit)
+		__field(u64, wait_ns)
+		__field(u64, ran_ns)
 	),
 	TP_fast_assign(
 		strscpy(__entry->device, dev_name(&client->dev->dev), GSCHED_NAME_SIZE);
@@ -28,9 +33,12 @@ DECLARE_EVENT_CLASS(gsched_task,
 		__entry->seq = task->seq;
 		__entry->base = GSCHED_WINDOW_BASE(task->window);
 		__entry->limit = GSCHED_WINDOW_LIMIT(task->window);
+		__entry->wait_ns = task->granted > task->submitted ? task->granted - task->submitted : 0;
+		__entry->ran_ns = task->ran;
 	),
-	TP_printk("device=%s pid=%d slot=%u seq=%u base=%u limit=%u",
-		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->base, __entry->limit)
+	TP_printk("device=%s pid=%d slot=%u seq=%u base=%u limit=%u wait_ns=%llu ran_ns=%llu",
+		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->base, __entry->limit,
+		  __entry->wait_ns, __entry->ran_ns)
 );
 
 DEFINE_EVENT(gsched_task, gsched_grant,
@@ -81,6 +89,127 @@ TRACE_EVENT(gsched_band,
 				{ GSCHED_ARB_BLOCK_END, "block-end" },
 				{ GSCHED_ARB_PASS, "pass" }),
 		  __entry->bands, __entry->share, __entry->in_flight_us)
+);
+
+DECLARE_EVENT_CLASS(gsched_client,
+	TP_PROTO(const struct gsched_client *client),
+	TP_ARGS(client),
+	TP_STRUCT__entry(
+		__array(char, device, GSCHED_NAME_SIZE)
+		__field(pid_t, pid)
+		__field(u64, id)
+		__field(u32, flags)
+		__field(u32, clients)
+	),
+	TP_fast_assign(
+		strscpy(__entry->device, dev_name(&client->dev->dev), GSCHED_NAME_SIZE);
+		__entry->pid = client->core.pid;
+		__entry->id = client->id;
+		__entry->flags = client->core.flags;
+		__entry->clients = client->dev->core.n_clients;
+	),
+	TP_printk("device=%s pid=%d id=%llu flags=%s clients=%u", __entry->device, __entry->pid, __entry->id,
+		  __print_flags(__entry->flags, "|",
+				{ GSCHED_ATTACH_MPS, "mps" },
+				{ GSCHED_ATTACH_SLICE, "slice" },
+				{ GSCHED_ATTACH_SERVER, "server" }),
+		  __entry->clients)
+);
+
+DEFINE_EVENT(gsched_client, gsched_attach, TP_PROTO(const struct gsched_client *client), TP_ARGS(client));
+DEFINE_EVENT(gsched_client, gsched_detach, TP_PROTO(const struct gsched_client *client), TP_ARGS(client));
+
+/* The answer to a submit: 0 granted, -EAGAIN it waits (gsched_grant follows), or an error */
+TRACE_EVENT(gsched_submit,
+	TP_PROTO(const struct gsched_client *client, const struct gsched_submit *req, int ret),
+	TP_ARGS(client, req, ret),
+	TP_STRUCT__entry(
+		__array(char, device, GSCHED_NAME_SIZE)
+		__field(pid_t, pid)
+		__field(u32, slot)
+		__field(u32, seq)
+		__field(u32, tier)
+		__field(u32, blocks_per_sm)
+		__field(u64, blocks)
+		__field(u64, predicted_ns)
+		__field(int, ret)
+	),
+	TP_fast_assign(
+		strscpy(__entry->device, dev_name(&client->dev->dev), GSCHED_NAME_SIZE);
+		__entry->pid = client->core.pid;
+		__entry->slot = req->slot;
+		__entry->seq = req->seq;
+		__entry->tier = req->tier;
+		__entry->blocks_per_sm = req->blocks_per_sm;
+		__entry->blocks = req->blocks;
+		__entry->predicted_ns = req->predicted_ns;
+		__entry->ret = ret;
+	),
+	TP_printk("device=%s pid=%d slot=%u seq=%u tier=%u blocks=%llu blocks_per_sm=%u predicted_ns=%llu ret=%d",
+		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->tier, __entry->blocks,
+		  __entry->blocks_per_sm, __entry->predicted_ns, __entry->ret)
+);
+
+/* @old, @lease: GSCHED_LEASE_* */
+TRACE_EVENT(gsched_lease,
+	TP_PROTO(const struct gsched_client *client, u32 old, u32 lease),
+	TP_ARGS(client, old, lease),
+	TP_STRUCT__entry(
+		__array(char, device, GSCHED_NAME_SIZE)
+		__field(pid_t, pid)
+		__field(u32, old)
+		__field(u32, lease)
+	),
+	TP_fast_assign(
+		strscpy(__entry->device, dev_name(&client->dev->dev), GSCHED_NAME_SIZE);
+		__entry->pid = client->core.pid;
+		__entry->old = old;
+		__entry->lease = lease;
+	),
+	TP_printk("device=%s pid=%d old=%s lease=%s", __entry->device, __entry->pid,
+		  __print_symbolic(__entry->old, { GSCHED_LEASE_NONE, "none" }, { GSCHED_LEASE_NOTIFY, "notify" },
+				   { GSCHED_LEASE_FREE, "free" }),
+		  __print_symbolic(__entry->lease, { GSCHED_LEASE_NONE, "none" }, { GSCHED_LEASE_NOTIFY, "notify" },
+				   { GSCHED_LEASE_FREE, "free" }))
+);
+
+/* One hold of the device's lock in which the core decided, and how long it lasted up to here */
+TRACE_EVENT(gsched_decision,
+	TP_PROTO(const struct gsched_device *dev, u64 ns),
+	TP_ARGS(dev, ns),
+	TP_STRUCT__entry(
+		__array(char, device, GSCHED_NAME_SIZE)
+		__field(u64, decisions)
+		__field(u32, clients)
+		__field(u32, active)
+		__field(u64, ns)
+	),
+	TP_fast_assign(
+		strscpy(__entry->device, dev_name(&dev->dev), GSCHED_NAME_SIZE);
+		__entry->decisions = dev->core.decisions;
+		__entry->clients = dev->core.n_clients;
+		__entry->active = dev->core.n_active;
+		__entry->ns = ns;
+	),
+	TP_printk("device=%s decisions=%llu clients=%u active=%u ns=%llu", __entry->device, __entry->decisions,
+		  __entry->clients, __entry->active, __entry->ns)
+);
+
+/* @why: that hpf has replaced one that broke its contract; else empty */
+TRACE_EVENT(gsched_policy,
+	TP_PROTO(const struct gsched_device *dev, const char *why),
+	TP_ARGS(dev, why),
+	TP_STRUCT__entry(
+		__array(char, device, GSCHED_NAME_SIZE)
+		__array(char, policy, GSCHED_NAME_SIZE)
+		__array(char, why, 160)
+	),
+	TP_fast_assign(
+		strscpy(__entry->device, dev_name(&dev->dev), GSCHED_NAME_SIZE);
+		strscpy(__entry->policy, dev->core.policy->name, GSCHED_NAME_SIZE);
+		strscpy(__entry->why, why, sizeof(__entry->why));
+	),
+	TP_printk("device=%s policy=%s why=\"%s\"", __entry->device, __entry->policy, __entry->why)
 );
 
 #endif /* GSCHED_TRACE_H */

@@ -36,8 +36,8 @@ struct gsc_task;
 enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 
 /*
- * Actions: done() in the event that ends a task, the others in gsc_commit(); policy_replaced() in
- * either.
+ * Actions: done() in the event that ends a task, policy_changed() in whichever call changes it, the
+ * others in gsc_commit().
  */
 struct gsc_ops {
 	/*
@@ -63,10 +63,10 @@ struct gsc_ops {
 	 */
 	void (*set_band)(struct gsc_client *client);
 	/*
-	 * dev->faulty was replaced by hpf: to be logged, in the words of gsc_policy_why(). Default:
-	 * nothing.
+	 * dev->policy is another one: it was set, a plan begins or ends, or, if dev->faulty, hpf
+	 * has replaced that: to be logged, in the words of gsc_policy_why(). Default: nothing.
 	 */
-	void (*policy_replaced)(struct gsc_device *dev);
+	void (*policy_changed)(struct gsc_device *dev);
 };
 
 /*

@@ -41,6 +41,8 @@ void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy)
 		band->late = NULL;
 	}
 	dev->bands_stale = true;
+	if (dev->ops->policy_changed)
+		dev->ops->policy_changed(dev);
 }
 
 void gsc_policy_replace(struct gsc_device *dev, const char *what)
@@ -49,8 +51,6 @@ void gsc_policy_replace(struct gsc_device *dev, const char *what)
 	dev->fault = what;
 	dev->marked = true;
 	gsc_policy_start(dev, &gsc_policy_hpf);
-	if (dev->ops->policy_replaced)
-		dev->ops->policy_replaced(dev);
 }
 
 /* What order() must not have left behind; NULL it has not */

@@ -110,7 +110,9 @@ static void it_expires(void)
 
 	start();
 	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns) && !store(&group[2], GSC_FILE_GPU_WEIGHT, "200"));
+	n_policies = 0;
 	EXPECT(!plan("500 0=20"));
+	EXPECT(n_policies == 1);
 	EXPECT(sms_of(0) == 20 && dev.timer <= began + 500 * MS);
 	clock_ns = began + 400 * MS;
 	gsc_tick(&dev, clock_ns);
@@ -119,11 +121,14 @@ static void it_expires(void)
 	gsc_tick(&dev, clock_ns);
 	checked();
 	EXPECT(sms_of(0) == 30 && told("1 groups for 1 ms more, then ffs"));
+	/* a plan that follows another one is no other policy */
+	EXPECT(n_policies == 1);
 	clock_ns = began + 900 * MS;
 	EXPECT(dev.timer && dev.timer <= clock_ns);
 	gsc_tick(&dev, clock_ns);
 	checked();
 	EXPECT(!strcmp(dev.policy->name, "ffs") && sms_of(0) == 33 && sms_of(2) == 66);
+	EXPECT(n_policies == 2 && !n_replaced);
 	EXPECT(told("expired without another one: ffs decides again") && shows(&group[0], GSC_FILE_CAPSM_PLAN, "none\n"));
 	EXPECT(!plan("500 0=30"));
 	EXPECT(sms_of(0) == 30 && told("1 groups for 500 ms more, then ffs"));

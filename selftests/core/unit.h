@@ -13,7 +13,7 @@ static struct gsc_group group[8];
 static struct gsc_client client[8];
 static u64 clock_ns;
 static bool good;		/* of the test that runs */
-static u32 n_done, n_evict, n_grow, n_grant, n_lease, n_timer, n_band, n_replaced;
+static u32 n_done, n_evict, n_grow, n_grant, n_lease, n_timer, n_band, n_replaced, n_policies;
 
 #define EXPECT(x) do { \
 	if (!(x)) { \
@@ -60,14 +60,15 @@ static inline void op_set_band(struct gsc_client *c)
 	n_band++;
 }
 
-static inline void op_policy_replaced(struct gsc_device *d)
+static inline void op_policy_changed(struct gsc_device *d)
 {
-	EXPECT(d->faulty && d->policy == &gsc_policy_hpf);
-	n_replaced++;
+	EXPECT(!d->faulty || d->policy == &gsc_policy_hpf);
+	n_replaced += d->faulty != NULL;
+	n_policies++;
 }
 
 static const struct gsc_ops ops = {
-	op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, op_policy_replaced,
+	op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, op_policy_changed,
 };
 
 /* A sum of times, rounded down */
@@ -79,7 +80,7 @@ static inline void setup(void)
 	memset(&dev, 0, sizeof(dev));
 	memset(group, 0, sizeof(group));
 	memset(client, 0, sizeof(client));
-	n_done = n_evict = n_grow = n_grant = n_lease = n_timer = n_band = n_replaced = 0;
+	n_done = n_evict = n_grow = n_grant = n_lease = n_timer = n_band = n_replaced = n_policies = 0;
 	clock_ns = 1000 * MS;
 	EXPECT(!gsc_device_init(&dev, &ops, SMS));
 	for (int i = 0; i < 8; i++)

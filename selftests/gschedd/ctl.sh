@@ -118,6 +118,7 @@ three=$!
 wait_for 10 grep -q "^gpu1 group group=/ " "$OUT/events"
 wait_for 10 grep -q '"object":"group"' "$OUT/events.json"
 "$ctl" group create watched && "$ctl" group delete watched
+"$ctl" device set policy=ffs && "$ctl" device set policy=hpf
 expect 0 "" "a group of the other device" "$ctl" -d gpu1 group create watched
 wait $three
 ok $? "monitor of a device ends after three lines"
@@ -126,7 +127,8 @@ ok "$(jq -se 'length == 3 and all(.device == "gpu1") and .[2].event == "group-ad
 "$ctl" -d gpu1 group delete watched
 wait_for 10 grep -Eq '^\[ *[0-9]+\.[0-9]{6}\] gpu1 group-delete group=watched$' "$OUT/events"
 ok $? "monitor prints what there is and what happens, of all devices"
-grep -q "^gpu0 device uuid=.* sms=16 policy=hpf" "$OUT/events" && grep -q "gpu0 group-add group=watched" "$OUT/events"
+grep -q "^gpu0 device uuid=.* sms=16 policy=hpf" "$OUT/events" && grep -q "gpu0 group-add group=watched" "$OUT/events" &&
+	grep -q "gpu0 policy policy=ffs" "$OUT/events"
 ok $? "and of this one"
 kill $monitor
 wait $monitor 2>/dev/null

@@ -38,7 +38,7 @@ static int seen(char *text, const char *event, unsigned int slot, unsigned int s
 {
 	char line[256];
 
-	snprintf(line, sizeof(line), "%s: device=" DEV_NAME " pid=%d slot=%u seq=%u base=0 limit=%u\n",
+	snprintf(line, sizeof(line), "%s: device=" DEV_NAME " pid=%d slot=%u seq=%u base=0 limit=%u wait_ns=",
 		 event, getpid(), slot, seq, limit);
 	return strstr(text, line) != NULL;
 }
@@ -56,6 +56,36 @@ TEST_F(trace, grant_evict_grow_done)
 	EXPECT_TRUE(seen(self->text, "gsched_evict", 3, 42, 4 * GSCHED_CAPSM));
 	EXPECT_TRUE(seen(self->text, "gsched_grow", 3, 42, 6 * GSCHED_CAPSM));
 	EXPECT_NE(NULL, strstr(self->text, "gsched_done: device=" DEV_NAME)) TH_LOG("%s", self->text);
+}
+
+/* Who comes, asks and goes, and what the device does about it */
+TEST_F(trace, attach_submit_policy)
+{
+	char line[256];
+
+	RETURN_IF_SKIPPED();
+	ASSERT_EQ(0, attach(self->fd, GSCHED_ATTACH_MPS));
+	ASSERT_EQ(0, submit(self->fd, 5, 7, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_EQ(-EBUSY, submit(self->fd, 5, 8, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_EQ(0, put("wfq", SYSFS "/" DEV_NAME "/policy"));
+	close(self->fd);
+	self->fd = -1;
+	ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/trace"), 0);
+	snprintf(line, sizeof(line), "gsched_attach: device=" DEV_NAME " pid=%d id=", getpid());
+	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
+	EXPECT_NE(NULL, strstr(self->text, " flags=mps clients=1"));
+	snprintf(line, sizeof(line), "gsched_submit: device=" DEV_NAME " pid=%d slot=5 seq=7 tier=0 blocks=1000000 "
+		 "blocks_per_sm=1 predicted_ns=1000000000 ret=0", getpid());
+	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
+	snprintf(line, sizeof(line), "ret=%d", -EBUSY);
+	EXPECT_NE(NULL, strstr(self->text, line));
+	snprintf(line, sizeof(line), "gsched_lease: device=" DEV_NAME " pid=%d old=", getpid());
+	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
+	EXPECT_NE(NULL, strstr(self->text, "gsched_policy: device=" DEV_NAME " policy=wfq why=\"\""));
+	EXPECT_NE(NULL, strstr(self->text, "gsched_decision: device=" DEV_NAME " decisions="));
+	EXPECT_NE(NULL, strstr(self->text, "clients=1 active=1 ns="));
+	snprintf(line, sizeof(line), "gsched_detach: device=" DEV_NAME " pid=%d id=", getpid());
+	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
 }
 
 /* The slice of a band, told to its owner */

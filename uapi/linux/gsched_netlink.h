@@ -120,7 +120,7 @@ enum gsched_nl_event {
 	GSCHED_NL_CLIENT_ADD,	/* CLIENT PID UID GROUP ARB_FLAGS SLICE_US SHARE */
 	GSCHED_NL_CLIENT_DEL,	/* CLIENT PID UID STAT; behind DONE of each of its tasks */
 	GSCHED_NL_BAND,		/* CLIENT PID ARB_FLAGS SLICE_US SHARE: slice or flags changed */
-	GSCHED_NL_FAULT,	/* FAULT: a policy was replaced by hpf */
+	GSCHED_NL_POLICY,	/* POLICY [FAULT]: another one is in force, set or as a plan begins or ends; or hpf */
 	/* group "tasks": CLIENT PID SLOT SEQ BASE LIMIT each */
 	GSCHED_NL_GRANT,	/* WAIT_NS: it may launch */
 	GSCHED_NL_EVICT,	/* its window shrank or moved */
