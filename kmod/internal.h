@@ -74,6 +74,7 @@ struct gsched_group {
  * @groups: every gsched_group (lock)
  * @bindings: struct gsched_binding, bind.c (lock)
  * @node: in the device table (gsched_devices_mutex)
+ * @uuid: the CUDA device's
  * @root: the directory of the device itself
  * @tasks: sysfs directory of the clients
  */

@@ -60,7 +60,8 @@ $(KMOD_HARNESS):
 	@mkdir -p $(KMOD_LINUX_SRC)
 	$(call Q,UNPACK)tar -C $(KMOD_LINUX_SRC) --strip-components=1 --wildcards -xf $(KMOD_LINUX_TAR) \
 		'*/tools/testing/selftests/kselftest_harness.h' '*/tools/testing/selftests/kselftest.h' \
-		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' \
+		'*/scripts/kernel-doc' '*/scripts/coccinelle'
 	@touch $@
 
 build/test/kmod/%: selftests/kmod/%.c selftests/kmod/common.h selftests/kmod/netlink.h selftests/kmod/pin/gsched_pin.h uapi/linux/gsched.h | $(KMOD_HARNESS)
@@ -88,8 +89,8 @@ build/test/dkms: selftests/kmod/dkms-install
 TESTS += build/test/dkms
 
 # Lint: every message fails. The kernel's own headers are not our concern.
-.PHONY: lint-sparse lint-checkpatch
-LINT += lint-sparse lint-checkpatch
+.PHONY: lint-sparse lint-checkpatch lint-kernel-doc lint-coccinelle lint-analyzer
+LINT += lint-sparse lint-checkpatch lint-kernel-doc lint-coccinelle lint-analyzer
 lint-sparse: $(KMOD_MODULES)
 	@set -e; for r in $(KMOD_RELEASES); do \
 		out=$$($(MAKE) -C $${KDIR:-/usr/src/linux-headers-$$r} M=$(CURDIR)/build/kmod/$$r $(KMOD_FLAGS) W= C=2 \
@@ -100,3 +101,21 @@ KMOD_CHECKPATCH := $(wildcard kmod/*.[ch] kmod/core/*.[ch] selftests/kmod/pin/*.
 lint-checkpatch: $(KMOD_HARNESS)
 	@perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=130 \
 		--ignore MACRO_ARG_REUSE,UNCOMMENTED_DEFINITION,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT -f $(KMOD_CHECKPATCH)
+
+lint-kernel-doc: $(KMOD_HARNESS)
+	@perl $(KMOD_LINUX_SRC)/scripts/kernel-doc -none -Werror kmod/*.[ch] kmod/core/*.[ch] uapi/linux/*.h
+	@echo "kernel-doc: clean"
+
+# The kernel's own semantic patches, one by one as `make coccicheck` does. It says nothing of files that it cannot read.
+lint-coccinelle: $(KMOD_HARNESS)
+	@out=$$(find $(KMOD_LINUX_SRC)/scripts/coccinelle -name '*.cocci' | sort | xargs -I{} timeout 300 spatch --very-quiet \
+		-D report --no-show-diff --no-includes --include-headers --cocci-file {} kmod/*.c kmod/core/*.c 2>/dev/null); \
+	if [ -n "$$out" ]; then echo "$$out"; exit 1; fi; echo "coccinelle: clean"
+
+# gcc's static analyzer, on a mirror of its own: its objects are not for use
+KMOD_ANALYZED := build/kmod-analyzer
+KMOD_NEWEST := $(lastword $(KMOD_RELEASES))
+lint-analyzer:
+	@$(call kmod_mirror,$(KMOD_SRCS),,$(KMOD_ANALYZED))
+	@out=$$($(MAKE) -C $(call KMOD_KDIR,$(KMOD_NEWEST)) M=$(CURDIR)/$(KMOD_ANALYZED) $(KMOD_FLAGS) KCFLAGS="-fanalyzer -Werror" modules 2>&1 \
+		>/dev/null); if [ -n "$$out" ]; then echo "$$out"; exit 1; fi; echo "gcc -fanalyzer: clean"

@@ -195,9 +195,15 @@ void gsc_turn_sliced(struct gsc_device *dev)
 					task->want = 0;
 }
 
+static bool has_tasks(const struct gsc_band *band)
+{
+	return !list_empty(&band->tasks);
+}
+
+/* Of a band that has tasks: one of its highest rank */
 static const struct gsc_task *first_task(const struct gsc_band *band)
 {
-	return list_empty(&band->tasks) ? NULL : list_first_entry(&band->tasks, struct gsc_task, node);
+	return list_first_entry(&band->tasks, struct gsc_task, node);
 }
 
 /* Of the tasks with the band's highest rank: does one run? */
@@ -246,7 +252,7 @@ static bool turn_of_policy(struct gsc_device *dev)
 	bool found = false, tasks = false;
 
 	list_for_each_entry(band, &dev->busy, busy) {
-		if (!first_task(band))
+		if (!has_tasks(band))
 			continue;
 		tasks = true;
 		found |= band == owner;
@@ -266,7 +272,7 @@ static bool turn_of_policy(struct gsc_device *dev)
 
 static bool is_equal(const struct gsc_band *band, const struct gsc_band *owner)
 {
-	return band != owner && first_task(band) &&
+	return band != owner && has_tasks(band) &&
 	       first_task(band)->rank == first_task(owner)->rank;
 }
 
@@ -340,7 +346,7 @@ bool gsc_turn_temporal(struct gsc_device *dev)
 	if (dev->policy->turn)
 		return turn_of_policy(dev);
 	list_for_each_entry(band, &dev->busy, busy)
-		if (first_task(band) && (!owner || precedes(dev, band, owner)))
+		if (has_tasks(band) && (!owner || precedes(dev, band, owner)))
 			owner = band;
 	equal = owner ? equal_of(dev, owner) : NULL;
 	if (equal && owner == dev->turn && patience_end(dev, equal) <= dev->now) {

@@ -352,6 +352,7 @@ struct gsched_event {
  * @bands: bands present on the device
  * @share: of the device's time, in 1/GSCHED_SHARE_ALL, for launches that no window can hold; GSCHED_SHARE_ALL: no limit
  * @in_flight_us: see GSCHED_ARB_PACED
+ * @__reserved: 0
  */
 struct gsched_arb_header {
 	__u32 lease;
@@ -372,6 +373,7 @@ struct gsched_arb_header {
  * struct gsched_arb_slot - limits of one task slot, one cache line; the GPU reads @window
  * @window: GSCHED_WINDOW(base, limit) of the task in the slot. While the slot is empty: what a leased launch may use
  * @generation: counts changes of @window
+ * @__reserved: 0
  */
 struct gsched_arb_slot {
 	__aligned_u64 window;
@@ -432,6 +434,7 @@ struct gsched_cl_slot {
  *	is the whole device, opaque ones of a client that is alone in its band. They are tasks of gpu.stat, too
  * @held_ns: time that launches were held back, by turns or a share
  * @paced_ns: GPU time of launches that ended while turns, activity or a share were asked for
+ * @__reserved: must be 0
  *
  * The leased_* words and paced_ns only grow. The arbiter adds what they grew by to gpu.stat when
  * that is read, before the client's lease or group changes and when it detaches; of the former no
