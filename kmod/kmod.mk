@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The kernel module: `make modules` builds build/kmod/<release>/gsched.ko for every installed header package of 6.1 and
-# 6.12 (newest of each), or for KDIR= alone. Kernels before 6.13 build beside the sources, so each release gets a mirror of
+# 6.12 (newest of each, -rt and -cloud left out), or for KDIR= alone. Kernels before 6.13 build beside the sources, so each release gets a mirror of
 # links to them.
 KMOD_KDIRS := $(if $(KDIR),$(KDIR),$(foreach s,6.1 6.12,$(lastword $(shell \
-	ls -d /usr/src/linux-headers-$(s).*-amd64 2>/dev/null | grep -v -- -rt- | sort -V))))
+	ls -d /usr/src/linux-headers-$(s).*-amd64 2>/dev/null | grep -v -e -rt- -e -cloud- | sort -V))))
 # What `make kernelrelease` says in Debian's headers of 6.1 is not the release that modules are for
 KMOD_RELEASES := $(if $(KDIR),$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h),$(KMOD_KDIRS:/usr/src/linux-headers-%=%))
 KMOD_KDIR = $(if $(KDIR),$(KDIR),/usr/src/linux-headers-$(1))
@@ -81,6 +81,12 @@ $(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko
 		'exec selftests/qemu/run --kernel $* --timeout 600 --log build/qemu/kmod-$* -- selftests/kmod/guest $(KMOD_TESTS)' >$@
 	@chmod +x $@
 TESTS += $(KMOD_QEMU_TESTS)
+
+# The same on a kernel that finds bugs, and the fuzzer for two minutes. Not in `check`: that kernel takes minutes to build.
+.PHONY: check-debug
+check-debug:
+	selftests/qemu/debug-kernel test
+	selftests/qemu/debug-kernel fuzz
 
 # dkms for real, on an overlay of this system, and the module it installs in a guest
 build/test/dkms: selftests/kmod/dkms-install
