@@ -40,6 +40,7 @@ int ctl_simulate(struct ctl *ctl, int argc, char **argv);
 int ctl_status(struct ctl *ctl, int argc, char **argv);
 int ctl_watch(struct ctl *ctl, int argc, char **argv);
 int ctl_monitor(struct ctl *ctl, int argc, char **argv);
+int ctl_metrics(struct ctl *ctl, int argc, char **argv);
 
 /* The options that only some commands have */
 extern const struct argp ctl_run_options, ctl_device_delete_options, ctl_output_options,

@@ -55,12 +55,12 @@ _gschedctl() {
 	-n | --interval | --workers) return ;;
 	*)
 		case "${words[*]}" in
-		'') names='run group client device showconf setconf simulate status watch monitor help version' ;;
+		'') names='run group client device showconf setconf simulate status watch monitor metrics help version' ;;
 		group | 'help group') names='create list set get show delete' ;;
 		client | 'help client') names='set get' ;;
 		'client '[sg]et' '*) names='capsm.max= gpu.weight= gpu.priority=' ;;
 		device | 'help device') names='list set delete' ;;
-		help) names='run group client device showconf setconf simulate status watch monitor help version' ;;
+		help) names='run group client device showconf setconf simulate status watch monitor metrics help version' ;;
 		'group '[sgd]*)
 			case ${#words[@]},${words[1]} in
 			2,*) names=$(_gschedctl_names group list) ;;

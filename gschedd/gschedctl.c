@@ -62,6 +62,8 @@ static const struct command {
 	  ctl_watch, .options = &ctl_watch_options },
 	{ "monitor", NULL, "what there is, then what happens, a line each",
 	  ctl_monitor, .options = &ctl_monitor_options },
+	{ "metrics", NULL, "all numbers of the status, for Prometheus",
+	  ctl_metrics, .max = 0 },
 	{ "help", "[COMMAND]", "what there is, or how a command is used",
 	  ctl_help, .max = 2 },
 	{ "version", NULL, "print the version",

@@ -111,6 +111,14 @@ for c in "group create x" "group show" "group get / capsm.max" "device set polic
 	# shellcheck disable=SC2046,SC2086
 	expect 1 "device gpu9: there is none of this name" "and behind the command: ${c%% *}" "$ctl" ${c%% -- *} -d gpu9 $([[ $c != *--* ]] || echo -- true)
 done
+expect 0 'gsched_device_info{device="gpu0",uuid="' "metrics of the devices" "$ctl" metrics
+expect 0 'gsched_group_capsm_max{device="gpu0",group="batch"} 4' "of groups" "$ctl" metrics
+! grep -q 'gsched_group_capsm_max{device="gpu0",group="/"}' "$OUT/out"
+ok $? "what has no limit has none"
+# samples of one name stand together, behind their type, and no sample comes twice
+awk '/^# TYPE / { if (seen[$3]++) exit 1; type = $3; n++; next } /^#/ { next }
+	{ name = $1; sub(/{.*/, "", name); if (name != type || twice[$1]++ || $2 + 0 != $2) exit 1 } END { exit !(n > 15) }' "$OUT/out"
+ok $? "in Prometheus' format"
 "$ctl" monitor >"$OUT/events" 2>"$OUT/monitor.err" &
 monitor=$!
 "$ctl" -d gpu1 monitor -o json -n 3 >"$OUT/events.json" &
