@@ -101,9 +101,10 @@ deps:
 check: deps
 	+@$(MAKE) check-built
 
+# Built by all processors, unless -j says by how many, and run one after the other
 .PHONY: check-built
-check-built: all
-	+@$(MAKE) $(TESTS)
+check-built:
+	+@$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) all $(TESTS)
 	@selftests/run-tests $(TESTS)
 
 check-fast: all $(FAST_TESTS)
