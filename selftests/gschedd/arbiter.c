@@ -62,11 +62,23 @@ static bool next_of_task(struct peer_client *c, struct gsched_event *ev)
 	return there;
 }
 
+/* Is it told so, in the end? On a busy host the window may change in more than one step. */
+static bool told(struct peer_client *c, uint32_t type, uint32_t limit)
+{
+	struct gsched_event ev;
+
+	while (next_of_task(c, &ev))
+		if (ev.type == type && ev.slot == 0 && ev.seq == 1 && GSCHED_WINDOW_LIMIT(ev.window) == limit)
+			return true;
+		else
+			printf("# another event: type %u, limit %u\n", ev.type, GSCHED_WINDOW_LIMIT(ev.window));
+	return false;
+}
+
 static void spatial(void)
 {
 	struct peer_client lo;
 	struct gsched_submit req = task(0, 1, 100000);
-	struct gsched_event ev;
 	int sv[2], status;
 	pid_t pid;
 	char answer;
@@ -90,8 +102,7 @@ static void spatial(void)
 			answer = '?';
 		is(answer, 'y', "the important one is granted at once");
 		ok(wait_limit(&lo, 0, FULL - 4 * GSCHED_CAPSM), "and batch gives up what it needs, no more");
-		ok(next_of_task(&lo, &ev) && ev.type == GSCHED_EVENT_EVICT && ev.slot == 0 && ev.seq == 1 &&
-		   GSCHED_WINDOW_LIMIT(ev.window) == FULL - 4 * GSCHED_CAPSM, "and is told: EVICT");
+		ok(told(&lo, GSCHED_EVENT_EVICT, FULL - 4 * GSCHED_CAPSM), "and is told: EVICT");
 		if (death)
 			kill(pid, SIGKILL);
 		else if (write(sv[0], "c", 1) != 1)
@@ -99,8 +110,7 @@ static void spatial(void)
 		waitpid(pid, &status, 0);
 		close(sv[0]);
 		ok(wait_limit(&lo, 0, FULL), "the important one %s: batch has all again", how);
-		ok(next_of_task(&lo, &ev) && ev.type == GSCHED_EVENT_GROW && GSCHED_WINDOW_LIMIT(ev.window) == FULL,
-		   "and is told: GROW");
+		ok(told(&lo, GSCHED_EVENT_GROW, FULL), "and is told: GROW");
 	}
 
 	is(group_call(GSP_GROUP_SET, "lo", "capsm.max", "4"), 0, "capsm.max = 4");
