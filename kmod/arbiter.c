@@ -37,16 +37,16 @@ void gsched_store_window(struct gsched_client *client, u32 slot, u64 window)
 
 	if (to->window == window)
 		return;
-	/* whole, and after whatever the decision rests on: the GPU reads it at any time */
+	/* A single 64-bit store, ordered after the decision's inputs: the GPU reads it at any time. */
 	smp_store_release(&to->window, window);
-	/* who sees the new number sees the new window */
+	/* A reader of the new generation sees the new window. */
 	smp_store_release(&to->generation, to->generation + 1);
 }
 
 /*
- * One event a slot: the newest window, and a type that is right for someone who knows nothing since
- * the last read. A grant not yet read stays one. A grow not yet read, then an evict that leaves
- * more than was known, is a grow.
+ * One event per slot, with the newest window. The type is relative to what user space has read: an
+ * unread grant stays a grant, and an unread grow followed by an evict that still leaves more than the
+ * known limit stays a grow.
  */
 static void queue_event(struct gsched_client *client, const struct gsc_task *task, u32 type)
 {
@@ -56,7 +56,7 @@ static void queue_event(struct gsched_client *client, const struct gsc_task *tas
 		if (event->type == GSCHED_EVENT_GRANT)
 			type = GSCHED_EVENT_GRANT;
 		else if (event->type == GSCHED_EVENT_GROW &&
-			 GSCHED_WINDOW_LIMIT(task->window) > client->told[task->slot])
+			 GSCHED_WINDOW_LIMIT(task->window) > client->known_limit[task->slot])
 			type = GSCHED_EVENT_GROW;
 	}
 	*event = (struct gsched_event) {
@@ -82,7 +82,7 @@ static void set_window(struct gsc_task *task, enum gsc_change why)
 	else
 		trace_gsched_grow(client, task);
 	gsched_nl_task(task, nl_event_of[why]);
-	if (!test_bit(task->slot, client->quiet))
+	if (!test_bit(task->slot, client->in_submit))
 		queue_event(client, task, event_of[why]);
 	wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
 }
@@ -111,11 +111,11 @@ static void set_lease(struct gsc_client *core, u32 lease)
 	if (lease == old)
 		return;
 	trace_gsched_lease(client, old, lease);
-	/* who sees the new lease sees the windows that were stored before it */
+	/* A reader of the new lease sees the windows stored before it. */
 	smp_store_release(&client->arb->header.lease, lease);
 	/*
-	 * the slots are read after this: a leased launch is seen here, or its client sees the new
-	 * lease and submits
+	 * Full fence against the client's: either the scan below sees a leased launch, or its client
+	 * sees the new lease and submits.
 	 */
 	smp_mb();
 	if (old == GSCHED_LEASE_FREE && lease != GSCHED_LEASE_FREE)
@@ -150,7 +150,7 @@ static void set_band(struct gsc_client *core)
 	lockdep_assert_held(&client->dev->lock);
 	if (header->slice_us != arb->slice_us || header->flags != arb->flags) {
 		trace_gsched_band(client);
-		/* what it begins with is told as it comes */
+		/* CLIENT_ADD has the initial values. */
 		if (client->attached)
 			gsched_nl_client(client, GSCHED_NL_BAND);
 	}
@@ -158,9 +158,9 @@ static void set_band(struct gsc_client *core)
 	WRITE_ONCE(header->bands, arb->bands);
 	WRITE_ONCE(header->share, arb->share);
 	WRITE_ONCE(header->in_flight_us, arb->in_flight_us);
-	/* whoever sees the new flags sees the words that go with them */
+	/* A reader of the new flags sees the words that belong to them. */
 	smp_store_release(&header->flags, arb->flags);
-	/* not during attach: the caller reads the page once it has mapped it */
+	/* During attach the caller has not mapped the page yet and reads it then. */
 	if (!client->bands)
 		return;
 	client->band_ns = client->dev->core.now;
@@ -252,8 +252,8 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 
 	gsc_commit(&dev->core, now);
 	/*
-	 * what is adopted may withdraw more leases; a client that plays with its page is left for
-	 * the timer
+	 * Adopting tasks may withdraw further leases. The rounds are bounded, since a client can keep
+	 * changing its page; the timer does the rest.
 	 */
 	for (round = 0; dev->scan && round < SCAN_ROUNDS; round++) {
 		dev->scan = false;
@@ -265,8 +265,8 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 	if (trace_gsched_decision_enabled() && dev->core.decisions != dev->decisions_traced)
 		trace_gsched_decision(dev, ktime_get_ns() - now);
 	dev->decisions_traced = dev->core.decisions;
-	if (dev->events && dev->core.n_events != dev->events_told) {
-		dev->events_told = dev->core.n_events;
+	if (dev->events && dev->core.n_events != dev->events_notified) {
+		dev->events_notified = dev->core.n_events;
 		sysfs_notify_dirent(dev->events);
 	}
 	WARN_ON_ONCE(IS_ENABLED(CONFIG_PROVE_LOCKING) && gsc_check(&dev->core));

@@ -247,7 +247,7 @@ static __poll_t gsched_poll(struct file *file, poll_table *table)
 
 	poll_wait(file, &client->wait, table);
 	if (is_gone(client))
-		return EPOLLHUP | (READ_ONCE(client->gone_told) ? EPOLLERR : EPOLLIN | EPOLLRDNORM);
+		return EPOLLHUP | (READ_ONCE(client->gone_read) ? EPOLLERR : EPOLLIN | EPOLLRDNORM);
 	if (!gsched_client_live(client))
 		return EPOLLERR;
 	return has_event(client) ? EPOLLIN | EPOLLRDNORM : 0;

@@ -62,7 +62,7 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 	struct gsc_group *group = gsched_bind_resolve(dev, client->pid);
 	int ret = -ENOENT;
 
-	/* an attach that failed later than here may be tried again */
+	/* A previous attach may have failed after this point and left its state behind. */
 	memset(&client->core, 0, sizeof(client->core));
 	client->core.pid = pid_nr(client->pid);
 	client->core.user = from_kuid(&init_user_ns, client->uid);
@@ -71,12 +71,12 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 	if (!ret)
 		ret = gsc_client_attach(&client->core, group, req->flags, req->channel_group, now);
 	if (!ret) {
-		/* nobody is told of the band: the caller reads the page once it has mapped it */
+		/* client->bands is not set yet: no EVENT_BAND, the caller reads the page after mapping it. */
 		gsc_commit(&dev->core, now);
 		client->plain = !pid_is_taken(client);
 		/*
-		 * who attaches with the first version of the structure would take the event for one
-		 * of slot 0
+		 * A caller built against the first version of the structure does not know EVENT_BAND
+		 * and would take it for an event of slot 0.
 		 */
 		client->bands = req->size > offsetof(struct gsched_attach, channel_group);
 		client->stale = true;
@@ -93,7 +93,7 @@ static void leave_core(struct gsched_client *client)
 	bool was_there = client->attached;
 	u32 slot;
 
-	/* nobody decides for it any more: it may use what there is */
+	/* Expelled while its kernels may still run: let them use the whole device. */
 	if (client->gone)
 		last = GSCHED_WINDOW(0, dev->core.sms * GSCHED_CAPSM);
 	client->attached = false;
@@ -105,11 +105,11 @@ static void leave_core(struct gsched_client *client)
 		trace_gsched_detach(client);
 		gsched_nl_client(client, GSCHED_NL_CLIENT_DEL);
 	}
-	/* a GPU that still reads the page of a client that went stops */
+	/* Zero the windows: a GPU still running the dead client's kernels stops. */
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		gsched_store_window(client, slot, last);
 	WRITE_ONCE(client->arb->header.lease, GSCHED_LEASE_NONE);
-	/* nobody would open its gate again, or set its slice back */
+	/* Nothing will open its gate or restore its slice later. */
 	WRITE_ONCE(client->arb->header.slice_us, 0);
 	WRITE_ONCE(client->arb->header.share, GSCHED_SHARE_ALL);
 	WRITE_ONCE(client->arb->header.flags, 0);
@@ -154,7 +154,7 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 	req->sms = dev->core.sms;
 	req->mode = dev->core.mode;
 	req->priority = client->core.group->priority;
-	/* all that the client consists of is there: pairs with gsched_client_live() */
+	/* Publish the fully set up client: pairs with gsched_client_live(). */
 	smp_store_release(&client->attached, true);
 	trace_gsched_attach(client);
 	gsched_nl_client(client, GSCHED_NL_CLIENT_ADD);
@@ -185,7 +185,7 @@ int gsched_client_attach(struct gsched_client *client, struct gsched_attach *req
 	return ret;
 }
 
-/* Give everything back. The pages and the object stay until the last mapping and reference go. */
+/* Releases all capacity. Pages and object live until the last mapping and reference are gone. */
 static void detach(struct gsched_client *client, bool gone)
 {
 	mutex_lock(&client->mutex);
@@ -203,13 +203,13 @@ void gsched_client_detach(struct gsched_client *client)
 	detach(client, false);
 }
 
-/* The same, by the operator's wish: the client is told, and can do nothing more with its file */
+/* Detaches on behalf of DEVICE_DEL: the client reads EVENT_GONE, all its calls fail with ENODEV. */
 void gsched_client_expel(struct gsched_client *client)
 {
 	detach(client, true);
 }
 
-/* Why calls of a client that is not attached fail */
+/* The errno of calls on a file whose client is not attached */
 int gsched_client_dead(const struct gsched_client *client)
 {
 	return READ_ONCE(client->gone) ? -ENODEV : -ENOTCONN;
@@ -226,11 +226,11 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 	lockdep_assert_held(&client->dev->lock);
 	if (!client->attached)
 		return gsched_client_dead(client);
-	if (test_bit(slot, client->quiet))
+	if (test_bit(slot, client->in_submit))
 		return -EBUSY;
 	/*
-	 * found in the page between the client's store and this call: the client knows more about
-	 * it
+	 * The arbiter adopted the task from the page before this call arrived. The client's request
+	 * describes it better: replace the adopted task.
 	 */
 	if (test_bit(slot, client->adopted) && client->core.task[slot].seq == req->seq) {
 		struct gsched_complete cancel = {
@@ -243,7 +243,7 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 		gsc_complete(&client->core, &cancel, now);
 		gsched_lease_forget(client, slot);
 	}
-	__set_bit(slot, client->quiet);
+	__set_bit(slot, client->in_submit);
 	ret = gsc_submit(&client->core, req, now);
 	if (!ret) {
 		gsc_commit(&client->dev->core, now);
@@ -251,18 +251,18 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 		client->known[slot] = req->seq;
 	}
 	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
-		__clear_bit(slot, client->quiet);
+		__clear_bit(slot, client->in_submit);
 	if (!ret) {
 		req->window = client->core.task[slot].window;
-		client->told[slot] = GSCHED_WINDOW_LIMIT(req->window);
+		client->known_limit[slot] = GSCHED_WINDOW_LIMIT(req->window);
 	} else if (ret == -EAGAIN) {
-		client->told[slot] = 0;
+		client->known_limit[slot] = 0;
 		gsched_store_window(client, slot, 0);
 	}
 	return ret;
 }
 
-/* Takes the lock: a core call under way must be over before its effects count */
+/* Takes the lock so that a decision in progress is seen either not at all or completely. */
 static bool submit_is_over(struct gsched_client *client, u32 slot, u32 seq)
 {
 	const struct gsc_task *task = &client->core.task[slot];
@@ -286,17 +286,17 @@ static int submit_end(struct gsched_client *client, struct gsched_submit *req, b
 	};
 
 	lockdep_assert_held(&client->dev->lock);
-	__clear_bit(req->slot, client->quiet);
+	__clear_bit(req->slot, client->in_submit);
 	if (!client->attached)
 		return gsched_client_dead(client);
-	/* granted what others who were sent away before it gave back */
+	/* The grant is capacity of clients that the same DEVICE_DEL expelled: do not use it. */
 	if (client->dev->dying)
 		return -ENODEV;
 	if (task->state == GSC_TASK_NONE || task->seq != req->seq)
 		return -ENOENT;		/* another thread withdrew it */
 	if (task->state == GSC_TASK_RUNNING) {
 		req->window = task->window;
-		client->told[req->slot] = GSCHED_WINDOW_LIMIT(req->window);
+		client->known_limit[req->slot] = GSCHED_WINDOW_LIMIT(req->window);
 		return 0;
 	}
 	if (WARN_ON_ONCE(!interrupted))
@@ -352,8 +352,8 @@ int gsched_client_complete(struct gsched_client *client, struct gsched_complete 
 	if (!ret) {
 		__clear_bit(req->slot, client->pending);
 		gsched_lease_forget(client, req->slot);
-		/* another thread may wait for the grant of what was withdrawn */
-		if (test_bit(req->slot, client->quiet))
+		/* Another thread may be waiting for the grant of the cancelled task. */
+		if (test_bit(req->slot, client->in_submit))
 			wake_up_interruptible(&client->wait);
 	}
 	gsched_unlock(dev, now);
@@ -378,8 +378,8 @@ int gsched_client_report(struct gsched_client *client, const struct gsched_repor
 }
 
 /*
- * Take the event of the lowest slot that has one, then that of the band; the very last is that the
- * device went
+ * Dequeues the event of the lowest slot that has one, then EVENT_BAND. After the client was expelled,
+ * EVENT_GONE once. False: no event.
  */
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event)
 {
@@ -388,17 +388,17 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 
 	spin_lock_bh(&client->dev->lock);
 	if (client->gone && !client->attached) {
-		bool told = client->gone_told;
+		bool read_before = client->gone_read;
 
-		client->gone_told = true;
+		client->gone_read = true;
 		spin_unlock_bh(&client->dev->lock);
 		*event = (struct gsched_event) { .type = GSCHED_EVENT_GONE, .time_ns = ktime_get_ns() };
-		return !told;
+		return !read_before;
 	}
 	slot = find_first_bit(client->pending, GSCHED_SLOTS);
 	if (slot < GSCHED_SLOTS) {
 		*event = client->event[slot];
-		client->told[slot] = GSCHED_WINDOW_LIMIT(event->window);
+		client->known_limit[slot] = GSCHED_WINDOW_LIMIT(event->window);
 		__clear_bit(slot, client->pending);
 	} else if (client->band_pending) {
 		*event = (struct gsched_event) { .type = GSCHED_EVENT_BAND, .time_ns = client->band_ns };
@@ -410,14 +410,14 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 	return found;
 }
 
-/* It could not be delivered: there it is again, unless the task has ended meanwhile */
+/* Requeues an event that could not be copied to user space, unless its task has ended. */
 void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event)
 {
 	const struct gsc_task *task = &client->core.task[event->slot];
 
 	spin_lock_bh(&client->dev->lock);
 	if (event->type == GSCHED_EVENT_GONE)
-		client->gone_told = false;
+		client->gone_read = false;
 	else if (event->type == GSCHED_EVENT_BAND)
 		WRITE_ONCE(client->band_pending, client->bands);
 	else if (task->state != GSC_TASK_NONE && task->seq == event->seq)

@@ -69,7 +69,7 @@ struct gsched_group {
  * @refresh: some client is stale (lock)
  * @refresh_slots: quotas changed: rewrite the empty slots, too (lock)
  * @events: the file of that name, for who polls it; NULL before and after it is there (lock)
- * @events_told: the core's n_events when pollers were last woken (lock)
+ * @events_notified: the core's n_events when pollers were last woken (lock)
  * @decisions_traced: the core's decisions at the last gsched_unlock() (lock)
  * @groups: every gsched_group (lock)
  * @bindings: struct gsched_binding, bind.c (lock)
@@ -93,7 +93,7 @@ struct gsched_device {
 	bool refresh;
 	bool refresh_slots;
 	struct kernfs_node *events;
-	u64 events_told;
+	u64 events_notified;
 	u64 decisions_traced;
 	struct list_head groups;
 	struct list_head bindings;
@@ -110,7 +110,7 @@ struct gsched_device {
  * @attached: set when all below is valid, cleared by detach; written under @mutex and the device's lock
  * @used: was attached once: a file attaches once (mutex)
  * @gone: the device was taken away from it (mutex); set before @attached is cleared
- * @gone_told: that was read (lock)
+ * @gone_read: that was read (lock)
  * @dev: the device, on which the client holds a reference
  * @core: the core's object (lock)
  * @id: unique number
@@ -123,7 +123,7 @@ struct gsched_device {
  * @wait: poll, read and waiting submitters
  * @plain: tasks/ directory is named by the pid alone (lock)
  * @stale: the lease changed: rewrite the empty slots (lock)
- * @quiet: slots with a submit under way, which itself tells of the grant: no event (lock)
+ * @in_submit: slots with a submit under way, which itself tells of the grant: no event (lock)
  * @adopted: slots whose task the arbiter found by itself (lock)
  * @known: last task of each slot that the core was told of (lock)
  * @pending: slots with an event to read (lock)
@@ -131,7 +131,7 @@ struct gsched_device {
  * @band_pending: there is an EVENT_BAND to read (lock)
  * @band_ns: time of the decision that it tells of (lock)
  * @event: last event of each slot (lock)
- * @told: limit that userspace last learned of, by slot (lock)
+ * @known_limit: limit that userspace last learned of, by slot (lock)
  */
 struct gsched_client {
 	struct kobject kobj;
@@ -139,7 +139,7 @@ struct gsched_client {
 	bool attached;
 	bool used;
 	bool gone;
-	bool gone_told;
+	bool gone_read;
 	struct gsched_device *dev;
 	struct gsc_client core;
 	u64 id;
@@ -151,7 +151,7 @@ struct gsched_client {
 	wait_queue_head_t wait;
 	bool plain;
 	bool stale;
-	DECLARE_BITMAP(quiet, GSCHED_SLOTS);
+	DECLARE_BITMAP(in_submit, GSCHED_SLOTS);
 	DECLARE_BITMAP(adopted, GSCHED_SLOTS);
 	u32 known[GSCHED_SLOTS];
 	DECLARE_BITMAP(pending, GSCHED_SLOTS);
@@ -159,7 +159,7 @@ struct gsched_client {
 	bool band_pending;
 	u64 band_ns;
 	struct gsched_event event[GSCHED_SLOTS];
-	u32 told[GSCHED_SLOTS];
+	u32 known_limit[GSCHED_SLOTS];
 };
 
 static inline struct gsched_client *gsched_client_of(struct gsc_client *core)

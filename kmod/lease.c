@@ -64,7 +64,7 @@ void gsched_lease_count_all(struct gsched_device *dev, u64 now)
 		gsched_lease_count(gsched_client_of(core), now);
 }
 
-static void end(struct gsched_client *client, u32 slot, u64 now)
+static void end_adopted(struct gsched_client *client, u32 slot, u64 now)
 {
 	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
 	u64 start_ns = READ_ONCE(hint->start_ns), end_ns = READ_ONCE(hint->end_ns);
@@ -96,7 +96,7 @@ static void reap_client(struct gsched_client *client, u64 now)
 	for_each_set_bit(slot, client->adopted, GSCHED_SLOTS)
 		if (is_over(client, slot) ||
 		    READ_ONCE(client->cl->slot[slot].seq) != client->core.task[slot].seq)
-			end(client, slot, now);
+			end_adopted(client, slot, now);
 }
 
 /* Give back the capacity of adopted tasks that are over */
@@ -126,7 +126,7 @@ void gsched_lease_reap_ended(struct gsched_device *dev, u64 now)
 			if (gsc_is_old(task, now) &&
 			    (!pid_has_task(gsched_client_of(core)->pid, PIDTYPE_TGID) ||
 			     is_over(gsched_client_of(core), task->slot)))
-				end(gsched_client_of(core), task->slot, now);
+				end_adopted(gsched_client_of(core), task->slot, now);
 }
 
 static void adopt(struct gsched_client *client, u32 slot, u64 now)
