@@ -7,32 +7,32 @@
 #include "launch/flights.h"
 #include "launch/launch.h"
 
-#define KERNELS		1024	/* whose least time is remembered */
-#define BUCKETS		32	/* by the power of two of a block's time in us, rounded up */
-#define SAMPLES		256	/* until there is an answer, */
+#define KERNELS		1024	/* entries of the cache of minimum times */
+#define BUCKETS		32	/* of the histogram: powers of two of us, rounded up */
+#define SAMPLES		256	/* in a round, after which there is an answer, */
 #define LONG_SAMPLES	4	/* or so many */
-#define LONG_NS		200000000	/* of so much time together */
-#define TAIL		64	/* the part of the time in which blocks may be longer than the answer */
+#define LONG_NS		200000000	/* ... with this much time in total */
+#define TAIL		64	/* 1/TAIL of the time may be in blocks longer than the answer */
 #define STRIDE		16	/* launches from one sample to the next, on average, */
-#define STRIDE_NS	10000000	/* or so much of the host's time */
-#define SEEN		3	/* times that a kernel is seen before its least time counts */
-#define LONGER		4	/* times that it is far longer before it is no interruption */
+#define STRIDE_NS	10000000	/* or this much host time */
+#define SEEN		3	/* launches of a kernel before its minimum counts */
+#define LONGER		4	/* consecutive much longer times that raise the minimum */
 
 struct gi_blocks {
-	_Atomic unsigned int countdown;	/* launches until the next look */
-	_Atomic uint64_t looked;	/* host clock */
-	_Atomic bool other;		/* a launch in this round was not measured */
-	_Atomic uint32_t us;		/* the answer, 0 not known */
-	pthread_mutex_t lock;		/* everything below; launches do not wait for it */
-	struct gi_flights flights;	/* the samples on the GPU */
+	_Atomic unsigned int countdown;	/* launches until the next sample */
+	_Atomic uint64_t looked;	/* host clock of the last sample */
+	_Atomic bool other;		/* a launch of this round was not measured */
+	_Atomic uint32_t us;		/* the answer; 0: unknown */
+	pthread_mutex_t lock;		/* protects all below; launches only try it */
+	struct gi_flights flights;	/* samples in flight */
 	struct sample {
 		uint64_t key, waves;
 	} of[GI_FLIGHTS];
 	uint32_t random;
 	struct known {
 		uint64_t key, ns;
-		uint64_t longer_ns;	/* least of the last times in a row that were far longer, */
-		unsigned int longer;	/* so many */
+		uint64_t longer_ns;	/* minimum of the last consecutive much longer times */
+		unsigned int longer;	/* how many these are */
 		unsigned int seen;
 	} known[KERNELS];
 	uint64_t time[BUCKETS], all;
@@ -49,7 +49,7 @@ bool gi_blocks_new(struct gi_client *c)
 	return true;
 }
 
-/* Not by the handle, which the driver uses again */
+/* Handles do not identify a kernel: the driver reuses them. */
 static uint64_t key_of(const struct gi_launch *l, const struct gi_func *fn)
 {
 	uint64_t key = fn->number * 0x9e3779b97f4a7c15ull;
@@ -68,7 +68,7 @@ static unsigned int stride(struct gi_blocks *b)
 	return 1 + b->random % (2 * STRIDE);
 }
 
-/* How often the SMs are filled with the launch's blocks; 0 not known */
+/* The number of waves in which the launch's blocks fill the SMs; 0: unknown. */
 static uint64_t waves(const struct gi_client *c, const struct gi_launch *l,
 		      const struct gi_func *fn)
 {
@@ -80,7 +80,7 @@ static uint64_t waves(const struct gi_client *c, const struct gi_launch *l,
 	return room ? (blocks + room - 1) / room : 0;
 }
 
-/* The arbiter acts on the answer, so the agent tells it at once. */
+/* Wakes the agent, which reports the new answer at once. */
 static void answer(struct gi_client *c, struct gi_blocks *b, uint32_t us)
 {
 	if (atomic_exchange(&b->us, us) == us)
@@ -104,8 +104,9 @@ static void end_round(struct gi_client *c, struct gi_blocks *b)
 }
 
 /*
- * The kernel's time, after one that was measured: far from its least one it was interrupted, unless
- * that happens again and again (it may do more than before); else it may have changed a little.
+ * Updates the minimum with a new time and returns it. A time of at least twice the minimum means
+ * that the kernel was interrupted, unless this happens LONGER times in a row: then the kernel may
+ * do more than before. A slightly longer time raises the minimum slowly.
  */
 static uint64_t least(struct known *k, uint64_t ns)
 {
@@ -124,7 +125,7 @@ static uint64_t least(struct known *k, uint64_t ns)
 	return ns;
 }
 
-/* @ns: 0 not known */
+/* @ns: 0 if unknown. */
 static void account(struct gi_client *c, struct gi_blocks *b, const struct sample *of, uint64_t ns)
 {
 	struct known *k = &b->known[of->key >> 32 & (KERNELS - 1)];
@@ -135,7 +136,7 @@ static void account(struct gi_client *c, struct gi_blocks *b, const struct sampl
 		return;
 	if (k->key != of->key)
 		*k = (struct known){ .key = of->key };
-	/* the first time with the loading of its code, perhaps */
+	/* the first time may include loading the code */
 	if (!k->seen++)
 		return;
 	ns = least(k, ns);
@@ -160,7 +161,7 @@ static void reap(struct gi_client *c, struct gi_blocks *b)
 	}
 }
 
-/* The lock is held, behind the launch. @i: its flight */
+/* Completes flight @i after its launch. Called with the lock held. */
 static void end(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, int i)
 {
 	struct gi_func *fn = gi_func_get(l->fn, cx);
@@ -174,7 +175,7 @@ static void end(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *
 
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
 {
-	/* another thread may begin a capture at any moment, which our calls must not disturb */
+	/* another thread may begin a capture at any moment, which these calls must not invalidate */
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_blocks *b = c->blocks;
 	uint64_t now = gi_now();

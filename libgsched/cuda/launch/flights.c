@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Launches between two events: flights.h. */
+/* Launches bracketed by two events: flights.h. */
 #include <string.h>
 #include "launch/flights.h"
 
-#define MS_MAX	1e6f	/* no launch takes so long */
+#define MS_MAX	1e6f	/* a longer time is an error of the measurement */
 
 static unsigned int next(const struct gi_flights *f)
 {

@@ -5,8 +5,8 @@
 #include "launch/timing.h"
 
 struct gi_timings {
-	pthread_mutex_t lock;		/* launches do not wait for it */
-	_Atomic unsigned int flying;	/* flights.flying, for who has no lock */
+	pthread_mutex_t lock;		/* launches only try it */
+	_Atomic unsigned int flying;	/* copy of flights.flying, readable without the lock */
 	struct gi_flights flights;
 	struct gi_timed of[GI_FLIGHTS];
 };
@@ -21,8 +21,8 @@ bool gi_timings_new(struct gi_client *c)
 }
 
 /*
- * Events also time what a launch waits for between them: the time alone is nearer to the least that
- * was seen.
+ * The time between events includes waiting, so the minimum is the better estimate. A longer time
+ * raises it only slowly.
  */
 static void least(_Atomic uint64_t *to, uint64_t x)
 {
@@ -42,7 +42,7 @@ static void learn(const struct gi_client *c, const struct gi_timed *of, uint64_t
 	atomic_fetch_add(&of->shape->samples, 1);
 }
 
-/* The lock is held. */
+/* Called with the lock held. */
 static void forget(struct gi_timings *t, const struct gi_timed *of)
 {
 	gi_flight_forget(&t->flights);
@@ -50,7 +50,7 @@ static void forget(struct gi_timings *t, const struct gi_timed *of)
 	gi_func_put(of->fn);
 }
 
-/* The lock is held, the capture mode relaxed. */
+/* Called with the lock held and the capture mode relaxed. */
 static void reap(struct gi_client *c)
 {
 	struct gi_timings *t = c->timings;
@@ -67,7 +67,7 @@ static void reap(struct gi_client *c)
 CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 			  CUresult (*forward)(const struct gi_launch *l), const struct gi_timed *of)
 {
-	/* another thread may begin a capture at any moment, which our calls must not disturb */
+	/* another thread may begin a capture at any moment, which these calls must not invalidate */
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_timings *t = c->timings;
 	CUresult rc;
