@@ -9,7 +9,7 @@
 
 #define HOLD_US		100	/* poll interval for conditions of other threads and processes */
 #define BOUND_US	20	/* poll interval for our own events */
-#define BOUND_NS	1000000000	/* most wait for work in flight, which may need the launch */
+#define BOUND_NS	1000000000	/* most wait for work in flight, which may need it */
 #define IDLE_NS		2000000	/* idle: so long without a launch and nothing in flight */
 #define MARK_NS		200000	/* host time after which a batch that only reports is closed */
 #define TAIL_NS		500000	/* GPU time that may follow the last event of such a batch */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The states of control blocks (task.h). They are cleaned ahead, so that no launch waits for it. */
+/* The states of control blocks (task.h). Blocks are cleaned ahead, so no launch waits for it. */
 #include "task/task.h"
 
 bool gi_control_use(struct gi_ctx *cx, unsigned int slot)

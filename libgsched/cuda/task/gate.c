@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Some calls of the driver wait for the GPU and hold the context's lock meanwhile: loading code,
- * freeing memory, synchronous copies. A task that was evicted needs a wing to end, and the agent
- * could not launch it: nothing would ever move. So what such a call would wait for is waited for
- * here first, without the driver's lock. entry/waits.h lists these calls.
+ * Quiescing before calls of the driver that wait for the GPU while holding the context's lock:
+ * loading code, freeing memory, synchronous copies. An evicted task needs a wing to end, and the
+ * agent could not launch it during such a call, which would be a deadlock. So the interposer first
+ * waits itself, without the driver's lock. entry/waits.h lists these calls.
  *
- * A call that waits for the device closes the gate: no twin is launched meanwhile, and tasks
- * that may need a wing are waited for. A copy on a stream waits for an event there, with the
- * gate open. What other threads could still put before it is held back from then on until it has
- * ended:
- * - On the legacy stream it runs behind the work of all blocking streams: launches on these are
- *   held back, their tasks waited for. Its event is a barrier to them from the moment it is
+ * Before a call that waits for the device, twin launches are held back, and tasks that may need a
+ * wing are waited for. Before a copy on a stream, only an event on that stream is waited for. Work
+ * that other threads could still enqueue before the copy is held back from then until it ends:
+ * - On the legacy stream, a copy runs after the work of all blocking streams: launches on these are
+ *   held back and their tasks waited for. Its event is a barrier to them from the moment it is
  *   recorded (barriers).
- * - On a blocking stream it runs behind the legacy stream only: launches there are held back; if
- *   there is a task or a barrier there, those of the blocking streams too.
- * - Other streams are expected to be used by one thread at a time.
- * A launch that was held back for long goes before calls that begin later, or several threads that
- * copy all the time would keep it out for ever.
+ * - On a blocking stream, a copy runs after the legacy stream only: launches there are held back;
+ *   if there is a task or a barrier there, launches on the blocking streams are too.
+ * - Other streams are assumed to be used by one thread at a time.
+ * A launch that was held back for long precedes calls that begin later; otherwise several threads
+ * that copy all the time could starve it.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -24,14 +23,14 @@
 #define SPINS		50
 #define NAP_US		20
 #define SPARE_NS	1000000000
-#define OVERDUE_NS	1000000		/* a launch that was held back for so long goes before later calls */
+#define OVERDUE_NS	1000000	/* a launch held back for so long precedes later calls */
 
-static _Atomic bool twins_launched;	/* until then no call has anything to wait for */
-static _Atomic int early_calls;		/* copies that began before: no twin may come before them */
+static _Atomic bool twins_launched;	/* before that, no call has anything to wait for */
+static _Atomic int early_calls;		/* copies begun before that, which no twin may precede */
 
 /*
- * Is there a task that may need a wing, on a stream of @least or more? Without the lock: at
- * worst one that was just finished is looked at again.
+ * Whether a task on a stream of at least @least may need a wing. No lock is needed: at worst a task
+ * that has just finished is counted.
  */
 static bool wings_needed(const struct gi_client *c, enum gi_order least)
 {
@@ -67,7 +66,7 @@ bool gi_tasks_quiet(struct gi_client *c, uint64_t ns)
 	unsigned int round = 0;
 
 	while (!quiet(c)) {
-		/* without the agent nothing comes of waiting */
+		/* without the agent there are no wings: waiting would not help */
 		if (atomic_load(&c->stop) || gi_now() - start > ns)
 			return false;
 		nap(&round);
@@ -75,7 +74,7 @@ bool gi_tasks_quiet(struct gi_client *c, uint64_t ns)
 	return true;
 }
 
-/* The agent has stopped: nothing comes of waiting */
+/* The agent has stopped: waiting would not help. */
 static bool over(const struct gi_client *c)
 {
 	return atomic_load(&c->stop);
@@ -117,7 +116,7 @@ _Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stre
 		atomic_fetch_sub(inside, 1);
 		if (!since)
 			since = gi_now();
-		/* calls of other threads, one behind the other, could go on like this for ever */
+		/* other threads' calls could starve this launch */
 		if (!overdue && gi_now() - since > OVERDUE_NS) {
 			overdue = true;
 			atomic_fetch_add(&t->overdue, 1);
@@ -129,14 +128,14 @@ _Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stre
 	return inside;
 }
 
-/* Launches that such calls have held back for long go first. */
+/* Lets launches that such calls have held back for long go first. */
 static void let_launches_pass(struct gi_client *c)
 {
 	uint64_t until;
 
 	if (!atomic_load(&c->tasks->overdue))
 		return;
-	/* the thread that launches may have been cancelled */
+		/* bounded, because the launching thread may have been cancelled */
 	for (until = gi_now() + SPARE_NS; gi_now() < until;) {
 		if (!atomic_load(&c->tasks->overdue) || over(c))
 			return;
@@ -182,18 +181,18 @@ void gi_gate_busy(struct gi_ctx *cx)
 }
 
 /*
- * Wings stand behind the gates of their hardware queue, and behind streams that wait for events
- * there, so one queue has neither. The slot counts as one with a gate until it is free; two
- * launches that do so at the same time may both be refused. So are the first ones, while copies are
- * under way that began when there was no twin to wait for: they could still get behind it on their
- * stream.
+ * Wings may be queued behind the done gates of their hardware queue, and behind streams that wait
+ * for events there, so one queue must have neither. The slot counts as having a gate until it is
+ * free. Two concurrent callers may both be refused. Also refused are the first twins while copies
+ * are under way that began when there was no twin to wait for: such a copy could still be enqueued
+ * behind the twin on its stream.
  */
 bool gi_gate_take(struct gi_client *c, unsigned int slot)
 {
 	uint64_t stream = c->tasks->slot[slot].stream, seen[GSCHED_SLOTS], mask;
 	unsigned int waiting = atomic_load(&gi_streams_waiting), n = 0, i;
 
-	/* either a copy sees this store, or it is seen here */
+		/* either a copy sees this store, or its count is seen below */
 	if (!atomic_load_explicit(&twins_launched, memory_order_relaxed))
 		atomic_store(&twins_launched, true);
 	if (atomic_load(&early_calls))
@@ -218,10 +217,10 @@ bool gi_gate_take(struct gi_client *c, unsigned int slot)
 }
 
 /*
- * One more stream is to wait for an event. With that it may take the last hardware queue, and wings
- * of the tasks that have gates would not come: so tasks end first, also when the arbiter is gone,
- * as they then need wings to end. Once it is known how many streams wait, gates are refused
- * instead.
+ * One more stream is about to wait for an event, which may take the last hardware queue; then wings
+ * of tasks that have gates would not get through. So wait for tasks to end, even if the arbiter is
+ * gone, since they then need wings to end. Once the stream is counted in gi_streams_waiting, gates
+ * are refused instead.
  */
 void gi_gate_spare(struct gi_client *c)
 {
@@ -237,8 +236,8 @@ void gi_gate_spare(struct gi_client *c)
 }
 
 /*
- * Until what is queued on @stream by now has ended, or no task may need a wing. There is no
- * limit: the driver's call would wait for the same.
+ * Waits until the work queued on @stream so far has ended, or no task may need a wing. There is no
+ * time limit, because the driver's call would wait for the same.
  */
 static void wait_stream(struct gi_client *c, CUstream stream)
 {
@@ -259,7 +258,7 @@ static void wait_stream(struct gi_client *c, CUstream stream)
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-/* What is captured does not run yet */
+/* Captured work does not run yet. */
 static bool captured(CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -322,7 +321,7 @@ static void device_begin(struct gi_waiting *w, struct gi_client *c, unsigned int
 	patience = gi_env("GSCHED_QUIET_MS", GI_QUIET_NS / 1000000) * 1000000;
 	if (gi_tasks_quiet(c, patience))
 		return;
-	/* somebody more important has the device: these end all the same, or they would never */
+	/* a more important client has the device: ignore windows, or these tasks would never end */
 	w->released |= 1ull << place;
 	gi_tasks_release(c);
 	gi_debug("tasks did not end in %llu ms, and a call waits for them: no window holds them",
@@ -335,13 +334,13 @@ bool gi_wait_needed(void)
 	return atomic_load(&twins_launched);
 }
 
-/* Has the client to do anything before such a call? */
+/* Whether the client has anything to do before such a call. */
 static bool concerns(const struct gi_client *c)
 {
 	return c && c->tasks && !over(c);
 }
 
-/* New clients come before the first of the list: behind it the places stay. */
+/* New clients are inserted at the head of the list, so places behind @w->c do not change. */
 static void all_begin(struct gi_waiting *w)
 {
 	struct gi_client *c;

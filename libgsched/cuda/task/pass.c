@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A pass over a client's tasks: those whose done gate has opened are finished and the arbiter told, the GPU's stamps are learnt from,
- * wings launched where a task may have more workers than it has, and control blocks cleaned ahead. It holds the client's lock;
- * nothing in it waits for the GPU. The agent makes most (process/agent.c).
+ * A pass over a client's tasks finishes those whose done gate has opened, reports them to the
+ * arbiter, learns from the GPU's time stamps, launches wings for tasks that may have more workers
+ * than they have, and cleans control blocks ahead of their use. It holds the client's lock and
+ * never waits for the GPU. Most passes are the agent's (process/agent.c).
  */
 #include <unistd.h>
 #include "task/task.h"
 
 #define HEALTH_NS	1000000000
 #define NAP_NS		50000
-#define TELL_NS		1000000		/* a leased task that runs so long is told to the arbiter: gpu.stat is about such */
+#define TELL_NS		1000000	/* a leased task that lasts so long is submitted, for gpu.stat */
 #define NAP_SHORT_NS	5000000
 
 /* ---- ends ---- */
@@ -21,8 +22,9 @@ static void average(_Atomic uint64_t *to, uint64_t x)
 	atomic_store_explicit(to, had ? (3 * had + x) / 4 : x, memory_order_relaxed);
 }
 
-/* What the GPU's clock says of the run, 0 nothing; teaches the shape. */
-static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsched_cl_slot *line, uint64_t now)
+/* Updates the shape's estimates. Returns the GPU time of the run, 0 if unknown. */
+static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsched_cl_slot *line,
+		      uint64_t now)
 {
 	uint64_t start = gi_load(&line->start_ns), end = gi_load(&line->end_ns), ran, span, workers;
 
@@ -55,7 +57,7 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 		uint64_t ran = learn(c, s, line, now);
 
 		gi_slot_drain(c, i);
-		/* a launch under a lease that is still good is counted, no more */
+		/* a launch under a lease that is still valid is only counted */
 		if (!atomic_load(&c->gone) &&
 		    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
 		     gi_load(&c->arb->slot[i].generation) != s->generation)) {
@@ -73,8 +75,9 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 }
 
 /*
- * A launch under LEASE_FREE told nobody. If it lasts, tell now, when it costs the program nothing: statistics then count
- * it. If the arbiter found it in the page first, the slot's generation has changed.
+ * A launch under LEASE_FREE was not submitted. If it lasts, submit it now, when that does not delay
+ * the program, so that statistics include it. If the arbiter has found it in the page before, the
+ * slot's generation has changed.
  */
 static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
@@ -89,7 +92,7 @@ static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 	gsched_submit_stream_async(c->g, &task, s->stream);
 }
 
-/* The context is beyond use (an illegal access, say): its tasks will never retire. */
+/* The context is unusable (after an illegal access, say): its tasks will never retire. */
 static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
 {
 	if (!atomic_load(&c->gone))
@@ -142,8 +145,8 @@ void gi_pass(struct gi_client *c)
 		}
 	}
 	/*
-	 * Cleaning can be put off, wings cannot: whoever holds gi_lock may be in a call of the driver that waits for a task
-	 * which waits for its wing.
+	 * Cleaning can be put off, wings cannot: the holder of gi_lock may be in a call of the
+	 * driver that waits for a task which waits for its wing.
 	 */
 	if (pthread_mutex_trylock(&gi_lock)) {
 		if (current)
@@ -168,7 +171,7 @@ bool gi_reap(struct gi_client *c)
 {
 	if (pthread_mutex_trylock(&c->lock))
 		return false;
-	/* also once the agent has stopped: whoever calls may call the driver */
+	/* allowed even after the agent has stopped: the caller may call the driver */
 	gi_pass(c);
 	pthread_mutex_unlock(&c->lock);
 	return true;
@@ -192,9 +195,9 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 		struct gi_slot *s = &c->tasks->slot[__builtin_ctzll(mask)];
 		uint64_t due = s->launch_ns + s->predicted_ns;
 
-		/* half of what is left, so that the end is met with small steps */
+		/* poll at half of the remaining time, to converge on the end in small steps */
 		left = due > now ? (due - now) / 2 : s->predicted_ns ? (now - due) / 8 : 50000;
-		/* short kernels: others wait for their capacity, and what was learnt may hold waiting for others */
+		/* poll often for short kernels: others wait for their capacity */
 		if (s->tier != GSCHED_TIER_BLOCK && s->predicted_ns < NAP_SHORT_NS && left > NAP_NS)
 			left = NAP_NS;
 		if (gi_slot_state(s) == GI_SLOT_DRAINING)
@@ -203,7 +206,7 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 			left = left < 200000 ? 200000 : left;
 		if (left < 20000)
 			left = 20000;
-		/* wings that did not last */
+		/* a wing whose workers left early is due again */
 		if (s->tier == GSCHED_TIER_BLOCK && s->next_wing > now && left > s->next_wing - now)
 			left = s->next_wing - now;
 		if (left < best)
@@ -212,7 +215,7 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 	return best;
 }
 
-/* Wait until no task of @cx, or of @image, is in flight. false: they did not end in time. */
+/* Waits until no task of @cx, or of @image, is in flight. false: they did not end in time. */
 bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns)
 {
 	uint64_t until = gi_now() + timeout_ns, mask;

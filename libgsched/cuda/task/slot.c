@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The states of slots (the diagram is in task.h), and how a task is told to the arbiter. */
+/* The states of slots (see the diagram in task.h), and the description of tasks for the arbiter. */
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -29,8 +29,8 @@ void gi_tasks_free(struct gi_client *c)
 #define IN(state)	(1u << GI_SLOT_##state)
 
 /*
- * Does the slot's state allow a transition from the states @from? The caller is its owner, so
- * nobody changes the state meanwhile.
+ * Whether the slot's state allows a transition from the states @from. The caller owns the slot, so
+ * the state does not change meanwhile.
  */
 static bool allowed(const struct gi_client *c, unsigned int slot, unsigned int from,
 		    const char *what)
@@ -43,7 +43,7 @@ static bool allowed(const struct gi_client *c, unsigned int slot, unsigned int f
 	return false;
 }
 
-/* The same, where the owner is who holds the client's lock */
+/* The same for states whose owner is the holder of the client's lock. */
 static bool allowed_locked(struct gi_client *c, unsigned int slot, unsigned int from,
 			   const char *what)
 {
@@ -59,7 +59,7 @@ static void enter(struct gi_client *c, unsigned int slot, enum gi_slot_state sta
 	atomic_store(&c->tasks->slot[slot].state, state);
 }
 
-/* Any launch may claim it from here on. */
+/* From here on any launch may claim the slot. */
 static void enter_free(struct gi_client *c, unsigned int slot)
 {
 	atomic_fetch_and(&c->tasks->gated, ~(1ull << slot));
@@ -68,9 +68,8 @@ static void enter_free(struct gi_client *c, unsigned int slot)
 }
 
 /*
- * For a twin (@twin) only one with a clean control block: what is still being cleaned must not be
- * written to meanwhile, and a free slot stays clean until it is claimed. Originals take the others
- * first.
+ * A twin needs a slot with a clean control block: a block that is being cleaned must not be written
+ * to. A free slot stays clean until it is claimed. Originals prefer slots that are not clean.
  */
 static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
@@ -87,12 +86,12 @@ static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 		slot = __builtin_ctzll(pick);
 		if (!atomic_compare_exchange_weak(&c->tasks->free, &mask, mask & ~(1ull << slot)))
 			continue;
-		/* a whole task of another thread may have been in it since we looked */
+		/* another thread may have run a whole task in the slot meanwhile */
 		if (twin && !(atomic_load_explicit(&cx->clean, memory_order_acquire) & (1ull << slot))) {
 			mask = atomic_fetch_or(&c->tasks->free, 1ull << slot) | 1ull << slot;
 			continue;
 		}
-		/* if not, no launch finds it any more */
+		/* if the state is wrong, the slot stays out of the mask for good */
 		if (!allowed(c, slot, IN(FREE), "a claim"))
 			continue;
 		atomic_store_explicit(&c->tasks->slot[slot].state, GI_SLOT_CLAIMED, memory_order_relaxed);
@@ -101,9 +100,9 @@ static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 }
 
 /*
- * All slots are taken, or none is clean yet: the queue is as deep as it gets, so the program waits
- * as it would for a full hardware queue. Not for ever: the tasks in the slots may wait for
- * something this thread has yet to do.
+ * If all slots are taken, or none is clean, the program waits as it would for a full hardware
+ * queue. The wait is bounded: the tasks in the slots may wait for something that this thread has
+ * yet to do.
  */
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
@@ -136,8 +135,8 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 }
 
 /*
- * The arbiter has accounted for such a task and makes no difference between one and several of a
- * client. Those that come while it runs are covered by it.
+ * The arbiter has accounted for a submitted task of tier launch, and treats several such tasks of a
+ * client like one. So later ones need not be submitted while this one runs.
  */
 static void begin_cover(struct gi_client *c, unsigned int slot)
 {
@@ -167,15 +166,15 @@ bool gi_slot_run(struct gi_client *c, unsigned int slot)
 {
 	if (!allowed(c, slot, IN(CLAIMED), "running"))
 		return false;
-	/* before the agent may end it */
+	/* before the agent may end the task */
 	begin_cover(c, slot);
 	enter(c, slot, GI_SLOT_RUNNING);
 	return true;
 }
 
 /*
- * The task gives back what it had. @lost, @bound_lost: workers may still use the save area, the
- * references
+ * Drops the task's references. @lost, @bound_lost: workers may still use the save area, the bound
+ * references.
  */
 static void release(struct gi_slot *s, bool lost, bool bound_lost)
 {
@@ -201,7 +200,7 @@ bool gi_slot_lose(struct gi_client *c, unsigned int slot)
 {
 	if (!allowed(c, slot, IN(CLAIMED), "losing"))
 		return false;
-	/* the arbiter waits for it no longer */
+	/* the arbiter must not wait for it any longer */
 	gi_store(&c->cl->slot[slot].retired, c->tasks->slot[slot].seq);
 	gi_func_put(c->tasks->slot[slot].fn);
 	enter(c, slot, GI_SLOT_LOST);
@@ -249,14 +248,15 @@ bool gi_slot_give_up(struct gi_client *c, unsigned int slot)
 	return true;
 }
 
-void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s, unsigned int slot)
+void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s,
+		unsigned int slot)
 {
 	*task = (struct gsched_task){
 		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,
 		.predicted_ns = s->predicted_ns, .intensity = c->intensity,
 		.block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0,
 	};
-	/* how long others wait at most for this one to give way */
+	/* the longest time that others wait for this task to give way */
 	if (s->save && s->form->everywhere)
 		task->block_ns = GI_LEAVE_NS;
 }
