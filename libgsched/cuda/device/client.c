@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A process's connections to arbiters, one a device. */
+/* A process's connections to arbiters, one per device. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@ struct gi_hot gi_hot = { .generation = 1 };
 bool (*gi_client_made)(struct gi_client *c);
 
 static struct gi_client *clients;
-static struct gi_client *begun;			/* written under gi_lock: not added yet */
+static struct gi_client *begun;		/* written under gi_lock: clients that are not added yet */
 
-/* The arbiter adds these up when it cares: launches that only the page tells of. */
+/* The arbiter adds these counters up when it needs them. */
 void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
 {
 	struct gsched_cl_header *h = &c->cl->header;
@@ -30,7 +30,7 @@ void gi_client_gone(struct gi_client *c, const char *why)
 		gi_why(c, "%s: running unmanaged", why);
 }
 
-/* A connection that is attached to the device; NULL there is none to be had. */
+/* Returns a connection that is attached to the device; NULL: none is available. */
 static struct gsched *join(struct gi_client *c, unsigned int *sms)
 {
 	struct gsched_attach_opts opts = { .size = sizeof(opts) };
@@ -72,9 +72,10 @@ static void use(struct gi_client *c, struct gsched *g)
 }
 
 /*
- * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever
- * uses the old ones must be done: the launches that began before it went, and their tasks. The old
- * pages stay mapped and pinned: others may still look at them, and unpinning waits for the device.
+ * Reconnects after the arbiter died or took the device away. The new arbiter has other pages, so
+ * all users of the old ones must be done: launches that began before, and their tasks. The old
+ * pages stay mapped and pinned, since others may still read them, and unpinning waits for the
+ * device.
  */
 bool gi_client_reconnect(struct gi_client *c)
 {
@@ -129,9 +130,10 @@ static bool connect_client(struct gi_client *c)
 }
 
 /*
- * A gate holds back all streams of its hardware queue, and so does a wait for an event behind a
- * gate. With four queues and more nothing was seen to stand behind another stream's gate
- * (programs/waits.c), with fewer half or all of the streams did. A task's wings need a way past.
+ * A done gate blocks all streams of its hardware queue, and so does a wait for an event behind a
+ * gate. A task's wings need a queue without either. With four or more queues, no stream was
+ * observed to be blocked by another stream's gate (programs/waits.c); with fewer, half or all of
+ * them were.
  */
 static void count_queues(struct gi_client *c)
 {
@@ -143,7 +145,10 @@ static void count_queues(struct gi_client *c)
 		       (unsigned long long)queues, GI_QUEUES_LEAST);
 }
 
-/* Of a MIG device the newer call tells its own UUID, the arbiter's, and the older one its GPU's. */
+/*
+ * For a MIG device, the newer call returns the device's own UUID, as the arbiter uses it, and the
+ * older one that of its GPU.
+ */
 static bool identify(struct gi_client *c)
 {
 	if (gi_real.cuDeviceGetUuid(&c->gpu, c->dev) && gi_real.cuDeviceGetUuid_v2(&c->gpu, c->dev))

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How a program's tasks are dispatched: rewriter/abi.h, GSR_LAUNCH_*, struct gsr_ranges; their class. */
+/* How tasks are dispatched (rewriter/abi.h: GSR_LAUNCH_*, struct gsr_ranges), and their class. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
 
-#define WORKERS_MAX	32u	/* blocks that an SM holds */
+#define WORKERS_MAX	32u	/* most blocks resident on an SM */
 
 /*
- * $NAME as one of @words, by number; the first if it is not set, or is none of them, which the
- * client's page then says
+ * Returns the index of $NAME in @words. 0 if it is not set, or is not in @words, which is reported
+ * in the client's page.
  */
 static unsigned int choice(struct gi_client *c, const char *name, const char *const *words, unsigned int n)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Streams of the program: a table of those it made, what orders their work, and their priorities.
+ * The program's streams: a table of them, the order of their work, and their priorities.
  *
  * A task is several calls of the driver: the launch, and the done gate behind it. Work that another
- * thread puts into the stream between the two would not wait for the wings, so such calls wait for
- * each other: a task's calls have the stream to themselves, all others share it. The order of
- * streams reaches further: work in the legacy stream waits for that in all blocking streams of the
- * context, and the other way round. What neither reads nor writes the program's data (events and
- * waits for them) is in order on either side of a task, and is not held.
+ * thread enqueued between the two would not wait for the wings. So these calls exclude each other:
+ * a task's calls hold the stream exclusively, all others share it. Stream order reaches further:
+ * work in the legacy stream waits for that in all blocking streams of the context, and vice versa.
+ * Calls that neither read nor write the program's data (events and waits for them) are correct on
+ * either side of a task, and are not held.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -17,20 +17,21 @@
 #include "device/device.h"
 
 #define BUCKETS		256
-/* A word counts the calls that share what it stands for; TASK: a task has it, or waits for them */
+/* A word counts the calls that share a stream; TASK: a task holds it exclusively, or waits to */
 #define TASK		(1u << 31)
-/* Such a call may wait for the GPU, and the GPU for something that this thread has yet to do */
+/* Bounds the wait: a call may wait for the GPU, and that for something this thread has yet to do */
 #define PATIENCE_NS	20000000
-#define LEGACY_NS	1000000		/* for an event with nothing in front of it */
+#define LEGACY_NS	1000000	/* for an event with no work before it to complete */
 
 struct gi_stream {
 	struct gi_stream *next;
 	CUstream handle;
 	struct gi_ctx *cx;
 	bool blocking;			/* ordered with the legacy stream */
-	bool lifted;			/* its priority is not what the program asked for, @asked */
+	/* its priority is not @asked, which the program asked for */
+	bool lifted;
 	bool first;			/* the hardware prefers it to streams without a priority */
-	bool waits;			/* for events: counted in gi_streams_waiting */
+	bool waits;			/* has waited for an event: counted in gi_streams_waiting */
 	int asked;
 	_Atomic uint32_t calls;
 };
@@ -38,12 +39,12 @@ struct gi_stream {
 _Atomic bool gi_green;
 _Atomic unsigned int gi_streams_waiting;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
-static _Atomic bool lifts;	/* some stream has another priority than was asked for */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost; protects the table */
+static _Atomic bool lifts;		/* some stream is lifted */
 static struct gi_stream *buckets[BUCKETS];
-static struct gi_stream *spare;		/* not freed: another thread's call may still be at one */
-static _Atomic int putting;		/* calls under way that put work into a stream */
-static _Atomic bool held;		/* no more of them begin */
+static struct gi_stream *spare;		/* never freed: another thread's call may still use one */
+static _Atomic int putting;		/* calls under way that enqueue work */
+static _Atomic bool held;		/* such calls must wait */
 
 /* ---- the table ---- */
 
@@ -52,7 +53,7 @@ static struct gi_stream **bucket(CUstream handle)
 	return &buckets[gi_hash(handle) % BUCKETS];
 }
 
-/* @lock is held */
+/* @lock is held. */
 static struct gi_stream *find(CUstream handle)
 {
 	struct gi_stream *s;
@@ -63,8 +64,8 @@ static struct gi_stream *find(CUstream handle)
 }
 
 /*
- * @lock is held. Where it is known already another thread was faster, or nobody saw the last one
- * of that handle go.
+ * @lock is held. If the handle is in the table, another thread was faster, or the destruction of an
+ * earlier stream with this handle was not seen.
  */
 static struct gi_stream *add(const struct gi_stream *model)
 {
@@ -94,8 +95,8 @@ static struct gi_stream *add(const struct gi_stream *model)
 }
 
 /*
- * A stream that was made out of our sight; NULL: none, or one of a context that nothing was
- * launched in
+ * Adds a stream whose creation was not seen. NULL: there is none, or it belongs to a context
+ * without launches.
  */
 static struct gi_stream *learn(CUstream handle)
 {
@@ -153,7 +154,7 @@ void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
 	pthread_mutex_unlock(&lock);
 }
 
-/* @lock is held */
+/* @lock is held. */
 static void remove_at(struct gi_stream **at)
 {
 	struct gi_stream *s = *at;
@@ -211,7 +212,7 @@ void gi_stream_reset(void)
 
 /* ---- order ---- */
 
-/* Between two looks at a word; others hold it for some calls of the driver */
+/* Waits between two polls of a word, which others hold for a few calls of the driver. */
 static void nap(unsigned int round)
 {
 	int state;
@@ -220,7 +221,7 @@ static void nap(unsigned int round)
 		sched_yield();
 		return;
 	}
-	/* a thread that is cancelled here would keep what it holds */
+	/* a thread that is cancelled here would never release what it holds */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	usleep(20);
 	pthread_setcancelstate(state, &state);
@@ -257,9 +258,10 @@ static bool take(_Atomic uint32_t *word, uint64_t until)
 }
 
 /*
- * The words of calls that put work into @stream: their own, if another thread can name the stream
- * at all, and for a call among others that of all blocking streams; for a task the legacy stream's,
- * whose work it would have to wait for.
+ * The words that guard enqueueing into @stream. Any call takes the stream's own word, if other
+ * threads can name the stream at all. Other calls on a blocking stream also share the word of all
+ * blocking streams, which tasks on the legacy stream take. A task on a blocking stream also takes
+ * the legacy stream's word, whose work it would have to wait for.
  */
 static struct gi_turn words(CUstream stream, bool task)
 {
@@ -356,11 +358,12 @@ void gi_stream_put(const struct gi_turn *turn)
 		atomic_fetch_sub(&putting, 1);
 }
 
-/* ---- idle ---- */
+/* ---- idle streams ---- */
 
 /*
  * @lock is held. The threads' own default streams have no handles, but work in the legacy stream
- * waits for theirs. No other use is made of that: it orders what the program may not want ordered.
+ * waits for theirs. Used for nothing else, because it orders work that the program may not want
+ * ordered.
  */
 static bool legacy_idle(struct gi_ctx *cx)
 {
@@ -385,8 +388,8 @@ static bool legacy_idle(struct gi_ctx *cx)
 }
 
 /*
- * The table is locked meanwhile: none of its streams is destroyed, and no capture begins, which a
- * look at the stream would end.
+ * The table is locked meanwhile, so none of its streams is destroyed, and no capture begins, which
+ * querying the stream would invalidate.
  */
 bool gi_streams_idle(struct gi_ctx *cx)
 {
@@ -435,8 +438,9 @@ void gi_streams_release(void)
 /* ---- numbers and priorities ---- */
 
 /*
- * A number for the arbiter: equal for launches that run in order, and no address of ours for others
- * to read. Addresses of different things differ, and multiplying by an odd number keeps them so.
+ * A number for the arbiter, equal for launches that run in order. It is derived from addresses but
+ * does not disclose them. Different addresses give different numbers, because multiplication by an
+ * odd number is a bijection.
  */
 uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
 {
@@ -459,8 +463,8 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
 }
 
 /*
- * In a group with a priority the program's streams have the upper half of the device's priorities,
- * in the order that it asked for. Where nobody else is in its band there is nobody to come before.
+ * In a group with a priority, the program's streams get the upper half of the device's priorities,
+ * in the order that it asked for. This is of no use in a band that no other client can join.
  */
 int gi_stream_lift(int asked)
 {
@@ -477,15 +481,15 @@ int gi_stream_lift(int asked)
 	upper = (levels + 1) / 2;
 	rank = cx->least - (asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked);
 	/*
-	 * rounded up: the first step above the least, which most programs know alone, is one here,
-	 * too
+	 * Rounded up: the first step above the least priority, the only one that most programs use,
+	 * is a step here too.
 	 */
 	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
 }
 
 bool gi_stream_waits(CUstream stream)
 {
-	static __thread bool mine;	/* the default streams' */
+	static __thread bool mine;	/* the thread has counted the default streams */
 	struct gi_stream *s = is_default(stream) ? NULL : get(stream);
 	bool first;
 
