@@ -169,7 +169,7 @@ struct gi_func {
 	_Atomic bool waited;		/* a launch has waited for the twin since it was asked for */
 	_Atomic uint32_t late;		/* launches that found a form at GI_TWIN_LATER */
 	_Atomic uint64_t next_look;	/* ... and whether the program pauses, not before */
-	_Atomic bool leads;		/* launches that may overlap it have followed it */
+	_Atomic bool is_primary;	/* it has been followed by launches that may overlap it */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
 	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */

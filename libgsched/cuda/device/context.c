@@ -52,8 +52,8 @@ static void unregister_pages(struct gi_client *c, struct gi_ctx *cx)
 	cx->owns_pages = false;
 }
 
-/* Undoes prepare(). */
-static void release(struct gi_ctx *cx)
+/* Undoes prepare_context(). */
+static void release_resources(struct gi_ctx *cx)
 {
 	unsigned int i;
 
@@ -115,7 +115,7 @@ static CUresult make_words(struct gi_ctx *cx)
 }
 
 /* gi_lock held */
-static bool prepare(struct gi_ctx *cx)
+static bool prepare_context(struct gi_ctx *cx)
 {
 	const size_t bytes = GSCHED_SLOTS * sizeof(struct gsr_control);
 	struct gi_client *c = cx->client;
@@ -157,7 +157,7 @@ static bool prepare(struct gi_ctx *cx)
 
 fail:
 	gi_why(c, "setting up a context failed (error %d): its launches are not managed", rc);
-	release(cx);
+	release_resources(cx);
 	return false;
 }
 
@@ -176,7 +176,9 @@ bool gi_ctx_prepare(struct gi_ctx *cx)
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
 	if (cx->prepared == GI_UNPREPARED)
-		atomic_store_explicit(&cx->prepared, prepare(cx) ? GI_PREPARED : GI_PREPARE_FAILED, memory_order_release);
+		atomic_store_explicit(&cx->prepared,
+				      prepare_context(cx) ? GI_PREPARED : GI_PREPARE_FAILED,
+				      memory_order_release);
 	pthread_mutex_unlock(&gi_lock);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	return cx->prepared == GI_PREPARED;
@@ -196,7 +198,7 @@ void gi_ctx_words(struct gi_ctx *cx)
 }
 
 /* gi_lock held */
-static void set_up(struct gi_ctx *cx, struct gi_client *c)
+static void set_up_context(struct gi_ctx *cx, struct gi_client *c)
 {
 	gi_real.cuCtxGetStreamPriorityRange(&cx->least, &cx->greatest);
 	cx->client = c;
@@ -227,7 +229,7 @@ bool gi_contexts_follow(struct gi_client *c)
 		    gi_real.cuCtxSetCurrent(cx->handle))
 			continue;
 		if (!cx->client) {
-			set_up(cx, c);
+			set_up_context(cx, c);
 			continue;
 		}
 		if (cx->prepared != GI_PREPARED)
@@ -264,7 +266,7 @@ struct gi_ctx *gi_ctx_find(CUcontext handle)
 }
 
 /* gi_lock held. *@made: the device's client, if the caller has to make it. */
-static struct gi_ctx *add(CUcontext handle, struct gi_client **made)
+static struct gi_ctx *add_context(CUcontext handle, struct gi_client **made)
 {
 	struct gi_client *c;
 	struct gi_ctx *cx;
@@ -281,14 +283,14 @@ static struct gi_ctx *add(CUcontext handle, struct gi_client **made)
 	*made = gi_client_begin(dev);
 	c = gi_client_find(dev);
 	if (c && c->g && !atomic_load(&c->gone))
-		set_up(cx, c);
+		set_up_context(cx, c);
 	cx->next = contexts;
 	contexts = cx;
 	return cx;
 }
 
 /* gi_lock held. Sets up the contexts that were created before their client. */
-static void join(struct gi_client *c)
+static void set_up_older_contexts(struct gi_client *c)
 {
 	CUcontext before = NULL;
 	struct gi_ctx *cx;
@@ -298,11 +300,11 @@ static void join(struct gi_client *c)
 	gi_real.cuCtxGetCurrent(&before);
 	for (cx = contexts; cx; cx = cx->next)
 		if (cx->dev == c->dev && !cx->client && !gi_real.cuCtxSetCurrent(cx->handle))
-			set_up(cx, c);
+			set_up_context(cx, c);
 	gi_real.cuCtxSetCurrent(before);
 }
 
-static struct gi_ctx *look_up(CUcontext handle)
+static struct gi_ctx *look_up_context(CUcontext handle)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_client *made = NULL;
@@ -313,13 +315,13 @@ static struct gi_ctx *look_up(CUcontext handle)
 	pthread_mutex_lock(&gi_lock);
 	cx = gi_ctx_find(handle);
 	if (!cx)
-		cx = add(handle, &made);
+		cx = add_context(handle, &made);
 	pthread_mutex_unlock(&gi_lock);
 	if (made) {
 		gi_client_make(made);
 		pthread_mutex_lock(&gi_lock);
 		gi_client_add(made);
-		join(made);
+		set_up_older_contexts(made);
 		/* the context may have been destroyed meanwhile */
 		cx = gi_ctx_find(handle);
 		pthread_mutex_unlock(&gi_lock);
@@ -338,7 +340,7 @@ struct gi_ctx *gi_current_now(void)
 		return NULL;
 	if (gi_last.handle == handle && gi_last.generation == generation)
 		return gi_last.cx;
-	cx = look_up(handle);
+	cx = look_up_context(handle);
 	gi_last.handle = handle;
 	gi_last.generation = generation;
 	gi_last.cx = cx;
@@ -366,7 +368,7 @@ void gi_ctx_forget(struct gi_ctx *cx)
 		break;
 	}
 	atomic_fetch_add(&gi_hot.generation, 1);
-	gi_streams_leave(cx);
+	gi_streams_forget(cx);
 }
 
 void gi_context_reset(void)

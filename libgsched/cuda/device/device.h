@@ -64,7 +64,7 @@ struct gi_ctx {
 	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
 	uint32_t wing_ticket[GI_WING_STREAMS];
 	/* client lock: gi_stream_id() of the stream whose done gate last blocked the wing stream */
-	uint64_t stood_behind[GI_WING_STREAMS];
+	uint64_t blocked_by[GI_WING_STREAMS];
 	/* masks of slots; the state of a slot's control block is in at most one (task/control.c) */
 	_Atomic uint64_t clean, dirty;
 	uint64_t cleaning;		/* client lock */
@@ -88,8 +88,9 @@ struct gi_client {
 	/* the process exits: there is no agent, so do not wait for it */
 	_Atomic bool stop;
 	bool always_resumable;		/* use resumable twins wherever possible */
-	_Atomic uint32_t unlooked;	/* untracked launches, counted while activity is reported */
-	_Atomic uint32_t look;		/* the next launch is tracked once @unlooked reaches this */
+	_Atomic uint32_t untracked;	/* untracked launches, counted while activity is reported */
+	/* the next launch is tracked once @untracked reaches this */
+	_Atomic uint32_t track_at;
 
 	struct gi_client *next;		/* gi_lock */
 	CUdevice dev;
@@ -118,8 +119,8 @@ struct gi_client {
 	bool mps;
 	/* the agent's: the last values reported to the arbiter */
 	struct gsched_slice_asked slice;
-	bool told_prioritised;
-	uint32_t told_block_us;
+	bool reported_prioritised;
+	uint32_t reported_block_us;
 	unsigned int activity;		/* ~0: none was reported */
 } __attribute__((aligned(64)));
 
@@ -154,7 +155,7 @@ void gi_client_gone(struct gi_client *c, const char *why);
 /* Reconnects if there is an arbiter again. The agent; nobody uses the client's pages any more. */
 bool gi_client_reconnect(struct gi_client *c);
 /* Counts a launch that was not submitted. */
-void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);
+void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);
 void gi_client_reset(void);				/* after fork */
 
 /* Reports why something of the client is not managed. */
@@ -241,7 +242,8 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbi
 /* The program has created @handle in the current context; is about to destroy it. */
 void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given);
 void gi_stream_ending(CUstream handle);
-void gi_streams_leave(const struct gi_ctx *cx);		/* removes the streams of a context */
+/* removes the streams of a context */
+void gi_streams_forget(const struct gi_ctx *cx);
 void gi_stream_reset(void);				/* after fork */
 
 /* Held while a call enqueues work into a stream */

@@ -40,11 +40,11 @@ _Atomic bool gi_green;
 _Atomic unsigned int gi_streams_waiting;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost; protects the table */
-static _Atomic bool lifts;		/* some stream is lifted */
+static _Atomic bool any_lifted;		/* some stream is lifted */
 static struct gi_stream *buckets[BUCKETS];
 static struct gi_stream *spare;		/* never freed: another thread's call may still use one */
-static _Atomic int putting;		/* calls under way that enqueue work */
-static _Atomic bool held;		/* such calls must wait */
+static _Atomic int enqueuing;		/* calls under way that enqueue work */
+static _Atomic bool enqueue_held;		/* such calls must wait */
 
 /* ---- the table ---- */
 
@@ -54,7 +54,7 @@ static struct gi_stream **bucket(CUstream handle)
 }
 
 /* @lock is held. */
-static struct gi_stream *find(CUstream handle)
+static struct gi_stream *find_stream(CUstream handle)
 {
 	struct gi_stream *s;
 
@@ -67,9 +67,9 @@ static struct gi_stream *find(CUstream handle)
  * @lock is held. If the handle is in the table, another thread was faster, or the destruction of an
  * earlier stream with this handle was not seen.
  */
-static struct gi_stream *add(const struct gi_stream *model)
+static struct gi_stream *add_stream(const struct gi_stream *model)
 {
-	struct gi_stream *s = find(model->handle);
+	struct gi_stream *s = find_stream(model->handle);
 
 	if (!s) {
 		s = spare ? spare : malloc(sizeof(*s));
@@ -98,7 +98,7 @@ static struct gi_stream *add(const struct gi_stream *model)
  * Adds a stream whose creation was not seen. NULL: there is none, or it belongs to a context
  * without launches.
  */
-static struct gi_stream *learn(CUstream handle)
+static struct gi_stream *learn_stream(CUstream handle)
 {
 	struct gi_stream model = { .handle = handle }, *s;
 	unsigned int flags = 0;
@@ -116,7 +116,7 @@ static struct gi_stream *learn(CUstream handle)
 	model.first = !gi_real.cuStreamGetPriority(handle, &given) && given == model.cx->greatest &&
 		      given < model.cx->least;
 	pthread_mutex_lock(&lock);
-	s = add(&model);
+	s = add_stream(&model);
 	pthread_mutex_unlock(&lock);
 	return s;
 }
@@ -126,14 +126,14 @@ static bool is_default(CUstream stream)
 	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-static struct gi_stream *get(CUstream handle)
+static struct gi_stream *get_stream(CUstream handle)
 {
 	struct gi_stream *s;
 
 	pthread_mutex_lock(&lock);
-	s = find(handle);
+	s = find_stream(handle);
 	pthread_mutex_unlock(&lock);
-	return s ? s : learn(handle);
+	return s ? s : learn_stream(handle);
 }
 
 void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
@@ -146,11 +146,11 @@ void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
 	model.lifted = given != asked;
 	if (model.lifted)
-		atomic_store_explicit(&lifts, true, memory_order_relaxed);
+		atomic_store_explicit(&any_lifted, true, memory_order_relaxed);
 	model.first = model.lifted || (asked <= cx->greatest && cx->greatest < cx->least);
 	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
 	pthread_mutex_lock(&lock);
-	add(&model);
+	add_stream(&model);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -179,7 +179,7 @@ void gi_stream_ending(CUstream handle)
 	pthread_mutex_unlock(&lock);
 }
 
-void gi_streams_leave(const struct gi_ctx *cx)
+void gi_streams_forget(const struct gi_ctx *cx)
 {
 	struct gi_stream **at;
 	unsigned int i;
@@ -204,8 +204,8 @@ void gi_stream_reset(void)
 		buckets[i] = NULL;
 	spare = NULL;
 	atomic_store(&gi_hot.captures, 0);
-	atomic_store(&putting, 0);
-	atomic_store(&held, false);
+	atomic_store(&enqueuing, 0);
+	atomic_store(&enqueue_held, false);
 	atomic_store(&gi_hot.ordered, false);
 	atomic_store(&gi_streams_waiting, 0);
 }
@@ -213,7 +213,7 @@ void gi_stream_reset(void)
 /* ---- order ---- */
 
 /* Waits between two polls of a word, which others hold for a few calls of the driver. */
-static void nap(unsigned int round)
+static void spin_or_sleep(unsigned int round)
 {
 	int state;
 
@@ -227,32 +227,32 @@ static void nap(unsigned int round)
 	pthread_setcancelstate(state, &state);
 }
 
-static void share(_Atomic uint32_t *word)
+static void share_word(_Atomic uint32_t *word)
 {
 	unsigned int round;
 
 	while (atomic_fetch_add(word, 1) & TASK) {
 		atomic_fetch_sub(word, 1);
 		for (round = 0; atomic_load(word) & TASK; round++)
-			nap(round);
+			spin_or_sleep(round);
 	}
 }
 
-static bool take(_Atomic uint32_t *word, uint64_t until)
+static bool take_word(_Atomic uint32_t *word, uint64_t until)
 {
 	unsigned int round;
 
 	for (round = 0; atomic_fetch_or(word, TASK) & TASK; round++) {
 		if (round && gi_now() > until)
 			return false;
-		nap(round);
+		spin_or_sleep(round);
 	}
 	for (round = 0; atomic_load(word) != TASK; round++) {
 		if (round && gi_now() > until) {
 			atomic_fetch_and(word, ~TASK);
 			return false;
 		}
-		nap(round);
+		spin_or_sleep(round);
 	}
 	return true;
 }
@@ -263,7 +263,7 @@ static bool take(_Atomic uint32_t *word, uint64_t until)
  * blocking streams, which tasks on the legacy stream take. A task on a blocking stream also takes
  * the legacy stream's word, whose work it would have to wait for.
  */
-static struct gi_turn words(CUstream stream, bool task)
+static struct gi_turn words_of(CUstream stream, bool task)
 {
 	struct gi_turn turn = { 0 };
 	struct gi_stream *s;
@@ -283,7 +283,7 @@ static struct gi_turn words(CUstream stream, bool task)
 		}
 		return turn;
 	}
-	s = get(stream);
+	s = get_stream(stream);
 	if (!s)
 		return turn;
 	turn.word[0] = &s->calls;
@@ -292,16 +292,16 @@ static struct gi_turn words(CUstream stream, bool task)
 	return turn;
 }
 
-static void begin_putting(void)
+static void begin_enqueue(void)
 {
 	unsigned int round;
 
 	for (round = 0;; round++) {
-		atomic_fetch_add(&putting, 1);
-		if (!atomic_load(&held))
+		atomic_fetch_add(&enqueuing, 1);
+		if (!atomic_load(&enqueue_held))
 			return;
-		atomic_fetch_sub(&putting, 1);
-		nap(round);
+		atomic_fetch_sub(&enqueuing, 1);
+		spin_or_sleep(round);
 	}
 }
 
@@ -312,11 +312,11 @@ struct gi_turn gi_stream_share(CUstream stream)
 
 	if (!atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
 		return turn;
-	begin_putting();
-	turn = words(stream, false);
+	begin_enqueue();
+	turn = words_of(stream, false);
 	turn.counted = true;
 	for (i = 0; i < 2 && turn.word[i]; i++)
-		share(turn.word[i]);
+		share_word(turn.word[i]);
 	return turn;
 }
 
@@ -327,24 +327,24 @@ void gi_stream_unshare(const struct gi_turn *turn)
 	for (i = 0; i < 2 && turn->word[i]; i++)
 		atomic_fetch_sub(turn->word[i], 1);
 	if (turn->counted)
-		atomic_fetch_sub(&putting, 1);
+		atomic_fetch_sub(&enqueuing, 1);
 }
 
 bool gi_stream_take(struct gi_turn *turn, CUstream stream)
 {
 	uint64_t until;
 
-	begin_putting();
+	begin_enqueue();
 	until = gi_now() + PATIENCE_NS;
-	*turn = words(stream, true);
+	*turn = words_of(stream, true);
 	turn->counted = true;
-	if (!turn->word[0] || take(turn->word[0], until)) {
-		if (!turn->word[1] || take(turn->word[1], until))
+	if (!turn->word[0] || take_word(turn->word[0], until)) {
+		if (!turn->word[1] || take_word(turn->word[1], until))
 			return true;
 		if (turn->word[0])
 			atomic_fetch_and(turn->word[0], ~TASK);
 	}
-	atomic_fetch_sub(&putting, 1);
+	atomic_fetch_sub(&enqueuing, 1);
 	return false;
 }
 
@@ -355,7 +355,7 @@ void gi_stream_put(const struct gi_turn *turn)
 	for (i = 0; i < 2 && turn->word[i]; i++)
 		atomic_fetch_and(turn->word[i], ~TASK);
 	if (turn->counted)
-		atomic_fetch_sub(&putting, 1);
+		atomic_fetch_sub(&enqueuing, 1);
 }
 
 /* ---- idle streams ---- */
@@ -381,7 +381,7 @@ static bool legacy_idle(struct gi_ctx *cx)
 	idle = !gi_real.cuEventRecord(event, CU_STREAM_LEGACY);
 	while (idle && gi_real.cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
 		idle = gi_now() < until;
-		nap(round++);
+		spin_or_sleep(round++);
 	}
 	gi_real.cuEventDestroy_v2(event);
 	return idle;
@@ -419,20 +419,20 @@ bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns)
 	uint64_t until = gi_now() + ns;
 	unsigned int round;
 
-	atomic_store(&held, true);
-	for (round = 0; atomic_load(&putting) || !gi_streams_idle(cx); round++) {
+	atomic_store(&enqueue_held, true);
+	for (round = 0; atomic_load(&enqueuing) || !gi_streams_idle(cx); round++) {
 		if (gi_now() > until) {
-			atomic_store(&held, false);
+			atomic_store(&enqueue_held, false);
 			return false;
 		}
-		nap(round);
+		spin_or_sleep(round);
 	}
 	return true;
 }
 
 void gi_streams_release(void)
 {
-	atomic_store(&held, false);
+	atomic_store(&enqueue_held, false);
 }
 
 /* ---- numbers and priorities ---- */
@@ -446,20 +446,21 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
 {
 	static __thread char mine;
 	static _Atomic uint64_t secret;
-	uint64_t id = (uintptr_t)stream, odd = atomic_load_explicit(&secret, memory_order_relaxed), none = 0;
+	uint64_t multiplier = atomic_load_explicit(&secret, memory_order_relaxed);
+	uint64_t id = (uintptr_t)stream, none = 0;
 
-	if (!odd) {
-		if (getrandom(&odd, sizeof(odd), GRND_NONBLOCK) != sizeof(odd))
-			odd = gi_now() * 0x9e3779b97f4a7c15ull;
-		if (!atomic_compare_exchange_strong(&secret, &none, odd | 1))
-			odd = none;
-		odd |= 1;
+	if (!multiplier) {
+		if (getrandom(&multiplier, sizeof(multiplier), GRND_NONBLOCK) != sizeof(multiplier))
+			multiplier = gi_now() * 0x9e3779b97f4a7c15ull;
+		if (!atomic_compare_exchange_strong(&secret, &none, multiplier | 1))
+			multiplier = none;
+		multiplier |= 1;
 	}
 	if (!stream || stream == CU_STREAM_LEGACY)
 		id = (uintptr_t)cx;
 	else if (stream == CU_STREAM_PER_THREAD)
 		id = (uintptr_t)&mine + ((uint64_t)(uintptr_t)cx << 32);
-	return id * odd;
+	return id * multiplier;
 }
 
 /*
@@ -490,7 +491,7 @@ int gi_stream_lift(int asked)
 bool gi_stream_waits(CUstream stream)
 {
 	static __thread bool mine;	/* the thread has counted the default streams */
-	struct gi_stream *s = is_default(stream) ? NULL : get(stream);
+	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
 	bool first;
 
 	pthread_mutex_lock(&lock);
@@ -512,10 +513,10 @@ bool gi_stream_asked(CUstream stream, int *priority)
 	struct gi_stream *s;
 	bool lifted;
 
-	if (is_default(stream) || !atomic_load_explicit(&lifts, memory_order_relaxed))
+	if (is_default(stream) || !atomic_load_explicit(&any_lifted, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
-	s = find(stream);
+	s = find_stream(stream);
 	lifted = s && s->lifted;
 	if (lifted)
 		*priority = s->asked;
@@ -525,7 +526,7 @@ bool gi_stream_asked(CUstream stream, int *priority)
 
 bool gi_stream_first(CUstream stream)
 {
-	struct gi_stream *s = is_default(stream) ? NULL : get(stream);
+	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
 
 	return s && s->first;
 }

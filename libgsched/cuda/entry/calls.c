@@ -230,7 +230,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 	cx = gi_current_now();
 	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) && gi_stream_waits(stream) &&
 	    !atomic_load(&gi_hot.captures))
-		gi_gate_spare(cx->client);
+		gi_gate_spare_queue(cx->client);
 	return gi_real.cuStreamWaitEvent(stream, event, flags);
 }
 

@@ -26,7 +26,7 @@ static uint32_t slice_of_each(uint32_t us, unsigned int groups)
 }
 
 /* A process sets the time slice of its channel groups itself; under MPS the server does. */
-static void follow_slice(struct gi_client *c)
+static void apply_slice(struct gi_client *c)
 {
 	const uint8_t *uuid = (const uint8_t *)c->gpu.bytes;
 	bool gone = atomic_load(&c->gone);
@@ -52,41 +52,41 @@ static void follow_slice(struct gi_client *c)
 }
 
 /* Reports whether others in the band may rely on the hardware's stream priorities. */
-static void follow_streams(struct gi_client *c)
+static void report_streams(struct gi_client *c)
 {
 	struct gsched_report_info report = { .size = sizeof(report), .has_streams = true };
 
 	report.prioritised = atomic_load(&c->prioritised) == GI_PRIORITISED;
-	if (report.prioritised == c->told_prioritised)
+	if (report.prioritised == c->reported_prioritised)
 		return;
-	c->told_prioritised = report.prioritised;
+	c->reported_prioritised = report.prioritised;
 	gsched_report(c->g, &report);
 }
 
 /* Reports block times: whether the GPU may switch bands at the ends of thread blocks. */
-static void follow_blocks(struct gi_client *c)
+static void report_block_us(struct gi_client *c)
 {
 	struct gsched_report_info report = { .size = sizeof(report), .has_blocks = true };
 
 	/* while they are not asked for, both sides forget them */
 	report.block_us = gi_blocks_asked(c) ? gi_blocks_us(c) : 0;
-	if (report.block_us == c->told_block_us)
+	if (report.block_us == c->reported_block_us)
 		return;
-	c->told_block_us = report.block_us;
+	c->reported_block_us = report.block_us;
 	if (gi_blocks_asked(c))
 		gsched_report(c->g, &report);
 }
 
-void gi_follow_band(struct gi_client *c)
+void gi_band_update(struct gi_client *c)
 {
 	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true };
 
 	if (!atomic_load(&c->gone))
-		follow_streams(c);
+		report_streams(c);
 	if (!atomic_load(&c->gone))
-		follow_blocks(c);
+		report_block_us(c);
 	if (!c->mps)
-		follow_slice(c);
+		apply_slice(c);
 	if (atomic_load(&c->gone) || !(gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)) {
 		c->activity = UINT_MAX;
 		return;

@@ -31,7 +31,7 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 unsigned int gi_blocks_stride(struct gi_client *c);
 
 /* Records that a launch was not measured. */
-void gi_blocks_other(struct gi_client *c);
+void gi_blocks_unmeasured(struct gi_client *c);
 
 /* The answer, for struct gsched_report.block_us. Called by the agent. */
 uint32_t gi_blocks_us(struct gi_client *c);

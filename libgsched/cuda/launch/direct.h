@@ -13,31 +13,31 @@
 
 #include "device/device.h"
 
-#define GI_LOOKED	(GSCHED_ARB_REPORT | GSCHED_ARB_TIMED)
+#define GI_TRACKED	(GSCHED_ARB_REPORT | GSCHED_ARB_TIMED)
 
 /* Where only some launches are tracked: whether the next one may go untracked. */
-static inline bool gi_needs_no_look(const struct gi_client *c)
+static inline bool gi_may_skip_tracking(const struct gi_client *c)
 {
-	return (int32_t)(atomic_load(&c->look) - atomic_load(&c->unlooked)) > 0;
+	return (int32_t)(atomic_load(&c->track_at) - atomic_load(&c->untracked)) > 0;
 }
 
 /*
  * Whether the arbiter and the rest of the band need not know of a launch. Without MPS, others
  * compete with the program in time only. In an MPS band this holds while the program is alone there
  * or the arbiter permits it, as long as no kernel of the program has a twin, which a window could
- * confine. Under that permission one launch in GI_HEED_EVERY goes to gi_launch() nevertheless,
+ * confine. Under that permission one launch in GI_NOTE_EVERY goes to gi_launch() nevertheless,
  * which notes whether the hardware prefers its stream.
  */
-#define GI_HEED_EVERY	128
+#define GI_NOTE_EVERY	128
 
-static inline bool gi_is_unheeded(const struct gi_client *c, uint32_t flags)
+static inline bool gi_need_not_report(const struct gi_client *c, uint32_t flags)
 {
 	if (flags & GSCHED_ARB_PRIVATE)
 		return true;
 	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed))
 		return false;
 	return gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || flags & GSCHED_ARB_ALONE ||
-	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_HEED_EVERY);
+	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_NOTE_EVERY);
 }
 
 /* @not: arbiter flags that rule out a direct launch. */
@@ -46,10 +46,10 @@ static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not)
 	const struct gsched_arb_header *h = &c->arb->header;
 	const uint32_t flags = gi_load(&h->flags);
 
-	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) || !gi_is_unheeded(c, flags) ||
+	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) || !gi_need_not_report(c, flags) ||
 	    gi_time_share(h) < GSCHED_SHARE_ALL)
 		return false;
-	return !(flags & GI_LOOKED) || gi_needs_no_look(c);
+	return !(flags & GI_TRACKED) || gi_may_skip_tracking(c);
 }
 
 /*
@@ -81,8 +81,8 @@ static inline struct gi_client *gi_direct_begin(uint32_t not)
 		atomic_fetch_sub(&c->unpaced, 1);
 		return NULL;
 	}
-	if (gi_load(&c->arb->header.flags) & GI_LOOKED)
-		atomic_fetch_add(&c->unlooked, 1);
+	if (gi_load(&c->arb->header.flags) & GI_TRACKED)
+		atomic_fetch_add(&c->untracked, 1);
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
 	return c;
 }

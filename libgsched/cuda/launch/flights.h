@@ -28,7 +28,7 @@ int gi_flight_begin(struct gi_flights *f, struct gi_ctx *cx, CUstream stream);
 bool gi_flight_end(struct gi_flights *f, CUstream stream);
 
 /* The oldest flight if it has ended, or -1. *@ns: how long it took, 0 if unknown. */
-int gi_flight_over(const struct gi_flights *f, uint64_t *ns);
+int gi_flight_poll(const struct gi_flights *f, uint64_t *ns);
 void gi_flight_forget(struct gi_flights *f);	/* removes the oldest flight */
 
 /* Forgets all flights and destroys the events, whose context must still exist. */

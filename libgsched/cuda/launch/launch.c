@@ -22,7 +22,7 @@
  * Packs the program's parameters followed by ours. false: they do not match the kernel's
  * declaration.
  */
-static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
+static bool pack_params(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
 {
 	size_t need = s->form->launch_offset + sizeof(struct gsr_launch), size = 0;
 	const void *buffer = NULL;
@@ -64,7 +64,7 @@ static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, voi
 /* ---- enqueueing ---- */
 
 /* Makes the driver's own call, never between the calls of another thread's twin launch. */
-static CUresult forward(const struct gi_launch *l)
+static CUresult forward_shared(const struct gi_launch *l)
 {
 	struct gi_turn turn = gi_stream_share(l->stream);
 	CUresult rc = l->forward(l);
@@ -150,16 +150,16 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	CUstreamBatchMemOpParams op = { 0 };
 	CUresult rc;
 
-	if (s->leads) {
-		rc = forward(l);
+	if (s->retires_at_launch) {
+		rc = forward_shared(l);
 		if (!rc)
 			gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
 		return rc;
 	}
 	if (s->shape && gi_timing_due(s->shape))
-		rc = gi_timing_launch(c, s->cx, l, forward, &of);
+		rc = gi_timing_launch(c, s->cx, l, forward_shared, &of);
 	else
-		rc = forward(l);
+		rc = forward_shared(l);
 	if (rc)
 		return rc;
 	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
@@ -171,20 +171,25 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	return CUDA_SUCCESS;
 }
 
-/* How many of the @full twin blocks that fit an SM to use. Sets s->alone if this is measurable. */
-static unsigned int tuned(struct gi_client *c, struct gi_slot *s, unsigned int full)
+/*
+ * How many of the @full twin blocks that fit an SM to use. Sets s->undisturbed if this is
+ * measurable.
+ */
+static unsigned int tuned_m(struct gi_client *c, struct gi_slot *s, unsigned int full)
 {
 	if (c->workers)
 		return c->workers < full ? c->workers : full;
-	s->alone = !gi_load(&c->arb->header.contended);
-	return gi_tune_workers(&s->shape->tune, full, atomic_load_explicit(&s->shape->launches, memory_order_relaxed), s->alone);
+	s->undisturbed = !gi_load(&c->arb->header.contended);
+	return gi_tune_workers(&s->shape->tune, full,
+			       atomic_load_explicit(&s->shape->launches, memory_order_relaxed),
+			       s->undisturbed);
 }
 
 /*
  * Sets the shared memory carveout of the twin, unless the program has chosen one. Makes no driver
  * call where nothing changes.
  */
-static void carve(const struct gi_client *c, const struct gi_slot *s)
+static void set_carveout(const struct gi_client *c, const struct gi_slot *s)
 {
 	struct gi_form *form = &s->fn->form[GI_TWIN];
 	unsigned int carveout;
@@ -206,7 +211,7 @@ static uint64_t block_ns(struct gi_shape *shape)
 }
 
 /* Submits the task and waits for the grant. false: there is no arbiter any more, or it refused. */
-static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
+static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 {
 	struct gsched_task task;
 	bool retried = false;
@@ -290,7 +295,7 @@ static bool has_twin(const struct gi_func *fn)
 }
 
 /* Hardware priorities make room for the band's more important programs while blocks are short. */
-static bool yields(const struct gi_client *c)
+static bool hardware_yields(const struct gi_client *c)
 {
 	return gi_load(&c->arb->header.flags) & GSCHED_ARB_YIELDS;
 }
@@ -364,8 +369,9 @@ static bool must_be_resident(const struct gi_client *c, const struct gi_launch *
  * Chooses the form, NULL for the original. A twin must exist, fit, be long enough, and have more
  * blocks than run at once. *@m: how many of its blocks an SM hosts.
  */
-static const struct gi_form *choose(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
-				    struct gi_shape *shape, uint64_t leased, bool first, unsigned int *m)
+static const struct gi_form *choose_form(struct gi_client *c, const struct gi_launch *l,
+					 struct gi_func *fn, struct gi_shape *shape,
+					 uint64_t leased, bool first, unsigned int *m)
 {
 	uint64_t predicted;
 
@@ -385,8 +391,8 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	/*
 	 * Hardware priorities make room as fast as a window does. With a quota the window is needed.
 	 */
-	if (yields(c) && !first && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
-	    gi_places(c, leased, 1) == c->sms)
+	if (hardware_yields(c) && !first && block_ns(shape) &&
+	    block_ns(shape) <= GI_SHORT_BLOCK_NS && gi_places(c, leased, 1) == c->sms)
 		return NULL;
 	if (!predicted && may_try(c, l, shape, leased))
 		return NULL;
@@ -434,11 +440,12 @@ static bool is_covered(const struct gi_client *c, const struct candidate *k)
  * there depends on. It passes without the arbiter and costs nothing. A kernel that has a twin, but
  * is too short or too small for it, may pass too.
  */
-static bool passes(const struct gi_client *c, const struct gi_launch *l, const struct candidate *k)
+static bool may_pass(const struct gi_client *c, const struct gi_launch *l,
+		     const struct candidate *k)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	if (others_depend_on(c) && !yields(c) && !is_covered(c, k))
+	if (others_depend_on(c) && !hardware_yields(c) && !is_covered(c, k))
 		return false;
 	/* in temporal mode other bands are evicted for clients that submit their tasks */
 	return !(has_choice(l, k) && gi_load(&h->mode) == GSCHED_MODE_TEMPORAL &&
@@ -446,7 +453,7 @@ static bool passes(const struct gi_client *c, const struct gi_launch *l, const s
 }
 
 /* Its GPU time is worth learning: it is a graph, or a kernel that has a twin. */
-static bool is_learnt(const struct gi_launch *l, const struct candidate *k)
+static bool learns_time(const struct gi_launch *l, const struct candidate *k)
 {
 	return k->shape && !l->dependent && (k->graph || has_choice(l, k));
 }
@@ -459,19 +466,19 @@ static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, st
 	bool due;
 	uint64_t ns;
 
-	if (!is_learnt(l, k))
-		return forward(l);
+	if (!learns_time(l, k))
+		return forward_shared(l);
 	ns = atomic_load_explicit(&k->shape->predicted_ns, memory_order_relaxed);
 	if (ns)
-		gi_used(c, ns, k->blocks, k->shape->original_m);
+		gi_count_leased(c, ns, k->blocks, k->shape->original_m);
 	due = gi_timing_due(k->shape) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
-	      !(k->fn && atomic_load_explicit(&k->fn->leads, memory_order_relaxed));
+	      !(k->fn && atomic_load_explicit(&k->fn->is_primary, memory_order_relaxed));
 	atomic_fetch_add_explicit(&k->shape->launches, 1, memory_order_relaxed);
-	return due ? gi_timing_launch(c, cx, l, forward, &of) : forward(l);
+	return due ? gi_timing_launch(c, cx, l, forward_shared, &of) : forward_shared(l);
 }
 
 /* Whether the arbiter wants this launch to wait for a turn, to be bounded, or to be reported. */
-static bool paced(const struct gi_client *c, bool shared)
+static bool needs_pacing(const struct gi_client *c, bool shared)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
@@ -482,16 +489,16 @@ static bool paced(const struct gi_client *c, bool shared)
 }
 
 /*
- * Whether the launch needs no pacing. If so, it is counted in c->unpaced until ended(), after the
- * driver's call, and the arbiter's flags are checked again after counting it. So once the arbiter
- * has set its flags, a launch is visible either in that count or on the device.
+ * Whether the launch needs no pacing. If so, it is counted in c->unpaced until uncount_unpaced(),
+ * after the driver's call, and the arbiter's flags are checked again after counting it. So once the
+ * arbiter has set its flags, a launch is visible either in that count or on the device.
  */
-static bool unpaced(struct gi_client *c, bool shared)
+static bool count_unpaced(struct gi_client *c, bool shared)
 {
-	if (paced(c, shared))
+	if (needs_pacing(c, shared))
 		return false;
 	atomic_fetch_add(&c->unpaced, 1);
-	if (!paced(c, shared))
+	if (!needs_pacing(c, shared))
 		return true;
 	atomic_fetch_sub(&c->unpaced, 1);
 	return false;
@@ -501,44 +508,45 @@ static bool unpaced(struct gi_client *c, bool shared)
  * The same for a launch that need not be tracked while the program's activity is reported: pace.h.
  * Clients of an MPS band come here; without MPS such launches are direct.
  */
-static bool is_unlooked(const struct gi_client *c, bool shared)
+static bool may_go_untracked(const struct gi_client *c, bool shared)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 	const uint32_t flags = gi_load(&h->flags);
 
 	return flags & GSCHED_ARB_REPORT && !(flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED)) &&
 	       !(shared && gi_time_share(h) < GSCHED_SHARE_ALL) &&
-	       !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) && gi_needs_no_look(c);
+	       !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
+	       gi_may_skip_tracking(c);
 }
 
-static bool unlooked(struct gi_client *c, bool shared)
+static bool count_untracked(struct gi_client *c, bool shared)
 {
-	if (!is_unlooked(c, shared))
+	if (!may_go_untracked(c, shared))
 		return false;
 	atomic_fetch_add(&c->unpaced, 1);
-	if (is_unlooked(c, shared)) {
-		atomic_fetch_add(&c->unlooked, 1);
+	if (may_go_untracked(c, shared)) {
+		atomic_fetch_add(&c->untracked, 1);
 		return true;
 	}
 	atomic_fetch_sub(&c->unpaced, 1);
 	return false;
 }
 
-static CUresult ended(struct gi_client *c, CUresult rc)
+static CUresult uncount_unpaced(struct gi_client *c, CUresult rc)
 {
 	atomic_fetch_sub(&c->unpaced, 1);
 	return rc;
 }
 
-static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
+static CUresult launch_unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
 {
 	if (cx && cx->client && cx->client->cl)
 		__atomic_fetch_add(&cx->client->cl->header.unmanaged, 1, __ATOMIC_RELAXED);
-	return forward(l);
+	return forward_shared(l);
 }
 
-static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
-		     const struct gi_launch *l)
+static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
+		      const struct gi_launch *l)
 {
 	s->weight = GSCHED_CAPSM / s->m;
 	s->arg = (struct gsr_launch){
@@ -567,7 +575,8 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	}
 	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns(s->shape));
 	s->submitted = false;
-	s->leads = !s->form && s->fn && atomic_load_explicit(&s->fn->leads, memory_order_relaxed);
+	s->retires_at_launch = !s->form && s->fn &&
+			       atomic_load_explicit(&s->fn->is_primary, memory_order_relaxed);
 	s->integral = 0;
 	s->wings = 0;
 	s->wing_gap = 0;
@@ -579,7 +588,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 }
 
 /* Fills the slot's line in the page, seq last: from then on the arbiter may find the task. */
-static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
+static void publish_task(struct gsched_cl_slot *line, const struct gi_slot *s)
 {
 	line->launched = s->launched;
 	line->left = 0;
@@ -632,7 +641,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	if (slot < 0) {
 		gi_bound_put(bound, false);
 		*refused = form;
-		return form ? CUDA_ERROR_NOT_READY : unmanaged(l, cx);
+		return form ? CUDA_ERROR_NOT_READY : launch_unmanaged(l, cx);
 	}
 	s = &c->tasks->slot[slot];
 	if (!++s->seq)
@@ -644,7 +653,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->bound = bound;
 	s->shape = shape;
 	s->graph = gi_graph_hold(k->graph);
-	if (form && !gi_gate_take(c, slot)) {
+	if (form && !gi_gate_reserve(c, slot)) {
 		gi_slot_unclaim(c, slot, false);
 		*refused = true;
 		return CUDA_ERROR_NOT_READY;
@@ -652,25 +661,25 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->blocks = k->blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
 	s->m = form ? k->m : shape ? shape->original_m : 1;
-	s->alone = false;
+	s->undisturbed = false;
 	if (form && form == &fn->form[GI_TWIN])
-		s->m = tuned(c, s, k->m);
+		s->m = tuned_m(c, s, k->m);
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
-	describe(c, cx, s, slot, l);
-	if (form && !pack(s, fn, l->params, l->extra)) {
+	fill_slot(c, cx, s, slot, l);
+	if (form && !pack_params(s, fn, l->params, l->extra)) {
 		gi_slot_unclaim(c, slot, false);
 		*refused = true;
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (gi_blocks_asked(c))
-		gi_blocks_other(c);
+		gi_blocks_unmeasured(c);
 	window = &c->arb->slot[slot];
 	s->generation = gi_load(&window->generation);
 	s->window = gi_load(&window->window);
 	if (!GSCHED_WINDOW_LIMIT(s->window))
 		s->window = k->leased;
 	s->launched = form ? workers_for(c, s) : 0;
-	announce(&c->cl->slot[slot], s);
+	publish_task(&c->cl->slot[slot], s);
 	lease = gi_load(&c->arb->header.lease);
 	if (lease == GSCHED_LEASE_NOTIFY) {
 		struct gsched_task task;
@@ -682,23 +691,23 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		else
 			s->submitted = true;
 	} else if (lease != GSCHED_LEASE_FREE) {
-		if (!submit(c, s, slot)) {
+		if (!submit_and_wait(c, s, slot)) {
 			gi_slot_unclaim(c, slot, false);
-			return unmanaged(l, cx);
+			return launch_unmanaged(l, cx);
 		}
 		s->submitted = true;
 		s->launched = form ? workers_for(c, s) : 0;
 		gi_store(&c->cl->slot[slot].launched, s->launched);
 	}
-	s->alone = s->alone && gi_places(c, s->window, s->m) == c->sms * s->m;
+	s->undisturbed = s->undisturbed && gi_places(c, s->window, s->m) == c->sms * s->m;
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
-		inside = gi_gate_enter(c, s, l->stream);
+		inside = gi_twin_launch_begin(c, s, l->stream);
 		clean = gi_control_use(cx, slot);
-		carve(c, s);
+		set_carveout(c, s);
 		rc = clean ? launch_twin(l, s, slot, &launched) : CUDA_ERROR_NOT_READY;
 		if (rc)
-			gi_gate_leave(inside);
+			gi_twin_launch_end(inside);
 	} else {
 		rc = launch_original(l, s);
 	}
@@ -725,7 +734,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
 	gi_slot_run(c, slot);
 	if (form)
-		gi_gate_leave(inside);
+		gi_twin_launch_end(inside);
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 	return CUDA_SUCCESS;
@@ -753,8 +762,8 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	uint64_t batch;
 	CUresult rc;
 
-	if (unpaced(c, true))	/* another stream is being captured */
-		return ended(c, pass_on(l, cx, c, &none));
+	if (count_unpaced(c, true))	/* another stream is being captured */
+		return uncount_unpaced(c, pass_on(l, cx, c, &none));
 	fn = l->fn ? gi_func_get(l->fn, cx) : NULL;
 	graph = l->graph ? gi_graph_get(l->graph) : NULL;
 	batch = gi_pace_enter(c, cx, l, graph, fn, true);
@@ -779,7 +788,7 @@ static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struc
 	} before;
 
 	if (l->follows && before.fn && before.cx == cx && before.stream == l->stream)
-		atomic_store_explicit(&before.fn->leads, true, memory_order_relaxed);
+		atomic_store_explicit(&before.fn->is_primary, true, memory_order_relaxed);
 	before.cx = cx;
 	before.stream = l->stream;
 	before.fn = fn;
@@ -792,19 +801,19 @@ static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struc
 static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 			      const struct candidate *k, bool *refused)
 {
-	const bool passing = l->dependent || (!k->form && passes(c, l, k));
+	const bool passing = l->dependent || (!k->form && may_pass(c, l, k));
 	uint64_t batch = 0;
 	CUresult rc;
 	bool pace;
 
 	*refused = false;
-	if (passing && unpaced(c, !k->form))
-		return ended(c, pass_on(l, cx, c, k));
-	if (passing && unlooked(c, !k->form)) {
+	if (passing && count_unpaced(c, !k->form))
+		return uncount_unpaced(c, pass_on(l, cx, c, k));
+	if (passing && count_untracked(c, !k->form)) {
 		__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
-		return ended(c, forward_passing(l, cx, c, k));
+		return uncount_unpaced(c, forward_passing(l, cx, c, k));
 	}
-	pace = passing || paced(c, !k->form);
+	pace = passing || needs_pacing(c, !k->form);
 	if (pace)
 		batch = gi_pace_enter(c, cx, l, k->graph, k->fn, !k->form);
 	rc = passing ? pass_on(l, cx, c, k) : launch_task(l, cx, c, k, refused);
@@ -813,7 +822,7 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 	return rc;
 }
 
-static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
+static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = blocks_of(l) };
@@ -835,7 +844,7 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) &&
 	    !atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
 		atomic_store(&gi_hot.ordered, true);
-	if (l->fn && (!l->dependent || paced(c, true))) {
+	if (l->fn && (!l->dependent || needs_pacing(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
 			/*
 			 * without a twin, and with no one who depends on its launches, there is
@@ -859,8 +868,8 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		first = note_priority(c, l->stream);
 	/* while the time is unknown, do not leave it to the next timed launch to find out */
 	if (k.shape && !atomic_load_explicit(&k.shape->predicted_ns, memory_order_relaxed))
-		gi_timings_look(c);
-	k.form = choose(c, l, k.fn, k.shape, k.leased, first, &k.m);
+		gi_timings_poll(c);
+	k.form = choose_form(c, l, k.fn, k.shape, k.leased, first, &k.m);
 	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
 		k.form = NULL;
 	rc = launch_chosen(l, cx, c, &k, &refused);
@@ -884,7 +893,7 @@ CUresult gi_launch(const struct gi_launch *l)
 		return l->forward(l);
 		/* while counted here, the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
-	rc = atomic_load(&c->gone) ? unmanaged(l, cx) : manage(l, cx, c);
+	rc = atomic_load(&c->gone) ? launch_unmanaged(l, cx) : launch_managed(l, cx, c);
 	atomic_fetch_sub(&c->inside, 1);
 	return rc;
 }

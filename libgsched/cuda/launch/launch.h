@@ -24,6 +24,6 @@ struct gi_launch {
 CUresult gi_launch(const struct gi_launch *l);
 
 /* band.c: the time slice is set as asked, activity reported. The agent, the client's lock is held. */
-void gi_follow_band(struct gi_client *c);
+void gi_band_update(struct gi_client *c);
 
 #endif /* GI_LAUNCH_H */

@@ -17,10 +17,10 @@
 #define LAUNCHES_MAX	4096	/* in a batch */
 #define WATCH_NS	10000000	/* the GPU waits no longer for a launch that is measured */
 #define SAMPLE_EVERY	16	/* one batch in so many holds one launch, to learn its time */
-#define SETTLE_CONTEXTS	16	/* of a process on one device */
+#define WAIT_CONTEXTS	16	/* of a process on one device */
 #define UNPACED_NAPS	50000	/* of HOLD_US: most wait for untracked launches to return */
 #define EVENT_NS	1500	/* overhead measured by two events around one launch (H200) */
-#define UNLOOKED_MAX	64	/* direct launches from one tracked launch to the next */
+#define UNTRACKED_MAX	64	/* direct launches from one tracked launch to the next */
 #define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others, which then gets no event */
 
 bool gi_pace_new(struct gi_client *c)
@@ -47,7 +47,7 @@ static uint64_t key_of(const struct gi_launch *l, const struct gi_graph *graph,
 }
 
 /* NULL: not seen yet, or evicted. */
-static struct gi_pace_known *find(struct gi_pacer *p, uint64_t key)
+static struct gi_pace_known *find_known(struct gi_pacer *p, uint64_t key)
 {
 	struct gi_pace_known *k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) & ~(GI_PACE_WAYS - 1)];
 	unsigned int i;
@@ -58,9 +58,9 @@ static struct gi_pace_known *find(struct gi_pacer *p, uint64_t key)
 	return NULL;
 }
 
-static uint64_t remembered(struct gi_pacer *p, uint64_t key)
+static uint64_t remembered_ns(struct gi_pacer *p, uint64_t key)
 {
-	struct gi_pace_known *k = find(p, key);
+	struct gi_pace_known *k = find_known(p, key);
 
 	return k ? k->ns : 0;
 }
@@ -68,22 +68,22 @@ static uint64_t remembered(struct gi_pacer *p, uint64_t key)
 /* Whether its time is known well enough. @overlaps: then it is not measured again. */
 static bool is_learnt(struct gi_pacer *p, uint64_t key, bool overlaps)
 {
-	struct gi_pace_known *k = find(p, key);
+	struct gi_pace_known *k = find_known(p, key);
 
 	return k && k->samples >= (overlaps ? OVERLAP_SAMPLES : 1);
 }
 
 /* An event between the launch and its neighbour on the stream would keep them from overlapping. */
-static bool overlaps(const struct gi_launch *l, const struct gi_func *fn)
+static bool overlaps_neighbour(const struct gi_launch *l, const struct gi_func *fn)
 {
 	return l->dependent ||
-	       (fn && atomic_load_explicit(&fn->leads, memory_order_relaxed));
+	       (fn && atomic_load_explicit(&fn->is_primary, memory_order_relaxed));
 }
 
 /* The minimum counts, since disturbances only make a measurement longer. */
-static void remember(struct gi_pacer *p, uint64_t key, uint64_t ns)
+static void learn_time(struct gi_pacer *p, uint64_t key, uint64_t ns)
 {
-	struct gi_pace_known *k = find(p, key);
+	struct gi_pace_known *k = find_known(p, key);
 
 	if (!k)
 		return;
@@ -97,7 +97,7 @@ static void remember(struct gi_pacer *p, uint64_t key, uint64_t ns)
 /* Notes a kernel's first launch, which may load code and wait for the GPU: it is not measured. */
 static bool is_new(struct gi_pacer *p, uint64_t key)
 {
-	struct gi_pace_known *k = find(p, key);
+	struct gi_pace_known *k = find_known(p, key);
 	unsigned int i;
 
 	if (k)
@@ -108,7 +108,7 @@ static bool is_new(struct gi_pacer *p, uint64_t key)
 	for (i = 0; i < GI_PACE_WAYS && k[i].key; i++)
 		;
 	if (i == GI_PACE_WAYS)
-		i = p->displaced++ % GI_PACE_WAYS;
+		i = p->next_victim++ % GI_PACE_WAYS;
 	k[i] = (struct gi_pace_known){ .key = key };
 	return true;
 }
@@ -119,7 +119,7 @@ struct capture_mode {
 	bool changed;
 };
 
-static void relax(struct capture_mode *m)
+static void relax_capture(struct capture_mode *m)
 {
 	/* even if there is no capture now: another thread may begin one at any moment */
 	if (m->changed)
@@ -128,7 +128,7 @@ static void relax(struct capture_mode *m)
 	m->changed = !gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
 }
 
-static void restore(struct capture_mode *m)
+static void restore_capture(struct capture_mode *m)
 {
 	if (m->changed)
 		gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
@@ -170,7 +170,7 @@ static bool on_device(const struct gi_batch *b)
 }
 
 /* GPU time from @from to the last end of @b, in ns; negative: unknown. */
-static int64_t span(CUevent from, const struct gi_batch *b)
+static int64_t span_ns(CUevent from, const struct gi_batch *b)
 {
 	int64_t most = -1;
 	unsigned int i;
@@ -189,31 +189,31 @@ static int64_t span(CUevent from, const struct gi_batch *b)
 static uint64_t time_of(const struct gi_pacer *p, const struct gi_batch *b)
 {
 	const struct gi_batch *before = &p->batch[(p->first + GI_BATCHES - 1) % GI_BATCHES];
-	int64_t ns = span(b->begin, b), after;
+	int64_t ns = span_ns(b->begin, b), after;
 	unsigned int i;
 
 	for (i = 0; p->ended && before->cx == b->cx && i < before->streams && ns > 0; i++) {
-		after = span(before->end[i], b);
+		after = span_ns(before->end[i], b);
 		if (after >= 0 && after < ns)
 			ns = after;
 	}
 	if (ns < 0)
 		ns = 0;
 	ns += (int64_t)b->tail_ns;
-	if (!b->unknown && b->expected_ns < (uint64_t)ns)
+	if (!b->unmeasured && b->expected_ns < (uint64_t)ns)
 		ns = b->expected_ns;
 	return ns;
 }
 
-static void account(struct gi_client *c, struct gi_pacer *p, const struct gi_batch *b)
+static void charge_batch(struct gi_client *c, struct gi_pacer *p, const struct gi_batch *b)
 {
 	uint64_t ns = time_of(p, b);
 	int64_t one;
 
 	if (b->sample) {
-		one = span(b->begin, b);
+		one = span_ns(b->begin, b);
 		if (one > 0)
-			remember(p, b->sample, one);
+			learn_time(p, b->sample, one);
 	}
 	if (b->launches)
 		p->average_ns = p->average_ns ? (3 * p->average_ns + ns / b->launches) / 4 : ns / b->launches + 1;
@@ -226,10 +226,10 @@ static void account(struct gi_client *c, struct gi_pacer *p, const struct gi_bat
  * Accounts for batches that have ended. Called with the lock held. Events may be queried whatever
  * context is current.
  */
-static void reap(struct gi_client *c, struct gi_pacer *p)
+static void reap_batches(struct gi_client *c, struct gi_pacer *p)
 {
 	while (p->pending && !batch_at(p, 0)->entered && !on_device(batch_at(p, 0))) {
-		account(c, p, batch_at(p, 0));
+		charge_batch(c, p, batch_at(p, 0));
 		p->first = (p->first + 1) % GI_BATCHES;
 		p->pending--;
 		p->ended = true;
@@ -237,7 +237,7 @@ static void reap(struct gi_client *c, struct gi_pacer *p)
 	}
 }
 
-static bool record(struct gi_batch *b, CUstream stream, uint64_t id)
+static bool record_end(struct gi_batch *b, CUstream stream, uint64_t id)
 {
 	unsigned int i;
 
@@ -287,8 +287,8 @@ static bool may_wait_for(const struct gi_func *fn)
  * before the launch arrives, and the difference would be host time. So event and launch wait on the
  * GPU until the launch has been made.
  */
-static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l, uint64_t key,
-		   const struct gi_func *fn, uint64_t now)
+static void start_sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l,
+			 uint64_t key, const struct gi_func *fn, uint64_t now)
 {
 	CUstreamBatchMemOpParams op = { 0 };
 
@@ -342,7 +342,7 @@ static void judge_sample(struct gi_batch *b, struct capture_mode *mode)
 {
 	if (!b->sample || b->ticket)
 		return;
-	relax(mode);
+	relax_capture(mode);
 	if (!b->begin || gi_real.cuEventQuery(b->begin) != CUDA_ERROR_NOT_READY)
 		b->sample = 0;
 }
@@ -372,7 +372,7 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 	b->unmarked_ns = 0;
 	b->tail_ns = 0;
 	b->expected_ns = 0;
-	b->unknown = false;
+	b->unmeasured = false;
 	b->opened_ns = now;
 	b->target = LAUNCHES_MAX;
 	if (bound)
@@ -382,8 +382,9 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 	b->sample = 0;
 	b->ticket = 0;
 	if (!is_new(p, key) &&
-	    (!is_learnt(p, key, overlaps(l, fn)) || (bound && p->turns++ % SAMPLE_EVERY == 0)))
-		sample(p, b, l, key, fn, now);
+	    (!is_learnt(p, key, overlaps_neighbour(l, fn)) ||
+	     (bound && p->sample_turns++ % SAMPLE_EVERY == 0)))
+		start_sample(p, b, l, key, fn, now);
 	if (!b->begin && gi_real.cuEventCreate(&b->begin, CU_EVENT_DEFAULT))
 		b->begin = NULL;
 	if (b->begin && gi_real.cuEventRecord(b->begin, l->stream))
@@ -406,7 +407,7 @@ static void close_batch(struct gi_pacer *p)
 /* ---- waiting ---- */
 
 /* Whether the share permits a launch that leaves at most a debt of @debt. In-flight work counts. */
-static bool affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt, uint64_t now)
+static bool share_affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt, uint64_t now)
 {
 	uint32_t share = gi_time_share(&c->arb->header);
 	uint64_t passed, flying = 0;
@@ -434,7 +435,7 @@ static bool affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt,
 }
 
 /* Batches may end out of order when a kernel stays on the GPU. */
-static unsigned int unfinished(struct gi_pacer *p)
+static unsigned int count_unfinished(struct gi_pacer *p)
 {
 	unsigned int i, n = 0;
 
@@ -458,10 +459,11 @@ static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t
 	*nap = BOUND_US;
 	if (!*open_since)
 		*open_since = now;
-	if (shared && !affords(c, p, debt, now))
+	if (shared && !share_affords(c, p, debt, now))
 		return p->pending && now - *open_since > BOUND_NS;
 	/* the open batch is one of the two that may be in flight */
-	return !bound || p->pending < 2 || p->open || unfinished(p) < 2 || now - *open_since > BOUND_NS;
+	return !bound || p->pending < 2 || p->open || count_unfinished(p) < 2 ||
+	       now - *open_since > BOUND_NS;
 }
 
 /*
@@ -469,19 +471,19 @@ static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t
  * back. A kernel whose time is to be learnt gets a batch of its own: among others, only the time of
  * the whole batch could be charged, including the pauses in it.
  */
-static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t key, bool overlapping,
-		    uint64_t bound)
+static bool batch_is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t key,
+			  bool overlapping, uint64_t bound)
 {
 	const struct gi_batch *b = batch_at(p, p->pending);
 
 	return b->cx != cx || (bound && !b->begin) || b->launches >= b->target ||
 	       b->streams + b->entered >= GI_BATCH_STREAMS ||
-	       (bound && b->launches && find(p, key) && !is_learnt(p, key, overlapping));
+	       (bound && b->launches && find_known(p, key) && !is_learnt(p, key, overlapping));
 }
 
 /* Counts the launch in the last batch. Called with the lock held. */
-static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
-		      uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
+static uint64_t join_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
+			   uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
 {
 	struct gi_batch *b;
 	uint64_t ns;
@@ -492,13 +494,13 @@ static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_lau
 	b = last_batch(p);
 	if (b->cx != cx)
 		return 0;
-	ns = remembered(p, key);
+	ns = remembered_ns(p, key);
 	b->launches++;
 	b->entered++;
 	b->expected_ns += ns;
 	b->unmarked_ns += ns ? ns : TAIL_NS;
 	b->tail_ns += ns;
-	b->unknown = b->unknown || !ns;
+	b->unmeasured = b->unmeasured || !ns;
 	return b->number;
 }
 
@@ -506,8 +508,8 @@ static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_lau
  * Whether to record no event for a launch, and to charge the remembered time. Such a launch waits
  * for its share of time only; while bands take turns it has events as others do.
  */
-static bool is_unseen(const struct gi_client *c, struct gi_pacer *p, uint64_t key, bool overlapping,
-		      bool shared)
+static bool goes_unrecorded(const struct gi_client *c, struct gi_pacer *p, uint64_t key,
+			    bool overlapping, bool shared)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
@@ -515,23 +517,23 @@ static bool is_unseen(const struct gi_client *c, struct gi_pacer *p, uint64_t ke
 	       !(gi_load(&h->flags) & GSCHED_ARB_PACED) && is_learnt(p, key, true);
 }
 
-static void charge_unseen(struct gi_client *c, struct gi_pacer *p, uint64_t key, uint64_t now)
+static void charge_unrecorded(struct gi_client *c, struct gi_pacer *p, uint64_t key, uint64_t now)
 {
-	uint64_t ns = remembered(p, key), from = atomic_load(&p->unseen_until);
+	uint64_t ns = remembered_ns(p, key), from = atomic_load(&p->unrecorded_until);
 
 	if (p->balance_at)
 		p->balance_ns -= (int64_t)ns;
 	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
 	atomic_store(&p->last_ns, now);
-	atomic_store(&p->unseen_until, (from > now ? from : now) + ns);
+	atomic_store(&p->unrecorded_until, (from > now ? from : now) + ns);
 }
 
 /*
  * Fast path: most launches join an open batch that has room. The driver is not queried for it, so
  * work that has ended since the last query still counts as in flight. 0: take the slow path.
  */
-static uint64_t enter_open(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-			   uint64_t key, const struct gi_func *fn, bool shared)
+static uint64_t join_open_batch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+				uint64_t key, const struct gi_func *fn, bool shared)
 {
 	struct gi_pacer *p = c->pacer;
 	uint64_t bound, now, batch = 0;
@@ -541,8 +543,9 @@ static uint64_t enter_open(struct gi_client *c, struct gi_ctx *cx, const struct 
 	if (p->open && !(gi_load(&c->arb->header.flags) & GSCHED_ARB_CLOSED)) {
 		bound = bound_ns(c, shared);
 		now = gi_now();
-		if (!is_full(p, cx, key, false, bound) && (!shared || affords(c, p, 0, now)))
-			batch = admit(p, cx, l, key, fn, bound, now);
+		if (!batch_is_full(p, cx, key, false, bound) &&
+		    (!shared || share_affords(c, p, 0, now)))
+			batch = join_batch(p, cx, l, key, fn, bound, now);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return batch;
@@ -553,7 +556,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 {
 	uint64_t key = key_of(l, graph, fn), bound, now, since = 0, open_since = 0, batch = 0;
 	const struct gi_func *original = shared ? fn : NULL;
-	const bool overlapping = overlaps(l, original);
+	const bool overlapping = overlaps_neighbour(l, original);
 	struct capture_mode mode = { 0 };
 	struct gi_pacer *p = c->pacer;
 	int cancel, unused;
@@ -561,7 +564,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	bool goes, unseen;
 
 	if (!overlapping && !atomic_load(&c->gone) && !atomic_load(&c->stop))
-		batch = enter_open(c, cx, l, key, original, shared);
+		batch = join_open_batch(c, cx, l, key, original, shared);
 	if (batch)
 		return batch;
 	gi_ctx_words(cx);
@@ -569,13 +572,13 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (;;) {
 		/* while this launch waits, a capture may begin, and the flags may change */
-		relax(&mode);
+		relax_capture(&mode);
 		pthread_mutex_lock(&p->lock);
 		bound = bound_ns(c, shared);
 		now = gi_now();
-		reap(c, p);
-		unseen = is_unseen(c, p, key, overlapping, shared);
-		if (p->open && !unseen && is_full(p, cx, key, overlapping, bound))
+		reap_batches(c, p);
+		unseen = goes_unrecorded(c, p, key, overlapping, shared);
+		if (p->open && !unseen && batch_is_full(p, cx, key, overlapping, bound))
 			close_batch(p);
 		/*
 		 * A held launch does not overlap its predecessor, so rather let several go in a row
@@ -585,9 +588,9 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		       may_go(c, p, shared, l->dependent && !since ? IN_FLIGHT_NS : 0, bound, now,
 			      &open_since, &nap);
 		if (goes && unseen)
-			charge_unseen(c, p, key, now);
+			charge_unrecorded(c, p, key, now);
 		else if (goes)
-			batch = admit(p, cx, l, key, original, bound, now);
+			batch = join_batch(p, cx, l, key, original, bound, now);
 		else if (p->open)
 			close_batch(p);
 		pthread_mutex_unlock(&p->lock);
@@ -595,15 +598,15 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 			break;
 		if (!since) {
 			since = now;
-			atomic_fetch_add(&p->held, 1);
+			atomic_fetch_add(&p->held_launches, 1);
 			gi_agent_wake(c);
 		}
 		usleep(nap);
 	}
-	restore(&mode);
+	restore_capture(&mode);
 	pthread_setcancelstate(cancel, &unused);
 	if (since) {
-		atomic_fetch_sub(&p->held, 1);
+		atomic_fetch_sub(&p->held_launches, 1);
 		__atomic_fetch_add(&c->cl->header.held_ns, now - since, __ATOMIC_RELAXED);
 	}
 	return batch;
@@ -613,8 +616,8 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
  * An event is recorded only on the stream of the launch that was just made: any other stream may
  * have been destroyed.
  */
-static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
-		 struct capture_mode *mode)
+static void record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
+			struct capture_mode *mode)
 {
 	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS, known = false;
 	bool open = p->open && b == last_batch(p);
@@ -623,8 +626,8 @@ static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64
 	for (i = 0; i < b->streams && !known; i++)
 		known = b->stream[i] == id;
 	if (full || !open || !known || b->unmarked_ns >= TAIL_NS) {
-		relax(mode);
-		if (record(b, stream, id)) {
+		relax_capture(mode);
+		if (record_end(b, stream, id)) {
 			b->unmarked_ns = 0;
 			b->tail_ns = 0;
 		}
@@ -650,17 +653,17 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		b->entered--;
 		judge_sample(b, &mode);
 		if (launched)
-			mark(p, b, l->stream, gi_stream_id(cx, l->stream), &mode);
+			record_tail(p, b, l->stream, gi_stream_id(cx, l->stream), &mode);
 		else
 			b->launches--;
 		release_sample(p, b);
 	}
 	pthread_mutex_unlock(&p->lock);
-	restore(&mode);
+	restore_capture(&mode);
 	/* the next launches may be direct */
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)
-		atomic_store(&c->look, atomic_load(&c->unlooked) +
-				       (gi_blocks_asked(c) ? gi_blocks_stride(c) : UNLOOKED_MAX));
+		atomic_store(&c->track_at, atomic_load(&c->untracked) +
+				       (gi_blocks_asked(c) ? gi_blocks_stride(c) : UNTRACKED_MAX));
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 }
@@ -669,19 +672,19 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
  * Untracked launches left no event. A thread waits once for all contexts that the client has now.
  * It must not disturb a stream capture, so it waits for the end of captures first.
  */
-static void *settle(void *arg)
+static void *wait_for_untracked(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUcontext contexts[SETTLE_CONTEXTS];
+	CUcontext contexts[WAIT_CONTEXTS];
 	struct gi_client *c = arg;
 	unsigned int n = 0, i;
-	uint32_t unlooked;
+	uint32_t untracked;
 	struct gi_ctx *cx;
 	bool whole;
 
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
-	for (cx = gi_ctx_next(NULL); cx && n < SETTLE_CONTEXTS; cx = gi_ctx_next(cx))
+	for (cx = gi_ctx_next(NULL); cx && n < WAIT_CONTEXTS; cx = gi_ctx_next(cx))
 		if (cx->client == c)
 			contexts[n++] = cx->handle;
 	pthread_mutex_unlock(&gi_lock);
@@ -689,7 +692,7 @@ static void *settle(void *arg)
 	 * A first launch may take long, since it loads code. Every launch counted by the end of
 	 * this loop is on the GPU.
 	 */
-	for (i = 0; unlooked = atomic_load(&c->unlooked),
+	for (i = 0; untracked = atomic_load(&c->untracked),
 	     atomic_load(&c->unpaced) && i < UNPACED_NAPS && !atomic_load(&c->pacer->dropping); i++)
 		usleep(HOLD_US);
 	whole = !atomic_load(&c->unpaced);
@@ -707,20 +710,20 @@ static void *settle(void *arg)
 	gi_real.cuCtxSetCurrent(NULL);
 	/* otherwise the next thread waits for the rest */
 	if (whole)
-		atomic_store(&c->pacer->settled, unlooked);
-	atomic_store(&c->pacer->unknown, false);
+		atomic_store(&c->pacer->untracked_done, untracked);
+	atomic_store(&c->pacer->waiting_untracked, false);
 	gi_agent_wake(c);
 	return NULL;
 }
 
-static void begin_settling(struct gi_client *c)
+static void start_untracked_wait(struct gi_client *c)
 {
 	pthread_t thread;
 
-	if (atomic_exchange(&c->pacer->unknown, true))
+	if (atomic_exchange(&c->pacer->waiting_untracked, true))
 		return;
-	if (pthread_create(&thread, NULL, settle, c))
-		atomic_store(&c->pacer->unknown, false);
+	if (pthread_create(&thread, NULL, wait_for_untracked, c))
+		atomic_store(&c->pacer->waiting_untracked, false);
 	else
 		pthread_detach(thread);
 }
@@ -728,7 +731,7 @@ static void begin_settling(struct gi_client *c)
 void gi_pace_begin(struct gi_client *c)
 {
 	if (__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) || atomic_load(&c->unpaced))
-		begin_settling(c);
+		start_untracked_wait(c);
 }
 
 /*
@@ -736,23 +739,23 @@ void gi_pace_begin(struct gi_client *c)
  * cannot change unnoticed. @soon: bands take turns, so do not delay until it is clear that no
  * further launch follows.
  */
-static bool direct_on_gpu(struct gi_client *c, bool soon, uint64_t now)
+static bool untracked_on_gpu(struct gi_client *c, bool soon, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
-	uint32_t unlooked = atomic_load(&c->unlooked);
+	uint32_t untracked = atomic_load(&c->untracked);
 
-	atomic_store(&c->look, unlooked);
+	atomic_store(&c->track_at, untracked);
 	if (atomic_load(&c->unpaced))
 		return true;
-	unlooked = atomic_load(&c->unlooked);
-	if (unlooked != p->unlooked) {
-		p->unlooked = unlooked;
-		p->unlooked_at = now;
+	untracked = atomic_load(&c->untracked);
+	if (untracked != p->last_untracked) {
+		p->last_untracked = untracked;
+		p->last_untracked_at = now;
 	}
-	if (unlooked == atomic_load(&p->settled))
+	if (untracked == atomic_load(&p->untracked_done))
 		return false;
-	if (soon || now - p->unlooked_at > IDLE_NS)
-		begin_settling(c);
+	if (soon || now - p->last_untracked_at > IDLE_NS)
+		start_untracked_wait(c);
 	return true;
 }
 
@@ -760,7 +763,7 @@ static bool direct_on_gpu(struct gi_client *c, bool soon, uint64_t now)
  * Whether a task in a slot is or may be on the GPU. @evicted: a task is not, because its window is
  * empty and all of its workers have left.
  */
-static bool on_gpu(const struct gi_client *c, bool *evicted)
+static bool slots_on_gpu(const struct gi_client *c, bool *evicted)
 {
 	uint64_t mask;
 
@@ -777,7 +780,7 @@ static bool on_gpu(const struct gi_client *c, bool *evicted)
 	return false;
 }
 
-void gi_pace_look(struct gi_client *c, uint64_t now)
+void gi_pace_poll(struct gi_client *c, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
 	uint64_t last;
@@ -785,12 +788,12 @@ void gi_pace_look(struct gi_client *c, uint64_t now)
 	/* a waiting launch queries the events itself */
 	if (!atomic_load(&p->in_flight) || pthread_mutex_trylock(&p->lock))
 		return;
-	reap(c, p);
+	reap_batches(c, p);
 	/* no launch followed: the work behind the last event is at most MARK_NS of launches */
 	last = atomic_load(&p->last_ns);
 	if (p->open && now > last && now - last > IDLE_NS)
 		close_batch(p);
-	reap(c, p);
+	reap_batches(c, p);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -800,20 +803,20 @@ unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
 	struct gi_pacer *p = c->pacer;
 	bool evicted, direct;
 
-	direct = direct_on_gpu(c, gi_load(&c->arb->header.flags) & turns, now);
-	if (on_gpu(c, &evicted) || direct || atomic_load(&p->unknown))
+	direct = untracked_on_gpu(c, gi_load(&c->arb->header.flags) & turns, now);
+	if (slots_on_gpu(c, &evicted) || direct || atomic_load(&p->waiting_untracked))
 		return GSCHED_ACTIVITY_BUSY;
 	/* an event behind an evicted task completes only when its done gate opens */
 	if (atomic_load(&p->in_flight) && !evicted)
 		return GSCHED_ACTIVITY_BUSY;
-	if (atomic_load(&p->held) || evicted)
+	if (atomic_load(&p->held_launches) || evicted)
 		return GSCHED_ACTIVITY_WAITING;
-	return now < atomic_load(&p->last_ns) + IDLE_NS || now < atomic_load(&p->unseen_until) ?
+	return now < atomic_load(&p->last_ns) + IDLE_NS || now < atomic_load(&p->unrecorded_until) ?
 		GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
 }
 
 /* Keeps the batches of other contexts, in their order. Called with the lock held. */
-static void forget(struct gi_pacer *p, const struct gi_ctx *cx)
+static void forget_context(struct gi_pacer *p, const struct gi_ctx *cx)
 {
 	bool open = p->open && batch_at(p, p->pending)->cx != cx;
 	unsigned int i, n = 0, all = p->pending + p->open;
@@ -846,15 +849,15 @@ void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 
 	/* the thread waits for the same work that destroying the context would */
 	atomic_fetch_add(&p->dropping, 1);
-	while (atomic_load(&p->unknown))
+	while (atomic_load(&p->waiting_untracked))
 		usleep(HOLD_US);
 	atomic_fetch_sub(&p->dropping, 1);
 	pthread_mutex_lock(&p->lock);
 	forget_word(p, cx);
 	if (p->open && batch_at(p, p->pending)->cx == cx)
 		close_batch(p);
-	reap(c, p);
-	forget(p, cx);
+	reap_batches(c, p);
+	forget_context(p, cx);
 	atomic_store(&p->in_flight, p->pending + p->open);
 	pthread_mutex_unlock(&p->lock);
 }

@@ -45,7 +45,7 @@ struct gi_batch {
 	uint64_t unmarked_ns;
 	uint64_t tail_ns;		/* the same, with 0 where none is remembered */
 	uint64_t expected_ns;		/* sum of the remembered GPU times of all launches */
-	bool unknown;			/* no time is remembered for at least one launch */
+	bool unmeasured;		/* no time is remembered for at least one launch */
 	uint64_t sample;		/* key of its only launch, which is measured; 0: none */
 	/* the launch waits on the GPU until gi_words.sample reaches this; 0: it does not wait */
 	uint32_t ticket;
@@ -59,7 +59,7 @@ struct gi_pacer {
 	bool open;			/* the batch behind those in flight is open */
 	bool ended;			/* the batch before @first has ended and has its events */
 	uint32_t tickets;
-	unsigned int turns;		/* counts batches: one in SAMPLE_EVERY is a sample */
+	unsigned int sample_turns;	/* counts batches: one in SAMPLE_EVERY is a sample */
 	uint64_t average_ns;		/* average GPU time of a launch; 0: unknown */
 	/* the share of the device's time, as a token bucket of GPU time */
 	int64_t balance_ns;
@@ -68,20 +68,22 @@ struct gi_pacer {
 		uint64_t key, ns;	/* ns 0: seen but not measured yet */
 		unsigned int samples;
 	} known[GI_PACE_KERNELS];
-	unsigned int displaced;		/* evictions from @known: chooses the next victim */
+	unsigned int next_victim;		/* evictions from @known: chooses the next victim */
 	_Atomic unsigned int in_flight;	/* pending and open batches, read by the agent */
-	_Atomic unsigned int held;	/* launches that wait */
+	_Atomic unsigned int held_launches;	/* launches that wait */
 	_Atomic unsigned int dropping;	/* threads that want to destroy a context */
 	_Atomic uint64_t last_ns;	/* host clock of the last tracked launch */
-	_Atomic uint64_t unseen_until;	/* host clock: estimated end of launches without an event */
+	/* host clock: estimated end of launches without an event */
+	_Atomic uint64_t unrecorded_until;
 	/* host clock: since when the GPU waits for a launch that is measured; 0: it does not */
 	_Atomic uint64_t waiting_since;
 	uint32_t *waiting_word;
 	_Atomic bool watching;		/* the agent may be using @waiting_word */
-	_Atomic bool unknown;		/* a thread waits for untracked launches */
-	_Atomic uint32_t settled;	/* the first so many of gi_client.unlooked have ended */
-	uint32_t unlooked;		/* the agent's: gi_client.unlooked when it last changed, */
-	uint64_t unlooked_at;		/* ... and when that was: host clock */
+	_Atomic bool waiting_untracked;	/* a thread waits for untracked launches */
+	/* the first so many of gi_client.untracked have ended */
+	_Atomic uint32_t untracked_done;
+	uint32_t last_untracked;	/* the agent's: gi_client.untracked when it last changed, */
+	uint64_t last_untracked_at;	/* ... and when that was: host clock */
 };
 
 bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
@@ -111,9 +113,9 @@ void gi_pace_watch(struct gi_client *c, uint64_t now);
 void gi_pace_begin(struct gi_client *c);
 
 /* Accounts for ended batches, even if no launch follows. The agent; @now UINT64_MAX: none will. */
-void gi_pace_look(struct gi_client *c, uint64_t now);
+void gi_pace_poll(struct gi_client *c, uint64_t now);
 
-/* The GSCHED_ACTIVITY_* to report. Called by the agent right after gi_pace_look(). */
+/* The GSCHED_ACTIVITY_* to report. Called by the agent right after gi_pace_poll(). */
 unsigned int gi_pace_activity(struct gi_client *c, uint64_t now);
 
 /* Drops the batches and events of a context that is about to be destroyed. */

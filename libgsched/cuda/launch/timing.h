@@ -34,7 +34,7 @@ CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 			  CUresult (*forward)(const struct gi_launch *l), const struct gi_timed *of);
 
 /* Takes the times of launches that have ended. */
-void gi_timings_look(struct gi_client *c);
+void gi_timings_poll(struct gi_client *c);
 
 /* Drops all references, before code is unloaded or a context destroyed. */
 void gi_timings_drop(struct gi_client *c);

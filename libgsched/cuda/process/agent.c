@@ -51,7 +51,7 @@ static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 	/* what the new page asked for when it was made comes with no event */
 	if (!gi_client_reconnect(c))
 		return;
-	gi_slots_say_lost(c);
+	gi_slots_report_lost(c);
 	gi_agent_wake(c);
 }
 
@@ -63,7 +63,7 @@ static bool depends(const struct gi_client *c)
 	const struct gi_tasks *t = c->tasks;
 	uint64_t mask;
 
-	if (atomic_load(&c->pacer->held))
+	if (atomic_load(&c->pacer->held_launches))
 		return true;
 	for (mask = gi_slots_in_flight(t); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
@@ -100,7 +100,9 @@ static void *agent(void *arg)
 			 * here
 			 */
 			atomic_store(&c->tasks->idle, true);
-			idle = !gi_slots_in_flight(c->tasks) && !atomic_load(&c->pacer->in_flight) && !atomic_load(&c->pacer->held);
+			idle = !gi_slots_in_flight(c->tasks) &&
+			       !atomic_load(&c->pacer->in_flight) &&
+			       !atomic_load(&c->pacer->held_launches);
 		}
 		ts.tv_nsec = gi_tasks_due(c, now, c->activity <= GSCHED_ACTIVITY_BUSY && c->activity != GSCHED_ACTIVITY_IDLE ?
 					  ACTIVE_NS : NAP_NS);
@@ -122,13 +124,13 @@ static void *agent(void *arg)
 			break;
 		}
 		gi_pass(c);
-		gi_pace_look(c, gi_now());
-		gi_follow_band(c);
+		gi_pace_poll(c, gi_now());
+		gi_band_update(c);
 		pthread_mutex_unlock(&c->lock);
 		if (atomic_load(&c->gone))
 			reconnect(c, gi_now(), &next_try);
 	}
-	gi_pace_look(c, UINT64_MAX);
+	gi_pace_poll(c, UINT64_MAX);
 	atomic_store(&c->tasks->unattended, true);
 	return NULL;
 }

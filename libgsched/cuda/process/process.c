@@ -57,7 +57,7 @@ static void at_exit(void)
 	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
 		if (!c->g)
 			continue;
-		if (!gi_tasks_quiet(c, EXIT_NS))
+		if (!gi_tasks_wait_quiescent(c, EXIT_NS))
 			gi_debug("the program ends with tasks that may not");
 		gi_agent_stop(c, AGENT_NS);
 	}
@@ -102,8 +102,8 @@ static void begin(void)
 	gi_client_made = client_made;
 	gsched_slice_seen = group_seen;
 	gi_twin_pause = (struct gi_pause){
-		.begin = gi_gate_close, .end = gi_gate_open,
-		.idle = gi_gate_idle, .busy = gi_gate_busy,
+		.begin = gi_tasks_quiesce, .end = gi_tasks_resume,
+		.idle = gi_tasks_quiesce_context, .busy = gi_tasks_resume_context,
 	};
 	found = gi_driver();
 	gi_hot.current = gi_real.cuCtxGetCurrent;

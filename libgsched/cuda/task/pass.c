@@ -10,12 +10,13 @@
 
 #define HEALTH_NS	1000000000
 #define NAP_NS		50000
-#define TELL_NS		1000000	/* a leased task that lasts so long is submitted, for gpu.stat */
+/* a leased task that lasts so long is submitted, for gpu.stat */
+#define SUBMIT_NS		1000000
 #define NAP_SHORT_NS	5000000
 
 /* ---- ends ---- */
 
-static void average(_Atomic uint64_t *to, uint64_t x)
+static void update_average(_Atomic uint64_t *to, uint64_t x)
 {
 	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
 
@@ -23,8 +24,8 @@ static void average(_Atomic uint64_t *to, uint64_t x)
 }
 
 /* Updates the shape's estimates. Returns the GPU time of the run, 0 if unknown. */
-static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsched_cl_slot *line,
-		      uint64_t now)
+static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
+			    const struct gsched_cl_slot *line, uint64_t now)
 {
 	uint64_t start = gi_load(&line->start_ns), end = gi_load(&line->end_ns), ran, span, workers;
 
@@ -41,20 +42,21 @@ static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsche
 	if (workers > s->blocks)
 		workers = s->blocks;
 	/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a launch without blocks gets no slot */
-	average(&s->shape->block_ns, ran * workers / s->blocks);
-	average(&s->shape->predicted_ns, ran * workers / (s->blocks < c->sms * s->m ? s->blocks : c->sms * s->m));
+	update_average(&s->shape->block_ns, ran * workers / s->blocks);
+	update_average(&s->shape->predicted_ns,
+		       ran * workers / (s->blocks < c->sms * s->m ? s->blocks : c->sms * s->m));
 	atomic_fetch_add(&s->shape->samples, 1);
-	if (s->alone && !s->integral && !s->wings && !gi_load(&c->arb->header.contended))
+	if (s->undisturbed && !s->integral && !s->wings && !gi_load(&c->arb->header.contended))
 		gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran);
 	return ran;
 }
 
-static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+static void finish_task(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
 	struct gsched_cl_slot *line = &c->cl->slot[i];
 
 	if (gi_slot_state(s) == GI_SLOT_RUNNING) {
-		uint64_t ran = learn(c, s, line, now);
+		uint64_t ran = learn_times(c, s, line, now);
 
 		gi_slot_drain(c, i);
 		/* a launch under a lease that is still valid is only counted */
@@ -64,7 +66,7 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
 			gsched_complete(c->g, i, s->seq, ran, false);
 		} else {
 			__atomic_fetch_add(&c->cl->header.leased_tasks, 1, __ATOMIC_RELAXED);
-			gi_used(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
+			gi_count_leased(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
 		}
 	}
 	if (!gi_wings_over(s, line))
@@ -79,11 +81,12 @@ static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint6
  * the program, so that statistics include it. If the arbiter has found it in the page before, the
  * slot's generation has changed.
  */
-static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+static void submit_lasting(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
 	struct gsched_task task;
 
-	if (s->submitted || gi_slot_state(s) != GI_SLOT_RUNNING || now - s->launch_ns < TELL_NS || atomic_load(&c->gone) ||
+	if (s->submitted || gi_slot_state(s) != GI_SLOT_RUNNING ||
+	    now - s->launch_ns < SUBMIT_NS || atomic_load(&c->gone) ||
 	    gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
 	    gi_load(&c->arb->slot[i].generation) != s->generation)
 		return;
@@ -93,14 +96,14 @@ static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_
 }
 
 /* The context is unusable (after an illegal access, say): its tasks will never retire. */
-static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
+static void give_up_task(struct gi_client *c, struct gi_slot *s, unsigned int i)
 {
 	if (!atomic_load(&c->gone))
 		gsched_complete(c->g, i, s->seq, 0, true);
 	gi_slot_give_up(c, i);
 }
 
-static bool healthy(struct gi_ctx *cx)
+static bool context_healthy(struct gi_ctx *cx)
 {
 	CUresult rc;
 
@@ -135,11 +138,12 @@ void gi_pass(struct gi_client *c)
 		}
 		gi_follow_window(c, s, i, now);
 		if (gi_load(&c->cl->slot[i].retired) == s->seq) {
-			finish(c, s, i, now);
-		} else if (s->cx->broken || (now - s->launch_ns > HEALTH_NS && !healthy(s->cx))) {
-			give_up(c, s, i);
+			finish_task(c, s, i, now);
+		} else if (s->cx->broken ||
+			   (now - s->launch_ns > HEALTH_NS && !context_healthy(s->cx))) {
+			give_up_task(c, s, i);
 		} else {
-			tell(c, s, i, now);
+			submit_lasting(c, s, i, now);
 			if (s->tier == GSCHED_TIER_BLOCK)
 				gi_wing(c, s, i, now);
 		}
@@ -233,7 +237,7 @@ bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, ui
 				continue;
 			busy = true;
 			if (gi_now() > until)
-				give_up(c, s, __builtin_ctzll(mask));
+				give_up_task(c, s, __builtin_ctzll(mask));
 		}
 		pthread_mutex_unlock(&c->lock);
 		if (!busy)

@@ -19,7 +19,7 @@ size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s)
  * Returns the smallest free area that is large enough, else an entry without memory, else NULL.
  * save_lock is held.
  */
-static struct gi_save *find(struct gi_ctx *cx, size_t size)
+static struct gi_save *find_area(struct gi_ctx *cx, size_t size)
 {
 	struct gi_save *best = NULL, *unused = NULL;
 	unsigned int i;
@@ -50,7 +50,7 @@ void gi_save_take(struct gi_slot *s, size_t size)
 	bool fresh;
 
 	pthread_mutex_lock(&cx->save_lock);
-	save = find(cx, size);
+	save = find_area(cx, size);
 	fresh = save && !save->size;
 	if (save)
 		save->state = GI_SAVE_TAKEN;

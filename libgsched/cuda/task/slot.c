@@ -32,8 +32,8 @@ void gi_tasks_free(struct gi_client *c)
  * Whether the slot's state allows a transition from the states @from. The caller owns the slot, so
  * the state does not change meanwhile.
  */
-static bool allowed(const struct gi_client *c, unsigned int slot, unsigned int from,
-		    const char *what)
+static bool transition_allowed(const struct gi_client *c, unsigned int slot, unsigned int from,
+			       const char *what)
 {
 	uint32_t state = atomic_load_explicit(&c->tasks->slot[slot].state, memory_order_relaxed);
 
@@ -44,26 +44,26 @@ static bool allowed(const struct gi_client *c, unsigned int slot, unsigned int f
 }
 
 /* The same for states whose owner is the holder of the client's lock. */
-static bool allowed_locked(struct gi_client *c, unsigned int slot, unsigned int from,
-			   const char *what)
+static bool transition_allowed_locked(struct gi_client *c, unsigned int slot, unsigned int from,
+				      const char *what)
 {
 #ifdef GI_CHECKED
 	if (!pthread_mutex_trylock(&c->lock))
 		gi_illegal("%s of slot %u without the client's lock", what, slot);
 #endif
-	return allowed(c, slot, from, what);
+	return transition_allowed(c, slot, from, what);
 }
 
-static void enter(struct gi_client *c, unsigned int slot, enum gi_slot_state state)
+static void set_state(struct gi_client *c, unsigned int slot, enum gi_slot_state state)
 {
 	atomic_store(&c->tasks->slot[slot].state, state);
 }
 
 /* From here on any launch may claim the slot. */
-static void enter_free(struct gi_client *c, unsigned int slot)
+static void free_slot(struct gi_client *c, unsigned int slot)
 {
 	atomic_fetch_and(&c->tasks->gated, ~(1ull << slot));
-	enter(c, slot, GI_SLOT_FREE);
+	set_state(c, slot, GI_SLOT_FREE);
 	atomic_fetch_or(&c->tasks->free, 1ull << slot);
 }
 
@@ -71,7 +71,7 @@ static void enter_free(struct gi_client *c, unsigned int slot)
  * A twin needs a slot with a clean control block: a block that is being cleaned must not be written
  * to. A free slot stays clean until it is claimed. Originals prefer slots that are not clean.
  */
-static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
+static int claim_slot(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
 	uint64_t mask = atomic_load(&c->tasks->free), clean, pick;
 	int slot;
@@ -92,7 +92,7 @@ static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 			continue;
 		}
 		/* if the state is wrong, the slot stays out of the mask for good */
-		if (!allowed(c, slot, IN(FREE), "a claim"))
+		if (!transition_allowed(c, slot, IN(FREE), "a claim"))
 			continue;
 		atomic_store_explicit(&c->tasks->slot[slot].state, GI_SLOT_CLAIMED, memory_order_relaxed);
 		return slot;
@@ -107,7 +107,7 @@ static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
 	uint64_t finished, start, patience;
-	int slot = claim(c, cx, twin);
+	int slot = claim_slot(c, cx, twin);
 
 	if (slot >= 0)
 		return slot;
@@ -118,7 +118,7 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 	for (start = gi_now(); !atomic_load(&c->gone);) {
 		if (!gi_reap(c))
 			gi_agent_wake(c);
-		slot = claim(c, cx, twin);
+		slot = claim_slot(c, cx, twin);
 		if (slot >= 0)
 			return slot;
 		if (finished != atomic_load(&c->tasks->finished)) {
@@ -164,11 +164,11 @@ bool gi_slot_covers(const struct gi_client *c, uint64_t blocks)
 
 bool gi_slot_run(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed(c, slot, IN(CLAIMED), "running"))
+	if (!transition_allowed(c, slot, IN(CLAIMED), "running"))
 		return false;
 	/* before the agent may end the task */
 	begin_cover(c, slot);
-	enter(c, slot, GI_SLOT_RUNNING);
+	set_state(c, slot, GI_SLOT_RUNNING);
 	return true;
 }
 
@@ -176,7 +176,7 @@ bool gi_slot_run(struct gi_client *c, unsigned int slot)
  * Drops the task's references. @lost, @bound_lost: workers may still use the save area, the bound
  * references.
  */
-static void release(struct gi_slot *s, bool lost, bool bound_lost)
+static void drop_references(struct gi_slot *s, bool lost, bool bound_lost)
 {
 	gi_save_put(s, lost);
 	gi_bound_put(s->bound, bound_lost);
@@ -188,27 +188,27 @@ bool gi_slot_unclaim(struct gi_client *c, unsigned int slot, bool lost)
 {
 	struct gi_slot *s = &c->tasks->slot[slot];
 
-	if (!allowed(c, slot, IN(CLAIMED), "giving back"))
+	if (!transition_allowed(c, slot, IN(CLAIMED), "giving back"))
 		return false;
-	release(s, lost, false);
+	drop_references(s, lost, false);
 	gi_store(&c->cl->slot[slot].retired, s->seq);
-	enter_free(c, slot);
+	free_slot(c, slot);
 	return true;
 }
 
 bool gi_slot_lose(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed(c, slot, IN(CLAIMED), "losing"))
+	if (!transition_allowed(c, slot, IN(CLAIMED), "losing"))
 		return false;
 	/* the arbiter must not wait for it any longer */
 	gi_store(&c->cl->slot[slot].retired, c->tasks->slot[slot].seq);
 	gi_func_put(c->tasks->slot[slot].fn);
-	enter(c, slot, GI_SLOT_LOST);
-	gi_slots_say_lost(c);
+	set_state(c, slot, GI_SLOT_LOST);
+	gi_slots_report_lost(c);
 	return true;
 }
 
-void gi_slots_say_lost(struct gi_client *c)
+void gi_slots_report_lost(struct gi_client *c)
 {
 	uint64_t lost = gi_slots_in(c->tasks, ~0ull, IN(LOST));
 
@@ -219,32 +219,32 @@ void gi_slots_say_lost(struct gi_client *c)
 
 bool gi_slot_drain(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed_locked(c, slot, IN(RUNNING), "draining"))
+	if (!transition_allowed_locked(c, slot, IN(RUNNING), "draining"))
 		return false;
 	end_cover(c, slot);
-	enter(c, slot, GI_SLOT_DRAINING);
+	set_state(c, slot, GI_SLOT_DRAINING);
 	return true;
 }
 
 bool gi_slot_finish(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed_locked(c, slot, IN(DRAINING), "finishing"))
+	if (!transition_allowed_locked(c, slot, IN(DRAINING), "finishing"))
 		return false;
-	release(&c->tasks->slot[slot], false, false);
+	drop_references(&c->tasks->slot[slot], false, false);
 	atomic_fetch_add(&c->tasks->finished, 1);
-	enter_free(c, slot);
+	free_slot(c, slot);
 	return true;
 }
 
 bool gi_slot_give_up(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed_locked(c, slot, IN(RUNNING) | IN(DRAINING), "giving up"))
+	if (!transition_allowed_locked(c, slot, IN(RUNNING) | IN(DRAINING), "giving up"))
 		return false;
 	end_cover(c, slot);
 	gi_store(&c->cl->slot[slot].retired, c->tasks->slot[slot].seq);
-	release(&c->tasks->slot[slot], true, true);
+	drop_references(&c->tasks->slot[slot], true, true);
 	atomic_fetch_add(&c->tasks->finished, 1);
-	enter_free(c, slot);
+	free_slot(c, slot);
 	return true;
 }
 

@@ -51,8 +51,8 @@ struct gi_slot {
 	char *params;			/* packed, then struct gsr_launch; kept between tasks */
 	size_t params_room;
 	bool submitted;
-	bool leads;			/* nothing may follow it: it retires once launched */
-	bool alone;			/* nothing has disturbed the measurement of its time */
+	bool retires_at_launch;		/* nothing may follow it: it retires once launched */
+	bool undisturbed;		/* nothing has disturbed the measurement of its time */
 	uint32_t generation;		/* of the arbiter's slot, at launch */
 	uint64_t launch_ns, predicted_ns;	/* CLOCK_MONOTONIC; the time if it ran alone */
 	/* time integral of the window, in workers */
@@ -71,9 +71,9 @@ struct gi_tasks {
 	_Atomic uint64_t free;		/* mask of the FREE slots, which launches search: slot.c */
 	_Atomic uint64_t gated;		/* slots whose task has a done gate */
 	/* twin launches under way, on blocking (and legacy) streams and on others: gate.c */
-	_Atomic int launching, aside;
-	/* driver calls that hold launches back: all, those on ordered streams (gate.c) */
-	_Atomic int closed, copies, own_copies, barriers;
+	_Atomic int launching_ordered, launching_unordered;
+	/* driver calls that hold launches back: all of them, or those on ordered streams: gate.c */
+	_Atomic int quiescing, legacy_copies, blocking_copies, legacy_barriers;
 	_Atomic int overdue;		/* launches that have been held back for long */
 	_Atomic int released;		/* > 0: ignore windows, so that tasks end */
 	_Atomic bool idle;		/* the agent sleeps until woken */
@@ -147,7 +147,7 @@ static inline uint64_t gi_slots_busy(const struct gi_tasks *t)
 	return taken & ~gi_slots_in(t, taken, 1u << GI_SLOT_LOST);
 }
 
-void gi_slots_say_lost(struct gi_client *c);		/* reports lost slots, if any */
+void gi_slots_report_lost(struct gi_client *c);		/* reports lost slots, if any */
 
 /* Describes a task for the arbiter. */
 void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s,
@@ -202,7 +202,7 @@ enum gi_waits {
 
 struct gi_waiting {
 	struct gi_client *c;		/* NULL: nothing to undo */
-	uint64_t closed;		/* mask: @c and its successors in the list of clients */
+	uint64_t quiesced;		/* mask: @c and its successors in the list of clients */
 	enum gi_waits how;
 	enum gi_order order;
 	uint64_t released;		/* mask, likewise */
@@ -219,32 +219,32 @@ bool gi_wait_needed(void);
  * Bracket the launch of a twin. enter waits while such launches are held back, and returns the
  * argument for leave.
  */
-_Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stream);
-void gi_gate_leave(_Atomic int *inside);
+_Atomic int *gi_twin_launch_begin(struct gi_client *c, struct gi_slot *s, CUstream stream);
+void gi_twin_launch_end(_Atomic int *inside);
 /*
- * Holds twin launches back until gi_gate_open(), and waits until none is under way and no task may
- * need a wing. false: that did not happen within GI_QUIET_NS.
+ * Holds twin launches back until gi_tasks_resume(), and waits until none is under way and no task
+ * may need a wing. false: that did not happen within GI_QUIET_NS.
  */
-bool gi_gate_close(struct gi_client *c);
+bool gi_tasks_quiesce(struct gi_client *c);
 /* Only waits for that, @timeout_ns at most. */
-bool gi_tasks_quiet(struct gi_client *c, uint64_t timeout_ns);
-void gi_gate_open(struct gi_client *c);
+bool gi_tasks_wait_quiescent(struct gi_client *c, uint64_t timeout_ns);
+void gi_tasks_resume(struct gi_client *c);
 /*
  * Quiesces a context: holds twin launches back, and waits until the context's streams are empty and
  * nothing can be enqueued. false: this took longer than @ns, and nothing is held back.
  */
-bool gi_gate_idle(struct gi_ctx *cx, uint64_t ns);
-void gi_gate_busy(struct gi_ctx *cx);
+bool gi_tasks_quiesce_context(struct gi_ctx *cx, uint64_t ns);
+void gi_tasks_resume_context(struct gi_ctx *cx);
 /*
  * Reserves a hardware queue for the done gate of the task in @slot, whose stream is set. false:
  * wings might not get through with this gate.
  */
-bool gi_gate_take(struct gi_client *c, unsigned int slot);
+bool gi_gate_reserve(struct gi_client *c, unsigned int slot);
 /*
  * Called before another stream waits for an event. Returns when the done gates leave it a hardware
  * queue, after a second at most.
  */
-void gi_gate_spare(struct gi_client *c);
+void gi_gate_spare_queue(struct gi_client *c);
 
 /* ---- save.c ---- */
 

@@ -43,7 +43,7 @@ static unsigned int pick_stream(const struct gi_slot *s)
 	for (k = 0; k < GI_WING_STREAMS; k++) {
 		if (!stream_idle(s->cx, k))
 			continue;
-		if (s->cx->stood_behind[k] != s->stream)
+		if (s->cx->blocked_by[k] != s->stream)
 			return k;
 		idle = idle < k ? idle : k;
 	}
@@ -97,7 +97,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	return CUDA_SUCCESS;
 }
 
-static bool begun(const struct gi_slot *s, unsigned int k)
+static bool wing_begun(const struct gi_slot *s, unsigned int k)
 {
 	return (int32_t)(gi_load(&s->cx->words->begun[k]) - s->wing_ticket[k]) >= 0;
 }
@@ -114,9 +114,9 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 	if (!s->wings || now < s->next_wing + STALL_NS)
 		return 0;
 	for (k = 0; k < GI_WING_STREAMS; k++)
-		if (s->wing_ticket[k] && !begun(s, k)) {
+		if (s->wing_ticket[k] && !wing_begun(s, k)) {
 			n += s->wing_count[k];
-			s->cx->stood_behind[k] = s->stream;
+			s->cx->blocked_by[k] = s->stream;
 		}
 	return n;
 }
@@ -136,7 +136,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	CUresult rc;
 
 	for (k = 0; s->free_wings && k < GI_WING_STREAMS; k++)
-		if (s->free_wings & 1u << k && begun(s, k))
+		if (s->free_wings & 1u << k && wing_begun(s, k))
 			atomic_store(&s->unlimited, true);
 	if (!gi_load(&line->start_ns) || gi_load(&line->finished) == s->seq || now < s->next_wing)
 		return;
