@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Kernels: what a handle stands for, its twin in the current context, and what was learnt of its
- * launches. Lookups go through a small cache per thread; the tables change under gi_lock and bump
- * gi_hot.generation when something leaves them.
+ * Kernels: what a handle stands for, its twins in the current context, and what was learnt from its
+ * launches. Lookups go through a small cache per thread. The tables change under gi_lock, and bump
+ * gi_hot.generation when an entry is removed.
  *
- * A lookup first counts itself as a user of what its cache has, then compares generations. Who
- * drops a function bumps the generation first, then looks for users. So one of the two sees the
- * other.
+ * A lookup first counts itself as a user of the cached function, then compares generations. The
+ * thread that drops a function first bumps the generation, then looks for users. So one of the two
+ * sees the other.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 #include "code/code.h"
 
 #define BUCKETS		1024
-#define CACHED		512	/* of a thread: frameworks launch hundreds of kernels in turns */
-/* of a function; then those of about the same grid are one, up to twice as many */
+#define CACHED		512	/* per thread: frameworks alternate between hundreds of kernels */
+/* per function; beyond that, grids of similar size share a shape, up to twice as many shapes */
 #define SHAPES_MAX	256
 
 static struct gi_name *names[BUCKETS];		/* gi_lock */
 static struct gi_func *funcs[BUCKETS];		/* gi_lock */
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
 static struct gi_func *spare;			/* spare_lock */
-static uint64_t numbers;			/* gi_lock: given so far */
+static uint64_t numbers;			/* gi_lock: the last number given */
 pthread_mutex_t gi_attribute_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static __thread struct {
@@ -64,7 +64,7 @@ static void name_put(struct gi_name *n)
 
 /* ---- functions ---- */
 
-/* It has no user and is in no table. spare_lock held */
+/* The function has no user and is in no table. spare_lock held. */
 static void free_func(struct gi_func *fn)
 {
 	unsigned int i;
@@ -90,8 +90,8 @@ static void free_unused(struct gi_func *fn)
 {
 	pthread_mutex_lock(&spare_lock);
 	/*
-	 * another thread may have done it; it may even be another function by now, but not one that
-	 * has no user and is dropped
+	 * Another thread may have freed it, and it may have become another function. Only an
+	 * unused function that was dropped is freed here, whichever it is.
 	 */
 	if (atomic_load(&fn->dropped) && !atomic_load(&fn->users))
 		free_func(fn);
@@ -122,13 +122,13 @@ static struct gi_func *new_func(void)
 	pthread_mutex_unlock(&spare_lock);
 	if (!fn)
 		return calloc(1, sizeof(*fn));
-	/* but for the count of users, which a stale cache may be in */
+	/* the count of users is kept, since a thread with a stale cache may be counted in it */
 	memset((char *)fn + offsetof(struct gi_func, next), 0,
 	       sizeof(*fn) - offsetof(struct gi_func, next));
 	return fn;
 }
 
-/* gi_lock held. Functions that have left the table */
+/* Drops functions that were removed from the table. gi_lock held. */
 static void drop_all(struct gi_func *list)
 {
 	struct gi_func *fn;
@@ -150,7 +150,7 @@ static bool matches(const struct gi_func *fn, const void *handle, const struct g
 	       (image && fn->named && fn->named->image == image) || (cx && fn->cx == cx);
 }
 
-/* gi_lock held. Out of a hash chain: what matches, onto the list */
+/* Moves the matching functions of a hash chain to the list. gi_lock held. */
 static void unlink_funcs(struct gi_func **p, const void *handle, const struct gi_image *image,
 			 const struct gi_ctx *cx, struct gi_func **list)
 {
@@ -192,7 +192,7 @@ void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx)
 
 /* ---- names ---- */
 
-/* gi_lock held. What the value stood for is gone */
+/* Drops what the handle stood for. gi_lock held. */
 static void forget(const void *handle)
 {
 	struct gi_name **p = &names[gi_hash(handle) % BUCKETS];
@@ -219,7 +219,7 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 		return;
 	n = gi_name_find(handle);
 	if (n && n->image == image && !strcmp(n->name, name)) {
-		/* in more contexts than one */
+		/* the handle is used in several contexts */
 		if (n->cx != cx)
 			n->cx = NULL;
 		return;
@@ -236,7 +236,7 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 	strcpy(n->name, name);
 	n->next = names[gi_hash(handle) % BUCKETS];
 	names[gi_hash(handle) % BUCKETS] = n;
-	/* it can be launched from here on */
+	/* from now on it can be launched */
 	image->named = true;
 	gi_image_count(image);
 }
@@ -254,7 +254,7 @@ void gi_name_function(CUkernel kernel, CUfunction function)
 
 /* ---- lookups ---- */
 
-/* gi_lock held */
+/* gi_lock held. */
 static struct gi_func *find(const void *handle, const struct gi_ctx *cx)
 {
 	struct gi_func *fn;
@@ -265,7 +265,7 @@ static struct gi_func *find(const void *handle, const struct gi_ctx *cx)
 	return fn;
 }
 
-/* gi_lock held */
+/* gi_lock held. */
 static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 {
 	struct gi_func *fn = new_func();
@@ -283,7 +283,7 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 	fn->named = named;
 	fn->original = original;
 	fn->opaque = named && named->opaque;
-	/* loading a twin compiles it, and launches wait for that: only for kernels that want one */
+	/* a twin is loaded on demand only, since loading compiles it and launches wait meanwhile */
 	for (i = 0; i < GI_FORMS; i++)
 		atomic_store(&fn->form[i].state, twins ? GI_TWIN_UNASKED : GI_TWIN_NONE);
 	if (named && !fn->opaque && !twins && cx->client)
@@ -294,8 +294,8 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 }
 
 /*
- * A kernel's handle: questions want the function in this context. The driver may load the code for
- * it, and wait for the device
+ * For a CUkernel, attributes are queried of its function in this context. The driver may load the
+ * code for that, and wait for the device.
  */
 static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 {
@@ -378,8 +378,8 @@ struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t thre
 	if (shape)
 		return shape;
 	/*
-	 * a program that never launches the same grid twice: one shape stands for all grids of
-	 * about its size and the same blocks
+	 * For a program that never launches the same grid twice, one shape stands for all grids of
+	 * similar size with the same blocks.
 	 */
 	if (atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= SHAPES_MAX && blocks) {
 		key.blocks = 1ull << (63 - __builtin_clzll(blocks));
@@ -406,7 +406,7 @@ struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t thre
 	return shape;
 }
 
-/* 0: the form cannot be launched with this shape. */
+/* Occupancy of the form; 0: it cannot be launched with this shape. */
 unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id)
 {
 	unsigned int m = atomic_load_explicit(&shape->m[id], memory_order_relaxed);
@@ -450,7 +450,10 @@ static void apply(struct gi_func *fn, const struct setting *set)
 	}
 }
 
-/* gi_lock held. The functions of a handle, one a context, held and in an array; NULL: none */
+/*
+ * The handle's functions, one per context, as an array of held references; NULL: none. gi_lock
+ * held.
+ */
 static struct gi_func **funcs_of(const void *handle, unsigned int *n)
 {
 	struct gi_func *fn, **list;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is known of instantiated graphs: how much of the device their widest kernel covers, and how
- * long they take. Nodes that run side by side are not added up.
+ * Instantiated graphs: how much of the device their widest kernel covers, and how long they take.
+ * Concurrent nodes are not added up.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "code/code.h"
 
 #define BUCKETS		256
-#define NODES_MAX	4096	/* a larger graph is taken for as wide as the device */
+#define NODES_MAX	4096	/* a larger graph counts as wide as the device */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the table; innermost */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects the table; innermost */
 static struct gi_graph *table[BUCKETS];
 
 static struct gi_graph **bucket_of(CUgraphExec exec)
@@ -29,7 +29,7 @@ static CUfunction function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 	return p->func ? p->func : (CUfunction)p->kern;
 }
 
-/* Parameters of the kernel are no part of it. A handle may have been another kernel's before. */
+/* Hash of a kernel node without its parameters. The number tells apart kernels with one handle. */
 static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	uint64_t hash = mix((uintptr_t)function_of(p), gi_name_number(function_of(p)));
@@ -39,7 +39,7 @@ static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 	return mix(hash, (uint64_t)p->blockDimX << 32 | p->blockDimY << 16 | p->blockDimZ);
 }
 
-/* Its blocks, and how many an SM hosts; blocks 0: not known */
+/* Sets its blocks and how many fit an SM; 0 blocks: unknown. */
 static void describe(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	k->digest = digest_of(p);
@@ -54,7 +54,7 @@ static void describe(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2
 	k->blocks = (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ;
 }
 
-/* What follows from the kernels: the widest of them, and the key */
+/* Derives the widest kernel and the key from the kernels. */
 static void sum_up(struct gi_graph *g)
 {
 	size_t i;
@@ -77,7 +77,10 @@ static void sum_up(struct gi_graph *g)
 	}
 }
 
-/* Its kernel nodes. @before: what was known of it, which may hold for some of them; NULL nothing */
+/*
+ * Reads the kernel nodes. @before: an earlier state, from which unchanged nodes are copied; or
+ * NULL.
+ */
 static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *before)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 p;
@@ -94,7 +97,7 @@ static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *be
 		struct gi_graph_kernel *k = &g->kernels[g->n_kernels];
 		const struct gi_graph_kernel *was = NULL;
 
-		/* graphs in it may hold any kernel */
+		/* a child graph may contain any kernel */
 		if (gi_real.cuGraphNodeGetType(nodes[i], &type) ||
 		    type == CU_GRAPH_NODE_TYPE_GRAPH || type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
 			g->known = false;
@@ -118,7 +121,7 @@ static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *be
 	free(nodes);
 }
 
-/* Out of the table, whose reference the caller has then */
+/* Removes it from the table, whose reference passes to the caller. */
 static struct gi_graph *take(CUgraphExec exec)
 {
 	struct gi_graph **p, *g;
@@ -161,7 +164,7 @@ void gi_graph_made(CUgraphExec exec, CUgraph graph)
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_graph *g = new_graph(exec, atomic_fetch_add(&numbers, 1) + 1);
 
-	/* what could not be destroyed through us may have had the handle */
+	/* the handle may be that of a graph whose destruction was not seen */
 	gi_graph_gone(exec);
 	if (!g)
 		return;
@@ -173,8 +176,8 @@ void gi_graph_made(CUgraphExec exec, CUgraph graph)
 }
 
 /*
- * It stays the same graph, with the times that its launches took, as long as its kernels and grids
- * do; else launches that were made before keep the one that was.
+ * As long as its kernels and grids are the same, it stays the same graph and keeps its times. Else
+ * it becomes a new one; earlier launches keep the old one.
  */
 void gi_graph_updated(CUgraphExec exec, CUgraph graph)
 {
@@ -201,7 +204,7 @@ void gi_graph_updated(CUgraphExec exec, CUgraph graph)
 	}
 }
 
-/* The node's place among the kernels, n_kernels: it has none */
+/* The node's index among the kernels; n_kernels: it is none of them. */
 static size_t place_of(const struct gi_graph *g, CUgraphNode node)
 {
 	size_t i;

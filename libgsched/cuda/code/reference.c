@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Texture and surface references of modules. The driver takes what is bound to one when a kernel is launched; a twin's wings are
- * launched later, when the program may have bound something else. So twins get handles of objects (rewriter/gsr.h): one is made of
- * what is bound at the first launch after a change, and lives until the next change and until the tasks that have it are over.
- * What is bound comes through here; how it is sampled the driver is asked for. Where a reference is not known to be bound,
- * or no object can be made of it, the original is launched.
+ * Texture and surface references of modules. The driver uses what is bound to a reference when the
+ * kernel is launched. A twin's wings are launched later, when the program may have bound something
+ * else. So twins get handles of texture and surface objects (rewriter/gsr.h). An object is created
+ * at the first launch after a change of the binding, and lives until the next change and until the
+ * tasks that use it have ended. Bindings are recorded here; the sampling is queried from the
+ * driver. If a binding is unknown, or no object can be created, the original is launched.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ struct object {
 	CUcontext context;
 	uint64_t handle;
 	bool surface;
-	unsigned int users;	/* the reference, while it is of use, and tasks */
+	unsigned int users;	/* tasks, and the reference while the object is current */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC texture;
 };
@@ -25,10 +26,10 @@ struct reference {
 	struct gi_image *image;
 	struct gi_ctx *cx;
 	bool surface, bound;
-	bool odd;		/* no object can be made of it as it is */
-	bool stale;		/* it may be sampled in another way since the object was made */
+	bool odd;		/* no object can be created for it in this state */
+	bool stale;		/* its sampling may have changed since the object was created */
 	CUDA_RESOURCE_DESC resource;
-	struct object *object;	/* NULL: something was bound since, or not asked for */
+	struct object *object;	/* NULL: not created since the binding changed */
 	char name[];
 };
 
@@ -37,7 +38,7 @@ struct gi_bound {
 	struct object *object[];
 };
 
-/* Behind all others; the calls that are made meanwhile do not wait for the GPU */
+/* Innermost; the driver's calls under it do not wait for the GPU */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference *references;
 
@@ -50,7 +51,7 @@ static struct reference *find(const void *handle)
 	return r;
 }
 
-/* @gone: its context is, or will be; or workers may still use it */
+/* @gone: its context is or will be destroyed, or workers may still use the object. */
 static void put(struct object *o, bool gone)
 {
 	CUcontext before = NULL;
@@ -78,7 +79,7 @@ static void forget(struct reference *r)
 	r->odd = r->stale = false;
 }
 
-/* Out of the list */
+/* Removes it from the list. */
 static void drop(struct reference **p, bool gone)
 {
 	struct reference *r = *p;
@@ -90,7 +91,7 @@ static void drop(struct reference **p, bool gone)
 
 /* ---- objects ---- */
 
-/* A driver without the question has nothing that could be set */
+/* A driver without the query function does not have the property, so the default is right. */
 static bool told(CUresult rc)
 {
 	return !rc || rc == CUDA_ERROR_NOT_FOUND;
@@ -114,7 +115,10 @@ static bool sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
 	return true;
 }
 
-/* An array is read in its own format; if the program has set another since it was bound, we do not know how */
+/*
+ * An array is read in its own format. If the program has set another one since it was bound, the
+ * format is unknown.
+ */
 static bool formatted(CUtexref t, CUDA_RESOURCE_DESC *d)
 {
 	CUDA_ARRAY3D_DESCRIPTOR a;
@@ -138,7 +142,7 @@ static bool formatted(CUtexref t, CUDA_RESOURCE_DESC *d)
 	}
 }
 
-/* What an object of it is made of now; NULL: that is not known */
+/* Describes an object for the current state; NULL: the state is unknown. */
 static struct object *describe(const struct reference *r)
 {
 	struct object *o = calloc(1, sizeof(*o));
@@ -156,7 +160,7 @@ static struct object *describe(const struct reference *r)
 	return NULL;
 }
 
-/* What lies between members is 0 in both, or else costs an object */
+/* Padding is 0 in both; otherwise an object is created needlessly. */
 static bool alike(const struct object *a, const struct object *b)
 {
 	/* NOLINTBEGIN(bugprone-suspicious-memory-comparison) */
@@ -164,7 +168,10 @@ static bool alike(const struct object *a, const struct object *b)
 	/* NOLINTEND(bugprone-suspicious-memory-comparison) */
 }
 
-/* Instead of @before, if that is not the same. Old versions of the runtime say before each launch what they said before the last one */
+/*
+ * Replaces @before, unless it is the same. Old versions of the runtime repeat all settings before
+ * each launch.
+ */
 static struct object *make(const struct reference *r, struct object *before)
 {
 	struct object *o = describe(r);
@@ -266,7 +273,7 @@ void gi_references_reset(void)
 	references = NULL;
 }
 
-/* ---- what the program says ---- */
+/* ---- calls of the program ---- */
 
 void gi_reference_new(void *handle, CUmodule module, const char *name, bool surface)
 {
@@ -280,7 +287,7 @@ void gi_reference_new(void *handle, CUmodule module, const char *name, bool surf
 	for (p = &references; *p && (*p)->handle != handle; p = &(*p)->next)
 		;
 	r = *p;
-	/* a value that the driver used before for another reference: that one is gone */
+	/* the driver reuses the handle of a reference that is gone */
 	if (r && (r->image != image || r->cx != cx || r->surface != surface ||
 		  strcmp(r->name, name) != 0)) {
 		drop(p, true);
@@ -301,7 +308,7 @@ void gi_reference_new(void *handle, CUmodule module, const char *name, bool surf
 	pthread_mutex_unlock(&gi_lock);
 }
 
-/* The call and what is noted of it are one: so is what launches see */
+/* Recording is atomic with the call, so launches see both or neither. */
 void gi_reference_begin(void)
 {
 	pthread_mutex_lock(&lock);
@@ -321,7 +328,7 @@ CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC 
 	return rc;
 }
 
-/* The next launch asks how it is sampled now */
+/* The next launch queries the sampling. */
 CUresult gi_reference_sampled(void *handle, CUresult rc)
 {
 	struct reference *r = rc ? NULL : find(handle);
@@ -334,7 +341,10 @@ CUresult gi_reference_sampled(void *handle, CUresult rc)
 	return rc;
 }
 
-/* No object may be made of what is gone. An address that is bound goes by cuMemFree, and then cuTexObjectCreate says so. */
+/*
+ * No object may be created for a destroyed array. Linear memory is freed by cuMemFree() and not
+ * seen here, but then cuTexObjectCreate() fails.
+ */
 void gi_reference_unbind(CUresourcetype type, const void *array)
 {
 	struct reference *r;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Twins share the original's variables: their module has a table of addresses (rewriter/gsr.h), filled here before a twin
- * is launched. The copies go through a stream of their own: nothing of the program's is waited for.
+ * Twins share the original's variables through a table of addresses in their module
+ * (rewriter/gsr.h), which is filled here before a twin is launched. The copies use a stream of
+ * their own, so they do not wait for the program's work.
  */
 #include <stdlib.h>
 #include "code/code.h"
 
 struct original {
 	struct gi_image *image;
-	struct gi_ctx *cx;		/* the current one */
+	struct gi_ctx *cx;		/* the current context */
 	const struct gsr_rewrite *desc;
 	const struct gsr_kernel *kernel;
 };
 
-/* @name is the description's own string */
+/* @name is a string of the description, so pointers are compared. */
 static bool needed(const struct original *o, const char *name)
 {
 	unsigned int i;
@@ -24,7 +25,7 @@ static bool needed(const struct original *o, const char *name)
 	return false;
 }
 
-/* Managed variables of a library have a call of their own. */
+/* Managed variables of a library need a call of their own. */
 static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 {
 	const struct original *o = arg;

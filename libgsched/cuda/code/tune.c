@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Pure: no driver, no clock. selftests/libgsched/tune.c */
+/* Pure functions: no driver, no clock. Tested by selftests/libgsched/tune.c. */
 #include "code/tune.h"
 
-#define LEAST		4	/* workers an SM: of fewer none can be missed */
-#define EARLY		4	/* pairs after which one that mostly loses is given up ... */
-#define EARLY_WINS	2	/* ... if it won fewer */
-#define FAR		2	/* pairs after which it is if it takes half as long again */
+#define LEAST		4	/* workers per SM, below which there is nothing to tune */
+#define EARLY		4	/* pairs after which a trial that mostly loses is ended, */
+#define EARLY_WINS	2	/* ... if it won fewer than this */
+#define FAR		2	/* pairs after which it is ended if it takes 1.5 times as long */
 #define PAIRS		12
-#define WINS		10	/* of PAIRS: by chance once in 50 */
-#define SHARED_MAX	128	/* bytes, of a block */
-#define SETTLED_MAX	4096	/* launches until it begins again: data change */
+#define WINS		10	/* of PAIRS to win: by chance, 1 in 50 do */
+#define SHARED_MAX	128	/* bytes per block */
+#define SETTLED_MAX	4096	/* launches until tuning begins again, since data change */
 
 static unsigned int best_of(uint32_t pick)
 {
@@ -33,7 +33,10 @@ unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_
 	uint32_t pick = atomic_load_explicit(&t->pick, memory_order_relaxed);
 	unsigned int workers = best_of(pick);
 
-	/* each block of 2^n launches has as many of either, and no period of the program's falls in with it (Thue and Morse) */
+	/*
+	 * The Thue-Morse sequence: each aligned group of 2^n launches has equally many of both, and
+	 * it does not resonate with a period of the program's.
+	 */
 	if (alone && trial_of(pick) && __builtin_parity(launch))
 		workers = trial_of(pick);
 	return workers && workers < full ? workers : full;
@@ -87,7 +90,7 @@ void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, ui
 	if (!trial || (workers != best && workers != trial))
 		return;
 	which = workers == trial;
-	/* those of the one that had several turns in a row wait; more than two are no neighbours */
+	/* times without a partner wait; only the last two are near enough to be paired */
 	if (t->n_waiting[which] == 2) {
 		t->waiting[which][0] = t->waiting[which][1];
 		t->n_waiting[which] = 1;
@@ -104,7 +107,10 @@ bool gi_tune_tries(const struct gi_tune *t)
 	return !pick || trial_of(pick);
 }
 
-/* The least that an SM can be set to and holds @bytes; all GPUs of a generation have these up to their most */
+/*
+ * The smallest carveout that holds @bytes. All GPUs of a generation have these sizes, up to their
+ * maximum.
+ */
 static unsigned int setting(unsigned int bytes, unsigned int sm)
 {
 	static const unsigned int kib[] = { 8, 16, 32, 64, 100, 132, 164, 196, 228 };
@@ -116,16 +122,20 @@ static unsigned int setting(unsigned int bytes, unsigned int sm)
 	return sm;
 }
 
-unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned int shared, unsigned int reserved, unsigned int sm)
+unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned int shared,
+			      unsigned int reserved, unsigned int sm)
 {
 	unsigned int to = setting(workers * (shared + reserved), sm);
 
-	/* more than what the rewriter adds: not measured, and a wrong one may leave room for a few blocks only */
+	/*
+	 * with more than what the rewriter adds it was not measured; a wrong value costs occupancy
+	 */
 	if (!sm || !shared || shared > SHARED_MAX || to >= setting(full * (shared + reserved), sm))
 		return 0;
 	/*
-	 * The driver seems to take it for the share of the kernel's own bytes, and to add what is reserved for as many blocks (H200, driver 580:
-	 * with 128 bytes a block 1 gives 32 KiB, 2 gives 64, 14 all there is). Rounded down, so as not to come to the next step.
+	 * The driver seems to take the value as the share of the kernel's own bytes, and to add the
+	 * reserved bytes of as many blocks (H200, driver 580: with 128 bytes a block 1 gives 32
+	 * KiB, 2 gives 64, 14 gives everything). Rounded down, so as not to reach the next step.
 	 */
 	return (unsigned int)((uint64_t)to * shared * 100 / (shared + reserved) / sm);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Twins in the background: one worker thread has images rewritten (by gschedd, whose cache
- * everybody shares, or right here if it does not answer), loads the twins beside the original's
- * module, and caps their registers where they would cost blocks per SM. An image is rewritten as a
- * whole, and loaded kernel by kernel, as they are wanted: the driver compiles them.
+ * Makes twins in the background. One worker thread has images rewritten, by gschedd, whose cache
+ * all programs share, or in the process if gschedd does not answer. It loads the twins beside the
+ * original's module, and limits their registers where they would reduce the occupancy. An image is
+ * rewritten as a whole; its twins are loaded kernel by kernel as needed, because the driver
+ * compiles them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,9 +15,9 @@
 #include "code/code.h"
 
 #define SYMBOL_MAX	1024
-#define IDLE_NS		200000000	/* how long a program is held up for a pause */
-#define TRIES		3		/* ... in a row, for new kernels */
-#define LOOK_NS		1000000		/* between two looks whether there is one */
+#define IDLE_NS		200000000	/* how long a program's work is held back for a pause */
+#define TRIES		3		/* ... for so many new kernels in a row without success */
+#define LOOK_NS		1000000		/* poll interval for a pause of the program's own */
 
 struct gi_pause gi_twin_pause;
 
@@ -28,7 +29,7 @@ static struct gi_func *first_job, **last_job = &first_job;	/* gi_lock */
 static struct gi_image *first_image, **last_image = &first_image;	/* gi_lock */
 static struct gi_image *busy_image;				/* gi_lock */
 static struct gi_ctx *busy_cx;					/* gi_lock */
-/* While modules are unloaded, their contexts stay. In front of gi_lock */
+/* Contexts are not destroyed while modules are unloaded. Taken before gi_lock. */
 static pthread_mutex_t unload_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The twin's name in PTX */
@@ -50,8 +51,8 @@ static unsigned int type_size(const char *type)
 }
 
 /*
- * Where the parameters of an entry lie in its packed buffer: PTX's own rules. false: not to be
- * known.
+ * Offsets of the parameters of an entry in the packed buffer, by PTX's rules. false: they cannot be
+ * determined.
  */
 static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param *out, size_t *end)
 {
@@ -82,8 +83,7 @@ static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param
 }
 
 /*
- * A module with one twin, malloc'd, and what it is called; *@params: of @k, NULL if their layout is
- * not known
+ * Returns a module with only the twin (malloc'd); *@params: of @k, NULL if the layout is unknown.
  */
 static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel *k,
 			struct gi_param **params)
@@ -111,7 +111,7 @@ static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel
 	return ptx;
 }
 
-/* Rewrite into one form: no lock held, @image is busy_image. */
+/* Rewrites an image into one form. No lock held; @image is busy_image. */
 static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id id)
 {
 	struct gsched_rewrite_opts ask = {
@@ -129,7 +129,7 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message : "no PTX in the image");
 	if (ptx && (!gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &description,
 					 &length) || errno == ENOEXEC)) {
-		/* of an image without twins it has each kernel's reason, or that of all */
+		/* a description of an image without twins has the reasons */
 		ok = description && !gsr_read_description(description, length, &desc, &err);
 		if (!ok)
 			snprintf(why, sizeof(why), "gschedd: %s",
@@ -150,7 +150,7 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 	if (ok && !twins && !desc.n_kernels)
 		ok = false;
 	pthread_mutex_lock(&gi_lock);
-	/* the resumable form is the last that can be asked for, and only of what has a twin */
+	/* the resumable form is the last to be requested, and only for images with twins */
 	if (!ok || !twins || id == GI_RESUMABLE) {
 		if (ptx != image->ptx)
 			free(ptx);
@@ -175,16 +175,16 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 	pthread_mutex_unlock(&gi_lock);
 }
 
-/* What is made one twin of */
+/* The twin that is being made */
 struct making {
 	struct gi_image *image;
 	struct gi_rewritten *form;
 	struct gi_ctx *cx;		/* the current one */
 	const struct gsr_kernel *kernel;
-	char *ptx;			/* of the twin alone */
+	char *ptx;			/* a module with only this twin */
 };
 
-/* As a module; once for each register cap. NULL: does not load. */
+/* Loads the module, once per register limit. NULL: it does not load. */
 static struct gi_loaded *load(const struct making *t, unsigned int max_regs)
 {
 	CUjit_option option = CU_JIT_MAX_REGISTERS;
@@ -231,7 +231,7 @@ static int attribute(CUfunction f, CUfunction_attribute what)
 	return gi_real.cuFuncGetAttribute(&v, what, f) ? 0 : v;
 }
 
-/* Does @twin host fewer blocks than @original at some usual block size? */
+/* Whether @twin has a lower occupancy than @original at some usual block size. */
 static bool loses(CUfunction original, CUfunction twin)
 {
 	static const int sizes[] = { 64, 128, 256, 512, 1024 };
@@ -277,7 +277,7 @@ static CUfunction twin_of(const struct making *t, CUfunction original, char *why
 				     t->cx->dev);
 	l = load(t, gi_register_cap((unsigned int)attribute(original, CU_FUNC_ATTRIBUTE_NUM_REGS),
 				    (unsigned int)sm_regs, (unsigned int)sm_threads));
-	/* a place on the SM is not worth registers that move to memory and back in every round */
+	/* higher occupancy does not compensate for spills in every round */
 	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) &&
 	    !loses(original, capped) &&
 	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <=
@@ -297,8 +297,8 @@ static const struct gsr_kernel *kernel_of(const struct gi_rewritten *form, const
 }
 
 /*
- * The limits a program may have raised before the twin was there; later ones come through
- * cuFuncSetAttribute.
+ * Copies the limits that the program may have set before the twin existed. Later ones come through
+ * cuFuncSetAttribute().
  */
 static void copy_attributes(struct gi_func *fn, CUfunction twin)
 {
@@ -321,7 +321,7 @@ static void copy_attributes(struct gi_func *fn, CUfunction twin)
 		gi_real.cuFuncSetCacheConfig(twin, fn->named->cache);
 }
 
-/* A program that did not pause for its first kernels is not held up for each of the others. */
+/* A program that did not pause for its first kernels is not held back for each of the others. */
 static bool pause_for(struct gi_func *fn)
 {
 	static unsigned int in_vain;	/* the worker's */
@@ -332,7 +332,7 @@ static bool pause_for(struct gi_func *fn)
 	return idle;
 }
 
-/* No lock held; the image and the context are marked busy, so both stay. */
+/* No lock is held; the image and the context are marked busy, so neither is freed. */
 static void resolve(struct gi_func *fn, enum gi_form_id id)
 {
 	struct gi_image *image = fn->named->image;
@@ -368,7 +368,7 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	else if (!(twin = twin_of(&making, fn->original, why, sizeof(why))) && !why[0])
 		snprintf(why, sizeof(why), "its twin does not load");
 	free(making.ptx);
-	/* the same in all forms */
+	/* all forms have the same parameters */
 	if (!twin || fn->params) {
 		free(params);
 		params = NULL;
@@ -458,7 +458,7 @@ static void init(void)
 	pthread_condattr_destroy(&attr);
 }
 
-/* gi_lock held */
+/* gi_lock held. */
 static bool start(void)
 {
 	sigset_t all, before;
@@ -487,9 +487,9 @@ void gi_twin_image(struct gi_image *image, unsigned int arch)
 }
 
 /*
- * The driver waits for all of the context's work when it loads a module, with a lock that every
- * other call needs: a kernel that waits for the program would wait for ever. So a twin is loaded in
- * a pause only, which a program that always has work in its streams is made to have now and then.
+ * When it loads a module, the driver waits for all of the context's work, holding a lock that every
+ * other call needs: a kernel that waits for the program would deadlock. So a twin is loaded in a
+ * pause only. A program that always has work in its streams is sometimes made to pause.
  */
 static bool time_to_load(struct gi_func *fn)
 {
@@ -507,8 +507,8 @@ static bool time_to_load(struct gi_func *fn)
 }
 
 /*
- * In the background. The resumable form is asked for after the twin is there, so a function is in
- * the queue once at most.
+ * Requests a form in the background. The resumable form is requested only when the twin exists, so
+ * a function is in the queue at most once.
  */
 bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 {
@@ -519,7 +519,7 @@ bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 		return is == GI_TWIN_READY;
 	pthread_mutex_lock(&gi_lock);
 	is = atomic_load(state);
-	/* what is about to be unloaded gets no twin any more */
+	/* a function that is about to be unloaded gets no twin any more */
 	if ((is == GI_TWIN_UNASKED || is == GI_TWIN_LATER) && !atomic_load(&fn->dropped) && start()) {
 		atomic_store(state, GI_TWIN_QUEUED);
 		fn->job = id;
@@ -534,8 +534,8 @@ bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 }
 
 /*
- * The launch that asks for it waits a while, others look only. All first launches of a process
- * together wait no longer than one may: programs have hundreds of kernels.
+ * The launch that requests the twin waits for it, later ones only check. All launches of a process
+ * together wait no longer than GSCHED_TWIN_WAIT_MS, since programs have hundreds of kernels.
  */
 bool gi_twin_wait(struct gi_func *fn)
 {
@@ -562,7 +562,7 @@ bool gi_twin_wait(struct gi_func *fn)
 	return atomic_load(state) == GI_TWIN_READY;
 }
 
-/* gi_lock held. Modules of either, off an image's list and onto another */
+/* Moves the modules in @cx (NULL: all) to @list. gi_lock held. */
 static void detach(struct gi_rewritten *form, const struct gi_ctx *cx, struct gi_loaded **list)
 {
 	struct gi_loaded **p = &form->loaded, *l;
@@ -579,8 +579,8 @@ static void detach(struct gi_rewritten *form, const struct gi_ctx *cx, struct gi
 }
 
 /*
- * The driver waits for the device. @shared: with tasks of others in the context. If these never
- * pause it stays loaded
+ * The driver waits for the device here. @shared: other code has tasks in the context; if these
+ * cannot be quiesced, the module stays loaded.
  */
 static void unload(const struct gi_loaded *l, bool shared)
 {
@@ -636,7 +636,7 @@ void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx)
 	while (*q)
 		q = &(*q)->next_job;
 	last_image = q;
-	/* launches may wait for what was cancelled */
+	/* launches may wait for cancelled jobs */
 	pthread_cond_broadcast(&done);
 }
 
