@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The agent: one thread a process and device. It makes passes over the tasks (task/pass.c), sets
- * the process's time slice and reports activity as the arbiter's page asks, and looks for an
- * arbiter when it went.
+ * The agent, one thread per process and device. It makes passes over the tasks (task/pass.c), sets
+ * the process's time slice and reports activity as the arbiter's page asks, and reconnects after
+ * the arbiter has gone away.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,9 +14,10 @@
 #include "libgsched/transport.h"
 #include "process/process.h"
 
-#define LINGER_NS	20000000	/* keep looking so long after the last task: the next one need not wake us */
-#define NAP_NS		1000000		/* at most, while there is something to look at */
-#define ACTIVE_NS	500000		/* between two looks at whether a band that others wait for is still busy */
+/* keep polling after the last task, so the next need not wake us */
+#define LINGER_NS	20000000
+#define NAP_NS		1000000		/* most time between two passes while there is work */
+#define ACTIVE_NS	500000		/* the same for a busy band that others wait for */
 
 static void read_events(struct gi_client *c)
 {
@@ -25,7 +26,7 @@ static void read_events(struct gi_client *c)
 
 	if (atomic_load(&c->gone))
 		return;
-	/* the windows themselves are read from the page: events only say when to look */
+	/* windows are read from the page; an event only wakes the agent */
 	while ((rc = gsched_event_read(c->g, &ev)) > 0)
 		if (ev.type == GSCHED_EVENT_GONE)
 			gi_client_gone(c, "the device was removed");
@@ -34,21 +35,21 @@ static void read_events(struct gi_client *c)
 }
 
 /*
- * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever
- * uses the old ones must be done: the launches that began before it went, and their tasks. The old
- * pages stay mapped and pinned: others may still look at them, a lost task among them, and
- * unpinning waits for the device.
+ * Tries to reconnect after the arbiter died or took the device away. The new arbiter has other
+ * pages, so all users of the old ones must be done: launches that began before, and their tasks.
+ * The old pages stay mapped and pinned, since others (a lost task, for one) may still access them,
+ * and unpinning waits for the device.
  */
 static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 {
 	if (now < *next_try)
 		return;
 	*next_try = now + GI_RECONNECT_NS;
-	/* who comes in from here on finds us gone */
+	/* launches that enter from here on see c->gone */
 	if (atomic_load(&c->inside) || gi_slots_busy(c->tasks))
 		return;
 	atomic_store(&c->tasks->stuck_at, 0);
-	/* what the new page asked for when it was made comes with no event */
+	/* what the new page asks for from the start comes without an event */
 	if (!gi_client_reconnect(c))
 		return;
 	gi_slots_report_lost(c);
@@ -56,7 +57,8 @@ static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 }
 
 /*
- * On what only the arbiter can end: a closed gate, an empty window. It may be there, and stopped.
+ * Whether something waits that only the arbiter can end: launches held back, an empty window. Then
+ * an arbiter that is alive but stopped has to be detected.
  */
 static bool depends(const struct gi_client *c)
 {
@@ -96,8 +98,8 @@ static void *agent(void *arg)
 			last = now;
 		if (now - last > LINGER_NS) {
 			/*
-			 * whoever launches after this store wakes us; whoever did before it is seen
-			 * here
+			 * A thread that launches after this store wakes the agent; a launch before
+			 * it is seen below.
 			 */
 			atomic_store(&c->tasks->idle, true);
 			idle = !gi_slots_in_flight(c->tasks) &&
@@ -106,7 +108,7 @@ static void *agent(void *arg)
 		}
 		ts.tv_nsec = gi_tasks_due(c, now, c->activity <= GSCHED_ACTIVITY_BUSY && c->activity != GSCHED_ACTIVITY_IDLE ?
 					  ACTIVE_NS : NAP_NS);
-		/* nobody will wake us when there is an arbiter again */
+		/* nothing wakes the agent when there is an arbiter again */
 		if (idle && atomic_load(&c->gone))
 			ts = (struct timespec){ .tv_sec = GI_RECONNECT_NS / 1000000000 };
 		ppoll(fds, 2, idle && !atomic_load(&c->gone) ? NULL : &ts, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The process: how it begins to use the driver, and what becomes of it in a child and at exit. */
+/* The process: how it begins to use the driver, what happens in a child and at exit. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "launch/timing.h"
 #include "process/process.h"
 
-#define EXIT_NS		2000000000	/* until tasks are left to themselves at exit */
-#define AGENT_NS	2000000000	/* ... and the agent, which a busy host may keep from ending at once */
+#define EXIT_NS		2000000000	/* most wait for tasks at exit */
+#define AGENT_NS	2000000000	/* ... and for the agent, which a busy host may delay */
 
 /*
- * The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's
- * connections open.
+ * The child of a fork has no CUDA and no threads. It starts with empty tables, and must not keep
+ * the parent's connections open.
  */
 static void after_fork(void)
 {
@@ -40,15 +40,15 @@ static void after_fork(void)
 }
 
 /*
- * The driver goes away in exit, so the agents have to stop before. Destructors that run later may
- * still wait for what was launched: so first every task gets what it needs to end by itself. No
- * lock is waited for: its holder may be a thread that gets no further.
+ * The driver shuts down during exit, so the agents have to stop before. Later destructors may still
+ * wait for launched work, so first every task is released to end without the agent. No lock is
+ * taken, because its holder may be a thread that has stopped.
  */
 static void at_exit(void)
 {
 	struct gi_client *c;
 
-	/* from here on launches go straight to the driver */
+	/* from here on, launches go straight to the driver */
 	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
 		atomic_store(&c->exiting, true);
 		if (c->g)
@@ -73,7 +73,7 @@ static bool client_made(struct gi_client *c)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	/* not before the driver has its own: ours run first */
+	/* registered after the driver's handlers, so that ours run first */
 	pthread_once(&once, hooks);
 	if (!c->g)
 		return true;
@@ -85,7 +85,7 @@ static bool client_made(struct gi_client *c)
 	return false;
 }
 
-/* A context more shares the process's time: its agent may be asleep. Clients are never freed. */
+/* A new channel group shares the process's time, so wake the agent. Clients are never freed. */
 static void group_seen(const uint8_t uuid[16])
 {
 	struct gi_client *c;
