@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The driver's calls that launch, make streams, capture, or end contexts. */
+/* The driver's calls that launch, create streams, capture, or destroy contexts. */
 #include "entry/entry.h"
 #include "launch/direct.h"
 
@@ -55,8 +55,8 @@ static CUresult forward_ex(const struct gi_launch *l)
 enum meaning { HARMLESS, OPAQUE, DEPENDENT };
 
 /*
- * What an attribute asks of us: nothing, the original, or not to stand between this launch and its
- * neighbours.
+ * What an attribute requires: nothing, the original, or that nothing is enqueued between this
+ * launch and its neighbours.
  */
 static enum meaning meaning_of(const CUlaunchAttribute *a)
 {
@@ -77,7 +77,8 @@ static enum meaning meaning_of(const CUlaunchAttribute *a)
 	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
 		return OPAQUE;
 	default:
-		return DEPENDENT;	/* dependent launches, events inside launches, what is yet to come */
+		/* dependent launches, events in launches, unknown attributes */
+		return DEPENDENT;
 	}
 }
 
@@ -239,7 +240,7 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int fla
 	return cuStreamWaitEvent(per_thread(stream), event, flags);
 }
 
-/* Forgotten before its handle can be another's */
+/* The stream is removed from the table before the driver can reuse its handle. */
 CUresult cuStreamDestroy(CUstream stream)
 {
 	GI_ENTER();
@@ -254,7 +255,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 	return gi_real.cuStreamDestroy_v2(stream);
 }
 
-/* ---- captures: while one goes on, launches ask whether they are part of it ---- */
+/* ---- captures: while there is one, launches check whether they are part of it ---- */
 
 static CUresult begun(CUresult rc)
 {
@@ -263,7 +264,7 @@ static CUresult begun(CUresult rc)
 	return rc;
 }
 
-/* Counted before it begins: what other threads do between the two could end it. */
+/* Counted before it begins, since calls of other threads in between could invalidate it. */
 #define BEGIN(call) ({ \
 	gi_capture_begins(); \
 	begun(call); \
@@ -308,8 +309,8 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const 
 }
 
 /*
- * An invalidated capture ends with an error, but ends, and so does one that another thread ends; a
- * call out of turn ends nothing.
+ * A capture has ended even if it was invalidated, which returns an error, or if another thread
+ * ended it. Other errors mean that no capture has ended.
  */
 static CUresult ended(CUresult rc)
 {

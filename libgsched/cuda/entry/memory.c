@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The driver's calls for memory, and others that are managed only because they may wait for the
- * GPU: entry/waits.h says which, and what is done about it.
+ * GPU: entry/waits.h lists them, and task/gate.c describes what precedes them.
  */
 #include <string.h>
 #include "entry/entry.h"
@@ -70,7 +70,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	return updated(gi_real.cuGraphExecUpdate_v2(exec, graph, info), exec, graph);
 }
 
-/* @params: of any version, which begin alike. @size: that of this one */
+/* @params: of any version, since their beginnings are the same. @size: size of this version. */
 static void kernel_set(CUgraphExec exec, CUgraphNode node, const void *params, size_t size)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 p = { 0 };
@@ -159,7 +159,7 @@ static bool is_host(CUdeviceptr p)
 	       type == CU_MEMORYTYPE_HOST;
 }
 
-/* Copies within the device are queued, no more: as in entry/shared.c. */
+/* Copies within the device are only queued: as in entry/shared.c. */
 #define QUEUED_ON(stream, symbol, own, ...) \
 	struct gi_turn turn = gi_stream_share(stream); \
 	CUresult rc = gi_real.symbol##own(__VA_ARGS__); \
@@ -179,7 +179,7 @@ static bool is_host(CUdeviceptr p)
 		QUEUED_ON(CU_STREAM_PER_THREAD, symbol, _ptds, __VA_ARGS__) \
 	}
 
-/* So are sets, but for those of the host's memory. @p: the first parameter */
+/* So are sets, except those of host memory. @p: the first parameter. */
 #define SET(symbol, params, ...) \
 	CUresult symbol params \
 	{ \
@@ -223,8 +223,8 @@ SET(cuMemsetD2D32_v2, (CUdeviceptr p, size_t pitch, unsigned int value, size_t w
 			size_t height), p, pitch, value, width, height)
 
 /*
- * ---- asynchronous copies: of pageable memory they are not. Nor does one come between the calls
- * of another thread's task (entry/shared.c). ----
+ * ---- asynchronous copies. Those of pageable memory are synchronous. None may come between the
+ * calls of another thread's task (entry/shared.c). ----
  */
 
 static bool pageable(const void *p)
@@ -245,7 +245,7 @@ static const void *host_end(CUmemorytype type, const void *host, CUdeviceptr uni
 #define HOST_END(copy, end) \
 	((copy) ? host_end((copy)->end##MemoryType, (copy)->end##Host, (copy)->end##Device) : NULL)
 
-/* One of @n ends is the host's and pageable */
+/* Whether one of @n addresses is pageable host memory. */
 static bool any_pageable(const CUdeviceptr *ends, size_t n)
 {
 	size_t i;
@@ -272,7 +272,7 @@ static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 	return false;
 }
 
-/* @waits: an end of it is the host's and pageable */
+/* @waits: one end of the copy is pageable host memory. */
 #define ASYNC_ON(stream_, symbol, own, waits, ...) \
 	struct gi_turn turn; \
 	CUresult rc; \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The driver's calls for code: modules and libraries, their kernels and variables, links. Those that load or unload wait for the device
- * (entry/waits.h).
+ * The driver's calls for code: modules and libraries, their kernels and variables, links. Those
+ * that load or unload wait for the device (entry/waits.h).
  */
 #include <stdint.h>
 #include <string.h>
@@ -70,7 +70,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 		gi_image_kernel(*function, false, module, text);
 		cx = gi_current();
 		if (cx && cx->client)
-			gi_func_put(gi_func_get(*function, cx)); /* the first launch finds it */
+			gi_func_put(gi_func_get(*function, cx)); /* the first launch will find it */
 	}
 	return rc;
 }

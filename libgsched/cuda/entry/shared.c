@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The driver's calls that put something other than kernels into a stream that reads or writes the
- * program's data: they are not to come between the calls of another thread's task
- * (device/stream.c). Copies that may also wait are in entry/memory.c.
+ * The driver's calls that enqueue something other than kernels which reads or writes the program's
+ * data. They must not come between the calls of another thread's task (device/stream.c). Copies
+ * that may also wait are in entry/memory.c.
  */
 #include "entry/entry.h"
 
