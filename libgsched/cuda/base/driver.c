@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Finding the real driver: $GSCHED_CUDA_DRIVER, the directories of LD_LIBRARY_PATH, the linker's cache, the usual
- * directories; never ourselves, whatever name leads here.
+ * Finds the real driver: $GSCHED_CUDA_DRIVER, the directories of LD_LIBRARY_PATH, the linker's
+ * cache, the usual directories. Never opens this library, whatever name leads to it.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ bool gi_driver_lacks(const void *fn)
 	return fn == (const void *)missing;
 }
 
-/* The library exports a dlopen() of its own (entry/open.c) */
+/* This library exports a dlopen() of its own (entry/open.c). */
 gi_dlopen_fn *gi_dlopen_real(void)
 {
 	static gi_dlopen_fn *real;
@@ -100,7 +100,10 @@ static bool try_dirs(const char *list)
 	return false;
 }
 
-/* The linker's cache, as glibc 2.x writes it: the new format, alone or behind the old one. Every offset is checked. */
+/*
+ * Searches the linker's cache of glibc 2.x: the new format, alone or behind the old one. Every
+ * offset is checked.
+ */
 static bool search_cache(const char *map, size_t size)
 {
 	struct { int32_t flags; uint32_t key, value, osversion; uint64_t hwcap; } entry;

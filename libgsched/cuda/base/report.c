@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the environment says, and what is said to people. */
+/* Settings from the environment, and messages. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -83,7 +83,7 @@ void gi_report(struct gsched_cl_page *page, const char *fmt, ...)
 	if (!page)
 		return;
 	pthread_mutex_lock(&lock);
-	/* a reader may look at any time: it always finds an end */
+	/* a concurrent reader always finds a terminated string */
 	page->header.why[0] = 0;
 	memcpy(page->header.why + 1, text + 1, sizeof(text) - 1);
 	__atomic_store_n(&page->header.why[0], text[0], __ATOMIC_RELEASE);
