@@ -168,7 +168,7 @@ static bool find_driver(void)
 	       try_dirs(MULTIARCH ":/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:/usr/lib/wsl/lib");
 }
 
-static void fill(void *fn, const char *symbol)
+static void resolve_symbol(void *fn, const char *symbol)
 {
 	void *sym = handle ? dlsym(handle, symbol) : NULL;
 
@@ -182,9 +182,11 @@ static void open_driver(void)
 	if (!find_driver())
 		gi_debug("no CUDA driver found: set GSCHED_CUDA_DRIVER to its libcuda.so.1");
 #define GI_FN_PLAIN(symbol)
-#define GI_FN_PTSZ(symbol) fill(&gi_real.symbol##_ptsz, #symbol "_ptsz");
-#define GI_FN_PTDS(symbol) fill(&gi_real.symbol##_ptds, #symbol "_ptds");
-#define CUFN(name, suffix, since, stream, params) fill(&gi_real.name##suffix, #name #suffix); GI_FN_##stream(name##suffix)
+#define GI_FN_PTSZ(symbol) resolve_symbol(&gi_real.symbol##_ptsz, #symbol "_ptsz");
+#define GI_FN_PTDS(symbol) resolve_symbol(&gi_real.symbol##_ptds, #symbol "_ptds");
+#define CUFN(name, suffix, since, stream, params) \
+	resolve_symbol(&gi_real.name##suffix, #name #suffix); \
+	GI_FN_##stream(name##suffix)
 #include "cudafuncs.h"
 	GI_MORE_FUNCTIONS(CUFN)
 #undef CUFN

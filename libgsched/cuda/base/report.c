@@ -22,7 +22,7 @@ uint64_t gi_env(const char *name, uint64_t otherwise)
 	return errno || *end ? otherwise : v;
 }
 
-static bool debugs(void)
+static bool debug_enabled(void)
 {
 	static int on = -1;
 
@@ -31,7 +31,7 @@ static bool debugs(void)
 	return on;
 }
 
-static void say(const char *fmt, va_list ap)
+static void write_line(const char *fmt, va_list ap)
 {
 	char line[512];
 	int n = snprintf(line, sizeof(line), "gsched[%d]: ", (int)getpid());
@@ -48,10 +48,10 @@ void gi_debug(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!debugs())
+	if (!debug_enabled())
 		return;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	write_line(fmt, ap);
 	va_end(ap);
 }
 
@@ -61,11 +61,11 @@ void gi_illegal(const char *fmt, ...)
 
 	va_start(ap, fmt);
 #ifdef GI_CHECKED
-	say(fmt, ap);
+	write_line(fmt, ap);
 	abort();
 #else
-	if (debugs())
-		say(fmt, ap);
+	if (debug_enabled())
+		write_line(fmt, ap);
 #endif
 	va_end(ap);
 }

@@ -173,7 +173,8 @@ struct gi_func {
 	size_t param_size;
 	_Atomic bool waited;		/* a launch has waited for the twin since the request */
 	_Atomic uint32_t late;		/* launches that found a form at GI_TWIN_LATER */
-	_Atomic uint64_t next_look;	/* ... when to check again whether the program pauses */
+	/* ... when to check again whether the program pauses */
+	_Atomic uint64_t next_pause_poll;
 	_Atomic bool is_primary;	/* launches that may overlap it have followed it */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program has chosen the carveout */
@@ -223,11 +224,11 @@ bool gi_image_unused(const struct gi_image *image);	/* by launches, tasks and th
 void gi_image_drop(struct gi_image *image, bool gone);
 void gi_image_put(struct gi_image *image);
 /* updates gi_hot.rewritable; gi_lock held */
-void gi_image_count(struct gi_image *image);
+void gi_image_recount(struct gi_image *image);
 /* modules of a destroyed context; no lock held */
 void gi_images_drop(CUcontext context);
 /* Drops what images have in the context, except the twins. gi_lock held. */
-void gi_images_leave(struct gi_ctx *cx);
+void gi_images_drop_context(struct gi_ctx *cx);
 void gi_image_reset(void);				/* after fork */
 
 /* ---- link.c ---- */
@@ -286,24 +287,24 @@ void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx);
  * Waits until no job of either is left, and unloads the twins' modules unless the context is
  * @destroyed. Their functions have been dropped. No lock held.
  */
-void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
+void gi_twin_unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
 void gi_twin_reset(void);				/* after fork */
 
 /*
  * A hook set by process/. Loading code waits for the device, so the tasks are quiesced first
- * (task/gate.c). begin returns false if that did not succeed within GI_QUIET_NS; end follows in any
- * case.
+ * (task/gate.c).
  */
-#define GI_QUIET_NS		10000000000ull
+#define GI_QUIESCE_NS		10000000000ull
 extern struct gi_pause {
-	bool (*begin)(struct gi_client *c);
-	void (*end)(struct gi_client *c);
-		/*
-		 * The same for all of the program's work in the context, which is current, for
-		 * @ns at most. false: it did not succeed, and no call of busy follows.
-		 */
-	bool (*idle)(struct gi_ctx *cx, uint64_t ns);
-	void (*busy)(struct gi_ctx *cx);
+	/* false: not quiesced within GI_QUIESCE_NS; tasks_end follows in any case */
+	bool (*tasks_begin)(struct gi_client *c);
+	void (*tasks_end)(struct gi_client *c);
+	/*
+	 * The same for all of the program's work in the context, which is current. false: not
+	 * quiesced within @ns, and no context_end follows.
+	 */
+	bool (*context_begin)(struct gi_ctx *cx, uint64_t ns);
+	void (*context_end)(struct gi_ctx *cx);
 } gi_twin_pause;
 
 /*

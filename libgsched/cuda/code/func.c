@@ -143,8 +143,8 @@ static void drop_all(struct gi_func *list)
 	}
 }
 
-static bool matches(const struct gi_func *fn, const void *handle, const struct gi_image *image,
-		    const struct gi_ctx *cx)
+static bool func_matches(const struct gi_func *fn, const void *handle, const struct gi_image *image,
+			 const struct gi_ctx *cx)
 {
 	return (handle && fn->handle == handle) ||
 	       (image && fn->named && fn->named->image == image) || (cx && fn->cx == cx);
@@ -157,7 +157,7 @@ static void unlink_funcs(struct gi_func **p, const void *handle, const struct gi
 	struct gi_func *fn;
 
 	while ((fn = *p)) {
-		if (!matches(fn, handle, image, cx)) {
+		if (!func_matches(fn, handle, image, cx)) {
 			p = &fn->next;
 			continue;
 		}
@@ -193,7 +193,7 @@ void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx)
 /* ---- names ---- */
 
 /* Drops what the handle stood for. gi_lock held. */
-static void forget(const void *handle)
+static void forget_handle(const void *handle)
 {
 	struct gi_name **p = &names[gi_hash(handle) % BUCKETS];
 	struct gi_func *list = NULL;
@@ -224,7 +224,7 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 			n->cx = NULL;
 		return;
 	}
-	forget(handle);
+	forget_handle(handle);
 	n = image ? malloc(sizeof(*n) + strlen(name) + 1) : NULL;
 	if (!n)
 		return;
@@ -238,7 +238,7 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 	names[gi_hash(handle) % BUCKETS] = n;
 	/* from now on it can be launched */
 	image->named = true;
-	gi_image_count(image);
+	gi_image_recount(image);
 }
 
 void gi_name_function(CUkernel kernel, CUfunction function)
@@ -255,7 +255,7 @@ void gi_name_function(CUkernel kernel, CUfunction function)
 /* ---- lookups ---- */
 
 /* gi_lock held. */
-static struct gi_func *find(const void *handle, const struct gi_ctx *cx)
+static struct gi_func *find_func(const void *handle, const struct gi_ctx *cx)
 {
 	struct gi_func *fn;
 
@@ -266,7 +266,7 @@ static struct gi_func *find(const void *handle, const struct gi_ctx *cx)
 }
 
 /* gi_lock held. */
-static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
+static struct gi_func *add_func(void *handle, struct gi_ctx *cx, CUfunction original)
 {
 	struct gi_func *fn = new_func();
 	struct gi_name *named = gi_name_find(handle);
@@ -303,10 +303,10 @@ static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 
 	if (!is_kernel)
 		return handle;
-	gi_twin_pause.begin(cx->client);
+	gi_twin_pause.tasks_begin(cx->client);
 	if (gi_real.cuKernelGetFunction(&original, handle))
 		original = handle;
-	gi_twin_pause.end(cx->client);
+	gi_twin_pause.tasks_end(cx->client);
 	return original;
 }
 
@@ -326,16 +326,16 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 		gi_func_put(fn);
 	}
 	pthread_mutex_lock(&gi_lock);
-	fn = find(handle, cx);
+	fn = find_func(handle, cx);
 	if (!fn) {
 		named = gi_name_find(handle);
 		is_kernel = named && named->is_kernel;
 		pthread_mutex_unlock(&gi_lock);
 		original = original_of(handle, cx, is_kernel);
 		pthread_mutex_lock(&gi_lock);
-		fn = find(handle, cx);
+		fn = find_func(handle, cx);
 		if (!fn)
-			fn = add(handle, cx, original);
+			fn = add_func(handle, cx, original);
 	}
 	gi_func_hold(fn);
 	cache[i].generation = atomic_load(&gi_hot.generation);
@@ -432,7 +432,7 @@ struct setting {
 	bool is_cache;
 };
 
-static void apply(struct gi_func *fn, const struct setting *set)
+static void apply_setting(struct gi_func *fn, const struct setting *set)
 {
 	unsigned int i;
 
@@ -469,7 +469,7 @@ static struct gi_func **funcs_of(const void *handle, unsigned int *n)
 	return list;
 }
 
-static void apply_to(void *handle, const struct setting *set)
+static void apply_to_handle(void *handle, const struct setting *set)
 {
 	struct gi_func **list;
 	struct gi_name *named;
@@ -485,7 +485,7 @@ static void apply_to(void *handle, const struct setting *set)
 	list = funcs_of(handle, &n);
 	pthread_mutex_unlock(&gi_lock);
 	while (n--) {
-		apply(list[n], set);
+		apply_setting(list[n], set);
 		gi_func_put(list[n]);
 	}
 	free(list);
@@ -496,14 +496,14 @@ void gi_func_attribute(void *handle, CUfunction_attribute attribute, int value)
 {
 	const struct setting set = { .attribute = attribute, .value = value };
 
-	apply_to(handle, &set);
+	apply_to_handle(handle, &set);
 }
 
 void gi_func_cache_config(void *handle, CUfunc_cache cache)
 {
 	const struct setting set = { .is_cache = true, .cache = cache };
 
-	apply_to(handle, &set);
+	apply_to_handle(handle, &set);
 }
 
 void gi_func_reset(void)

@@ -40,7 +40,7 @@ static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 }
 
 /* Sets its blocks and how many fit an SM; 0 blocks: unknown. */
-static void describe(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+static void fill_kernel(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	k->digest = digest_of(p);
 	k->blocks = 0;
@@ -55,7 +55,7 @@ static void describe(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2
 }
 
 /* Derives the widest kernel and the key from the kernels. */
-static void sum_up(struct gi_graph *g)
+static void update_summary(struct gi_graph *g)
 {
 	size_t i;
 
@@ -81,7 +81,7 @@ static void sum_up(struct gi_graph *g)
  * Reads the kernel nodes. @before: an earlier state, from which unchanged nodes are copied; or
  * NULL.
  */
-static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *before)
+static void read_nodes(struct gi_graph *g, CUgraph graph, const struct gi_graph *before)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 p;
 	CUgraphNodeType type;
@@ -116,13 +116,13 @@ static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *be
 		if (was && was->digest == digest_of(&p))
 			*k = *was;
 		else
-			describe(k, &p);
+			fill_kernel(k, &p);
 	}
 	free(nodes);
 }
 
 /* Removes it from the table, whose reference passes to the caller. */
-static struct gi_graph *take(CUgraphExec exec)
+static struct gi_graph *take_graph(CUgraphExec exec)
 {
 	struct gi_graph **p, *g;
 
@@ -136,7 +136,7 @@ static struct gi_graph *take(CUgraphExec exec)
 	return g;
 }
 
-static void put_back(struct gi_graph *g)
+static void insert_graph(struct gi_graph *g)
 {
 	struct gi_graph **bucket = bucket_of(g->exec);
 
@@ -169,10 +169,10 @@ void gi_graph_made(CUgraphExec exec, CUgraph graph)
 	if (!g)
 		return;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	look_at(g, graph, NULL);
+	read_nodes(g, graph, NULL);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	sum_up(g);
-	put_back(g);
+	update_summary(g);
+	insert_graph(g);
 }
 
 /*
@@ -182,7 +182,7 @@ void gi_graph_made(CUgraphExec exec, CUgraph graph)
 void gi_graph_updated(CUgraphExec exec, CUgraph graph)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	struct gi_graph *before = take(exec), *g;
+	struct gi_graph *before = take_graph(exec), *g;
 
 	if (!before) {
 		gi_graph_made(exec, graph);
@@ -191,15 +191,15 @@ void gi_graph_updated(CUgraphExec exec, CUgraph graph)
 	g = new_graph(exec, before->number);
 	if (g) {
 		gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-		look_at(g, graph, before);
+		read_nodes(g, graph, before);
 		gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-		sum_up(g);
+		update_summary(g);
 	}
 	if (g && g->key != before->key) {
-		put_back(g);
+		insert_graph(g);
 		gi_graph_put(before);
 	} else {
-		put_back(before);
+		insert_graph(before);
 		gi_graph_put(g);
 	}
 }
@@ -217,7 +217,7 @@ static size_t place_of(const struct gi_graph *g, CUgraphNode node)
 void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	struct gi_graph *before = take(exec), *g = NULL;
+	struct gi_graph *before = take_graph(exec), *g = NULL;
 	size_t i = before ? place_of(before, node) : 0;
 
 	if (!before)
@@ -225,7 +225,7 @@ void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_N
 	if (i < before->n_kernels && before->kernels[i].digest != digest_of(p))
 		g = new_graph(exec, before->number);
 	if (!g) {
-		put_back(before);
+		insert_graph(before);
 		return;
 	}
 	g->known = true;
@@ -233,16 +233,16 @@ void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_N
 	g->n_kernels = before->n_kernels;
 	before->kernels = NULL;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	describe(&g->kernels[i], p);
+	fill_kernel(&g->kernels[i], p);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	sum_up(g);
-	put_back(g);
+	update_summary(g);
+	insert_graph(g);
 	gi_graph_put(before);
 }
 
 void gi_graph_gone(CUgraphExec exec)
 {
-	gi_graph_put(take(exec));
+	gi_graph_put(take_graph(exec));
 }
 
 struct gi_graph *gi_graph_get(CUgraphExec exec)

@@ -20,7 +20,7 @@
 static struct gi_image *images[BUCKETS];	/* gi_lock */
 static struct gi_module *modules[BUCKETS];	/* gi_lock */
 
-static struct gi_image *find(const void *handle)
+static struct gi_image *find_image(const void *handle)
 {
 	struct gi_image *i;
 
@@ -42,7 +42,7 @@ static const struct gi_module *module_find(const void *handle)
 
 struct gi_image *gi_image_find(const void *handle)
 {
-	struct gi_image *i = handle ? find(handle) : NULL;
+	struct gi_image *i = handle ? find_image(handle) : NULL;
 	const struct gi_module *m = handle && !i ? module_find(handle) : NULL;
 
 	return m ? m->image : i;
@@ -93,7 +93,7 @@ static void modules_drop(const struct gi_image *image, const struct gi_ctx *cx)
 }
 
 /* Marks an image that cannot be rewritten. */
-static void give_up(struct gi_image *image, const char *why)
+static void mark_unusable(struct gi_image *image, const char *why)
 {
 	unsigned int i;
 
@@ -130,7 +130,7 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 		gi_debug("image: linked by the program from PTX");
 	} else if (cx) {
 		if (gsr_image_ptx(data, max, cx->client->arch, &image->ptx, &image->ptx_size, &err)) {
-			give_up(image, err.message[0] ? err.message : "no PTX in the image");
+			mark_unusable(image, err.message[0] ? err.message : "no PTX in the image");
 			gi_debug("image: %s", image->form[GI_TWIN].why);
 		}
 	} else if (preserved) {
@@ -147,7 +147,7 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 			memcpy(image->raw_copy, data, size);
 		image->raw = image->raw_copy;
 		if (!image->raw)
-			give_up(image, "loaded before there was a context");
+			mark_unusable(image, "loaded before there was a context");
 	}
 	image->functions = image->ptx ? gi_names_functions(image->ptx) : image->raw != NULL;
 	pthread_mutex_lock(&gi_lock);
@@ -176,7 +176,7 @@ void gi_image_file(void *handle, bool library, const char *path)
 	close(fd);
 }
 
-void gi_image_count(struct gi_image *image)
+void gi_image_recount(struct gi_image *image)
 {
 	const bool rewritable = image->named && image->form[GI_TWIN].state != GI_IMAGE_NONE;
 
@@ -190,7 +190,7 @@ void gi_image_count(struct gi_image *image)
 }
 
 /* Removes the image from the table, whose reference passes to the caller. gi_lock held. */
-static struct gi_image *take(struct gi_image *image)
+static struct gi_image *unlink_image(struct gi_image *image)
 {
 	struct gi_image **p;
 
@@ -202,7 +202,7 @@ static struct gi_image *take(struct gi_image *image)
 	gi_funcs_drop(image, NULL);
 	gi_twin_cancel(image, NULL);
 	image->named = false;
-	gi_image_count(image);
+	gi_image_recount(image);
 	return image;
 }
 
@@ -211,9 +211,9 @@ struct gi_image *gi_image_take(const void *handle)
 	struct gi_image *image;
 
 	pthread_mutex_lock(&gi_lock);
-	image = find(handle);
+	image = find_image(handle);
 	if (image)
-		take(image);
+		unlink_image(image);
 	pthread_mutex_unlock(&gi_lock);
 	return image;
 }
@@ -241,7 +241,7 @@ void gi_image_put(struct gi_image *image)
 
 void gi_image_drop(struct gi_image *image, bool gone)
 {
-	gi_twin_settle(image, NULL, gone);
+	gi_twin_unload(image, NULL, gone);
 	gi_references_drop(image, NULL, gone);
 	gi_image_put(image);
 }
@@ -256,7 +256,7 @@ void gi_images_drop(CUcontext context)
 		while (image && (!image->context || image->context != context))
 			image = gi_image_next(image);
 		if (image)
-			take(image);
+			unlink_image(image);
 		pthread_mutex_unlock(&gi_lock);
 		if (image)
 			gi_image_drop(image, true);
@@ -293,7 +293,7 @@ void gi_image_module(const void *library, void *module)
 	free(m);
 }
 
-void gi_images_leave(struct gi_ctx *cx)
+void gi_images_drop_context(struct gi_ctx *cx)
 {
 	struct gi_image *image;
 

@@ -43,7 +43,8 @@ bool gi_names_functions(const char *ptx)
 }
 
 /* gi_lock held. */
-static struct gi_initial *find(const struct gi_image *image, const struct gi_ctx *cx, const char *name)
+static struct gi_initial *find_initial(const struct gi_image *image, const struct gi_ctx *cx,
+				       const char *name)
 {
 	struct gi_initial *i;
 
@@ -57,12 +58,14 @@ static struct gi_initial *find(const struct gi_image *image, const struct gi_ctx
  * Records a value; takes @bytes. gi_lock held. The first caller read it before any write; later
  * callers may not have, so their values are discarded.
  */
-static void note(struct gi_image *image, const struct gi_ctx *cx, const char *name, void *bytes, size_t size)
+static void record_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name,
+			   void *bytes, size_t size)
 {
-	struct gi_initial *i = find(image, cx, name) ? NULL : malloc(sizeof(*i) + strlen(name) + 1);
+	struct gi_initial *i = find_initial(image, cx, name) ? NULL :
+			       malloc(sizeof(*i) + strlen(name) + 1);
 
 	if (!i) {
-		image->initial_lost |= !find(image, cx, name);
+		image->initial_lost |= !find_initial(image, cx, name);
 		free(bytes);
 		return;
 	}
@@ -74,7 +77,7 @@ static void note(struct gi_image *image, const struct gi_ctx *cx, const char *na
 /*
  * Copies from the current context @cx without waiting for the program's work. NULL: not possible.
  */
-static void *copy(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
+static void *copy_variable(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	void *bytes = cx && cx->client && size <= VARIABLE_MAX ? malloc(size + 1) : NULL;
@@ -102,13 +105,13 @@ bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *nam
 	void *bytes;
 
 	pthread_mutex_lock(&gi_lock);
-	i = find(image, of, name);
+	i = find_initial(image, of, name);
 	pthread_mutex_unlock(&gi_lock);
 	if (!i) {
-		bytes = copy(cx, at, size);
+		bytes = copy_variable(cx, at, size);
 		pthread_mutex_lock(&gi_lock);
-		note(image, of, name, bytes, size);
-		i = find(image, of, name);
+		record_initial(image, of, name, bytes, size);
+		i = find_initial(image, of, name);
 		pthread_mutex_unlock(&gi_lock);
 	}
 	good = i && i->bytes && !image->initial_lost && offset + sizeof(*word) <= i->size;
@@ -134,7 +137,7 @@ void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx)
 }
 
 /* Whether the variable may hold addresses of functions that twins need. gi_lock held. */
-static bool matters(const struct gi_image *image, const char *name)
+static bool may_hold_functions(const struct gi_image *image, const char *name)
 {
 	const struct gi_rewritten *form = &image->form[GI_TWIN];
 	unsigned int i;
@@ -157,12 +160,12 @@ void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t siz
 	pthread_mutex_lock(&gi_lock);
 	image = gi_image_find(handle);
 	if (image) {
-		read = matters(image, name);
+		read = may_hold_functions(image, name);
 	} else {
 		/* it may be a library's module that was not obtained by cuLibraryGetModule() */
 		while ((image = gi_image_next(image)))
-			if (image->library && matters(image, name))
-				note(image, NULL, name, NULL, 0);
+			if (image->library && may_hold_functions(image, name))
+				record_initial(image, NULL, name, NULL, 0);
 	}
 	pthread_mutex_unlock(&gi_lock);
 	if (!read)
@@ -173,15 +176,15 @@ void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t siz
 	if (image && image->library)
 		of = handle == image->handle ? cx : gi_image_context(image, handle);
 	here = image && cx && (image->library ? of == cx : image->context == cx->handle);
-	read = image && !find(image, of, name);
+	read = image && !find_initial(image, of, name);
 	pthread_mutex_unlock(&gi_lock);
 	if (!read)
 		return;
-	bytes = here ? copy(cx, at, size) : NULL;
+	bytes = here ? copy_variable(cx, at, size) : NULL;
 	pthread_mutex_lock(&gi_lock);
 	image = gi_image_find(handle);
 	if (image)
-		note(image, of, name, bytes, size);
+		record_initial(image, of, name, bytes, size);
 	else
 		free(bytes);
 	pthread_mutex_unlock(&gi_lock);

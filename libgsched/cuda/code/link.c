@@ -57,7 +57,7 @@ static void input_free(struct input *in)
 }
 
 /* Removes the input from the list. gi_lock held. */
-static struct input *take(CUlinkState state)
+static struct input *take_input(CUlinkState state)
 {
 	struct input **p, *in;
 
@@ -70,9 +70,9 @@ static struct input *take(CUlinkState state)
 }
 
 /* Keeps a copy of @data, NUL-terminated. gi_lock held. */
-static void keep(CUlinkState state, const void *data, size_t size)
+static void keep_input(CUlinkState state, const void *data, size_t size)
 {
-	struct input *in = take(state);
+	struct input *in = take_input(state);
 	struct gsr_unit *grown;
 	char *copy;
 
@@ -106,7 +106,7 @@ static void keep(CUlinkState state, const void *data, size_t size)
 void gi_link_data(CUlinkState state, const void *data, size_t size)
 {
 	pthread_mutex_lock(&gi_lock);
-	keep(state, data, size);
+	keep_input(state, data, size);
 	pthread_mutex_unlock(&gi_lock);
 }
 
@@ -143,7 +143,7 @@ static void forget_results(unsigned int most)
 	}
 }
 
-static void linked(struct input *in, unsigned int arch, const void *code, size_t size)
+static void add_result(struct input *in, unsigned int arch, const void *code, size_t size)
 {
 	struct result *r = calloc(1, sizeof(*r));
 	struct gsr_error err;
@@ -171,12 +171,12 @@ void gi_link_ends(CUlinkState state, const void *code, size_t size)
 	struct input *in;
 
 	pthread_mutex_lock(&gi_lock);
-	in = take(state);
+	in = take_input(state);
 	pthread_mutex_unlock(&gi_lock);
 	if (!in)
 		return;
 	if (!in->dropped && cx && cx->client)
-		linked(in, cx->client->arch, code, size);
+		add_result(in, cx->client->arch, code, size);
 	input_free(in);
 }
 

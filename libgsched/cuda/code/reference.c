@@ -26,7 +26,7 @@ struct reference {
 	struct gi_image *image;
 	struct gi_ctx *cx;
 	bool surface, bound;
-	bool odd;		/* no object can be created for it in this state */
+	bool unusable;		/* no object can be created for it in this state */
 	bool stale;		/* its sampling may have changed since the object was created */
 	CUDA_RESOURCE_DESC resource;
 	struct object *object;	/* NULL: not created since the binding changed */
@@ -42,7 +42,7 @@ struct gi_bound {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference *references;
 
-static struct reference *find(const void *handle)
+static struct reference *find_reference(const void *handle)
 {
 	struct reference *r;
 
@@ -52,7 +52,7 @@ static struct reference *find(const void *handle)
 }
 
 /* @gone: its context is or will be destroyed, or workers may still use the object. */
-static void put(struct object *o, bool gone)
+static void put_object(struct object *o, bool gone)
 {
 	CUcontext before = NULL;
 
@@ -72,32 +72,32 @@ static void put(struct object *o, bool gone)
 	free(o);
 }
 
-static void forget(struct reference *r)
+static void drop_object(struct reference *r)
 {
-	put(r->object, false);
+	put_object(r->object, false);
 	r->object = NULL;
-	r->odd = r->stale = false;
+	r->unusable = r->stale = false;
 }
 
 /* Removes it from the list. */
-static void drop(struct reference **p, bool gone)
+static void drop_reference(struct reference **p, bool gone)
 {
 	struct reference *r = *p;
 
 	*p = r->next;
-	put(r->object, gone);
+	put_object(r->object, gone);
 	free(r);
 }
 
 /* ---- objects ---- */
 
 /* A driver without the query function does not have the property, so the default is right. */
-static bool told(CUresult rc)
+static bool query_ok(CUresult rc)
 {
 	return !rc || rc == CUDA_ERROR_NOT_FOUND;
 }
 
-static bool sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
+static bool read_sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
 {
 	int i, anisotropy = 0;
 
@@ -105,11 +105,12 @@ static bool sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
 		if (gi_real.cuTexRefGetAddressMode(&d->addressMode[i], t, i))
 			return false;
 	if (gi_real.cuTexRefGetFilterMode(&d->filterMode, t) || gi_real.cuTexRefGetFlags(&d->flags, t) ||
-	    !told(gi_real.cuTexRefGetMaxAnisotropy(&anisotropy, t)) ||
-	    !told(gi_real.cuTexRefGetMipmapFilterMode(&d->mipmapFilterMode, t)) ||
-	    !told(gi_real.cuTexRefGetMipmapLevelBias(&d->mipmapLevelBias, t)) ||
-	    !told(gi_real.cuTexRefGetMipmapLevelClamp(&d->minMipmapLevelClamp, &d->maxMipmapLevelClamp, t)) ||
-	    !told(gi_real.cuTexRefGetBorderColor(d->borderColor, t)))
+	    !query_ok(gi_real.cuTexRefGetMaxAnisotropy(&anisotropy, t)) ||
+	    !query_ok(gi_real.cuTexRefGetMipmapFilterMode(&d->mipmapFilterMode, t)) ||
+	    !query_ok(gi_real.cuTexRefGetMipmapLevelBias(&d->mipmapLevelBias, t)) ||
+	    !query_ok(gi_real.cuTexRefGetMipmapLevelClamp(&d->minMipmapLevelClamp,
+							  &d->maxMipmapLevelClamp, t)) ||
+	    !query_ok(gi_real.cuTexRefGetBorderColor(d->borderColor, t)))
 		return false;
 	d->maxAnisotropy = (unsigned int)anisotropy;
 	return true;
@@ -119,7 +120,7 @@ static bool sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
  * An array is read in its own format. If the program has set another one since it was bound, the
  * format is unknown.
  */
-static bool formatted(CUtexref t, CUDA_RESOURCE_DESC *d)
+static bool read_format(CUtexref t, CUDA_RESOURCE_DESC *d)
 {
 	CUDA_ARRAY3D_DESCRIPTOR a;
 	CUarray_format format;
@@ -143,7 +144,7 @@ static bool formatted(CUtexref t, CUDA_RESOURCE_DESC *d)
 }
 
 /* Describes an object for the current state; NULL: the state is unknown. */
-static struct object *describe(const struct reference *r)
+static struct object *describe_object(const struct reference *r)
 {
 	struct object *o = calloc(1, sizeof(*o));
 
@@ -153,7 +154,8 @@ static struct object *describe(const struct reference *r)
 	o->surface = r->surface;
 	o->users = 1;
 	memcpy(&o->resource, &r->resource, sizeof(o->resource));
-	if (r->surface || (sampling(r->handle, &o->texture) && formatted(r->handle, &o->resource)))
+	if (r->surface ||
+	    (read_sampling(r->handle, &o->texture) && read_format(r->handle, &o->resource)))
 		return o;
 	gi_debug("not known how the reference %s is read", r->name);
 	free(o);
@@ -161,7 +163,7 @@ static struct object *describe(const struct reference *r)
 }
 
 /* Padding is 0 in both; otherwise an object is created needlessly. */
-static bool alike(const struct object *a, const struct object *b)
+static bool same_object(const struct object *a, const struct object *b)
 {
 	/* NOLINTBEGIN(bugprone-suspicious-memory-comparison) */
 	return !memcmp(&a->resource, &b->resource, sizeof(a->resource)) && !memcmp(&a->texture, &b->texture, sizeof(a->texture));
@@ -172,17 +174,17 @@ static bool alike(const struct object *a, const struct object *b)
  * Replaces @before, unless it is the same. Old versions of the runtime repeat all settings before
  * each launch.
  */
-static struct object *make(const struct reference *r, struct object *before)
+static struct object *make_object(const struct reference *r, struct object *before)
 {
-	struct object *o = describe(r);
+	struct object *o = describe_object(r);
 	unsigned long long handle = 0;
 	CUresult rc;
 
-	if (o && before && alike(o, before)) {
+	if (o && before && same_object(o, before)) {
 		free(o);
 		return before;
 	}
-	put(before, false);
+	put_object(before, false);
 	if (!o)
 		return NULL;
 	rc = o->surface ? gi_real.cuSurfObjectCreate(&handle, &o->resource) :
@@ -196,19 +198,19 @@ static struct object *make(const struct reference *r, struct object *before)
 	return o;
 }
 
-static struct object *take(const struct gi_func *fn, const struct gsr_reference *wanted)
+static struct object *take_object(const struct gi_func *fn, const struct gsr_reference *wanted)
 {
 	struct reference *r;
 
 	for (r = references; r; r = r->next)
 		if (r->image == fn->named->image && r->cx == fn->cx && r->surface == wanted->surface && !strcmp(r->name, wanted->name))
 			break;
-	if (!r || !r->bound || r->odd)
+	if (!r || !r->bound || r->unusable)
 		return NULL;
 	if (!r->object || r->stale)
-		r->object = make(r, r->object);
+		r->object = make_object(r, r->object);
 	r->stale = false;
-	r->odd = !r->object;
+	r->unusable = !r->object;
 	if (r->object)
 		r->object->users++;
 	return r->object;
@@ -222,7 +224,7 @@ struct gi_bound *gi_bound_take(const struct gi_func *fn, const struct gi_form *f
 	if (!b)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	while (b->n < k->n_references && (b->object[b->n] = take(fn, &k->references[b->n])))
+	while (b->n < k->n_references && (b->object[b->n] = take_object(fn, &k->references[b->n])))
 		b->n++;
 	pthread_mutex_unlock(&lock);
 	if (b->n == k->n_references)
@@ -238,7 +240,7 @@ void gi_bound_put(struct gi_bound *b, bool lost)
 		return;
 	pthread_mutex_lock(&lock);
 	while (b->n)
-		put(b->object[--b->n], lost);
+		put_object(b->object[--b->n], lost);
 	pthread_mutex_unlock(&lock);
 	free(b);
 }
@@ -258,7 +260,7 @@ void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, b
 	pthread_mutex_lock(&lock);
 	while (*p) {
 		if ((*p)->image == image || (*p)->cx == cx)
-			drop(p, gone);
+			drop_reference(p, gone);
 		else
 			p = &(*p)->next;
 	}
@@ -290,7 +292,7 @@ void gi_reference_new(void *handle, CUmodule module, const char *name, bool surf
 	/* the driver reuses the handle of a reference that is gone */
 	if (r && (r->image != image || r->cx != cx || r->surface != surface ||
 		  strcmp(r->name, name) != 0)) {
-		drop(p, true);
+		drop_reference(p, true);
 		r = NULL;
 	}
 	if (image && !r)
@@ -316,10 +318,10 @@ void gi_reference_begin(void)
 
 CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC *resource)
 {
-	struct reference *r = rc ? NULL : find(handle);
+	struct reference *r = rc ? NULL : find_reference(handle);
 
 	if (r) {
-		forget(r);
+		drop_object(r);
 		r->bound = resource;
 		if (resource)
 			r->resource = *resource;
@@ -331,11 +333,11 @@ CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC 
 /* The next launch queries the sampling. */
 CUresult gi_reference_sampled(void *handle, CUresult rc)
 {
-	struct reference *r = rc ? NULL : find(handle);
+	struct reference *r = rc ? NULL : find_reference(handle);
 
 	if (r) {
 		r->stale = true;
-		r->odd = false;
+		r->unusable = false;
 	}
 	pthread_mutex_unlock(&lock);
 	return rc;
@@ -356,7 +358,7 @@ void gi_reference_unbind(CUresourcetype type, const void *array)
 		if (!r->bound || d->resType != type ||
 		    array != (type == CU_RESOURCE_TYPE_ARRAY ? (void *)d->res.array.hArray : (void *)d->res.mipmap.hMipmappedArray))
 			continue;
-		forget(r);
+		drop_object(r);
 		r->bound = false;
 	}
 	pthread_mutex_unlock(&lock);

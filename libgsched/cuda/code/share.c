@@ -15,7 +15,7 @@ struct original {
 };
 
 /* @name is a string of the description, so pointers are compared. */
-static bool needed(const struct original *o, const char *name)
+static bool is_needed(const struct original *o, const char *name)
 {
 	unsigned int i;
 
@@ -26,7 +26,7 @@ static bool needed(const struct original *o, const char *name)
 }
 
 /* Managed variables of a library need a call of their own. */
-static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
+static bool find_address(void *arg, const char *name, uint64_t *address, uint64_t *size)
 {
 	const struct original *o = arg;
 	const struct gi_image *image = o->image;
@@ -34,7 +34,7 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 	size_t bytes = 0;
 	CUresult rc;
 
-	if (!needed(o, name))
+	if (!is_needed(o, name))
 		return false;
 	if (image->library) {
 		rc = gi_real.cuLibraryGetGlobal(&at, &bytes, image->handle, name);
@@ -48,12 +48,13 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 	return !rc;
 }
 
-static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
+static bool read_initial(void *arg, const char *name, uint64_t offset, uint64_t *word)
 {
 	struct original *o = arg;
 	uint64_t at, size;
 
-	return find(o, name, &at, &size) && gi_initial(o->image, o->cx, name, at, size, offset, word);
+	return find_address(o, name, &at, &size) &&
+	       gi_initial(o->image, o->cx, name, at, size, offset, word);
 }
 
 bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc,
@@ -77,7 +78,7 @@ bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrit
 	good = table && *missing && !gi_real.cuMemcpyDtoHAsync_v2(table, at, size, stream) &&
 	       !gi_real.cuStreamSynchronize(stream);
 	if (good) {
-		gsr_fill_addresses(desc, find, first, &original, table, *missing);
+		gsr_fill_addresses(desc, find_address, read_initial, &original, table, *missing);
 		good = !gi_real.cuMemcpyHtoDAsync_v2(at, table, size, stream) && !gi_real.cuStreamSynchronize(stream);
 	}
 	gi_real.cuStreamDestroy_v2(stream);

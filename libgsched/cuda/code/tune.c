@@ -21,7 +21,7 @@ static unsigned int trial_of(uint32_t pick)
 	return pick >> 8 & 0xff;
 }
 
-static unsigned int below(unsigned int full, unsigned int workers)
+static unsigned int next_lower(unsigned int full, unsigned int workers)
 {
 	unsigned int step = full / 8 ? full / 8 : 1;
 
@@ -44,36 +44,37 @@ unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_
 
 static void try_next(struct gi_tune *t, unsigned int full, unsigned int best)
 {
-	t->pairs = t->wins = t->settled = 0;
+	t->pairs = t->wins = t->since_settled = 0;
 	t->sum[0] = t->sum[1] = 0;
-	t->n_waiting[0] = t->n_waiting[1] = 0;
-	atomic_store_explicit(&t->pick, best | below(full, best) << 8, memory_order_relaxed);
+	t->n_unpaired[0] = t->n_unpaired[1] = 0;
+	atomic_store_explicit(&t->pick, best | next_lower(full, best) << 8, memory_order_relaxed);
 }
 
-static void settle(struct gi_tune *t, unsigned int best)
+static void end_trial(struct gi_tune *t, unsigned int best)
 {
-	t->settled = 0;
+	t->since_settled = 0;
 	atomic_store_explicit(&t->pick, best, memory_order_relaxed);
 }
 
-static void pair(struct gi_tune *t, unsigned int full, unsigned int best, unsigned int trial)
+static void compare_pair(struct gi_tune *t, unsigned int full, unsigned int best,
+			 unsigned int trial)
 {
 	t->pairs++;
-	t->wins += t->waiting[1][0] < t->waiting[0][0];
-	t->sum[0] += t->waiting[0][0];
-	t->sum[1] += t->waiting[1][0];
-	t->waiting[0][0] = t->waiting[0][1];
-	t->waiting[1][0] = t->waiting[1][1];
-	t->n_waiting[0]--;
-	t->n_waiting[1]--;
+	t->wins += t->unpaired[1][0] < t->unpaired[0][0];
+	t->sum[0] += t->unpaired[0][0];
+	t->sum[1] += t->unpaired[1][0];
+	t->unpaired[0][0] = t->unpaired[0][1];
+	t->unpaired[1][0] = t->unpaired[1][1];
+	t->n_unpaired[0]--;
+	t->n_unpaired[1]--;
 	if ((t->pairs == EARLY && t->wins < EARLY_WINS) || (t->pairs == FAR && t->sum[1] > t->sum[0] + t->sum[0] / 2))
-		settle(t, best);
+		end_trial(t, best);
 	if (t->pairs < PAIRS)
 		return;
 	if (t->wins >= WINS && t->sum[1] < t->sum[0] - t->sum[0] / 64)
 		try_next(t, full, trial);
 	else
-		settle(t, best);
+		end_trial(t, best);
 }
 
 void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, uint64_t ns)
@@ -83,7 +84,7 @@ void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, ui
 
 	if (full < LEAST || full > 0xff)
 		return;
-	if (!best || best > full || (!trial && ++t->settled >= SETTLED_MAX)) {
+	if (!best || best > full || (!trial && ++t->since_settled >= SETTLED_MAX)) {
 		try_next(t, full, full);
 		return;
 	}
@@ -91,13 +92,13 @@ void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, ui
 		return;
 	which = workers == trial;
 	/* times without a partner wait; only the last two are near enough to be paired */
-	if (t->n_waiting[which] == 2) {
-		t->waiting[which][0] = t->waiting[which][1];
-		t->n_waiting[which] = 1;
+	if (t->n_unpaired[which] == 2) {
+		t->unpaired[which][0] = t->unpaired[which][1];
+		t->n_unpaired[which] = 1;
 	}
-	t->waiting[which][t->n_waiting[which]++] = ns;
-	if (t->n_waiting[!which])
-		pair(t, full, best, trial);
+	t->unpaired[which][t->n_unpaired[which]++] = ns;
+	if (t->n_unpaired[!which])
+		compare_pair(t, full, best, trial);
 }
 
 bool gi_tune_tries(const struct gi_tune *t)
@@ -111,7 +112,7 @@ bool gi_tune_tries(const struct gi_tune *t)
  * The smallest carveout that holds @bytes. All GPUs of a generation have these sizes, up to their
  * maximum.
  */
-static unsigned int setting(unsigned int bytes, unsigned int sm)
+static unsigned int carveout_for(unsigned int bytes, unsigned int sm)
 {
 	static const unsigned int kib[] = { 8, 16, 32, 64, 100, 132, 164, 196, 228 };
 	unsigned int i;
@@ -125,12 +126,13 @@ static unsigned int setting(unsigned int bytes, unsigned int sm)
 unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned int shared,
 			      unsigned int reserved, unsigned int sm)
 {
-	unsigned int to = setting(workers * (shared + reserved), sm);
+	unsigned int to = carveout_for(workers * (shared + reserved), sm);
 
 	/*
 	 * with more than what the rewriter adds it was not measured; a wrong value costs occupancy
 	 */
-	if (!sm || !shared || shared > SHARED_MAX || to >= setting(full * (shared + reserved), sm))
+	if (!sm || !shared || shared > SHARED_MAX ||
+	    to >= carveout_for(full * (shared + reserved), sm))
 		return 0;
 	/*
 	 * The driver seems to take the value as the share of the kernel's own bytes, and to add the

@@ -15,10 +15,10 @@
 /* Zero-initialised. @pick is read by launches; the rest belongs to the caller of gi_tune_took(). */
 struct gi_tune {
 	_Atomic uint32_t pick;		/* best, trial << 8; 0: not begun; no trial: settled */
-	uint32_t pairs, wins, settled;
+	uint32_t pairs, wins, since_settled;
 	/* total times of best and trial; times that have no partner yet */
-	uint64_t sum[2], waiting[2][2];
-	uint8_t n_waiting[2];
+	uint64_t sum[2], unpaired[2][2];
+	uint8_t n_unpaired[2];
 };
 
 /*

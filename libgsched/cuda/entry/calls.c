@@ -12,9 +12,9 @@ static CUresult forward_kernel(const struct gi_launch *l)
 }
 
 static __attribute__((noinline)) CUresult
-launch(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-       void **extra)
+launch_kernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+	      unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
+	      void **extra)
 {
 	struct gi_launch l = {
 		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared, .stream = stream,
@@ -32,7 +32,7 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigne
 	struct gi_client *c = gi_direct_begin(0);
 
 	if (!c)
-		return launch(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+		return launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 	return gi_direct_end(c, gi_real.cuLaunchKernel(fn, gx, gy, gz, bx, by, bz, shared, stream,
 						       params, extra));
 }
@@ -184,7 +184,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 /* ---- streams ---- */
 
-static CUresult create(CUstream *stream, unsigned int flags, int asked, bool plain)
+static CUresult create_stream(CUstream *stream, unsigned int flags, int asked, bool plain)
 {
 	int given = gi_stream_lift(asked);
 	CUresult rc;
@@ -201,13 +201,13 @@ static CUresult create(CUstream *stream, unsigned int flags, int asked, bool pla
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
 	GI_ENTER();
-	return create(stream, flags, 0, true);
+	return create_stream(stream, flags, 0, true);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
 	GI_ENTER();
-	return create(stream, flags, priority, false);
+	return create_stream(stream, flags, priority, false);
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
@@ -257,7 +257,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 /* ---- captures: while there is one, launches check whether they are part of it ---- */
 
-static CUresult begun(CUresult rc)
+static CUresult capture_begun(CUresult rc)
 {
 	if (rc)
 		atomic_fetch_sub(&gi_hot.captures, 1);
@@ -267,7 +267,7 @@ static CUresult begun(CUresult rc)
 /* Counted before it begins, since calls of other threads in between could invalidate it. */
 #define BEGIN(call) ({ \
 	gi_capture_begins(); \
-	begun(call); \
+	capture_begun(call); \
 })
 
 CUresult cuStreamBeginCapture(CUstream stream)
@@ -312,7 +312,7 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const 
  * A capture has ended even if it was invalidated, which returns an error, or if another thread
  * ended it. Other errors mean that no capture has ended.
  */
-static CUresult ended(CUresult rc)
+static CUresult capture_ended(CUresult rc)
 {
 	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
 	    rc == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
@@ -323,13 +323,13 @@ static CUresult ended(CUresult rc)
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
 	GI_ENTER();
-	return ended(gi_real.cuStreamEndCapture(stream, graph));
+	return capture_ended(gi_real.cuStreamEndCapture(stream, graph));
 }
 
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
 	GI_ENTER();
-	return ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
+	return capture_ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
 }
 
 /* ---- contexts ---- */

@@ -227,7 +227,7 @@ SET(cuMemsetD2D32_v2, (CUdeviceptr p, size_t pitch, unsigned int value, size_t w
  * calls of another thread's task (entry/shared.c). ----
  */
 
-static bool pageable(const void *p)
+static bool is_pageable(const void *p)
 {
 	CUmemorytype type = 0;
 
@@ -251,7 +251,7 @@ static bool any_pageable(const CUdeviceptr *ends, size_t n)
 	size_t i;
 
 	for (i = 0; ends && i < n; i++)
-		if (pageable((void *)(uintptr_t)ends[i]))
+		if (is_pageable((void *)(uintptr_t)ends[i]))
 			return true;
 	return false;
 }
@@ -259,7 +259,7 @@ static bool any_pageable(const CUdeviceptr *ends, size_t n)
 static bool pageable_operand(const CUmemcpy3DOperand *o)
 {
 	return o->type == CU_MEMCPY_OPERAND_TYPE_POINTER &&
-	       pageable((void *)(uintptr_t)o->op.ptr.ptr);
+	       is_pageable((void *)(uintptr_t)o->op.ptr.ptr);
 }
 
 static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
@@ -297,20 +297,20 @@ static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 	}
 
 ASYNC(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size),
-      pageable((void *)to) || pageable((void *)from), to, from, size)
-ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size), pageable(from), to,
+      is_pageable((void *)to) || is_pageable((void *)from), to, from, size)
+ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size), is_pageable(from), to,
       from, size)
-ASYNC(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size), pageable(to), to, from,
+ASYNC(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size), is_pageable(to), to, from,
       size)
 ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy),
-      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
+      is_pageable(HOST_END(copy, src)) || is_pageable(HOST_END(copy, dst)), copy)
 ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy),
-      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
+      is_pageable(HOST_END(copy, src)) || is_pageable(HOST_END(copy, dst)), copy)
 ASYNC(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER *copy),
-      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
-ASYNC(cuMemcpyHtoAAsync_v2, (CUarray to, size_t at, const void *from, size_t size), pageable(from),
-      to, at, from, size)
-ASYNC(cuMemcpyAtoHAsync_v2, (void *to, CUarray from, size_t at, size_t size), pageable(to), to,
+      is_pageable(HOST_END(copy, src)) || is_pageable(HOST_END(copy, dst)), copy)
+ASYNC(cuMemcpyHtoAAsync_v2, (CUarray to, size_t at, const void *from, size_t size),
+      is_pageable(from), to, at, from, size)
+ASYNC(cuMemcpyAtoHAsync_v2, (void *to, CUarray from, size_t at, size_t size), is_pageable(to), to,
       from, at, size)
 ASYNC(cuMemcpyBatchAsync, (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n,
 			   CUmemcpyAttributes *as, size_t *as_from, size_t n_as, size_t *failed),

@@ -91,7 +91,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmod
 	return rc;
 }
 
-static bool preserved(CUlibraryOption *options, void **values, unsigned int n)
+static bool is_preserved(CUlibraryOption *options, void **values, unsigned int n)
 {
 	unsigned int i;
 
@@ -109,7 +109,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	GI_ENTER();
 	rc = gi_real.cuLibraryLoadData(library, code, jit, jit_values, n_jit, options, values, n);
 	if (!rc)
-		gi_image_loaded(*library, true, code, SIZE_MAX, preserved(options, values, n));
+		gi_image_loaded(*library, true, code, SIZE_MAX, is_preserved(options, values, n));
 	return rc;
 }
 

@@ -30,7 +30,7 @@ static const struct entry entries[] = {
 	ENTRY_PLAIN(cuGraphInstantiate, cuGraphInstantiateWithFlags, 12000)
 };
 
-static void *ours(const char *name, int version, cuuint64_t flags)
+static void *find_managed(const char *name, int version, cuuint64_t flags)
 {
 	const struct entry *best = NULL;
 	unsigned int i;
@@ -50,7 +50,7 @@ CUresult cuGetProcAddress(const char *name, void **fn, int version, cuuint64_t f
 
 	GI_ENTER();
 	rc = gi_real.cuGetProcAddress(name, fn, version, flags);
-	if (!rc && name && fn && *fn && (own = ours(name, version, flags)))
+	if (!rc && name && fn && *fn && (own = find_managed(name, version, flags)))
 		*fn = own;
 	return rc;
 }
@@ -63,7 +63,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **fn, int version, cuuint64_
 
 	GI_ENTER();
 	rc = gi_real.cuGetProcAddress_v2(name, fn, version, flags, status);
-	if (!rc && name && fn && *fn && (own = ours(name, version, flags)))
+	if (!rc && name && fn && *fn && (own = find_managed(name, version, flags)))
 		*fn = own;
 	return rc;
 }

@@ -40,7 +40,7 @@ static void read_events(struct gi_client *c)
  * The old pages stay mapped and pinned, since others (a lost task, for one) may still access them,
  * and unpinning waits for the device.
  */
-static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
+static void try_reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 {
 	if (now < *next_try)
 		return;
@@ -60,7 +60,7 @@ static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
  * Whether something waits that only the arbiter can end: launches held back, an empty window. Then
  * an arbiter that is alive but stopped has to be detected.
  */
-static bool depends(const struct gi_client *c)
+static bool depends_on_arbiter(const struct gi_client *c)
 {
 	const struct gi_tasks *t = c->tasks;
 	uint64_t mask;
@@ -77,7 +77,7 @@ static bool depends(const struct gi_client *c)
 	return false;
 }
 
-static void *agent(void *arg)
+static void *agent_main(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_client *c = arg;
@@ -117,7 +117,7 @@ static void *agent(void *arg)
 			break;
 		if (fds[1].revents)
 			read_events(c);
-		if (!atomic_load(&c->gone) && depends(c) && gsched_check(c->g))
+		if (!atomic_load(&c->gone) && depends_on_arbiter(c) && gsched_check(c->g))
 			gi_client_gone(c, "the arbiter does not answer");
 		gi_pace_watch(c, gi_now());
 		pthread_mutex_lock(&c->lock);
@@ -130,7 +130,7 @@ static void *agent(void *arg)
 		gi_band_update(c);
 		pthread_mutex_unlock(&c->lock);
 		if (atomic_load(&c->gone))
-			reconnect(c, gi_now(), &next_try);
+			try_reconnect(c, gi_now(), &next_try);
 	}
 	gi_pace_poll(c, UINT64_MAX);
 	atomic_store(&c->tasks->unattended, true);
@@ -155,7 +155,7 @@ int gi_agent_start(struct gi_client *c)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, agent, c);
+	rc = pthread_create(&thread, NULL, agent_main, c);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!rc)
 		pthread_detach(thread);

@@ -51,7 +51,7 @@ void gi_unloading(void *handle)
  * pages are freed with the context, because freeing pinned memory waits for all contexts of all
  * devices. Only if other contexts use these pages, they are registered again first.
  */
-static void take_down(struct gi_ctx *cx)
+static void tear_down_context(struct gi_ctx *cx)
 {
 	struct gi_client *c = cx->client;
 	struct gi_waiting w = { 0 };
@@ -73,7 +73,7 @@ static void take_down(struct gi_ctx *cx)
 	 * waits for the twin worker, which may wait for a task that needs a pass; so no lock is
 	 * held
 	 */
-	gi_twin_settle(NULL, cx, !entered);
+	gi_twin_unload(NULL, cx, !entered);
 	pthread_mutex_lock(&gi_lock);
 	shared = c && entered && gi_ctx_shares_pages(cx);
 	pthread_mutex_unlock(&gi_lock);
@@ -82,7 +82,7 @@ static void take_down(struct gi_ctx *cx)
 	if (c)
 		pthread_mutex_lock(&c->lock);
 	pthread_mutex_lock(&gi_lock);
-	gi_images_leave(cx);
+	gi_images_drop_context(cx);
 	/* another context may have been added */
 	shared = c && entered && gi_ctx_shares_pages(cx);
 	gi_ctx_forget(cx);
@@ -109,7 +109,7 @@ static void take_down(struct gi_ctx *cx)
 	free(cx);
 }
 
-static void ending(CUcontext handle)
+static void tear_down(CUcontext handle)
 {
 	struct gi_ctx *cx;
 
@@ -117,12 +117,12 @@ static void ending(CUcontext handle)
 	cx = gi_ctx_find(handle);
 	pthread_mutex_unlock(&gi_lock);
 	if (cx)
-		take_down(cx);
+		tear_down_context(cx);
 }
 
 void gi_ctx_ending(CUcontext handle)
 {
-	ending(handle);
+	tear_down(handle);
 	gi_images_drop(handle);
 }
 
@@ -158,7 +158,7 @@ bool gi_primary_ending(CUdevice dev, bool reset)
 		return false;
 	if (gi_real.cuDevicePrimaryCtxRetain(&handle, dev))
 		return false;
-	ending(handle);
+	tear_down(handle);
 	gi_real.cuDevicePrimaryCtxRelease_v2(dev);
 	primary[dev] = handle;
 	return true;

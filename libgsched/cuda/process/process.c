@@ -63,7 +63,7 @@ static void at_exit(void)
 	}
 }
 
-static void hooks(void)
+static void register_handlers(void)
 {
 	pthread_atfork(NULL, NULL, after_fork);
 	atexit(at_exit);
@@ -74,7 +74,7 @@ static bool client_made(struct gi_client *c)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	/* registered after the driver's handlers, so that ours run first */
-	pthread_once(&once, hooks);
+	pthread_once(&once, register_handlers);
 	if (!c->g)
 		return true;
 	if (!gi_tasks_new(c))
@@ -95,15 +95,15 @@ static void group_seen(const uint8_t uuid[16])
 			gi_agent_wake(c);
 }
 
-static void begin(void)
+static void begin_once(void)
 {
 	bool found;
 
 	gi_client_made = client_made;
 	gsched_slice_seen = group_seen;
 	gi_twin_pause = (struct gi_pause){
-		.begin = gi_tasks_quiesce, .end = gi_tasks_resume,
-		.idle = gi_tasks_quiesce_context, .busy = gi_tasks_resume_context,
+		.tasks_begin = gi_tasks_quiesce, .tasks_end = gi_tasks_resume,
+		.context_begin = gi_tasks_quiesce_context, .context_end = gi_tasks_resume_context,
 	};
 	found = gi_driver();
 	gi_hot.current = gi_real.cuCtxGetCurrent;
@@ -114,6 +114,6 @@ bool gi_begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, begin_once);
 	return __atomic_load_n(&gi_hot.begun, __ATOMIC_ACQUIRE);
 }

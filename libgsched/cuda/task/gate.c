@@ -153,7 +153,7 @@ void gi_twin_launch_end(_Atomic int *inside)
 bool gi_tasks_quiesce(struct gi_client *c)
 {
 	atomic_fetch_add(&c->tasks->quiescing, 1);
-	return gi_tasks_wait_quiescent(c, GI_QUIET_NS);
+	return gi_tasks_wait_quiescent(c, GI_QUIESCE_NS);
 }
 
 void gi_tasks_resume(struct gi_client *c)
@@ -320,7 +320,7 @@ static void wait_device_begin(struct gi_waiting *w, struct gi_client *c, unsigne
 	atomic_fetch_add(&c->tasks->quiescing, 1);
 	if (is_quiescent(c))
 		return;
-	patience = gi_env("GSCHED_QUIET_MS", GI_QUIET_NS / 1000000) * 1000000;
+	patience = gi_env("GSCHED_QUIET_MS", GI_QUIESCE_NS / 1000000) * 1000000;
 	if (gi_tasks_wait_quiescent(c, patience))
 		return;
 	/* a more important client has the device: ignore windows, or these tasks would never end */

@@ -223,7 +223,7 @@ _Atomic int *gi_twin_launch_begin(struct gi_client *c, struct gi_slot *s, CUstre
 void gi_twin_launch_end(_Atomic int *inside);
 /*
  * Holds twin launches back until gi_tasks_resume(), and waits until none is under way and no task
- * may need a wing. false: that did not happen within GI_QUIET_NS.
+ * may need a wing. false: that did not happen within GI_QUIESCE_NS.
  */
 bool gi_tasks_quiesce(struct gi_client *c);
 /* Only waits for that, @timeout_ns at most. */
