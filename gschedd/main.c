@@ -248,7 +248,7 @@ static const struct argp argp = {
 	       "preempted.\vSee gschedd(8) and gsched(7).",
 };
 
-/* $XDG_CACHE_HOME/gsched with what is missing above it. */
+/* $XDG_CACHE_HOME/gsched; creates missing parent directories. */
 static const char *default_cache(void)
 {
 	static char path[4096];
@@ -268,7 +268,7 @@ static const char *default_cache(void)
 	return strcat(path, "/gsched");
 }
 
-/* systemd separates several by ":". */
+/* systemd separates several directories by ":". */
 static char *first_of(const char *dirs)
 {
 	return dirs ? strndup(dirs, strcspn(dirs, ":")) : NULL;
@@ -295,7 +295,7 @@ static void set_defaults(void)
 		opt.arbiter = access(GSCHED_DEVICE_NODE, F_OK) ? ARBITER_EMBEDDED : ARBITER_MODULE;
 }
 
-/* systemd's readiness protocol: a datagram to a socket that may be an abstract one. */
+/* systemd's readiness protocol: a datagram to a socket, which may be an abstract one. */
 static void notify(const char *text)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -323,7 +323,7 @@ static int add_devices(void)
 	int n = *opt.driver ? driver_enumerate(opt.driver, found, DECLS_MAX) : 0, err;
 	unsigned int declared = opt.n_decl;
 
-	/* what the user declared comes first and wins */
+	/* devices declared by the user come first and take precedence */
 	for (int i = 0; i < n && opt.n_decl < DECLS_MAX; i++) {
 		bool known = false;
 

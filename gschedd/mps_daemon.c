@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * An MPS control daemon as a state machine, driven by three things: a request, the end of its
- * process, and its timer. None of them waits. Started for the first program, started again when it
- * dies, ended when the last program has been gone for a while. A control daemon starts the MPS
- * server by itself, for its first client and for the first one after the server's death; the server
- * is watched to tell of that, and to end with its daemon.
+ * The state machine of an MPS control daemon, driven by requests, the end of its process, and its
+ * timer. None of them blocks. The daemon is started for the first program, restarted when it dies,
+ * and ended some time after the last program has ended. A control daemon starts the MPS server
+ * itself, for its first client, and again for the first client after the server's death. The server
+ * is watched in order to report its death, and to end it with its daemon.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,12 +21,12 @@
 
 #define DAEMONS_MAX	128
 #define DAEMONS_UID_MAX	16
-#define PROGRAMS_MAX	128		/* of a daemon; each holds a descriptor */
+#define PROGRAMS_MAX	128		/* per daemon; each holds a descriptor */
 #define SEC		1000000000ull
-#define PROBE_NS	5000000ull	/* between two looks at a daemon that starts */
-#define STABLE_NS	(30 * SEC)	/* a daemon that lived as long starts with a short back-off again */
-#define STEP_NS		(5 * SEC)	/* from quit to SIGTERM, from SIGTERM to SIGKILL */
-#define EXIT_STEP_MS	3000		/* the same when gschedd ends */
+#define PROBE_NS	5000000ull	/* poll interval of a daemon that starts */
+#define STABLE_NS	(30 * SEC)	/* a daemon that lived this long resets the back-off */
+#define STEP_NS		(5 * SEC)	/* from quit to SIGTERM, and from SIGTERM to SIGKILL */
+#define EXIT_STEP_MS	3000		/* the same, when gschedd exits */
 
 bool (*mps_has_clients)(const struct mps_daemon *d);
 struct mps_setup mps_setup;
@@ -61,7 +61,7 @@ static void arm(struct mps_daemon *d)
 	if (d->state == MPS_STARTING)
 		next = now_ns() + PROBE_NS;
 	list_for_each_entry(w, &d->waiters, node)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed waiters are off the list */
 		next = !next || w->deadline < next ? w->deadline : next;
 	its.it_value.tv_sec = (time_t)(next / SEC);
 	its.it_value.tv_nsec = (long)(next % SEC);
@@ -97,8 +97,8 @@ static void set_state(struct mps_daemon *d, enum mps_state state, uint64_t due)
 }
 
 /*
- * It could not be started, or died: those who wait are told now, those who come later wait for the
- * next try.
+ * It could not be started, or died. Current waiters get the error now, later ones wait for the next
+ * attempt.
  */
 static void daemon_failed(struct mps_daemon *d, int err)
 {
@@ -122,8 +122,8 @@ void mps_daemon_server(struct mps_daemon *d, pid_t pid)
 		return;
 	d->server.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/*
-	 * If it is the daemon's child, the descriptor is of that process. One that has ended stays
-	 * its child until the daemon asks for its status, and must not count as a new server.
+	 * If the process is the daemon's child, the descriptor refers to it. A server that has
+	 * ended stays a child until the daemon reaps it, and must not count as a new server.
 	 */
 	if (d->server.fd >= 0 && !has_ended(d->server.fd) && !proc_stat(pid, &st) &&
 	    st.ppid == d->pid && !loop_add(&d->server, EPOLLIN))
@@ -145,8 +145,8 @@ static void server_gone(struct mps_daemon *d)
 }
 
 /*
- * Its daemon has ended. It follows by itself, but not while it is stopped, and the next daemon's
- * would be a second server of the band.
+ * Ends the server after its daemon. It ends by itself, unless it is stopped; then the next daemon's
+ * server would be a second one in the band.
  */
 static void server_end(struct mps_daemon *d)
 {
@@ -160,7 +160,10 @@ static void server_ready(struct source *src, uint32_t events)
 	struct mps_daemon *d = container_of(src, struct mps_daemon, server);
 	char text[MPS_REASON];
 
-	/* an event of this turn may be of the server before; a daemon's end is told of as such */
+	/*
+	 * an event of this turn may refer to the previous server; a daemon's end is reported as
+	 * such
+	 */
 	if (!has_ended(src->fd) || has_ended(d->process.fd))
 		return;
 	snprintf(text, sizeof(text), "its server, pid %d, ended", (int)d->server_pid);
@@ -194,13 +197,13 @@ static void quit_ready(struct source *src, uint32_t events)
 	loop_del(src);
 }
 
-/* Tell it to quit: by its own program, as a user would. */
+/* Sends `quit` with the daemon's own program, as a user would. */
 static void send_quit(struct mps_daemon *d)
 {
 	pid_t pid = d->quit_pid ? -EBUSY : mps_spawn_quit(&d->id, &mps_setup);
 
 	if (pid < 0)
-		return;		/* SIGTERM follows */
+		return;		/* SIGTERM will follow */
 	d->quit_pid = pid;
 	d->quit.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (d->quit.fd >= 0 && loop_add(&d->quit, EPOLLIN))
@@ -224,14 +227,14 @@ static void process_ready(struct source *src, uint32_t events)
 	enum mps_state was = d->state;
 	int status = 0;
 
-	/* an event of this turn may be of the process before */
+	/* an event of this turn may refer to the previous process */
 	if (!has_ended(src->fd))
 		return;
 	if (!d->adopted)
 		waitpid(d->pid, &status, WNOHANG);
 	loop_del(src);
 	if (d->quit_pid > 0)
-		kill(d->quit_pid, SIGKILL);	/* nobody is left to answer it */
+		kill(d->quit_pid, SIGKILL);	/* no daemon is left to answer it */
 	server_end(d);
 	if (was != MPS_ENDING || !d->failed)
 		mps_describe_end(&d->id, d->adopted ? -1 : status, d->error_fd, d->reason, sizeof(d->reason));
@@ -259,7 +262,7 @@ static void start_failed(struct mps_daemon *d, int err)
 	daemon_failed(d, err < 0 ? -err : err);
 }
 
-/* What an earlier gschedd started and could not end serves on: its programs are in it. */
+/* Finds a daemon that an earlier gschedd started and could not end; its programs still use it. */
 static pid_t adopt(const struct mps_daemon *d, int *pidfd)
 {
 	pid_t pid = mps_pid_file(&d->id);
@@ -268,7 +271,7 @@ static pid_t adopt(const struct mps_daemon *d, int *pidfd)
 	*pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (*pidfd < 0)
 		return 0;
-	/* no signal of ours goes to another user's process, whatever the file says */
+	/* never signal another user's process, whatever the pid file contains */
 	if (!proc_stat(pid, &st) && st.uid == d->id.uid)
 		return pid;
 	close(*pidfd);
@@ -331,7 +334,7 @@ static void timer_ready(struct source *src, uint32_t events)
 		daemon_ready(d);
 		return;
 	}
-	/* a waiter's time may be up a moment before the daemon's own */
+	/* a waiter's time may be up just before the daemon's own */
 	if (d->state == MPS_STARTING)
 		list_for_each_entry(w, &d->waiters, node)
 			due |= w->deadline <= now && w->deadline + PROBE_NS >= d->due;
@@ -347,8 +350,8 @@ static void timer_ready(struct source *src, uint32_t events)
 			daemon_end(d, false);
 	} else if (d->state == MPS_ENDING && due && !d->termed && mps_server(d->pid) > 0) {
 		/*
-		 * it refuses new clients and ends by itself with the last one it has, which is none
-		 * of the programs
+		 * it refuses new clients, and ends with its last client, which is none of the
+		 * programs
 		 */
 		snprintf(d->reason, sizeof(d->reason), "waits for clients that gschedd did not start to end");
 		set_state(d, MPS_ENDING, now + STEP_NS);
@@ -391,8 +394,8 @@ int mps_program_add(struct mps_daemon *d, pid_t pid)
 
 	list_for_each_entry(p, &d->programs, node) {
 		/*
-		 * one that has ended and whose number is taken again is removed in this turn of the
-		 * loop
+		 * if that process has ended and its pid was reused, the entry is removed in this
+		 * turn of the loop
 		 */
 		if (p->pid == pid && !has_ended(p->src.fd))
 			return 0;
@@ -507,7 +510,7 @@ int mps_daemon_wait(struct mps_daemon *d, struct conn *conn, const struct gsp_he
 	return 0;
 }
 
-/* All at once: told to quit, then killed, each step for a bounded time. */
+/* Ends all at once: `quit` first, then signals, each step for a bounded time. */
 static void wait_ended(const struct mps_daemon *const *list, unsigned int n, int timeout_ms)
 {
 	uint64_t until = now_ns() + timeout_ms * 1000000ull;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What /proc says of a process */
+/* Information about processes from /proc */
 #ifndef GSCHEDD_PROC_H
 #define GSCHEDD_PROC_H
 
