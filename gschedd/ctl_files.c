@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl: the files of groups and devices, what each takes, and what helps when the arbiter
- * refuses.
+ * gschedctl: the files of groups and devices, their values, and the remedy when the arbiter refuses
+ * one.
  */
 #include <errno.h>
 #include <stdint.h>

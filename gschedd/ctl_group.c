@@ -48,7 +48,7 @@ static int print_file(struct ctl *ctl, struct gsched *g, const char *group, cons
 	return 0;
 }
 
-/* Every file, one a line; those of several lines indented below their name. */
+/* Prints every file, one per line; files of several lines are indented below their name. */
 static int show(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	char buf[CTL_VALUE_MAX];
@@ -59,7 +59,7 @@ static int show(struct ctl *ctl, struct gsched *g, const char *group, const char
 		char *line, *save = NULL;
 
 		if (gsched_group_get(g, ctl->device, group, f->name, buf, sizeof(buf))) {
-			/* a backend without this file, or no such group */
+			/* a backend without this file, or the group does not exist */
 			if (errno == ENOENT && (shown || f[1].name))
 				continue;
 			return ctl_group_error("", group, f->name, NULL);
@@ -79,7 +79,7 @@ static int show(struct ctl *ctl, struct gsched *g, const char *group, const char
 
 typedef int group_fn(struct ctl *ctl, struct gsched *g, const char *group, const char *file);
 
-/* @fn for a group, NULL every group of the device */
+/* Calls @fn for a group; NULL: for every group of the device. */
 static int with_groups(struct ctl *ctl, const char *name, group_fn *fn, const char *file)
 {
 	const char *group = name ? ctl_group_path(name) : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl group list, gschedctl device list: a line each, or JSON of the same */
+/* gschedctl group list, gschedctl device list: one line each, or the same as JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 const struct argp ctl_output_options = { .options = options, .parser = option };
 
-/* @keys of @from, a space between them, as they are */
+/* Copies @keys (separated by spaces) of @from unchanged. */
 static cJSON *some_of(const cJSON *from, const char *keys)
 {
 	cJSON *to = cJSON_CreateObject();
@@ -44,7 +44,7 @@ static cJSON *some_of(const cJSON *from, const char *keys)
 	return to;
 }
 
-/* Clients of the device, @group not NULL: of that group */
+/* The number of clients of the device, or of its @group. */
 static int clients_of(const cJSON *device, const char *group)
 {
 	const cJSON *c;
@@ -119,7 +119,7 @@ static void print_devices(const cJSON *list)
 	ctl_table_print(t, "");
 }
 
-/* {@key: @list}, which it frees, or the table of it */
+/* Prints {@key: @list}, or the list as a table; frees @list. */
 static void print(const struct ctl *ctl, const char *key, cJSON *list,
 		  void (*table)(const cJSON *list))
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl run: what a program starts stays in its group, also after a double fork.
+ * gschedctl run: keeps what a program starts in its group, even after a double fork.
  *
- * A process that was bound by its pid leaves that to its children as long as their line of parents
- * is whole. A cgroup lasts. So systemd is asked for a scope, and the group is bound to the slice
- * around the scopes of all its programs, as a group has one cgroup. Groups below others are slices
- * below theirs: that is what "-" means in a slice's name.
+ * Children inherit a binding by pid only while the chain of their parents is intact, but a cgroup
+ * lasts. So systemd is asked for a scope, and the group is bound to the slice that contains the
+ * scopes of all its programs, since a group has one cgroup. Nested groups are nested slices, which
+ * is what "-" in a slice's name means.
  *
- * libsystemd need not be there. Its declarations here follow sd-bus(3).
+ * libsystemd is optional. Its declarations here follow sd-bus(3).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ struct bus_error {
 
 typedef int reply_fn(void *message, void *data, struct bus_error *error);
 
-/* SYMBOL(result, name, parameters): what is used of libsystemd */
+/* SYMBOL(result, name, parameters): the functions of libsystemd that are used */
 #define SD_BUS(SYMBOL) \
 	SYMBOL(int, sd_bus_open_system, (void **bus)) \
 	SYMBOL(int, sd_bus_open_user, (void **bus)) \
@@ -62,7 +62,7 @@ struct request {
 	char slice[UNIT_MAX], scope[UNIT_MAX];
 	struct sd_bus sd;
 	bool answered;
-	char why[256];			/* it is not done */
+	char why[256];			/* why it was not done */
 };
 
 static void __attribute__((format(printf, 2, 3))) because(struct request *r, const char *fmt, ...)
@@ -82,7 +82,7 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* As systemd-escape(1) does; what group names are made of needs no more. -1: too long */
+/* Like systemd-escape(1), as far as names of groups need it. -1: too long. */
 static int escape(const char *group, char *buf, size_t size)
 {
 	size_t used = 0;
@@ -131,7 +131,7 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && !strcmp(text + len - end_len, end);
 }
 
-/* The group's cgroup on a device; "" none, and where there is no such file */
+/* The group's cgroup on a device; "": none, or the file does not exist. */
 static void bound_to(struct gsched *g, const char *device, const char *group, char *path,
 		     size_t size)
 {
@@ -141,8 +141,8 @@ static void bound_to(struct gsched *g, const char *device, const char *group, ch
 }
 
 /*
- * A service and what a batch system or a container has made keep their processes: limits and
- * accounts go by these cgroups. And who has bound the group to another cgroup wants that one.
+ * Processes of a service, a batch system or a container are not moved: limits and accounting depend
+ * on their cgroups. Neither are those of a group that the user has bound to another cgroup.
  */
 static bool may_move(struct request *r, struct gsched *g, const struct ctl_devices *devices)
 {
@@ -206,7 +206,7 @@ static int send_request(struct request *r, void *bus)
 	rc = r->sd.sd_bus_message_new_method_call(bus, &message, SYSTEMD, "/org/freedesktop/systemd1",
 						  SYSTEMD ".Manager", "StartTransientUnit");
 	if (rc >= 0)
-		/* process 0: the caller, whatever its number is for systemd */
+		/* process 0 is the caller, whatever its pid is in systemd's namespace */
 		rc = r->sd.sd_bus_message_append(message, "ssa(sv)a(sa(sv))", r->scope, "fail", 4,
 						 "Description", "s", text, "Slice", "s", r->slice,
 						 "CollectMode", "s", "inactive-or-failed",
@@ -217,7 +217,7 @@ static int send_request(struct request *r, void *bus)
 	return rc;
 }
 
-/* Every step of the connection, too, is waited for no longer than until @until. */
+/* Each step, also of connecting, waits until @until at most. */
 static bool start_scope(struct request *r, uint64_t until)
 {
 	void *bus = NULL;
@@ -243,7 +243,9 @@ static bool start_scope(struct request *r, uint64_t until)
 	return !*r->why;
 }
 
-/* The job that moves the process ends later than the call. @path: the slice's */
+/*
+ * Waits for the job that moves the process, which ends after the call. @path: the slice's cgroup.
+ */
 static bool moved(struct request *r, uint64_t until, char *path, size_t size)
 {
 	while (proc_cgroup(getpid(), path, size) || strcmp(last_of(path), r->scope)) {
@@ -257,7 +259,9 @@ static bool moved(struct request *r, uint64_t until, char *path, size_t size)
 	return true;
 }
 
-/* Written also where it is so already: the module keeps the cgroup itself, and this is a new one */
+/*
+ * Always writes the file, even if it has the value: the module refers to the cgroup, which is new.
+ */
 static void bind_slice(struct request *r, struct gsched *g, const struct ctl_devices *devices,
 		       const char *path)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: what policies and quotas would do, without a GPU and without an arbiter. */
+/* gschedctl simulate: what policies and quotas would do, without a GPU or an arbiter. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,19 +39,19 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 const struct argp ctl_simulate_options = { .options = options, .parser = option };
 
-/* A file and all that came of it: result[case * n_runs + run] */
+/* A scenario file and its results: result[case * n_runs + run] */
 struct simulation {
 	const char *file;
 	struct sim_cases cases;
-	struct sim_scenario first;	/* of the first case, for names */
+	struct sim_scenario first;	/* the first case, for names */
 	struct sim_scenario *scenarios;
 	struct sim_result *results;
 	struct sim_check *checks;
-	double *values;			/* of the checks */
+	double *values;			/* values of the checks */
 	size_t n_checks;
 };
 
-/* The whole file; NULL after saying why not */
+/* The whole file; NULL after printing the error. */
 static char *read_file(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "r");
@@ -178,7 +178,7 @@ static void add_device(struct libscols_table *table, const char *name, const str
 		number(cell[4], "%.0f", (double)r->decisions));
 }
 
-/* Without the column of cases where there is one only */
+/* Omits the column of cases if there is only one. */
 static struct libscols_table *table_of(const struct simulation *s, const char *columns)
 {
 	struct libscols_table *table = ctl_table(columns);
@@ -324,7 +324,7 @@ static cJSON *json_of(const struct simulation *s)
 
 /* ---- the command ---- */
 
-/* 0 if all that is expected came; says what did not */
+/* Returns 0 if all expectations are met; prints those that are not. */
 static int judge(const struct simulation *s)
 {
 	int rc = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: the cases of a scenario file, each a scenario without variables. */
+/* gschedctl simulate: expands the cases of a scenario file to scenarios without variables. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static bool check_variables(struct sim_reader *r, const cJSON *o, const char *pa
 		   sim_refuse(r, path, "there are no variables; write some, or leave cases out");
 }
 
-/* A value of each of @lists, from @list on; two variables never have the same one */
+/* Adds all combinations of one value per list, from @list on, in which no two values are equal. */
 static bool combine(struct sim_reader *r, struct sim_cases *cases, const cJSON *list,
 		    const cJSON *chosen)
 {
@@ -157,8 +157,8 @@ int sim_cases(struct sim_cases *cases, const char *file, const char *text, size_
 }
 
 /*
- * What stands for @text, which may be one variable alone: a number then stays one. NULL out of
- * memory
+ * Substitutes variables in @text. If it is just one variable, a number stays a number. NULL: out of
+ * memory.
  */
 static cJSON *substituted(const char *text, const cJSON *variables)
 {
@@ -212,7 +212,7 @@ static bool substitute(cJSON *tree, const cJSON *variables)
 		new = substituted(item->valuestring, variables);
 		if (!new)
 			return false;
-		/* the key is the item's, not the variable's */
+		/* the copy keeps the item's key, not the variable's */
 		cJSON_free(new->string);
 		new->string = item->string;
 		item->string = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: events in order of time, in a binary heap. */
+/* gschedctl simulate: events in order of time, as a binary heap. */
 #include <stdlib.h>
 #include "sim_queue.h"
 

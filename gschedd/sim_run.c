@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gschedctl simulate: programs, the arbiter and the clock. As in gschedd's arbiter.c, each call of
- * a program is an event of the core and a commit, and its actions change what the device sees, here
- * after the delays that they have on a GPU. A program's launches stand in one stream: they are
- * submitted as they come and run one after the other.
+ * a program is an event of the core and a commit. The core's actions change what the device sees,
+ * after the delays that they have on a GPU. A program's launches are in one stream: they are
+ * submitted as they arrive, and run one after the other.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,27 +12,27 @@
 #include "sim_gpu.h"
 #include "sim_stat.h"
 
-#define EPOCH_NS	1000000000ULL	/* of the core, where a time of 0 is none */
+#define EPOCH_NS	1000000000ULL	/* the core's time at the start, since 0 means none */
 #define TIME_MAX_NS	10000000000000ULL
-#define IDLE_NS		1000000ULL	/* without work for so long, an agent reports it */
-#define STUCK_NS	10000000000ULL	/* for so long nothing but timers */
+#define IDLE_NS		1000000ULL	/* an agent reports idleness after this time without work */
+#define STUCK_NS	10000000000ULL	/* a run with only timer events for this time is stuck */
 
 struct sim;
 
 struct program {
 	struct gsc_client core;
-	struct gsc_group group;		/* where it has its own */
+	struct gsc_group group;		/* if it has its own */
 	struct sim *sim;
 	const struct sim_client *spec;
 	uint32_t index;
-	uint64_t coming;		/* launches, with those that have arrived */
+	uint64_t coming;		/* launches to come or arrived */
 	uint64_t launched, random;
-	struct sim_launch *first, *last;	/* not over, by arrival */
+	struct sim_launch *first, *last;	/* not ended, by arrival */
 	struct sim_launch *slot[GSCHED_SLOTS];
-	uint64_t slots;			/* that are taken */
+	uint64_t slots;			/* mask of slots in use */
 	uint32_t seq;
-	bool on_device;			/* the first one is there */
-	/* with time slices: nobody is asked at a launch, but for a gate */
+	bool on_device;			/* the first launch is on the device */
+	/* with time slices, launches are not submitted, but may have to wait for a turn */
 	uint32_t reported;		/* GSCHED_ACTIVITY_* */
 	uint64_t idle_since;
 	struct sim_samples latencies;
@@ -44,7 +44,7 @@ struct sim {
 	struct gsc_device core;
 	const struct sim_scenario *spec;
 	const struct sim_policy *policy;
-	bool managed;			/* by the core; else a baseline */
+	bool managed;			/* by the core; false: a baseline */
 	bool sliced;			/* programs share by time slices */
 	struct sim_queue queue;
 	struct sim_gpu gpu;
@@ -52,10 +52,10 @@ struct sim {
 	struct program *programs;
 	size_t n;
 	uint64_t now, last_end;
-	uint64_t last_change;		/* that was no timer */
-	size_t timers;			/* in the queue */
-	uint64_t launches;		/* of all */
-	size_t n_done;			/* programs without launches to come */
+	uint64_t last_change;		/* time of the last event other than a timer */
+	size_t timers;			/* timer events in the queue */
+	uint64_t launches;		/* of all programs */
+	size_t n_done;			/* programs with no further launches */
 	const char *failed;
 };
 
@@ -159,8 +159,8 @@ static uint64_t random64(uint64_t *state)
 }
 
 /*
- * Exponentially distributed, of mean @mean. By comparisons alone (von Neumann 1951), so that it is
- * the same with every C library
+ * Exponentially distributed with mean @mean. Uses comparisons only (von Neumann 1951), so the
+ * result is the same with every C library.
  */
 static uint64_t random_gap(uint64_t *state, uint64_t mean)
 {
@@ -177,7 +177,7 @@ static uint64_t random_gap(uint64_t *state, uint64_t mean)
 	}
 }
 
-/* If there is to be another launch */
+/* Schedules the next launch, if there is one. */
 static void next_arrival(struct sim *sim, struct program *p, uint64_t when)
 {
 	const struct sim_event ev = { .time = when, .type = SIM_EV_ARRIVE, .who = p->index };
@@ -267,7 +267,7 @@ static void report(struct sim *sim, struct program *p, uint32_t activity)
 	commit(sim);
 }
 
-/* What the agent tells the arbiter of a lower band: at once if there is work, later if not */
+/* A lower band's agent reports work at once, and idleness after a while. */
 static void report_activity(struct sim *sim, struct program *p)
 {
 	const struct sim_event ev = {
@@ -295,7 +295,7 @@ static void launch_first(struct sim *sim, struct program *p)
 {
 	if (!p->first || p->on_device || !p->first->granted)
 		return;
-	/* the gate: it is another lower band's turn */
+	/* it is another lower band's turn */
 	if (sim->sliced && p->core.arb.flags & GSCHED_ARB_CLOSED)
 		return;
 	p->on_device = true;
@@ -310,9 +310,9 @@ static void see_window(struct sim *sim, struct sim_launch *launch, const struct 
 	launch->events--;
 	if (launch->over)
 		return;
-	/* the first one is the grant */
+	/* the first window is the grant */
 	launch->granted |= ev->n == 1;
-	/* changes have different delays: an older one may come later */
+	/* changes have different delays, so an older one may arrive later */
 	if (ev->n > launch->seen) {
 		launch->seen = ev->n;
 		sim_gpu_window(&sim->gpu, launch, ev->value);
@@ -405,7 +405,7 @@ static int open_groups(struct sim *sim)
 	return 0;
 }
 
-/* The band has other words: its slice, and its gate */
+/* The header of the program's band has changed: its slice, or its turn. */
 static void see_band(struct sim *sim, struct program *p)
 {
 	uint32_t us = p->core.arb.slice_us ? p->core.arb.slice_us : SIM_DRIVER_SLICE_US;
@@ -416,7 +416,7 @@ static void see_band(struct sim *sim, struct program *p)
 	report_activity(sim, p);
 }
 
-/* Groups with the same gpu.band have one MPS server, and so one channel group */
+/* Groups with the same gpu.band have one MPS server, and so one channel group. */
 static uint64_t channel_group(const struct sim *sim, const struct gsc_group *group)
 {
 	const char *band = gsc_group_band(group);
@@ -494,7 +494,7 @@ static int open_sim(struct sim *sim, int only)
 		fail(sim, "out of memory");
 		return -1;
 	}
-	/* alone and under the baseline "mps" programs have MPS in any case */
+	/* the runs alone and the baseline "mps" use MPS in any case */
 	sim->sliced = only < 0 && (sim->managed ? !sim->spec->mps && sim->policy->mode < 0 :
 				   !strcmp(sim->policy->policy, SIM_TIME_SLICING));
 	sim->gpu.exclusive = sim->sliced || (sim->managed && !sim->spec->mps);
@@ -523,7 +523,7 @@ static void close_sim(struct sim *sim)
 	struct sim_event ev;
 
 	sim_gpu_free(&sim->gpu);
-	/* one that is over lives until its last event; the others are in their programs' lists */
+	/* an ended launch lives until its last event; the others are in their programs' lists */
 	while (sim_queue_first(&sim->queue)) {
 		ev = sim_queue_take(&sim->queue);
 		if (!ev.what)
@@ -586,13 +586,13 @@ static void handle(struct sim *sim, const struct sim_event *ev)
 	}
 }
 
-/* Only the core's timers come, for long */
+/* Only timers of the core have come for a long time. */
 static bool is_stuck(const struct sim *sim, const struct sim_event *first)
 {
 	return sim->timers == sim->queue.n && first->time > sim->last_change + STUCK_NS;
 }
 
-/* The time at which the run ends */
+/* Runs until the end; returns its time. */
 static uint64_t loop(struct sim *sim)
 {
 	const struct sim_event *first;
@@ -655,7 +655,7 @@ static void take_results(struct sim *sim, uint64_t end, const struct sim_samples
 	sim_stat_system(result);
 }
 
-/* The client that @only names, by itself: its latencies into @alone. -1 with the reason */
+/* Simulates client @only by itself, and stores its latencies in @alone. -1 with the reason. */
 static int simulate_alone(const struct sim_scenario *s, int only, struct sim_samples *alone,
 			  const char **why)
 {
@@ -728,7 +728,7 @@ int sim_alone(const struct sim_scenario *s, const char *file, struct sim_samples
 	int err = 0;
 
 	for (size_t i = 0; i < s->n_clients && !err; i++) {
-		/* copies differ in nothing but what they draw */
+		/* copies differ only in the random numbers that they draw */
 		if (i && s->clients[i].copy > 1 && s->clients[i].pace != SIM_POISSON)
 			err = copy_samples(&alone[i], &alone[i - 1]);
 		else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: latencies of a program, and what they say of the system. */
+/* gschedctl simulate: latencies of a program, and metrics of the system. */
 #include <math.h>
 #include <stdlib.h>
 #include "sim_stat.h"
