@@ -121,7 +121,7 @@ static void op_set_lease(struct gsc_client *core, u32 lease)
 	__atomic_store_n(&h->lease, lease, __ATOMIC_SEQ_CST);
 	/* launches under the old lease keep their window until the core has accounted for them */
 	if (old == GSCHED_LEASE_FREE)
-		c->scan = true;
+		c->scan_page = true;
 	else
 		page_leased(c);
 }
@@ -131,9 +131,9 @@ static void op_arm_timer(struct gsc_device *core, u64 when)
 	set_timer(&device_of(core)->timer, when, 0);
 }
 
-void leased_forget(struct device *dev)
+void adopted_forget(struct device *dev)
 {
-	if (!--dev->n_leased)
+	if (!--dev->n_adopted)
 		set_timer(&dev->watch, 0, 0);
 }
 
@@ -141,9 +141,9 @@ static void op_done(struct gsc_task *task)
 {
 	struct client *c = client_of(task->client);
 
-	if (c->leased & 1ull << task->slot) {
-		c->leased &= ~(1ull << task->slot);
-		leased_forget(c->dev);
+	if (c->adopted & 1ull << task->slot) {
+		c->adopted &= ~(1ull << task->slot);
+		adopted_forget(c->dev);
 	}
 	trace_event("done", task, c->dev->core.now);
 	monitor_task(task, "done", c->dev->core.now);
@@ -206,7 +206,7 @@ static uint32_t guess_blocks_per_sm(const struct client *c, uint32_t launched)
 	return m < 1 ? 1 : m > 32 ? 32 : m;
 }
 
-static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
+static void adopt_from_page(struct client *c, unsigned int slot, uint64_t now)
 {
 	const struct gsched_cl_slot *s = &c->cl->slot[slot];
 	struct gsched_submit req = { .size = sizeof(req), .flags = GSCHED_SUBMIT_NOWAIT, .slot = slot };
@@ -215,7 +215,7 @@ static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
 		return;
 	req.seq = load(&s->seq);
 	/* known: it was submitted or adopted before, and has ended by now */
-	if (!req.seq || req.seq == c->known[slot] || slot_over(s, req.seq))
+	if (!req.seq || req.seq == c->last_seq[slot] || slot_over(s, req.seq))
 		return;
 	req.tier = load(&s->tier);
 	req.blocks = load(&s->blocks);
@@ -227,16 +227,16 @@ static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
 		req.blocks = 1;
 	if (gsc_adopt(&c->core, &req, now))
 		return;
-	c->known[slot] = req.seq;
-	c->leased |= 1ull << slot;
-	if (!c->dev->n_leased++)
+	c->last_seq[slot] = req.seq;
+	c->adopted |= 1ull << slot;
+	if (!c->dev->n_adopted++)
 		set_timer(&c->dev->watch, now + WATCH_NS, WATCH_NS);
 }
 
 /* Evicts launches under a lease that now have to wait. */
 static void empty_waiting(struct client *c)
 {
-	for (uint64_t left = c->leased; left; left &= left - 1) {
+	for (uint64_t left = c->adopted; left; left &= left - 1) {
 		unsigned int slot = __builtin_ctzll(left);
 		const struct gsc_task *task = &c->core.task[slot];
 		struct gsched_event ev = {
@@ -267,7 +267,7 @@ static void complete_by_page(struct client *c, unsigned int slot, uint64_t now)
 
 static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
 {
-	if (c->leased & 1ull << slot && slot_over(&c->cl->slot[slot], c->core.task[slot].seq))
+	if (c->adopted & 1ull << slot && slot_over(&c->cl->slot[slot], c->core.task[slot].seq))
 		complete_by_page(c, slot, now);
 }
 
@@ -288,7 +288,7 @@ static void complete_ended(struct device *dev, uint64_t now)
 				complete_by_page(client_of(core), task->slot, now);
 }
 
-void client_leased_count(struct client *c)
+void client_count_leased(struct client *c)
 {
 	const struct gsched_cl_header *h = &c->cl->header;
 	const struct gsc_leased says = {
@@ -299,12 +299,12 @@ void client_leased_count(struct client *c)
 	gsc_client_leased(&c->core, &says, now_ns());
 }
 
-void leased_count(struct device *dev)
+void count_leased(struct device *dev)
 {
 	struct gsc_client *core;
 
 	list_for_each_entry(core, &dev->core.clients, node)
-		client_leased_count(client_of(core));
+		client_count_leased(client_of(core));
 }
 
 /*
@@ -323,14 +323,14 @@ void device_settle(struct device *dev)
 		list_for_each_entry(core, &dev->core.clients, node) {
 			struct client *c = client_of(core);
 
-			if (!c->scan)
+			if (!c->scan_page)
 				continue;
-			c->scan = false;
+			c->scan_page = false;
 			again = true;
 			atomic_thread_fence(memory_order_seq_cst);
-			client_leased_count(c);
+			client_count_leased(c);
 			for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
-				submit_leased(c, slot, now_ns());
+				adopt_from_page(c, slot, now_ns());
 			page_leased(c);
 		}
 		gsc_commit(&dev->core, now_ns());
@@ -372,7 +372,7 @@ static void watch_ready(struct source *src, uint32_t events)
 	if (read(src->fd, &n, sizeof(n)) != sizeof(n))
 		return;
 	list_for_each_entry(core, &dev->core.clients, node)
-		for (unsigned int slot = 0; slot < GSCHED_SLOTS && client_of(core)->leased; slot++)
+		for (unsigned int slot = 0; slot < GSCHED_SLOTS && client_of(core)->adopted; slot++)
 			complete_leased(client_of(core), slot, now);
 	device_settle(dev);
 }
@@ -394,7 +394,7 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 	 * adopted from the page between the client's store and this call: the client knows more
 	 * about the task
 	 */
-	if (c->leased & 1ull << req->slot && task->seq == req->seq) {
+	if (c->adopted & 1ull << req->slot && task->seq == req->seq) {
 		struct gsched_complete cancel = { .size = sizeof(cancel), .flags = GSCHED_COMPLETE_CANCEL,
 						  .slot = req->slot, .seq = req->seq };
 
@@ -408,7 +408,7 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 	if (!err)
 		err = gsc_answer(task);
 	if (!err || err == -EAGAIN) {
-		c->known[req->slot] = req->seq;
+		c->last_seq[req->slot] = req->seq;
 		req->window = err ? 0 : task->window;
 		page_window(c, req->slot, req->window);
 		conn_told(c->conn, req->slot, req->window);
@@ -587,7 +587,7 @@ struct device *device_find(const char *name)
 	return NULL;
 }
 
-static int number_of(const char *text, unsigned int *to)
+static int parse_number(const char *text, unsigned int *to)
 {
 	unsigned long n;
 	char *end;
@@ -600,7 +600,7 @@ static int number_of(const char *text, unsigned int *to)
 	return 0;
 }
 
-static int apply(struct device *dev, const char *file, const char *text)
+static int apply_param(struct device *dev, const char *file, const char *text)
 {
 	int err, mode;
 
@@ -622,7 +622,7 @@ static int apply(struct device *dev, const char *file, const char *text)
 	} else if (gsc_param_find(file) >= 0) {
 		err = gsc_device_set_param(&dev->core, gsc_param_find(file), text, now_ns());
 	} else if (!strcmp(file, "clients_max")) {
-		return number_of(text, &dev->clients_max);
+		return parse_number(text, &dev->clients_max);
 	} else {
 		return -ENOENT;
 	}
@@ -679,7 +679,7 @@ int device_set(struct device *dev, const char *file, const char *value)
 		return -EINVAL;
 	memcpy(text, value, len);
 	text[len] = '\0';
-	err = apply(dev, file, text);
+	err = apply_param(dev, file, text);
 	if (!err)
 		note_setting(dev, file, text);
 	return err;

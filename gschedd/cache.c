@@ -110,7 +110,7 @@ static DIR *open_dir(void)
 /*
  * Counts the entries' size, and removes partial files older than an hour, left by killed processes.
  */
-static void take_stock(void)
+static void count_entries(void)
 {
 	DIR *dir = open_dir();
 	struct dirent *d;
@@ -152,7 +152,7 @@ int cache_open(const char *path, uint64_t max)
 		return err;
 	}
 	max_size = max - max / 16;	/* leaves room for what four workers store between counts */
-	take_stock();
+	count_entries();
 	return 0;
 }
 
@@ -258,7 +258,7 @@ static int by_use(const void *a, const void *b)
  * to nine tenths of the bound, so that not every store has to do this. Keeps @newest, because the
  * clock of files, with ticks of some ms, may not tell it from the entries before it.
  */
-static void shrink(const char *newest)
+static void evict_entries(const char *newest)
 {
 	DIR *dir = open_dir();
 	struct victim *v = NULL;
@@ -326,5 +326,5 @@ void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 	total += size;
 	unseen += size;
 	if (total > max_size || unseen > max_size / 64)
-		shrink(name);
+		evict_entries(name);
 }

@@ -23,7 +23,7 @@ struct call_ctx {
 	int fds[GSP_MAX_FDS];		/* for the reply */
 	unsigned int n_fds;
 	bool later;			/* the reply comes later */
-	bool passing;			/* the change is not saved */
+	bool not_saved;			/* a plan, which state.c must not save */
 };
 
 struct call {
@@ -147,7 +147,7 @@ static int call_rewrite(struct call_ctx *ctx)
 	return err;
 }
 
-static bool terminated(const char *s, size_t size)
+static bool is_terminated(const char *s, size_t size)
 {
 	return memchr(s, 0, size);
 }
@@ -159,8 +159,10 @@ static int group_device(struct call_ctx *ctx, struct device **dev)
 
 	if (req->flags)
 		return -EOPNOTSUPP;
-	if (!terminated(req->device, sizeof(req->device)) || !terminated(req->path, sizeof(req->path)) ||
-	    !terminated(req->file, sizeof(req->file)) || !terminated(req->value, sizeof(req->value)))
+	if (!is_terminated(req->device, sizeof(req->device)) ||
+	    !is_terminated(req->path, sizeof(req->path)) ||
+	    !is_terminated(req->file, sizeof(req->file)) ||
+	    !is_terminated(req->value, sizeof(req->value)))
 		return -EINVAL;
 	*dev = device_find(req->device);
 	return *dev ? 0 : -ENODEV;
@@ -321,7 +323,7 @@ static int call_device_set(struct call_ctx *ctx)
 		return err;
 	if (*req->path)
 		return -EINVAL;
-	ctx->passing = !strcmp(req->file, "plan");
+	ctx->not_saved = !strcmp(req->file, "plan");
 	return ctx->conn->admin ? device_set(dev, req->file, req->value) : -EPERM;
 }
 
@@ -332,8 +334,9 @@ static int call_band(struct call_ctx *ctx)
 
 	if (req->flags & ~GSP_BAND__ALL || req->__reserved)
 		return -EOPNOTSUPP;
-	if (!terminated(req->device, sizeof(req->device)) || !terminated(req->path, sizeof(req->path)) ||
-	    !terminated(req->band, sizeof(req->band)) || req->pid > INT32_MAX)
+	if (!is_terminated(req->device, sizeof(req->device)) ||
+	    !is_terminated(req->path, sizeof(req->path)) ||
+	    !is_terminated(req->band, sizeof(req->band)) || req->pid > INT32_MAX)
 		return -EINVAL;
 	err = mps_request(ctx->conn, ctx->h, req);
 	if (err != -EINPROGRESS)
@@ -415,7 +418,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 	}
 	err = call->fn(&ctx);
 	/* bindings are void after a machine crash, so they need not be synced to disk */
-	if (!err && call->saves && !ctx.passing)
+	if (!err && call->saves && !ctx.not_saved)
 		state_save(call->saves == SAVES_GROUPS);
 	for (unsigned int i = 0; i < n_fds; i++)
 		if (fds[i] >= 0)

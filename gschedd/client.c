@@ -160,12 +160,12 @@ void client_detach(struct client *c)
 	struct device *dev = c->dev;
 
 	say(LOG_DEBUG, "client %llu: pid %d left %s", (unsigned long long)c->id, (int)c->conn->pid, dev->decl.name);
-	client_leased_count(c);
+	client_count_leased(c);
 	gsc_client_detach(&c->core, now_ns());
 	monitor_client(c, "client-delete");
 	/* adopted tasks that the core still had are gone with the client */
-	for (; c->leased; c->leased &= c->leased - 1)
-		leased_forget(dev);
+	for (; c->adopted; c->adopted &= c->adopted - 1)
+		adopted_forget(dev);
 	/*
 	 * A client that was detached and now has no arbiter may use the whole device; a dead
 	 * process uses nothing.
@@ -183,7 +183,7 @@ void client_regroup(struct client *c)
 
 	if (group == c->group)
 		return;
-	client_leased_count(c);
+	client_count_leased(c);
 	c->group = group;
 	gsc_client_move(&c->core, group->core, now_ns());
 	c->dev->quotas_changed = true;

@@ -81,7 +81,7 @@ static int send_packet(struct conn *conn, const void *data, size_t len, const in
 	return send_fds(conn->src.fd, data, len, fds, n_fds, MSG_DONTWAIT);
 }
 
-static void block(struct conn *conn)
+static void block_conn(struct conn *conn)
 {
 	if (conn->blocked)
 		return;
@@ -116,7 +116,7 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 			memcpy(&r->p, &p, len);
 			*conn->out_end = r;
 			conn->out_end = &r->next;
-			block(conn);
+			block_conn(conn);
 			return;
 		}
 	}
@@ -127,7 +127,7 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 
 void conn_told(struct conn *conn, unsigned int slot, uint64_t window)
 {
-	conn->told[slot] = GSCHED_WINDOW_LIMIT(window);
+	conn->sent_limit[slot] = GSCHED_WINDOW_LIMIT(window);
 }
 
 /*
@@ -142,7 +142,8 @@ void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event 
 	*e = *event;
 	if (before == GSCHED_EVENT_GRANT)
 		e->type = GSCHED_EVENT_GRANT;
-	else if (before == GSCHED_EVENT_GROW && GSCHED_WINDOW_LIMIT(event->window) > conn->told[slot])
+	else if (before == GSCHED_EVENT_GROW &&
+		 GSCHED_WINDOW_LIMIT(event->window) > conn->sent_limit[slot])
 		e->type = GSCHED_EVENT_GROW;
 	conn->events |= 1ull << slot;
 	conn_dirty(conn);
@@ -297,7 +298,7 @@ void conns_flush(void)
 		if (!conn->dead) {
 			err = conn_flush(conn);
 			if (err == -EAGAIN)
-				block(conn);
+				block_conn(conn);
 			else if (err)
 				conn->dead = true;
 		}
@@ -318,7 +319,7 @@ void conns_free(void)
 }
 
 /* Reads one packet. Returns false if there is none, or the connection has ended. */
-static bool receive(struct conn *conn)
+static bool receive_packet(struct conn *conn)
 {
 	union {
 		struct cmsghdr align;
@@ -394,7 +395,7 @@ bool conns_turn(void)
 
 		list_move_tail(&user->turn, &turns);
 		clear_ready(conn);
-		if (!conn->dead && !conn->blocked && receive(conn))
+		if (!conn->dead && !conn->blocked && receive_packet(conn))
 			set_ready(conn);
 		if (now_ns() - from > TURN_NS)
 			break;

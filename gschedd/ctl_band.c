@@ -58,7 +58,7 @@ unknown:
 	return errno == ENOENT || errno == ENODEV ? 0 : -1;	/* ENOENT: a module without bands */
 }
 
-static int failed(const struct gsched_band_info *info, bool strict)
+static int band_failed(const struct gsched_band_info *info, bool strict)
 {
 	int err = errno;
 
@@ -95,7 +95,7 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 	}
 	opts.no_start = own && *own && !chosen_by_us(own);
 	if (gsched_band(&opts, &info))
-		return opts.no_start ? 0 : failed(&info, strict);
+		return opts.no_start ? 0 : band_failed(&info, strict);
 	if (opts.no_start) {
 		if (*info.band)
 			ctl_error("$" PIPE " is set: the program uses that MPS server and not the one of band %s; unset it to "

@@ -94,7 +94,7 @@ static int apply_change(struct gsched *g, struct ctl_change *c)
 	return rc;
 }
 
-static int take_back(struct gsched *g, const struct ctl_change *c)
+static int revert_change(struct gsched *g, const struct ctl_change *c)
 {
 	if (c->kind == CTL_CREATE_GROUP)
 		return gsched_group_delete(g, c->device, c->group);
@@ -111,7 +111,7 @@ static int take_back(struct gsched *g, const struct ctl_change *c)
 	return gsched_group_set(g, c->device, c->group, c->file, line_of(c->old));
 }
 
-static int refused(const struct ctl_change *c, const char *from)
+static int print_refused(const struct ctl_change *c, const char *from)
 {
 	char where[WHERE_MAX] = "";
 	int err = errno;
@@ -129,7 +129,7 @@ static int refused(const struct ctl_change *c, const char *from)
 }
 
 /* Latest first, because a file may have been written twice. */
-static void take_all_back(struct gsched *g, const struct ctl_change *changes, size_t n)
+static void revert_changes(struct gsched *g, const struct ctl_change *changes, size_t n)
 {
 	const struct ctl_change *c;
 	const char *name;
@@ -137,7 +137,7 @@ static void take_all_back(struct gsched *g, const struct ctl_change *changes, si
 
 	for (size_t i = n; i--;) {
 		c = &changes[i];
-		if (!c->done || !take_back(g, c))
+		if (!c->done || !revert_change(g, c))
 			continue;
 		all = false;
 		if (c->kind == CTL_SET_DEVICE)
@@ -163,17 +163,17 @@ int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, siz
 		file = device_file(&changes[i]);
 		if (file && file->valid && !file->valid(changes[i].value)) {
 			errno = EINVAL;
-			rc = refused(&changes[i], from);
+			rc = print_refused(&changes[i], from);
 		}
 	}
 	for (int last = 0; last < 2; last++)
 		for (size_t i = 0; i < n && !rc; i++) {
 			file = device_file(&changes[i]);
 			if ((file && file->valid) == last && apply_change(g, &changes[i]))
-				rc = refused(&changes[i], from);
+				rc = print_refused(&changes[i], from);
 		}
 	if (rc)
-		take_all_back(g, changes, n);
+		revert_changes(g, changes, n);
 	for (size_t i = 0; i < n; i++)
 		free(changes[i].old);
 	return rc;

@@ -49,7 +49,7 @@ static int print_file(struct ctl *ctl, struct gsched *g, const char *group, cons
 }
 
 /* Prints every file, one per line; files of several lines are indented below their name. */
-static int show(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
+static int show_group(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	char buf[CTL_VALUE_MAX];
 	int shown = 0;
@@ -107,14 +107,14 @@ static int with_groups(struct ctl *ctl, const char *name, group_fn *fn, const ch
 	return rc;
 }
 
-static int create(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
+static int create_group(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	if (gsched_group_create(g, ctl->device, group))
 		return ctl_group_error("", group, NULL, NULL);
 	return 0;
 }
 
-static int delete(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
+static int delete_group(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	if (gsched_group_delete(g, ctl->device, group))
 		return ctl_group_error("", group, NULL, NULL);
@@ -123,17 +123,17 @@ static int delete(struct ctl *ctl, struct gsched *g, const char *group, const ch
 
 int ctl_group_create(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argv[0], create, NULL);
+	return with_groups(ctl, argv[0], create_group, NULL);
 }
 
 int ctl_group_delete(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argv[0], delete, NULL);
+	return with_groups(ctl, argv[0], delete_group, NULL);
 }
 
 int ctl_group_show(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argc ? argv[0] : NULL, show, NULL);
+	return with_groups(ctl, argc ? argv[0] : NULL, show_group, NULL);
 }
 
 int ctl_group_get(struct ctl *ctl, int argc, char **argv)

@@ -14,7 +14,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t option(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct ctl *ctl = state->input;
 
@@ -26,7 +26,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp ctl_output_options = { .options = options, .parser = option };
+const struct argp ctl_output_options = { .options = options, .parser = parse_option };
 
 /* Copies @keys (separated by spaces) of @from unchanged. */
 static cJSON *some_of(const cJSON *from, const char *keys)
@@ -120,8 +120,8 @@ static void print_devices(const cJSON *list)
 }
 
 /* Prints {@key: @list}, or the list as a table; frees @list. */
-static void print(const struct ctl *ctl, const char *key, cJSON *list,
-		  void (*table)(const cJSON *list))
+static void print_list(const struct ctl *ctl, const char *key, cJSON *list,
+		       void (*table)(const cJSON *list))
 {
 	cJSON *root = cJSON_CreateObject();
 
@@ -141,7 +141,7 @@ int ctl_group_list(struct ctl *ctl, int argc, char **argv)
 	int rc = device ? 0 : CTL_FAIL;
 
 	if (device)
-		print(ctl, "groups", list_groups(device), print_groups);
+		print_list(ctl, "groups", list_groups(device), print_groups);
 	cJSON_Delete(status);
 	gsched_close(g);
 	return rc;
@@ -154,7 +154,7 @@ int ctl_device_list(struct ctl *ctl, int argc, char **argv)
 	int rc = status ? 0 : CTL_FAIL;
 
 	if (status)
-		print(ctl, "devices", list_devices(status, ctl->device), print_devices);
+		print_list(ctl, "devices", list_devices(status, ctl->device), print_devices);
 	cJSON_Delete(status);
 	gsched_close(g);
 	return rc;

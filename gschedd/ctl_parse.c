@@ -7,7 +7,7 @@
 
 #define SPACE	" \t\r"
 
-static char *trim(char *s)
+static char *trim_spaces(char *s)
 {
 	char *end;
 
@@ -76,8 +76,8 @@ static const char *parse_file(struct ctl_parsed *p, char *s, struct ctl_change c
 	*value++ = '\0';
 	if (!change.device)
 		return "there is no section above it";
-	change.file = trim(s);
-	change.value = trim(value);
+	change.file = trim_spaces(s);
+	change.value = trim_spaces(value);
 	file = ctl_file_find(change.kind == CTL_SET_DEVICE ? ctl_device_files : ctl_group_files,
 			     change.file);
 	p->what = change.file;
@@ -105,7 +105,7 @@ void ctl_parse(char *text, size_t size, struct ctl_parsed *parsed)
 			parsed->error = "a NUL byte: this is no text";
 			return;
 		}
-		s = trim(text);
+		s = trim_spaces(text);
 		if (*s == '[')
 			parsed->error = parse_section(parsed, s, &section);
 		else if (*s && *s != '#')

@@ -57,7 +57,7 @@ static const char *find_interposer(char *why, size_t size)
 }
 
 /* Ours comes first, because the driver's name must resolve to it. The user's preloads stay. */
-static int preload(const char *interposer)
+static int set_preload(const char *interposer)
 {
 	const char *old = getenv("LD_PRELOAD");
 	size_t len = strlen(interposer);
@@ -226,7 +226,7 @@ static void print_settings(const bool *had)
  * Joins the group and its band, and sets the program's environment. Returns CTL_FAIL after printing
  * the error.
  */
-static int join(struct ctl *ctl, struct gsched *g)
+static int join_group(struct ctl *ctl, struct gsched *g)
 {
 	const char *group = opt.group && *opt.group ? opt.group : NULL;
 	pid_t pid = opt.env ? getppid() : getpid();
@@ -248,7 +248,7 @@ static int join(struct ctl *ctl, struct gsched *g)
  * Finds an arbiter and the interposer, or neither with --best-effort. Returns CTL_FAIL after
  * printing the error.
  */
-static int manage(struct ctl *ctl, const char *program)
+static int set_up_gsched(struct ctl *ctl, const char *program)
 {
 	char why[PATH_MAX + 128] = "";
 	const char *interposer = find_interposer(why, sizeof(why));
@@ -269,9 +269,9 @@ static int manage(struct ctl *ctl, const char *program)
 			  interposer ? strerror(errno) : "", program);
 		return 0;
 	}
-	rc = join(ctl, g);
+	rc = join_group(ctl, g);
 	gsched_close(g);
-	if (!rc && preload(interposer)) {
+	if (!rc && set_preload(interposer)) {
 		ctl_error("LD_PRELOAD: %s", strerror(errno));
 		rc = CTL_FAIL;
 	}
@@ -301,7 +301,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		ctl_error("run: --strict and --best-effort: choose one");
 		return CTL_USAGE;
 	}
-	rc = manage(ctl, opt.env ? "what this shell starts" : argv[0]);
+	rc = set_up_gsched(ctl, opt.env ? "what this shell starts" : argv[0]);
 	if (rc)
 		return rc;
 	if (opt.env) {

@@ -65,7 +65,8 @@ struct request {
 	char why[256];			/* why it was not done */
 };
 
-static void __attribute__((format(printf, 2, 3))) because(struct request *r, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+set_reason(struct request *r, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -83,7 +84,7 @@ static uint64_t now_us(void)
 }
 
 /* Like systemd-escape(1), as far as names of groups need it. -1: too long. */
-static int escape(const char *group, char *buf, size_t size)
+static int escape_name(const char *group, char *buf, size_t size)
 {
 	size_t used = 0;
 
@@ -101,8 +102,8 @@ static bool name_units(struct request *r)
 {
 	char name[UNIT_MAX - 40];
 
-	if (escape(r->group, name, sizeof(name))) {
-		because(r, "its name is too long");
+	if (escape_name(r->group, name, sizeof(name))) {
+		set_reason(r, "its name is too long");
 		return false;
 	}
 	snprintf(r->slice, sizeof(r->slice), "gsched-%s.slice", name);
@@ -149,35 +150,35 @@ static bool may_move(struct request *r, struct gsched *g, const struct ctl_devic
 	char path[CTL_VALUE_MAX];
 
 	if (proc_cgroup(getpid(), path, sizeof(path))) {
-		because(r, "there are no cgroups of version 2");
+		set_reason(r, "there are no cgroups of version 2");
 		return false;
 	}
 	if (strcmp(path, "/") && !ends_with(path, ".scope")) {
-		because(r, "%s is no scope: whoever made it wants the program there", path);
+		set_reason(r, "%s is no scope: whoever made it wants the program there", path);
 		return false;
 	}
 	for (unsigned int i = 0; i < devices->n; i++) {
 		bound_to(g, devices->name[i], r->group, path, sizeof(path));
 		if (*path && strcmp(last_of(path), r->slice)) {
-			because(r, "the group is bound to cgroup %s", path);
+			set_reason(r, "the group is bound to cgroup %s", path);
 			return false;
 		}
 	}
 	return true;
 }
 
-static bool load(struct request *r)
+static bool load_libsystemd(struct request *r)
 {
 	void *lib = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
 
 	if (!lib) {
-		because(r, "there is no libsystemd");
+		set_reason(r, "there is no libsystemd");
 		return false;
 	}
 #define LOAD(result, name, parameters) \
 	*(void **)&r->sd.name = dlsym(lib, #name); \
 	if (!r->sd.name) { \
-		because(r, "libsystemd has no " #name); \
+		set_reason(r, "libsystemd has no " #name); \
 		return false; \
 	}
 	SD_BUS(LOAD)
@@ -185,14 +186,14 @@ static bool load(struct request *r)
 	return true;
 }
 
-static int answered(void *message, void *data, struct bus_error *error)
+static int on_reply(void *message, void *data, struct bus_error *error)
 {
 	struct request *r = data;
 	const struct bus_error *e = r->sd.sd_bus_message_get_error(message);
 
 	r->answered = true;
 	if (e)
-		because(r, "systemd: %s", e->message ? e->message : e->name);
+		set_reason(r, "systemd: %s", e->message ? e->message : e->name);
 	return 0;
 }
 
@@ -212,7 +213,7 @@ static int send_request(struct request *r, void *bus)
 						 "CollectMode", "s", "inactive-or-failed",
 						 "PIDs", "au", 1, (uint32_t)0, 0);
 	if (rc >= 0)
-		rc = r->sd.sd_bus_call_async(bus, NULL, message, answered, r, PATIENCE_US);
+		rc = r->sd.sd_bus_call_async(bus, NULL, message, on_reply, r, PATIENCE_US);
 	r->sd.sd_bus_message_unref(message);
 	return rc;
 }
@@ -237,20 +238,20 @@ static bool start_scope(struct request *r, uint64_t until)
 		r->sd.sd_bus_unref(bus);
 	}
 	if (rc < 0 && !r->answered)
-		because(r, "systemd's bus: %s", strerror(-rc));
+		set_reason(r, "systemd's bus: %s", strerror(-rc));
 	else if (!r->answered)
-		because(r, "systemd does not answer");
+		set_reason(r, "systemd does not answer");
 	return !*r->why;
 }
 
 /*
  * Waits for the job that moves the process, which ends after the call. @path: the slice's cgroup.
  */
-static bool moved(struct request *r, uint64_t until, char *path, size_t size)
+static bool await_move(struct request *r, uint64_t until, char *path, size_t size)
 {
 	while (proc_cgroup(getpid(), path, size) || strcmp(last_of(path), r->scope)) {
 		if (now_us() >= until) {
-			because(r, "systemd did not move it");
+			set_reason(r, "systemd did not move it");
 			return false;
 		}
 		usleep(NAP_US);
@@ -270,9 +271,9 @@ static void bind_slice(struct request *r, struct gsched *g, const struct ctl_dev
 	for (unsigned int i = 0; i < devices->n; i++) {
 		bound_to(g, devices->name[i], r->group, bound, sizeof(bound));
 		if (*bound && strcmp(bound, path))
-			because(r, "it is bound to %s", bound);
+			set_reason(r, "it is bound to %s", bound);
 		else if (gsched_group_set(g, devices->name[i], r->group, "cgroup", path))
-			because(r, "%s: %s", path, strerror(errno));
+			set_reason(r, "%s: %s", path, strerror(errno));
 	}
 }
 
@@ -282,8 +283,9 @@ void ctl_scope(struct gsched *g, const struct ctl_devices *devices, const char *
 	uint64_t until = now_us() + PATIENCE_US;
 	char path[CTL_VALUE_MAX];
 
-	if (!name_units(&r) || !may_move(&r, g, devices) || !load(&r) || !start_scope(&r, until) ||
-	    !moved(&r, until, path, sizeof(path))) {
+	if (!name_units(&r) || !may_move(&r, g, devices) || !load_libsystemd(&r) ||
+	    !start_scope(&r, until) ||
+	    !await_move(&r, until, path, sizeof(path))) {
 		if (verbose)
 			ctl_error("group %s: no scope of its own: %s", group, r.why);
 		return;

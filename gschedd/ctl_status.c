@@ -209,7 +209,7 @@ static void add_daemon(struct ctl *ctl, cJSON *root)
 }
 
 /* Prints all devices, or the requested one. */
-static int once(struct ctl *ctl, struct gsched *g)
+static int print_once(struct ctl *ctl, struct gsched *g)
 {
 	cJSON *root = ctl_read_status(g);
 	cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
@@ -232,7 +232,7 @@ static int once(struct ctl *ctl, struct gsched *g)
 int ctl_status(struct ctl *ctl, int argc, char **argv)
 {
 	struct gsched *g = ctl_open(ctl);
-	int rc = g ? once(ctl, g) : CTL_FAIL;
+	int rc = g ? print_once(ctl, g) : CTL_FAIL;
 
 	gsched_close(g);
 	return rc;
@@ -272,7 +272,7 @@ int ctl_watch(struct ctl *ctl, int argc, char **argv)
 	do {
 		if (isatty(STDOUT_FILENO))
 			fputs("\033[H\033[J", stdout);
-		rc = once(ctl, g);
+		rc = print_once(ctl, g);
 		putchar('\n');
 		if (fflush(stdout))
 			rc = CTL_FAIL;

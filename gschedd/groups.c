@@ -124,7 +124,7 @@ free_group:
 	return err;
 }
 
-static void unbind(struct bound_pid *b)
+static void unbind_process(struct bound_pid *b)
 {
 	list_del_init(&b->node);
 	b->group->n_procs--;
@@ -137,7 +137,7 @@ static void group_free(struct group *g)
 
 	monitor_group(g, "group-delete");
 	list_for_each_entry_safe(b, next, &g->procs, node)
-		unbind(b);
+		unbind_process(b);
 	free(g->cgroup);
 	list_del_init(&g->node);
 	g->dev->n_groups--;
@@ -235,7 +235,7 @@ static void regroup_all(struct device *dev)
  */
 static void bound_ready(struct source *src, uint32_t events)
 {
-	unbind(container_of(src, struct bound_pid, src));
+	unbind_process(container_of(src, struct bound_pid, src));
 }
 
 /* @start identifies the process, since the pid may have been reused. */
@@ -286,7 +286,7 @@ int group_rebind(struct group *group, pid_t pid, uint64_t start)
 		group->n_procs++;
 	}
 	if (old)
-		unbind(old);
+		unbind_process(old);
 	regroup_all(dev);
 	return 0;
 }
@@ -427,7 +427,7 @@ int group_get(struct group *group, const char *file, char *buf, size_t size)
 	if (f < 0)
 		return f;
 	gsc_tick(&group->dev->core, now_ns());	/* brings statistics up to date */
-	leased_count(group->dev);
+	count_leased(group->dev);
 	device_settle(group->dev);
 	return gsc_group_show(group->core, f, buf, size) < 0 ? -EIO : 0;
 }

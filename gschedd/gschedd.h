@@ -184,7 +184,7 @@ struct device {
 	struct source timer;		/* the core's arm_timer */
 	unsigned int clients_max;
 	struct source watch;		/* polls pages while the core has tasks adopted from them */
-	unsigned int n_leased;
+	unsigned int n_adopted;
 	bool quotas_changed;		/* so leased windows have changed too */
 	struct device_setting setting[DEVICE_SETTINGS];
 	unsigned int n_settings;
@@ -199,10 +199,10 @@ struct client {
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	/* slots whose task was adopted from the page, not submitted */
-	uint64_t leased;
-	uint32_t known[GSCHED_SLOTS];	/* last seq of each slot that the core has seen */
+	uint64_t adopted;
+	uint32_t last_seq[GSCHED_SLOTS];	/* last seq of each slot that the core has seen */
 	/* LEASE_FREE was withdrawn: look for launches made under it */
-	bool scan;
+	bool scan_page;
 };
 
 extern struct list_head devices;
@@ -220,10 +220,10 @@ void devices_free(void);
 int client_submit(struct client *c, struct gsched_submit *req, bool launched);
 int client_complete(struct client *c, const struct gsched_complete *req);
 int client_report(struct client *c, const struct gsched_report *req);
-void leased_forget(struct device *dev);
+void adopted_forget(struct device *dev);
 /* accounts for launches that were not submitted */
-void leased_count(struct device *dev);
-void client_leased_count(struct client *c);
+void count_leased(struct device *dev);
+void client_count_leased(struct client *c);
 void client_pages_end(struct client *c, uint64_t window);
 /* after events: commits the core's decision */
 void device_settle(struct device *dev);
@@ -271,11 +271,11 @@ struct conn {
 		struct gsched_submit req;
 	} wait[GSCHED_SLOTS];
 	/*
-	 * events to be sent, by slot; a later event replaces an earlier one. told: the limit that
-	 * the peer knows
+	 * events to be sent, by slot; a later event replaces an earlier one. sent_limit: the limit
+	 * that the peer knows
 	 */
 	uint64_t events;
-	uint32_t told[GSCHED_SLOTS];
+	uint32_t sent_limit[GSCHED_SLOTS];
 	struct gsched_event event[GSCHED_SLOTS];
 	unsigned int rewrites;		/* jobs in progress */
 };

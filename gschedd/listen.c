@@ -78,7 +78,7 @@ static void set_limits(void)
 }
 
 /* Whether a process listens there. */
-static int probe(const char *path)
+static int is_listening(const char *path)
 {
 	struct stat st;
 	int fd, rc;
@@ -134,7 +134,7 @@ int listen_open(const char *path)
 		say(LOG_ERROR, "%s: %m; make the directory or name another socket with --socket", *dir ? dir : "/");
 		goto out;
 	}
-	err = probe(path);
+	err = is_listening(path);
 	if (err)
 		goto out;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -66,7 +66,7 @@ void loop_free(struct source *src, void *mem)
 	dead = src;
 }
 
-static void bury(void)
+static void free_dead(void)
 {
 	while (dead) {
 		struct source *src = dead;
@@ -93,7 +93,7 @@ void loop_message(void)
 }
 
 /* Yields the core to its sibling hardware thread, or saves power, for some tens of cycles. */
-static void relax(void)
+static void cpu_relax(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
@@ -117,7 +117,7 @@ static int wait_events(struct epoll_event *ev)
 			if (n)
 				return n;
 			for (int i = 0; i < 16; i++)
-				relax();
+				cpu_relax();
 		} while (contended && now_ns() < poll_until);
 		poll_until = 0;
 	}
@@ -148,7 +148,7 @@ void loop_run(void)
 				src->ready(src, ev[i].events);
 		}
 		more = after_turn();
-		bury();
+		free_dead();
 	}
-	bury();
+	free_dead();
 }

@@ -127,7 +127,7 @@ static int parse_device(const char *text, struct device_decl *d)
 	return 0;
 }
 
-static int word(const char *text, const char *const *words)
+static int choose_word(const char *text, const char *const *words)
 {
 	for (int i = 0; words[i]; i++)
 		if (!strcmp(text, words[i]))
@@ -189,7 +189,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--seed %s: not a number", arg);
 		break;
 	case KEY_MODE:
-		opt.mode = word(arg, modes);
+		opt.mode = choose_word(arg, modes);
 		if (opt.mode < 0)
 			argp_error(state, "--mode %s: it is auto, spatial or temporal", arg);
 		if (opt.mode > GSCHED_MODE_SPATIAL)
@@ -225,7 +225,8 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case KEY_FOREGROUND:
 		break;
 	case KEY_LOG:
-		opt.log_level = isdigit((unsigned char)*arg) && !arg[1] ? *arg - '0' : word(arg, levels);
+		opt.log_level = isdigit((unsigned char)*arg) && !arg[1] ? *arg - '0' :
+									  choose_word(arg, levels);
 		if (opt.log_level < 0 || opt.log_level > LOG_DEBUG)
 			argp_error(state, "--log-level %s: it is error, warn, info or debug", arg);
 		break;
@@ -296,7 +297,7 @@ static void set_defaults(void)
 }
 
 /* systemd's readiness protocol: a datagram to a socket, which may be an abstract one. */
-static void notify(const char *text)
+static void notify_systemd(const char *text)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -423,9 +424,9 @@ int main(int argc, char **argv)
 	if (!err) {
 		say(LOG_INFO, "serving %s at %s", opt.arbiter == ARBITER_MODULE ? "rewriting" : "arbitration and rewriting",
 		    opt.socket);
-		notify("READY=1");
+		notify_systemd("READY=1");
 		loop_run();
-		notify("STOPPING=1");
+		notify_systemd("STOPPING=1");
 	}
 	listen_close();
 	devices_gone();

@@ -174,7 +174,7 @@ void group_band(const struct group *group, char *band)
 	}
 }
 
-static int resolve(const struct conn *conn, struct gsp_band *req, pid_t pid)
+static int resolve_band(const struct conn *conn, struct gsp_band *req, pid_t pid)
 {
 	struct device *dev;
 	struct group *group;
@@ -232,7 +232,7 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 	memset(req->pipe, 0, sizeof(req->pipe));
 	memset(req->log, 0, sizeof(req->log));
 	memset(req->reason, 0, sizeof(req->reason));
-	err = resolve(conn, req, pid);
+	err = resolve_band(conn, req, pid);
 	if (err)
 		return refuse_program(req, err, err == -ENODEV ? "there is no such device" : err == -ENOENT ? "there is no such group" :
 			      "a band's name is at most 31 of a-z, 0-9, \"_\" and \"-\"");

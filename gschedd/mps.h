@@ -41,7 +41,7 @@ struct mps_daemon {
 	int error_fd;			/* delivers the reason if the child fails before exec */
 	struct source quit;		/* pidfd of the process that sends `quit` */
 	pid_t quit_pid;
-	bool termed;			/* MPS_ENDING: SIGTERM was sent */
+	bool sigterm_sent;			/* MPS_ENDING: SIGTERM was sent */
 	struct source timer;
 	uint64_t due;			/* the state's deadline; 0: none */
 	uint64_t ready_at;

@@ -52,7 +52,7 @@ static bool has_programs(const struct mps_daemon *d)
 	return !list_empty(&d->programs) || !list_empty(&d->waiters);
 }
 
-static void arm(struct mps_daemon *d)
+static void arm_timer(struct mps_daemon *d)
 {
 	struct itimerspec its = { 0 };
 	uint64_t next = d->due;
@@ -68,7 +68,8 @@ static void arm(struct mps_daemon *d)
 	timerfd_settime(d->timer.fd, TFD_TIMER_ABSTIME, &its, NULL);
 }
 
-static void answer(struct mps_waiter *w, const struct mps_daemon *d, int err, const char *reason)
+static void answer_waiter(struct mps_waiter *w, const struct mps_daemon *d, int err,
+			  const char *reason)
 {
 	if (!err) {
 		memcpy(w->req.pipe, d->id.pipe, sizeof(w->req.pipe));
@@ -81,19 +82,19 @@ static void answer(struct mps_waiter *w, const struct mps_daemon *d, int err, co
 	free(w);
 }
 
-static void answer_all(struct mps_daemon *d, int err)
+static void answer_waiters(struct mps_daemon *d, int err)
 {
 	struct mps_waiter *w, *next;
 
 	list_for_each_entry_safe(w, next, &d->waiters, node)
-		answer(w, d, err, d->reason);
+		answer_waiter(w, d, err, d->reason);
 }
 
 static void set_state(struct mps_daemon *d, enum mps_state state, uint64_t due)
 {
 	d->state = state;
 	d->due = due;
-	arm(d);
+	arm_timer(d);
 }
 
 /*
@@ -108,7 +109,7 @@ static void daemon_failed(struct mps_daemon *d, int err)
 	d->failures++;
 	d->deaths++;
 	seconds = mps_backoff_s(d->failures);
-	answer_all(d, err);
+	answer_waiters(d, err);
 	snprintf(text, sizeof(text), "%s; the next start is in %u s at the earliest", d->reason, seconds);
 	daemon_say(LOG_WARN, d, text);
 	set_state(d, MPS_BACKOFF, now_ns() + seconds * SEC);
@@ -182,7 +183,7 @@ static void daemon_ready(struct mps_daemon *d)
 {
 	d->ready_at = now_ns();
 	daemon_say(LOG_INFO, d, d->adopted ? "serves already, taken over" : "ready");
-	answer_all(d, 0);
+	answer_waiters(d, 0);
 	set_state(d, MPS_READY, list_empty(&d->programs) ? d->ready_at + opt.mps_idle_s * SEC : 0);
 	mps_daemon_look(d);
 }
@@ -213,7 +214,7 @@ static void send_quit(struct mps_daemon *d)
 static void daemon_end(struct mps_daemon *d, bool failed)
 {
 	d->failed = failed;
-	d->termed = failed;
+	d->sigterm_sent = failed;
 	if (failed)
 		kill(d->pid, SIGTERM);
 	else
@@ -263,7 +264,7 @@ static void start_failed(struct mps_daemon *d, int err)
 }
 
 /* Finds a daemon that an earlier gschedd started and could not end; its programs still use it. */
-static pid_t adopt(const struct mps_daemon *d, int *pidfd)
+static pid_t find_running_daemon(const struct mps_daemon *d, int *pidfd)
 {
 	pid_t pid = mps_pid_file(&d->id);
 	struct proc_stat st;
@@ -289,7 +290,7 @@ static void daemon_start(struct mps_daemon *d)
 	d->adopted = mps_listening(&d->id);
 	d->starts++;
 	if (d->adopted) {
-		d->pid = adopt(d, &d->process.fd);
+		d->pid = find_running_daemon(d, &d->process.fd);
 		if (!d->pid) {
 			snprintf(d->reason, sizeof(d->reason), "gschedd did not start the one that serves %s; tell it to quit", d->id.pipe);
 			start_failed(d, EBUSY);
@@ -341,14 +342,14 @@ static void timer_ready(struct source *src, uint32_t events)
 	if (d->state == MPS_STARTING && due) {
 		snprintf(d->reason, sizeof(d->reason), "does not accept connections at %s/control after %u s", d->id.pipe,
 			 opt.mps_wait_s);
-		answer_all(d, ETIMEDOUT);
+		answer_waiters(d, ETIMEDOUT);
 		daemon_end(d, true);
 	} else if (d->state == MPS_READY && due) {
 		if (mps_has_clients(d))
 			set_state(d, MPS_READY, now + opt.mps_idle_s * SEC);
 		else
 			daemon_end(d, false);
-	} else if (d->state == MPS_ENDING && due && !d->termed && mps_server(d->pid) > 0) {
+	} else if (d->state == MPS_ENDING && due && !d->sigterm_sent && mps_server(d->pid) > 0) {
 		/*
 		 * it refuses new clients, and ends with its last client, which is none of the
 		 * programs
@@ -356,8 +357,8 @@ static void timer_ready(struct source *src, uint32_t events)
 		snprintf(d->reason, sizeof(d->reason), "waits for clients that gschedd did not start to end");
 		set_state(d, MPS_ENDING, now + STEP_NS);
 	} else if (d->state == MPS_ENDING && due) {
-		kill(d->pid, d->termed ? SIGKILL : SIGTERM);
-		d->termed = true;
+		kill(d->pid, d->sigterm_sent ? SIGKILL : SIGTERM);
+		d->sigterm_sent = true;
 		set_state(d, MPS_ENDING, now + STEP_NS);
 	} else if (d->state == MPS_BACKOFF && due) {
 		set_state(d, MPS_STOPPED, 0);
@@ -366,8 +367,9 @@ static void timer_ready(struct source *src, uint32_t events)
 	}
 	list_for_each_entry_safe(w, next, &d->waiters, node)
 		if (w->deadline <= now)
-			answer(w, d, ETIMEDOUT, *d->reason ? d->reason : "the one before it takes too long to end");
-	arm(d);
+			answer_waiter(w, d, ETIMEDOUT, *d->reason ? d->reason :
+				      "the one before it takes too long to end");
+	arm_timer(d);
 }
 
 static void program_end(struct mps_program *p)
@@ -506,7 +508,7 @@ int mps_daemon_wait(struct mps_daemon *d, struct conn *conn, const struct gsp_he
 	if (d->state == MPS_STOPPED)
 		daemon_start(d);
 	else
-		arm(d);
+		arm_timer(d);
 	return 0;
 }
 

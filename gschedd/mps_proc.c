@@ -42,7 +42,7 @@ unsigned int mps_backoff_s(unsigned int failures)
 	return failures > 5 ? BACKOFF_MAX_S : 1u << (failures - 1);
 }
 
-static bool executable(const char *path)
+static bool is_executable(const char *path)
 {
 	struct stat st;
 
@@ -53,7 +53,7 @@ bool mps_find_program(const char *name, const char *path, char *buf, size_t size
 {
 	if (strchr(name, '/')) {
 		char *full = realpath(name, NULL);
-		bool good = full && executable(full) && strlen(full) < size;
+		bool good = full && is_executable(full) && strlen(full) < size;
 
 		if (good)
 			strcpy(buf, full);
@@ -63,7 +63,9 @@ bool mps_find_program(const char *name, const char *path, char *buf, size_t size
 	while (path && *path) {
 		size_t len = strcspn(path, ":");
 
-		if (*path == '/' && snprintf(buf, size, "%.*s/%s", (int)len, path, name) < (int)size && executable(buf))
+		if (*path == '/' &&
+		    snprintf(buf, size, "%.*s/%s", (int)len, path, name) < (int)size &&
+		    is_executable(buf))
 			return true;
 		path += len + (path[len] == ':');
 	}

@@ -300,7 +300,7 @@ void nvml_exit(void)
 	loop_del(&deadline);
 }
 
-static bool attached(const struct device *dev, uint32_t pid)
+static bool is_attached(const struct device *dev, uint32_t pid)
 {
 	struct conn *conn;
 
@@ -318,7 +318,8 @@ static void add_list(cJSON *in, const char *key, unsigned int device, const stru
 	for (unsigned int i = 0; i < last.n; i++) {
 		struct process *p = &last.process[i];
 
-		if (p->device != device || (pid_t)p->pid == getpid() || (dev && attached(dev, p->pid)) || mps_owns((pid_t)p->pid))
+		if (p->device != device || (pid_t)p->pid == getpid() ||
+		    (dev && is_attached(dev, p->pid)) || mps_owns((pid_t)p->pid))
 			continue;
 		if (!to->admin && (proc_stat((pid_t)p->pid, &st) || !status_shows(to, st.uid)))
 			continue;

@@ -66,7 +66,7 @@ static void job_end(struct job *job, int err, const int *fds, unsigned int n_fds
 }
 
 /* Removes the job from the queue. */
-static void unqueue(struct job *job, struct user *user)
+static void dequeue_job(struct job *job, struct user *user)
 {
 	list_del_init(&job->node);
 	n_waiting--;
@@ -74,7 +74,7 @@ static void unqueue(struct job *job, struct user *user)
 		list_del_init(&user->job_turn);
 }
 
-static void failed(const struct job *job, const char *what)
+static void request_failed(const struct job *job, const char *what)
 {
 	static uint64_t said;
 
@@ -111,7 +111,7 @@ static void worker_lost(struct worker *w)
 	set_deadline(w, 0);
 	w->job = NULL;
 	if (job) {
-		failed(job, w->late ? "it took too long" : "the worker died");
+		request_failed(job, w->late ? "it took too long" : "the worker died");
 		job_end(job, w->late ? ETIMEDOUT : EIO, NULL, 0);
 	}
 	w->late = false;
@@ -180,7 +180,8 @@ static void worker_ready(struct source *src, uint32_t events)
 	w->job = NULL;
 	set_deadline(w, 0);
 	if (reply.err && reply.err != ENOEXEC)
-		failed(job, reply.err == EIO ? "the rewriter crashed" : strerror((int)reply.err));
+		request_failed(job, reply.err == EIO ? "the rewriter crashed" :
+						       strerror((int)reply.err));
 	else
 		rewrite_stats.served++;
 	rewrite_stats.hits += reply.hit;
@@ -305,12 +306,12 @@ static void start_next(void)
 		int err = w->src.fd < 0 ? worker_start(w) : 0;
 
 		list_move_tail(&user->job_turn, &turns);
-		unqueue(job, user);
+		dequeue_job(job, user);
 		if (!err)
 			err = hand_over(w, job);
 		if (err) {
 			worker_stop(w);
-			failed(job, "the worker cannot be started");
+			request_failed(job, "the worker cannot be started");
 			job_end(job, err, NULL, 0);
 			continue;
 		}
@@ -371,7 +372,7 @@ void rewrite_conn_gone(struct conn *conn)
 	list_for_each_entry_safe(job, next, &conn->user->jobs, node) {
 		if (job->conn != conn)
 			continue;
-		unqueue(job, conn->user);
+		dequeue_job(job, conn->user);
 		job->conn = NULL;
 		job_end(job, 0, NULL, 0);
 	}

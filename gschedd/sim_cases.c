@@ -72,8 +72,8 @@ static bool check_variables(struct sim_reader *r, const cJSON *o, const char *pa
 }
 
 /* Adds all combinations of one value per list, from @list on, in which no two values are equal. */
-static bool combine(struct sim_reader *r, struct sim_cases *cases, const cJSON *list,
-		    const cJSON *chosen)
+static bool add_combinations(struct sim_reader *r, struct sim_cases *cases, const cJSON *list,
+			     const cJSON *chosen)
 {
 	const cJSON *value, *other;
 	cJSON *next;
@@ -90,7 +90,7 @@ static bool combine(struct sim_reader *r, struct sim_cases *cases, const cJSON *
 		next = cJSON_Duplicate(chosen, true);
 		if (next)
 			cJSON_AddItemToObject(next, list->string, cJSON_Duplicate(value, true));
-		good = next && combine(r, cases, list->next, next);
+		good = next && add_combinations(r, cases, list->next, next);
 		cJSON_Delete(next);
 		if (!good)
 			return false;
@@ -110,7 +110,7 @@ static bool read_cases(struct sim_reader *r, struct sim_cases *cases, const cJSO
 		good = add_case(r, cases, cJSON_CreateObject());
 	} else if (cJSON_IsObject(list)) {
 		good = good && check_variables(r, list, "cases", true) &&
-		       combine(r, cases, list->child, none);
+		       add_combinations(r, cases, list->child, none);
 	} else if (cJSON_IsArray(list)) {
 		cJSON_ArrayForEach(o, list) {
 			sim_path_at(at, "cases", i++);
@@ -196,14 +196,14 @@ static cJSON *substituted(const char *text, const cJSON *variables)
 	return item;
 }
 
-static bool substitute(cJSON *tree, const cJSON *variables)
+static bool substitute_tree(cJSON *tree, const cJSON *variables)
 {
 	cJSON *item, *next, *new;
 
 	for (item = tree->child; item; item = next) {
 		next = item->next;
 		if (!cJSON_IsString(item)) {
-			if (!substitute(item, variables))
+			if (!substitute_tree(item, variables))
 				return false;
 			continue;
 		}
@@ -228,7 +228,7 @@ cJSON *sim_case_tree(const struct sim_cases *cases, size_t i)
 	if (!tree)
 		return NULL;
 	cJSON_DeleteItemFromObjectCaseSensitive(tree, "cases");
-	if (!substitute(tree, cases->variables[i])) {
+	if (!substitute_tree(tree, cases->variables[i])) {
 		cJSON_Delete(tree);
 		return NULL;
 	}

@@ -155,7 +155,7 @@ bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t
 }
 
 /* Places one block on each SM with room, then a second one on each, and so on, as hardware does. */
-static void place(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t now)
+static void place_blocks(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t now)
 {
 	uint64_t each = room_of(launch), left = launch->left;
 	bool placed = true;
@@ -310,7 +310,7 @@ void sim_gpu_fill(struct sim_gpu *gpu, uint64_t now)
 		if (gpu->exclusive && launch->owner != gpu->owner)
 			continue;
 		if (launch->left)
-			place(gpu, launch, now);
+			place_blocks(gpu, launch, now);
 		if (launch->opaque && launch->left)
 			break;
 	}

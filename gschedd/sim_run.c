@@ -137,7 +137,7 @@ static const struct gsc_ops ops = {
 	.policy_replaced = op_policy_replaced,
 };
 
-static void commit(struct sim *sim)
+static void commit_core(struct sim *sim)
 {
 	gsc_commit(&sim->core, core_now(sim));
 #ifdef __SANITIZE_ADDRESS__	/* test builds */
@@ -188,7 +188,7 @@ static void next_arrival(struct sim *sim, struct program *p, uint64_t when)
 	sim_queue_add(&sim->queue, &ev);
 }
 
-static void submit(struct sim *sim, struct program *p, struct sim_launch *launch)
+static void submit_launch(struct sim *sim, struct program *p, struct sim_launch *launch)
 {
 	double predicted = (double)launch->block_ns * p->spec->predicted *
 			   ceil((double)launch->kernel->blocks /
@@ -217,7 +217,7 @@ static void submit(struct sim *sim, struct program *p, struct sim_launch *launch
 	launch->seq = req.seq;
 	if (gsc_submit(&p->core, &req, core_now(sim)))
 		fail(sim, "the core refuses a launch");
-	commit(sim);
+	commit_core(sim);
 }
 
 static void handle_arrival(struct sim *sim, struct program *p)
@@ -252,10 +252,10 @@ static void handle_arrival(struct sim *sim, struct program *p)
 		next_arrival(sim, p, p->spec->start + p->launched * p->spec->interval);
 	else if (p->spec->pace == SIM_POISSON)
 		next_arrival(sim, p, sim->now + random_gap(&p->random, p->spec->interval));
-	submit(sim, p, launch);
+	submit_launch(sim, p, launch);
 }
 
-static void report(struct sim *sim, struct program *p, uint32_t activity)
+static void send_report(struct sim *sim, struct program *p, uint32_t activity)
 {
 	const struct gsched_report req = {
 		.size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = activity,
@@ -264,7 +264,7 @@ static void report(struct sim *sim, struct program *p, uint32_t activity)
 	p->reported = activity;
 	if (gsc_client_report(&p->core, &req, core_now(sim)))
 		fail(sim, "the core refuses a report");
-	commit(sim);
+	commit_core(sim);
 }
 
 /* A lower band's agent reports work at once, and idleness after a while. */
@@ -286,7 +286,7 @@ static void report_activity(struct sim *sim, struct program *p)
 	if (p->reported == activity)
 		return;
 	if (activity != GSCHED_ACTIVITY_IDLE || sim->now >= p->idle_since + IDLE_NS)
-		report(sim, p, activity);
+		send_report(sim, p, activity);
 	else
 		sim_queue_add(&sim->queue, &ev);
 }
@@ -330,7 +330,7 @@ static struct sim_launch *first_unsubmitted(const struct program *p)
 	return launch;
 }
 
-static void complete(struct sim *sim, struct program *p, struct sim_launch *launch)
+static void complete_launch(struct sim *sim, struct program *p, struct sim_launch *launch)
 {
 	const struct gsched_complete req = {
 		.size = sizeof(req), .slot = launch->slot, .seq = launch->seq,
@@ -342,10 +342,10 @@ static void complete(struct sim *sim, struct program *p, struct sim_launch *laun
 	if (gsc_complete(&p->core, &req, core_now(sim)))
 		fail(sim, "the core does not know a launch that ended");
 	p->slots &= ~(1ULL << launch->slot);
-	commit(sim);
+	commit_core(sim);
 	waits = full ? first_unsubmitted(p) : NULL;
 	if (waits)
-		submit(sim, p, waits);
+		submit_launch(sim, p, waits);
 }
 
 static void free_if_over(struct sim_launch *launch)
@@ -369,7 +369,7 @@ static void end_launch(struct sim *sim, struct sim_launch *launch)
 	p->idle_since = sim->now;
 	launch_first(sim, p);
 	if (sim->managed && !sim->sliced)
-		complete(sim, p, launch);
+		complete_launch(sim, p, launch);
 	report_activity(sim, p);
 	if (++p->done == p->spec->count)
 		sim->n_done++;
@@ -464,7 +464,7 @@ static int open_core(struct sim *sim)
 			return -1;
 		}
 	}
-	commit(sim);
+	commit_core(sim);
 	if (s->mps && sim->policy->mode < 0 && sim->core.mode != GSCHED_MODE_SPATIAL) {
 		fail(sim, "several MPS servers are not simulated: write one gpu.band, or \"mps\": false, or "
 			  "\"mode\": \"temporal\" in the run (one program at a time)");
@@ -544,7 +544,7 @@ static void close_sim(struct sim *sim)
 	free(sim->groups);
 }
 
-static void handle(struct sim *sim, const struct sim_event *ev)
+static void handle_event(struct sim *sim, const struct sim_event *ev)
 {
 	struct sim_launch *launch = ev->what;
 
@@ -569,7 +569,7 @@ static void handle(struct sim *sim, const struct sim_event *ev)
 		if (sim->core.timer != ev->value)
 			break;
 		gsc_tick(&sim->core, core_now(sim));
-		commit(sim);
+		commit_core(sim);
 		break;
 	case SIM_EV_SLICE:
 		sim_gpu_slice(&sim->gpu, ev->value);
@@ -593,7 +593,7 @@ static bool is_stuck(const struct sim *sim, const struct sim_event *first)
 }
 
 /* Runs until the end; returns its time. */
-static uint64_t loop(struct sim *sim)
+static uint64_t run_loop(struct sim *sim)
 {
 	const struct sim_event *first;
 	struct sim_event ev;
@@ -614,7 +614,7 @@ static uint64_t loop(struct sim *sim)
 			     "it takes more than 10000 seconds: write fewer launches or a duration_us");
 		while (first && first->time == sim->now && !sim->failed) {
 			ev = sim_queue_take(&sim->queue);
-			handle(sim, &ev);
+			handle_event(sim, &ev);
 			if (++events > SIM_EVENTS_MAX)
 				fail(sim,
 				     "it has more than 50000000 events: write fewer launches, a shorter duration_us or longer block-tasks");
@@ -627,7 +627,7 @@ static uint64_t loop(struct sim *sim)
 	return sim->now;
 }
 
-static void cut(struct sim *sim, uint64_t end)
+static void cut_events(struct sim *sim, uint64_t end)
 {
 	for (size_t i = 0; i < sim->queue.n; i++)
 		if (sim->queue.heap[i].type == SIM_EV_BLOCKS && sim->queue.heap[i].time > end)
@@ -639,7 +639,7 @@ static void take_results(struct sim *sim, uint64_t end, const struct sim_samples
 {
 	double whole = (double)sim->spec->sms * (double)(end ? end : 1);
 
-	cut(sim, end);
+	cut_events(sim, end);
 	for (size_t i = 0; i < sim->n; i++) {
 		struct sim_client_result *c = &result->clients[i];
 		struct program *p = &sim->programs[i];
@@ -670,7 +670,7 @@ static int simulate_alone(const struct sim_scenario *s, int only, struct sim_sam
 	sim->spec = s;
 	sim->policy = &baseline;
 	if (!open_sim(sim, only)) {
-		loop(sim);
+		run_loop(sim);
 		*alone = sim->programs[0].latencies;
 		sim->programs[0].latencies = (struct sim_samples){ 0 };
 	}
@@ -680,8 +680,9 @@ static int simulate_alone(const struct sim_scenario *s, int only, struct sim_sam
 	return *why ? -1 : 0;
 }
 
-static int simulate(const struct sim_scenario *s, const struct sim_policy *policy,
-		    const struct sim_samples *alone, struct sim_result *result, const char **why)
+static int simulate_run(const struct sim_scenario *s, const struct sim_policy *policy,
+			const struct sim_samples *alone, struct sim_result *result,
+			const char **why)
 {
 	struct sim *sim = calloc(1, sizeof(*sim));
 	uint64_t end = 0;
@@ -695,7 +696,7 @@ static int simulate(const struct sim_scenario *s, const struct sim_policy *polic
 	sim->managed = strcmp(policy->policy, SIM_BASELINE) &&
 		       strcmp(policy->policy, SIM_TIME_SLICING);
 	if (!open_sim(sim, -1))
-		end = loop(sim);
+		end = run_loop(sim);
 	result->n_clients = s->n_clients;
 	result->clients = calloc(s->n_clients, sizeof(*result->clients));
 	if (!result->clients)
@@ -708,7 +709,8 @@ static int simulate(const struct sim_scenario *s, const struct sim_policy *polic
 	return *why ? -1 : 0;
 }
 
-static void explain(char error[SIM_ERROR_SIZE], const char *file, const char *run, const char *why)
+static void explain_failure(char error[SIM_ERROR_SIZE], const char *file, const char *run,
+			    const char *why)
 {
 	snprintf(error, SIM_ERROR_SIZE, "%.200s: run %.60s: %s", file, run, why);
 }
@@ -735,7 +737,7 @@ int sim_alone(const struct sim_scenario *s, const char *file, struct sim_samples
 			err = simulate_alone(s, (int)i, &alone[i], &why);
 	}
 	if (err)
-		explain(error, file, "of a client alone", why ? why : "out of memory");
+		explain_failure(error, file, "of a client alone", why ? why : "out of memory");
 	return err;
 }
 
@@ -743,10 +745,10 @@ int sim_run(const struct sim_scenario *s, const struct sim_policy *run, const ch
 	    const struct sim_samples *alone, struct sim_result *result, char error[SIM_ERROR_SIZE])
 {
 	const char *why;
-	int err = simulate(s, run, alone, result, &why);
+	int err = simulate_run(s, run, alone, result, &why);
 
 	if (err)
-		explain(error, file, run->name, why);
+		explain_failure(error, file, run->name, why);
 	return err;
 }
 

@@ -54,7 +54,7 @@ static void keep_aside(void)
 	say(LOG_ERROR, "%s/" FILE_NAME " is kept as %s", opt.state_dir, name);
 }
 
-static void complain(unsigned int line, const char *what, const char *text)
+static void report_line(unsigned int line, const char *what, const char *text)
 {
 	say(LOG_ERROR, "%s/" FILE_NAME ":%u: %s: %.200s", opt.state_dir, line, what, text);
 	keep_aside();
@@ -159,8 +159,8 @@ static char *next_line(char **at)
 	return line;
 }
 
-static int number(const char *text, unsigned long long most, unsigned long long *to,
-		  const char **end)
+static int parse_number(const char *text, unsigned long long most, unsigned long long *to,
+			const char **end)
 {
 	char *stop;
 
@@ -177,8 +177,8 @@ static int restore_process(struct group *group, const char *value)
 	unsigned long long pid, start;
 	const char *end;
 
-	if (number(value, INT32_MAX, &pid, &end) || *end != ' ' ||
-	    number(end + 1, UINT64_MAX, &start, &end) || *end)
+	if (parse_number(value, INT32_MAX, &pid, &end) || *end != ' ' ||
+	    parse_number(end + 1, UINT64_MAX, &start, &end) || *end)
 		return -EINVAL;
 	/* a process that has ended meanwhile, or before a reboot, is no error */
 	if (!strcmp(boot, saved_boot))
@@ -239,7 +239,7 @@ found:
 		int err = restore_line(dev, &group, line);
 
 		if (err)
-			complain(n, strerror(-err), line);
+			report_line(n, strerror(-err), line);
 	}
 	say(LOG_INFO, "device %s: %u groups as they were", dev->decl.name, dev->n_groups);
 	list_del_init(&part->node);
@@ -282,7 +282,7 @@ static void drop_parts(void)
 }
 
 /* Splits the text into the devices' parts. NULL, or the error in line *@line. */
-static const char *cut(char *text, size_t size, unsigned int *line)
+static const char *split_parts(char *text, size_t size, unsigned int *line)
 {
 	const char *from = NULL, *p = text, *next;
 	unsigned int from_line = 0;
@@ -333,10 +333,10 @@ static int read_file(int fd)
 		return -EIO;
 	}
 	text[n] = '\0';
-	wrong = cut(text, n, &line);
+	wrong = split_parts(text, n, &line);
 	if (wrong) {
 		drop_parts();
-		complain(line, wrong, "none of it is used");
+		report_line(line, wrong, "none of it is used");
 	}
 	free(text);
 	return 0;

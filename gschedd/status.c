@@ -339,7 +339,7 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	struct group *g;
 
 	gsc_tick(&dev->core, now_ns());	/* brings statistics up to date */
-	leased_count(dev);
+	count_leased(dev);
 	device_settle(dev);
 	uuid_text(dev->decl.uuid, uuid);
 	cJSON_AddItemToArray(list, o);

@@ -35,7 +35,7 @@ struct result {
 	char data[];			/* the twins, then their description */
 };
 
-static void confine(void)
+static void limit_resources(void)
 {
 	struct rlimit core = { 0, 0 }, files = { FDS_MAX, FDS_MAX }, size = { FILE_MAX, FILE_MAX };
 
@@ -56,7 +56,7 @@ static void confine(void)
 #endif
 }
 
-static int receive(int sock, struct worker_request *req)
+static int receive_image(int sock, struct worker_request *req)
 {
 	union {
 		struct cmsghdr align;
@@ -140,7 +140,7 @@ static void add_notes(struct result *r, const struct gsr_rewrite *rw, bool resum
 	}
 }
 
-static bool append(struct result *r, uint64_t *size, const void *data, size_t length)
+static bool append_text(struct result *r, uint64_t *size, const void *data, size_t length)
 {
 	uint64_t used = r->ptx_size + r->description_size;
 
@@ -155,7 +155,7 @@ static bool append(struct result *r, uint64_t *size, const void *data, size_t le
  * Runs in the child. err: 0, ENOEXEC with a description that has the reason, or another errno.
  * lasting: the result depends on the image only, so it can be cached.
  */
-static void rewrite(const char *image, const struct worker_request *req, struct result *r)
+static void rewrite_image(const char *image, const struct worker_request *req, struct result *r)
 {
 	struct gsr_options opts = {
 		.size = sizeof(opts), .max_input = PTX_MAX,
@@ -186,8 +186,8 @@ static void rewrite(const char *image, const struct worker_request *req, struct 
 		description = gsr_describe_error(&err, &length);
 	}
 	r->err = st == GSR_OK && rw.ptx ? 0 : ENOEXEC;
-	if (!description || (!r->err && !append(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
-	    !append(r, &r->description_size, description, length))
+	if (!description || (!r->err && !append_text(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
+	    !append_text(r, &r->description_size, description, length))
 		r->err = ENOMEM;
 	if (r->err == ENOMEM)
 		r->lasting = false;
@@ -198,7 +198,7 @@ static void run_child(const char *image, const struct worker_request *req, struc
 	if (sandbox_enter())
 		_exit(1);
 	mallopt(M_PERTURB, 0);
-	rewrite(image, req, r);
+	rewrite_image(image, req, r);
 	_exit(0);
 }
 
@@ -310,7 +310,7 @@ static void serve_miss(int sock, struct worker_reply *reply, const struct worker
 	munmap(r, RESULT_MAX);
 }
 
-static void serve(int sock, const struct worker_request *req, int image_fd)
+static void serve_request(int sock, const struct worker_request *req, int image_fd)
 {
 	struct worker_reply reply = { .id = req->id };
 	char *image = copy_image(image_fd, req->size);
@@ -337,7 +337,7 @@ int worker_main(int sock)
 	struct worker_request req;
 	int fd;
 
-	confine();
+	limit_resources();
 	if (opt.cache_dir) {
 		int err = cache_open(opt.cache_dir, opt.cache_size);
 
@@ -348,8 +348,8 @@ int worker_main(int sock)
 		else if (err)
 			say(LOG_WARN, "%s: not used: %s", opt.cache_dir, strerror(-err));
 	}
-	while ((fd = receive(sock, &req)) >= 0)
-		serve(sock, &req, fd);
+	while ((fd = receive_image(sock, &req)) >= 0)
+		serve_request(sock, &req, fd);
 	cache_close();
 	return 0;
 }
