@@ -264,7 +264,8 @@ int group_rebind(struct group *group, pid_t pid, uint64_t start)
 		b->src.ready = bound_ready;
 		b->src.fd = syscall(SYS_pidfd_open, pid, 0);
 		if (b->src.fd < 0) {
-			err = errno == EINVAL ? -ESRCH : -errno;	/* EINVAL: a thread, not a process */
+			/* EINVAL: a thread, not a process */
+			err = errno == EINVAL ? -ESRCH : -errno;
 			free(b);
 			return err;
 		}

@@ -14,6 +14,7 @@ struct proc_stat {
 	uid_t uid;
 };
 int proc_stat(pid_t pid, struct proc_stat *st);			/* -errno */
-int proc_cgroup(pid_t pid, char *buf, size_t size);		/* path of the v2 hierarchy; -errno */
+/* path of the v2 hierarchy; -errno */
+int proc_cgroup(pid_t pid, char *buf, size_t size);
 
 #endif /* GSCHEDD_PROC_H */

@@ -41,20 +41,23 @@ enum gsp_type {
 	 * memfd with their description
 	 */
 	GSP_REWRITE,
-	GSP_GROUP_CREATE,	/* struct gsp_group: path. EEXIST, ENOENT parent, EINVAL name, EPERM */
+	/* struct gsp_group: path. EEXIST, ENOENT parent, EINVAL name, EPERM */
+	GSP_GROUP_CREATE,
 	GSP_GROUP_DELETE,	/* EBUSY */
 	GSP_GROUP_SET,		/* file = value */
 	GSP_GROUP_GET,		/* file; reply: value */
 	/* binds a process and its later children; file "procs", value the pid */
 	GSP_GROUP_BIND,
 	GSP_STATUS,		/* no body; reply: one fd: memfd with JSON text */
-	GSP_DEVICE_SET,		/* struct gsp_group with path "", file "mode", "policy", "switch_us" … */
+	/* struct gsp_group with path "", file "mode", "policy", "switch_us" … */
+	GSP_DEVICE_SET,
 	/* struct gsp_group with the pid as path: its clients' capsm.max and so on. EPERM, ESRCH */
 	GSP_CLIENT_SET,
 	GSP_CLIENT_GET,		/* file; reply: value */
 	/* struct gsp_band; reply: the MPS server's directories, or a reason */
 	GSP_BAND,
-	GSP_MONITOR,		/* struct gsp_monitor; reply: one fd, a socket of packets. EPERM, EBUSY */
+	/* struct gsp_monitor; reply: one fd, a socket of packets. EPERM, EBUSY */
+	GSP_MONITOR,
 };
 
 #define GSP_FLAG_ASYNC		1u
@@ -67,7 +70,8 @@ struct gsp_header {
 };
 
 #define GSP_REWRITE_RESUMABLE	1u	/* twins that can suspend a block-task */
-#define GSP_REWRITE_MODES	2u	/* twins for static ranges, and limits by rank and by worker */
+/* twins for static ranges, and limits by rank and by worker */
+#define GSP_REWRITE_MODES	2u
 #define GSP_REWRITE__ALL	(GSP_REWRITE_RESUMABLE | GSP_REWRITE_MODES)
 
 struct gsp_rewrite {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
- * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "planned", "switch_us", "max_overhead",
- *   "max_slowdown", "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
+ * gsched_status() with the module: the contents of configfs and sysfs as JSON, in the format of
+ * gschedd's embedded arbiter:
+ * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "planned",
+ *   "switch_us", "max_overhead", "max_slowdown",
+ *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
  *     "slice_error", "block_end", "activity", "turn", "why"}],
  *   "bands_left_out": how many bands the module's file had no room for,
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {},
@@ -10,8 +12,9 @@
  *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
  *     "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
  *     "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
- *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns", "stream"}]}]}]}
- * A file that is not there leaves its key out: older modules have fewer.
+ *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left",
+ *       "start_ns", "stream"}]}]}]}
+ * The key of a file that does not exist is left out: older modules have fewer files.
  */
 #include <cjson/cJSON.h>
 #include <dirent.h>

@@ -133,8 +133,10 @@ struct gi_hot {
 	_Atomic bool ordered;
 	_Atomic int captures;			/* stream captures under way or about to begin */
 	_Atomic unsigned int generation;	/* changes whenever a cached lookup may be stale */
-	_Atomic int rewritable;			/* images with kernels that have, or may get, twins */
-	CUresult (*current)(CUcontext *context);	/* gi_real.cuCtxGetCurrent, once it has begun */
+	/* number of images with kernels that have, or may get, twins */
+	_Atomic int rewritable;
+	/* gi_real.cuCtxGetCurrent, valid once @begun is set */
+	CUresult (*current)(CUcontext *context);
 } __attribute__((aligned(64)));
 
 extern struct gi_hot gi_hot;

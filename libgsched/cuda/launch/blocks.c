@@ -176,7 +176,7 @@ static void finish_sample(struct gi_client *c, struct gi_ctx *cx, const struct g
 
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
 {
-	/* another thread may begin a capture at any moment, which these calls must not invalidate */
+	/* another thread may begin a capture at any moment; our calls must not invalidate it */
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_blocks *b = c->blocks;
 	uint64_t now = gi_now();

@@ -14,7 +14,8 @@
 #include "launch/direct.h"
 #include "launch/timing.h"
 
-#define TRIED_WAVES	2	/* a kernel of more waves of blocks runs only when its twin exists */
+/* a kernel of more waves of blocks runs only when its twin exists */
+#define TRIED_WAVES	2
 
 /* ---- parameters ---- */
 
@@ -388,9 +389,7 @@ static const struct gi_form *choose_form(struct gi_client *c, const struct gi_la
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
 		return NULL;
-	/*
-	 * Hardware priorities make room as fast as a window does. With a quota the window is needed.
-	 */
+	/* hardware priorities make room as fast as a window does, but do not enforce a quota */
 	if (hardware_yields(c) && !first && block_ns(shape) &&
 	    block_ns(shape) <= GI_SHORT_BLOCK_NS && gi_places(c, leased, 1) == c->sms)
 		return NULL;
@@ -684,7 +683,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	if (lease == GSCHED_LEASE_NOTIFY) {
 		struct gsched_task task;
 
-			/* submitted before the launch, so that eviction overlaps the driver's call */
+			/* before the launch, so that eviction overlaps the driver's call */
 		gi_to_task(&task, c, s, slot);
 		if (gsched_submit_stream_async(c->g, &task, s->stream))
 			gi_client_gone(c, "the arbiter is gone");

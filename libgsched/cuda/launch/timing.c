@@ -67,7 +67,7 @@ static void reap_flights(struct gi_client *c)
 CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 			  CUresult (*forward)(const struct gi_launch *l), const struct gi_timed *of)
 {
-	/* another thread may begin a capture at any moment, which these calls must not invalidate */
+	/* another thread may begin a capture at any moment; our calls must not invalidate it */
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_timings *t = c->timings;
 	CUresult rc;
