@@ -212,7 +212,7 @@ int device_add(const struct device_decl *decl);		/* -EEXIST, -EINVAL, -ENOSPC */
 int device_del(const uint8_t *uuid, bool force);
 struct device *device_find(const char *name);		/* "": the first; NULL: none */
 int device_set(struct device *dev, const char *file, const char *value);
-/* at exit: tells all clients and detaches them */
+/* At exit: tells all clients and detaches them. */
 void devices_gone(void);
 void devices_free(void);
 
@@ -221,11 +221,11 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched);
 int client_complete(struct client *c, const struct gsched_complete *req);
 int client_report(struct client *c, const struct gsched_report *req);
 void adopted_forget(struct device *dev);
-/* accounts for launches that were not submitted */
+/* Accounts for launches that were not submitted. */
 void count_leased(struct device *dev);
 void client_count_leased(struct client *c);
 void client_pages_end(struct client *c, uint64_t window);
-/* after events: commits the core's decision */
+/* After events: commits the core's decision. */
 void device_settle(struct device *dev);
 bool arbiter_contended(void);
 

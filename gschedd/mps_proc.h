@@ -32,7 +32,7 @@ struct mps_setup {
 };
 
 bool mps_band_valid(const char *name);
-/* delay of the next start: 1, 2, 4 ... 30 */
+/* Delay of the next start: 1, 2, 4 ... 30. */
 unsigned int mps_backoff_s(unsigned int failures);
 
 /*

@@ -187,7 +187,7 @@ struct gi_func {
 
 /* ---- graph.c ---- */
 
-/* it was instantiated; its context is current */
+/* It was instantiated; its context is current. */
 void gi_graph_made(CUgraphExec exec, CUgraph graph);
 /* All its nodes, or one kernel node, were updated; the context is current. */
 void gi_graph_updated(CUgraphExec exec, CUgraph graph);
@@ -223,9 +223,9 @@ struct gi_image *gi_image_take(const void *handle);	/* NULL: unknown */
 bool gi_image_unused(const struct gi_image *image);	/* by launches, tasks and the worker */
 void gi_image_drop(struct gi_image *image, bool gone);
 void gi_image_put(struct gi_image *image);
-/* updates gi_hot.rewritable; gi_lock held */
+/* Updates gi_hot.rewritable; gi_lock held. */
 void gi_image_recount(struct gi_image *image);
-/* modules of a destroyed context; no lock held */
+/* Modules of a destroyed context; no lock held. */
 void gi_images_drop(CUcontext context);
 /* Drops what images have in the context, except the twins. gi_lock held. */
 void gi_images_drop_context(struct gi_ctx *cx);
@@ -337,7 +337,7 @@ bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrit
 
 /* ---- initial.c ---- */
 
-/* variables may hold addresses of functions */
+/* Variables may hold addresses of functions. */
 bool gi_names_functions(const char *ptx);
 /*
  * Reads the initial value of the word at @offset in the image's variable, which is at @at in the
@@ -346,7 +346,7 @@ bool gi_names_functions(const char *ptx);
 bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at,
 		size_t size, uint64_t offset, uint64_t *word);
 /* The program is about to get the variable's address. */
-void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t size);
+void gi_initial_record(void *handle, const char *name, CUdeviceptr at, size_t size);
 /* Drops the values in a context; NULL: all. gi_lock held. */
 void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx);
 

@@ -150,7 +150,7 @@ static bool may_hold_functions(const struct gi_image *image, const char *name)
 	return false;
 }
 
-void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t size)
+void gi_initial_record(void *handle, const char *name, CUdeviceptr at, size_t size)
 {
 	struct gi_ctx *cx = NULL, *of = NULL;
 	struct gi_image *image;

@@ -113,7 +113,7 @@ struct gi_client {
 	struct gi_timings *timings;
 	_Atomic uint32_t inside;	/* launches that may be using the arbiter and its pages */
 	pthread_mutex_t lock;
-	/* consecutive launches on gi_stream_first() streams, up to GI_PRIORITISED */
+	/* consecutive launches on gi_stream_preferred() streams, up to GI_PRIORITISED */
 	_Atomic unsigned int prioritised;
 	/* the MPS server owns the channel group and its time slice */
 	bool mps;
@@ -129,7 +129,7 @@ extern pthread_mutex_t gi_lock;
 /* Read by every launch: one cache line */
 struct gi_hot {
 	bool begun;				/* the driver has been opened (process.h) */
-	/* there may be tasks: gi_stream_share() must wait */
+	/* there may be tasks: gi_stream_lock_shared() must wait */
 	_Atomic bool ordered;
 	_Atomic int captures;			/* stream captures under way or about to begin */
 	_Atomic unsigned int generation;	/* changes whenever a cached lookup may be stale */
@@ -210,19 +210,19 @@ bool gi_ctx_prepare(struct gi_ctx *cx);
 void gi_ctx_words(struct gi_ctx *cx);
 struct gi_ctx *gi_ctx_find(CUcontext handle);		/* gi_lock held */
 struct gi_ctx *gi_ctx_next(struct gi_ctx *cx);		/* gi_lock held; NULL: the first */
-/* adopts the client's new pages; both locks held */
+/* Adopts the client's new pages; both locks held. */
 bool gi_contexts_follow(struct gi_client *c);
 /* The pages that other contexts of the client use were registered in this one. gi_lock held. */
 bool gi_ctx_shares_pages(const struct gi_ctx *cx);
 /* the context is current; waits for all contexts */
 void gi_ctx_unregister(struct gi_ctx *cx);
-/* removes it from the table; both locks held */
+/* Removes it from the table; both locks held. */
 void gi_ctx_forget(struct gi_ctx *cx);
 void gi_context_reset(void);				/* after fork */
 
 /* ---- dispatch.c ---- */
 
-/* sets the dispatch mode from the environment */
+/* Sets the dispatch mode from the environment. */
 void gi_dispatch(struct gi_client *c);
 /*
  * Whether the environment asked, when first read, for static ranges or for limits by rank or
@@ -244,12 +244,12 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbi
 /* The program has created @handle in the current context; is about to destroy it. */
 void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given);
 void gi_stream_ending(CUstream handle);
-/* removes the streams of a context */
+/* Removes the streams of a context. */
 void gi_streams_forget(const struct gi_ctx *cx);
 void gi_stream_reset(void);				/* after fork */
 
 /* Held while a call enqueues work into a stream */
-struct gi_turn {
+struct gi_stream_guard {
 	_Atomic uint32_t *word[2];	/* NULL: none */
 	bool counted;			/* gi_streams_hold() waits for it */
 };
@@ -258,14 +258,14 @@ struct gi_turn {
  * Bracket a call that enqueues work into a stream, so that it does not come between the calls of a
  * task. CU_STREAM_PER_THREAD is the thread's own stream, NULL the legacy one.
  */
-struct gi_turn gi_stream_share(CUstream stream);
-void gi_stream_unshare(const struct gi_turn *turn);
+struct gi_stream_guard gi_stream_lock_shared(CUstream stream);
+void gi_stream_unlock_shared(const struct gi_stream_guard *guard);
 /*
  * Bracket the calls of a task. false: an earlier call does not return, so the launch must be made
  * with a single call.
  */
-bool gi_stream_take(struct gi_turn *turn, CUstream stream);
-void gi_stream_put(const struct gi_turn *turn);
+bool gi_stream_lock(struct gi_stream_guard *guard, CUstream stream);
+void gi_stream_unlock(const struct gi_stream_guard *guard);
 
 /*
  * Waits until all work in the streams of @cx, which is current, has ended, and keeps other work
@@ -283,10 +283,13 @@ bool gi_streams_idle(struct gi_ctx *cx);		/* a snapshot */
  * thread, for good.
  */
 extern _Atomic unsigned int gi_streams_waiting;
-bool gi_stream_waits(CUstream stream);			/* counts it; true: the first time */
+/* Counts it; true: the first time. */
+bool gi_stream_count_wait(CUstream stream);
 
-int gi_stream_lift(int asked);				/* the priority to give to a new stream */
-bool gi_stream_asked(CUstream stream, int *priority);	/* false: it has the priority asked for */
-bool gi_stream_first(CUstream stream);	/* the hardware prefers it to streams without a priority */
+int gi_stream_raise(int asked);				/* the priority to give to a new stream */
+/* false: it has the priority asked for */
+bool gi_stream_requested(CUstream stream, int *priority);
+/* the hardware prefers it to streams without a priority */
+bool gi_stream_preferred(CUstream stream);
 
 #endif /* GI_DEVICE_H */

@@ -29,9 +29,9 @@ struct gi_stream {
 	struct gi_ctx *cx;
 	bool blocking;			/* ordered with the legacy stream */
 	/* its priority is not @asked, which the program asked for */
-	bool lifted;
-	bool first;			/* the hardware prefers it to streams without a priority */
-	bool waits;			/* has waited for an event: counted in gi_streams_waiting */
+	bool raised;
+	bool preferred;			/* the hardware prefers it to streams without a priority */
+	bool counted_wait;		/* has waited for an event: counted in gi_streams_waiting */
 	int asked;
 	_Atomic uint32_t calls;
 };
@@ -40,7 +40,7 @@ _Atomic bool gi_green;
 _Atomic unsigned int gi_streams_waiting;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost; protects the table */
-static _Atomic bool any_lifted;		/* some stream is lifted */
+static _Atomic bool any_raised;		/* the priority of some stream was raised */
 static struct gi_stream *buckets[BUCKETS];
 static struct gi_stream *spare;		/* never freed: another thread's call may still use one */
 static _Atomic int enqueuing;		/* calls under way that enqueue work */
@@ -80,17 +80,17 @@ static struct gi_stream *add_stream(const struct gi_stream *model)
 		s->next = *bucket(model->handle);
 		*bucket(model->handle) = s;
 		atomic_store(&s->calls, 0);
-		s->waits = false;
+		s->counted_wait = false;
 	}
 	s->handle = model->handle;
 	s->cx = model->cx;
 	s->blocking = model->blocking;
-	s->lifted = model->lifted;
-	s->first = model->first;
+	s->raised = model->raised;
+	s->preferred = model->preferred;
 	s->asked = model->asked;
-	if (s->waits)
+	if (s->counted_wait)
 		atomic_fetch_sub(&gi_streams_waiting, 1);
-	s->waits = false;
+	s->counted_wait = false;
 	return s;
 }
 
@@ -113,8 +113,8 @@ static struct gi_stream *learn_stream(CUstream handle)
 	if (!model.cx)
 		return NULL;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	model.first = !gi_real.cuStreamGetPriority(handle, &given) && given == model.cx->greatest &&
-		      given < model.cx->least;
+	model.preferred = !gi_real.cuStreamGetPriority(handle, &given) &&
+			  given == model.cx->greatest && given < model.cx->least;
 	pthread_mutex_lock(&lock);
 	s = add_stream(&model);
 	pthread_mutex_unlock(&lock);
@@ -144,10 +144,10 @@ void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
 	if (!cx || !cx->client)
 		return;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	model.lifted = given != asked;
-	if (model.lifted)
-		atomic_store_explicit(&any_lifted, true, memory_order_relaxed);
-	model.first = model.lifted || (asked <= cx->greatest && cx->greatest < cx->least);
+	model.raised = given != asked;
+	if (model.raised)
+		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
+	model.preferred = model.raised || (asked <= cx->greatest && cx->greatest < cx->least);
 	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
 	pthread_mutex_lock(&lock);
 	add_stream(&model);
@@ -160,9 +160,9 @@ static void remove_at(struct gi_stream **at)
 	struct gi_stream *s = *at;
 
 	*at = s->next;
-	if (s->waits)
+	if (s->counted_wait)
 		atomic_fetch_sub(&gi_streams_waiting, 1);
-	s->waits = false;
+	s->counted_wait = false;
 	s->next = spare;
 	spare = s;
 }
@@ -263,33 +263,33 @@ static bool take_word(_Atomic uint32_t *word, uint64_t until)
  * blocking streams, which tasks on the legacy stream take. A task on a blocking stream also takes
  * the legacy stream's word, whose work it would have to wait for.
  */
-static struct gi_turn words_of(CUstream stream, bool task)
+static struct gi_stream_guard words_of(CUstream stream, bool task)
 {
-	struct gi_turn turn = { 0 };
+	struct gi_stream_guard guard = { 0 };
 	struct gi_stream *s;
 	struct gi_ctx *cx;
 
 	if (is_default(stream)) {
 		cx = gi_current_now();
 		if (!cx)
-			return turn;
+			return guard;
 		if (stream == CU_STREAM_PER_THREAD) {
 			if (!atomic_load_explicit(&cx->per_thread, memory_order_relaxed))
 				atomic_store(&cx->per_thread, true);
-			turn.word[0] = task ? &cx->legacy_calls : &cx->blocking_calls;
+			guard.word[0] = task ? &cx->legacy_calls : &cx->blocking_calls;
 		} else {
-			turn.word[0] = &cx->legacy_calls;
-			turn.word[1] = task ? &cx->blocking_calls : NULL;
+			guard.word[0] = &cx->legacy_calls;
+			guard.word[1] = task ? &cx->blocking_calls : NULL;
 		}
-		return turn;
+		return guard;
 	}
 	s = get_stream(stream);
 	if (!s)
-		return turn;
-	turn.word[0] = &s->calls;
+		return guard;
+	guard.word[0] = &s->calls;
 	if (s->blocking)
-		turn.word[1] = task ? &s->cx->legacy_calls : &s->cx->blocking_calls;
-	return turn;
+		guard.word[1] = task ? &s->cx->legacy_calls : &s->cx->blocking_calls;
+	return guard;
 }
 
 static void begin_enqueue(void)
@@ -305,56 +305,56 @@ static void begin_enqueue(void)
 	}
 }
 
-struct gi_turn gi_stream_share(CUstream stream)
+struct gi_stream_guard gi_stream_lock_shared(CUstream stream)
 {
-	struct gi_turn turn = { 0 };
+	struct gi_stream_guard guard = { 0 };
 	unsigned int i;
 
 	if (!atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
-		return turn;
+		return guard;
 	begin_enqueue();
-	turn = words_of(stream, false);
-	turn.counted = true;
-	for (i = 0; i < 2 && turn.word[i]; i++)
-		share_word(turn.word[i]);
-	return turn;
+	guard = words_of(stream, false);
+	guard.counted = true;
+	for (i = 0; i < 2 && guard.word[i]; i++)
+		share_word(guard.word[i]);
+	return guard;
 }
 
-void gi_stream_unshare(const struct gi_turn *turn)
+void gi_stream_unlock_shared(const struct gi_stream_guard *guard)
 {
 	unsigned int i;
 
-	for (i = 0; i < 2 && turn->word[i]; i++)
-		atomic_fetch_sub(turn->word[i], 1);
-	if (turn->counted)
+	for (i = 0; i < 2 && guard->word[i]; i++)
+		atomic_fetch_sub(guard->word[i], 1);
+	if (guard->counted)
 		atomic_fetch_sub(&enqueuing, 1);
 }
 
-bool gi_stream_take(struct gi_turn *turn, CUstream stream)
+bool gi_stream_lock(struct gi_stream_guard *guard, CUstream stream)
 {
 	uint64_t until;
 
 	begin_enqueue();
 	until = gi_now() + PATIENCE_NS;
-	*turn = words_of(stream, true);
-	turn->counted = true;
-	if (!turn->word[0] || take_word(turn->word[0], until)) {
-		if (!turn->word[1] || take_word(turn->word[1], until))
+	*guard = words_of(stream, true);
+	guard->counted = true;
+	if (!guard->word[0] || take_word(guard->word[0], until)) {
+		if (!guard->word[1] || take_word(guard->word[1], until))
 			return true;
-		if (turn->word[0])
-			atomic_fetch_and(turn->word[0], ~TASK);
+		if (guard->word[0])
+			atomic_fetch_and(guard->word[0], ~TASK);
 	}
 	atomic_fetch_sub(&enqueuing, 1);
 	return false;
 }
 
-void gi_stream_put(const struct gi_turn *turn)
+void gi_stream_unlock(const struct gi_stream_guard *guard)
 {
 	unsigned int i;
 
-	for (i = 0; i < 2 && turn->word[i]; i++)
-		atomic_fetch_and(turn->word[i], ~TASK);
-	if (turn->counted)
+	for (i = 0; i < 2 && guard->word[i]; i++)
+		atomic_fetch_and(guard->word[i], ~TASK);
+	if (guard->counted)
 		atomic_fetch_sub(&enqueuing, 1);
 }
 
@@ -467,7 +467,7 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
  * In a group with a priority, the program's streams get the upper half of the device's priorities,
  * in the order that it asked for. This is of no use in a band that no other client can join.
  */
-int gi_stream_lift(int asked)
+int gi_stream_raise(int asked)
 {
 	struct gi_ctx *cx = gi_current();
 	const struct gsched_arb_header *h;
@@ -488,7 +488,7 @@ int gi_stream_lift(int asked)
 	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
 }
 
-bool gi_stream_waits(CUstream stream)
+bool gi_stream_count_wait(CUstream stream)
 {
 	static __thread bool mine;	/* the thread has counted the default streams */
 	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
@@ -496,8 +496,8 @@ bool gi_stream_waits(CUstream stream)
 
 	pthread_mutex_lock(&lock);
 	if (s) {
-		first = s->handle == stream && !s->waits;
-		s->waits = s->waits || first;
+		first = s->handle == stream && !s->counted_wait;
+		s->counted_wait = s->counted_wait || first;
 	} else {
 		first = is_default(stream) && !mine;
 		mine = mine || first;
@@ -508,25 +508,25 @@ bool gi_stream_waits(CUstream stream)
 	return first;
 }
 
-bool gi_stream_asked(CUstream stream, int *priority)
+bool gi_stream_requested(CUstream stream, int *priority)
 {
 	struct gi_stream *s;
-	bool lifted;
+	bool raised;
 
-	if (is_default(stream) || !atomic_load_explicit(&any_lifted, memory_order_relaxed))
+	if (is_default(stream) || !atomic_load_explicit(&any_raised, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
 	s = find_stream(stream);
-	lifted = s && s->lifted;
-	if (lifted)
+	raised = s && s->raised;
+	if (raised)
 		*priority = s->asked;
 	pthread_mutex_unlock(&lock);
-	return lifted;
+	return raised;
 }
 
-bool gi_stream_first(CUstream stream)
+bool gi_stream_preferred(CUstream stream)
 {
 	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
 
-	return s && s->first;
+	return s && s->preferred;
 }

@@ -186,7 +186,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 static CUresult create_stream(CUstream *stream, unsigned int flags, int asked, bool plain)
 {
-	int given = gi_stream_lift(asked);
+	int given = gi_stream_raise(asked);
 	CUresult rc;
 
 	if (plain && given == asked)
@@ -213,7 +213,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
 {
 	GI_ENTER();
-	if (priority && gi_stream_asked(stream, priority))
+	if (priority && gi_stream_requested(stream, priority))
 		return CUDA_SUCCESS;
 	return gi_real.cuStreamGetPriority(stream, priority);
 }
@@ -229,8 +229,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 
 	GI_ENTER();
 	cx = gi_current_now();
-	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) && gi_stream_waits(stream) &&
-	    !atomic_load(&gi_hot.captures))
+	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) &&
+	    gi_stream_count_wait(stream) && !atomic_load(&gi_hot.captures))
 		gi_gate_spare_queue(cx->client);
 	return gi_real.cuStreamWaitEvent(stream, event, flags);
 }

@@ -161,10 +161,10 @@ static bool is_host(CUdeviceptr p)
 
 /* Copies within the device are only queued: as in entry/shared.c. */
 #define QUEUED_ON(stream, symbol, own, ...) \
-	struct gi_turn turn = gi_stream_share(stream); \
+	struct gi_stream_guard guard = gi_stream_lock_shared(stream); \
 	CUresult rc = gi_real.symbol##own(__VA_ARGS__); \
 \
-	gi_stream_unshare(&turn); \
+	gi_stream_unlock_shared(&guard); \
 	return rc;
 
 #define QUEUED(symbol, params, ...) \
@@ -274,15 +274,15 @@ static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 
 /* @waits: one end of the copy is pageable host memory. */
 #define ASYNC_ON(stream_, symbol, own, waits, ...) \
-	struct gi_turn turn; \
+	struct gi_stream_guard guard; \
 	CUresult rc; \
 \
 	GI_ENTER(); \
 	if (gi_wait_needed() && (waits)) \
 		return GI_CALL_ON(stream_, symbol, own, __VA_ARGS__); \
-	turn = gi_stream_share(stream_); \
+	guard = gi_stream_lock_shared(stream_); \
 	rc = gi_real.symbol##own(__VA_ARGS__); \
-	gi_stream_unshare(&turn); \
+	gi_stream_unlock_shared(&guard); \
 	return rc;
 
 #define PARAMS(...) (__VA_ARGS__, CUstream stream)

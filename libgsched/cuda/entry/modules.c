@@ -238,7 +238,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, 
 	GI_ENTER();
 	rc = gi_real.cuModuleGetGlobal_v2(ptr, bytes ? bytes : &size, module, name);
 	if (!rc && ptr && name)
-		gi_initial_asked(module, name, *ptr, bytes ? *bytes : size);
+		gi_initial_record(module, name, *ptr, bytes ? *bytes : size);
 	return rc;
 }
 
@@ -250,7 +250,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, 
 	GI_ENTER();
 	rc = GI_CALL(cuLibraryGetGlobal, ptr, bytes ? bytes : &size, library, name);
 	if (!rc && ptr && name)
-		gi_initial_asked(library, name, *ptr, bytes ? *bytes : size);
+		gi_initial_record(library, name, *ptr, bytes ? *bytes : size);
 	return rc;
 }
 
@@ -262,7 +262,7 @@ CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
 	GI_ENTER();
 	rc = GI_CALL(cuLibraryGetManaged, ptr, bytes ? bytes : &size, library, name);
 	if (!rc && ptr && name)
-		gi_initial_asked(library, name, *ptr, bytes ? *bytes : size);
+		gi_initial_record(library, name, *ptr, bytes ? *bytes : size);
 	return rc;
 }
 

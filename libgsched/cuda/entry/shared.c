@@ -9,13 +9,13 @@
 #define SHARED(symbol, params, args) \
 	CUresult symbol params \
 	{ \
-		struct gi_turn turn; \
+		struct gi_stream_guard guard; \
 		CUresult rc; \
 \
 		GI_ENTER(); \
-		turn = gi_stream_share(stream); \
+		guard = gi_stream_lock_shared(stream); \
 		rc = gi_real.symbol args; \
-		gi_stream_unshare(&turn); \
+		gi_stream_unlock_shared(&guard); \
 		return rc; \
 	} \
 \

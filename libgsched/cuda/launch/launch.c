@@ -67,10 +67,10 @@ static bool pack_params(struct gi_slot *s, const struct gi_func *fn, void **para
 /* Makes the driver's own call, never between the calls of another thread's twin launch. */
 static CUresult forward_shared(const struct gi_launch *l)
 {
-	struct gi_turn turn = gi_stream_share(l->stream);
+	struct gi_stream_guard guard = gi_stream_lock_shared(l->stream);
 	CUresult rc = l->forward(l);
 
-	gi_stream_unshare(&turn);
+	gi_stream_unlock_shared(&guard);
 	return rc;
 }
 
@@ -133,14 +133,14 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 
 static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
 {
-	struct gi_turn turn;
+	struct gi_stream_guard guard;
 	CUresult rc;
 
 	*launched = false;
-	if (!gi_stream_take(&turn, l->stream))
+	if (!gi_stream_lock(&guard, l->stream))
 		return CUDA_ERROR_NOT_READY;
 	rc = submit_twin(l, s, i, launched);
-	gi_stream_put(&turn);
+	gi_stream_unlock(&guard);
 	return rc;
 }
 
@@ -218,7 +218,7 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 	bool retried = false;
 
 	for (;;) {
-		gi_to_task(&task, c, s, slot);
+		gi_describe_task(&task, c, s, slot);
 		if (!gsched_submit_stream(c->g, &task, s->stream)) {
 			s->window = task.window;
 			return true;
@@ -248,7 +248,7 @@ static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 	uint32_t full = c->sms * s->m, want = full;
 
 	if (gi_load(&c->arb->header.contended))
-		want = gi_places(c, s->window, s->m);
+		want = gi_window_workers(c, s->window, s->m);
 	if (want > s->blocks)
 		want = s->blocks;
 	return want ? want : 1;
@@ -309,7 +309,7 @@ static bool hardware_yields(const struct gi_client *c)
 static bool note_priority(struct gi_client *c, CUstream stream)
 {
 	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
-	bool first = gi_stream_first(stream);
+	bool first = gi_stream_preferred(stream);
 
 	if (!first && n)
 		atomic_store_explicit(&c->prioritised, 0, memory_order_relaxed);
@@ -343,9 +343,10 @@ static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	return gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_places(c, leased, 1) == c->sms &&
+	return gi_load(&h->lease) == GSCHED_LEASE_FREE &&
+	       gi_window_workers(c, leased, 1) == c->sms &&
 	       gi_time_share(h) >= GSCHED_SHARE_ALL &&
-	       blocks_of(l) <= TRIED_WAVES * gi_places(c, leased, shape->original_m) &&
+	       blocks_of(l) <= TRIED_WAVES * gi_window_workers(c, leased, shape->original_m) &&
 	       atomic_load_explicit(&shape->launches, memory_order_relaxed) < GI_TIMED_FIRST;
 }
 
@@ -384,14 +385,14 @@ static const struct gi_form *choose_form(struct gi_client *c, const struct gi_la
 		return NULL;
 	if (!has_twin(fn))
 		return NULL;
-	if (blocks_of(l) <= gi_places(c, leased, shape->original_m))
+	if (blocks_of(l) <= gi_window_workers(c, leased, shape->original_m))
 		return NULL;
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
 		return NULL;
 	/* hardware priorities make room as fast as a window does, but do not enforce a quota */
 	if (hardware_yields(c) && !first && block_ns(shape) &&
-	    block_ns(shape) <= GI_SHORT_BLOCK_NS && gi_places(c, leased, 1) == c->sms)
+	    block_ns(shape) <= GI_SHORT_BLOCK_NS && gi_window_workers(c, leased, 1) == c->sms)
 		return NULL;
 	if (!predicted && may_try(c, l, shape, leased))
 		return NULL;
@@ -684,7 +685,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		struct gsched_task task;
 
 			/* before the launch, so that eviction overlaps the driver's call */
-		gi_to_task(&task, c, s, slot);
+		gi_describe_task(&task, c, s, slot);
 		if (gsched_submit_stream_async(c->g, &task, s->stream))
 			gi_client_gone(c, "the arbiter is gone");
 		else
@@ -698,11 +699,11 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		s->launched = form ? workers_for(c, s) : 0;
 		gi_store(&c->cl->slot[slot].launched, s->launched);
 	}
-	s->undisturbed = s->undisturbed && gi_places(c, s->window, s->m) == c->sms * s->m;
+	s->undisturbed = s->undisturbed && gi_window_workers(c, s->window, s->m) == c->sms * s->m;
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
 		inside = gi_twin_launch_begin(c, s, l->stream);
-		clean = gi_control_use(cx, slot);
+		clean = gi_control_claim(cx, slot);
 		set_carveout(c, s);
 		rc = clean ? launch_twin(l, s, slot, &launched) : CUDA_ERROR_NOT_READY;
 		if (rc)
@@ -719,7 +720,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			return rc;
 		}
 		if (clean)
-			gi_control_used(cx, slot);
+			gi_control_release(cx, slot);
 			/* if the save area was to be zeroed, the stream may still do it later */
 		gi_slot_unclaim(c, slot, s->save && !s->save->zeroed);
 			/* the original is tried next, so the program gets the driver's own error */

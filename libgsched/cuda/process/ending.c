@@ -24,7 +24,8 @@ static bool drain_all(struct gi_image *image, uint64_t until)
 
 		gi_timings_drop(c);
 		if (c->tasks)
-			over = gi_drain(c, NULL, image, until > now ? until - now : 0) && over;
+			over = gi_tasks_drain(c, NULL, image, until > now ? until - now : 0) &&
+			       over;
 	}
 	return over && gi_now() < until;
 }
@@ -59,7 +60,7 @@ static void tear_down_context(struct gi_ctx *cx)
 	bool entered, shared;
 
 	if (c) {
-		gi_drain(c, cx, NULL, CONTEXT_NS);
+		gi_tasks_drain(c, cx, NULL, CONTEXT_NS);
 		gi_pace_drop(c, cx);
 		gi_blocks_drop(c, cx);
 		gi_timings_drop(c);

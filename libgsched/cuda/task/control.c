@@ -2,7 +2,7 @@
 /* The states of control blocks (task.h). Blocks are cleaned ahead, so no launch waits for it. */
 #include "task/task.h"
 
-bool gi_control_use(struct gi_ctx *cx, unsigned int slot)
+bool gi_control_claim(struct gi_ctx *cx, unsigned int slot)
 {
 	uint64_t bit = 1ull << slot;
 
@@ -12,7 +12,7 @@ bool gi_control_use(struct gi_ctx *cx, unsigned int slot)
 	return false;
 }
 
-bool gi_control_used(struct gi_ctx *cx, unsigned int slot)
+bool gi_control_release(struct gi_ctx *cx, unsigned int slot)
 {
 	uint64_t bit = 1ull << slot;
 

@@ -35,7 +35,7 @@ static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
 		return 0;
 	ran = end - start;
 	span = now - s->launch_ns;
-	workers = s->integral + (now - s->window_since) * gi_places(c, s->window, s->m);
+	workers = s->integral + (now - s->window_since) * gi_window_workers(c, s->window, s->m);
 	workers = span ? workers / span : 0;
 	if (!workers)
 		workers = 1;
@@ -69,10 +69,10 @@ static void finish_task(struct gi_client *c, struct gi_slot *s, unsigned int i, 
 			gi_count_leased(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
 		}
 	}
-	if (!gi_wings_over(s, line))
+	if (!gi_wings_ended(s, line))
 		return;
 	if (s->tier == GSCHED_TIER_BLOCK)
-		gi_control_used(s->cx, i);
+		gi_control_release(s->cx, i);
 	gi_slot_finish(c, i);
 }
 
@@ -90,7 +90,7 @@ static void submit_lasting(struct gi_client *c, struct gi_slot *s, unsigned int 
 	    gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
 	    gi_load(&c->arb->slot[i].generation) != s->generation)
 		return;
-	gi_to_task(&task, c, s, i);
+	gi_describe_task(&task, c, s, i);
 	s->submitted = true;
 	gsched_submit_stream_async(c->g, &task, s->stream);
 }
@@ -220,7 +220,8 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 }
 
 /* Waits until no task of @cx, or of @image, is in flight. false: they did not end in time. */
-bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns)
+bool gi_tasks_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image,
+		    uint64_t timeout_ns)
 {
 	uint64_t until = gi_now() + timeout_ns, mask;
 	bool busy;

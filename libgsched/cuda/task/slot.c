@@ -248,8 +248,8 @@ bool gi_slot_give_up(struct gi_client *c, unsigned int slot)
 	return true;
 }
 
-void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s,
-		unsigned int slot)
+void gi_describe_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s,
+		      unsigned int slot)
 {
 	*task = (struct gsched_task){
 		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,

@@ -150,8 +150,8 @@ static inline uint64_t gi_slots_busy(const struct gi_tasks *t)
 void gi_slots_report_lost(struct gi_client *c);		/* reports lost slots, if any */
 
 /* Describes a task for the arbiter. */
-void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s,
-		unsigned int slot);
+void gi_describe_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s,
+		      unsigned int slot);
 
 /* ---- control.c ---- */
 
@@ -159,14 +159,14 @@ void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struc
  * For twins, a slot also has a control block in each context. Its state is separate from the
  * slot's, since an original may use the slot while the block is being cleaned:
  *
- *	clean --use--> in use --used--> dirty --clean--> cleaning --clean--> clean
+ *	clean --claim--> in use --release--> dirty --clean--> cleaning --clean--> clean
  *
- * use: by the thread that has claimed the slot. used: by the slot's owner, when no worker is left;
- * the block of a task that was lost or given up stays in use. clean: under the client's lock, for
- * all dirty blocks at once. The states are masks (struct gi_ctx); a block in use is in none.
+ * claim: by the thread that has claimed the slot. release: by the slot's owner, when no worker is
+ * left; the block of a task that was lost or given up stays in use. clean: under the client's lock,
+ * for all dirty blocks at once. The states are masks (struct gi_ctx); a block in use is in none.
  */
-bool gi_control_use(struct gi_ctx *cx, unsigned int slot);
-bool gi_control_used(struct gi_ctx *cx, unsigned int slot);
+bool gi_control_claim(struct gi_ctx *cx, unsigned int slot);
+bool gi_control_release(struct gi_ctx *cx, unsigned int slot);
 bool gi_controls_due(const struct gi_ctx *cx);		/* some blocks need cleaning */
 void gi_controls_clean(struct gi_ctx *cx);		/* the context is current */
 
@@ -181,7 +181,9 @@ bool gi_reap(struct gi_client *c);			/* a pass; false: the lock is taken */
 void gi_agent_wake(struct gi_client *c);
 /* How long until the next pass may have something to do, in ns, at most @most. */
 uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most);
-bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns);
+/* Waits for the tasks of @cx, or of @image; false: they did not end in time, and were given up. */
+bool gi_tasks_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image,
+		    uint64_t timeout_ns);
 
 /* ---- wing.c ---- */
 
@@ -189,7 +191,7 @@ void gi_tasks_release(struct gi_client *c);		/* raises tasks->released */
 void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint64_t now);
 /* Launches one more wing, if there is room for it. */
 void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint64_t now);
-bool gi_wings_over(const struct gi_slot *s, struct gsched_cl_slot *line);
+bool gi_wings_ended(const struct gi_slot *s, struct gsched_cl_slot *line);
 
 /* ---- gate.c ---- */
 
@@ -256,7 +258,7 @@ void gi_save_release(struct gi_ctx *cx);		/* before the context is destroyed */
 /* ---- window.c ---- */
 
 /* How many workers of weight 1024 / @m fit into @window. */
-unsigned int gi_places(const struct gi_client *c, uint64_t window, unsigned int m);
+unsigned int gi_window_workers(const struct gi_client *c, uint64_t window, unsigned int m);
 void gi_ranges_use(struct gi_slot *s, unsigned int slot);	/* the rest of s->arg is filled */
 CUresult gi_ranges_zero(const struct gi_slot *s, CUstream stream);	/* before the launch */
 

@@ -3,7 +3,7 @@
 #include "task/task.h"
 
 /* Counts positions SM by SM, exactly as the workers do. */
-unsigned int gi_places(const struct gi_client *c, uint64_t window, unsigned int m)
+unsigned int gi_window_workers(const struct gi_client *c, uint64_t window, unsigned int m)
 {
 	uint64_t base = c->dispatch & (GSR_LAUNCH_BY_RANK | GSR_LAUNCH_BY_INDEX) ? 0 : GSCHED_WINDOW_BASE(window);
 	uint64_t end = base + GSCHED_WINDOW_LIMIT(window), whole = (uint64_t)c->sms * GSCHED_CAPSM;

@@ -14,7 +14,7 @@ void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i, ui
 
 	if (window == s->window)
 		return;
-	s->integral += (now - s->window_since) * gi_places(c, s->window, s->m);
+	s->integral += (now - s->window_since) * gi_window_workers(c, s->window, s->m);
 	s->window = window;
 	s->window_since = now;
 	s->wing_gap = 0;
@@ -140,7 +140,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 			atomic_store(&s->unlimited, true);
 	if (!gi_load(&line->start_ns) || gi_load(&line->finished) == s->seq || now < s->next_wing)
 		return;
-	want = free ? full : gi_places(c, s->window, s->m);
+	want = free ? full : gi_window_workers(c, s->window, s->m);
 	if (want > s->blocks)
 		want = s->blocks;
 	stalled = workers_stalled(s, now);
@@ -175,7 +175,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	s->next_wing = now + s->wing_gap;
 }
 
-bool gi_wings_over(const struct gi_slot *s, struct gsched_cl_slot *line)
+bool gi_wings_ended(const struct gi_slot *s, struct gsched_cl_slot *line)
 {
 	uint32_t over = s->wings;
 	unsigned int k;
