@@ -3,9 +3,9 @@
  * The embedded arbiter: the core's devices and its actions, which here are stores to pages and
  * messages.
  *
- * A client's page is written by the client and its GPU at any time: every word is read once, and
- * what it says is bounded by the core or here. It is sealed against shrinking, so reading it cannot
- * fault.
+ * A client's page is written by the client and its GPU at any time. Every word is read once, and
+ * its value is bounded by the core or here. The page is sealed against shrinking, so reading it
+ * cannot fault.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,17 +20,18 @@
 #include "gschedd.h"
 
 #define WATCH_NS	1000000
-#define CLIENTS_MAX	256	/* as the module's: each is looked at when bands change */
+#define CLIENTS_MAX	256	/* as in the module: changes of bands visit each client */
 /*
- * Of a slot, the words that were stored before a seq are read after it, also by processors that
- * reorder loads
+ * In a slot, the words that were stored before a seq must be read after it, also by processors that
+ * reorder loads.
  */
 #define load(p)		__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 struct list_head devices = { &devices, &devices };
 unsigned int n_devices;
-static const struct gsc_task *submitting;	/* its grant is told by the call that is under way */
+/* the current call returns its grant, so no message */
+static const struct gsc_task *submitting;
 
 static struct client *client_of(const struct gsc_client *c)
 {
@@ -62,7 +63,7 @@ static void page_window(struct client *c, unsigned int slot, uint64_t window)
 	store(&s->generation, s->generation + 1);
 }
 
-/* What a launch under a lease may use: all that the group and those above it allow. */
+/* The window of launches under a lease: all that the group and its ancestors allow. */
 static uint64_t leased_window(const struct client *c)
 {
 	uint32_t limit = c->dev->core.sms * GSCHED_CAPSM;
@@ -104,7 +105,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 		conn_event(c->conn, task->slot, &ev);
 }
 
-/* Also called when only what the header says beside it changed. */
+/* Also called when only other fields of the header have changed. */
 static void op_set_lease(struct gsc_client *core, u32 lease)
 {
 	struct client *c = client_of(core);
@@ -118,9 +119,9 @@ static void op_set_lease(struct gsc_client *core, u32 lease)
 	if (lease == old)
 		return;
 	__atomic_store_n(&h->lease, lease, __ATOMIC_SEQ_CST);
-	/* what was launched under the old lease keeps its window until it is in the books */
+	/* launches under the old lease keep their window until the core has accounted for them */
 	if (old == GSCHED_LEASE_FREE)
-		c->scan = true;
+		c->scan_page = true;
 	else
 		page_leased(c);
 }
@@ -130,9 +131,9 @@ static void op_arm_timer(struct gsc_device *core, u64 when)
 	set_timer(&device_of(core)->timer, when, 0);
 }
 
-void leased_forget(struct device *dev)
+void adopted_forget(struct device *dev)
 {
-	if (!--dev->n_leased)
+	if (!--dev->n_adopted)
 		set_timer(&dev->watch, 0, 0);
 }
 
@@ -140,9 +141,9 @@ static void op_done(struct gsc_task *task)
 {
 	struct client *c = client_of(task->client);
 
-	if (c->leased & 1ull << task->slot) {
-		c->leased &= ~(1ull << task->slot);
-		leased_forget(c->dev);
+	if (c->adopted & 1ull << task->slot) {
+		c->adopted &= ~(1ull << task->slot);
+		adopted_forget(c->dev);
 	}
 	trace_event("done", task, c->dev->core.now);
 	monitor_task(task, "done", c->dev->core.now);
@@ -157,7 +158,7 @@ static void op_set_band(struct gsc_client *core)
 	struct client *c = client_of(core);
 	struct gsched_arb_header *h = &c->arb->header;
 
-	/* what it begins with is told as it comes */
+	/* a new client's first values come with its attach reply */
 	if (c->conn->client && (h->slice_us != core->arb.slice_us || h->flags != core->arb.flags))
 		monitor_band(c);
 	store(&h->slice_us, core->arb.slice_us);
@@ -199,8 +200,8 @@ static bool slot_over(const struct gsched_cl_slot *s, uint32_t seq)
 }
 
 /*
- * The page does not say how many blocks an SM hosts; the workers launched for the window of the
- * whole device do, unless the grid was smaller than that.
+ * The page does not tell how many blocks an SM hosts. It follows from the number of workers
+ * launched for the window of the whole device, unless the grid was smaller than that.
  */
 static uint32_t guess_blocks_per_sm(const struct client *c, uint32_t launched)
 {
@@ -209,7 +210,7 @@ static uint32_t guess_blocks_per_sm(const struct client *c, uint32_t launched)
 	return m < 1 ? 1 : m > 32 ? 32 : m;
 }
 
-static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
+static void adopt_from_page(struct client *c, unsigned int slot, uint64_t now)
 {
 	const struct gsched_cl_slot *s = &c->cl->slot[slot];
 	struct gsched_submit req = { .size = sizeof(req), .flags = GSCHED_SUBMIT_NOWAIT, .slot = slot };
@@ -217,8 +218,8 @@ static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
 	if (c->core.task[slot].state != GSC_TASK_NONE)
 		return;
 	req.seq = load(&s->seq);
-	/* known: it was submitted or found before, and has ended by now */
-	if (!req.seq || req.seq == c->known[slot] || slot_over(s, req.seq))
+	/* known: it was submitted or adopted before, and has ended by now */
+	if (!req.seq || req.seq == c->last_seq[slot] || slot_over(s, req.seq))
 		return;
 	req.tier = load(&s->tier);
 	req.blocks = load(&s->blocks);
@@ -230,16 +231,16 @@ static void submit_leased(struct client *c, unsigned int slot, uint64_t now)
 		req.blocks = 1;
 	if (gsc_adopt(&c->core, &req, now))
 		return;
-	c->known[slot] = req.seq;
-	c->leased |= 1ull << slot;
-	if (!c->dev->n_leased++)
+	c->last_seq[slot] = req.seq;
+	c->adopted |= 1ull << slot;
+	if (!c->dev->n_adopted++)
 		set_timer(&c->dev->watch, now + WATCH_NS, WATCH_NS);
 }
 
-/* What was launched in the window of the lease and has to wait leaves it. */
+/* Evicts launches under a lease that now have to wait. */
 static void empty_waiting(struct client *c)
 {
-	for (uint64_t left = c->leased; left; left &= left - 1) {
+	for (uint64_t left = c->adopted; left; left &= left - 1) {
 		unsigned int slot = __builtin_ctzll(left);
 		const struct gsc_task *task = &c->core.task[slot];
 		struct gsched_event ev = {
@@ -270,14 +271,14 @@ static void complete_by_page(struct client *c, unsigned int slot, uint64_t now)
 
 static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
 {
-	if (c->leased & 1ull << slot && slot_over(&c->cl->slot[slot], c->core.task[slot].seq))
+	if (c->adopted & 1ull << slot && slot_over(&c->cl->slot[slot], c->core.task[slot].seq))
 		complete_by_page(c, slot, now);
 }
 
 /*
- * Tasks whose end the page tells and the client does not: its agent hangs, or its COMPLETE is on
- * the way and will find nothing. Called when the core's timer came, so that nobody waits for what
- * is over.
+ * Completes tasks that have ended according to the page, but were not completed by the client: its
+ * agent hangs, or its COMPLETE is in flight and will find nothing. Called by the core's timer, so
+ * that no other task waits for one that has ended.
  */
 static void complete_ended(struct device *dev, uint64_t now)
 {
@@ -291,7 +292,7 @@ static void complete_ended(struct device *dev, uint64_t now)
 				complete_by_page(client_of(core), task->slot, now);
 }
 
-void client_leased_count(struct client *c)
+void client_count_leased(struct client *c)
 {
 	const struct gsched_cl_header *h = &c->cl->header;
 	const struct gsc_leased says = {
@@ -302,18 +303,18 @@ void client_leased_count(struct client *c)
 	gsc_client_leased(&c->core, &says, now_ns());
 }
 
-void leased_count(struct device *dev)
+void count_leased(struct device *dev)
 {
 	struct gsc_client *core;
 
 	list_for_each_entry(core, &dev->core.clients, node)
-		client_leased_count(client_of(core));
+		client_count_leased(client_of(core));
 }
 
 /*
- * After events of the core: one decision for all. Then look for launches of the clients whose lease
- * it took away, decide for those, and so on; after a change of quotas, bring the windows of empty
- * slots up to date.
+ * After events of the core: commits one decision for all of them. Then adopts launches of clients
+ * whose lease it withdrew, decides for those, and so on. After a change of quotas, it updates the
+ * windows of empty slots.
  */
 void device_settle(struct device *dev)
 {
@@ -326,14 +327,14 @@ void device_settle(struct device *dev)
 		list_for_each_entry(core, &dev->core.clients, node) {
 			struct client *c = client_of(core);
 
-			if (!c->scan)
+			if (!c->scan_page)
 				continue;
-			c->scan = false;
+			c->scan_page = false;
 			again = true;
 			atomic_thread_fence(memory_order_seq_cst);
-			client_leased_count(c);
+			client_count_leased(c);
 			for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
-				submit_leased(c, slot, now_ns());
+				adopt_from_page(c, slot, now_ns());
 			page_leased(c);
 		}
 		gsc_commit(&dev->core, now_ns());
@@ -375,14 +376,14 @@ static void watch_ready(struct source *src, uint32_t events)
 	if (read(src->fd, &n, sizeof(n)) != sizeof(n))
 		return;
 	list_for_each_entry(core, &dev->core.clients, node)
-		for (unsigned int slot = 0; slot < GSCHED_SLOTS && client_of(core)->leased; slot++)
+		for (unsigned int slot = 0; slot < GSCHED_SLOTS && client_of(core)->adopted; slot++)
 			complete_leased(client_of(core), slot, now);
 	device_settle(dev);
 }
 
 /* ---- calls ---- */
 
-/* @launched: under LEASE_NOTIFY, by the window that the slot showed while it was empty. */
+/* @launched: under LEASE_NOTIFY, in the window that the slot showed while it was empty. */
 int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 {
 	uint64_t now = now_ns(), before;
@@ -394,10 +395,10 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 	task = &c->core.task[req->slot];
 	complete_leased(c, req->slot, now);
 	/*
-	 * found on the page between the client's store and this call: the client knows more about
-	 * it
+	 * adopted from the page between the client's store and this call: the client knows more
+	 * about the task
 	 */
-	if (c->leased & 1ull << req->slot && task->seq == req->seq) {
+	if (c->adopted & 1ull << req->slot && task->seq == req->seq) {
 		struct gsched_complete cancel = { .size = sizeof(cancel), .flags = GSCHED_COMPLETE_CANCEL,
 						  .slot = req->slot, .seq = req->seq };
 
@@ -411,12 +412,14 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 	if (!err)
 		err = gsc_answer(task);
 	if (!err || err == -EAGAIN) {
-		c->known[req->slot] = req->seq;
+		c->last_seq[req->slot] = req->seq;
 		req->window = err ? 0 : task->window;
 		page_window(c, req->slot, req->window);
 		conn_told(c->conn, req->slot, req->window);
 	}
-	/* nobody reads a reply to it: say what differs from what it launched with */
+	/*
+	 * the client does not read a reply, so send an event if the window is not the one it used
+	 */
 	if (launched && (!err || err == -EAGAIN) && req->window != before) {
 		struct gsched_event ev = {
 			.type = err ? GSCHED_EVENT_EVICT : GSCHED_EVENT_GRANT,
@@ -445,11 +448,11 @@ int client_report(struct client *c, const struct gsched_report *req)
 	return err;
 }
 
-/* What a GPU that still reads the pages of a client that is gone finds. */
+/* Leaves final values for a GPU that still reads the pages of a client that is gone. */
 void client_pages_end(struct client *c, uint64_t window)
 {
 	store(&c->arb->header.lease, GSCHED_LEASE_NONE);
-	/* nobody would open its gate again, or set its slice back */
+	/* no arbiter could let it launch again, or restore its slice */
 	store(&c->arb->header.slice_us, 0);
 	store(&c->arb->header.flags, 0);
 	store(&c->arb->header.share, GSCHED_SHARE_ALL);
@@ -543,7 +546,7 @@ static void device_free(struct device *dev)
 	loop_free(&dev->watch, dev);
 }
 
-/* Its clients are sent away, all at once: what one gives back is for none of the others. */
+/* Detaches all clients before the next commit, so that none gets the capacity of another. */
 static void device_gone(struct device *dev)
 {
 	struct gsc_client *core;
@@ -588,7 +591,7 @@ struct device *device_find(const char *name)
 	return NULL;
 }
 
-static int number_of(const char *text, unsigned int *to)
+static int parse_number(const char *text, unsigned int *to)
 {
 	unsigned long n;
 	char *end;
@@ -601,12 +604,12 @@ static int number_of(const char *text, unsigned int *to)
 	return 0;
 }
 
-static int apply(struct device *dev, const char *file, const char *text)
+static int apply_param(struct device *dev, const char *file, const char *text)
 {
 	int err, mode;
 
 	if (!strcmp(file, "policy")) {
-		/* nobody gets chaos who did not start the daemon with it */
+		/* chaos only if the daemon was started with it */
 		if (!strcmp(text, "chaos") && strcmp(opt.policy, "chaos"))
 			return -EINVAL;
 		err = gsc_device_set_policy(&dev->core, text, now_ns());
@@ -623,7 +626,7 @@ static int apply(struct device *dev, const char *file, const char *text)
 	} else if (gsc_param_find(file) >= 0) {
 		err = gsc_device_set_param(&dev->core, gsc_param_find(file), text, now_ns());
 	} else if (!strcmp(file, "clients_max")) {
-		return number_of(text, &dev->clients_max);
+		return parse_number(text, &dev->clients_max);
 	} else {
 		return -ENOENT;
 	}
@@ -631,7 +634,7 @@ static int apply(struct device *dev, const char *file, const char *text)
 	return err;
 }
 
-/* One that is set again keeps its place. */
+/* A setting that is changed keeps its place in the list. */
 static void note_setting(struct device *dev, const char *file, const char *text)
 {
 	struct device_setting *s = dev->setting;
@@ -657,14 +660,14 @@ static struct gsc_group *find_planned(void *arg, const char *path, size_t len)
 	return len == 1 && *path == '/' ? dev->root.core : NULL;
 }
 
-/* It is no setting: a plan that outlived gschedd would be nobody's */
+/* A plan is not saved, because after a restart nobody would renew it. */
 static int device_plan(struct device *dev, const char *text)
 {
 	int err = gsc_device_plan(&dev->core, text, find_planned, dev, now_ns());
 
 	dev->quotas_changed = true;
 	device_settle(dev);
-	/* ENOENT: a setting that there is not */
+	/* ENOENT would mean that there is no such setting */
 	return err == -ENOENT ? -ESRCH : err;
 }
 
@@ -680,7 +683,7 @@ int device_set(struct device *dev, const char *file, const char *value)
 		return -EINVAL;
 	memcpy(text, value, len);
 	text[len] = '\0';
-	err = apply(dev, file, text);
+	err = apply_param(dev, file, text);
 	if (!err)
 		note_setting(dev, file, text);
 	return err;

@@ -15,7 +15,7 @@
 #include "gschedd.h"
 #include "rewriter/abi.h"
 
-#define MAGIC		"GSCHEDC2"	/* of this form of an entry */
+#define MAGIC		"GSCHEDC2"	/* version of the entries' format */
 #define ENTRY_MAX	(1ull << 30)
 #define NAME_LEN	(2 * CACHE_KEY)
 
@@ -23,7 +23,7 @@ struct file_head {
 	char magic[8];
 	uint32_t err, pad;
 	uint64_t ptx_size, description_size, notes_size;
-	uint8_t sum[CACHE_KEY];		/* of the key, the fields above, and what follows */
+	uint8_t sum[CACHE_KEY];		/* hash of the key, the fields above, and the rest */
 };
 
 struct victim {
@@ -34,9 +34,9 @@ struct victim {
 
 static int dir_fd = -1;
 static uint64_t max_size, total;
-static uint64_t unseen;	/* stored since the directory was looked at, as other workers do meanwhile */
+static uint64_t unseen;	/* bytes stored since the last count; other workers store too */
 
-/* Another build of the rewriter is another rewriter: the linker's build id tells. */
+/* The linker's build id identifies the build of the rewriter. */
 static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -107,8 +107,10 @@ static DIR *open_dir(void)
 	return dir;
 }
 
-/* Count what is there; remove what a killed process left half-written an hour ago or more. */
-static void take_stock(void)
+/*
+ * Counts the entries' size, and removes partial files older than an hour, left by killed processes.
+ */
+static void count_entries(void)
 {
 	DIR *dir = open_dir();
 	struct dirent *d;
@@ -137,7 +139,7 @@ int cache_open(const char *path, uint64_t max)
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir_fd < 0)
 		return -errno;
-	/* who can write there decides what runs on the GPU for everybody */
+	/* whoever can write there controls what runs on the GPU for all users */
 	if (fstat(dir_fd, &st))
 		err = -errno;
 	else if (st.st_uid != geteuid() || st.st_mode & 077)
@@ -149,8 +151,8 @@ int cache_open(const char *path, uint64_t max)
 		dir_fd = -1;
 		return err;
 	}
-	max_size = max - max / 16;	/* what four workers may store before they look again */
-	take_stock();
+	max_size = max - max / 16;	/* leaves room for what four workers store between counts */
+	count_entries();
 	return 0;
 }
 
@@ -229,7 +231,7 @@ bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e)
 	if (memcmp(sum, h.sum, sizeof(sum)))
 		goto corrupt;
 	*e = found;
-	futimens(fd, NULL);	/* used now: the order in which entries go */
+	futimens(fd, NULL);	/* marks the use, which determines the order of removal */
 	close(fd);
 	return true;
 
@@ -252,10 +254,11 @@ static int by_use(const void *a, const void *b)
 }
 
 /*
- * Count what is there. If it is too much, remove what was not used for longest, down to nine tenths of the bound so that not every store has to do it. Not @newest, which the
- * clock of files, a tick of some ms, may not tell from those before it.
+ * Counts the entries' size. If it is too much, removes those that were not used for longest, down
+ * to nine tenths of the bound, so that not every store has to do this. Keeps @newest, because the
+ * clock of files, with ticks of some ms, may not tell it from the entries before it.
  */
-static void shrink(const char *newest)
+static void evict_entries(const char *newest)
 {
 	DIR *dir = open_dir();
 	struct victim *v = NULL;
@@ -323,5 +326,5 @@ void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 	total += size;
 	unseen += size;
 	if (total > max_size || unseen > max_size / 64)
-		shrink(name);
+		evict_entries(name);
 }

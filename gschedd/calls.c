@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The calls: one table of {handler, size of its structure, what it may carry}, one check of sizes
- * and tails, as the module has them for its ioctls.
+ * The calls: one table of {handler, size of the structure, descriptors}, and one check of sizes and
+ * tails, like the module's table of ioctls.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -12,25 +12,26 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define UNREAD_MAX	8192	/* a peer with more unread than this gets no new descriptors: they hold memory */
+/* a peer with more unread bytes gets no descriptors: they hold memory */
+#define UNREAD_MAX	8192
 
 struct call_ctx {
 	struct conn *conn;
 	const struct gsp_header *h;
 	void *body;			/* the call's structure, zero-filled */
-	int *in_fds;			/* taken over by setting them to -1 */
+	int *in_fds;			/* a handler takes one over by setting it to -1 */
 	int fds[GSP_MAX_FDS];		/* for the reply */
 	unsigned int n_fds;
 	bool later;			/* the reply comes later */
-	bool passing;			/* what it changed is not kept */
+	bool not_saved;			/* a plan, which state.c must not save */
 };
 
 struct call {
 	int (*fn)(struct call_ctx *ctx);
-	uint16_t size;			/* of the structure, 0 none */
+	uint16_t size;			/* of the structure; 0: none */
 	uint8_t in_fds, out_fds;
-	uint16_t min_size;		/* of its first version, 0 the same */
-	enum { SAVES_NOTHING, SAVES_BINDINGS, SAVES_GROUPS } saves;	/* changes what state.c keeps */
+	uint16_t min_size;		/* of its first version; 0: the same */
+	enum { SAVES_NOTHING, SAVES_BINDINGS, SAVES_GROUPS } saves;	/* what state.c must save */
 };
 
 static int call_info(struct call_ctx *ctx)
@@ -146,20 +147,22 @@ static int call_rewrite(struct call_ctx *ctx)
 	return err;
 }
 
-static bool terminated(const char *s, size_t size)
+static bool is_terminated(const char *s, size_t size)
 {
 	return memchr(s, 0, size);
 }
 
-/* The strings of a struct gsp_group and the device it names. */
+/* Checks the strings of a struct gsp_group, and finds its device. */
 static int group_device(struct call_ctx *ctx, struct device **dev)
 {
 	const struct gsp_group *req = ctx->body;
 
 	if (req->flags)
 		return -EOPNOTSUPP;
-	if (!terminated(req->device, sizeof(req->device)) || !terminated(req->path, sizeof(req->path)) ||
-	    !terminated(req->file, sizeof(req->file)) || !terminated(req->value, sizeof(req->value)))
+	if (!is_terminated(req->device, sizeof(req->device)) ||
+	    !is_terminated(req->path, sizeof(req->path)) ||
+	    !is_terminated(req->file, sizeof(req->file)) ||
+	    !is_terminated(req->value, sizeof(req->value)))
 		return -EINVAL;
 	*dev = device_find(req->device);
 	return *dev ? 0 : -ENODEV;
@@ -198,7 +201,7 @@ static int call_group_delete(struct call_ctx *ctx)
 	return ctx->conn->admin ? group_delete(group) : -EPERM;
 }
 
-/* A pid or 0, with or without the end of a line; -1: neither */
+/* Parses a pid or 0, with or without a newline; -1: invalid. */
 static pid_t pid_of(const char *text)
 {
 	char *end;
@@ -211,7 +214,7 @@ static pid_t pid_of(const char *text)
 	return (pid_t)pid;
 }
 
-/* procs: a pid, 0 the caller. */
+/* File procs: a pid, 0 is the caller. */
 static int bind_value(struct call_ctx *ctx, struct group *group, const char *value)
 {
 	pid_t pid = pid_of(value);
@@ -300,7 +303,7 @@ static int call_monitor(struct call_ctx *ctx)
 
 	if (req->flags & ~GSP_MONITOR__ALL)
 		return -EOPNOTSUPP;
-	/* it tells when the kernels of others run */
+	/* it reveals when other users' kernels run */
 	if (!ctx->conn->admin)
 		return -EPERM;
 	fd = monitor_add(req->flags & GSP_MONITOR_TASKS);
@@ -320,7 +323,7 @@ static int call_device_set(struct call_ctx *ctx)
 		return err;
 	if (*req->path)
 		return -EINVAL;
-	ctx->passing = !strcmp(req->file, "plan");
+	ctx->not_saved = !strcmp(req->file, "plan");
 	return ctx->conn->admin ? device_set(dev, req->file, req->value) : -EPERM;
 }
 
@@ -331,8 +334,9 @@ static int call_band(struct call_ctx *ctx)
 
 	if (req->flags & ~GSP_BAND__ALL || req->__reserved)
 		return -EOPNOTSUPP;
-	if (!terminated(req->device, sizeof(req->device)) || !terminated(req->path, sizeof(req->path)) ||
-	    !terminated(req->band, sizeof(req->band)) || req->pid > INT32_MAX)
+	if (!is_terminated(req->device, sizeof(req->device)) ||
+	    !is_terminated(req->path, sizeof(req->path)) ||
+	    !is_terminated(req->band, sizeof(req->band)) || req->pid > INT32_MAX)
 		return -EINVAL;
 	err = mps_request(ctx->conn, ctx->h, req);
 	if (err != -EINPROGRESS)
@@ -364,8 +368,8 @@ static const struct call calls[] = {
 };
 
 /*
- * The caller's structure of `size` bytes: a shorter one is completed with zeroes, a longer one must
- * end in them.
+ * Checks the caller's structure of `size` bytes: a shorter one is extended with zeroes, the tail of
+ * a longer one must be zero.
  */
 static int check_size(struct packet *p, size_t len, const struct call *call, uint32_t *size)
 {
@@ -413,8 +417,8 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 		return;
 	}
 	err = call->fn(&ctx);
-	/* bindings mean nothing once the machine has crashed: no need to wait for the disk */
-	if (!err && call->saves && !ctx.passing)
+	/* bindings are void after a machine crash, so they need not be synced to disk */
+	if (!err && call->saves && !ctx.not_saved)
 		state_save(call->saves == SAVES_GROUPS);
 	for (unsigned int i = 0; i < n_fds; i++)
 		if (fds[i] >= 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A client: a connection that attached to a device. Its pages are sealed memfds: their size is
- * fixed for good.
+ * A client is a connection that has attached to a device. Its pages are sealed memfds, whose size
+ * cannot change.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +36,8 @@ fail:
 }
 
 /*
- * The arbiter's page for the client: a read-only descriptor, and no later mapping of the file can
- * be writable, however the client opens it again.
+ * Opens the arbiter's page for the client: a read-only descriptor. The file is sealed, so no later
+ * mapping of it can be writable, however the client opens it again.
  */
 static int read_only(int fd)
 {
@@ -121,12 +121,12 @@ found:
 	err = gsc_client_attach(&c->core, c->group->core, req->flags, req->channel_group, now_ns());
 	if (err)
 		goto close_cl;
-	/* nobody is told of the band: the caller reads the page once it has mapped it */
+	/* no event is sent for this band: the caller reads the page once it has mapped it */
 	gsc_commit(&dev->core, now_ns());
 	conn->client = c;
 	/*
-	 * who attaches with the first version of the structure would take the event for one of a
-	 * slot
+	 * a client that attaches with the first version of the structure would take the event for
+	 * one of a slot
 	 */
 	conn->bands = req->size > offsetof(struct gsched_attach, channel_group);
 	monitor_client(c, "client-add");
@@ -160,15 +160,15 @@ void client_detach(struct client *c)
 	struct device *dev = c->dev;
 
 	say(LOG_DEBUG, "client %llu: pid %d left %s", (unsigned long long)c->id, (int)c->conn->pid, dev->decl.name);
-	client_leased_count(c);
+	client_count_leased(c);
 	gsc_client_detach(&c->core, now_ns());
 	monitor_client(c, "client-delete");
-	/* what was found under a lease and is still in the books went with it */
-	for (; c->leased; c->leased &= c->leased - 1)
-		leased_forget(dev);
+	/* adopted tasks that the core still had are gone with the client */
+	for (; c->adopted; c->adopted &= c->adopted - 1)
+		adopted_forget(dev);
 	/*
-	 * sent away, with nobody to decide for it, it may use what there is; a process that died
-	 * uses nothing
+	 * A client that was detached and now has no arbiter may use the whole device; a dead
+	 * process uses nothing.
 	 */
 	c->conn->bands = c->conn->band_due = false;
 	client_pages_end(c, c->conn->gone ? GSCHED_WINDOW(0, dev->core.sms * GSCHED_CAPSM) : 0);
@@ -183,13 +183,13 @@ void client_regroup(struct client *c)
 
 	if (group == c->group)
 		return;
-	client_leased_count(c);
+	client_count_leased(c);
 	c->group = group;
 	gsc_client_move(&c->core, group->core, now_ns());
 	c->dev->quotas_changed = true;
 }
 
-/* Of the process, from @after on; NULL: none */
+/* The next client of the process after @after; NULL: none. */
 static struct client *client_of_pid(struct device *dev, pid_t pid, const struct client *after)
 {
 	bool found = !after;
@@ -212,7 +212,7 @@ static int client_file(const char *file)
 	return f >= 0 && gsc_client_has(f) ? f : -ENOENT;
 }
 
-/* Whoever is no administrator may only lower what own processes have, as with nice. */
+/* A user who is not an administrator may only lower values of own processes, as with nice. */
 int clients_set(struct device *dev, pid_t pid, const char *file, const char *value,
 		const struct conn *by)
 {

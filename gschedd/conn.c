@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Connections: packets in, replies and events out, nothing that blocks.
+ * Connections: packets in, replies and events out, without blocking.
  *
- * A peer that does not read stalls nobody: its replies wait (one, and those of rewrite jobs),
- * nothing more is taken from it meanwhile, and events coalesce by slot. So what a connection can
- * hold is bounded.
+ * A peer that does not read stalls no one. Its replies wait (one, and those of rewrite jobs),
+ * nothing more is read from it meanwhile, and events coalesce by slot. So the memory of a
+ * connection is bounded.
  *
- * Packets are taken one by one from the users in turn, and from each user's connections in turn,
- * however many a user has. After TURN_NS the loop looks for events again: new connections, timers.
+ * Packets are read one by one from the users in turn, and from each user's connections in turn,
+ * however many a user has. After TURN_NS the loop checks for events again: new connections, timers.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct reply {
 	size_t len;
 	int fd[GSP_MAX_FDS];
 	unsigned int n_fds;
-	struct packet p;	/* only len bytes of it are there */
+	struct packet p;	/* only @len bytes of it are allocated */
 };
 
 struct list_head conns = { &conns, &conns };
@@ -81,7 +81,7 @@ static int send_packet(struct conn *conn, const void *data, size_t len, const in
 	return send_fds(conn->src.fd, data, len, fds, n_fds, MSG_DONTWAIT);
 }
 
-static void block(struct conn *conn)
+static void block_conn(struct conn *conn)
 {
 	if (conn->blocked)
 		return;
@@ -116,7 +116,7 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 			memcpy(&r->p, &p, len);
 			*conn->out_end = r;
 			conn->out_end = &r->next;
-			block(conn);
+			block_conn(conn);
 			return;
 		}
 	}
@@ -127,12 +127,12 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 
 void conn_told(struct conn *conn, unsigned int slot, uint64_t window)
 {
-	conn->told[slot] = GSCHED_WINDOW_LIMIT(window);
+	conn->sent_limit[slot] = GSCHED_WINDOW_LIMIT(window);
 }
 
 /*
- * The type must be right for a peer that knows nothing since the last one it was sent: a grant not
- * yet sent stays one; a grow, then an evict that leaves more than it knows of, is a grow.
+ * The event's type must be right relative to the last one that was sent: a grant that was not sent
+ * yet stays a grant; a grow followed by an evict that leaves more than the peer knows of is a grow.
  */
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event)
 {
@@ -142,7 +142,8 @@ void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event 
 	*e = *event;
 	if (before == GSCHED_EVENT_GRANT)
 		e->type = GSCHED_EVENT_GRANT;
-	else if (before == GSCHED_EVENT_GROW && GSCHED_WINDOW_LIMIT(event->window) > conn->told[slot])
+	else if (before == GSCHED_EVENT_GROW &&
+		 GSCHED_WINDOW_LIMIT(event->window) > conn->sent_limit[slot])
 		e->type = GSCHED_EVENT_GROW;
 	conn->events |= 1ull << slot;
 	conn_dirty(conn);
@@ -156,7 +157,7 @@ void conn_band(struct conn *conn)
 	conn_dirty(conn);
 }
 
-/* The last event. What was due before is of a task that is nobody's business any more. */
+/* The last event. Events that were due before concern tasks that no longer exist. */
 void conn_gone(struct conn *conn)
 {
 	conn->gone = conn->gone_due = true;
@@ -193,7 +194,7 @@ static int send_event(struct conn *conn, const struct gsched_event *event)
 	return send_packet(conn, &p, sizeof(p), NULL, 0);
 }
 
-/* Replies first, then grants, then events: an event of a slot never overtakes its grant. */
+/* Replies first, then grants, then events, so that an event of a slot never overtakes its grant. */
 static int conn_flush(struct conn *conn)
 {
 	int err;
@@ -278,7 +279,7 @@ static void conn_free(struct conn *conn)
 		close_all(r->fd, r->n_fds);
 		free(r);
 	}
-	list_del_init(&conn->dirty);	/* detaching may have put it there again */
+	list_del_init(&conn->dirty);	/* detaching may have added it again */
 	list_del_init(&conn->node);
 	n_conns--;
 	user_put(conn->user);
@@ -297,11 +298,13 @@ void conns_flush(void)
 		if (!conn->dead) {
 			err = conn_flush(conn);
 			if (err == -EAGAIN)
-				block(conn);
+				block_conn(conn);
 			else if (err)
 				conn->dead = true;
 		}
-		/* its capacity goes to others, which become dirty and have their turn here */
+		/*
+		 * its capacity goes to other clients, whose connections are appended to this list
+		 */
 		if (conn->dead)
 			conn_free(conn);
 	}
@@ -315,8 +318,8 @@ void conns_free(void)
 	}
 }
 
-/* One packet. Returns false when there is none, or the connection ended. */
-static bool receive(struct conn *conn)
+/* Reads one packet. Returns false if there is none, or the connection has ended. */
+static bool receive_packet(struct conn *conn)
 {
 	union {
 		struct cmsghdr align;
@@ -344,7 +347,7 @@ static bool receive(struct conn *conn)
 		memcpy(fds, CMSG_DATA(cm), n_fds * sizeof(int));
 	}
 	if (!n) {
-		/* the end, or an empty packet, which nobody has a reason to send */
+		/* end of file, or an empty packet, which is not valid */
 		close_all(fds, n_fds);
 		conn_kill(conn);
 		return false;
@@ -392,7 +395,7 @@ bool conns_turn(void)
 
 		list_move_tail(&user->turn, &turns);
 		clear_ready(conn);
-		if (!conn->dead && !conn->blocked && receive(conn))
+		if (!conn->dead && !conn->blocked && receive_packet(conn))
 			set_ready(conn);
 		if (now_ns() - from > TURN_NS)
 			break;
@@ -430,7 +433,7 @@ int conn_open(int fd, unsigned int max, bool waited)
 		err = -EDQUOT;
 		goto put_user;
 	}
-	/* what lies unread in a peer's queue is ours to pay for */
+	/* unread messages in a peer's queue are charged to gschedd */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 	conn = calloc(1, sizeof(*conn));
 	if (!conn) {

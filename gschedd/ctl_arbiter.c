@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl: the arbiter, and the devices that it has. */
+/* gschedctl: the arbiter and its devices. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

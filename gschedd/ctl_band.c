@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl run: which MPS server the program uses, by the band of its group. */
+/* gschedctl run: selects the MPS server of the program, by the band of its group. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 #define PIPE	"CUDA_MPS_PIPE_DIRECTORY"
 #define LOG	"CUDA_MPS_LOG_DIRECTORY"
-#define BAND	"GSCHED_BAND"	/* goes with directories that gschedctl chose: they are not the user's own wish */
+#define BAND	"GSCHED_BAND"	/* set with directories that gschedctl chose, not the user */
 
-/* Did an outer gschedctl run (or run -e) choose the directory in the environment? */
+/* Whether an outer gschedctl run (or run -e) chose the directory in the environment. */
 static bool chosen_by_us(const char *pipe)
 {
 	const char *band = getenv(BAND);
@@ -58,11 +58,11 @@ unknown:
 	return errno == ENOENT || errno == ENODEV ? 0 : -1;	/* ENOENT: a module without bands */
 }
 
-static int failed(const struct gsched_band_info *info, bool strict)
+static int band_failed(const struct gsched_band_info *info, bool strict)
 {
 	int err = errno;
 
-	/* a gschedd that knows no bands, or none beside the module: as without --mps */
+	/* a gschedd without bands, or none beside the module: as without --mps */
 	if (err == ENOTTY || err == ENOTCONN) {
 		unset_environment();
 		return 0;
@@ -85,7 +85,7 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 	const char *own = getenv(PIPE);
 	char band[64];
 
-	/* with the module gschedd has no groups */
+	/* with the module as arbiter, gschedd has no groups */
 	if (gsched_backend(g) == GSCHED_BACKEND_MODULE) {
 		if (ctl_group_band(g, ctl->device, group ? group : "", band, sizeof(band))) {
 			ctl_error("group %s: gpu.band: %s", group && *group ? group : "/", strerror(errno));
@@ -95,7 +95,7 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 	}
 	opts.no_start = own && *own && !chosen_by_us(own);
 	if (gsched_band(&opts, &info))
-		return opts.no_start ? 0 : failed(&info, strict);
+		return opts.no_start ? 0 : band_failed(&info, strict);
 	if (opts.no_start) {
 		if (*info.band)
 			ctl_error("$" PIPE " is set: the program uses that MPS server and not the one of band %s; unset it to "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl run: a program may use every GPU, so it is bound to its group on each device that has
- * the group.
+ * gschedctl run: binds a program to its group on each device that has the group, because it may use
+ * every GPU.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "ctl_files.h"
 #include "ctl_json.h"
 
-/* "gpu0, gpu1": of @devices those whose @there is @which; malloc'd */
+/* "gpu0, gpu1": the @devices whose @there equals @which; malloc'd. */
 static char *names_of(const struct ctl_devices *devices, const bool *there, bool which)
 {
 	char *text = NULL;
@@ -39,7 +39,7 @@ static bool add_device(struct ctl_devices *devices, const char *name)
 	return true;
 }
 
-/* Those in the list @names, in that order */
+/* Adds the devices of the list @names, in that order. */
 static bool add_named(struct ctl_devices *devices, const char *names)
 {
 	char *save = NULL, *word;
@@ -62,7 +62,7 @@ bool ctl_devices_get(struct ctl_devices *devices, const struct ctl *ctl, struct 
 	bool good = true;
 
 	*devices = (struct ctl_devices){ .n = 0 };
-	/* the status of one device tells nothing that is needed, and takes a while */
+	/* for one device the status is not needed, and it takes a while */
 	if (!ctl->device && (!all || gsched_devices(g) <= 1))
 		return add_device(devices, NULL);
 	devices->status = ctl_read_status(g);
@@ -81,7 +81,7 @@ void ctl_devices_put(struct ctl_devices *devices)
 	free(devices->list);
 }
 
-/* Leaves those of @devices that have the group, says which do not, and fails if none has. */
+/* Keeps the @devices that have the group, prints which do not, and fails if none has it. */
 static int keep_those_with(struct ctl_devices *devices, struct gsched *g, const char *group)
 {
 	bool there[CTL_DEVICES_MAX];
@@ -89,7 +89,7 @@ static int keep_those_with(struct ctl_devices *devices, struct gsched *g, const 
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < devices->n; i++) {
-		/* any other error is told when the program is bound */
+		/* any other error is reported when the program is bound */
 		there[i] = !gsched_group_get(g, devices->name[i], group, "gpu.weight", value,
 					     sizeof(value)) || errno != ENOENT;
 		n += there[i];
@@ -147,7 +147,7 @@ int ctl_bind_band(const struct ctl *ctl, struct gsched *g, const struct ctl_devi
 	char band[64] = "", other[64];
 	const char *chosen;
 
-	/* a program has one MPS server for all devices */
+	/* a program has a single MPS server for all devices */
 	at.device = devices->name[0];
 	for (unsigned int i = 0; group && devices->n > 1 && i < devices->n && !*band; i++)
 		if (!ctl_group_band(g, devices->name[i], group, band, sizeof(band)) && *band)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl: changes to groups and devices, all of them or none. */
+/* gschedctl: changes of groups and devices, all or none. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const struct ctl_file *device_file(const struct ctl_change *c)
 	return c->kind == CTL_SET_DEVICE ? ctl_file_find(ctl_device_files, c->file) : NULL;
 }
 
-/* The group that a process was put into; the root's path if into none */
+/* The group that a process is bound to; the root's path if none. */
 static char *group_of(const cJSON *device, const char *pid)
 {
 	double number = strtod(pid, NULL);
@@ -31,7 +31,7 @@ static char *group_of(const cJSON *device, const char *pid)
 	return strdup("");
 }
 
-/* NULL: it cannot be read, which a file that does not exist cannot either */
+/* The file's value; NULL: it cannot be read, or does not exist. */
 static char *read_old(struct gsched *g, const struct ctl_change *c)
 {
 	char value[CTL_VALUE_MAX], *old = NULL;
@@ -39,7 +39,7 @@ static char *read_old(struct gsched *g, const struct ctl_change *c)
 	const cJSON *device;
 	cJSON *status;
 
-	/* the status has the mode in force, which is not the one that was chosen */
+	/* the status has the mode in force, which may differ from the setting */
 	if (file && file->valid)
 		return NULL;
 	if (c->kind == CTL_SET_GROUP && strcmp(c->file, "procs"))
@@ -61,7 +61,7 @@ static char *read_old(struct gsched *g, const struct ctl_change *c)
 	return old;
 }
 
-/* An empty value is an empty line: the kernel does not pass on a write of nothing */
+/* An empty value is written as an empty line, because the kernel ignores writes of 0 bytes. */
 static const char *line_of(const char *value)
 {
 	return *value ? value : "\n";
@@ -94,7 +94,7 @@ static int apply_change(struct gsched *g, struct ctl_change *c)
 	return rc;
 }
 
-static int take_back(struct gsched *g, const struct ctl_change *c)
+static int revert_change(struct gsched *g, const struct ctl_change *c)
 {
 	if (c->kind == CTL_CREATE_GROUP)
 		return gsched_group_delete(g, c->device, c->group);
@@ -111,7 +111,7 @@ static int take_back(struct gsched *g, const struct ctl_change *c)
 	return gsched_group_set(g, c->device, c->group, c->file, line_of(c->old));
 }
 
-static int refused(const struct ctl_change *c, const char *from)
+static int print_refused(const struct ctl_change *c, const char *from)
 {
 	char where[WHERE_MAX] = "";
 	int err = errno;
@@ -128,8 +128,8 @@ static int refused(const struct ctl_change *c, const char *from)
 	return ctl_group_error(where, c->group, c->file, c->value);
 }
 
-/* The latest first: a file may have been written twice */
-static void take_all_back(struct gsched *g, const struct ctl_change *changes, size_t n)
+/* Latest first, because a file may have been written twice. */
+static void revert_changes(struct gsched *g, const struct ctl_change *changes, size_t n)
 {
 	const struct ctl_change *c;
 	const char *name;
@@ -137,7 +137,7 @@ static void take_all_back(struct gsched *g, const struct ctl_change *changes, si
 
 	for (size_t i = n; i--;) {
 		c = &changes[i];
-		if (!c->done || !take_back(g, c))
+		if (!c->done || !revert_change(g, c))
 			continue;
 		all = false;
 		if (c->kind == CTL_SET_DEVICE)
@@ -163,17 +163,17 @@ int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, siz
 		file = device_file(&changes[i]);
 		if (file && file->valid && !file->valid(changes[i].value)) {
 			errno = EINVAL;
-			rc = refused(&changes[i], from);
+			rc = print_refused(&changes[i], from);
 		}
 	}
 	for (int last = 0; last < 2; last++)
 		for (size_t i = 0; i < n && !rc; i++) {
 			file = device_file(&changes[i]);
 			if ((file && file->valid) == last && apply_change(g, &changes[i]))
-				rc = refused(&changes[i], from);
+				rc = print_refused(&changes[i], from);
 		}
 	if (rc)
-		take_all_back(g, changes, n);
+		revert_changes(g, changes, n);
 	for (size_t i = 0; i < n; i++)
 		free(changes[i].old);
 	return rc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl client: the files of one process on a device */
+/* gschedctl client: the files of one process's client on a device. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

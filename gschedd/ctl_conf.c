@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl showconf, gschedctl setconf: the settings of devices and groups as text, and back */
+/*
+ * gschedctl showconf, gschedctl setconf: prints the settings of devices and groups, and applies
+ * them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +22,7 @@ static int show_group(struct gsched *g, const char *device, const char *group)
 
 	printf("\n[group %s %s]\n", device, *group ? group : "/");
 	for (const struct ctl_file *f = ctl_group_files; f->name; f++) {
-		/* processes are no setting; nobody owns the root group, and it has no cgroup */
+		/* processes are not settings; the root group has neither owner nor cgroup */
 		if (!f->takes || !strcmp(f->name, "procs") ||
 		    (!*group && (!strcmp(f->name, "owner") || !strcmp(f->name, "cgroup"))))
 			continue;
@@ -28,7 +31,7 @@ static int show_group(struct gsched *g, const char *device, const char *group)
 			if (!strcmp(f->name, "cgroup") && ctl_scope_made(group, value))
 				*value = '\0';
 			printf("%s=%s\n", f->name, value);
-		} else if (errno != ENOENT) {	/* an arbiter without this file */
+		} else if (errno != ENOENT) {	/* ENOENT: an arbiter without this file */
 			return ctl_group_error("", group, f->name, NULL);
 		}
 	}
@@ -43,7 +46,7 @@ static int show_device(struct gsched *g, const cJSON *device)
 
 	printf("[device %s]\n", name);
 	for (const struct ctl_file *f = ctl_device_files; f->name; f++)
-		/* a plan ends by itself, and is in force by being written */
+		/* a plan expires by itself, and takes effect by being written */
 		if (!f->valid && ctl_list(device, f->name) && strcmp(ctl_text(device, f->name), "plan"))
 			printf("%s=%s\n", f->name, ctl_text(device, f->name));
 	cJSON_ArrayForEach(group, ctl_list(device, "groups"))
@@ -73,7 +76,7 @@ int ctl_showconf(struct ctl *ctl, int argc, char **argv)
 
 /* ---- setconf ---- */
 
-/* The whole file, a NUL behind it; NULL after saying why not. */
+/* The whole file, NUL-terminated; NULL after printing the error. */
 static char *read_text(const char *path, const char *name, size_t *size)
 {
 	bool is_stdin = !strcmp(path, "-");
@@ -97,7 +100,7 @@ static char *read_text(const char *path, const char *name, size_t *size)
 	return NULL;
 }
 
-/* Devices that are there; --device leaves the sections of others out. */
+/* Checks that the devices exist; with --device, skips the sections of others. */
 static int choose_devices(const struct ctl *ctl, struct gsched *g, struct ctl_parsed *parsed,
 			  const char *name)
 {

@@ -27,7 +27,7 @@ const struct argp ctl_device_delete_options = {
 	.options = delete_options, .parser = delete_option,
 };
 
-/* The UUID that the status gives for the device. */
+/* The device's UUID, from the status. */
 static bool device_uuid(struct gsched *g, const char *name, unsigned char *uuid)
 {
 	cJSON *status = ctl_read_status(g);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl: the files of groups and devices, what each takes, and what helps when the arbiter
- * refuses.
+ * gschedctl: the files of groups and devices, their values, and the remedy when the arbiter refuses
+ * one.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -82,7 +82,7 @@ const struct ctl_file *ctl_file_find(const struct ctl_file *files, const char *n
 	return NULL;
 }
 
-static const char *takes(const struct ctl_file *files, const char *name)
+static const char *values_of(const struct ctl_file *files, const char *name)
 {
 	const struct ctl_file *file = name ? ctl_file_find(files, name) : NULL;
 
@@ -96,12 +96,12 @@ int ctl_group_error(const char *where, const char *group, const char *file, cons
 
 	switch (err) {
 	case EINVAL:
-		remedy = file ? takes(ctl_group_files, file) :
+		remedy = file ? values_of(ctl_group_files, file) :
 			"a name is letters, digits, '_', '-', '.', and '/' between levels; it must "
 			"not be that of a file, and levels are limited";
 		break;
 	case ENOENT:
-		if (file && !takes(ctl_group_files, file)) {
+		if (file && !values_of(ctl_group_files, file)) {
 			what = "no such file";
 			remedy = "see gschedctl group show";
 		} else {
@@ -117,7 +117,8 @@ int ctl_group_error(const char *where, const char *group, const char *file, cons
 	case EROFS:
 		remedy = file && !strcmp(file, "procs") ?
 			"it is in a group that somebody else limits: only who owns the nearest "
-			"group above both may move it; run gschedctl as root" : takes(ctl_group_files, file);
+			"group above both may move it; run gschedctl as root" :
+			values_of(ctl_group_files, file);
 		remedy = remedy ? remedy : "run gschedctl as root";
 		break;
 	case EPERM:
@@ -154,7 +155,7 @@ int ctl_group_error(const char *where, const char *group, const char *file, cons
 int ctl_device_error(const char *where, const char *device, const char *file, const char *value)
 {
 	int err = errno;
-	const char *remedy = takes(ctl_device_files, file);
+	const char *remedy = values_of(ctl_device_files, file);
 
 	if (err == EPERM || err == EACCES)
 		remedy = "run gschedctl as root or as gschedd's user";
@@ -172,7 +173,7 @@ int ctl_device_error(const char *where, const char *device, const char *file, co
 int ctl_client_error(const char *pid, const char *file, const char *value)
 {
 	int err = errno;
-	const char *remedy = takes(ctl_client_files, file);
+	const char *remedy = values_of(ctl_client_files, file);
 
 	if (err == EPERM || err == EACCES)
 		remedy = "who does not administrate may lower it, for own processes; run "

@@ -48,8 +48,8 @@ static int print_file(struct ctl *ctl, struct gsched *g, const char *group, cons
 	return 0;
 }
 
-/* Every file, one a line; those of several lines indented below their name. */
-static int show(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
+/* Prints every file, one per line; files of several lines are indented below their name. */
+static int show_group(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	char buf[CTL_VALUE_MAX];
 	int shown = 0;
@@ -59,7 +59,7 @@ static int show(struct ctl *ctl, struct gsched *g, const char *group, const char
 		char *line, *save = NULL;
 
 		if (gsched_group_get(g, ctl->device, group, f->name, buf, sizeof(buf))) {
-			/* a backend without this file, or no such group */
+			/* a backend without this file, or the group does not exist */
 			if (errno == ENOENT && (shown || f[1].name))
 				continue;
 			return ctl_group_error("", group, f->name, NULL);
@@ -79,7 +79,7 @@ static int show(struct ctl *ctl, struct gsched *g, const char *group, const char
 
 typedef int group_fn(struct ctl *ctl, struct gsched *g, const char *group, const char *file);
 
-/* @fn for a group, NULL every group of the device */
+/* Calls @fn for a group; NULL: for every group of the device. */
 static int with_groups(struct ctl *ctl, const char *name, group_fn *fn, const char *file)
 {
 	const char *group = name ? ctl_group_path(name) : NULL;
@@ -107,14 +107,14 @@ static int with_groups(struct ctl *ctl, const char *name, group_fn *fn, const ch
 	return rc;
 }
 
-static int create(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
+static int create_group(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	if (gsched_group_create(g, ctl->device, group))
 		return ctl_group_error("", group, NULL, NULL);
 	return 0;
 }
 
-static int delete(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
+static int delete_group(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	if (gsched_group_delete(g, ctl->device, group))
 		return ctl_group_error("", group, NULL, NULL);
@@ -123,17 +123,17 @@ static int delete(struct ctl *ctl, struct gsched *g, const char *group, const ch
 
 int ctl_group_create(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argv[0], create, NULL);
+	return with_groups(ctl, argv[0], create_group, NULL);
 }
 
 int ctl_group_delete(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argv[0], delete, NULL);
+	return with_groups(ctl, argv[0], delete_group, NULL);
 }
 
 int ctl_group_show(struct ctl *ctl, int argc, char **argv)
 {
-	return with_groups(ctl, argc ? argv[0] : NULL, show, NULL);
+	return with_groups(ctl, argc ? argv[0] : NULL, show_group, NULL);
 }
 
 int ctl_group_get(struct ctl *ctl, int argc, char **argv)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl: what is in JSON. A key that a backend does not have reads as "-", "" or 0. */
+/* gschedctl: reads JSON. A key that a backend does not have reads as "-", "" or 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "ctl_json.h"

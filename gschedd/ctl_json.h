@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* gschedctl: what the arbiter says of itself, as JSON. */
+/* gschedctl: the arbiter's status, as JSON. */
 #ifndef GSCHEDCTL_JSON_H
 #define GSCHEDCTL_JSON_H
 
@@ -7,20 +7,19 @@
 #include "ctl.h"
 
 /*
- * A value as text, numbers and lists too; "-" if there is none. One of the last sixteen results may
- * be overwritten by a call.
+ * A value as text, also numbers and lists; "-": there is none. The call may overwrite the result of
+ * the sixteenth call before.
  */
 const char *ctl_text(const cJSON *o, const char *key);
-const char *ctl_string(const cJSON *o, const char *key);	/* "" if there is none */
-double ctl_number(const cJSON *o, const char *key);	/* 0 if there is none */
+const char *ctl_string(const cJSON *o, const char *key);	/* "": there is none */
+double ctl_number(const cJSON *o, const char *key);	/* 0: there is none */
 const cJSON *ctl_list(const cJSON *o, const char *key);
 
 void ctl_print_json(const cJSON *o);
 
-/* The arbiter's status; NULL after saying why not. The caller frees it. */
+/* The arbiter's status; NULL after printing the error. The caller frees it. */
 cJSON *ctl_read_status(struct gsched *g);
-/* The device of this name, NULL the first; NULL after saying which there are, with @where in front.
- */
+/* The device of this name, NULL: the first. NULL after printing the existing ones, after @where. */
 const cJSON *ctl_find_device(const cJSON *status, const char *name, const char *where);
 
 #endif /* GSCHEDCTL_JSON_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl group list, gschedctl device list: a line each, or JSON of the same */
+/* gschedctl group list, gschedctl device list: one line each, or the same as JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t option(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct ctl *ctl = state->input;
 
@@ -26,9 +26,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp ctl_output_options = { .options = options, .parser = option };
+const struct argp ctl_output_options = { .options = options, .parser = parse_option };
 
-/* @keys of @from, a space between them, as they are */
+/* Copies @keys (separated by spaces) of @from unchanged. */
 static cJSON *some_of(const cJSON *from, const char *keys)
 {
 	cJSON *to = cJSON_CreateObject();
@@ -44,7 +44,7 @@ static cJSON *some_of(const cJSON *from, const char *keys)
 	return to;
 }
 
-/* Clients of the device, @group not NULL: of that group */
+/* The number of clients of the device, or of its @group. */
 static int clients_of(const cJSON *device, const char *group)
 {
 	const cJSON *c;
@@ -119,9 +119,9 @@ static void print_devices(const cJSON *list)
 	ctl_table_print(t, "");
 }
 
-/* {@key: @list}, which it frees, or the table of it */
-static void print(const struct ctl *ctl, const char *key, cJSON *list,
-		  void (*table)(const cJSON *list))
+/* Prints {@key: @list}, or the list as a table; frees @list. */
+static void print_list(const struct ctl *ctl, const char *key, cJSON *list,
+		       void (*table)(const cJSON *list))
 {
 	cJSON *root = cJSON_CreateObject();
 
@@ -141,7 +141,7 @@ int ctl_group_list(struct ctl *ctl, int argc, char **argv)
 	int rc = device ? 0 : CTL_FAIL;
 
 	if (device)
-		print(ctl, "groups", list_groups(device), print_groups);
+		print_list(ctl, "groups", list_groups(device), print_groups);
 	cJSON_Delete(status);
 	gsched_close(g);
 	return rc;
@@ -154,7 +154,7 @@ int ctl_device_list(struct ctl *ctl, int argc, char **argv)
 	int rc = status ? 0 : CTL_FAIL;
 
 	if (status)
-		print(ctl, "devices", list_devices(status, ctl->device), print_devices);
+		print_list(ctl, "devices", list_devices(status, ctl->device), print_devices);
 	cJSON_Delete(status);
 	gsched_close(g);
 	return rc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl status: MPS servers, and programs on the GPU that have no gsched in them. */
+/* gschedctl status: MPS servers, and programs on the GPU that do not run under gsched. */
 #include <stdio.h>
 #include <string.h>
 #include "ctl_json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* gschedctl status: the parts that only gschedd knows. */
+/* gschedctl status: the parts that come from gschedd only. */
 #ifndef GSCHEDCTL_MPS_H
 #define GSCHEDCTL_MPS_H
 
@@ -9,8 +9,7 @@
 void ctl_print_unmanaged(const cJSON *device);
 void ctl_print_mps(const cJSON *root);
 /*
- * With the module as arbiter: @root is the module's status, what @daemon alone knows is moved into
- * it.
+ * For the module as arbiter: moves what only @daemon's status has into @root, the module's status.
  */
 void ctl_take_from_daemon(cJSON *root, cJSON *daemon);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl setconf: text to changes. Touches nothing but its arguments. */
+/* gschedctl setconf: parses text into changes. Accesses nothing but its arguments. */
 #include <stdlib.h>
 #include <string.h>
 #include "ctl_files.h"
@@ -7,7 +7,7 @@
 
 #define SPACE	" \t\r"
 
-static char *trim(char *s)
+static char *trim_spaces(char *s)
 {
 	char *end;
 
@@ -22,7 +22,7 @@ static const char *add_change(struct ctl_parsed *p, struct ctl_change change)
 {
 	struct ctl_change *more;
 
-	/* doubled at each power of two */
+	/* the array doubles at each power of two */
 	if (!(p->n & (p->n - 1))) {
 		more = reallocarray(p->changes, p->n ? 2 * p->n : 1, sizeof(*more));
 		if (!more)
@@ -34,7 +34,7 @@ static const char *add_change(struct ctl_parsed *p, struct ctl_change change)
 	return NULL;
 }
 
-/* What every change of the section has in common. */
+/* Parses what all changes of the section share. */
 static const char *parse_section(struct ctl_parsed *p, char *s, struct ctl_change *section)
 {
 	char *word[3] = { NULL }, *close = strchr(s, ']'), *save = NULL;
@@ -59,7 +59,7 @@ static const char *parse_section(struct ctl_parsed *p, char *s, struct ctl_chang
 		.device = word[1],
 		.group = word[2] + strspn(word[2], "/"),
 	};
-	/* the root group is there */
+	/* the root group exists already */
 	if (*section->group && add_change(p, *section))
 		return "out of memory";
 	section->kind = CTL_SET_GROUP;
@@ -76,8 +76,8 @@ static const char *parse_file(struct ctl_parsed *p, char *s, struct ctl_change c
 	*value++ = '\0';
 	if (!change.device)
 		return "there is no section above it";
-	change.file = trim(s);
-	change.value = trim(value);
+	change.file = trim_spaces(s);
+	change.value = trim_spaces(value);
 	file = ctl_file_find(change.kind == CTL_SET_DEVICE ? ctl_device_files : ctl_group_files,
 			     change.file);
 	p->what = change.file;
@@ -105,7 +105,7 @@ void ctl_parse(char *text, size_t size, struct ctl_parsed *parsed)
 			parsed->error = "a NUL byte: this is no text";
 			return;
 		}
-		s = trim(text);
+		s = trim_spaces(text);
 		if (*s == '[')
 			parsed->error = parse_section(parsed, s, &section);
 		else if (*s && *s != '#')

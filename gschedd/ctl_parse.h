@@ -8,8 +8,7 @@
  *	[group DEVICE GROUP]
  *	FILE=VALUE
  *
- * with / for the root group, spaces where they do no harm, empty lines, and lines that begin with
- *'#'.
+ * with / for the root group, optional spaces, empty lines, and lines that begin with '#'.
  */
 #ifndef GSCHEDCTL_PARSE_H
 #define GSCHEDCTL_PARSE_H
@@ -17,16 +16,16 @@
 #include "ctl_change.h"
 
 struct ctl_parsed {
-	struct ctl_change *changes;	/* a group's section begins with creating it */
+	struct ctl_change *changes;	/* a group's section begins with the group's creation */
 	size_t n;
-	unsigned int line;		/* of the error */
+	unsigned int line;		/* line number of the error */
 	const char *error;		/* NULL: none */
-	const char *what;		/* the word that is wrong, "" if it is the line */
+	const char *what;		/* the wrong word, "": the whole line */
 };
 
 /*
- * @text has @size bytes and a NUL behind them, and is cut into pieces, which @changes point to.
- * The caller frees @changes in any case.
+ * @text has @size bytes and a NUL after them. It is split in place, and @changes point into it. The
+ * caller frees @changes in any case.
  */
 void ctl_parse(char *text, size_t size, struct ctl_parsed *parsed);
 

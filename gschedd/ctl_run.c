@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl run: into the group, the interposer in front, and exec. */
+/* gschedctl run: binds to the group, preloads the interposer, and executes the program. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #define INTERPOSER	"gsched/libcuda.so.1"
 
 /*
- * $GSCHED_INTERPOSER, else beside this binary (build tree and relocated installs), else where it
- * was installed. NULL: @why says what is wrong with it and what to do.
+ * $GSCHED_INTERPOSER, else beside this binary (build tree and relocated installations), else where
+ * it was installed. NULL: @why has the problem and the remedy.
  */
 static const char *find_interposer(char *why, size_t size)
 {
@@ -56,8 +56,8 @@ static const char *find_interposer(char *why, size_t size)
 	return NULL;
 }
 
-/* Ours first: the driver's name must resolve to it. What the user preloads stays. */
-static int preload(const char *interposer)
+/* Ours comes first, because the driver's name must resolve to it. The user's preloads stay. */
+static int set_preload(const char *interposer)
 {
 	const char *old = getenv("LD_PRELOAD");
 	size_t len = strlen(interposer);
@@ -90,7 +90,7 @@ static void print_setting(const char *name)
 	puts("'");
 }
 
-/* The program must find the arbiter that its group is in. */
+/* The program must use the arbiter that its group belongs to. */
 static void export_arbiter(const struct ctl *ctl, const struct gsched *g)
 {
 	char path[PATH_MAX];
@@ -105,7 +105,7 @@ static void export_arbiter(const struct ctl *ctl, const struct gsched *g)
 		       ctl->open.backend == GSCHED_BACKEND_DAEMON ? "daemon" : "module", 1);
 }
 
-/* An option that the interposer reads from the environment: one of @words */
+/* Sets an option that the interposer reads from the environment to one of @words. */
 static int set_choice(const char *option, const char *name, const char *value, const char *words)
 {
 	size_t len = strlen(value);
@@ -120,7 +120,7 @@ static int set_choice(const char *option, const char *name, const char *value, c
 	return EINVAL;
 }
 
-/* How many workers an SM gets at most */
+/* Sets the most workers per SM. */
 static int set_workers(const char *value)
 {
 	char *end;
@@ -205,7 +205,7 @@ static const char *const of_band[N_OF_BAND] = {
 	"CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY", "GSCHED_BAND",
 };
 
-/* For a shell to eval; @had: what of the band it had before */
+/* Prints settings for a shell's eval; @had: which variables of the band were set before. */
 static void print_settings(const bool *had)
 {
 	print_setting("LD_PRELOAD");
@@ -223,10 +223,10 @@ static void print_settings(const bool *had)
 }
 
 /*
- * Into the group and its band, and what the program needs in its environment. Returns CTL_FAIL
- * after saying why not.
+ * Joins the group and its band, and sets the program's environment. Returns CTL_FAIL after printing
+ * the error.
  */
-static int join(struct ctl *ctl, struct gsched *g)
+static int join_group(struct ctl *ctl, struct gsched *g)
 {
 	const char *group = opt.group && *opt.group ? opt.group : NULL;
 	pid_t pid = opt.env ? getppid() : getpid();
@@ -245,10 +245,10 @@ static int join(struct ctl *ctl, struct gsched *g)
 }
 
 /*
- * An arbiter and the interposer, or neither with --best-effort. Returns CTL_FAIL after saying why
- * not.
+ * Finds an arbiter and the interposer, or neither with --best-effort. Returns CTL_FAIL after
+ * printing the error.
  */
-static int manage(struct ctl *ctl, const char *program)
+static int set_up_gsched(struct ctl *ctl, const char *program)
 {
 	char why[PATH_MAX + 128] = "";
 	const char *interposer = find_interposer(why, sizeof(why));
@@ -269,9 +269,9 @@ static int manage(struct ctl *ctl, const char *program)
 			  interposer ? strerror(errno) : "", program);
 		return 0;
 	}
-	rc = join(ctl, g);
+	rc = join_group(ctl, g);
 	gsched_close(g);
-	if (!rc && preload(interposer)) {
+	if (!rc && set_preload(interposer)) {
 		ctl_error("LD_PRELOAD: %s", strerror(errno));
 		rc = CTL_FAIL;
 	}
@@ -301,7 +301,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv)
 		ctl_error("run: --strict and --best-effort: choose one");
 		return CTL_USAGE;
 	}
-	rc = manage(ctl, opt.env ? "what this shell starts" : argv[0]);
+	rc = set_up_gsched(ctl, opt.env ? "what this shell starts" : argv[0]);
 	if (rc)
 		return rc;
 	if (opt.env) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl run: what a program starts stays in its group, also after a double fork.
+ * gschedctl run: keeps what a program starts in its group, even after a double fork.
  *
- * A process that was bound by its pid leaves that to its children as long as their line of parents
- * is whole. A cgroup lasts. So systemd is asked for a scope, and the group is bound to the slice
- * around the scopes of all its programs, as a group has one cgroup. Groups below others are slices
- * below theirs: that is what "-" means in a slice's name.
+ * Children inherit a binding by pid only while the chain of their parents is intact, but a cgroup
+ * lasts. So systemd is asked for a scope, and the group is bound to the slice that contains the
+ * scopes of all its programs, since a group has one cgroup. Nested groups are nested slices, which
+ * is what "-" in a slice's name means.
  *
- * libsystemd need not be there. Its declarations here follow sd-bus(3).
+ * libsystemd is optional. Its declarations here follow sd-bus(3).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ struct bus_error {
 
 typedef int reply_fn(void *message, void *data, struct bus_error *error);
 
-/* SYMBOL(result, name, parameters): what is used of libsystemd */
+/* SYMBOL(result, name, parameters): the functions of libsystemd that are used */
 #define SD_BUS(SYMBOL) \
 	SYMBOL(int, sd_bus_open_system, (void **bus)) \
 	SYMBOL(int, sd_bus_open_user, (void **bus)) \
@@ -62,10 +62,11 @@ struct request {
 	char slice[UNIT_MAX], scope[UNIT_MAX];
 	struct sd_bus sd;
 	bool answered;
-	char why[256];			/* it is not done */
+	char why[256];			/* why it was not done */
 };
 
-static void __attribute__((format(printf, 2, 3))) because(struct request *r, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+set_reason(struct request *r, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -82,8 +83,8 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* As systemd-escape(1) does; what group names are made of needs no more. -1: too long */
-static int escape(const char *group, char *buf, size_t size)
+/* Like systemd-escape(1), as far as names of groups need it. -1: too long. */
+static int escape_name(const char *group, char *buf, size_t size)
 {
 	size_t used = 0;
 
@@ -101,8 +102,8 @@ static bool name_units(struct request *r)
 {
 	char name[UNIT_MAX - 40];
 
-	if (escape(r->group, name, sizeof(name))) {
-		because(r, "its name is too long");
+	if (escape_name(r->group, name, sizeof(name))) {
+		set_reason(r, "its name is too long");
 		return false;
 	}
 	snprintf(r->slice, sizeof(r->slice), "gsched-%s.slice", name);
@@ -131,7 +132,7 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && !strcmp(text + len - end_len, end);
 }
 
-/* The group's cgroup on a device; "" none, and where there is no such file */
+/* The group's cgroup on a device; "": none, or the file does not exist. */
 static void bound_to(struct gsched *g, const char *device, const char *group, char *path,
 		     size_t size)
 {
@@ -141,43 +142,43 @@ static void bound_to(struct gsched *g, const char *device, const char *group, ch
 }
 
 /*
- * A service and what a batch system or a container has made keep their processes: limits and
- * accounts go by these cgroups. And who has bound the group to another cgroup wants that one.
+ * Processes of a service, a batch system or a container are not moved: limits and accounting depend
+ * on their cgroups. Neither are those of a group that the user has bound to another cgroup.
  */
 static bool may_move(struct request *r, struct gsched *g, const struct ctl_devices *devices)
 {
 	char path[CTL_VALUE_MAX];
 
 	if (proc_cgroup(getpid(), path, sizeof(path))) {
-		because(r, "there are no cgroups of version 2");
+		set_reason(r, "there are no cgroups of version 2");
 		return false;
 	}
 	if (strcmp(path, "/") && !ends_with(path, ".scope")) {
-		because(r, "%s is no scope: whoever made it wants the program there", path);
+		set_reason(r, "%s is no scope: whoever made it wants the program there", path);
 		return false;
 	}
 	for (unsigned int i = 0; i < devices->n; i++) {
 		bound_to(g, devices->name[i], r->group, path, sizeof(path));
 		if (*path && strcmp(last_of(path), r->slice)) {
-			because(r, "the group is bound to cgroup %s", path);
+			set_reason(r, "the group is bound to cgroup %s", path);
 			return false;
 		}
 	}
 	return true;
 }
 
-static bool load(struct request *r)
+static bool load_libsystemd(struct request *r)
 {
 	void *lib = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
 
 	if (!lib) {
-		because(r, "there is no libsystemd");
+		set_reason(r, "there is no libsystemd");
 		return false;
 	}
 #define LOAD(result, name, parameters) \
 	*(void **)&r->sd.name = dlsym(lib, #name); \
 	if (!r->sd.name) { \
-		because(r, "libsystemd has no " #name); \
+		set_reason(r, "libsystemd has no " #name); \
 		return false; \
 	}
 	SD_BUS(LOAD)
@@ -185,14 +186,14 @@ static bool load(struct request *r)
 	return true;
 }
 
-static int answered(void *message, void *data, struct bus_error *error)
+static int on_reply(void *message, void *data, struct bus_error *error)
 {
 	struct request *r = data;
 	const struct bus_error *e = r->sd.sd_bus_message_get_error(message);
 
 	r->answered = true;
 	if (e)
-		because(r, "systemd: %s", e->message ? e->message : e->name);
+		set_reason(r, "systemd: %s", e->message ? e->message : e->name);
 	return 0;
 }
 
@@ -206,18 +207,18 @@ static int send_request(struct request *r, void *bus)
 	rc = r->sd.sd_bus_message_new_method_call(bus, &message, SYSTEMD, "/org/freedesktop/systemd1",
 						  SYSTEMD ".Manager", "StartTransientUnit");
 	if (rc >= 0)
-		/* process 0: the caller, whatever its number is for systemd */
+		/* process 0 is the caller, whatever its pid is in systemd's namespace */
 		rc = r->sd.sd_bus_message_append(message, "ssa(sv)a(sa(sv))", r->scope, "fail", 4,
 						 "Description", "s", text, "Slice", "s", r->slice,
 						 "CollectMode", "s", "inactive-or-failed",
 						 "PIDs", "au", 1, (uint32_t)0, 0);
 	if (rc >= 0)
-		rc = r->sd.sd_bus_call_async(bus, NULL, message, answered, r, PATIENCE_US);
+		rc = r->sd.sd_bus_call_async(bus, NULL, message, on_reply, r, PATIENCE_US);
 	r->sd.sd_bus_message_unref(message);
 	return rc;
 }
 
-/* Every step of the connection, too, is waited for no longer than until @until. */
+/* Each step, also of connecting, waits until @until at most. */
 static bool start_scope(struct request *r, uint64_t until)
 {
 	void *bus = NULL;
@@ -237,18 +238,20 @@ static bool start_scope(struct request *r, uint64_t until)
 		r->sd.sd_bus_unref(bus);
 	}
 	if (rc < 0 && !r->answered)
-		because(r, "systemd's bus: %s", strerror(-rc));
+		set_reason(r, "systemd's bus: %s", strerror(-rc));
 	else if (!r->answered)
-		because(r, "systemd does not answer");
+		set_reason(r, "systemd does not answer");
 	return !*r->why;
 }
 
-/* The job that moves the process ends later than the call. @path: the slice's */
-static bool moved(struct request *r, uint64_t until, char *path, size_t size)
+/*
+ * Waits for the job that moves the process, which ends after the call. @path: the slice's cgroup.
+ */
+static bool await_move(struct request *r, uint64_t until, char *path, size_t size)
 {
 	while (proc_cgroup(getpid(), path, size) || strcmp(last_of(path), r->scope)) {
 		if (now_us() >= until) {
-			because(r, "systemd did not move it");
+			set_reason(r, "systemd did not move it");
 			return false;
 		}
 		usleep(NAP_US);
@@ -257,7 +260,9 @@ static bool moved(struct request *r, uint64_t until, char *path, size_t size)
 	return true;
 }
 
-/* Written also where it is so already: the module keeps the cgroup itself, and this is a new one */
+/*
+ * Always writes the file, even if it has the value: the module refers to the cgroup, which is new.
+ */
 static void bind_slice(struct request *r, struct gsched *g, const struct ctl_devices *devices,
 		       const char *path)
 {
@@ -266,9 +271,9 @@ static void bind_slice(struct request *r, struct gsched *g, const struct ctl_dev
 	for (unsigned int i = 0; i < devices->n; i++) {
 		bound_to(g, devices->name[i], r->group, bound, sizeof(bound));
 		if (*bound && strcmp(bound, path))
-			because(r, "it is bound to %s", bound);
+			set_reason(r, "it is bound to %s", bound);
 		else if (gsched_group_set(g, devices->name[i], r->group, "cgroup", path))
-			because(r, "%s: %s", path, strerror(errno));
+			set_reason(r, "%s: %s", path, strerror(errno));
 	}
 }
 
@@ -278,8 +283,9 @@ void ctl_scope(struct gsched *g, const struct ctl_devices *devices, const char *
 	uint64_t until = now_us() + PATIENCE_US;
 	char path[CTL_VALUE_MAX];
 
-	if (!name_units(&r) || !may_move(&r, g, devices) || !load(&r) || !start_scope(&r, until) ||
-	    !moved(&r, until, path, sizeof(path))) {
+	if (!name_units(&r) || !may_move(&r, g, devices) || !load_libsystemd(&r) ||
+	    !start_scope(&r, until) ||
+	    !await_move(&r, until, path, sizeof(path))) {
 		if (verbose)
 			ctl_error("group %s: no scope of its own: %s", group, r.why);
 		return;

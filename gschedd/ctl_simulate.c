@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: what policies and quotas would do, without a GPU and without an arbiter. */
+/* gschedctl simulate: what policies and quotas would do, without a GPU or an arbiter. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,19 +39,19 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 const struct argp ctl_simulate_options = { .options = options, .parser = option };
 
-/* A file and all that came of it: result[case * n_runs + run] */
+/* A scenario file and its results: result[case * n_runs + run] */
 struct simulation {
 	const char *file;
 	struct sim_cases cases;
-	struct sim_scenario first;	/* of the first case, for names */
+	struct sim_scenario first;	/* the first case, for names */
 	struct sim_scenario *scenarios;
 	struct sim_result *results;
 	struct sim_check *checks;
-	double *values;			/* of the checks */
+	double *values;			/* values of the checks */
 	size_t n_checks;
 };
 
-/* The whole file; NULL after saying why not */
+/* The whole file; NULL after printing the error. */
 static char *read_file(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "r");
@@ -96,7 +96,7 @@ static int run_case(struct simulation *s, size_t i, char *error)
 	return err;
 }
 
-static int simulate(struct simulation *s, const char *text, size_t size, char *error)
+static int run_simulation(struct simulation *s, const char *text, size_t size, char *error)
 {
 	if (sim_cases(&s->cases, s->file, text, size, error) ||
 	    sim_read(&s->first, s->file, sim_case_tree(&s->cases, 0), error) ||
@@ -117,7 +117,7 @@ static int simulate(struct simulation *s, const char *text, size_t size, char *e
 	return 0;
 }
 
-static void release(struct simulation *s)
+static void free_simulation(struct simulation *s)
 {
 	for (size_t i = 0; s->results && i < s->cases.n * s->first.n_runs; i++)
 		sim_result_free(&s->results[i]);
@@ -133,7 +133,7 @@ static void release(struct simulation *s)
 
 /* ---- as tables ---- */
 
-static const char *number(char buf[32], const char *format, double value)
+static const char *num_text(char buf[32], const char *format, double value)
 {
 	if (isnan(value))
 		return "-";
@@ -159,11 +159,11 @@ static void add_clients(struct libscols_table *table, const char *name,
 
 		ctl_row(table, name, s->runs[run].name,
 			client_name(&s->clients[i], client, sizeof(client)),
-			number(cell[0], "%.0f", (double)c->launches),
-			number(cell[1], "%.1f", c->mean_us), number(cell[2], "%.1f", c->p50_us),
-			number(cell[3], "%.1f", c->p99_us), number(cell[4], "%.3f", c->share),
-			number(cell[5], "%.0f", (double)c->evictions),
-			number(cell[6], "%.2f", c->ntt));
+			num_text(cell[0], "%.0f", (double)c->launches),
+			num_text(cell[1], "%.1f", c->mean_us), num_text(cell[2], "%.1f", c->p50_us),
+			num_text(cell[3], "%.1f", c->p99_us), num_text(cell[4], "%.3f", c->share),
+			num_text(cell[5], "%.0f", (double)c->evictions),
+			num_text(cell[6], "%.2f", c->ntt));
 	}
 }
 
@@ -172,13 +172,13 @@ static void add_device(struct libscols_table *table, const char *name, const str
 {
 	char cell[5][32];
 
-	ctl_row(table, name, s->runs[run].name, number(cell[0], "%.2f", r->antt),
-		number(cell[1], "%.2f", r->stp), number(cell[2], "%.3f", r->utilisation),
-		number(cell[3], "%.1f", r->makespan_us),
-		number(cell[4], "%.0f", (double)r->decisions));
+	ctl_row(table, name, s->runs[run].name, num_text(cell[0], "%.2f", r->antt),
+		num_text(cell[1], "%.2f", r->stp), num_text(cell[2], "%.3f", r->utilisation),
+		num_text(cell[3], "%.1f", r->makespan_us),
+		num_text(cell[4], "%.0f", (double)r->decisions));
 }
 
-/* Without the column of cases where there is one only */
+/* Omits the column of cases if there is only one. */
 static struct libscols_table *table_of(const struct simulation *s, const char *columns)
 {
 	struct libscols_table *table = ctl_table(columns);
@@ -219,9 +219,10 @@ static void print_checks(const struct simulation *s)
 	for (size_t i = 0; i < s->n_checks; i++) {
 		const struct sim_check *c = &s->checks[i];
 
-		ctl_row(table, c->name, number(cell[0], "%.4g", c->paper),
-			number(cell[1], "%.4g", s->values[i]), number(cell[2], "%.4g", c->at_least),
-			number(cell[3], "%.4g", c->at_most),
+		ctl_row(table, c->name, num_text(cell[0], "%.4g", c->paper),
+			num_text(cell[1], "%.4g", s->values[i]),
+			num_text(cell[2], "%.4g", c->at_least),
+			num_text(cell[3], "%.4g", c->at_most),
 			sim_check_met(c, s->values[i]) ? "yes" : "no");
 	}
 	ctl_table_print(table, "");
@@ -324,8 +325,8 @@ static cJSON *json_of(const struct simulation *s)
 
 /* ---- the command ---- */
 
-/* 0 if all that is expected came; says what did not */
-static int judge(const struct simulation *s)
+/* Returns 0 if all expectations are met; prints those that are not. */
+static int check_expectations(const struct simulation *s)
 {
 	int rc = 0;
 
@@ -337,10 +338,10 @@ static int judge(const struct simulation *s)
 		if (sim_check_met(c, s->values[i]))
 			continue;
 		ctl_error("%s: expect[%zu]: %s is %s, %s %s was expected", s->file, i, c->name,
-			  number(value, "%.6g", s->values[i]),
+			  num_text(value, "%.6g", s->values[i]),
 			  less || isnan(c->at_most) ? "at least" : "at most",
-			  number(limit, "%.6g",
-				 less || isnan(c->at_most) ? c->at_least : c->at_most));
+			  num_text(limit, "%.6g",
+				   less || isnan(c->at_most) ? c->at_least : c->at_most));
 		rc = CTL_FAIL;
 	}
 	return rc;
@@ -356,16 +357,16 @@ static int simulate_file(const char *path, cJSON *list)
 
 	if (!text)
 		return CTL_FAIL;
-	if (simulate(&s, text, size, error)) {
+	if (run_simulation(&s, text, size, error)) {
 		ctl_error("%s", error);
 	} else {
 		if (list)
 			cJSON_AddItemToArray(list, json_of(&s));
 		else
 			print_tables(&s);
-		rc = judge(&s);
+		rc = check_expectations(&s);
 	}
-	release(&s);
+	free_simulation(&s);
 	free(text);
 	return rc;
 }

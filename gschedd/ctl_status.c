@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl status, gschedctl watch: the arbiter's JSON as tables. */
+/* gschedctl status, gschedctl watch: the arbiter's status as tables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void print_groups(const cJSON *groups)
 	ctl_table_print(t, "  ");
 }
 
-/* The bands that share the device in time, and what protects or limits each */
+/* The bands that share the device in time, and their protection or limits. */
 static void print_bands(const cJSON *bands)
 {
 	struct libscols_table *t;
@@ -103,7 +103,7 @@ static void print_tasks(const cJSON *clients)
 	ctl_table_print(t, "  ");
 }
 
-/* Quotas of the client itself, where it has some */
+/* The client's own quotas, if it has any. */
 static void print_own(const cJSON *c)
 {
 	const char *max = ctl_string(c, "capsm.max"), *weight = ctl_string(c, "gpu.weight"),
@@ -186,8 +186,8 @@ static void print_status(const cJSON *root)
 }
 
 /*
- * The module arbitrates, gschedd rewrites and runs MPS servers: its part of the status comes from
- * there, if it runs.
+ * With the module as arbiter, gschedd still rewrites and runs MPS servers: adds its part of the
+ * status, if it runs.
  */
 static void add_daemon(struct ctl *ctl, cJSON *root)
 {
@@ -208,8 +208,8 @@ static void add_daemon(struct ctl *ctl, cJSON *root)
 	gsched_close(g);
 }
 
-/* Of all devices, or of the one asked for */
-static int once(struct ctl *ctl, struct gsched *g)
+/* Prints all devices, or the requested one. */
+static int print_once(struct ctl *ctl, struct gsched *g)
 {
 	cJSON *root = ctl_read_status(g);
 	cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
@@ -232,7 +232,7 @@ static int once(struct ctl *ctl, struct gsched *g)
 int ctl_status(struct ctl *ctl, int argc, char **argv)
 {
 	struct gsched *g = ctl_open(ctl);
-	int rc = g ? once(ctl, g) : CTL_FAIL;
+	int rc = g ? print_once(ctl, g) : CTL_FAIL;
 
 	gsched_close(g);
 	return rc;
@@ -272,7 +272,7 @@ int ctl_watch(struct ctl *ctl, int argc, char **argv)
 	do {
 		if (isatty(STDOUT_FILENO))
 			fputs("\033[H\033[J", stdout);
-		rc = once(ctl, g);
+		rc = print_once(ctl, g);
 		putchar('\n');
 		if (fflush(stdout))
 			rc = CTL_FAIL;

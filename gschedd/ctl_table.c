@@ -12,7 +12,7 @@ struct libscols_table *ctl_table(const char *columns)
 	char name[32];
 	size_t len;
 
-	/* as wide as it is: the terminal breaks lines, nothing is cut off */
+	/* never truncate to the terminal's width: it wraps lines */
 	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
 	for (; *columns; columns += len + (columns[len] == ' ')) {
 		bool right = *columns == '>';

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which GPUs there are, by the driver's own account. Asked in a child process: cuInit keeps descriptors, threads and
- * gigabytes of address space that a daemon has no use for, and a driver that hangs must not hang it.
+ * Enumerates the GPUs by asking the driver. This is done in a child process: cuInit() keeps
+ * descriptors, threads and gigabytes of address space that a daemon does not need, and a driver
+ * that hangs must not hang the daemon.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,8 +39,8 @@ static int by_pci(const void *a, const void *b)
 }
 
 /*
- * In the order of the PCI bus, whatever order CUDA has them in: names must be the same after each
- * boot, and those that nvidia-smi gives.
+ * In the order of the PCI bus, whatever CUDA's order: names must be the same after each boot, and
+ * match those of nvidia-smi.
  */
 static void name_devices(struct found *found, unsigned int n, struct device_decl *out)
 {
@@ -62,7 +63,7 @@ static unsigned int query_driver(const char *path, struct device_decl *out, unsi
 	unsigned int n = 0;
 	void *lib;
 
-	/* the numbers in CUDA_VISIBLE_DEVICES then mean what they mean to nvidia-smi */
+	/* the numbers in CUDA_VISIBLE_DEVICES then mean the same as for nvidia-smi */
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
@@ -72,7 +73,7 @@ static unsigned int query_driver(const char *path, struct device_decl *out, unsi
 	init = dlsym(lib, "cuInit");
 	get_count = dlsym(lib, "cuDeviceGetCount");
 	get = dlsym(lib, "cuDeviceGet");
-	/* of a MIG device the first tells its own UUID, the second that of its GPU */
+	/* for a MIG device, _v2 returns its own UUID, the older one that of its GPU */
 	get_uuid_v2 = dlsym(lib, "cuDeviceGetUuid_v2");
 	get_uuid = dlsym(lib, "cuDeviceGetUuid");
 	get_attribute = dlsym(lib, "cuDeviceGetAttribute");
@@ -132,7 +133,7 @@ int driver_enumerate(const char *path, struct device_decl *out, unsigned int max
 	}
 	close(pipe_fd[1]);
 	pfd = (struct pollfd){ .fd = pipe_fd[0], .events = POLLIN };
-	/* less than a pipe's atomic write: it comes in one piece, or the end does */
+	/* smaller than a pipe's atomic write, so it arrives in one piece or not at all */
 	if (poll(&pfd, 1, TIMEOUT_MS) > 0) {
 		ssize_t n = read(pipe_fd[0], out, max * sizeof(*out));
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Groups of a device: a tree by path; their files (the core's, and procs, cgroup, owner); which
- * group a process belongs to.
+ * Groups of a device: a tree by path; their files (those of the core, and procs, cgroup, owner);
+ * which group a process belongs to.
  *
- * Administrators (peer.c) may do everything. A group's owner, and an owner of a group above it, may
- * bind own processes to it and nothing else: a quota is worth nothing if those under it can change
- * it. A process leaves a group only below a common ancestor of the same owner, as in cgroup v2;
- * kmod/bind.c has the same rule.
+ * Administrators (peer.c) may do everything. A group's owner, or an owner of an ancestor, may bind
+ * own processes to it and nothing else: a quota that its subjects can change is worthless. As in
+ * cgroup v2, a process may only be moved within a common ancestor of the same owner; kmod/bind.c
+ * has the same rule.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define GROUPS_MAX	1024	/* of a device */
-#define PROCS_MAX	256	/* of a group: as many as the file procs can show */
+#define GROUPS_MAX	1024	/* per device */
+#define PROCS_MAX	256	/* per group: as many as fit in the file procs */
 #define NAME_LEN	63
 #define ANCESTORS_MAX	256
 
@@ -56,7 +56,10 @@ static bool path_valid(const char *path)
 		if (len < NAME_LEN) {
 			char name[NAME_LEN + 1];
 
-			/* configfs shows files and subgroups side by side: one namespace */
+			/*
+			 * files and subgroups share one namespace, since configfs shows both side
+			 * by side
+			 */
 			memcpy(name, path, len);
 			name[len] = '\0';
 			if (gsc_file_find(name) >= 0 || !strcmp(name, "procs") || !strcmp(name, "cgroup") ||
@@ -79,7 +82,7 @@ int group_create(struct device *dev, const char *path, uid_t owner)
 		return -EINVAL;
 	if (group_find(dev, path))
 		return -EEXIST;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the callers have looked dev up */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the callers have checked dev */
 	if (dev->n_groups >= GROUPS_MAX)
 		return -ENOSPC;
 	g = calloc(1, sizeof(*g));
@@ -121,7 +124,7 @@ free_group:
 	return err;
 }
 
-static void unbind(struct bound_pid *b)
+static void unbind_process(struct bound_pid *b)
 {
 	list_del_init(&b->node);
 	b->group->n_procs--;
@@ -134,7 +137,7 @@ static void group_free(struct group *g)
 
 	monitor_group(g, "group-delete");
 	list_for_each_entry_safe(b, next, &g->procs, node)
-		unbind(b);
+		unbind_process(b);
 	free(g->cgroup);
 	list_del_init(&g->node);
 	g->dev->n_groups--;
@@ -159,7 +162,7 @@ void groups_free(struct device *dev)
 	while (!list_empty(&dev->groups)) {
 		struct group *g = container_of(dev->groups.prev, struct group, node);
 
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed groups are off the list */
 		gsc_group_exit(g->core);
 		group_free(g);
 	}
@@ -227,15 +230,15 @@ static void regroup_all(struct device *dev)
 }
 
 /*
- * The bound process ended. Its children keep what they attached with; a later child of theirs is
- * nobody's.
+ * A bound process has ended. Its children keep the group that they attached with; a child that it
+ * leaves behind is no longer bound through it.
  */
 static void bound_ready(struct source *src, uint32_t events)
 {
-	unbind(container_of(src, struct bound_pid, src));
+	unbind_process(container_of(src, struct bound_pid, src));
 }
 
-/* @start tells which process of that pid is meant. */
+/* @start identifies the process, since the pid may have been reused. */
 int group_rebind(struct group *group, pid_t pid, uint64_t start)
 {
 	struct device *dev = group->dev;
@@ -261,12 +264,13 @@ int group_rebind(struct group *group, pid_t pid, uint64_t start)
 		b->src.ready = bound_ready;
 		b->src.fd = syscall(SYS_pidfd_open, pid, 0);
 		if (b->src.fd < 0) {
-			err = errno == EINVAL ? -ESRCH : -errno;	/* EINVAL: a thread, not a process */
+			/* EINVAL: a thread, not a process */
+			err = errno == EINVAL ? -ESRCH : -errno;
 			free(b);
 			return err;
 		}
 		/*
-		 * the process behind the descriptor is the one that is meant, or that one has ended
+		 * the descriptor's process is the one that @start identifies, or that one has ended
 		 */
 		b->start = start;
 		err = proc_stat(pid, &st);
@@ -283,7 +287,7 @@ int group_rebind(struct group *group, pid_t pid, uint64_t start)
 		group->n_procs++;
 	}
 	if (old)
-		unbind(old);
+		unbind_process(old);
 	regroup_all(dev);
 	return 0;
 }
@@ -311,7 +315,7 @@ int group_bind(struct group *group, pid_t pid, const struct conn *by)
 
 		if (st.uid != by->uid || !group_owned(group, by->uid))
 			return -EPERM;
-		/* nobody walks out of a quota: cgroup v2's rule of the common ancestor */
+		/* a process must not escape its quota: cgroup v2's rule of the common ancestor */
 		if (now->parent && now != group &&
 		    !group_owned(common_ancestor(now, group), by->uid))
 			return -EACCES;
@@ -357,7 +361,7 @@ static int set_cgroup(struct group *group, const char *value)
 	return 0;
 }
 
-/* A decimal number that fits, with an optional newline behind it. */
+/* A decimal number that fits, optionally followed by a newline. */
 static int parse_u32(const char *text, uint32_t *out)
 {
 	unsigned long long n;
@@ -423,8 +427,8 @@ int group_get(struct group *group, const char *file, char *buf, size_t size)
 	f = gsc_file_find(file);
 	if (f < 0)
 		return f;
-	gsc_tick(&group->dev->core, now_ns());	/* statistics up to now */
-	leased_count(group->dev);
+	gsc_tick(&group->dev->core, now_ns());	/* brings statistics up to date */
+	count_leased(group->dev);
 	device_settle(group->dev);
 	return gsc_group_show(group->core, f, buf, size) < 0 ? -EIO : 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl: groups, quotas and status of gsched, and the way to run programs under it. */
+/* gschedctl: manages groups, quotas and status of gsched, and runs programs under it. */
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -19,9 +19,9 @@ static const struct command {
 	const char *name;		/* one or two words */
 	const char *args, *help;
 	int (*fn)(struct ctl *ctl, int argc, char **argv);
-	int min, max;			/* how many arguments; max -1: any number */
-	const struct argp *options;	/* its own */
-	bool program;			/* options behind its first argument are not ours */
+	int min, max;			/* number of arguments; max -1: any number */
+	const struct argp *options;	/* the command's own */
+	bool program;			/* options after its first argument are the program's */
 } commands[] = {
 	{ "run", "-- PROGRAM [ARG...]\n--env", "run a CUDA program under gsched, in a group",
 	  ctl_run, .max = -1, .options = &ctl_run_options, .program = true },
@@ -143,10 +143,10 @@ static error_t common_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp common = { .options = common_options, .parser = common_option };
 
-/* What argp leaves: the arguments, for main() and for a command */
+/* What argp leaves: the arguments of main() or of a command */
 struct rest {
 	struct ctl *ctl;
-	const struct command *command;	/* NULL: of gschedctl itself */
+	const struct command *command;	/* NULL: gschedctl itself */
 	int argc;
 	char **argv;
 };
@@ -179,7 +179,7 @@ static error_t take_rest(int key, char *arg, struct argp_state *state)
 
 /* ---- commands ---- */
 
-/* The commands whose first word is @word; NULL all. How many */
+/* Prints the commands whose first word is @word, NULL: all. Returns how many. */
 static unsigned int list_commands(FILE *to, const char *word)
 {
 	size_t len = word ? strlen(word) : 0;
@@ -214,7 +214,7 @@ static char *insert_commands(int key, const char *text, void *input)
 	return out;
 }
 
-/* Parses its options and runs it. argv[0] is the last word of its name. */
+/* Parses the command's options and runs it. argv[0] is the last word of its name. */
 static int run_command(struct ctl *ctl, const struct command *command, int argc, char **argv)
 {
 	struct argp_child children[] = {
@@ -236,7 +236,7 @@ static int run_command(struct ctl *ctl, const struct command *command, int argc,
 	return command->fn(ctl, rest.argc, rest.argv);
 }
 
-/* @words: how many of the arguments are its name */
+/* @words: how many arguments its name takes. */
 static const struct command *find_command(int argc, char **argv, int *words)
 {
 	for (size_t i = 0; i < N_COMMANDS; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * gschedd's parts and what they share. One thread runs all of it: an epoll loop whose sources are
- * the listening socket, the connections, timers, and the rewrite workers, which are processes of
- * their own. So no field here needs a lock.
+ * The parts of gschedd and what they share. One thread runs all of it: an epoll loop whose sources
+ * are the listening socket, the connections, timers, and the rewrite workers, which are separate
+ * processes. So no field here needs a lock.
  *
  * Ownership: a device owns its groups and the core's device; a connection owns its client; a
  * client's group outlives it (a group with clients cannot be deleted). Sources are freed at the end
- * of the loop's turn, never inside it.
+ * of a turn of the loop, never within it.
  */
 #ifndef GSCHEDD_H
 #define GSCHEDD_H
@@ -41,8 +41,8 @@ struct options {
 	uint64_t image_max;		/* largest image the rewrite service takes */
 	const char *driver;
 	const char *policy;
-	bool policy_given, mode_given;	/* options: they count for more than what state.c has kept */
-	uint64_t seed;			/* for policy chaos */
+	bool policy_given, mode_given;	/* given as options, which override the saved state */
+	uint64_t seed;			/* of policy chaos */
 	int mode;			/* GSCHED_MODE_* or -1 */
 	const char *trace;
 	enum arbiter_kind arbiter;
@@ -50,9 +50,9 @@ struct options {
 	int log_level;
 	bool mps;
 	const char *mps_program, *mps_dir;
-	const char *nvml;		/* library to ask for processes on the GPUs, "" none */
-	unsigned int mps_idle_s;	/* a server without programs ends after it */
-	unsigned int mps_wait_s;	/* and one that is not ready by then is given up */
+	const char *nvml;		/* library that lists the processes on the GPUs, "": none */
+	unsigned int mps_idle_s;	/* a server without programs is ended after this time */
+	unsigned int mps_wait_s;	/* a server that is not ready after this time is given up */
 	struct device_decl decl[DECLS_MAX];
 	unsigned int n_decl;
 };
@@ -60,13 +60,14 @@ extern struct options opt;
 
 /* ---- uuid.c ---- */
 #define UUID_TEXT	(2 * GSCHED_UUID_SIZE + 5)
-int parse_uuid(const char *text, size_t len, uint8_t *uuid);	/* hex digits, "-" between them, "GPU-" before; -1 */
+/* Hex digits, with "-" between them, and perhaps "GPU-" before; -1: malformed. */
+int parse_uuid(const char *text, size_t len, uint8_t *uuid);
 void uuid_text(const uint8_t *uuid, char *text);	/* UUID_TEXT bytes */
 
 /* ---- log.c ---- */
 enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void say(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* For what a user can bring about at will: true once a second, with *@last kept by the caller. */
+/* Rate limit for messages that a user can cause: true once a second. The caller keeps *@last. */
 bool may_say(uint64_t *last);
 
 /* ---- loop.c ---- */
@@ -81,30 +82,31 @@ int loop_init(void);
 int loop_add(struct source *src, uint32_t events);	/* -errno */
 void loop_mod(struct source *src, uint32_t events);
 void loop_del(struct source *src);		/* also closes src->fd */
-void loop_free(struct source *src, void *mem);	/* loop_del, and free mem, which holds src, once no event can name it */
+/* loop_del(), and frees @mem, which contains @src, once no event can refer to it. */
+void loop_free(struct source *src, void *mem);
 void loop_run(void);				/* until loop_stop() */
 void loop_stop(void);
 /*
- * @fn is called after the events of each turn; true: there is more to do, so the next turn does not
- * wait for events.
+ * @fn is called after the events of each turn. It returns true if there is more to do: then the
+ * next turn does not wait for events.
  */
 void loop_after_turn(bool (*fn)(void));
-void loop_message(void);			/* a client's message came: worth polling for the next */
+void loop_message(void);			/* a client's message has come: poll for the next */
 uint64_t now_ns(void);
 
 /* ---- user.c ---- */
 struct user {
 	struct list_head node;		/* users */
 	uid_t uid;
-	unsigned int n_conns;		/* also holds the user */
-	struct list_head ready;		/* connections with packets to be read */
-	struct list_head turn;		/* among users with ready connections */
-	struct list_head jobs;		/* of the rewrite service, that wait */
-	struct list_head job_turn;	/* among users with such jobs */
+	unsigned int n_conns;		/* also a reference to the user */
+	struct list_head ready;		/* connections with unread packets */
+	struct list_head turn;		/* node among the users with ready connections */
+	struct list_head jobs;		/* queued jobs of the rewrite service */
+	struct list_head job_turn;	/* node among the users with such jobs */
 	unsigned int n_jobs;
 };
 
-struct user *user_get(uid_t uid);	/* for one connection more; NULL: no memory */
+struct user *user_get(uid_t uid);	/* for one more connection; NULL: no memory */
 void user_put(struct user *u);
 
 /* ---- peer.c ---- */
@@ -114,33 +116,34 @@ struct peer {
 	bool admin;			/* may change groups and devices */
 };
 
-/* @waited: it may have connected long ago. -errno */
+/* @waited: the peer may have connected long ago. -errno. */
 int peer_identify(int fd, bool waited, struct peer *peer);
 
 /* ---- listen.c ---- */
-int listen_open(const char *path);		/* -errno, said */
+int listen_open(const char *path);		/* -errno, logged */
 void listen_close(void);
-void listen_resume(void);			/* descriptors are free again */
+void listen_resume(void);			/* descriptors are available again */
 
 /* ---- groups.c ---- */
 struct bound_pid {
 	struct list_head node;		/* group->procs */
-	struct source src;		/* a pidfd: readable when the process has ended */
+	struct source src;		/* a pidfd, readable when the process has ended */
 	struct group *group;
 	pid_t pid;
-	uint64_t start;			/* starttime of /proc/PID/stat: tells a reused pid */
+	/* starttime of /proc/PID/stat, which detects a reused pid */
+	uint64_t start;
 };
 
 struct group {
-	struct gsc_group *core;		/* &own; of the root group the device's */
+	struct gsc_group *core;		/* &own; for the root group, the device's */
 	struct gsc_group own;
 	struct group *parent;		/* NULL: the root group */
 	struct device *dev;
 	struct list_head node;		/* dev->groups, parents before children */
-	char *path;			/* "" the root group */
+	char *path;			/* "": the root group */
 	unsigned int depth;
 	uid_t owner;			/* may bind its own processes */
-	char *cgroup;			/* below the cgroup v2 mount, NULL not bound */
+	char *cgroup;			/* path below the cgroup v2 mount; NULL: not bound */
 	struct list_head procs;		/* struct bound_pid */
 	unsigned int n_procs;
 };
@@ -152,20 +155,21 @@ int group_delete(struct group *group);
 int group_set(struct group *group, const char *file, const char *value);
 int group_get(struct group *group, const char *file, char *buf, size_t size);
 int group_bind(struct group *group, pid_t pid, const struct conn *by);
-bool group_owned(const struct group *group, uid_t uid);	/* it or one above it */
-int group_rebind(struct group *group, pid_t pid, uint64_t start);	/* as it was before a restart; -ESRCH */
+bool group_owned(const struct group *group, uid_t uid);	/* it or an ancestor is owned by @uid */
+/* Binds a process as before a restart; -ESRCH. */
+int group_rebind(struct group *group, pid_t pid, uint64_t start);
 void groups_free(struct device *dev);
 
-/* ---- state.c: what survives gschedd ---- */
-int state_open(void);			/* -errno, said */
-void state_restore(struct device *dev);	/* groups of a device that was added */
-void state_save(bool durable);		/* after a change; durable: against a crash of the machine, too */
+/* ---- state.c: what survives a restart ---- */
+int state_open(void);			/* -errno, logged */
+void state_restore(struct device *dev);	/* groups and settings of a device that was added */
+void state_save(bool durable);		/* after a change; durable: also across a machine crash */
 void state_close(void);
 
 /* ---- arbiter.c ---- */
 #define DEVICE_SETTINGS	8
 
-/* A file of a device that somebody has set since it was there: state.c keeps it. */
+/* A file of a device that was set explicitly, which state.c saves */
 struct device_setting {
 	char file[32], value[64];
 };
@@ -175,13 +179,13 @@ struct device {
 	struct list_head node;		/* devices */
 	struct device_decl decl;
 	struct group root;
-	struct list_head groups;	/* all but the root */
+	struct list_head groups;	/* all except the root */
 	unsigned int n_groups;
 	struct source timer;		/* the core's arm_timer */
 	unsigned int clients_max;
-	struct source watch;		/* looks at pages while launches made under a lease are in the core */
-	unsigned int n_leased;
-	bool quotas_changed;		/* so did what a launch under a lease may use */
+	struct source watch;		/* polls pages while the core has tasks adopted from them */
+	unsigned int n_adopted;
+	bool quotas_changed;		/* so leased windows have changed too */
 	struct device_setting setting[DEVICE_SETTINGS];
 	unsigned int n_settings;
 };
@@ -194,9 +198,11 @@ struct client {
 	uint64_t id;
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
-	uint64_t leased;		/* slots whose task was found on the page, not submitted */
-	uint32_t known[GSCHED_SLOTS];	/* last seq that the core had in the slot */
-	bool scan;			/* LEASE_FREE was taken away: look for launches made under it */
+	/* slots whose task was adopted from the page, not submitted */
+	uint64_t adopted;
+	uint32_t last_seq[GSCHED_SLOTS];	/* last seq of each slot that the core has seen */
+	/* LEASE_FREE was withdrawn: look for launches made under it */
+	bool scan_page;
 };
 
 extern struct list_head devices;
@@ -204,30 +210,35 @@ extern unsigned int n_devices;
 
 int device_add(const struct device_decl *decl);		/* -EEXIST, -EINVAL, -ENOSPC */
 int device_del(const uint8_t *uuid, bool force);
-struct device *device_find(const char *name);		/* "" the first; NULL none */
+struct device *device_find(const char *name);		/* "": the first; NULL: none */
 int device_set(struct device *dev, const char *file, const char *value);
-void devices_gone(void);				/* all clients are told and detached: before the end */
+/* At exit: tells all clients and detaches them. */
+void devices_gone(void);
 void devices_free(void);
 
-int client_submit(struct client *c, struct gsched_submit *req, bool launched);	/* 0, -EAGAIN it waits, -errno */
+/* 0; -EAGAIN: it has to wait; -errno. */
+int client_submit(struct client *c, struct gsched_submit *req, bool launched);
 int client_complete(struct client *c, const struct gsched_complete *req);
 int client_report(struct client *c, const struct gsched_report *req);
-void leased_forget(struct device *dev);
-void leased_count(struct device *dev);			/* launches that nobody was told of: before statistics are read */
-void client_leased_count(struct client *c);
+void adopted_forget(struct device *dev);
+/* Accounts for launches that were not submitted. */
+void count_leased(struct device *dev);
+void client_count_leased(struct client *c);
 void client_pages_end(struct client *c, uint64_t window);
-void device_settle(struct device *dev);			/* after events: the core decides */
+/* After events: commits the core's decision. */
+void device_settle(struct device *dev);
 bool arbiter_contended(void);
 
 /* ---- client.c ---- */
-int client_attach(struct conn *conn, struct gsched_attach *req, int *fds);	/* fds: both pages', for the reply */
+/* @fds: both pages, for the reply. */
+int client_attach(struct conn *conn, struct gsched_attach *req, int *fds);
 void client_detach(struct client *c);
-/* Files of the clients of a process: -ESRCH, -EPERM, -EACCES read-only, -ENOENT no such file */
+/* Files of a process's clients: -ESRCH, -EPERM, -EACCES: read-only, -ENOENT: no such file. */
 int clients_set(struct device *dev, pid_t pid, const char *file, const char *value,
 		const struct conn *by);
 int clients_get(struct device *dev, pid_t pid, const char *file, char *buf, size_t size,
 		const struct conn *by);
-void client_regroup(struct client *c);			/* its bindings changed */
+void client_regroup(struct client *c);			/* its bindings have changed */
 
 /* ---- conn.c ---- */
 struct packet {
@@ -238,64 +249,69 @@ struct packet {
 struct conn {
 	struct source src;
 	struct list_head node;		/* conns */
-	struct list_head dirty;		/* has something to send */
-	struct list_head ready;		/* user->ready */
+	struct list_head dirty;		/* node among connections with something to send */
+	struct list_head ready;		/* node in user->ready */
 	pid_t pid;
 	uid_t uid;
 	bool admin;
 	struct user *user;
 	struct client *client;
-	bool gone;			/* the device was taken from its client */
-	bool gone_due;			/* ... which is to be told */
-	bool bands;			/* its client knows EVENT_BAND */
-	bool band_due;			/* what its client's header says of the band changed, which is to be told */
-	bool dead, blocked;		/* blocked: the peer does not read, nothing is taken from it */
-	struct reply *out, **out_end;	/* replies that the socket had no room for: 1 and those of rewrite jobs */
-	/* SUBMITs that wait, and those whose answer is to be sent, by slot */
+	bool gone;			/* its client was detached from the device */
+	bool gone_due;			/* ... and the event for that must be sent */
+	bool bands;			/* its client understands EVENT_BAND */
+	/* EVENT_BAND must be sent: its client's header has changed */
+	bool band_due;
+	/* blocked: the peer does not read, so nothing is read from it */
+	bool dead, blocked;
+	struct reply *out, **out_end;	/* unsent replies: at most 1, and those of rewrite jobs */
+	/* masks of slots: SUBMITs that wait, and those whose reply must be sent */
 	uint64_t waiting, answer;
 	struct {
 		uint32_t cookie, err, len;
 		struct gsched_submit req;
 	} wait[GSCHED_SLOTS];
 	/*
-	 * events to be sent, by slot; a later one replaces an earlier one. told: the limit that the
-	 * peer knows of
+	 * events to be sent, by slot; a later event replaces an earlier one. sent_limit: the limit
+	 * that the peer knows
 	 */
 	uint64_t events;
-	uint32_t told[GSCHED_SLOTS];
+	uint32_t sent_limit[GSCHED_SLOTS];
 	struct gsched_event event[GSCHED_SLOTS];
-	unsigned int rewrites;		/* jobs under way */
+	unsigned int rewrites;		/* jobs in progress */
 };
 
 extern struct list_head conns;
 extern unsigned int n_conns;
 
 void conns_init(void);
-bool conns_turn(void);			/* serves who is ready, users in turn, for a while; true: there are more */
+/* Serves ready connections, users in turn, for a while; true: there are more. */
+bool conns_turn(void);
 /*
- * Takes fd over; -errno, EDQUOT: its user has a share of @max already. @waited: it may have
- * connected long ago
+ * Takes @fd over. -errno; EDQUOT: its user has a share of @max already. @waited: the peer may have
+ * connected long ago.
  */
 int conn_open(int fd, unsigned int max, bool waited);
-void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
-		unsigned int n_fds);	/* takes the descriptors over */
+/* Takes the descriptors over. */
+void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body,
+		size_t len, const int *fds, unsigned int n_fds);
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);
 void conn_band(struct conn *conn);	/* GSCHED_EVENT_BAND */
 void conn_gone(struct conn *conn);	/* before its client is detached */
 void conn_told(struct conn *conn, unsigned int slot, uint64_t window);
-void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a SUBMIT that waits */
+void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a waiting SUBMIT */
 void conn_dirty(struct conn *conn);
 void close_all(const int *fds, unsigned int n);
-int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned int n_fds, int flags);	/* -errno */
-void conns_flush(void);			/* send what is due, free what is dead */
+/* -errno. */
+int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned int n_fds, int flags);
+void conns_flush(void);			/* sends what is due, frees dead connections */
 void conns_free(void);
 
 /* ---- calls.c ---- */
 void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, unsigned int n_fds);
 
 /* ---- status.c ---- */
-bool status_shows(const struct conn *to, uid_t uid);	/* what is @uid's */
-/* What a group does now is for those in it and its owner; settings are for everybody */
+bool status_shows(const struct conn *to, uid_t uid);	/* whether @to may see @uid's objects */
+/* A group's activity is shown to its members and its owner, its settings to everybody. */
 bool status_shows_file(const struct conn *to, const struct group *group, const char *file);
 void status_reply(struct conn *conn, const struct gsp_header *h);
 int memfd_from(const char *name, const void *data, size_t size);	/* -errno */
@@ -316,46 +332,48 @@ void monitor_task(const struct gsc_task *task, const char *event, uint64_t now);
 void monitors_close(void);
 
 /* ---- driver.c ---- */
-int driver_enumerate(const char *path, struct device_decl *out, unsigned int max);	/* number found, 0 no driver */
-int module_add(const struct device_decl *decl);						/* -errno */
+/* The number of devices; 0: no driver. */
+int driver_enumerate(const char *path, struct device_decl *out, unsigned int max);
+int module_add(const struct device_decl *decl);	/* -errno */
 
 /* ---- rewrite.c: the service's side in the daemon ---- */
 #define NOTES_MAX	64
 enum note_kind { NOTE_REFUSED, NOTE_RESUMABLE, NOTE_KINDS };
 struct note {
 	uint32_t kind;			/* enum note_kind */
-	uint32_t points;		/* RESUMABLE: places where a block-task can be left; 0: none, reason says why */
+	uint32_t points;		/* RESUMABLE: suspension points; 0: none, see reason */
 	char kernel[128];
 	char reason[120];
 };
 struct rewrite_stats {
 	uint64_t served, hits, failed;
-	struct note note[NOTE_KINDS][NOTES_MAX];	/* rings, a kernel of a user once */
-	uid_t uid[NOTE_KINDS][NOTES_MAX];		/* whose kernel it is */
+	struct note note[NOTE_KINDS][NOTES_MAX];	/* rings; each kernel of a user once */
+	uid_t uid[NOTE_KINDS][NOTES_MAX];		/* the user of the kernel */
 	uint64_t n_notes[NOTE_KINDS];
 };
 extern struct rewrite_stats rewrite_stats;
 
 int rewrite_init(void);
-/* Takes fd over unless it fails. */
+/* Takes @fd over unless it fails. */
 int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd);
 void rewrite_conn_gone(struct conn *conn);
 void rewrite_exit(void);
 
 /* ---- mps.c ---- */
-int mps_init(void);			/* -errno, said */
+int mps_init(void);			/* -errno, logged */
 void mps_exit(void);			/* takes some seconds at most */
-/* 0: @req is filled; -EINPROGRESS: it is answered later; -errno with @req->reason */
+/* 0: @req is filled; -EINPROGRESS: the reply follows later; -errno with @req->reason. */
 int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *req);
 void mps_conn_gone(struct conn *conn);
-void group_band(const struct group *group, char *band);	/* GSP_BAND_NAME_SIZE; "" none */
+void group_band(const struct group *group, char *band);	/* GSP_BAND_NAME_SIZE; "": none */
 void mps_server_attached(const struct conn *conn);
 bool mps_owns(pid_t pid);		/* a control daemon or its server */
 void mps_status(struct cJSON *root, const struct conn *to);
 
 /* ---- nvml.c ---- */
 /*
- * True: the status is to wait for the answer to what is on the GPUs; status_reply() is called then.
+ * True: the status has to wait for the list of processes on the GPUs; status_reply() is called
+ * then.
  */
 bool nvml_wait(struct conn *conn, const struct gsp_header *h);
 void nvml_conn_gone(struct conn *conn);
@@ -363,7 +381,7 @@ void nvml_status_device(struct cJSON *o, const struct device *dev, const struct 
 void nvml_status(struct cJSON *root, const struct conn *to);	/* of the module's devices */
 void nvml_exit(void);
 
-/* ---- worker.c: a process that serves rewrites ---- */
+/* ---- worker.c: a process that rewrites ---- */
 #define WORKER_NOTES	16
 struct worker_request {
 	uint64_t id, size;
@@ -371,7 +389,8 @@ struct worker_request {
 };
 struct worker_reply {
 	uint64_t id;
-	uint32_t err, hit;		/* err: positive errno, 0 or ENOEXEC with both descriptors */
+	/* err: positive errno; with 0 or ENOEXEC, descriptors follow */
+	uint32_t err, hit;
 	uint32_t n_notes, pad;
 	struct note note[WORKER_NOTES];
 };

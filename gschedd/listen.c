@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The listening socket. One gschedd a path: a live one is an error, what a killed one left is replaced. */
+/*
+ * The listening socket. One gschedd per path: it refuses to replace a live one, but not a dead one.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,12 +16,13 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define FDS_A_CONN	4	/* the socket, an image, a reply's two */
+#define FDS_A_CONN	4	/* the socket, an image, and two of a reply */
 
 static struct source listener = { .fd = -1 };
 static struct sockaddr_un addr = { .sun_family = AF_UNIX };
 static struct stat made;
-static bool paused, waited;	/* waited: connections may have been in the backlog for long */
+/* waited: connections may have been in the backlog for a long time */
+static bool paused, waited;
 static unsigned int conns_max;
 
 static void pause_listening(void)
@@ -74,8 +77,8 @@ static void set_limits(void)
 	conns_max = rl.rlim_cur > 64 + 4 * FDS_A_CONN ? (rl.rlim_cur - 64) / FDS_A_CONN : 4;
 }
 
-/* Is somebody listening there? */
-static int probe(const char *path)
+/* Whether a process listens there. */
+static int is_listening(const char *path)
 {
 	struct stat st;
 	int fd, rc;
@@ -121,15 +124,17 @@ int listen_open(const char *path)
 	else
 		strcpy(dir, ".");
 	if (*dir)
-		mkdir(dir, 0755);	/* of the default only the last part is ours to make */
-	/* two that start at once must not both find the old socket dead: held until ours is there */
+		mkdir(dir, 0755);	/* only the last component of the default is created */
+	/*
+	 * locked until our socket exists, or two that start at once could both replace a dead one
+	 */
 	dir_fd = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0 || flock(dir_fd, LOCK_EX)) {
 		err = -errno;
 		say(LOG_ERROR, "%s: %m; make the directory or name another socket with --socket", *dir ? dir : "/");
 		goto out;
 	}
-	err = probe(path);
+	err = is_listening(path);
 	if (err)
 		goto out;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -137,7 +142,7 @@ int listen_open(const char *path)
 		err = -errno;
 		goto out;
 	}
-	/* who may do what is decided by the peer's identity, not by the file's mode */
+	/* permissions depend on the peer's identity, not on the file's mode */
 	mask = umask(0111);
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 128) || lstat(path, &made)) {
 		err = -errno;
@@ -165,7 +170,7 @@ void listen_close(void)
 
 	if (listener.fd < 0)
 		return;
-	/* not one that somebody put there after ours was removed */
+	/* unless it is another one that was created after ours was removed */
 	if (!lstat(addr.sun_path, &st) && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
 		unlink(addr.sun_path);
 	loop_del(&listener);

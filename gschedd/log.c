@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What gschedd says, on standard error. */
+/* Log messages, on standard error. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

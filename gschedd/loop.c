@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The epoll loop, with halt polling: a sleeping thread costs whoever asks next a wake-up (tens of us), which is as much
- * as a short kernel takes. So while clients compete, the loop stays awake for a while after each message. As in KVM, the
- * time is given up when it did not help and taken up again when the next message would have come within it.
+ * The epoll loop, with halt polling. A sleeping thread costs the next message a wake-up (tens of
+ * us), as much as a short kernel takes. So while clients compete, the loop stays awake for a while
+ * after each message. As in KVM, the polling time shrinks when it did not help, and grows again
+ * when the next message would have come within it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ void loop_free(struct source *src, void *mem)
 	dead = src;
 }
 
-static void bury(void)
+static void free_dead(void)
 {
 	while (dead) {
 		struct source *src = dead;
@@ -91,13 +92,13 @@ void loop_message(void)
 		poll_until = now_ns() + poll_ns;
 }
 
-/* Leaves the core to its other thread, or to itself, for some tens of cycles. */
-static void relax(void)
+/* Yields the core to its sibling hardware thread, or saves power, for some tens of cycles. */
+static void cpu_relax(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("isb");	/* "yield" takes no time on cores with one thread */
+	__asm__ volatile("isb");	/* "yield" is a no-op on cores with one hardware thread */
 #endif
 }
 
@@ -116,7 +117,7 @@ static int wait_events(struct epoll_event *ev)
 			if (n)
 				return n;
 			for (int i = 0; i < 16; i++)
-				relax();
+				cpu_relax();
 		} while (contended && now_ns() < poll_until);
 		poll_until = 0;
 	}
@@ -142,12 +143,12 @@ void loop_run(void)
 		for (int i = 0; i < n; i++) {
 			struct source *src = ev[i].data.ptr;
 
-			/* removed by an earlier event of this turn */
+			/* it may have been removed by an earlier event of this turn */
 			if (src->fd >= 0)
 				src->ready(src, ev[i].events);
 		}
 		more = after_turn();
-		bury();
+		free_dead();
 	}
-	bury();
+	free_dead();
 }

@@ -127,7 +127,7 @@ static int parse_device(const char *text, struct device_decl *d)
 	return 0;
 }
 
-static int word(const char *text, const char *const *words)
+static int choose_word(const char *text, const char *const *words)
 {
 	for (int i = 0; words[i]; i++)
 		if (!strcmp(text, words[i]))
@@ -189,7 +189,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--seed %s: not a number", arg);
 		break;
 	case KEY_MODE:
-		opt.mode = word(arg, modes);
+		opt.mode = choose_word(arg, modes);
 		if (opt.mode < 0)
 			argp_error(state, "--mode %s: it is auto, spatial or temporal", arg);
 		if (opt.mode > GSCHED_MODE_SPATIAL)
@@ -225,7 +225,8 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case KEY_FOREGROUND:
 		break;
 	case KEY_LOG:
-		opt.log_level = isdigit((unsigned char)*arg) && !arg[1] ? *arg - '0' : word(arg, levels);
+		opt.log_level = isdigit((unsigned char)*arg) && !arg[1] ? *arg - '0' :
+									  choose_word(arg, levels);
 		if (opt.log_level < 0 || opt.log_level > LOG_DEBUG)
 			argp_error(state, "--log-level %s: it is error, warn, info or debug", arg);
 		break;
@@ -248,7 +249,7 @@ static const struct argp argp = {
 	       "preempted.\vSee gschedd(8) and gsched(7).",
 };
 
-/* $XDG_CACHE_HOME/gsched with what is missing above it. */
+/* $XDG_CACHE_HOME/gsched; creates missing parent directories. */
 static const char *default_cache(void)
 {
 	static char path[4096];
@@ -268,7 +269,7 @@ static const char *default_cache(void)
 	return strcat(path, "/gsched");
 }
 
-/* systemd separates several by ":". */
+/* systemd separates several directories by ":". */
 static char *first_of(const char *dirs)
 {
 	return dirs ? strndup(dirs, strcspn(dirs, ":")) : NULL;
@@ -295,8 +296,8 @@ static void set_defaults(void)
 		opt.arbiter = access(GSCHED_DEVICE_NODE, F_OK) ? ARBITER_EMBEDDED : ARBITER_MODULE;
 }
 
-/* systemd's readiness protocol: a datagram to a socket that may be an abstract one. */
-static void notify(const char *text)
+/* systemd's readiness protocol: a datagram to a socket, which may be an abstract one. */
+static void notify_systemd(const char *text)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -323,7 +324,7 @@ static int add_devices(void)
 	int n = *opt.driver ? driver_enumerate(opt.driver, found, DECLS_MAX) : 0, err;
 	unsigned int declared = opt.n_decl;
 
-	/* what the user declared comes first and wins */
+	/* devices declared by the user come first and take precedence */
 	for (int i = 0; i < n && opt.n_decl < DECLS_MAX; i++) {
 		bool known = false;
 
@@ -423,9 +424,9 @@ int main(int argc, char **argv)
 	if (!err) {
 		say(LOG_INFO, "serving %s at %s", opt.arbiter == ARBITER_MODULE ? "rewriting" : "arbitration and rewriting",
 		    opt.socket);
-		notify("READY=1");
+		notify_systemd("READY=1");
 		loop_run();
-		notify("STOPPING=1");
+		notify_systemd("STOPPING=1");
 	}
 	listen_close();
 	devices_gone();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * --mps: which band a program is in, who is told of its MPS server, and what status says of the
- * servers.
+ * --mps: which band a program is in, its answer about the MPS server, and the servers' part of the
+ * status.
  */
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -24,7 +24,7 @@
 
 /*
  * Beside this program (a build tree, an installation that was moved), else where it was installed.
- * "" if there is none.
+ * "": there is none.
  */
 static void find_library(char *buf, size_t size)
 {
@@ -47,8 +47,8 @@ static void find_library(char *buf, size_t size)
 }
 
 /*
- * Attached clients count too: children that outlive the program that gschedctl started are not
- * among the programs.
+ * Attached clients count too, because children that outlive the program that gschedctl started are
+ * not among the programs.
  */
 static bool has_clients(const struct mps_daemon *d)
 {
@@ -91,7 +91,7 @@ static void adopt_user(uid_t uid, gid_t gid, const char *path)
 		closedir(dir);
 }
 
-/* Daemons of a gschedd that was killed serve on. */
+/* Adopts daemons of a gschedd that was killed: they continue to serve. */
 static void adopt_all(void)
 {
 	DIR *dir = opendir(opt.mps_dir);
@@ -153,8 +153,9 @@ void mps_exit(void)
 }
 
 /*
- * The band of a group is its own or that of the nearest group above it. It is read through the
- * group's file, so that only the core knows how it is kept; a core without that file has no bands.
+ * The band of a group is its own, or that of the nearest ancestor with one. It is read through the
+ * group's file, so that only the core knows its representation; a core without that file has no
+ * bands.
  */
 void group_band(const struct group *group, char *band)
 {
@@ -173,7 +174,7 @@ void group_band(const struct group *group, char *band)
 	}
 }
 
-static int resolve(const struct conn *conn, struct gsp_band *req, pid_t pid)
+static int resolve_band(const struct conn *conn, struct gsp_band *req, pid_t pid)
 {
 	struct device *dev;
 	struct group *group;
@@ -208,7 +209,7 @@ static bool waits_too_often(const struct conn *conn)
 	return n >= WAITERS_CONN;
 }
 
-/* The server needs them for the device files, as the program does. */
+/* The server needs the program's groups to open the device files. */
 static void take_groups(struct mps_daemon *d, const struct conn *conn)
 {
 	socklen_t len = sizeof(d->id.groups), cred_len = sizeof(struct ucred);
@@ -231,7 +232,7 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 	memset(req->pipe, 0, sizeof(req->pipe));
 	memset(req->log, 0, sizeof(req->log));
 	memset(req->reason, 0, sizeof(req->reason));
-	err = resolve(conn, req, pid);
+	err = resolve_band(conn, req, pid);
 	if (err)
 		return refuse_program(req, err, err == -ENODEV ? "there is no such device" : err == -ENOENT ? "there is no such group" :
 			      "a band's name is at most 31 of a-z, 0-9, \"_\" and \"-\"");
@@ -287,7 +288,7 @@ void mps_server_attached(const struct conn *conn)
 			mps_daemon_server(d, conn->pid);
 }
 
-/* A control daemon of ours or what it started. */
+/* A control daemon that gschedd runs, or a process that it started. */
 bool mps_owns(pid_t pid)
 {
 	struct proc_stat st;

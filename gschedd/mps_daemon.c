@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * An MPS control daemon as a state machine, driven by three things: a request, the end of its
- * process, and its timer. None of them waits. Started for the first program, started again when it
- * dies, ended when the last program has been gone for a while. A control daemon starts the MPS
- * server by itself, for its first client and for the first one after the server's death; the server
- * is watched to tell of that, and to end with its daemon.
+ * The state machine of an MPS control daemon, driven by requests, the end of its process, and its
+ * timer. None of them blocks. The daemon is started for the first program, restarted when it dies,
+ * and ended some time after the last program has ended. A control daemon starts the MPS server
+ * itself, for its first client, and again for the first client after the server's death. The server
+ * is watched in order to report its death, and to end it with its daemon.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,12 +21,12 @@
 
 #define DAEMONS_MAX	128
 #define DAEMONS_UID_MAX	16
-#define PROGRAMS_MAX	128		/* of a daemon; each holds a descriptor */
+#define PROGRAMS_MAX	128		/* per daemon; each holds a descriptor */
 #define SEC		1000000000ull
-#define PROBE_NS	5000000ull	/* between two looks at a daemon that starts */
-#define STABLE_NS	(30 * SEC)	/* a daemon that lived as long starts with a short back-off again */
-#define STEP_NS		(5 * SEC)	/* from quit to SIGTERM, from SIGTERM to SIGKILL */
-#define EXIT_STEP_MS	3000		/* the same when gschedd ends */
+#define PROBE_NS	5000000ull	/* poll interval of a daemon that starts */
+#define STABLE_NS	(30 * SEC)	/* a daemon that lived this long resets the back-off */
+#define STEP_NS		(5 * SEC)	/* from quit to SIGTERM, and from SIGTERM to SIGKILL */
+#define EXIT_STEP_MS	3000		/* the same, when gschedd exits */
 
 bool (*mps_has_clients)(const struct mps_daemon *d);
 struct mps_setup mps_setup;
@@ -52,7 +52,7 @@ static bool has_programs(const struct mps_daemon *d)
 	return !list_empty(&d->programs) || !list_empty(&d->waiters);
 }
 
-static void arm(struct mps_daemon *d)
+static void arm_timer(struct mps_daemon *d)
 {
 	struct itimerspec its = { 0 };
 	uint64_t next = d->due;
@@ -61,14 +61,15 @@ static void arm(struct mps_daemon *d)
 	if (d->state == MPS_STARTING)
 		next = now_ns() + PROBE_NS;
 	list_for_each_entry(w, &d->waiters, node)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed before is off the list */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed waiters are off the list */
 		next = !next || w->deadline < next ? w->deadline : next;
 	its.it_value.tv_sec = (time_t)(next / SEC);
 	its.it_value.tv_nsec = (long)(next % SEC);
 	timerfd_settime(d->timer.fd, TFD_TIMER_ABSTIME, &its, NULL);
 }
 
-static void answer(struct mps_waiter *w, const struct mps_daemon *d, int err, const char *reason)
+static void answer_waiter(struct mps_waiter *w, const struct mps_daemon *d, int err,
+			  const char *reason)
 {
 	if (!err) {
 		memcpy(w->req.pipe, d->id.pipe, sizeof(w->req.pipe));
@@ -81,24 +82,24 @@ static void answer(struct mps_waiter *w, const struct mps_daemon *d, int err, co
 	free(w);
 }
 
-static void answer_all(struct mps_daemon *d, int err)
+static void answer_waiters(struct mps_daemon *d, int err)
 {
 	struct mps_waiter *w, *next;
 
 	list_for_each_entry_safe(w, next, &d->waiters, node)
-		answer(w, d, err, d->reason);
+		answer_waiter(w, d, err, d->reason);
 }
 
 static void set_state(struct mps_daemon *d, enum mps_state state, uint64_t due)
 {
 	d->state = state;
 	d->due = due;
-	arm(d);
+	arm_timer(d);
 }
 
 /*
- * It could not be started, or died: those who wait are told now, those who come later wait for the
- * next try.
+ * It could not be started, or died. Current waiters get the error now, later ones wait for the next
+ * attempt.
  */
 static void daemon_failed(struct mps_daemon *d, int err)
 {
@@ -108,7 +109,7 @@ static void daemon_failed(struct mps_daemon *d, int err)
 	d->failures++;
 	d->deaths++;
 	seconds = mps_backoff_s(d->failures);
-	answer_all(d, err);
+	answer_waiters(d, err);
 	snprintf(text, sizeof(text), "%s; the next start is in %u s at the earliest", d->reason, seconds);
 	daemon_say(LOG_WARN, d, text);
 	set_state(d, MPS_BACKOFF, now_ns() + seconds * SEC);
@@ -122,8 +123,8 @@ void mps_daemon_server(struct mps_daemon *d, pid_t pid)
 		return;
 	d->server.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/*
-	 * If it is the daemon's child, the descriptor is of that process. One that has ended stays
-	 * its child until the daemon asks for its status, and must not count as a new server.
+	 * If the process is the daemon's child, the descriptor refers to it. A server that has
+	 * ended stays a child until the daemon reaps it, and must not count as a new server.
 	 */
 	if (d->server.fd >= 0 && !has_ended(d->server.fd) && !proc_stat(pid, &st) &&
 	    st.ppid == d->pid && !loop_add(&d->server, EPOLLIN))
@@ -145,8 +146,8 @@ static void server_gone(struct mps_daemon *d)
 }
 
 /*
- * Its daemon has ended. It follows by itself, but not while it is stopped, and the next daemon's
- * would be a second server of the band.
+ * Ends the server after its daemon. It ends by itself, unless it is stopped; then the next daemon's
+ * server would be a second one in the band.
  */
 static void server_end(struct mps_daemon *d)
 {
@@ -160,7 +161,10 @@ static void server_ready(struct source *src, uint32_t events)
 	struct mps_daemon *d = container_of(src, struct mps_daemon, server);
 	char text[MPS_REASON];
 
-	/* an event of this turn may be of the server before; a daemon's end is told of as such */
+	/*
+	 * an event of this turn may refer to the previous server; a daemon's end is reported as
+	 * such
+	 */
 	if (!has_ended(src->fd) || has_ended(d->process.fd))
 		return;
 	snprintf(text, sizeof(text), "its server, pid %d, ended", (int)d->server_pid);
@@ -179,7 +183,7 @@ static void daemon_ready(struct mps_daemon *d)
 {
 	d->ready_at = now_ns();
 	daemon_say(LOG_INFO, d, d->adopted ? "serves already, taken over" : "ready");
-	answer_all(d, 0);
+	answer_waiters(d, 0);
 	set_state(d, MPS_READY, list_empty(&d->programs) ? d->ready_at + opt.mps_idle_s * SEC : 0);
 	mps_daemon_look(d);
 }
@@ -194,13 +198,13 @@ static void quit_ready(struct source *src, uint32_t events)
 	loop_del(src);
 }
 
-/* Tell it to quit: by its own program, as a user would. */
+/* Sends `quit` with the daemon's own program, as a user would. */
 static void send_quit(struct mps_daemon *d)
 {
 	pid_t pid = d->quit_pid ? -EBUSY : mps_spawn_quit(&d->id, &mps_setup);
 
 	if (pid < 0)
-		return;		/* SIGTERM follows */
+		return;		/* SIGTERM will follow */
 	d->quit_pid = pid;
 	d->quit.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (d->quit.fd >= 0 && loop_add(&d->quit, EPOLLIN))
@@ -210,7 +214,7 @@ static void send_quit(struct mps_daemon *d)
 static void daemon_end(struct mps_daemon *d, bool failed)
 {
 	d->failed = failed;
-	d->termed = failed;
+	d->sigterm_sent = failed;
 	if (failed)
 		kill(d->pid, SIGTERM);
 	else
@@ -224,14 +228,14 @@ static void process_ready(struct source *src, uint32_t events)
 	enum mps_state was = d->state;
 	int status = 0;
 
-	/* an event of this turn may be of the process before */
+	/* an event of this turn may refer to the previous process */
 	if (!has_ended(src->fd))
 		return;
 	if (!d->adopted)
 		waitpid(d->pid, &status, WNOHANG);
 	loop_del(src);
 	if (d->quit_pid > 0)
-		kill(d->quit_pid, SIGKILL);	/* nobody is left to answer it */
+		kill(d->quit_pid, SIGKILL);	/* no daemon is left to answer it */
 	server_end(d);
 	if (was != MPS_ENDING || !d->failed)
 		mps_describe_end(&d->id, d->adopted ? -1 : status, d->error_fd, d->reason, sizeof(d->reason));
@@ -259,8 +263,8 @@ static void start_failed(struct mps_daemon *d, int err)
 	daemon_failed(d, err < 0 ? -err : err);
 }
 
-/* What an earlier gschedd started and could not end serves on: its programs are in it. */
-static pid_t adopt(const struct mps_daemon *d, int *pidfd)
+/* Finds a daemon that an earlier gschedd started and could not end; its programs still use it. */
+static pid_t find_running_daemon(const struct mps_daemon *d, int *pidfd)
 {
 	pid_t pid = mps_pid_file(&d->id);
 	struct proc_stat st;
@@ -268,7 +272,7 @@ static pid_t adopt(const struct mps_daemon *d, int *pidfd)
 	*pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (*pidfd < 0)
 		return 0;
-	/* no signal of ours goes to another user's process, whatever the file says */
+	/* never signal another user's process, whatever the pid file contains */
 	if (!proc_stat(pid, &st) && st.uid == d->id.uid)
 		return pid;
 	close(*pidfd);
@@ -286,7 +290,7 @@ static void daemon_start(struct mps_daemon *d)
 	d->adopted = mps_listening(&d->id);
 	d->starts++;
 	if (d->adopted) {
-		d->pid = adopt(d, &d->process.fd);
+		d->pid = find_running_daemon(d, &d->process.fd);
 		if (!d->pid) {
 			snprintf(d->reason, sizeof(d->reason), "gschedd did not start the one that serves %s; tell it to quit", d->id.pipe);
 			start_failed(d, EBUSY);
@@ -331,30 +335,30 @@ static void timer_ready(struct source *src, uint32_t events)
 		daemon_ready(d);
 		return;
 	}
-	/* a waiter's time may be up a moment before the daemon's own */
+	/* a waiter's time may be up just before the daemon's own */
 	if (d->state == MPS_STARTING)
 		list_for_each_entry(w, &d->waiters, node)
 			due |= w->deadline <= now && w->deadline + PROBE_NS >= d->due;
 	if (d->state == MPS_STARTING && due) {
 		snprintf(d->reason, sizeof(d->reason), "does not accept connections at %s/control after %u s", d->id.pipe,
 			 opt.mps_wait_s);
-		answer_all(d, ETIMEDOUT);
+		answer_waiters(d, ETIMEDOUT);
 		daemon_end(d, true);
 	} else if (d->state == MPS_READY && due) {
 		if (mps_has_clients(d))
 			set_state(d, MPS_READY, now + opt.mps_idle_s * SEC);
 		else
 			daemon_end(d, false);
-	} else if (d->state == MPS_ENDING && due && !d->termed && mps_server(d->pid) > 0) {
+	} else if (d->state == MPS_ENDING && due && !d->sigterm_sent && mps_server(d->pid) > 0) {
 		/*
-		 * it refuses new clients and ends by itself with the last one it has, which is none
-		 * of the programs
+		 * it refuses new clients, and ends with its last client, which is none of the
+		 * programs
 		 */
 		snprintf(d->reason, sizeof(d->reason), "waits for clients that gschedd did not start to end");
 		set_state(d, MPS_ENDING, now + STEP_NS);
 	} else if (d->state == MPS_ENDING && due) {
-		kill(d->pid, d->termed ? SIGKILL : SIGTERM);
-		d->termed = true;
+		kill(d->pid, d->sigterm_sent ? SIGKILL : SIGTERM);
+		d->sigterm_sent = true;
 		set_state(d, MPS_ENDING, now + STEP_NS);
 	} else if (d->state == MPS_BACKOFF && due) {
 		set_state(d, MPS_STOPPED, 0);
@@ -363,8 +367,9 @@ static void timer_ready(struct source *src, uint32_t events)
 	}
 	list_for_each_entry_safe(w, next, &d->waiters, node)
 		if (w->deadline <= now)
-			answer(w, d, ETIMEDOUT, *d->reason ? d->reason : "the one before it takes too long to end");
-	arm(d);
+			answer_waiter(w, d, ETIMEDOUT, *d->reason ? d->reason :
+				      "the one before it takes too long to end");
+	arm_timer(d);
 }
 
 static void program_end(struct mps_program *p)
@@ -391,8 +396,8 @@ int mps_program_add(struct mps_daemon *d, pid_t pid)
 
 	list_for_each_entry(p, &d->programs, node) {
 		/*
-		 * one that has ended and whose number is taken again is removed in this turn of the
-		 * loop
+		 * if that process has ended and its pid was reused, the entry is removed in this
+		 * turn of the loop
 		 */
 		if (p->pid == pid && !has_ended(p->src.fd))
 			return 0;
@@ -503,11 +508,11 @@ int mps_daemon_wait(struct mps_daemon *d, struct conn *conn, const struct gsp_he
 	if (d->state == MPS_STOPPED)
 		daemon_start(d);
 	else
-		arm(d);
+		arm_timer(d);
 	return 0;
 }
 
-/* All at once: told to quit, then killed, each step for a bounded time. */
+/* Ends all at once: `quit` first, then signals, each step for a bounded time. */
 static void wait_ended(const struct mps_daemon *const *list, unsigned int n, int timeout_ms)
 {
 	uint64_t until = now_ns() + timeout_ms * 1000000ull;

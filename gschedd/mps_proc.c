@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * MPS control daemons as processes: where they live, how they are started, whether they accept
+ * MPS control daemons as processes: their directories, how they are started, whether they accept
  * connections.
  *
- * DIR belongs to gschedd, DIR/UID to the user. Everything below DIR/UID is made by the child once
- * it runs as that user, since a user may put links there that gschedd must not follow as root.
+ * DIR belongs to gschedd, DIR/UID to the user. Everything below DIR/UID is created by the child
+ * once it runs as that user, because a user may place symbolic links there that gschedd must not
+ * follow as root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 #define BACKOFF_MAX_S	30
 #define OUTPUT		"control.out"	/* in the log directory: what the daemon prints */
 #define PID_FILE	"nvidia-cuda-mps-control.pid"
-/* The longest name of a socket in the pipe directory, which must fit into an address. */
+/* The longest name of a socket in the pipe directory, which must fit into a socket address */
 #define LONGEST_SOCKET	"/control_privileged"
 
 bool mps_band_valid(const char *name)
@@ -41,7 +42,7 @@ unsigned int mps_backoff_s(unsigned int failures)
 	return failures > 5 ? BACKOFF_MAX_S : 1u << (failures - 1);
 }
 
-static bool executable(const char *path)
+static bool is_executable(const char *path)
 {
 	struct stat st;
 
@@ -52,7 +53,7 @@ bool mps_find_program(const char *name, const char *path, char *buf, size_t size
 {
 	if (strchr(name, '/')) {
 		char *full = realpath(name, NULL);
-		bool good = full && executable(full) && strlen(full) < size;
+		bool good = full && is_executable(full) && strlen(full) < size;
 
 		if (good)
 			strcpy(buf, full);
@@ -62,7 +63,9 @@ bool mps_find_program(const char *name, const char *path, char *buf, size_t size
 	while (path && *path) {
 		size_t len = strcspn(path, ":");
 
-		if (*path == '/' && snprintf(buf, size, "%.*s/%s", (int)len, path, name) < (int)size && executable(buf))
+		if (*path == '/' &&
+		    snprintf(buf, size, "%.*s/%s", (int)len, path, name) < (int)size &&
+		    is_executable(buf))
 			return true;
 		path += len + (path[len] == ':');
 	}
@@ -128,7 +131,7 @@ int mps_dir_prepare(const char *dir, char *reason, size_t size)
 			     "directory with --mps-dir", dir, (unsigned int)st.st_uid);
 	else if (st.st_mode & 022)
 		err = fail_with(reason, size, -EPERM, "%s: others may write to it; chmod go-w it", dir);
-	else if (fchmod(fd, 0711))	/* whatever the umask left of it */
+	else if (fchmod(fd, 0711))	/* mkdir() applies the umask */
 		err = fail_with(reason, size, -errno, "%s: %s", dir, strerror(errno));
 	close(fd);
 	return err;
@@ -149,7 +152,7 @@ int mps_id_prepare(struct mps_id *id, const char *dir, char *reason, size_t size
 			      "--mps-dir", id->base);
 	snprintf(id->pipe, sizeof(id->pipe), "%.*s/pipe", n, id->base);
 	snprintf(id->log, sizeof(id->log), "%.*s/log", n, id->base);
-	/* nobody but gschedd's user can write to DIR, so what is checked here stays */
+	/* only gschedd's user can write to DIR, so the checked state cannot change */
 	if (mkdir(user, 0700) && errno != EEXIST)
 		return fail_with(reason, size, -errno, "%s: %s", user, strerror(errno));
 	if (lstat(user, &st))
@@ -163,7 +166,7 @@ int mps_id_prepare(struct mps_id *id, const char *dir, char *reason, size_t size
 	return 0;
 }
 
-/* In the child: the reason goes to the parent by a pipe, and the child ends. */
+/* In the child: sends the reason to the parent through a pipe, and exits. */
 static _Noreturn void give_up(int error_fd, const char *what)
 {
 	if (error_fd >= 0)
@@ -204,7 +207,7 @@ static void set_environment(const struct mps_id *id, const struct mps_setup *set
 	setenv("GSCHED_BACKEND", setup->backend, 1);
 	setenv("GSCHED_BAND", id->band, 1);
 	unsetenv("NOTIFY_SOCKET");
-	/* a server numbers its devices anew: programs' own numbers would mean other ones */
+	/* a server renumbers its devices, so the programs' numbers would mean other ones */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	unsetenv("LD_PRELOAD");
 }
@@ -218,7 +221,8 @@ static _Noreturn void child(const struct mps_id *id, const struct mps_setup *set
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	setsid();	/* a terminal's SIGINT ends gschedd, which then ends this in order */
+	/* SIGINT from a terminal must only reach gschedd, which ends this in order */
+	setsid();
 	umask(077);
 	change_user(id, error_fd);
 	set_environment(id, setup);
@@ -229,8 +233,8 @@ static _Noreturn void child(const struct mps_id *id, const struct mps_setup *set
 		make_own_dir(id->pipe, error_fd);
 		make_own_dir(id->log, error_fd);
 		/*
-		 * what a daemon that was killed left behind would look like one that is not ready
-		 * yet
+		 * a socket left by a killed daemon would look like that of a daemon that is not
+		 * ready yet
 		 */
 		snprintf(path, sizeof(path), "%s/control", id->pipe);
 		unlink(path);
@@ -238,7 +242,7 @@ static _Noreturn void child(const struct mps_id *id, const struct mps_setup *set
 		out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (out < 0)
 			give_up(error_fd, path);
-		/* the dynamic linker would only warn of a library that this user cannot read */
+		/* the dynamic linker would only warn about a library that this user cannot read */
 		if (*setup->library && access(setup->library, R_OK))
 			dprintf(out, "gschedd: %s: %s: the server runs without it\n", setup->library, strerror(errno));
 		else if (*setup->library)
@@ -284,7 +288,7 @@ pid_t mps_spawn_quit(const struct mps_id *id, const struct mps_setup *setup)
 
 	if (pipe2(in, O_CLOEXEC))
 		return -errno;
-	/* less than a pipe holds: it does not block */
+	/* it fits into the pipe, so this does not block */
 	err = write(in[1], command, sizeof(command) - 1) == sizeof(command) - 1 ? 0 : EIO;
 	close(in[1]);
 	pid = err ? -1 : fork();
@@ -308,8 +312,8 @@ static int try_connect(const struct sockaddr_un *addr, int type)
 }
 
 /*
- * The socket's file is there before the daemon listens, and after it was killed: only a connection
- * tells.
+ * The socket's file exists before the daemon listens, and remains after it was killed: only a
+ * connection shows that it is ready.
  */
 bool mps_listening(const struct mps_id *id)
 {
@@ -326,7 +330,7 @@ bool mps_listening(const struct mps_id *id)
 	return !err || err == EAGAIN;	/* EAGAIN: its backlog is full */
 }
 
-/* A file that the user of @id has written, from its end. Bytes read, or -1. */
+/* Reads the end of a file that the user of @id has written. Returns the bytes read, or -1. */
 static ssize_t read_tail(const struct mps_id *id, const char *dir, const char *name, char *buf, size_t size)
 {
 	char path[GSP_BAND_DIR_SIZE + 64];
@@ -370,7 +374,7 @@ pid_t mps_server(pid_t daemon)
 		close(fd);
 	}
 	text[n > 0 ? n : 0] = '\0';
-	/* the last one: one that has ended may still stand before it */
+	/* take the last one: a server that has ended may be listed before it */
 	for (long child = strtol(at, &end, 10); end != at; child = strtol(at, &end, 10)) {
 		pid = (pid_t)child;
 		at = end;

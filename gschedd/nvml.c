@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which processes are on the GPUs, by NVML: those that are neither attached nor an MPS server of
- * ours are managed by nobody.
+ * Lists the processes on the GPUs by NVML. Those that are neither attached nor an MPS server of
+ * gschedd are not managed.
  *
- * Asked when status is asked for, in a process of its own, since a driver may hang; a status that
- * comes meanwhile waits for it, at most a second. An answer serves for a second. The library need
- * not be there; its declarations here follow NVIDIA's NVML API reference (nvmlProcessInfo_t of the
- * _v3 calls).
+ * The query is made for a status request, in a separate process, because a driver may hang. The
+ * status waits for it, a second at most; an answer is used for a second. The library is optional;
+ * its declarations here follow NVIDIA's NVML API reference (nvmlProcessInfo_t of the _v3 calls).
  */
 #include <cjson/cJSON.h>
 #include <dlfcn.h>
@@ -24,14 +23,14 @@
 #include "gschedd.h"
 
 #define FRESH_NS	1000000000ull
-#define ABSENT_NS	(10 * FRESH_NS)	/* until a library that was not there is looked for again */
+#define ABSENT_NS	(10 * FRESH_NS)	/* until a missing library is looked for again */
 #define DEADLINE_S	1
 #define DEVICES		64
 #define PROCESSES	256
 
 struct nvml_info {
 	unsigned int pid;
-	unsigned long long bytes;	/* all ones: not known */
+	unsigned long long bytes;	/* all ones: unknown */
 	unsigned int gpu_instance, compute_instance;
 };
 typedef int nvml_list(void *device, unsigned int *n, struct nvml_info *infos);
@@ -43,11 +42,11 @@ struct process {
 	char comm[48];
 };
 
-/* What the child writes, in one piece: less than a pipe holds. */
+/* Written by the child in one piece, since it fits in a pipe. */
 struct answer {
-	uint32_t there;			/* the library is */
+	uint32_t there;			/* the library exists */
 	uint32_t n;
-	uint64_t known;			/* bit i: uuid[i] is a GPU of NVML's */
+	uint64_t known;			/* bit i: NVML has the GPU uuid[i] */
 	struct process process[PROCESSES];
 };
 
@@ -57,13 +56,13 @@ struct waiter {
 	struct gsp_header h;
 };
 
-static uint8_t uuid[DEVICES][GSCHED_UUID_SIZE];	/* of the question that is asked, or was answered last */
+static uint8_t uuid[DEVICES][GSCHED_UUID_SIZE];	/* devices of the current or last query */
 static unsigned int n_uuid;
 static struct answer last, incoming;
 static size_t received;
 static uint64_t fresh_until;
 static struct source result = { .fd = -1 }, deadline = { .fd = -1 };
-static pid_t child_pid;			/* 0: none; a killed one may take a while to end */
+static pid_t child_pid;			/* 0: none; a killed child may take a while to end */
 static struct list_head waiters = { &waiters, &waiters };
 
 static void name_process(void *lib, struct process *p)
@@ -77,7 +76,7 @@ static void name_process(void *lib, struct process *p)
 		snprintf(p->comm, sizeof(p->comm), "%.47s", st.comm);
 		return;
 	}
-	/* of another pid namespace */
+	/* a process of another pid namespace */
 	if (!get_name || get_name(p->pid, name, sizeof(name)))
 		return;
 	name[sizeof(name) - 1] = '\0';
@@ -114,7 +113,7 @@ static void add_processes(void *lib, struct answer *a, unsigned int device, void
 	}
 }
 
-/* In the child. */
+/* Runs in the child. */
 static void answer_query(struct answer *a)
 {
 	void *lib = dlopen(opt.nvml, RTLD_NOW | RTLD_LOCAL), *handle;
@@ -152,7 +151,7 @@ static void set_deadline(unsigned int seconds)
 	timerfd_settime(deadline.fd, 0, &its, NULL);
 }
 
-/* There is an answer, or there will be none: the status is what is known now. */
+/* There is an answer, or there will be none: status replies use what is known now. */
 static void answer_waiters(void)
 {
 	struct waiter *w, *next;
@@ -236,7 +235,7 @@ static int start_child(void)
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
 	collect_uuids();
-	memset(&last, 0, sizeof(last));	/* it was about other devices, maybe */
+	memset(&last, 0, sizeof(last));	/* it may have been about other devices */
 	child_pid = fork();
 	if (!child_pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -265,7 +264,7 @@ bool nvml_wait(struct conn *conn, const struct gsp_header *h)
 
 	if (!*opt.nvml || now_ns() < fresh_until)
 		return false;
-	/* a connection waits once: more of them are answered with what is known */
+	/* a connection waits only once: its further requests are answered with what is known */
 	list_for_each_entry(w, &waiters, node)
 		if (w->conn == conn)
 			return false;
@@ -301,7 +300,7 @@ void nvml_exit(void)
 	loop_del(&deadline);
 }
 
-static bool attached(const struct device *dev, uint32_t pid)
+static bool is_attached(const struct device *dev, uint32_t pid)
 {
 	struct conn *conn;
 
@@ -319,7 +318,8 @@ static void add_list(cJSON *in, const char *key, unsigned int device, const stru
 	for (unsigned int i = 0; i < last.n; i++) {
 		struct process *p = &last.process[i];
 
-		if (p->device != device || (pid_t)p->pid == getpid() || (dev && attached(dev, p->pid)) || mps_owns((pid_t)p->pid))
+		if (p->device != device || (pid_t)p->pid == getpid() ||
+		    (dev && is_attached(dev, p->pid)) || mps_owns((pid_t)p->pid))
 			continue;
 		if (!to->admin && (proc_stat((pid_t)p->pid, &st) || !status_shows(to, st.uid)))
 			continue;

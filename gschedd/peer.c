@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Who the peer of a connection is, as the kernel tells it. Root and gschedd's own user
- * administrate, but not the root of a container: whoever makes a user namespace may have the uid 0
- * of the host in it and still be confined. So an administrator is in gschedd's user namespace, too.
- * That is asked of the process and not of a second socket for administrators, since a file's mode
- * lets that same uid 0 through.
+ * The identity of a connection's peer, as reported by the kernel. Root and gschedd's own user are
+ * administrators, but not the root of a container: a process in a user namespace that it created
+ * may have uid 0 of the host and still be confined. So an administrator must also be in gschedd's
+ * user namespace. This is checked on the process; a second socket for administrators would not
+ * help, because a file's mode admits that uid 0 too.
  *
- * The process is named by a pidfd of the connection itself (Linux 6.5). Before that there is only
- * the pid at the time of connect, which may be another process's by now if the connection was not
- * accepted at once.
+ * The process is identified by a pidfd of the connection (Linux 6.5). Before that there is only the
+ * pid at the time of connect, which may have been reused if the connection was not accepted at
+ * once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,11 +61,11 @@ int peer_identify(int fd, bool waited, struct peer *peer)
 	if (cred.uid && cred.uid != geteuid())
 		return 0;
 	ended = (struct pollfd){ .fd = peer_pidfd(fd, cred.pid, waited), .events = POLLIN };
-	/* the pid was the process's all the time if that has not ended after it was looked at */
+	/* if the process has not ended after the check, the pid was its pid all the time */
 	peer->admin = ended.fd >= 0 && in_our_namespace(cred.pid) && !poll(&ended, 1, 0);
 	if (ended.fd >= 0)
 		close(ended.fd);
-	/* nor is it the owner of what root owns, or anybody to start processes for */
+	/* nor does it own what root owns, and no processes are started for it */
 	if (!peer->admin)
 		peer->uid = NOBODY;
 	return 0;

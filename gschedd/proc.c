@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What /proc says of a process. All of it may be gone or changed a moment later: callers compare start times. */
+/* Processes in /proc. Any of it may be outdated a moment later, so callers compare start times. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ int proc_stat(pid_t pid, struct proc_stat *st)
 	n = read_proc(pid, "stat", buf, sizeof(buf));
 	if (n < 0)
 		return n;
-	/* the name may hold anything, ')' and spaces too: it ends at the last ')' */
+	/* the name may contain anything, even ')' and spaces: it ends at the last ')' */
 	open = strchr(buf, '(');
 	close = strrchr(buf, ')');
 	if (!open || !close || close < open)

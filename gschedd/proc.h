@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What /proc says of a process */
+/* Information about processes from /proc */
 #ifndef GSCHEDD_PROC_H
 #define GSCHEDD_PROC_H
 
@@ -14,6 +14,7 @@ struct proc_stat {
 	uid_t uid;
 };
 int proc_stat(pid_t pid, struct proc_stat *st);			/* -errno */
-int proc_cgroup(pid_t pid, char *buf, size_t size);		/* path of the v2 hierarchy; -errno */
+/* path of the v2 hierarchy; -errno */
+int proc_cgroup(pid_t pid, char *buf, size_t size);
 
 #endif /* GSCHEDD_PROC_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The rewrite service in the daemon: checks requests, queues them by user, hands them to worker
- * processes.
+ * The rewrite service in the daemon: checks requests, queues them by user, and passes them to
+ * worker processes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define WORKERS_MAX	4	/* one a CPU at most */
+#define WORKERS_MAX	4	/* and at most one per CPU */
 #define JOBS_MAX	256
 #define JOBS_CONN_MAX	8
 #define DEADLINE_S	120
 #define ARCH_MAX	9999
 
 struct job {
-	struct list_head node;		/* user->jobs while it waits */
-	struct conn *conn;		/* NULL: the asker went away */
+	struct list_head node;		/* user->jobs while it is queued */
+	struct conn *conn;		/* NULL: the requester has gone */
 	struct gsp_header h;
 	struct gsp_rewrite req;
 	uid_t uid;
@@ -44,7 +44,7 @@ struct worker {
 };
 
 struct rewrite_stats rewrite_stats;
-static struct list_head turns = { &turns, &turns };	/* users with jobs that wait */
+static struct list_head turns = { &turns, &turns };	/* users with queued jobs */
 static unsigned int n_waiting;
 static uint64_t last_id;
 static struct worker workers[WORKERS_MAX];
@@ -65,8 +65,8 @@ static void job_end(struct job *job, int err, const int *fds, unsigned int n_fds
 	free(job);
 }
 
-/* It waits no more. */
-static void unqueue(struct job *job, struct user *user)
+/* Removes the job from the queue. */
+static void dequeue_job(struct job *job, struct user *user)
 {
 	list_del_init(&job->node);
 	n_waiting--;
@@ -74,7 +74,7 @@ static void unqueue(struct job *job, struct user *user)
 		list_del_init(&user->job_turn);
 }
 
-static void failed(const struct job *job, const char *what)
+static void request_failed(const struct job *job, const char *what)
 {
 	static uint64_t said;
 
@@ -111,7 +111,7 @@ static void worker_lost(struct worker *w)
 	set_deadline(w, 0);
 	w->job = NULL;
 	if (job) {
-		failed(job, w->late ? "it took too long" : "the worker died");
+		request_failed(job, w->late ? "it took too long" : "the worker died");
 		job_end(job, w->late ? ETIMEDOUT : EIO, NULL, 0);
 	}
 	w->late = false;
@@ -129,7 +129,7 @@ static void deadline_ready(struct source *src, uint32_t events)
 	worker_lost(w);
 }
 
-/* A program that starts again says nothing new. */
+/* A program that runs again adds no new note. */
 static void keep_note(const struct note *note, uid_t uid)
 {
 	struct note *ring;
@@ -180,7 +180,8 @@ static void worker_ready(struct source *src, uint32_t events)
 	w->job = NULL;
 	set_deadline(w, 0);
 	if (reply.err && reply.err != ENOEXEC)
-		failed(job, reply.err == EIO ? "the rewriter crashed" : strerror((int)reply.err));
+		request_failed(job, reply.err == EIO ? "the rewriter crashed" :
+						       strerror((int)reply.err));
 	else
 		rewrite_stats.served++;
 	rewrite_stats.hits += reply.hit;
@@ -190,7 +191,7 @@ static void worker_ready(struct source *src, uint32_t events)
 	start_next();
 }
 
-/* The same program again: the name it was started by may by now be another one. */
+/* Executes the same program through /proc/self/exe: its name may now refer to another file. */
 static void worker_exec(int sock)
 {
 	char fd[16], size[32], level[16];
@@ -268,7 +269,7 @@ static int hand_over(struct worker *w, struct job *job)
 	return sendmsg(w->src.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* An idle one, one that runs already if there is one. */
+/* An idle worker; one that runs already is preferred. */
 static struct worker *idle_worker(void)
 {
 	struct worker *idle = NULL;
@@ -279,7 +280,7 @@ static struct worker *idle_worker(void)
 	return idle;
 }
 
-/* The users take turns; one of several workers is always left for users who have none. */
+/* Users take turns. If there are several workers, a user gets at most all but one. */
 static struct job *next_job(struct user **user)
 {
 	unsigned int most = n_workers > 1 ? n_workers - 1 : 1;
@@ -305,12 +306,12 @@ static void start_next(void)
 		int err = w->src.fd < 0 ? worker_start(w) : 0;
 
 		list_move_tail(&user->job_turn, &turns);
-		unqueue(job, user);
+		dequeue_job(job, user);
 		if (!err)
 			err = hand_over(w, job);
 		if (err) {
 			worker_stop(w);
-			failed(job, "the worker cannot be started");
+			request_failed(job, "the worker cannot be started");
 			job_end(job, err, NULL, 0);
 			continue;
 		}
@@ -332,7 +333,7 @@ int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct 
 		return -EINVAL;
 	if (req->image_size > opt.image_max)
 		return -EFBIG;
-	/* only memory: reading it cannot block */
+	/* only memory files: reading them cannot block */
 	mode = fcntl(fd, F_GETFL);
 	if (mode < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || fcntl(fd, F_GET_SEALS) < 0)
 		return -EINVAL;
@@ -371,11 +372,11 @@ void rewrite_conn_gone(struct conn *conn)
 	list_for_each_entry_safe(job, next, &conn->user->jobs, node) {
 		if (job->conn != conn)
 			continue;
-		unqueue(job, conn->user);
+		dequeue_job(job, conn->user);
 		job->conn = NULL;
 		job_end(job, 0, NULL, 0);
 	}
-	/* those under way are finished: their results go to the cache */
+	/* jobs that run are completed: their results go to the cache */
 	for (unsigned int i = 0; i < n_workers; i++)
 		if (workers[i].job && workers[i].job->conn == conn)
 			workers[i].job->conn = NULL;
@@ -401,7 +402,7 @@ int rewrite_init(void)
 	return 0;
 }
 
-/* After the connections, so nothing waits any more. */
+/* Called after the connections are freed, so no request waits any more. */
 void rewrite_exit(void)
 {
 	for (unsigned int i = 0; i < n_workers; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is left to a process that reads what strangers wrote: its memory and its own end. No files,
- * no descriptors, no other processes, no user of the host's.
+ * Confines a process that parses untrusted input to its own memory: no files, no descriptors, no
+ * other processes, no user of the host.
  */
 #include <errno.h>
 #include <grp.h>
@@ -44,7 +44,7 @@ static void close_files(void)
 static int filter_calls(void)
 {
 	/*
-	 * memory, locks of the C library, time, and the end; anything else fails as if it were not
+	 * memory, locks of the C library, time, and exit; all other calls fail as if they were not
 	 * permitted
 	 */
 	static const unsigned int allowed[] = {
@@ -86,7 +86,7 @@ int sandbox_enter(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dropped = !geteuid() && !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
 		  !setresuid(NOBODY, NOBODY, NOBODY);
-	/* a change of user took it back */
+	/* the change of user has reset it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	setrlimit(RLIMIT_CPU, &cpu);
@@ -94,6 +94,6 @@ int sandbox_enter(void)
 	setrlimit(RLIMIT_NOFILE, &none);
 	close_files();
 	err = filter_calls();
-	/* without the filter: another user without descriptors is apart, too */
+	/* without the filter, another user without descriptors is still isolated */
 	return dropped ? 0 : err;
 }

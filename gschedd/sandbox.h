@@ -2,7 +2,7 @@
 #ifndef GSCHEDD_SANDBOX_H
 #define GSCHEDD_SANDBOX_H
 
-/* For good; descriptors are closed. -errno: there is no protection to be had. */
+/* Permanent; closes descriptors. -errno: no protection is available. */
 int sandbox_enter(void);
 
 #endif /* GSCHEDD_SANDBOX_H */

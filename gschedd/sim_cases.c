@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: the cases of a scenario file, each a scenario without variables. */
+/* gschedctl simulate: expands the cases of a scenario file to scenarios without variables. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,9 +71,9 @@ static bool check_variables(struct sim_reader *r, const cJSON *o, const char *pa
 		   sim_refuse(r, path, "there are no variables; write some, or leave cases out");
 }
 
-/* A value of each of @lists, from @list on; two variables never have the same one */
-static bool combine(struct sim_reader *r, struct sim_cases *cases, const cJSON *list,
-		    const cJSON *chosen)
+/* Adds all combinations of one value per list, from @list on, in which no two values are equal. */
+static bool add_combinations(struct sim_reader *r, struct sim_cases *cases, const cJSON *list,
+			     const cJSON *chosen)
 {
 	const cJSON *value, *other;
 	cJSON *next;
@@ -90,7 +90,7 @@ static bool combine(struct sim_reader *r, struct sim_cases *cases, const cJSON *
 		next = cJSON_Duplicate(chosen, true);
 		if (next)
 			cJSON_AddItemToObject(next, list->string, cJSON_Duplicate(value, true));
-		good = next && combine(r, cases, list->next, next);
+		good = next && add_combinations(r, cases, list->next, next);
 		cJSON_Delete(next);
 		if (!good)
 			return false;
@@ -110,7 +110,7 @@ static bool read_cases(struct sim_reader *r, struct sim_cases *cases, const cJSO
 		good = add_case(r, cases, cJSON_CreateObject());
 	} else if (cJSON_IsObject(list)) {
 		good = good && check_variables(r, list, "cases", true) &&
-		       combine(r, cases, list->child, none);
+		       add_combinations(r, cases, list->child, none);
 	} else if (cJSON_IsArray(list)) {
 		cJSON_ArrayForEach(o, list) {
 			sim_path_at(at, "cases", i++);
@@ -157,8 +157,8 @@ int sim_cases(struct sim_cases *cases, const char *file, const char *text, size_
 }
 
 /*
- * What stands for @text, which may be one variable alone: a number then stays one. NULL out of
- * memory
+ * Substitutes variables in @text. If it is just one variable, a number stays a number. NULL: out of
+ * memory.
  */
 static cJSON *substituted(const char *text, const cJSON *variables)
 {
@@ -196,14 +196,14 @@ static cJSON *substituted(const char *text, const cJSON *variables)
 	return item;
 }
 
-static bool substitute(cJSON *tree, const cJSON *variables)
+static bool substitute_tree(cJSON *tree, const cJSON *variables)
 {
 	cJSON *item, *next, *new;
 
 	for (item = tree->child; item; item = next) {
 		next = item->next;
 		if (!cJSON_IsString(item)) {
-			if (!substitute(item, variables))
+			if (!substitute_tree(item, variables))
 				return false;
 			continue;
 		}
@@ -212,7 +212,7 @@ static bool substitute(cJSON *tree, const cJSON *variables)
 		new = substituted(item->valuestring, variables);
 		if (!new)
 			return false;
-		/* the key is the item's, not the variable's */
+		/* the copy keeps the item's key, not the variable's */
 		cJSON_free(new->string);
 		new->string = item->string;
 		item->string = NULL;
@@ -228,7 +228,7 @@ cJSON *sim_case_tree(const struct sim_cases *cases, size_t i)
 	if (!tree)
 		return NULL;
 	cJSON_DeleteItemFromObjectCaseSensitive(tree, "cases");
-	if (!substitute(tree, cases->variables[i])) {
+	if (!substitute_tree(tree, cases->variables[i])) {
 		cJSON_Delete(tree);
 		return NULL;
 	}

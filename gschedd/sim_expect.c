@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: what a scenario expects of its runs. */
+/* gschedctl simulate: the expectations of a scenario. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 static const struct {
 	const char *name;
 	size_t offset;
-	bool count;			/* uint64_t, not double */
+	bool count;			/* a uint64_t, not a double */
 } client_values[] = {
 	{ "launches", offsetof(struct sim_client_result, launches), true },
 	{ "mean_us", offsetof(struct sim_client_result, mean_us), false },
@@ -57,7 +57,7 @@ static double device_value(const struct sim_result *r, const char *name)
 	return NAN;
 }
 
-/* Of all copies of a client the mean */
+/* The mean over all copies of a client. */
 static double value_in(const struct sim_check *check, const struct sim_scenario *s,
 		       const struct sim_result *r)
 {
@@ -83,7 +83,7 @@ static size_t run_index(const struct sim_scenario *s, const char *name)
 	return i;
 }
 
-/* @results: of one case */
+/* @results: of one case. */
 static double value_of_case(const struct sim_check *check, const struct sim_scenario *s,
 			    const struct sim_result *results)
 {
@@ -188,7 +188,7 @@ static void name_check(struct sim_check *c, size_t n_cases)
 		 c->other ? " over " : "", c->other ? c->other : "", *only ? ", " : "", only);
 }
 
-/* How many cases it is about */
+/* The number of cases that it is about. */
 static size_t count_cases(const struct sim_check *c, const struct sim_cases *cases)
 {
 	size_t n = 0;

@@ -68,7 +68,7 @@ void sim_gpu_window(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t win
 	gpu->changed = true;
 }
 
-/* Most workers of @launch on @sm. Only the last SM of a window may be a part of one */
+/* Most workers of @launch on @sm. Only the last SM of a window may be partially inside. */
 static uint32_t workers_max(const struct sim_launch *launch, uint32_t sm)
 {
 	uint32_t base = GSCHED_WINDOW_BASE(launch->window) / GSCHED_CAPSM,
@@ -89,7 +89,7 @@ static uint64_t room_of(const struct sim_launch *launch)
 	return SIM_SM_ROOM / launch->kernel->per_sm;
 }
 
-/* @n blocks, which have their room, begin a block-task each */
+/* Starts a block-task in each of @n blocks, whose room has been taken. */
 static void start_worker(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t sm, uint32_t n,
 		  uint64_t now)
 {
@@ -138,7 +138,7 @@ bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t
 	stay = most > others ? most - others : 0;
 	stay = stay < n ? stay : n;
 	stay = stay < launch->left ? stay : (uint32_t)launch->left;
-	/* the room of a block that ends goes to whoever comes first */
+	/* the room of a block that has ended goes to the first launch in order */
 	if (launch->opaque && is_blocked(gpu, launch))
 		stay = 0;
 	if (stay)
@@ -154,8 +154,8 @@ bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t
 	return true;
 }
 
-/* One block on each SM with room, then a second one on each, and so on, as the hardware does */
-static void place(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t now)
+/* Places one block on each SM with room, then a second one on each, and so on, as hardware does. */
+static void place_blocks(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t now)
 {
 	uint64_t each = room_of(launch), left = launch->left;
 	bool placed = true;
@@ -184,7 +184,7 @@ static bool may_start(const struct sim_launch *launch)
 	return launch->left && (launch->opaque || GSCHED_WINDOW_LIMIT(launch->window));
 }
 
-/* Does the program have block-tasks that run, could start, or are paused? */
+/* Whether the program has block-tasks that run, could start, or are paused. */
 static bool has_work(const struct sim_gpu *gpu, uint32_t program)
 {
 	for (const struct sim_launch *l = gpu->first; l; l = l->device_next)
@@ -193,11 +193,11 @@ static bool has_work(const struct sim_gpu *gpu, uint32_t program)
 	return false;
 }
 
-/* The next one in turn with work but the owner; UINT32_MAX none */
+/* The next program in rotation with work, except the owner; UINT32_MAX: none. */
 static uint32_t next_in_turn(const struct sim_gpu *gpu)
 {
 	for (uint32_t i = 1; i <= gpu->n_programs; i++) {
-		/* after UINT32_MAX, nobody, comes the first one */
+		/* if there is no owner (UINT32_MAX), the first one is next */
 		uint32_t program = (uint32_t)(gpu->owner + i) % gpu->n_programs;
 
 		if (program != gpu->owner && has_work(gpu, program))
@@ -206,11 +206,11 @@ static uint32_t next_in_turn(const struct sim_gpu *gpu)
 	return UINT32_MAX;
 }
 
-/* Block-tasks of the owner stop where they are */
+/* Pauses the owner's block-tasks in the middle. */
 static void pause_owner(struct sim_gpu *gpu, uint64_t now)
 {
 	sim_queue_move(gpu->queue, SIM_EV_BLOCKS, &gpu->paused);
-	/* a heap no longer, and none is needed: what is left takes the place of the time */
+	/* this need not be a heap any more: the remaining time replaces the time */
 	for (size_t i = 0; i < gpu->paused.n; i++) {
 		struct sim_event *ev = &gpu->paused.heap[i];
 		const struct sim_launch *launch = ev->what;
@@ -225,7 +225,7 @@ static void pause_owner(struct sim_gpu *gpu, uint64_t now)
 		gpu->room[sm] = SIM_SM_ROOM;
 }
 
-/* Those of the new owner go on, at @gpu->ready */
+/* Resumes those of the new owner at @gpu->ready. */
 static void resume_owner(struct sim_gpu *gpu)
 {
 	size_t kept = 0;
@@ -263,7 +263,7 @@ static void switch_to(struct sim_gpu *gpu, uint32_t program, uint64_t now)
 	sim_queue_add(gpu->queue, &ev);
 }
 
-/* Whether the next program in turn gets the device, now or later */
+/* Decides whether the next program in rotation gets the device, now or later. */
 static void yield_device(struct sim_gpu *gpu, uint64_t now)
 {
 	struct sim_event ev = { .type = SIM_EV_SLICE, .value = gpu->n_switches };
@@ -278,7 +278,7 @@ static void yield_device(struct sim_gpu *gpu, uint64_t now)
 	}
 	if (!gpu->sliced)
 		return;
-	/* slices follow one another as long as nobody else has work */
+	/* slices follow each other while no other program has work */
 	slice = gpu->slice[gpu->owner];
 	had = now - gpu->ready;
 	if (had && had % slice == 0) {
@@ -302,7 +302,7 @@ void sim_gpu_fill(struct sim_gpu *gpu, uint64_t now)
 {
 	struct sim_launch *launch;
 
-	/* the end of a switch says so again */
+	/* during a switch nothing starts; its end calls this again */
 	if (!gpu->changed || (gpu->exclusive && now < gpu->ready))
 		return;
 	gpu->changed = false;
@@ -310,7 +310,7 @@ void sim_gpu_fill(struct sim_gpu *gpu, uint64_t now)
 		if (gpu->exclusive && launch->owner != gpu->owner)
 			continue;
 		if (launch->left)
-			place(gpu, launch, now);
+			place_blocks(gpu, launch, now);
 		if (launch->opaque && launch->left)
 			break;
 	}

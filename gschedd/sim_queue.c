@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: events in order of time, in a binary heap. */
+/* gschedctl simulate: events in order of time, as a binary heap. */
 #include <stdlib.h>
 #include "sim_queue.h"
 
@@ -25,7 +25,7 @@ static bool make_room(struct sim_queue *queue)
 	return true;
 }
 
-static void insert(struct sim_queue *queue, struct sim_event new)
+static void heap_insert(struct sim_queue *queue, struct sim_event new)
 {
 	size_t i, up;
 
@@ -45,7 +45,7 @@ void sim_queue_add(struct sim_queue *queue, const struct sim_event *event)
 	if (!make_room(queue))
 		return;
 	new.order = queue->added++;
-	insert(queue, new);
+	heap_insert(queue, new);
 }
 
 void sim_queue_move(struct sim_queue *queue, enum sim_event_type type, struct sim_queue *to)
@@ -59,7 +59,7 @@ void sim_queue_move(struct sim_queue *queue, enum sim_event_type type, struct si
 		if (ev.type == type)
 			sim_queue_add(to, &ev);
 		else
-			insert(queue, ev);
+			heap_insert(queue, ev);
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl simulate: one case of a scenario from JSON. Quotas and parameters are texts as a user
- * writes them, and the core's own parsers say whether they are right.
+ * gschedctl simulate: reads one case of a scenario from JSON. Quotas and parameters are strings as
+ * a user writes them, and are checked by the core's own parsers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define TIME_MAX_US	1e9
 #define COPIES_MAX	256
 
-/* On an H200: from the store of a window until workers act on it; a launch (docs/measurements) */
+/* On an H200: from storing a window until workers act on it; a launch (docs/measurements) */
 #define EVICT_US	10
 #define LAUNCH_US	5
 
@@ -254,7 +254,7 @@ static bool read_client_kernels(struct sim_reader *r, const struct sim_scenario 
 	return c->kernels;
 }
 
-/* One of gap_us, period_us and poisson_us, which are negative if they are not there */
+/* One of gap_us, period_us and poisson_us, which are negative if they are absent. */
 static bool read_pace(struct sim_reader *r, const char *path, double gap, double period,
 		      double poisson, struct sim_client *c)
 {
@@ -372,7 +372,7 @@ static bool read_clients(struct sim_reader *r, struct sim_scenario *s, const cJS
 
 static bool is_policy(const char *name)
 {
-	/* chaos is for tests of programs */
+	/* chaos is for testing programs */
 	return !strcmp(name, SIM_BASELINE) || !strcmp(name, SIM_TIME_SLICING) || (strcmp(name, "chaos") && gsc_policy_find(name));
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gschedctl simulate: programs, the arbiter and the clock. As in gschedd's arbiter.c, each call of
- * a program is an event of the core and a commit, and its actions change what the device sees, here
- * after the delays that they have on a GPU. A program's launches stand in one stream: they are
- * submitted as they come and run one after the other.
+ * a program is an event of the core and a commit. The core's actions change what the device sees,
+ * after the delays that they have on a GPU. A program's launches are in one stream: they are
+ * submitted as they arrive, and run one after the other.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,27 +12,27 @@
 #include "sim_gpu.h"
 #include "sim_stat.h"
 
-#define EPOCH_NS	1000000000ULL	/* of the core, where a time of 0 is none */
+#define EPOCH_NS	1000000000ULL	/* the core's time at the start, since 0 means none */
 #define TIME_MAX_NS	10000000000000ULL
-#define IDLE_NS		1000000ULL	/* without work for so long, an agent reports it */
-#define STUCK_NS	10000000000ULL	/* for so long nothing but timers */
+#define IDLE_NS		1000000ULL	/* an agent reports idleness after this time without work */
+#define STUCK_NS	10000000000ULL	/* a run with only timer events for this time is stuck */
 
 struct sim;
 
 struct program {
 	struct gsc_client core;
-	struct gsc_group group;		/* where it has its own */
+	struct gsc_group group;		/* if it has its own */
 	struct sim *sim;
 	const struct sim_client *spec;
 	uint32_t index;
-	uint64_t coming;		/* launches, with those that have arrived */
+	uint64_t coming;		/* launches to come or arrived */
 	uint64_t launched, random;
-	struct sim_launch *first, *last;	/* not over, by arrival */
+	struct sim_launch *first, *last;	/* not ended, by arrival */
 	struct sim_launch *slot[GSCHED_SLOTS];
-	uint64_t slots;			/* that are taken */
+	uint64_t slots;			/* mask of slots in use */
 	uint32_t seq;
-	bool on_device;			/* the first one is there */
-	/* with time slices: nobody is asked at a launch, but for a gate */
+	bool on_device;			/* the first launch is on the device */
+	/* with time slices, launches are not submitted, but may have to wait for a turn */
 	uint32_t reported;		/* GSCHED_ACTIVITY_* */
 	uint64_t idle_since;
 	struct sim_samples latencies;
@@ -44,7 +44,7 @@ struct sim {
 	struct gsc_device core;
 	const struct sim_scenario *spec;
 	const struct sim_policy *policy;
-	bool managed;			/* by the core; else a baseline */
+	bool managed;			/* by the core; false: a baseline */
 	bool sliced;			/* programs share by time slices */
 	struct sim_queue queue;
 	struct sim_gpu gpu;
@@ -52,10 +52,10 @@ struct sim {
 	struct program *programs;
 	size_t n;
 	uint64_t now, last_end;
-	uint64_t last_change;		/* that was no timer */
-	size_t timers;			/* in the queue */
-	uint64_t launches;		/* of all */
-	size_t n_done;			/* programs without launches to come */
+	uint64_t last_change;		/* time of the last event other than a timer */
+	size_t timers;			/* timer events in the queue */
+	uint64_t launches;		/* of all programs */
+	size_t n_done;			/* programs with no further launches */
 	const char *failed;
 };
 
@@ -138,7 +138,7 @@ static const struct gsc_ops ops = {
 	.policy_changed = op_policy_changed,
 };
 
-static void commit(struct sim *sim)
+static void commit_core(struct sim *sim)
 {
 	gsc_commit(&sim->core, core_now(sim));
 #ifdef __SANITIZE_ADDRESS__	/* test builds */
@@ -160,8 +160,8 @@ static uint64_t random64(uint64_t *state)
 }
 
 /*
- * Exponentially distributed, of mean @mean. By comparisons alone (von Neumann 1951), so that it is
- * the same with every C library
+ * Exponentially distributed with mean @mean. Uses comparisons only (von Neumann 1951), so the
+ * result is the same with every C library.
  */
 static uint64_t random_gap(uint64_t *state, uint64_t mean)
 {
@@ -178,7 +178,7 @@ static uint64_t random_gap(uint64_t *state, uint64_t mean)
 	}
 }
 
-/* If there is to be another launch */
+/* Schedules the next launch, if there is one. */
 static void next_arrival(struct sim *sim, struct program *p, uint64_t when)
 {
 	const struct sim_event ev = { .time = when, .type = SIM_EV_ARRIVE, .who = p->index };
@@ -189,7 +189,7 @@ static void next_arrival(struct sim *sim, struct program *p, uint64_t when)
 	sim_queue_add(&sim->queue, &ev);
 }
 
-static void submit(struct sim *sim, struct program *p, struct sim_launch *launch)
+static void submit_launch(struct sim *sim, struct program *p, struct sim_launch *launch)
 {
 	double predicted = (double)launch->block_ns * p->spec->predicted *
 			   ceil((double)launch->kernel->blocks /
@@ -218,7 +218,7 @@ static void submit(struct sim *sim, struct program *p, struct sim_launch *launch
 	launch->seq = req.seq;
 	if (gsc_submit(&p->core, &req, core_now(sim)))
 		fail(sim, "the core refuses a launch");
-	commit(sim);
+	commit_core(sim);
 }
 
 static void handle_arrival(struct sim *sim, struct program *p)
@@ -253,10 +253,10 @@ static void handle_arrival(struct sim *sim, struct program *p)
 		next_arrival(sim, p, p->spec->start + p->launched * p->spec->interval);
 	else if (p->spec->pace == SIM_POISSON)
 		next_arrival(sim, p, sim->now + random_gap(&p->random, p->spec->interval));
-	submit(sim, p, launch);
+	submit_launch(sim, p, launch);
 }
 
-static void report(struct sim *sim, struct program *p, uint32_t activity)
+static void send_report(struct sim *sim, struct program *p, uint32_t activity)
 {
 	const struct gsched_report req = {
 		.size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = activity,
@@ -265,10 +265,10 @@ static void report(struct sim *sim, struct program *p, uint32_t activity)
 	p->reported = activity;
 	if (gsc_client_report(&p->core, &req, core_now(sim)))
 		fail(sim, "the core refuses a report");
-	commit(sim);
+	commit_core(sim);
 }
 
-/* What the agent tells the arbiter of a lower band: at once if there is work, later if not */
+/* A lower band's agent reports work at once, and idleness after a while. */
 static void report_activity(struct sim *sim, struct program *p)
 {
 	const struct sim_event ev = {
@@ -287,7 +287,7 @@ static void report_activity(struct sim *sim, struct program *p)
 	if (p->reported == activity)
 		return;
 	if (activity != GSCHED_ACTIVITY_IDLE || sim->now >= p->idle_since + IDLE_NS)
-		report(sim, p, activity);
+		send_report(sim, p, activity);
 	else
 		sim_queue_add(&sim->queue, &ev);
 }
@@ -296,7 +296,7 @@ static void launch_first(struct sim *sim, struct program *p)
 {
 	if (!p->first || p->on_device || !p->first->granted)
 		return;
-	/* the gate: it is another lower band's turn */
+	/* it is another lower band's turn */
 	if (sim->sliced && p->core.arb.flags & GSCHED_ARB_CLOSED)
 		return;
 	p->on_device = true;
@@ -311,9 +311,9 @@ static void see_window(struct sim *sim, struct sim_launch *launch, const struct 
 	launch->events--;
 	if (launch->over)
 		return;
-	/* the first one is the grant */
+	/* the first window is the grant */
 	launch->granted |= ev->n == 1;
-	/* changes have different delays: an older one may come later */
+	/* changes have different delays, so an older one may arrive later */
 	if (ev->n > launch->seen) {
 		launch->seen = ev->n;
 		sim_gpu_window(&sim->gpu, launch, ev->value);
@@ -331,7 +331,7 @@ static struct sim_launch *first_unsubmitted(const struct program *p)
 	return launch;
 }
 
-static void complete(struct sim *sim, struct program *p, struct sim_launch *launch)
+static void complete_launch(struct sim *sim, struct program *p, struct sim_launch *launch)
 {
 	const struct gsched_complete req = {
 		.size = sizeof(req), .slot = launch->slot, .seq = launch->seq,
@@ -343,10 +343,10 @@ static void complete(struct sim *sim, struct program *p, struct sim_launch *laun
 	if (gsc_complete(&p->core, &req, core_now(sim)))
 		fail(sim, "the core does not know a launch that ended");
 	p->slots &= ~(1ULL << launch->slot);
-	commit(sim);
+	commit_core(sim);
 	waits = full ? first_unsubmitted(p) : NULL;
 	if (waits)
-		submit(sim, p, waits);
+		submit_launch(sim, p, waits);
 }
 
 static void free_if_over(struct sim_launch *launch)
@@ -370,7 +370,7 @@ static void end_launch(struct sim *sim, struct sim_launch *launch)
 	p->idle_since = sim->now;
 	launch_first(sim, p);
 	if (sim->managed && !sim->sliced)
-		complete(sim, p, launch);
+		complete_launch(sim, p, launch);
 	report_activity(sim, p);
 	if (++p->done == p->spec->count)
 		sim->n_done++;
@@ -406,7 +406,7 @@ static int open_groups(struct sim *sim)
 	return 0;
 }
 
-/* The band has other words: its slice, and its gate */
+/* The header of the program's band has changed: its slice, or its turn. */
 static void see_band(struct sim *sim, struct program *p)
 {
 	uint32_t us = p->core.arb.slice_us ? p->core.arb.slice_us : SIM_DRIVER_SLICE_US;
@@ -417,7 +417,7 @@ static void see_band(struct sim *sim, struct program *p)
 	report_activity(sim, p);
 }
 
-/* Groups with the same gpu.band have one MPS server, and so one channel group */
+/* Groups with the same gpu.band have one MPS server, and so one channel group. */
 static uint64_t channel_group(const struct sim *sim, const struct gsc_group *group)
 {
 	const char *band = gsc_group_band(group);
@@ -465,7 +465,7 @@ static int open_core(struct sim *sim)
 			return -1;
 		}
 	}
-	commit(sim);
+	commit_core(sim);
 	if (s->mps && sim->policy->mode < 0 && sim->core.mode != GSCHED_MODE_SPATIAL) {
 		fail(sim, "several MPS servers are not simulated: write one gpu.band, or \"mps\": false, or "
 			  "\"mode\": \"temporal\" in the run (one program at a time)");
@@ -495,7 +495,7 @@ static int open_sim(struct sim *sim, int only)
 		fail(sim, "out of memory");
 		return -1;
 	}
-	/* alone and under the baseline "mps" programs have MPS in any case */
+	/* the runs alone and the baseline "mps" use MPS in any case */
 	sim->sliced = only < 0 && (sim->managed ? !sim->spec->mps && sim->policy->mode < 0 :
 				   !strcmp(sim->policy->policy, SIM_TIME_SLICING));
 	sim->gpu.exclusive = sim->sliced || (sim->managed && !sim->spec->mps);
@@ -524,7 +524,7 @@ static void close_sim(struct sim *sim)
 	struct sim_event ev;
 
 	sim_gpu_free(&sim->gpu);
-	/* one that is over lives until its last event; the others are in their programs' lists */
+	/* an ended launch lives until its last event; the others are in their programs' lists */
 	while (sim_queue_first(&sim->queue)) {
 		ev = sim_queue_take(&sim->queue);
 		if (!ev.what)
@@ -545,7 +545,7 @@ static void close_sim(struct sim *sim)
 	free(sim->groups);
 }
 
-static void handle(struct sim *sim, const struct sim_event *ev)
+static void handle_event(struct sim *sim, const struct sim_event *ev)
 {
 	struct sim_launch *launch = ev->what;
 
@@ -570,7 +570,7 @@ static void handle(struct sim *sim, const struct sim_event *ev)
 		if (sim->core.timer != ev->value)
 			break;
 		gsc_tick(&sim->core, core_now(sim));
-		commit(sim);
+		commit_core(sim);
 		break;
 	case SIM_EV_SLICE:
 		sim_gpu_slice(&sim->gpu, ev->value);
@@ -587,14 +587,14 @@ static void handle(struct sim *sim, const struct sim_event *ev)
 	}
 }
 
-/* Only the core's timers come, for long */
+/* Only timers of the core have come for a long time. */
 static bool is_stuck(const struct sim *sim, const struct sim_event *first)
 {
 	return sim->timers == sim->queue.n && first->time > sim->last_change + STUCK_NS;
 }
 
-/* The time at which the run ends */
-static uint64_t loop(struct sim *sim)
+/* Runs until the end; returns its time. */
+static uint64_t run_loop(struct sim *sim)
 {
 	const struct sim_event *first;
 	struct sim_event ev;
@@ -615,7 +615,7 @@ static uint64_t loop(struct sim *sim)
 			     "it takes more than 10000 seconds: write fewer launches or a duration_us");
 		while (first && first->time == sim->now && !sim->failed) {
 			ev = sim_queue_take(&sim->queue);
-			handle(sim, &ev);
+			handle_event(sim, &ev);
 			if (++events > SIM_EVENTS_MAX)
 				fail(sim,
 				     "it has more than 50000000 events: write fewer launches, a shorter duration_us or longer block-tasks");
@@ -628,7 +628,7 @@ static uint64_t loop(struct sim *sim)
 	return sim->now;
 }
 
-static void cut(struct sim *sim, uint64_t end)
+static void cut_events(struct sim *sim, uint64_t end)
 {
 	for (size_t i = 0; i < sim->queue.n; i++)
 		if (sim->queue.heap[i].type == SIM_EV_BLOCKS && sim->queue.heap[i].time > end)
@@ -640,7 +640,7 @@ static void take_results(struct sim *sim, uint64_t end, const struct sim_samples
 {
 	double whole = (double)sim->spec->sms * (double)(end ? end : 1);
 
-	cut(sim, end);
+	cut_events(sim, end);
 	for (size_t i = 0; i < sim->n; i++) {
 		struct sim_client_result *c = &result->clients[i];
 		struct program *p = &sim->programs[i];
@@ -656,7 +656,7 @@ static void take_results(struct sim *sim, uint64_t end, const struct sim_samples
 	sim_stat_system(result);
 }
 
-/* The client that @only names, by itself: its latencies into @alone. -1 with the reason */
+/* Simulates client @only by itself, and stores its latencies in @alone. -1 with the reason. */
 static int simulate_alone(const struct sim_scenario *s, int only, struct sim_samples *alone,
 			  const char **why)
 {
@@ -671,7 +671,7 @@ static int simulate_alone(const struct sim_scenario *s, int only, struct sim_sam
 	sim->spec = s;
 	sim->policy = &baseline;
 	if (!open_sim(sim, only)) {
-		loop(sim);
+		run_loop(sim);
 		*alone = sim->programs[0].latencies;
 		sim->programs[0].latencies = (struct sim_samples){ 0 };
 	}
@@ -681,8 +681,9 @@ static int simulate_alone(const struct sim_scenario *s, int only, struct sim_sam
 	return *why ? -1 : 0;
 }
 
-static int simulate(const struct sim_scenario *s, const struct sim_policy *policy,
-		    const struct sim_samples *alone, struct sim_result *result, const char **why)
+static int simulate_run(const struct sim_scenario *s, const struct sim_policy *policy,
+			const struct sim_samples *alone, struct sim_result *result,
+			const char **why)
 {
 	struct sim *sim = calloc(1, sizeof(*sim));
 	uint64_t end = 0;
@@ -696,7 +697,7 @@ static int simulate(const struct sim_scenario *s, const struct sim_policy *polic
 	sim->managed = strcmp(policy->policy, SIM_BASELINE) &&
 		       strcmp(policy->policy, SIM_TIME_SLICING);
 	if (!open_sim(sim, -1))
-		end = loop(sim);
+		end = run_loop(sim);
 	result->n_clients = s->n_clients;
 	result->clients = calloc(s->n_clients, sizeof(*result->clients));
 	if (!result->clients)
@@ -709,7 +710,8 @@ static int simulate(const struct sim_scenario *s, const struct sim_policy *polic
 	return *why ? -1 : 0;
 }
 
-static void explain(char error[SIM_ERROR_SIZE], const char *file, const char *run, const char *why)
+static void explain_failure(char error[SIM_ERROR_SIZE], const char *file, const char *run,
+			    const char *why)
 {
 	snprintf(error, SIM_ERROR_SIZE, "%.200s: run %.60s: %s", file, run, why);
 }
@@ -729,14 +731,14 @@ int sim_alone(const struct sim_scenario *s, const char *file, struct sim_samples
 	int err = 0;
 
 	for (size_t i = 0; i < s->n_clients && !err; i++) {
-		/* copies differ in nothing but what they draw */
+		/* copies differ only in the random numbers that they draw */
 		if (i && s->clients[i].copy > 1 && s->clients[i].pace != SIM_POISSON)
 			err = copy_samples(&alone[i], &alone[i - 1]);
 		else
 			err = simulate_alone(s, (int)i, &alone[i], &why);
 	}
 	if (err)
-		explain(error, file, "of a client alone", why ? why : "out of memory");
+		explain_failure(error, file, "of a client alone", why ? why : "out of memory");
 	return err;
 }
 
@@ -744,10 +746,10 @@ int sim_run(const struct sim_scenario *s, const struct sim_policy *run, const ch
 	    const struct sim_samples *alone, struct sim_result *result, char error[SIM_ERROR_SIZE])
 {
 	const char *why;
-	int err = simulate(s, run, alone, result, &why);
+	int err = simulate_run(s, run, alone, result, &why);
 
 	if (err)
-		explain(error, file, run->name, why);
+		explain_failure(error, file, run->name, why);
 	return err;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl simulate: latencies of a program, and what they say of the system. */
+/* gschedctl simulate: latencies of a program, and metrics of the system. */
 #include <math.h>
 #include <stdlib.h>
 #include "sim_stat.h"
@@ -20,7 +20,7 @@ int sim_samples_add(struct sim_samples *samples, uint64_t ns)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_ns(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -47,7 +47,7 @@ void sim_samples_take(struct sim_samples *samples, struct sim_client_result *res
 	for (size_t i = 0; i < samples->n; i++)
 		sum += (double)samples->ns[i] / 1000;
 	result->mean_us = sum / (double)samples->n;
-	qsort(samples->ns, samples->n, sizeof(*samples->ns), compare);
+	qsort(samples->ns, samples->n, sizeof(*samples->ns), compare_ns);
 	result->p50_us = quantile_us(samples, 50);
 	result->p99_us = quantile_us(samples, 99);
 }

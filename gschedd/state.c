@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What survives gschedd: groups with their files, owners and cgroups, which processes are bound to
- * them, and what was set of devices. DIR/groups is text, a statement a line (gschedd(8)); it is replaced as a whole after
- * each change, before the change is answered.
+ * What survives a restart: groups with their files, owners and cgroups, the processes bound to
+ * them, and settings of devices. DIR/groups is text, one statement per line (gschedd(8)). It is
+ * replaced as a whole after each change, before the change is acknowledged.
  *
- * Restored when a device is added, so groups of a device that is not there (another driver, a GPU
- * that is gone) stay in the file as they were, for when it is.
+ * State is restored when a device is added. So the state of an absent device (another driver, a
+ * removed GPU) stays in the file unchanged until the device returns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,21 +22,21 @@
 #define SIZE_MAX_FILE	(64u << 20)
 #define ASIDE_MAX	100
 
-/* A device's part of the file that was read, until the device is there. */
+/* The part of a device in the file that was read, kept until the device is added */
 struct part {
 	struct list_head node;
 	uint8_t uuid[GSCHED_UUID_SIZE];
-	char *text;			/* its lines, the first one is "device ..." */
-	unsigned int line;		/* of the first */
+	char *text;			/* its lines; the first one is "device ..." */
+	unsigned int line;		/* number of the first line */
 };
 
 static struct list_head parts = { &parts, &parts };
 static int dir_fd = -1;
-/* of now, and of when the file was written: pids mean something if they are equal */
+/* now, and when the file was written: saved pids are valid only if these are equal */
 static char boot[40], saved_boot[40];
 static bool damaged, failing;
 
-/* Nothing of a file that could not be read is overwritten: it gets another name, once. */
+/* A file that could not be read is never overwritten: it is renamed, once. */
 static void keep_aside(void)
 {
 	char name[64] = FILE_NAME ".damaged";
@@ -54,7 +54,7 @@ static void keep_aside(void)
 	say(LOG_ERROR, "%s/" FILE_NAME " is kept as %s", opt.state_dir, name);
 }
 
-static void complain(unsigned int line, const char *what, const char *text)
+static void report_line(unsigned int line, const char *what, const char *text)
 {
 	say(LOG_ERROR, "%s/" FILE_NAME ":%u: %s: %.200s", opt.state_dir, line, what, text);
 	keep_aside();
@@ -71,7 +71,7 @@ static void write_group(FILE *f, const struct group *g)
 	for (int i = 0; i < GSC_FILE_COUNT; i++) {
 		if (!gsc_file_writable(i))
 			continue;
-		/* the file shows what is inherited */
+		/* the group's file would show an inherited value */
 		if (i == GSC_FILE_GPU_BAND)
 			snprintf(value, sizeof(value), "%s\n", g->core->band);
 		else if (gsc_group_show(g->core, i, value, sizeof(value)) < 0)
@@ -147,7 +147,7 @@ void state_save(bool durable)
 
 /* ---- reading ---- */
 
-/* The next line of *@at, its end made a NUL; NULL there is none. */
+/* The next line of *@at, NUL-terminated in place; NULL: there is none. */
 static char *next_line(char **at)
 {
 	char *line = *at, *end = strchr(line, '\n');
@@ -159,8 +159,8 @@ static char *next_line(char **at)
 	return line;
 }
 
-static int number(const char *text, unsigned long long most, unsigned long long *to,
-		  const char **end)
+static int parse_number(const char *text, unsigned long long most, unsigned long long *to,
+			const char **end)
 {
 	char *stop;
 
@@ -177,16 +177,16 @@ static int restore_process(struct group *group, const char *value)
 	unsigned long long pid, start;
 	const char *end;
 
-	if (number(value, INT32_MAX, &pid, &end) || *end != ' ' ||
-	    number(end + 1, UINT64_MAX, &start, &end) || *end)
+	if (parse_number(value, INT32_MAX, &pid, &end) || *end != ' ' ||
+	    parse_number(end + 1, UINT64_MAX, &start, &end) || *end)
 		return -EINVAL;
-	/* one that has ended meanwhile, or in an earlier life of the machine, is no error */
+	/* a process that has ended meanwhile, or before a reboot, is no error */
 	if (!strcmp(boot, saved_boot))
 		group_rebind(group, (pid_t)pid, start);
 	return 0;
 }
 
-/* Options are newer than what was kept. */
+/* Command-line options override saved settings. */
 static int restore_setting(struct device *dev, const char *file, const char *value)
 {
 	if ((opt.policy_given && !strcmp(file, "policy")) || (opt.mode_given && !strcmp(file, "mode")))
@@ -195,7 +195,7 @@ static int restore_setting(struct device *dev, const char *file, const char *val
 	return device_set(dev, file, value);
 }
 
-/* One statement; *@group: which it is about, NULL the device. */
+/* Restores one statement. *@group: the group that it is about; NULL: the device. */
 static int restore_line(struct device *dev, struct group **group, const char *line)
 {
 	const char *value = strchr(line, ' ');
@@ -239,7 +239,7 @@ found:
 		int err = restore_line(dev, &group, line);
 
 		if (err)
-			complain(n, strerror(-err), line);
+			report_line(n, strerror(-err), line);
 	}
 	say(LOG_INFO, "device %s: %u groups as they were", dev->decl.name, dev->n_groups);
 	list_del_init(&part->node);
@@ -281,8 +281,8 @@ static void drop_parts(void)
 	INIT_LIST_HEAD(&parts);
 }
 
-/* Cuts the text into the devices' parts. NULL, or what is wrong with line *@line. */
-static const char *cut(char *text, size_t size, unsigned int *line)
+/* Splits the text into the devices' parts. NULL, or the error in line *@line. */
+static const char *split_parts(char *text, size_t size, unsigned int *line)
 {
 	const char *from = NULL, *p = text, *next;
 	unsigned int from_line = 0;
@@ -333,16 +333,16 @@ static int read_file(int fd)
 		return -EIO;
 	}
 	text[n] = '\0';
-	wrong = cut(text, n, &line);
+	wrong = split_parts(text, n, &line);
 	if (wrong) {
 		drop_parts();
-		complain(line, wrong, "none of it is used");
+		report_line(line, wrong, "none of it is used");
 	}
 	free(text);
 	return 0;
 }
 
-/* Its groups decide who may use what, so nobody else may write there. */
+/* The groups decide who may use what, so no one else may write there. */
 static int open_dir(void)
 {
 	struct stat st;
@@ -355,7 +355,7 @@ static int open_dir(void)
 		err = -errno;
 	else if (st.st_uid != geteuid() || st.st_mode & 022)
 		err = -EACCES;
-	/* a child of one that was killed may have it for a moment */
+	/* a child of a killed gschedd may still hold the lock for a moment */
 	while (!err && flock(dir_fd, LOCK_EX | LOCK_NB)) {
 		if (!--tries)
 			err = -EBUSY;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * GSP_STATUS: everything as JSON, in the shape that libgsched gives for the module too. Who does
- * not administrate is shown what is theirs: their clients, the bands and groups that these are in,
- * the groups they own, their kernels.
+ * GSP_STATUS: everything as JSON, in the format that libgsched uses for the module too. A user who
+ * is not an administrator sees only own objects: own clients, the bands and groups of these, groups
+ * that the user owns, own kernels.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static bool shows_band(const struct conn *to, const struct gsc_band *band)
 	return false;
 }
 
-/* All of it: it is theirs. Else their client is in it, or below it. */
+/* @all: everything is shown, because the user owns it. Otherwise a client of the user is in it. */
 static bool shows_group(const struct conn *to, const struct group *group, bool *all)
 {
 	struct gsc_client *core;
@@ -53,7 +53,7 @@ static bool shows_group(const struct conn *to, const struct group *group, bool *
 	return false;
 }
 
-/* Of the root group: all that the device does */
+/* For the root group: everything that the device does. */
 bool status_shows_file(const struct conn *to, const struct group *group, const char *file)
 {
 	int f = gsc_file_find(file);
@@ -87,7 +87,7 @@ int memfd_from(const char *name, const void *data, size_t size)
 	return fd;
 }
 
-/* Text that a process chose: printable ASCII of it. */
+/* Adds text that a process chose: only its printable ASCII. */
 static void add_foreign(cJSON *to, const char *key, const char *text, size_t size)
 {
 	char buf[257];
@@ -104,7 +104,7 @@ static void add_foreign(cJSON *to, const char *key, const char *text, size_t siz
 	cJSON_AddStringToObject(to, key, buf);
 }
 
-/* "key value" lines */
+/* Lines of "key value". */
 static void add_flat(cJSON *to, char *text)
 {
 	char *save = NULL, *line;
@@ -119,7 +119,7 @@ static void add_flat(cJSON *to, char *text)
 	}
 }
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" lines */
+/* Lines of "some avg10=0.00 avg60=0.00 avg300=0.00 total=0". */
 static void add_pressure(cJSON *to, char *text)
 {
 	char *save = NULL, *line, *word, *rest;
@@ -186,7 +186,7 @@ static struct client *client_of(struct gsc_client *core)
 	return container_of(core, struct client, core);
 }
 
-/* While the core does not ask for reports the page is all there is */
+/* Without a request for reports, the page is the only source. */
 static uint32_t client_activity(const struct client *c)
 {
 	uint32_t says;
@@ -240,7 +240,7 @@ static void add_bands(cJSON *list, const struct device *dev, const struct conn *
 	}
 }
 
-/* What a client's header and page say of its band */
+/* What a client's header and page tell about its band. */
 static void add_client_band(cJSON *o, const struct client *c)
 {
 	const struct gsched_cl_header *h = &c->cl->header;
@@ -273,9 +273,9 @@ static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
 	char stream[24];
 	cJSON *o;
 
-	/* more digits than a double has */
+	/* it has more digits than a double */
 	snprintf(stream, sizeof(stream), "%llu", known ? (unsigned long long)task->stream : 0);
-	/* a launch under a lease is only on the page */
+	/* a launch under a lease is only in the page */
 	if (!known && (!seq || load(&s->retired) == seq || load(&s->finished) == seq))
 		return;
 	o = cJSON_CreateObject();
@@ -338,8 +338,8 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	char uuid[UUID_TEXT], why[160];
 	struct group *g;
 
-	gsc_tick(&dev->core, now_ns());	/* statistics up to now */
-	leased_count(dev);
+	gsc_tick(&dev->core, now_ns());	/* brings statistics up to date */
+	count_leased(dev);
 	device_settle(dev);
 	uuid_text(dev->decl.uuid, uuid);
 	cJSON_AddItemToArray(list, o);
@@ -366,7 +366,7 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	nvml_status_device(o, dev, to);
 }
 
-/* What the rewriter said of kernels, oldest first. */
+/* The rewriter's notes about kernels, oldest first. */
 static void add_notes(cJSON *list, enum note_kind kind, const struct conn *to)
 {
 	uint64_t n = rewrite_stats.n_notes[kind];
@@ -404,7 +404,7 @@ static char *status_json(const struct conn *to)
 	add_notes(cJSON_AddArrayToObject(list, "resumable"), NOTE_RESUMABLE, to);
 	mps_status(root, to);
 	nvml_status(root, to);
-	/* cJSON takes NULL for any object, so memory that ran out shows here */
+	/* cJSON accepts NULL for any object, so running out of memory shows here */
 	text = root ? cJSON_PrintUnformatted(root) : NULL;
 	cJSON_Delete(root);
 	return text;

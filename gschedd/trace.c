@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* --trace: one JSON line a decision, the embedded arbiter's counterpart of the module's tracepoints. */
+/* --trace: a JSON line per decision, like the module's tracepoints. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ int trace_open(const char *path)
 	return trace_fd < 0 ? -errno : 0;
 }
 
-/* Lines stay in the buffer while decisions come thick, and are written before the loop sleeps. */
+/* Lines are buffered while decisions are frequent, and written before the loop sleeps. */
 void trace_flush(void)
 {
 	size_t done = 0;
@@ -54,7 +54,7 @@ void trace_event(const char *what, const struct gsc_task *task, uint64_t now)
 		return;
 	if (BUFFER - used < LINE)
 		trace_flush();
-	/* names and paths are [A-Za-z0-9_.-/]: nothing to escape */
+	/* names and paths are [A-Za-z0-9_.-/], so nothing needs escaping */
 	n = snprintf(buffer + used, LINE,
 		     "{\"time_ns\":%llu,\"event\":\"%s\",\"device\":\"%s\",\"pid\":%d,\"group\":\"%s\",\"slot\":%u,"
 		     "\"seq\":%u,\"base\":%u,\"limit\":%u,\"priority\":%u,\"ran_ns\":%llu}\n",

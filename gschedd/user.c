@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Users, by uid, as long as they have connections: what each has of what there is a limited number
- * of, and whose turn it is. A share is half of what the others leave, so one user never has all of
- * it, and a second or third one who tries to does not either.
+ * Users, by uid, while they have connections: their share of limited resources, and whose turn it
+ * is. A share is half of what the others leave. So one user never gets all of a resource, nor do
+ * two or three who try.
  */
 #include <errno.h>
 #include <stdlib.h>

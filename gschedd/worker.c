@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A process that serves rewrites: it hashes images and keeps the cache, but does not look into
- * them. What strangers wrote is read by a child, in a sandbox and for this image only, so it can
- * neither reach the cache, which all users share, nor another image. If the child crashes, one
- * request fails; if it takes too long, the daemon ends both and starts another worker.
+ * A process that serves rewrites. It hashes images and keeps the cache, but does not parse them.
+ * Untrusted images are parsed by a sandboxed child, one per image, which can reach neither the
+ * cache, which all users share, nor another image. If the child crashes, one request fails. If it
+ * takes too long, the daemon kills both and starts another worker.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -25,9 +25,9 @@
 #define FILE_MAX	(1ull << 30)
 #define FDS_MAX		32
 #define PTX_MAX		(128ull << 20)
-#define RESULT_MAX	(512ull << 20)	/* of twins and their description */
+#define RESULT_MAX	(512ull << 20)	/* twins and their description */
 
-/* What a child leaves: shared memory, looked at when it has ended. */
+/* The child's result, in shared memory, read after it has ended */
 struct result {
 	uint32_t err, lasting, n_notes;
 	struct note note[WORKER_NOTES];
@@ -35,15 +35,15 @@ struct result {
 	char data[];			/* the twins, then their description */
 };
 
-static void confine(void)
+static void limit_resources(void)
 {
 	struct rlimit core = { 0, 0 }, files = { FDS_MAX, FDS_MAX }, size = { FILE_MAX, FILE_MAX };
 
 	prctl(PR_SET_NAME, "gschedd-rewrite");
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	/*
-	 * what is freed is overwritten: a child finds nothing of other images in the memory it
-	 * inherits
+	 * freed memory is overwritten, so that a child finds nothing of other images in the memory
+	 * that it inherits
 	 */
 	mallopt(M_PERTURB, 1);
 	setrlimit(RLIMIT_CORE, &core);
@@ -56,7 +56,7 @@ static void confine(void)
 #endif
 }
 
-static int receive(int sock, struct worker_request *req)
+static int receive_image(int sock, struct worker_request *req)
 {
 	union {
 		struct cmsghdr align;
@@ -74,12 +74,12 @@ static int receive(int sock, struct worker_request *req)
 	while (n < 0 && errno == EINTR);
 	cm = n == sizeof(*req) ? CMSG_FIRSTHDR(&msg) : NULL;
 	if (!cm)
-		return -1;	/* gschedd ended */
+		return -1;	/* gschedd has ended */
 	memcpy(&fd, CMSG_DATA(cm), sizeof(fd));
 	return fd;
 }
 
-/* A copy: its owner may change or truncate the file at any time. */
+/* Copies the image, since its owner may change or truncate the file at any time. */
 static char *copy_image(int fd, size_t size)
 {
 	char *image = mmap(NULL, size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -127,7 +127,7 @@ static void add_note(struct result *r, enum note_kind kind, const char *kernel, 
 	copy_text(n->reason, sizeof(n->reason), reason ? reason : "");
 }
 
-/* For gschedctl status: what is not preemptible and why; of resumable twins, how often. */
+/* For gschedctl status: kernels that are not preemptible and why; points of resumable twins. */
 static void add_notes(struct result *r, const struct gsr_rewrite *rw, bool resumable)
 {
 	for (unsigned int i = 0; i < rw->n_kernels; i++) {
@@ -140,7 +140,7 @@ static void add_notes(struct result *r, const struct gsr_rewrite *rw, bool resum
 	}
 }
 
-static bool append(struct result *r, uint64_t *size, const void *data, size_t length)
+static bool append_text(struct result *r, uint64_t *size, const void *data, size_t length)
 {
 	uint64_t used = r->ptx_size + r->description_size;
 
@@ -152,10 +152,10 @@ static bool append(struct result *r, uint64_t *size, const void *data, size_t le
 }
 
 /*
- * In the child. err: 0, ENOEXEC with a description that says why, or another errno; lasting: the
- * same image will always give the same.
+ * Runs in the child. err: 0, ENOEXEC with a description that has the reason, or another errno.
+ * lasting: the result depends on the image only, so it can be cached.
  */
-static void rewrite(const char *image, const struct worker_request *req, struct result *r)
+static void rewrite_image(const char *image, const struct worker_request *req, struct result *r)
 {
 	struct gsr_options opts = {
 		.size = sizeof(opts), .max_input = PTX_MAX,
@@ -186,8 +186,8 @@ static void rewrite(const char *image, const struct worker_request *req, struct 
 		description = gsr_describe_error(&err, &length);
 	}
 	r->err = st == GSR_OK && rw.ptx ? 0 : ENOEXEC;
-	if (!description || (!r->err && !append(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
-	    !append(r, &r->description_size, description, length))
+	if (!description || (!r->err && !append_text(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
+	    !append_text(r, &r->description_size, description, length))
 		r->err = ENOMEM;
 	if (r->err == ENOMEM)
 		r->lasting = false;
@@ -198,11 +198,11 @@ static void run_child(const char *image, const struct worker_request *req, struc
 	if (sandbox_enter())
 		_exit(1);
 	mallopt(M_PERTURB, 0);
-	rewrite(image, req, r);
+	rewrite_image(image, req, r);
 	_exit(0);
 }
 
-/* Is it what a child leaves that ends well? Nothing in it is trusted. */
+/* Whether the result is consistent. Nothing in it is trusted. */
 static bool is_whole(const struct result *r)
 {
 	return r->ptx_size <= RESULT_MAX - sizeof(*r) &&
@@ -210,7 +210,7 @@ static bool is_whole(const struct result *r)
 	       r->n_notes <= WORKER_NOTES && (!r->err || r->err == ENOEXEC || r->err == ENOMEM);
 }
 
-/* To be unmapped; NULL: errno. EIO: it crashed. */
+/* The caller unmaps the result; NULL: errno, EIO: the child crashed. */
 static struct result *rewrite_apart(const char *image, const struct worker_request *req)
 {
 	struct result *r = mmap(NULL, RESULT_MAX, PROT_READ | PROT_WRITE,
@@ -245,14 +245,14 @@ static struct result *rewrite_apart(const char *image, const struct worker_reque
 	return NULL;
 }
 
-static const struct cache_entry none;	/* with an error */
+static const struct cache_entry none;	/* for replies with an error */
 
 static void send_reply(int sock, struct worker_reply *reply, const struct cache_entry *e)
 {
 	unsigned int n = 0;
 	int fds[2];
 
-	/* a refusal carries the description alone */
+	/* a refusal has only the description */
 	if (!reply->err) {
 		fds[n] = memfd_from("gsched-ptx", e->ptx, e->ptx_size);
 		if (fds[n] < 0)
@@ -310,7 +310,7 @@ static void serve_miss(int sock, struct worker_reply *reply, const struct worker
 	munmap(r, RESULT_MAX);
 }
 
-static void serve(int sock, const struct worker_request *req, int image_fd)
+static void serve_request(int sock, const struct worker_request *req, int image_fd)
 {
 	struct worker_reply reply = { .id = req->id };
 	char *image = copy_image(image_fd, req->size);
@@ -337,7 +337,7 @@ int worker_main(int sock)
 	struct worker_request req;
 	int fd;
 
-	confine();
+	limit_resources();
 	if (opt.cache_dir) {
 		int err = cache_open(opt.cache_dir, opt.cache_size);
 
@@ -348,8 +348,8 @@ int worker_main(int sock)
 		else if (err)
 			say(LOG_WARN, "%s: not used: %s", opt.cache_dir, strerror(-err));
 	}
-	while ((fd = receive(sock, &req)) >= 0)
-		serve(sock, &req, fd);
+	while ((fd = receive_image(sock, &req)) >= 0)
+		serve_request(sock, &req, fd);
 	cache_close();
 	return 0;
 }

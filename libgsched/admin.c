@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Administration on the module: groups are directories in configfs, a device's settings are files
+ * Administration of the module: groups are directories in configfs, a device's settings are files
  * in sysfs.
  */
 #include <dirent.h>
@@ -28,7 +28,7 @@ static int write_file(const char *path, const char *value)
 	fd = open(path, O_WRONLY | O_CLOEXEC | O_TRUNC);
 	if (fd < 0)
 		return -1;
-	/* one write(2): the kernel takes a value whole or not at all */
+	/* a single write(2), since the kernel takes a value whole or not at all */
 	n = write(fd, value, len);
 	err = n < 0 ? errno : n != (ssize_t)len ? EIO : 0;
 	close(fd);
@@ -66,7 +66,7 @@ static int read_file(const char *path, char *buf, size_t size)
 	return err ? -1 : 0;
 }
 
-/* The first device by name, for callers that name none. */
+/* The first device by name, for callers that do not name one. */
 static int first_device(const char *configfs, char *name, size_t size)
 {
 	DIR *dir = opendir(configfs);
@@ -112,7 +112,7 @@ int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admi
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	/* what is a file of no client is ENOENT, as with the daemon */
+	/* a file that clients do not have is ENOENT, as with the daemon */
 	if (what == GSCHED_ADMIN_CLIENT && access(path, F_OK)) {
 		n = snprintf(path, sizeof(path), "%s/%s/tasks/%s", sysfs, device, group);
 		errno = n < (int)sizeof(path) && access(path, F_OK) ? ESRCH : ENOENT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The MPS server of a band: gschedd's, whichever arbiter decides. A connection of its own a call:
- * the answer may take seconds.
+ * MPS servers of bands, which gschedd runs whichever arbiter decides. Each call uses a connection
+ * of its own, because the answer may take seconds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int copy_in(char *to, size_t size, const char *from)
 	return 0;
 }
 
-static int exchange(int fd, const struct gsp_header *head, struct gsp_band *body)
+static int send_request(int fd, const struct gsp_header *head, struct gsp_band *body)
 {
 	_Alignas(8) char buf[sizeof(*head) + GSP_BODY_MAX];
 	struct gsp_header reply;
@@ -72,13 +72,14 @@ int gsched_band(const struct gsched_band_opts *opts, struct gsched_band_info *in
 			errno = ENOTCONN;
 		return -1;
 	}
-	rc = exchange(fd, &head, &body);
+	rc = send_request(fd, &head, &body);
 	err = errno;
 	if (rc && err == ETIMEDOUT && !*body.reason)
 		gsched_socket_avoid(path);
 	close(fd);
 	/*
-	 * the sizes are the protocol's, and nothing that gschedd sends is trusted to end in a zero
+	 * the sizes are fixed by the protocol; strings from gschedd are not trusted to be
+	 * terminated
 	 */
 	_Static_assert(sizeof(info->band) == sizeof(body.band) && sizeof(info->pipe) == sizeof(body.pipe) &&
 		       sizeof(info->log) == sizeof(body.log) && sizeof(info->reason) == sizeof(body.reason), "sizes");

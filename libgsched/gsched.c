@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The public interface: picks the transport, keeps the ABI's structures away from callers. */
+/*
+ * The public interface: chooses the transport, and converts between its structures and the ABI's.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -63,8 +65,8 @@ struct gsched *gsched_open(const struct gsched_open_opts *opts)
 		break;
 	case GSCHED_BACKEND_ANY:
 		/*
-		 * A device node that may not be opened is an answer too: do not go round the
-		 * arbiter that is in charge.
+		 * A device node that must not be opened is an answer too: do not bypass the arbiter
+		 * that is in charge.
 		 */
 		if (gsched_module_open(g) && ((errno != ENOENT && errno != ENXIO && errno != ENODEV) || gsched_socket_open(g)))
 			goto free_socket;
@@ -106,8 +108,8 @@ void gsched_abandon(struct gsched *g)
 	else
 		close(g->fd);
 	/*
-	 * the module's mappings are not inherited: their addresses may belong to something else by
-	 * now
+	 * The module's mappings are not inherited, so their addresses may belong to something else
+	 * by now.
 	 */
 	if (g->ops->backend == GSCHED_BACKEND_DAEMON && g->arb) {
 		munmap((void *)g->arb, sizeof(*g->arb));
@@ -162,7 +164,7 @@ static void to_attach(struct gsched_attach *req, const unsigned char uuid[16], c
 	req->channel_group = opts->channel_group;
 }
 
-/* An arbiter that does not say that it knows bands takes the first version of the structure */
+/* An arbiter without GSCHED_FEATURE_BANDS takes the first version of the structure. */
 static int attach_any(struct gsched *g, const unsigned char uuid[16], const struct gsched_attach_opts *opts, struct gsched_attach *req)
 {
 	if (g->features & GSCHED_FEATURE_BANDS) {
@@ -197,7 +199,7 @@ int gsched_attach_with(struct gsched *g, const unsigned char uuid[16], const str
 		return -1;
 	}
 	memcpy(&known, opts, opts->size < sizeof(known) ? opts->size : sizeof(known));
-	/* an arbiter that does not say has none of them */
+	/* an arbiter that does not report features has none */
 	if (!g->ops->info(g, &what))
 		g->features = what.features;
 	if (attach_any(g, uuid, &known, &req))
@@ -352,7 +354,7 @@ int gsched_check(struct gsched *g)
 	return g->ops->check ? g->ops->check(g) : 0;
 }
 
-/* "a/b" without empty, "." or ".." parts and not absolute: it becomes a path in configfs. */
+/* "a/b" without empty, "." or ".." parts and not absolute, since it becomes a path in configfs. */
 static bool path_ok(const char *path)
 {
 	const char *p = path;

@@ -36,7 +36,10 @@ static int module_report(struct gsched *g, struct gsched_report *req)
 	return ioctl(g->fd, GSCHED_IOC_REPORT, req) ? -1 : 0;
 }
 
-/* The descriptor is O_NONBLOCK: that governs read(2) only, SUBMIT waits by its own flag. */
+/*
+ * The descriptor is O_NONBLOCK, which affects read(2) only: SUBMIT waits unless its flag says not
+ * to.
+ */
 static int module_event(struct gsched *g, struct gsched_event *event)
 {
 	ssize_t n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Programs that have the interposer preloaded administer nothing, and get no JSON library: in place
- * of admin.c and status.c.
+ * Replaces admin.c and status.c in the interposer: programs that preload it do not administer
+ * anything, and must not get a JSON library.
  */
 #include <errno.h>
 #include "libgsched/transport.h"

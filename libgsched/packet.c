@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Packets with descriptors over a SOCK_SEQPACKET, and the memfds they carry. */
+/* Packets with descriptors over SOCK_SEQPACKET, and the memfds that they carry. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,7 +20,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* The path that is avoided, by its hash, and until when in ms: one word, since a child of fork may run here at any time. */
+/*
+ * Hash of the path that is avoided, and until when in ms. One word, because a child of fork may run
+ * here at any time.
+ */
 static _Atomic uint64_t avoided;
 
 static uint32_t hash(const char *path)
@@ -69,7 +72,7 @@ int gsched_silent(int fd, struct gsched_silence *silence)
 	}
 	silence->since_ns = now;
 	silence->probed = true;
-	/* a full buffer means the same as no answer; an error shows at the next receive */
+	/* a full buffer means the same as no answer; errors show at the next receive */
 	send(fd, &probe, sizeof(probe), MSG_DONTWAIT | MSG_NOSIGNAL);
 	return 0;
 }
@@ -97,7 +100,7 @@ int gsched_socket_connect(const char *path)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-		/* EAGAIN: nobody took connections from the full backlog in time */
+		/* EAGAIN: the backlog is full, and no connection was accepted in time */
 		err = errno == EAGAIN ? ETIMEDOUT : errno;
 		if (err == ETIMEDOUT)
 			gsched_socket_avoid(path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The rewrite service: gschedd's, whichever arbiter decides. A connection of its own a call, so
- * that a long rewrite is in nobody's way and any thread may ask.
+ * The rewrite service, which gschedd provides whichever arbiter decides. Each call uses a
+ * connection of its own, so a long rewrite blocks nothing, and any thread may call it.
  */
 #include <errno.h>
 #include <string.h>
@@ -90,7 +90,7 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 		goto close_image;
 	}
 	memcpy(&reply.head, buf, sizeof(reply.head));
-	/* A refusal comes with the description alone, which says why. */
+	/* a refusal has only the description, with the reason */
 	if (n_fds == 2) {
 		*ptx = gsched_read_fd(fds[0], ptx_size);
 		*description = gsched_read_fd(fds[1], description_size);

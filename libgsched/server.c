@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Preloaded into an MPS server (and the control daemon, which has no channel groups and is left alone): one thread that is the
- * arbiter's client on every GPU the server has a channel group on, and sets the time slice that it is told. The server works
- * the same if there is no arbiter.
+ * Preloaded into an MPS server (and into the control daemon, which has no channel groups and is
+ * left alone). One thread is the arbiter's client on every GPU on which the server has a channel
+ * group, and sets the time slice that the arbiter asks for. Without an arbiter the server works the
+ * same.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #include "transport.h"
 
 #define DEVICES		64
-#define RETRY_MS	1000	/* between two looks for an arbiter, or for a group that was made since */
+#define RETRY_MS	1000	/* poll interval for an arbiter, or for new channel groups */
 
 struct device {
 	uint8_t uuid[16];
@@ -25,13 +26,13 @@ struct device {
 	struct gsched_slice_asked asked;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* n_seen, seen, runs */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects n_seen, seen, runs */
 static uint8_t seen[DEVICES][16];
 static unsigned int n_seen;
-static bool runs;
+static bool thread_runs;
 
-/* Nobody decides any more: what the driver chose starves nobody. */
-static void leave(struct device *d)
+/* Without an arbiter, return to the driver's default, which starves no process. */
+static void detach_device(struct device *d)
 {
 	struct gsched_slice now;
 
@@ -40,7 +41,7 @@ static void leave(struct device *d)
 	gsched_slice_set(d->uuid, 0, false, &now);
 }
 
-static void join(struct device *d)
+static void attach_device(struct device *d)
 {
 	const struct gsched_attach_opts opts = {
 		.size = sizeof(opts), .mps = true, .slice = true, .server = true, .channel_group = gsched_slice_mps_group(),
@@ -59,7 +60,7 @@ static void join(struct device *d)
 	d->asked.groups = 0;
 }
 
-static void follow(struct device *d)
+static void apply_slice(struct device *d)
 {
 	uint32_t us = __atomic_load_n(&d->arb->header.slice_us, __ATOMIC_ACQUIRE);
 	bool block_end = __atomic_load_n(&d->arb->header.flags, __ATOMIC_ACQUIRE) & GSCHED_ARB_BLOCK_END;
@@ -68,7 +69,7 @@ static void follow(struct device *d)
 	gsched_slice_follow(&d->asked, d->uuid, us, block_end, d->g, &d->cl->header, &now);
 }
 
-/* The windows are its clients' affair; only the page and the end of the connection count. */
+/* Windows concern the server's clients. Here only the page and the end of the connection matter. */
 static void read_events(struct device *d)
 {
 	struct gsched_event_info event;
@@ -78,10 +79,10 @@ static void read_events(struct device *d)
 	while ((rc = gsched_event_read(d->g, &event)) > 0)
 		gone = gone || event.type == GSCHED_EVENT_GONE;
 	if (rc < 0 || gone)
-		leave(d);
+		detach_device(d);
 }
 
-static void *serve(void *arg)
+static void *slice_thread(void *arg)
 {
 	struct device device[DEVICES] = { 0 };
 	struct pollfd fds[DEVICES];
@@ -95,9 +96,9 @@ static void *serve(void *arg)
 		pthread_mutex_unlock(&lock);
 		for (i = 0; i < n; i++) {
 			if (!device[i].g)
-				join(&device[i]);
+				attach_device(&device[i]);
 			if (device[i].g)
-				follow(&device[i]);
+				apply_slice(&device[i]);
 			fds[i] = (struct pollfd){ .fd = device[i].g ? gsched_fd(device[i].g) : -1, .events = POLLIN };
 		}
 		poll(fds, n, RETRY_MS);
@@ -106,7 +107,7 @@ static void *serve(void *arg)
 				read_events(&device[i]);
 		for (i = 0; i < n; i++)
 			if (device[i].g && gsched_check(device[i].g))
-				leave(&device[i]);
+				detach_device(&device[i]);
 	}
 	return arg;
 }
@@ -122,25 +123,25 @@ static void group_seen(const uint8_t uuid[16])
 		;
 	if (i == n_seen && n_seen < DEVICES)
 		memcpy(seen[n_seen++], uuid, sizeof(seen[0]));
-	if (!runs) {
+	if (!thread_runs) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
-		runs = !pthread_create(&thread, NULL, serve, NULL);
+		thread_runs = !pthread_create(&thread, NULL, slice_thread, NULL);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		if (runs)
+		if (thread_runs)
 			pthread_detach(thread);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* A child that goes on as a server has no thread of ours. */
+/* A child that continues as a server does not have this thread. */
 static void after_fork(void)
 {
 	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
 	memcpy(&lock, &unlocked, sizeof(lock));
 	n_seen = 0;
-	runs = false;
+	thread_runs = false;
 }
 
 __attribute__((constructor)) static void start(void)

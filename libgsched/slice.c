@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Channel groups and their time slices (slice.h). Numbers and structures are the driver's ABI: NVIDIA's open kernel modules,
- * nvos.h, nv_escape.h, ctrla06c.h, ctrl2080gpu.h, ctrl2080gr.h.
+ * Channel groups and their time slices (slice.h). Numbers and structures are the driver's ABI:
+ * NVIDIA's open kernel modules, nvos.h, nv_escape.h, ctrla06c.h, ctrl2080gpu.h, ctrl2080gr.h.
  *
- * Objects of the resource manager form trees: client (root), device, below it subdevices and channel groups. The table keeps
- * the objects of these classes that the process has, so that a group leads to its GPU. table_lock protects it; it is a leaf
- * lock and held across our own control calls, which makes them and the removal of a group exclude each other.
+ * Objects of the resource manager form trees: client (root), device, and below it subdevices and
+ * channel groups. The table holds the process's objects of these classes, so that a group leads to
+ * its GPU. table_lock protects it. It is a leaf lock, and is held across our own control calls, so
+ * that these and the removal of a group exclude each other.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,7 +28,7 @@
 
 #define CLASS_DEVICE		0x0080
 #define CLASS_SUBDEVICE		0x2080
-#define CLASS_GROUP		0xa06c	/* KEPLER_CHANNEL_GROUP_A, of every GPU since */
+#define CLASS_GROUP		0xa06c	/* KEPLER_CHANNEL_GROUP_A, on every GPU since Kepler */
 
 #define CMD_SET_TIMESLICE	0xa06c0103
 #define CMD_SET_PREEMPTION	0x20801210	/* NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE */
@@ -48,7 +49,7 @@ struct rm_control {
 	uint32_t size, status;
 };
 
-/* NVOS21 and NVOS64 begin alike; where the status is goes by the size */
+/* NVOS21 and NVOS64 begin alike; their size tells where the status is */
 struct rm_alloc {
 	uint32_t client, parent, object, class;
 };
@@ -57,13 +58,14 @@ struct rm_free {
 	uint32_t client, parent, object, status;
 };
 
-/* What libcuda sets for each group on its subdevice, just before the slice; ctrl2080gr.h */
+/* Set by libcuda for each group on its subdevice, just before the slice; ctrl2080gr.h */
 struct rm_preemption {
 	uint32_t flags, group, graphics, compute;
 	uint64_t route[2];
 };
 
-#define AT_BLOCK_END	1	/* rm_preemption.compute: COMPUTE_CTA; libcuda's own is CILP, 2 */
+/* rm_preemption.compute: COMPUTE_CTA; libcuda's choice is CILP, 2 */
+#define AT_BLOCK_END	1
 
 struct gid_info {
 	uint32_t index, flags, length;
@@ -73,18 +75,18 @@ struct gid_info {
 struct object {
 	uint32_t client, parent, handle, class;	/* class 0: free entry */
 	int fd;
-	uint8_t uuid[16];	/* device: once known */
+	uint8_t uuid[16];	/* of a device, if @known */
 	bool known;
 	/* groups */
-	bool compute;		/* libcuda sets its slice: it runs kernels */
-	uint64_t own_us;	/* what libcuda asked for */
+	bool compute;		/* libcuda has set its slice: it runs kernels */
+	uint64_t own_us;	/* libcuda's choice */
 	uint64_t us;		/* in force */
-	uint32_t mode_object;	/* the subdevice of libcuda's call for @mode; 0: none was seen */
-	struct rm_preemption mode;	/* libcuda's */
+	uint32_t mode_object;	/* subdevice of libcuda's call for @mode; 0: none was seen */
+	struct rm_preemption mode;	/* libcuda's choice */
 	bool block_end;		/* in force */
 };
 
-/* What is wanted of a device's groups, those to come included */
+/* What is wanted for a device's present and future groups */
 struct wish {
 	uint8_t uuid[16];
 	uint32_t us;
@@ -126,9 +128,9 @@ static bool is_control_node(int fd)
 	       minor(st.st_rdev) == CONTROL_MINOR;
 }
 
-/* ---- the table; the lock is held ---- */
+/* ---- the table; table_lock is held ---- */
 
-static struct object *find(uint32_t client, uint32_t handle)
+static struct object *find_object(uint32_t client, uint32_t handle)
 {
 	unsigned int i;
 
@@ -138,16 +140,16 @@ static struct object *find(uint32_t client, uint32_t handle)
 	return NULL;
 }
 
-static void add(int fd, const struct rm_alloc *a)
+static void add_object(int fd, const struct rm_alloc *a)
 {
-	struct object *o = find(a->client, a->object);
+	struct object *o = find_object(a->client, a->object);
 	unsigned int i;
 
 	for (i = 0; !o && i < OBJECTS; i++)
 		if (!table[i].class)
 			o = &table[i];
 	if (!o)
-		return;		/* a process with that many groups: the newest keep the driver's slice */
+		return;		/* the table is full: the newest groups keep the driver's slice */
 	if (o >= table + n_objects)
 		n_objects = o - table + 1;
 	*o = (struct object){
@@ -155,8 +157,8 @@ static void add(int fd, const struct rm_alloc *a)
 	};
 }
 
-/* An object goes with all that is below it; a client with all it has */
-static void drop(uint32_t client, uint32_t handle)
+/* Removes an object with all its descendants; a client with all its objects. */
+static void drop_object(uint32_t client, uint32_t handle)
 {
 	struct object *o;
 
@@ -165,35 +167,37 @@ static void drop(uint32_t client, uint32_t handle)
 			continue;
 		o->class = 0;
 		if (o->handle != handle && handle != client)
-			drop(client, o->handle);
+			drop_object(client, o->handle);
 	}
 	while (n_objects && !table[n_objects - 1].class)
 		n_objects--;
 }
 
-static uint32_t control(const struct object *o, uint32_t handle, uint32_t cmd, void *params, uint32_t size)
+static uint32_t rm_control_call(const struct object *o, uint32_t handle, uint32_t cmd, void *params,
+				uint32_t size)
 {
 	struct rm_control c = {
 		.client = o->client, .object = handle, .cmd = cmd, .params = (uintptr_t)params, .size = size,
 	};
 
-	/* the number may be another file's by now */
+	/* the descriptor's number may have been reused for another file */
 	if (!is_control_node(o->fd) || call_next(o->fd, _IOWR(RM_MAGIC, RM_CONTROL, struct rm_control), &c))
 		return UINT32_MAX;
 	return c.status;
 }
 
-/* The GPU that @group is on, asked for once; NULL not known */
+/* The GPU that @group is on, queried once; NULL: unknown. */
 static const uint8_t *uuid_of(const struct object *group)
 {
-	struct object *dev = find(group->client, group->parent), *o;
+	struct object *dev = find_object(group->client, group->parent), *o;
 	struct gid_info gid = { .flags = GID_BINARY };
 
 	if (!dev || dev->class != CLASS_DEVICE)
 		return NULL;
 	for (o = table; !dev->known && o < table + n_objects; o++) {
 		if (o->class != CLASS_SUBDEVICE || o->client != dev->client || o->parent != dev->handle ||
-		    control(o, o->handle, CMD_GET_GID_INFO, &gid, sizeof(gid)) || gid.length != sizeof(dev->uuid))
+		    rm_control_call(o, o->handle, CMD_GET_GID_INFO, &gid, sizeof(gid)) ||
+		    gid.length != sizeof(dev->uuid))
 			continue;
 		memcpy(dev->uuid, gid.data, sizeof(dev->uuid));
 		dev->known = true;
@@ -217,20 +221,22 @@ static struct wish *wish_of(const uint8_t *uuid, bool make)
 	return &wishes[n_wishes++];
 }
 
-static uint32_t set(struct object *group, uint64_t us)
+static uint32_t set_slice(struct object *group, uint64_t us)
 {
 	uint64_t value = us;
 	uint32_t status;
 
 	if (group->us == us)
 		return 0;
-	status = control(group, group->handle, CMD_SET_TIMESLICE, &value, sizeof(value));
+	status = rm_control_call(group, group->handle, CMD_SET_TIMESLICE, &value, sizeof(value));
 	if (!status)
 		group->us = us;
 	return status;
 }
 
-/* A group whose mode cannot be changed keeps libcuda's, with which every switch is possible at any time. */
+/*
+ * A group whose mode cannot be changed keeps libcuda's, with which it can be switched at any time.
+ */
 static void set_mode(struct object *group, bool block_end)
 {
 	struct rm_preemption mode = group->mode;
@@ -239,11 +245,11 @@ static void set_mode(struct object *group, bool block_end)
 		return;
 	if (block_end)
 		mode.compute = AT_BLOCK_END;
-	if (!control(group, group->mode_object, CMD_SET_PREEMPTION, &mode, sizeof(mode)))
+	if (!rm_control_call(group, group->mode_object, CMD_SET_PREEMPTION, &mode, sizeof(mode)))
 		group->block_end = block_end;
 }
 
-/* ---- what libcuda does ---- */
+/* ---- calls of libcuda ---- */
 
 static void after_alloc(int fd, unsigned long request, const struct rm_alloc *a)
 {
@@ -261,12 +267,12 @@ static void after_alloc(int fd, unsigned long request, const struct rm_alloc *a)
 	if (status || !is_control_node(fd))
 		return;
 	pthread_mutex_lock(&table_lock);
-	add(fd, a);
+	add_object(fd, a);
 	pthread_mutex_unlock(&table_lock);
 }
 
-/* libcuda sets a slice: of a group that runs kernels. If we have a wish by then, that is set instead, in the same call. */
-static int set_by_libcuda(int fd, unsigned long request, struct rm_control *c)
+/* libcuda sets the slice of a group that runs kernels. If a wish is known, it is set instead. */
+static int libcuda_sets_slice(int fd, unsigned long request, struct rm_control *c)
 {
 	struct rm_control ours = *c;
 	const uint8_t *uuid = NULL;
@@ -279,7 +285,7 @@ static int set_by_libcuda(int fd, unsigned long request, struct rm_control *c)
 
 	memcpy(&asked, (const void *)(uintptr_t)c->params, sizeof(asked));
 	pthread_mutex_lock(&table_lock);
-	group = find(c->client, c->object);
+	group = find_object(c->client, c->object);
 	if (!group || group->class != CLASS_GROUP) {
 		pthread_mutex_unlock(&table_lock);
 		return call_next(fd, request, c);
@@ -312,7 +318,7 @@ static int set_by_libcuda(int fd, unsigned long request, struct rm_control *c)
 	return rc;
 }
 
-static int mode_by_libcuda(int fd, unsigned long request, struct rm_control *c)
+static int libcuda_sets_mode(int fd, unsigned long request, struct rm_control *c)
 {
 	struct rm_preemption mode;
 	struct object *group;
@@ -321,7 +327,7 @@ static int mode_by_libcuda(int fd, unsigned long request, struct rm_control *c)
 	memcpy(&mode, (const void *)(uintptr_t)c->params, sizeof(mode));
 	pthread_mutex_lock(&table_lock);
 	rc = call_next(fd, request, c);
-	group = find(c->client, mode.group);
+	group = find_object(c->client, mode.group);
 	if (!rc && !c->status && group && group->class == CLASS_GROUP) {
 		group->mode_object = c->object;
 		group->mode = mode;
@@ -349,11 +355,11 @@ static int rm_ioctl(int fd, unsigned long request, void *arg)
 	case RM_FREE:
 		if (!arg || _IOC_SIZE(request) != sizeof(freed))
 			break;
-		/* forgotten first: whoever sets slices at this moment must not meet a handle that is used again */
+		/* removed first, so that no thread sets a slice by a handle that is being reused */
 		memcpy(&freed, arg, sizeof(freed));
 		pthread_mutex_lock(&table_lock);
-		if (freed.object == freed.client || find(freed.client, freed.object))
-			drop(freed.client, freed.object);
+		if (freed.object == freed.client || find_object(freed.client, freed.object))
+			drop_object(freed.client, freed.object);
 		pthread_mutex_unlock(&table_lock);
 		break;
 	case RM_CONTROL: {
@@ -361,10 +367,10 @@ static int rm_ioctl(int fd, unsigned long request, void *arg)
 
 		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_TIMESLICE && c->params &&
 		    c->size == sizeof(uint64_t) && is_control_node(fd))
-			return set_by_libcuda(fd, request, c);
+			return libcuda_sets_slice(fd, request, c);
 		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_PREEMPTION && c->params &&
 		    c->size == sizeof(struct rm_preemption) && is_control_node(fd))
-			return mode_by_libcuda(fd, request, c);
+			return libcuda_sets_mode(fd, request, c);
 		break;
 	}
 	default:
@@ -380,9 +386,9 @@ int gsched_slice_ioctl(int fd, unsigned long request, void *arg)
 	return rm_ioctl(fd, request, arg);
 }
 
-/* ---- what we do ---- */
+/* ---- our own calls ---- */
 
-/* @us NULL: only look. The lock is held. */
+/* @us NULL: only query. table_lock is held. */
 static int each_group(const uint8_t *uuid, const uint32_t *us, bool block_end, struct gsched_slice *to)
 {
 	const uint8_t *on;
@@ -404,7 +410,7 @@ static int each_group(const uint8_t *uuid, const uint32_t *us, bool block_end, s
 			continue;
 		to->groups++;
 		if (us) {
-			status = set(o, *us ? *us : o->own_us);
+			status = set_slice(o, *us ? *us : o->own_us);
 			if (status && wish)
 				wish->refused = status;
 			set_mode(o, block_end);
@@ -443,14 +449,14 @@ uint64_t gsched_slice_mps_group(void)
 	struct stat st;
 	uint64_t id;
 
-	/* the inode, since containers see the same directory under other names */
+	/* the inode, because containers see the same directory by other names */
 	if (stat(dir && *dir ? dir : MPS_PIPE_DEFAULT, &st))
 		return 0;
 	id = (uint64_t)st.st_ino * 0x9e3779b97f4a7c15ull ^ (uint64_t)st.st_dev << 32 ^ geteuid();
 	return id ? id : 1;
 }
 
-/* The child has the descriptors, but the groups are its parent's. */
+/* The child inherits the descriptors, but the groups are its parent's. */
 static void after_fork(void)
 {
 	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;

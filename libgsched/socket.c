@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedd's embedded arbiter: one socket carries replies and events. Whoever waits for a reply
- * reads the socket, one thread at a time, and hands on what is not its own: replies to the threads
- * that wait for them, events to the queue. The descriptor given to poll(2) is an epoll set of the
- * socket and an eventfd that is raised while the queue holds something, so an event that a waiting
- * submit took off the socket still wakes the reader of events.
+ * Transport to gschedd's embedded arbiter. One socket carries replies and events. A thread that
+ * waits for a reply reads the socket, one thread at a time, and dispatches what it reads: replies
+ * to the threads that wait for them, events to the queue. The descriptor given to poll(2) is an
+ * epoll set of the socket and an eventfd, which is raised while the queue is not empty. So an event
+ * that a waiting submit took off the socket still wakes the reader of events.
  *
- * A gschedd that is stopped must not stop its clients: every wait is bounded (GSP_PATIENCE_MS),
- * also that for a grant, which may take long, by asking whether gschedd still answers. After that
- * the connection is lost for good and shut down, so that gschedd, when it goes on, finds the client
- * gone and its late answers reach nobody.
+ * A stopped gschedd must not stop its clients: every wait is bounded (GSP_PATIENCE_MS). A wait for
+ * a grant may take long, so it is bounded by asking whether gschedd still answers. After a timeout
+ * the connection is lost for good and shut down, so that gschedd, when it continues, finds the
+ * client gone, and its late answers reach nobody.
  */
 #include <errno.h>
 #include <poll.h>
@@ -36,22 +36,23 @@ struct waiter {
 
 struct gsched_socket {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;		/* a reply was handed on, or the reader's place is free */
-	pthread_mutex_t send;		/* keeps one packet's send whole on a full buffer; never taken with @lock held */
-	bool reading;			/* lock: someone is in recvmsg */
-	int dead;			/* lock: errno for good, once the peer is gone */
-	struct gsched_silence silence;	/* lock: of the peer, while there are waiters */
+	pthread_cond_t wake;		/* a reply was dispatched, or no thread is reading */
+	/* serialises sends, which may wait on a full buffer; never taken with @lock held */
+	pthread_mutex_t send;
+	bool reading;			/* lock: a thread is in recvmsg() */
+	int dead;			/* lock: permanent errno, once the peer is gone */
+	struct gsched_silence silence;	/* lock: the peer's, while there are waiters */
 	struct waiter *waiters;		/* lock */
 	uint32_t cookie;		/* lock */
 	int event_fd;
-	bool raised;			/* lock: the eventfd is up */
+	bool raised;			/* lock: the eventfd is raised */
 	struct gsched_event event[GSCHED_SLOTS];	/* lock: last state of each slot */
 	uint64_t pending;		/* lock: slots with an unread event */
-	uint8_t order[GSCHED_SLOTS];	/* lock: in the order they came */
+	uint8_t order[GSCHED_SLOTS];	/* lock: slots of @pending in order of arrival */
 	unsigned int n_order;
-	bool band;			/* lock: GSCHED_EVENT_BAND came and is unread */
+	bool band;			/* lock: an unread GSCHED_EVENT_BAND */
 	struct gsched_event band_event;
-	bool gone, gone_read;		/* lock: GSCHED_EVENT_GONE came; was delivered */
+	bool gone, gone_read;		/* lock: GSCHED_EVENT_GONE has come; was delivered */
 	struct gsched_event gone_event;
 };
 
@@ -113,7 +114,7 @@ static int next_event(struct gsched_socket *s, struct gsched_event *ev)
 	return 1;
 }
 
-static void die(struct gsched_socket *s, int err)
+static void mark_dead(struct gsched_socket *s, int err)
 {
 	if (!s->dead)
 		s->dead = err;
@@ -121,15 +122,16 @@ static void die(struct gsched_socket *s, int err)
 	pthread_cond_broadcast(&s->wake);
 }
 
-/* The peer has not said anything for too long. */
-static void lose(struct gsched *g, struct gsched_socket *s)
+/* The peer has been silent for too long. */
+static void give_up_peer(struct gsched *g, struct gsched_socket *s)
 {
 	shutdown(g->fd, SHUT_RDWR);
 	gsched_socket_avoid(g->socket);
-	die(s, ETIMEDOUT);
+	mark_dead(s, ETIMEDOUT);
 }
 
-static void hand_on(struct gsched_socket *s, const char *buf, size_t len, int *fds, unsigned int n_fds)
+static void dispatch_packet(struct gsched_socket *s, const char *buf, size_t len, int *fds,
+			    unsigned int n_fds)
 {
 	const struct gsp_header *head = (const void *)buf;
 	struct waiter **p, *w;
@@ -162,8 +164,8 @@ static void hand_on(struct gsched_socket *s, const char *buf, size_t len, int *f
 }
 
 /*
- * Read one packet; the lock is dropped meanwhile. 1 read, 0 none (MSG_DONTWAIT, or in time), -1
- * EINTR or dead.
+ * Reads one packet; drops the lock meanwhile. Returns 1: read, 0: none (MSG_DONTWAIT, or a
+ * timeout), -1: EINTR or dead.
  */
 static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 {
@@ -181,7 +183,7 @@ static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 	s->reading = false;
 	if (n > 0) {
 		gsched_heard(&s->silence);
-		hand_on(s, buf, n, fds, n_fds);
+		dispatch_packet(s, buf, n, fds, n_fds);
 		return 1;
 	}
 	if (n < 0 && err == EAGAIN)
@@ -190,17 +192,17 @@ static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 		errno = EINTR;
 		return -1;
 	}
-	die(s, EPIPE);
+	mark_dead(s, EPIPE);
 	errno = EPIPE;
 	return -1;
 }
 
-/* Nothing was read: is the peer lost? The lock is held. */
+/* Nothing was read: check whether the peer is lost. The lock is held. */
 static void check_silence(struct gsched *g, struct gsched_socket *s)
 {
-	/* who was stopped meanwhile itself may find an answer */
+	/* if this process was stopped itself, an answer may be there */
 	if (!s->dead && !s->reading && gsched_silent(g->fd, &s->silence) && !read_one(g, s, MSG_DONTWAIT))
-		lose(g, s);
+		give_up_peer(g, s);
 }
 
 static int send_packet(struct gsched *g, const struct gsp_header *head, const void *body, size_t size, const int *fds,
@@ -217,18 +219,18 @@ static int send_packet(struct gsched *g, const struct gsp_header *head, const vo
 	if (!rc || errno != EAGAIN)
 		return rc;
 	pthread_mutex_lock(&g->sock->lock);
-	lose(g, g->sock);
+	give_up_peer(g, g->sock);
 	pthread_mutex_unlock(&g->sock->lock);
 	errno = ETIMEDOUT;
 	return -1;
 }
 
 /*
- * Send and wait for the reply, whose body replaces @body. With @interruptible a signal ends the
- * wait with EINTR (only of the thread that happens to read: the others sleep on the condition).
+ * Sends and waits for the reply, whose body replaces @body. If @interruptible, a signal ends the
+ * wait with EINTR, but only that of the reading thread: the others sleep on the condition.
  */
-static int call(struct gsched *g, unsigned int type, void *body, size_t size, size_t room, struct waiter *w,
-		bool interruptible)
+static int send_and_wait(struct gsched *g, unsigned int type, void *body, size_t size, size_t room,
+			 struct waiter *w, bool interruptible)
 {
 	struct gsched_socket *s = g->sock;
 	struct gsp_header head = { .type = type };
@@ -262,7 +264,7 @@ static int call(struct gsched *g, unsigned int type, void *body, size_t size, si
 				err = EINTR;
 			else if (rc <= 0)
 				check_silence(g, s);
-			/* the place is free: another waiter may have to take it */
+			/* no thread is reading now: another waiter may have to */
 			pthread_cond_broadcast(&s->wake);
 		}
 	}
@@ -288,7 +290,7 @@ static int socket_info(struct gsched *g, struct gsched_info *req)
 {
 	struct waiter w;
 
-	if (call(g, GSP_INFO, req, sizeof(*req), sizeof(*req), &w, false))
+	if (send_and_wait(g, GSP_INFO, req, sizeof(*req), sizeof(*req), &w, false))
 		return -1;
 	while (w.n_fds)
 		close(w.fds[--w.n_fds]);
@@ -304,7 +306,7 @@ static int socket_attach(struct gsched *g, struct gsched_attach *req)
 	struct waiter w;
 	int rc = -1, err;
 
-	if (call(g, GSP_ATTACH, req, size, sizeof(*req), &w, false))
+	if (send_and_wait(g, GSP_ATTACH, req, size, sizeof(*req), &w, false))
 		return -1;
 	if (w.n_fds == 2 && w.size >= size)
 		rc = gsched_map_pages(g, req, w.fds[0], w.fds[1]);
@@ -317,7 +319,7 @@ static int socket_attach(struct gsched *g, struct gsched_attach *req)
 	return rc;
 }
 
-static int notify(struct gsched *g, unsigned int type, const void *body, size_t size)
+static int send_async(struct gsched *g, unsigned int type, const void *body, size_t size)
 {
 	struct gsp_header head = { .type = type, .flags = GSP_FLAG_ASYNC };
 
@@ -330,12 +332,12 @@ static int notify(struct gsched *g, unsigned int type, const void *body, size_t 
 
 static int socket_complete(struct gsched *g, struct gsched_complete *req)
 {
-	return notify(g, GSP_COMPLETE, req, sizeof(*req));
+	return send_async(g, GSP_COMPLETE, req, sizeof(*req));
 }
 
 static int socket_report(struct gsched *g, struct gsched_report *req)
 {
-	return notify(g, GSP_REPORT, req, sizeof(*req));
+	return send_async(g, GSP_REPORT, req, sizeof(*req));
 }
 
 static int socket_submit(struct gsched *g, struct gsched_submit *req, bool async)
@@ -343,8 +345,8 @@ static int socket_submit(struct gsched *g, struct gsched_submit *req, bool async
 	struct waiter w;
 
 	if (async)
-		return notify(g, GSP_SUBMIT, req, sizeof(*req));
-	if (!call(g, GSP_SUBMIT, req, sizeof(*req), sizeof(*req), &w, true)) {
+		return send_async(g, GSP_SUBMIT, req, sizeof(*req));
+	if (!send_and_wait(g, GSP_SUBMIT, req, sizeof(*req), sizeof(*req), &w, true)) {
 		while (w.n_fds)
 			close(w.fds[--w.n_fds]);
 		return 0;
@@ -425,7 +427,7 @@ static int socket_admin(struct gsched *g, enum gsched_admin what, const char *de
 	strcpy(req.value, value ? value : "");
 	if (what == GSCHED_ADMIN_SET && !strcmp(req.file, "procs"))
 		t = GSP_GROUP_BIND;
-	if (call(g, t, &req, sizeof(req), sizeof(req), &w, false))
+	if (send_and_wait(g, t, &req, sizeof(req), sizeof(req), &w, false))
 		return -1;
 	while (w.n_fds)
 		close(w.fds[--w.n_fds]);
@@ -448,7 +450,7 @@ static int socket_device_del(struct gsched *g, struct gsched_device_del *req)
 {
 	struct waiter w;
 
-	if (call(g, GSP_DEVICE_DEL, req, sizeof(*req), sizeof(*req), &w, false))
+	if (send_and_wait(g, GSP_DEVICE_DEL, req, sizeof(*req), sizeof(*req), &w, false))
 		return -1;
 	while (w.n_fds)
 		close(w.fds[--w.n_fds]);
@@ -462,7 +464,7 @@ static char *socket_status(struct gsched *g)
 	char body[8];
 	int err;
 
-	if (call(g, GSP_STATUS, body, 0, sizeof(body), &w, false))
+	if (send_and_wait(g, GSP_STATUS, body, 0, sizeof(body), &w, false))
 		return NULL;
 	if (w.n_fds == 1)
 		text = gsched_read_fd(w.fds[0], NULL);
@@ -480,7 +482,7 @@ static int socket_monitor(struct gsched *g, bool tasks)
 	struct gsp_monitor req = { .size = sizeof(req), .flags = tasks ? GSP_MONITOR_TASKS : 0 };
 	struct waiter w;
 
-	if (call(g, GSP_MONITOR, &req, sizeof(req), sizeof(req), &w, false))
+	if (send_and_wait(g, GSP_MONITOR, &req, sizeof(req), sizeof(req), &w, false))
 		return -1;
 	if (w.n_fds == 1)
 		return w.fds[0];

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsched_status() on the module: what configfs and sysfs show, as the JSON that gschedd's embedded arbiter gives:
- * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "planned", "switch_us", "max_overhead",
- *   "max_slowdown", "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
+ * gsched_status() with the module: the contents of configfs and sysfs as JSON, in the format of
+ * gschedd's embedded arbiter:
+ * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "planned",
+ *   "switch_us", "max_overhead", "max_slowdown",
+ *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
  *     "slice_error", "block_end", "activity", "turn", "why"}],
  *   "bands_left_out": how many bands the module's file had no room for,
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {},
@@ -10,8 +12,9 @@
  *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
  *     "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
  *     "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
- *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left", "start_ns", "stream"}]}]}]}
- * A file that is not there leaves its key out: older modules have fewer.
+ *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left",
+ *       "start_ns", "stream"}]}]}]}
+ * The key of a file that does not exist is left out: older modules have fewer files.
  */
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -50,7 +53,7 @@ static void add_text(cJSON *to, const char *key, int dir, const char *name)
 		cJSON_AddStringToObject(to, key, buf);
 }
 
-/* "[auto] spatial": the setting and what is in force; "hpf [other]": the choice among several */
+/* "[auto] spatial": the setting and the value in force; "hpf [other]": the choice among several. */
 static void add_choice(cJSON *to, const char *key, int dir, const char *name)
 {
 	char buf[256], *open, *close, *last;
@@ -90,7 +93,7 @@ static void add_number(cJSON *to, const char *key, int dir, const char *name)
 		cJSON_AddNumberToObject(to, key, strtod(buf, NULL));
 }
 
-/* "key value" lines */
+/* Lines of "key value". */
 static void add_flat(cJSON *to, char *text)
 {
 	char *line, *save = NULL;
@@ -122,7 +125,7 @@ static void add_stat(cJSON *to, const char *key, int dir, const char *name)
 		add_flat(stat, buf);
 }
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" lines */
+/* Lines of "some avg10=0.00 avg60=0.00 avg300=0.00 total=0". */
 static void add_pressure(cJSON *group, int dir)
 {
 	char buf[512], *line, *word, *rest, *save = NULL;
@@ -241,7 +244,7 @@ static void add_groups(cJSON *groups, int dir, const char *path, unsigned int de
 	free_list(names);
 }
 
-/* One line a slot, "slot 3 seq 7 tier 0 ..." */
+/* One line per slot: "slot 3 seq 7 tier 0 ...". */
 static void add_slots(cJSON *client, int dir)
 {
 	char buf[16384], *line, *save = NULL;
@@ -257,7 +260,7 @@ static void add_slots(cJSON *client, int dir)
 			value = strtok_r(NULL, " ", &word);
 			if (!value)
 				break;
-			/* more digits than a double has */
+			/* it has more digits than a double */
 			if (!strcmp(key, "stream"))
 				cJSON_AddStringToObject(slot, key, value);
 			else
@@ -278,8 +281,8 @@ static void add_members(cJSON *band, char *list)
 }
 
 /*
- * "name pid-12 clients 12,13 priority 0 ... why text": pairs up to why, which is the rest of the
- * line
+ * A line "name pid-12 clients 12,13 priority 0 ... why text": pairs up to "why", whose value is the
+ * rest of the line.
  */
 static void add_band(cJSON *bands, char *line)
 {
@@ -324,7 +327,7 @@ static void add_bands(cJSON *device, int dir)
 	}
 }
 
-/* What a client was told of its band: "name" is the band's */
+/* What the module reports to a client about its band; "name" is the band's. */
 static void add_client_band(cJSON *client, int dir)
 {
 	static const char *const numbers[] = { "passed", "held_ns", "paced_ns" };
@@ -353,14 +356,14 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 
 	if (!client)
 		return;
-	/* somebody else's: the files are for its owner and root */
+	/* another user's client: only its owner and root may read the files */
 	if (faccessat(dir, "comm", R_OK, AT_EACCESS)) {
 		cJSON_Delete(client);
 		return;
 	}
 	cJSON_AddNumberToObject(client, "pid", strtod(pid, NULL));
 	add_text(client, "comm", dir, "comm");
-	/* the root group is "" everywhere but in the module's own files */
+	/* the root group is "" everywhere except in the module's files */
 	if (read_text(dir, "group", buf, sizeof(buf)))
 		cJSON_AddStringToObject(client, "group", strcmp(buf, "/") ? buf : "");
 	add_client_band(client, dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The cut inside libgsched: gsched.c is the public interface, module.c and socket.c are the two
- * ways to an arbiter. Every operation returns 0 (or what is said) or -1 with errno.
+ * The interface inside libgsched: gsched.c is the public interface, module.c and socket.c are the
+ * two transports to an arbiter. Operations return 0, or what their comment says, or -1 with errno.
  */
 #ifndef GSCHED_TRANSPORT_H
 #define GSCHED_TRANSPORT_H
@@ -10,25 +10,26 @@
 #include <linux/gsched.h>
 
 enum gsched_admin { GSCHED_ADMIN_CREATE, GSCHED_ADMIN_DELETE, GSCHED_ADMIN_SET, GSCHED_ADMIN_GET, GSCHED_ADMIN_DEVICE,
-	GSCHED_ADMIN_CLIENT, GSCHED_ADMIN_CLIENT_GET };	/* of both @group is the pid */
+	GSCHED_ADMIN_CLIENT, GSCHED_ADMIN_CLIENT_GET };	/* for both, @group is the pid */
 
 struct gsched_transport {
 	enum gsched_backend backend;
 	int (*info)(struct gsched *g, struct gsched_info *req);
 	/* Fills @req and maps both pages into the connection. */
 	int (*attach)(struct gsched *g, struct gsched_attach *req);
-	/* @async: no answer wanted, EAGAIN is success. */
+	/* @async: do not wait for an answer; EAGAIN is success. */
 	int (*submit)(struct gsched *g, struct gsched_submit *req, bool async);
 	int (*complete)(struct gsched *g, struct gsched_complete *req);
-	int (*report)(struct gsched *g, struct gsched_report *req);	/* no answer wanted */
-	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1 filled, 0 none */
-	int (*check)(struct gsched *g);		/* NULL: it cannot be stopped */
+	/* does not wait for an answer */
+	int (*report)(struct gsched *g, struct gsched_report *req);
+	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1: filled, 0: none */
+	int (*check)(struct gsched *g);		/* NULL: it cannot stop answering */
 	/* @value is read by SET, DEVICE and CLIENT; @buf is filled by GET and CLIENT_GET. */
 	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,
 		     const char *value, char *buf, size_t size);
 	int (*device_del)(struct gsched *g, struct gsched_device_del *req);
 	char *(*status)(struct gsched *g);
-	int (*monitor)(struct gsched *g, bool tasks);	/* a descriptor; NULL: netlink is for that */
+	int (*monitor)(struct gsched *g, bool tasks);	/* a descriptor; NULL: use netlink */
 	void (*close)(struct gsched *g);
 };
 
@@ -38,69 +39,70 @@ struct gsched {
 	const struct gsched_transport *ops;
 	int fd;				/* /dev/gsched, or the socket */
 	int poll_fd;			/* what gsched_fd() returns */
-	struct gsched_attach attach;	/* as the arbiter completed it; size 0: not attached */
+	struct gsched_attach attach;	/* as completed by the arbiter; size 0: not attached */
 	uint64_t features;		/* GSCHED_FEATURE_*, once attached */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
-	char *socket;			/* the daemon's path, for the rewrite service too */
+	char *socket;			/* the daemon's path, also for the rewrite service */
 	struct gsched_socket *sock;	/* socket.c */
 };
 
-/* Both fill @g except @g->socket; -1 with errno and @g untouched. */
+/* Both fill @g except @g->socket; -1 with errno and @g unchanged. */
 int gsched_module_open(struct gsched *g);
 int gsched_socket_open(struct gsched *g);
 
 /*
- * In the child of a fork: the parent keeps its connection, the child closes its copies of the
- * descriptors and mappings. No lock is taken and nothing is freed: another thread of the parent may
- * have held either.
+ * For the child of a fork. The parent keeps its connection; the child closes its copies of the
+ * descriptors and mappings. No lock is taken and nothing is freed, because another thread of the
+ * parent may have held the lock or used the memory.
  */
 void gsched_abandon(struct gsched *g);
 void gsched_socket_abandon(struct gsched *g);
 
 /*
- * Is the arbiter still at work? Does not block; to be called now and then by who depends on what
- * the arbiter does unasked. The first call after a silence asks it, a later one finds that there
- * was no answer: -1, ETIMEDOUT, and the connection is lost.
+ * Checks that the arbiter still answers; does not block. A caller that waits for something the
+ * arbiter does unasked calls this from time to time. The first call after a silence sends a
+ * request; if a later call finds no answer, it returns -1 with ETIMEDOUT, and the connection is
+ * lost.
  */
 int gsched_check(struct gsched *g);
 
-/* Map the pages that ATTACH described; @arb_fd and @cl_fd stay the caller's. */
+/* Maps the pages that ATTACH described; the caller still owns @arb_fd and @cl_fd. */
 int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_fd, int cl_fd);
 
-/* How long a peer has said nothing while something was expected of it. */
+/* How long a peer has been silent while an answer was due */
 struct gsched_silence {
 	uint64_t since_ns;
 	bool probed;
 };
 
 /*
- * A connected SOCK_SEQPACKET, close-on-exec; -1 with errno. Neither connect nor a later send or
- * receive blocks for longer than GSP_PATIENCE_MS: the latter then fail with EAGAIN, the connect
- * with ETIMEDOUT.
+ * Returns a connected SOCK_SEQPACKET, close-on-exec; -1 with errno. Neither the connect nor a later
+ * send or receive blocks for longer than GSP_PATIENCE_MS: send and receive then fail with EAGAIN,
+ * the connect with ETIMEDOUT.
  */
 int gsched_socket_connect(const char *path);
 void gsched_heard(struct gsched_silence *silence);
 /*
- * Nothing has come: 0 wait on; -1, ETIMEDOUT: for so long that the peer counts as lost. May send a
- * probe.
+ * Called when nothing has come. 0: keep waiting; -1, ETIMEDOUT: the peer was silent for so long
+ * that it counts as lost. May send a probe.
  */
 int gsched_silent(int fd, struct gsched_silence *silence);
-/* For GSP_AVOID_MS, gsched_socket_connect() fails there with ETIMEDOUT at once. */
+/* For GSP_AVOID_MS, gsched_socket_connect() to this path fails with ETIMEDOUT at once. */
 void gsched_socket_avoid(const char *path);
 /*
- * One message with at most two descriptors each way. recv: length, 0 closed; *@n_fds in: room, out:
- * received.
+ * One message with at most two descriptors each way. recv returns the length, 0 if closed; *@n_fds
+ * in: room, out: received.
  */
 int gsched_socket_send(int fd, const void *buf, size_t size, const int *fds, unsigned int n_fds);
-/* The answer to the one request of this connection; ETIMEDOUT: the peer is stopped. */
+/* The reply to the connection's only request; ETIMEDOUT: the peer is stopped. */
 long gsched_socket_answer(int fd, void *buf, size_t size, int *fds, unsigned int *n_fds);
 long gsched_socket_recv(int fd, void *buf, size_t size, int *fds, unsigned int *n_fds, int flags);
-/* A whole memfd as text, NUL added; NULL with errno. */
+/* The contents of a memfd as text, NUL-terminated; NULL with errno. */
 char *gsched_read_fd(int fd, size_t *size);
 
 /*
- * admin.c: the module's configfs and sysfs; the roots are arguments so that tests can point
+ * admin.c: the module's configfs and sysfs. Their roots are arguments, so that tests can point
  * elsewhere.
  */
 #define GSCHED_CONFIGFS	"/sys/kernel/config/gsched"

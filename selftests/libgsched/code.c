@@ -102,7 +102,7 @@ static void leave(struct gi_ctx *cx)
 {
 	pthread_mutex_lock(&gi_lock);
 	gi_funcs_drop(NULL, cx);
-	gi_images_leave(cx);
+	gi_images_drop_context(cx);
 	gi_ctx_forget(cx);
 	pthread_mutex_unlock(&gi_lock);
 	free(cx);

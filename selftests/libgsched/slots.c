@@ -313,12 +313,12 @@ static CUresult batch(CUstream stream, unsigned int n, CUstreamBatchMemOpParams 
 
 static bool use(const void *slot)
 {
-	return gi_control_use(&cx, *(const unsigned int *)slot);
+	return gi_control_claim(&cx, *(const unsigned int *)slot);
 }
 
 static bool used(const void *slot)
 {
-	return gi_control_used(&cx, *(const unsigned int *)slot);
+	return gi_control_release(&cx, *(const unsigned int *)slot);
 }
 
 static bool masks(uint64_t clean, uint64_t dirty, uint64_t cleaning)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all rooms stand on: the driver, the environment, the clock, and where to say what happens. */
+/* What all rooms build on: the driver, the environment, the clock, and messages. */
 #ifndef GI_BASE_H
 #define GI_BASE_H
 
@@ -17,27 +17,31 @@ static inline uint64_t gi_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Words that the GPU or another process writes or reads */
+/* For words that the GPU or another process reads or writes */
 #define gi_load(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define gi_store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/* Of a handle, for tables of up to 2^24 buckets */
+/* Hash of a handle, for tables of up to 2^24 buckets. */
 static inline unsigned int gi_hash(const void *handle)
 {
 	return ((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 40;
 }
 
-/* A number in the environment; @otherwise if it is not set, or is none. */
+/* A number from the environment; @otherwise if it is not set, or is not a number. */
 uint64_t gi_env(const char *name, uint64_t otherwise);
 
-/* $GSCHED_DEBUG: a line to standard error; otherwise nothing is ever printed. */
+/* Writes a line to standard error if $GSCHED_DEBUG is set; otherwise nothing is ever printed. */
 void gi_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Why something is not managed: for gschedctl status. The last reason stays. @page: NULL there is none */
-void gi_report(struct gsched_cl_page *page, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * Records why something is not managed, for gschedctl status. The last reason stays. @page may be
+ * NULL.
+ */
+void gi_report(struct gsched_cl_page *page, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /*
- * What cannot be, if the interposer has no bug: builds with sanitizers (GI_CHECKED) say what and abort,
- * others leave a line for $GSCHED_DEBUG and the caller does what is safe.
+ * Reports a state that only a bug of the interposer can cause. Builds with sanitizers (GI_CHECKED)
+ * print it and abort; others only print it under $GSCHED_DEBUG, and the caller does what is safe.
  */
 void gi_illegal(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
 

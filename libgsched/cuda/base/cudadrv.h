@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * CUDA driver API: our own declarations of what the interposer, vgpu and the programs of the selftests use, so that all
- * of them build where no CUDA toolkit is. Names, values and layouts are CUDA 13's; selftests/vgpu/check-cudadrv.c holds
- * each against the toolkit's cuda.h where there is one.
+ * CUDA driver API: our own declarations of what the interposer, vgpu and the programs of the
+ * selftests use, so that all of them build without a CUDA toolkit. Names, values and layouts are
+ * those of CUDA 13; selftests/vgpu/check-cudadrv.c compares each with the toolkit's cuda.h where
+ * there is one.
  *
- * Functions are declared under their symbols (cuMemAlloc_v2). As in cuda.h, macros then give the plain name its current
- * version; whoever defines several versions (interposer, vgpu) defines CUDADRV_NO_ALIASES first.
+ * Functions are declared by their symbols (cuMemAlloc_v2). As in cuda.h, macros give the plain name
+ * to the current version. A file that defines several versions (interposer, vgpu) defines
+ * CUDADRV_NO_ALIASES first.
  */
 #ifndef CUDADRV_H
 #define CUDADRV_H
@@ -932,7 +934,7 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 	CUgraphNode errorFromNode;
 } CUgraphExecUpdateResultInfo;
 
-/* How the functions are declared: a library that defines them makes them visible */
+/* How functions are declared; a library that defines them sets this to make them visible */
 #ifndef CUDADRV_API
 #define CUDADRV_API
 #endif

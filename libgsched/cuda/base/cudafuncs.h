@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The driver API's functions, one a line: CUFN(name, suffix, since, stream, parameters). The symbol is name##suffix;
- * since is the CUDA version from which cuGetProcAddress gives it for `name`; stream says whether there is a second
- * symbol for the per-thread default stream: PTSZ name##suffix##_ptsz, PTDS name##suffix##_ptds, PLAIN none. A name's
- * versions stand in rising order. Left out: forms with 32-bit device pointers.
- * To be included with CUFN defined, after cudadrv.h (or, by its check, after the toolkit's cuda.h).
+ * The driver API's functions, one per line: CUFN(name, suffix, since, stream, parameters). The
+ * symbol is name##suffix. @since is the CUDA version from which cuGetProcAddress() returns it for
+ * @name. @stream tells whether there is a second symbol for the per-thread default stream: PTSZ:
+ * name##suffix##_ptsz, PTDS: name##suffix##_ptds, PLAIN: none. Versions of a name are in ascending
+ * order. The variants with 32-bit device pointers are left out. Include this after cudadrv.h (or,
+ * in its check, after the toolkit's cuda.h), with CUFN defined.
  */
 CUFN(cuInit, , 2000, PLAIN, (unsigned int))
 CUFN(cuDriverGetVersion, , 2020, PLAIN, (int *))

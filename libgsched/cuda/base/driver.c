@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Finding the real driver: $GSCHED_CUDA_DRIVER, the directories of LD_LIBRARY_PATH, the linker's cache, the usual
- * directories; never ourselves, whatever name leads here.
+ * Finds the real driver: $GSCHED_CUDA_DRIVER, the directories of LD_LIBRARY_PATH, the linker's
+ * cache, the usual directories. Never opens this library, whatever name leads to it.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ bool gi_driver_lacks(const void *fn)
 	return fn == (const void *)missing;
 }
 
-/* The library exports a dlopen() of its own (entry/open.c) */
+/* This library exports a dlopen() of its own (entry/open.c). */
 gi_dlopen_fn *gi_dlopen_real(void)
 {
 	static gi_dlopen_fn *real;
@@ -100,7 +100,10 @@ static bool try_dirs(const char *list)
 	return false;
 }
 
-/* The linker's cache, as glibc 2.x writes it: the new format, alone or behind the old one. Every offset is checked. */
+/*
+ * Searches the linker's cache of glibc 2.x: the new format, alone or behind the old one. Every
+ * offset is checked.
+ */
 static bool search_cache(const char *map, size_t size)
 {
 	struct { int32_t flags; uint32_t key, value, osversion; uint64_t hwcap; } entry;
@@ -165,7 +168,7 @@ static bool find_driver(void)
 	       try_dirs(MULTIARCH ":/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:/usr/lib/wsl/lib");
 }
 
-static void fill(void *fn, const char *symbol)
+static void resolve_symbol(void *fn, const char *symbol)
 {
 	void *sym = handle ? dlsym(handle, symbol) : NULL;
 
@@ -179,9 +182,11 @@ static void open_driver(void)
 	if (!find_driver())
 		gi_debug("no CUDA driver found: set GSCHED_CUDA_DRIVER to its libcuda.so.1");
 #define GI_FN_PLAIN(symbol)
-#define GI_FN_PTSZ(symbol) fill(&gi_real.symbol##_ptsz, #symbol "_ptsz");
-#define GI_FN_PTDS(symbol) fill(&gi_real.symbol##_ptds, #symbol "_ptds");
-#define CUFN(name, suffix, since, stream, params) fill(&gi_real.name##suffix, #name #suffix); GI_FN_##stream(name##suffix)
+#define GI_FN_PTSZ(symbol) resolve_symbol(&gi_real.symbol##_ptsz, #symbol "_ptsz");
+#define GI_FN_PTDS(symbol) resolve_symbol(&gi_real.symbol##_ptds, #symbol "_ptds");
+#define CUFN(name, suffix, since, stream, params) \
+	resolve_symbol(&gi_real.name##suffix, #name #suffix); \
+	GI_FN_##stream(name##suffix)
 #include "cudafuncs.h"
 	GI_MORE_FUNCTIONS(CUFN)
 #undef CUFN

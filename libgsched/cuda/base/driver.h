@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The real driver: found once, opened by absolute path, its functions in gi_real by their symbols. A function that this
- * driver lacks is a stub that returns CUDA_ERROR_NOT_FOUND, so no pointer is ever NULL.
+ * The real driver: found once, opened by absolute path, its functions in gi_real by symbol. If the
+ * driver lacks a function, the pointer is a stub that returns CUDA_ERROR_NOT_FOUND, so no pointer
+ * is ever NULL.
  */
 #ifndef GI_DRIVER_H
 #define GI_DRIVER_H
@@ -14,7 +15,7 @@
 typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 struct CUmemDecompressParams_st;
 
-/* Beyond cudafuncs.h: what is managed but used by none of the programs */
+/* Managed functions that are not in cudafuncs.h because no program uses them */
 #define GI_MORE_FUNCTIONS(X) \
 	X(cuGreenCtxCreate, , 12040, PLAIN, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int)) \
 	X(cuMemBatchDecompressAsync, , 12060, PTSZ, (struct CUmemDecompressParams_st *, size_t, \
@@ -48,11 +49,11 @@ GI_MORE_FUNCTIONS(GI_DECLARE)
 
 extern struct gi_real gi_real;
 
-/* Open the driver unless that was done; false: there is none. Any thread. */
+/* Opens the driver unless it is open; false: there is none. Any thread. */
 bool gi_driver(void);
-/* What a call of @fn is that the driver does not have. */
+/* @fn is the stub of a function that the driver lacks. */
 bool gi_driver_lacks(const void *fn);
-/* Where the driver has @name; what a call is that it does not have, if it lacks it; NULL there is no driver. */
+/* The driver's function @name, or the stub if it lacks it; NULL: there is no driver. */
 void *gi_driver_symbol(const char *name);
 
 /* The C library's dlopen() */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the environment says, and what is said to people. */
+/* Settings from the environment, and messages. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ uint64_t gi_env(const char *name, uint64_t otherwise)
 	return errno || *end ? otherwise : v;
 }
 
-static bool debugs(void)
+static bool debug_enabled(void)
 {
 	static int on = -1;
 
@@ -31,7 +31,7 @@ static bool debugs(void)
 	return on;
 }
 
-static void say(const char *fmt, va_list ap)
+static void write_line(const char *fmt, va_list ap)
 {
 	char line[512];
 	int n = snprintf(line, sizeof(line), "gsched[%d]: ", (int)getpid());
@@ -48,10 +48,10 @@ void gi_debug(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!debugs())
+	if (!debug_enabled())
 		return;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	write_line(fmt, ap);
 	va_end(ap);
 }
 
@@ -61,11 +61,11 @@ void gi_illegal(const char *fmt, ...)
 
 	va_start(ap, fmt);
 #ifdef GI_CHECKED
-	say(fmt, ap);
+	write_line(fmt, ap);
 	abort();
 #else
-	if (debugs())
-		say(fmt, ap);
+	if (debug_enabled())
+		write_line(fmt, ap);
 #endif
 	va_end(ap);
 }
@@ -83,7 +83,7 @@ void gi_report(struct gsched_cl_page *page, const char *fmt, ...)
 	if (!page)
 		return;
 	pthread_mutex_lock(&lock);
-	/* a reader may look at any time: it always finds an end */
+	/* a concurrent reader always finds a terminated string */
 	page->header.why[0] = 0;
 	memcpy(page->header.why + 1, text + 1, sizeof(text) - 1);
 	__atomic_store_n(&page->header.why[0], text[0], __ATOMIC_RELEASE);

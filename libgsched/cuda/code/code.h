@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the program loaded: images, their kernels, twins, texture references and first values of
- * variables.
+ * The code that the program has loaded: images, their kernels and twins, texture references, and
+ * the initial values of variables.
  */
 #ifndef GI_CODE_H
 #define GI_CODE_H
@@ -13,10 +13,10 @@
 struct gi_bound;
 struct gi_func;
 
-/* What a kernel can be launched as beside the original. Each is a module of its own. */
+/* The forms of a kernel besides the original, each in a module of its own */
 enum gi_form_id { GI_TWIN, GI_RESUMABLE, GI_FORMS };
 
-/* The rewriter's answer to an image. */
+/* The result of rewriting an image into one form */
 struct gi_rewritten {
 	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
 	struct gsr_rewrite desc;	/* READY: the kernels' descriptions */
@@ -25,7 +25,7 @@ struct gi_rewritten {
 	struct gi_loaded *loaded;	/* the twins' modules */
 };
 
-/* What cuLibraryGetModule gave in one context. gi_lock. */
+/* A module that cuLibraryGetModule() returned in one context; gi_lock */
 struct gi_module {
 	struct gi_module *next;		/* hash chain */
 	void *handle;
@@ -34,56 +34,58 @@ struct gi_module {
 };
 
 /*
- * A module or library that the program loaded. gi_lock. The table of images has a reference until
- * it is unloaded, and each of its names has one.
+ * A module or library that the program has loaded; protected by gi_lock. The table of images holds
+ * a reference until it is unloaded, and so does each of its names.
  */
 struct gi_image {
 	_Atomic unsigned int refs;
 	struct gi_image *next;		/* hash chain */
 	void *handle;			/* CUmodule or CUlibrary */
 	bool library;
-	CUcontext context;		/* a module's; NULL a library's */
-	const void *raw;		/* library loaded before there was a context: its image */
-	void *raw_copy;			/* ... if we had to copy it */
-	char *ptx;			/* what to rewrite; kept while a form may yet be asked for */
+	CUcontext context;		/* of a module; NULL for a library */
+	const void *raw;		/* image of a library loaded before there was a context */
+	void *raw_copy;			/* ... if it had to be copied */
+	char *ptx;			/* input of rewriting; kept while a form may be needed */
 	size_t ptx_size;
 	struct gi_rewritten form[GI_FORMS];
-	unsigned int arch;		/* to rewrite for */
-	bool named;			/* the program has the handle of a kernel of it, or had */
-	bool rewritable;		/* it counts in gi_hot.rewritable */
+	unsigned int arch;		/* architecture to rewrite for */
+	bool named;			/* the program has got the handle of one of its kernels */
+	bool rewritable;		/* it is counted in gi_hot.rewritable */
 	bool functions;			/* its variables may hold addresses of functions */
-	struct gi_initial *initial;	/* what they held at first */
-	bool initial_lost;		/* no memory for one of these */
+	struct gi_initial *initial;	/* initial values of variables */
+	bool initial_lost;		/* an initial value could not be recorded */
 	struct gi_image *next_job;
 };
 
 /*
- * One form of a kernel in one context; max_regs 0: as the compiler likes. Made by the worker, freed
- * by unload. gi_lock
+ * One form of a kernel in one context, with a limit on registers or 0. Created by the worker, freed
+ * by unloading. gi_lock.
  */
 struct gi_loaded {
 	struct gi_loaded *next;
 	struct gi_ctx *cx;
 	const struct gsr_kernel *kernel;
 	unsigned int max_regs;
-	CUmodule module;		/* NULL: did not load */
-	bool *missing;			/* by variable of the image's desc: it was not found; NULL there are none */
+	CUmodule module;		/* NULL: it did not load */
+	bool *missing;			/* by variable of @desc: not found; NULL: no variables */
 };
 
 /*
- * A kernel's handle as the program got it. gi_lock. The table has a reference, and so has each
- * function made of it.
+ * A kernel's handle that the program has got; protected by gi_lock. The table holds a reference,
+ * and so does each function made from it.
  */
 struct gi_name {
 	_Atomic unsigned int refs;
 	struct gi_name *next;		/* hash chain */
 	void *handle;			/* CUfunction or CUkernel */
-	uint64_t number;		/* not 0; the handle's next kernel has another one */
+	uint64_t number;		/* not 0; unique even if the handle is reused */
 	bool is_kernel;
-	struct gi_ctx *cx;		/* the handle goes with it; NULL: with the image */
+	/* the handle's lifetime is this context's; NULL: the image's */
+	struct gi_ctx *cx;
 	struct gi_image *image;
-	CUfunc_cache cache;		/* last cuFuncSetCacheConfig, -1 none; gi_attribute_lock */
-	bool opaque;			/* clusters: never use the twin */
+	/* last cuFuncSetCacheConfig(), -1: none; gi_attribute_lock */
+	CUfunc_cache cache;
+	bool opaque;			/* it uses clusters: never use the twin */
 	char name[];
 };
 
@@ -94,7 +96,7 @@ struct gi_param {
 #define GI_SHAPE_BUCKETS	32	/* a power of 2 */
 
 /*
- * What was learnt of launches of one kernel with one shape. Keys never change; nodes live as long
+ * What was learnt from launches of one kernel with one shape. Keys never change; nodes live as long
  * as the function.
  */
 struct gi_shape {
@@ -102,128 +104,138 @@ struct gi_shape {
 	uint64_t blocks;
 	uint32_t threads, shared;
 	unsigned int original_m;		/* blocks per SM of the original */
-	_Atomic unsigned int m[GI_FORMS];	/* of the forms plus 1, 0 not asked yet */
-	_Atomic uint64_t predicted_ns, block_ns;	/* alone on the whole device; 0 unknown */
+	/* the same of each form, plus 1; 0: not known yet */
+	_Atomic unsigned int m[GI_FORMS];
+	_Atomic uint64_t predicted_ns, block_ns;	/* alone on the device; 0: unknown */
 	_Atomic uint32_t launches, samples;
-	struct gi_tune tune;			/* of the TWIN form's workers; times: agent */
+	struct gi_tune tune;			/* of the twin's workers; written by the agent */
 };
 
-/* A kernel node */
+/* A kernel node of a graph */
 struct gi_graph_kernel {
-	CUgraphNode node;		/* of the graph that the instantiated one was made of */
-	uint64_t digest;		/* of the kernel's number, grid, block, shared memory */
-	uint64_t blocks;		/* 0: not known */
-	int m;				/* blocks an SM hosts */
+	CUgraphNode node;		/* in the graph that was instantiated */
+	/* hash of the kernel's number, grid, block, shared memory */
+	uint64_t digest;
+	uint64_t blocks;		/* 0: unknown */
+	int m;				/* blocks that fit an SM */
 };
 
 /*
- * An instantiated graph. The table has a reference until it is destroyed or its kernels change,
- * each launch has one.
+ * An instantiated graph. The table holds a reference until the graph is destroyed or its kernels
+ * change; each launch holds one.
  */
 struct gi_graph {
 	struct gi_graph *next;
 	CUgraphExec exec;
 	_Atomic unsigned int users;
-	uint64_t number;		/* no other instantiation has it */
-	uint64_t key;			/* of number and kernels: times go by it */
-	uint64_t blocks;		/* of its widest kernel; UINT32_MAX: wide as the device */
-	struct gi_shape shape;		/* original_m: of that kernel; the times are the graph's */
-	bool known;			/* @kernels are all there are */
-	struct gi_graph_kernel *kernels;	/* whoever has the table's reference */
+	uint64_t number;		/* unique for each instantiation */
+	/* hash of @number and the kernels, which identifies times */
+	uint64_t key;
+	uint64_t blocks;		/* of its widest kernel; UINT32_MAX: the whole device */
+	struct gi_shape shape;		/* times of the graph; original_m of that kernel */
+	bool known;			/* @kernels is complete */
+	struct gi_graph_kernel *kernels;	/* owned by the holder of the table's reference */
 	size_t n_kernels;
 };
 
-/* LATER: it is rewritten, and loaded when the program's work pauses */
+/* LATER: rewritten; to be loaded when the program's work pauses */
 enum gi_twin { GI_TWIN_NONE, GI_TWIN_UNASKED, GI_TWIN_QUEUED, GI_TWIN_LATER, GI_TWIN_READY };
 
 /* One form of a kernel in one context. */
 struct gi_form {
-	_Atomic int state;		/* enum gi_twin; READY publishes what follows */
+	_Atomic int state;		/* enum gi_twin; READY publishes the rest */
 	CUfunction function;
 	size_t launch_offset;
-	bool warp_rows;			/* needs a block whose x is a multiple of 32 */
-	struct gsr_kernel kernel;	/* numbers only: its strings are the image's */
-	bool everywhere;		/* RESUMABLE: no loop is without a point where it can be left */
-	int shared;			/* static, bytes */
-	_Atomic unsigned int carveout;	/* as we set it (gi_tune_carveout()), 0 as it was */
+	bool warp_rows;			/* blockDim.x must be a multiple of 32 */
+	struct gsr_kernel kernel;	/* its strings belong to the image */
+	bool everywhere;		/* RESUMABLE: every loop has a point to suspend at */
+	int shared;			/* static shared memory, bytes */
+	_Atomic unsigned int carveout;	/* last set (gi_tune_carveout()); 0: the default */
 };
 
 /*
- * A kernel in one context. It stays while it has users: launches from their look-up on, tasks, jobs
- * of the twin worker. Its memory is only ever used for other functions, so that a stale cache may
- * be counted as a user before it is found to be stale.
+ * A kernel in one context. It is kept while it has users: launches from their lookup on, tasks,
+ * jobs of the twin worker. Its memory is type-stable (reused for functions only), so that a thread
+ * with a stale cache may count itself as a user before it notices that the entry is stale.
  */
 struct gi_func {
 	_Atomic unsigned int users;
-	_Atomic bool dropped;		/* it is in no table: the last user frees it */
-	struct gi_func *next;		/* hash chain, gi_lock; or of spare ones */
-	void *handle;			/* the driver uses it again for another kernel */
-	uint64_t number;		/* its name's, or of its own: what is learnt goes by it */
+	_Atomic bool dropped;		/* it is in no table; its last user frees it */
+	struct gi_func *next;		/* hash chain, gi_lock; or list of spare functions */
+	void *handle;			/* the driver may reuse it for another kernel */
+	uint64_t number;		/* of its name, or its own; identifies what is learnt */
 	struct gi_ctx *cx;
 	struct gi_name *named;		/* NULL: its image is unknown */
-	CUfunction original;		/* for questions about the original */
+	CUfunction original;		/* to query attributes of the original */
 	struct gi_form form[GI_FORMS];
-	const struct gi_param *params;	/* the same in all forms; published by the twin's state */
+	const struct gi_param *params;	/* of all forms; published by the twin's state */
 	unsigned int n_params;
 	size_t param_size;
-	_Atomic bool waited;		/* a launch has waited for the twin since it was asked for */
+	_Atomic bool waited;		/* a launch has waited for the twin since the request */
 	_Atomic uint32_t late;		/* launches that found a form at GI_TWIN_LATER */
-	_Atomic uint64_t next_look;	/* ... and whether the program pauses, not before */
-	_Atomic bool leads;		/* launches that may overlap it have followed it */
+	/* ... when to check again whether the program pauses */
+	_Atomic uint64_t next_pause_poll;
+	_Atomic bool is_primary;	/* launches that may overlap it have followed it */
 	bool opaque;
-	_Atomic bool own_carveout;	/* the program says how much shared memory an SM has */
+	_Atomic bool own_carveout;	/* the program has chosen the carveout */
 	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */
 	_Atomic unsigned int n_shapes;
-	_Atomic bool resident;		/* said that a launch of it has to be resident as a whole */
-	enum gi_form_id job;		/* gi_lock: the form that is asked for */
+	_Atomic bool resident;		/* reported: a launch has to be resident as a whole */
+	enum gi_form_id job;		/* gi_lock: the requested form */
 	struct gi_func *next_job;	/* gi_lock */
 };
 
 /* ---- graph.c ---- */
 
-void gi_graph_made(CUgraphExec exec, CUgraph graph);	/* instantiated; its context is current */
-/* Its nodes, or one of them, were changed; the same */
+/* It was instantiated; its context is current. */
+void gi_graph_made(CUgraphExec exec, CUgraph graph);
+/* All its nodes, or one kernel node, were updated; the context is current. */
 void gi_graph_updated(CUgraphExec exec, CUgraph graph);
 void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p);
 void gi_graph_gone(CUgraphExec exec);			/* before it is destroyed */
-struct gi_graph *gi_graph_get(CUgraphExec exec);	/* NULL: not known */
-struct gi_graph *gi_graph_hold(struct gi_graph *g);	/* NULL allowed, as for put */
+struct gi_graph *gi_graph_get(CUgraphExec exec);	/* NULL: unknown */
+struct gi_graph *gi_graph_hold(struct gi_graph *g);	/* NULL is allowed here and in put */
 void gi_graph_put(struct gi_graph *g);
 void gi_graph_reset(void);				/* after fork */
 
 /* ---- image.c ---- */
 
 /*
- * The program loaded it. @max: bytes at @data, SIZE_MAX if only the image itself says; @preserved:
- * it stays where it is
+ * The program has loaded an image. @max: bytes at @data, or SIZE_MAX if only the image itself has
+ * its size. @preserved: the program keeps it in memory.
  */
 void gi_image_loaded(void *handle, bool library, const void *data, size_t max, bool preserved);
 void gi_image_file(void *handle, bool library, const char *path);
-void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char *name);	/* one of its kernels' handles */
-void gi_image_module(const void *library, void *module);	/* what cuLibraryGetModule gave, in the current context */
+/* The program has got the handle of one of the image's kernels. */
+void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char *name);
+/* cuLibraryGetModule() returned @module in the current context. */
+void gi_image_module(const void *library, void *module);
 struct gi_image *gi_image_find(const void *handle);	/* gi_lock held */
 struct gi_image *gi_image_next(struct gi_image *image);	/* gi_lock held; NULL: the first */
-/* gi_lock held. The context of a library's module */
+/* The context of a library's module. gi_lock held. */
 struct gi_ctx *gi_image_context(const struct gi_image *image, const void *module);
 /*
- * An image is unloaded in two steps, without locks. From the first on no launch finds its
- * functions. Those that did before, and their tasks, still use them. The second frees what is ours.
- * @gone: make no driver calls, as its context is destroyed or its tasks may still run.
+ * An image is unloaded in two steps, without locks. After the first, no launch finds its functions;
+ * earlier launches and their tasks still use them. The second frees our resources. @gone: the
+ * context is destroyed or tasks may still run: make no driver calls.
  */
-struct gi_image *gi_image_take(const void *handle);	/* NULL: not known */
+struct gi_image *gi_image_take(const void *handle);	/* NULL: unknown */
 bool gi_image_unused(const struct gi_image *image);	/* by launches, tasks and the worker */
 void gi_image_drop(struct gi_image *image, bool gone);
 void gi_image_put(struct gi_image *image);
-void gi_image_count(struct gi_image *image);		/* gi_lock; it was named, or its twin's state changed */
-void gi_images_drop(CUcontext context);			/* no lock held: they went with it */
-void gi_images_leave(struct gi_ctx *cx);		/* gi_lock held: all of it that is in the context, but not the twins */
+/* Updates gi_hot.rewritable; gi_lock held. */
+void gi_image_recount(struct gi_image *image);
+/* Modules of a destroyed context; no lock held. */
+void gi_images_drop(CUcontext context);
+/* Drops what images have in the context, except the twins. gi_lock held. */
+void gi_images_drop_context(struct gi_ctx *cx);
 void gi_image_reset(void);				/* after fork */
 
 /* ---- link.c ---- */
 
-/* Machine code that was linked at run time, its PTX (malloc'd); NULL: it was not */
+/* The PTX of machine code that was linked at run time (malloc'd); NULL: it was not linked. */
 char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size);
-/* What goes into a link, and what comes out of it; NULL: nothing does any more */
+/* Input of a link, and its result; @code NULL: the link ended without one. */
 void gi_link_data(CUlinkState state, const void *data, size_t size);
 void gi_link_file(CUlinkState state, const char *path);
 void gi_link_ends(CUlinkState state, const void *code, size_t size);
@@ -232,85 +244,92 @@ void gi_link_reset(void);				/* after fork */
 /* ---- func.c ---- */
 
 /*
- * gi_lock held. What the value stood for before is gone, unless that is the same. @image NULL: it
- * is not known. @cx: the context that it goes with; NULL: it goes with the image
+ * Adds a name; gi_lock held. Whatever the handle stood for before is gone, unless it is the same
+ * kernel. @image NULL: unknown. @cx: the context that limits the handle's lifetime; NULL: the image
+ * does.
  */
 void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const char *name,
 		 struct gi_ctx *cx);
 struct gi_name *gi_name_find(const void *handle);	/* gi_lock held */
 uint64_t gi_name_number(const void *handle);		/* takes gi_lock. 0: its image is unknown */
-void gi_name_function(CUkernel kernel, CUfunction function);	/* what cuKernelGetFunction gave */
-/* With the caller for a user; the context is current, no lock is held */
+/* cuKernelGetFunction() returned @function. */
+void gi_name_function(CUkernel kernel, CUfunction function);
+/* Makes the caller a user. The context is current, no lock is held. */
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx);
-struct gi_func *gi_func_hold(struct gi_func *fn);	/* one more user; NULL is none */
+struct gi_func *gi_func_hold(struct gi_func *fn);	/* one more user; NULL is allowed */
 void gi_func_put(struct gi_func *fn);
 /*
- * NULL: no memory, or it has too many. blocks may be another number of about that size; the rest is
- * as asked
+ * NULL: out of memory, or the function has too many shapes. The shape's blocks may differ from
+ * @blocks, in a similar magnitude; the rest is as requested.
  */
 struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
 unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id);
 /*
- * What is set on a kernel is set on its twins. The lock makes notes of it and the driver's calls
- * one; it comes before gi_lock
+ * Attributes set on a kernel are set on its twins. The lock makes recording them atomic with the
+ * driver's calls. Lock order: gi_attribute_lock, then gi_lock.
  */
 extern pthread_mutex_t gi_attribute_lock;
 void gi_func_attribute(void *handle, CUfunction_attribute attribute, int value);
 void gi_func_cache_config(void *handle, CUfunc_cache cache);
-void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx);	/* gi_lock held; of either */
+void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx);	/* of either; gi_lock held */
 void gi_func_reset(void);				/* after fork */
 
 /* ---- twin.c ---- */
 
-void gi_twin_image(struct gi_image *image, unsigned int arch);	/* gi_lock held: rewrite it in the background */
-bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is there */
-bool gi_form_ask(struct gi_func *fn, enum gi_form_id id);	/* true: it is there; else it was asked for now or before */
-/* gi_lock held: jobs that wait, for either */
+/* Queues the image for rewriting in the background. gi_lock held. */
+void gi_twin_image(struct gi_image *image, unsigned int arch);
+bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is ready */
+/* true: the form is ready; else it has been requested. */
+bool gi_form_ask(struct gi_func *fn, enum gi_form_id id);
+/* Cancels queued jobs of either. gi_lock held. */
 void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx);
 /*
- * No lock held: of either, whose functions were dropped, no job is left, and the twins' modules are
- * unloaded unless the context is @destroyed.
+ * Waits until no job of either is left, and unloads the twins' modules unless the context is
+ * @destroyed. Their functions have been dropped. No lock held.
  */
-void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
+void gi_twin_unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
 void gi_twin_reset(void);				/* after fork */
 
 /*
- * A hook, set by process/: loading code waits for the device, and so waits for a pause between
- * tasks first (task/gate.c). begin returns false if there was none in GI_QUIET_NS; end follows in
- * any case.
+ * A hook set by process/. Loading code waits for the device, so the tasks are quiesced first
+ * (task/gate.c).
  */
-#define GI_QUIET_NS		10000000000ull
+#define GI_QUIESCE_NS		10000000000ull
 extern struct gi_pause {
-	bool (*begin)(struct gi_client *c);
-	void (*end)(struct gi_client *c);
+	/* false: not quiesced within GI_QUIESCE_NS; tasks_end follows in any case */
+	bool (*tasks_begin)(struct gi_client *c);
+	void (*tasks_end)(struct gi_client *c);
 	/*
-	 * of all the program's work in the current context, for @ns at most; false: there was none,
-	 * no end follows
+	 * The same for all of the program's work in the context, which is current. false: not
+	 * quiesced within @ns, and no context_end follows.
 	 */
-	bool (*idle)(struct gi_ctx *cx, uint64_t ns);
-	void (*busy)(struct gi_ctx *cx);
+	bool (*context_begin)(struct gi_ctx *cx, uint64_t ns);
+	void (*context_end)(struct gi_ctx *cx);
 } gi_twin_pause;
 
 /*
- * ---- reference.c: what is bound to the kernel's references now; the context is current. NULL: not
- * known, the original is launched ----
+ * ---- reference.c: what the kernel's references are bound to; the context is current. NULL:
+ * unknown, so the original must be launched ----
  */
 
 struct gi_bound *gi_bound_take(const struct gi_func *fn, const struct gi_form *form);
 void gi_bound_put(struct gi_bound *b, bool lost);	/* @lost: workers may still use it */
 void gi_bound_handles(const struct gi_bound *b, void *to);
 void gi_reference_new(void *handle, CUmodule module, const char *name, bool surface);
-/* The program's call and what is noted of it are one: begin, the call, then what it did (@rc) */
+/* Recording is atomic with the program's call: begin, the call, then the function for it. */
 void gi_reference_begin(void);
-CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC *resource);	/* NULL: nothing, or not known */
-CUresult gi_reference_sampled(void *handle, CUresult rc);	/* in another way */
-void gi_reference_unbind(CUresourcetype type, const void *array);	/* it goes */
-void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, bool gone);	/* of either */
+/* The call returned @rc; bound to @resource, NULL: to nothing, or unknown. */
+CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC *resource);
+CUresult gi_reference_sampled(void *handle, CUresult rc);	/* its sampling has changed */
+/* The array is about to be destroyed. */
+void gi_reference_unbind(CUresourcetype type, const void *array);
+/* Drops the references of either. */
+void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, bool gone);
 void gi_references_reset(void);				/* after fork */
 
 /*
- * ---- share.c: fill the table of @twin, a module with @k's alone that is loaded into the current
- * context, @cx. @missing is malloc'd, NULL without variables ----
+ * ---- share.c: fills the address table of @twin, a module with only @k's twin, loaded into the
+ * current context @cx. @missing is malloc'd; NULL without variables ----
  */
 
 bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc,
@@ -318,14 +337,17 @@ bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrit
 
 /* ---- initial.c ---- */
 
-bool gi_names_functions(const char *ptx);		/* variables hold addresses, of functions perhaps */
+/* Variables may hold addresses of functions. */
+bool gi_names_functions(const char *ptx);
 /*
- * The word that was at @offset in the image's variable, which is at @at in @cx, the current
- * context, before anybody wrote to it
+ * Reads the initial value of the word at @offset in the image's variable, which is at @at in the
+ * current context @cx.
  */
-bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at, size_t size, uint64_t offset,
-		uint64_t *word);
-void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t size);	/* the program gets its address */
-void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx);	/* gi_lock held: of the context; NULL: all */
+bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at,
+		size_t size, uint64_t offset, uint64_t *word);
+/* The program is about to get the variable's address. */
+void gi_initial_record(void *handle, const char *name, CUdeviceptr at, size_t size);
+/* Drops the values in a context; NULL: all. gi_lock held. */
+void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx);
 
 #endif /* GI_CODE_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Kernels: what a handle stands for, its twin in the current context, and what was learnt of its
- * launches. Lookups go through a small cache per thread; the tables change under gi_lock and bump
- * gi_hot.generation when something leaves them.
+ * Kernels: what a handle stands for, its twins in the current context, and what was learnt from its
+ * launches. Lookups go through a small cache per thread. The tables change under gi_lock, and bump
+ * gi_hot.generation when an entry is removed.
  *
- * A lookup first counts itself as a user of what its cache has, then compares generations. Who
- * drops a function bumps the generation first, then looks for users. So one of the two sees the
- * other.
+ * A lookup first counts itself as a user of the cached function, then compares generations. The
+ * thread that drops a function first bumps the generation, then looks for users. So one of the two
+ * sees the other.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 #include "code/code.h"
 
 #define BUCKETS		1024
-#define CACHED		512	/* of a thread: frameworks launch hundreds of kernels in turns */
-/* of a function; then those of about the same grid are one, up to twice as many */
+#define CACHED		512	/* per thread: frameworks alternate between hundreds of kernels */
+/* per function; beyond that, grids of similar size share a shape, up to twice as many shapes */
 #define SHAPES_MAX	256
 
 static struct gi_name *names[BUCKETS];		/* gi_lock */
 static struct gi_func *funcs[BUCKETS];		/* gi_lock */
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
 static struct gi_func *spare;			/* spare_lock */
-static uint64_t numbers;			/* gi_lock: given so far */
+static uint64_t numbers;			/* gi_lock: the last number given */
 pthread_mutex_t gi_attribute_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static __thread struct {
@@ -64,7 +64,7 @@ static void name_put(struct gi_name *n)
 
 /* ---- functions ---- */
 
-/* It has no user and is in no table. spare_lock held */
+/* The function has no user and is in no table. spare_lock held. */
 static void free_func(struct gi_func *fn)
 {
 	unsigned int i;
@@ -90,8 +90,8 @@ static void free_unused(struct gi_func *fn)
 {
 	pthread_mutex_lock(&spare_lock);
 	/*
-	 * another thread may have done it; it may even be another function by now, but not one that
-	 * has no user and is dropped
+	 * Another thread may have freed it, and it may have become another function. Only an
+	 * unused function that was dropped is freed here, whichever it is.
 	 */
 	if (atomic_load(&fn->dropped) && !atomic_load(&fn->users))
 		free_func(fn);
@@ -122,13 +122,13 @@ static struct gi_func *new_func(void)
 	pthread_mutex_unlock(&spare_lock);
 	if (!fn)
 		return calloc(1, sizeof(*fn));
-	/* but for the count of users, which a stale cache may be in */
+	/* the count of users is kept, since a thread with a stale cache may be counted in it */
 	memset((char *)fn + offsetof(struct gi_func, next), 0,
 	       sizeof(*fn) - offsetof(struct gi_func, next));
 	return fn;
 }
 
-/* gi_lock held. Functions that have left the table */
+/* Drops functions that were removed from the table. gi_lock held. */
 static void drop_all(struct gi_func *list)
 {
 	struct gi_func *fn;
@@ -143,21 +143,21 @@ static void drop_all(struct gi_func *list)
 	}
 }
 
-static bool matches(const struct gi_func *fn, const void *handle, const struct gi_image *image,
-		    const struct gi_ctx *cx)
+static bool func_matches(const struct gi_func *fn, const void *handle, const struct gi_image *image,
+			 const struct gi_ctx *cx)
 {
 	return (handle && fn->handle == handle) ||
 	       (image && fn->named && fn->named->image == image) || (cx && fn->cx == cx);
 }
 
-/* gi_lock held. Out of a hash chain: what matches, onto the list */
+/* Moves the matching functions of a hash chain to the list. gi_lock held. */
 static void unlink_funcs(struct gi_func **p, const void *handle, const struct gi_image *image,
 			 const struct gi_ctx *cx, struct gi_func **list)
 {
 	struct gi_func *fn;
 
 	while ((fn = *p)) {
-		if (!matches(fn, handle, image, cx)) {
+		if (!func_matches(fn, handle, image, cx)) {
 			p = &fn->next;
 			continue;
 		}
@@ -192,8 +192,8 @@ void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx)
 
 /* ---- names ---- */
 
-/* gi_lock held. What the value stood for is gone */
-static void forget(const void *handle)
+/* Drops what the handle stood for. gi_lock held. */
+static void forget_handle(const void *handle)
 {
 	struct gi_name **p = &names[gi_hash(handle) % BUCKETS];
 	struct gi_func *list = NULL;
@@ -219,12 +219,12 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 		return;
 	n = gi_name_find(handle);
 	if (n && n->image == image && !strcmp(n->name, name)) {
-		/* in more contexts than one */
+		/* the handle is used in several contexts */
 		if (n->cx != cx)
 			n->cx = NULL;
 		return;
 	}
-	forget(handle);
+	forget_handle(handle);
 	n = image ? malloc(sizeof(*n) + strlen(name) + 1) : NULL;
 	if (!n)
 		return;
@@ -236,9 +236,9 @@ void gi_name_add(void *handle, bool is_kernel, struct gi_image *image, const cha
 	strcpy(n->name, name);
 	n->next = names[gi_hash(handle) % BUCKETS];
 	names[gi_hash(handle) % BUCKETS] = n;
-	/* it can be launched from here on */
+	/* from now on it can be launched */
 	image->named = true;
-	gi_image_count(image);
+	gi_image_recount(image);
 }
 
 void gi_name_function(CUkernel kernel, CUfunction function)
@@ -254,8 +254,8 @@ void gi_name_function(CUkernel kernel, CUfunction function)
 
 /* ---- lookups ---- */
 
-/* gi_lock held */
-static struct gi_func *find(const void *handle, const struct gi_ctx *cx)
+/* gi_lock held. */
+static struct gi_func *find_func(const void *handle, const struct gi_ctx *cx)
 {
 	struct gi_func *fn;
 
@@ -265,8 +265,8 @@ static struct gi_func *find(const void *handle, const struct gi_ctx *cx)
 	return fn;
 }
 
-/* gi_lock held */
-static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
+/* gi_lock held. */
+static struct gi_func *add_func(void *handle, struct gi_ctx *cx, CUfunction original)
 {
 	struct gi_func *fn = new_func();
 	struct gi_name *named = gi_name_find(handle);
@@ -283,7 +283,7 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 	fn->named = named;
 	fn->original = original;
 	fn->opaque = named && named->opaque;
-	/* loading a twin compiles it, and launches wait for that: only for kernels that want one */
+	/* a twin is loaded on demand only, since loading compiles it and launches wait meanwhile */
 	for (i = 0; i < GI_FORMS; i++)
 		atomic_store(&fn->form[i].state, twins ? GI_TWIN_UNASKED : GI_TWIN_NONE);
 	if (named && !fn->opaque && !twins && cx->client)
@@ -294,8 +294,8 @@ static struct gi_func *add(void *handle, struct gi_ctx *cx, CUfunction original)
 }
 
 /*
- * A kernel's handle: questions want the function in this context. The driver may load the code for
- * it, and wait for the device
+ * For a CUkernel, attributes are queried of its function in this context. The driver may load the
+ * code for that, and wait for the device.
  */
 static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 {
@@ -303,10 +303,10 @@ static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 
 	if (!is_kernel)
 		return handle;
-	gi_twin_pause.begin(cx->client);
+	gi_twin_pause.tasks_begin(cx->client);
 	if (gi_real.cuKernelGetFunction(&original, handle))
 		original = handle;
-	gi_twin_pause.end(cx->client);
+	gi_twin_pause.tasks_end(cx->client);
 	return original;
 }
 
@@ -326,16 +326,16 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 		gi_func_put(fn);
 	}
 	pthread_mutex_lock(&gi_lock);
-	fn = find(handle, cx);
+	fn = find_func(handle, cx);
 	if (!fn) {
 		named = gi_name_find(handle);
 		is_kernel = named && named->is_kernel;
 		pthread_mutex_unlock(&gi_lock);
 		original = original_of(handle, cx, is_kernel);
 		pthread_mutex_lock(&gi_lock);
-		fn = find(handle, cx);
+		fn = find_func(handle, cx);
 		if (!fn)
-			fn = add(handle, cx, original);
+			fn = add_func(handle, cx, original);
 	}
 	gi_func_hold(fn);
 	cache[i].generation = atomic_load(&gi_hot.generation);
@@ -378,8 +378,8 @@ struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t thre
 	if (shape)
 		return shape;
 	/*
-	 * a program that never launches the same grid twice: one shape stands for all grids of
-	 * about its size and the same blocks
+	 * For a program that never launches the same grid twice, one shape stands for all grids of
+	 * similar size with the same blocks.
 	 */
 	if (atomic_load_explicit(&fn->n_shapes, memory_order_relaxed) >= SHAPES_MAX && blocks) {
 		key.blocks = 1ull << (63 - __builtin_clzll(blocks));
@@ -406,7 +406,7 @@ struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t thre
 	return shape;
 }
 
-/* 0: the form cannot be launched with this shape. */
+/* Occupancy of the form; 0: it cannot be launched with this shape. */
 unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id)
 {
 	unsigned int m = atomic_load_explicit(&shape->m[id], memory_order_relaxed);
@@ -432,7 +432,7 @@ struct setting {
 	bool is_cache;
 };
 
-static void apply(struct gi_func *fn, const struct setting *set)
+static void apply_setting(struct gi_func *fn, const struct setting *set)
 {
 	unsigned int i;
 
@@ -450,7 +450,10 @@ static void apply(struct gi_func *fn, const struct setting *set)
 	}
 }
 
-/* gi_lock held. The functions of a handle, one a context, held and in an array; NULL: none */
+/*
+ * The handle's functions, one per context, as an array of held references; NULL: none. gi_lock
+ * held.
+ */
 static struct gi_func **funcs_of(const void *handle, unsigned int *n)
 {
 	struct gi_func *fn, **list;
@@ -466,7 +469,7 @@ static struct gi_func **funcs_of(const void *handle, unsigned int *n)
 	return list;
 }
 
-static void apply_to(void *handle, const struct setting *set)
+static void apply_to_handle(void *handle, const struct setting *set)
 {
 	struct gi_func **list;
 	struct gi_name *named;
@@ -482,7 +485,7 @@ static void apply_to(void *handle, const struct setting *set)
 	list = funcs_of(handle, &n);
 	pthread_mutex_unlock(&gi_lock);
 	while (n--) {
-		apply(list[n], set);
+		apply_setting(list[n], set);
 		gi_func_put(list[n]);
 	}
 	free(list);
@@ -493,14 +496,14 @@ void gi_func_attribute(void *handle, CUfunction_attribute attribute, int value)
 {
 	const struct setting set = { .attribute = attribute, .value = value };
 
-	apply_to(handle, &set);
+	apply_to_handle(handle, &set);
 }
 
 void gi_func_cache_config(void *handle, CUfunc_cache cache)
 {
 	const struct setting set = { .is_cache = true, .cache = cache };
 
-	apply_to(handle, &set);
+	apply_to_handle(handle, &set);
 }
 
 void gi_func_reset(void)

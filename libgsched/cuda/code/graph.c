@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is known of instantiated graphs: how much of the device their widest kernel covers, and how
- * long they take. Nodes that run side by side are not added up.
+ * Instantiated graphs: how much of the device their widest kernel covers, and how long they take.
+ * Concurrent nodes are not added up.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "code/code.h"
 
 #define BUCKETS		256
-#define NODES_MAX	4096	/* a larger graph is taken for as wide as the device */
+#define NODES_MAX	4096	/* a larger graph counts as wide as the device */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the table; innermost */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects the table; innermost */
 static struct gi_graph *table[BUCKETS];
 
 static struct gi_graph **bucket_of(CUgraphExec exec)
@@ -29,7 +29,7 @@ static CUfunction function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 	return p->func ? p->func : (CUfunction)p->kern;
 }
 
-/* Parameters of the kernel are no part of it. A handle may have been another kernel's before. */
+/* Hash of a kernel node without its parameters. The number tells apart kernels with one handle. */
 static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	uint64_t hash = mix((uintptr_t)function_of(p), gi_name_number(function_of(p)));
@@ -39,8 +39,8 @@ static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 	return mix(hash, (uint64_t)p->blockDimX << 32 | p->blockDimY << 16 | p->blockDimZ);
 }
 
-/* Its blocks, and how many an SM hosts; blocks 0: not known */
-static void describe(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+/* Sets its blocks and how many fit an SM; 0 blocks: unknown. */
+static void fill_kernel(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	k->digest = digest_of(p);
 	k->blocks = 0;
@@ -54,8 +54,8 @@ static void describe(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2
 	k->blocks = (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ;
 }
 
-/* What follows from the kernels: the widest of them, and the key */
-static void sum_up(struct gi_graph *g)
+/* Derives the widest kernel and the key from the kernels. */
+static void update_summary(struct gi_graph *g)
 {
 	size_t i;
 
@@ -77,8 +77,11 @@ static void sum_up(struct gi_graph *g)
 	}
 }
 
-/* Its kernel nodes. @before: what was known of it, which may hold for some of them; NULL nothing */
-static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *before)
+/*
+ * Reads the kernel nodes. @before: an earlier state, from which unchanged nodes are copied; or
+ * NULL.
+ */
+static void read_nodes(struct gi_graph *g, CUgraph graph, const struct gi_graph *before)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 p;
 	CUgraphNodeType type;
@@ -94,7 +97,7 @@ static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *be
 		struct gi_graph_kernel *k = &g->kernels[g->n_kernels];
 		const struct gi_graph_kernel *was = NULL;
 
-		/* graphs in it may hold any kernel */
+		/* a child graph may contain any kernel */
 		if (gi_real.cuGraphNodeGetType(nodes[i], &type) ||
 		    type == CU_GRAPH_NODE_TYPE_GRAPH || type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
 			g->known = false;
@@ -113,13 +116,13 @@ static void look_at(struct gi_graph *g, CUgraph graph, const struct gi_graph *be
 		if (was && was->digest == digest_of(&p))
 			*k = *was;
 		else
-			describe(k, &p);
+			fill_kernel(k, &p);
 	}
 	free(nodes);
 }
 
-/* Out of the table, whose reference the caller has then */
-static struct gi_graph *take(CUgraphExec exec)
+/* Removes it from the table, whose reference passes to the caller. */
+static struct gi_graph *take_graph(CUgraphExec exec)
 {
 	struct gi_graph **p, *g;
 
@@ -133,7 +136,7 @@ static struct gi_graph *take(CUgraphExec exec)
 	return g;
 }
 
-static void put_back(struct gi_graph *g)
+static void insert_graph(struct gi_graph *g)
 {
 	struct gi_graph **bucket = bucket_of(g->exec);
 
@@ -161,25 +164,25 @@ void gi_graph_made(CUgraphExec exec, CUgraph graph)
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_graph *g = new_graph(exec, atomic_fetch_add(&numbers, 1) + 1);
 
-	/* what could not be destroyed through us may have had the handle */
+	/* the handle may be that of a graph whose destruction was not seen */
 	gi_graph_gone(exec);
 	if (!g)
 		return;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	look_at(g, graph, NULL);
+	read_nodes(g, graph, NULL);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	sum_up(g);
-	put_back(g);
+	update_summary(g);
+	insert_graph(g);
 }
 
 /*
- * It stays the same graph, with the times that its launches took, as long as its kernels and grids
- * do; else launches that were made before keep the one that was.
+ * As long as its kernels and grids are the same, it stays the same graph and keeps its times. Else
+ * it becomes a new one; earlier launches keep the old one.
  */
 void gi_graph_updated(CUgraphExec exec, CUgraph graph)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	struct gi_graph *before = take(exec), *g;
+	struct gi_graph *before = take_graph(exec), *g;
 
 	if (!before) {
 		gi_graph_made(exec, graph);
@@ -188,20 +191,20 @@ void gi_graph_updated(CUgraphExec exec, CUgraph graph)
 	g = new_graph(exec, before->number);
 	if (g) {
 		gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-		look_at(g, graph, before);
+		read_nodes(g, graph, before);
 		gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-		sum_up(g);
+		update_summary(g);
 	}
 	if (g && g->key != before->key) {
-		put_back(g);
+		insert_graph(g);
 		gi_graph_put(before);
 	} else {
-		put_back(before);
+		insert_graph(before);
 		gi_graph_put(g);
 	}
 }
 
-/* The node's place among the kernels, n_kernels: it has none */
+/* The node's index among the kernels; n_kernels: it is none of them. */
 static size_t place_of(const struct gi_graph *g, CUgraphNode node)
 {
 	size_t i;
@@ -214,7 +217,7 @@ static size_t place_of(const struct gi_graph *g, CUgraphNode node)
 void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	struct gi_graph *before = take(exec), *g = NULL;
+	struct gi_graph *before = take_graph(exec), *g = NULL;
 	size_t i = before ? place_of(before, node) : 0;
 
 	if (!before)
@@ -222,7 +225,7 @@ void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_N
 	if (i < before->n_kernels && before->kernels[i].digest != digest_of(p))
 		g = new_graph(exec, before->number);
 	if (!g) {
-		put_back(before);
+		insert_graph(before);
 		return;
 	}
 	g->known = true;
@@ -230,16 +233,16 @@ void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_N
 	g->n_kernels = before->n_kernels;
 	before->kernels = NULL;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	describe(&g->kernels[i], p);
+	fill_kernel(&g->kernels[i], p);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	sum_up(g);
-	put_back(g);
+	update_summary(g);
+	insert_graph(g);
 	gi_graph_put(before);
 }
 
 void gi_graph_gone(CUgraphExec exec)
 {
-	gi_graph_put(take(exec));
+	gi_graph_put(take_graph(exec));
 }
 
 struct gi_graph *gi_graph_get(CUgraphExec exec)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Modules and libraries: every load is the driver's; ours is to keep the PTX and to know which kernels came from where.
- * An image is only ours while the call lasts, so its PTX is copied out at once; a library loaded before there is a
- * context keeps its image if the program promised to (CU_LIBRARY_BINARY_IS_PRESERVED), else a copy of it.
+ * Modules and libraries. The driver loads them; the interposer keeps the PTX, and records which
+ * kernels belong to which image. The image's memory is valid only during the call, so its PTX is
+ * copied at once. A library that is loaded before there is a context keeps its image if the program
+ * promised to preserve it (CU_LIBRARY_BINARY_IS_PRESERVED), else a copy of it.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 static struct gi_image *images[BUCKETS];	/* gi_lock */
 static struct gi_module *modules[BUCKETS];	/* gi_lock */
 
-static struct gi_image *find(const void *handle)
+static struct gi_image *find_image(const void *handle)
 {
 	struct gi_image *i;
 
@@ -41,7 +42,7 @@ static const struct gi_module *module_find(const void *handle)
 
 struct gi_image *gi_image_find(const void *handle)
 {
-	struct gi_image *i = handle ? find(handle) : NULL;
+	struct gi_image *i = handle ? find_image(handle) : NULL;
 	const struct gi_module *m = handle && !i ? module_find(handle) : NULL;
 
 	return m ? m->image : i;
@@ -65,7 +66,7 @@ struct gi_image *gi_image_next(struct gi_image *image)
 	return i < BUCKETS ? images[i] : NULL;
 }
 
-/* gi_lock held. Out of a hash chain: those of the handle, of the image or in the context */
+/* Removes from a hash chain: by handle, by image or by context. gi_lock held. */
 static void unlink_modules(struct gi_module **p, const void *handle, const struct gi_image *image,
 			   const struct gi_ctx *cx)
 {
@@ -82,7 +83,7 @@ static void unlink_modules(struct gi_module **p, const void *handle, const struc
 	}
 }
 
-/* gi_lock held */
+/* gi_lock held. */
 static void modules_drop(const struct gi_image *image, const struct gi_ctx *cx)
 {
 	unsigned int i;
@@ -91,8 +92,8 @@ static void modules_drop(const struct gi_image *image, const struct gi_ctx *cx)
 		unlink_modules(&modules[i], NULL, image, cx);
 }
 
-/* There is nothing to rewrite. */
-static void give_up(struct gi_image *image, const char *why)
+/* Marks an image that cannot be rewritten. */
+static void mark_unusable(struct gi_image *image, const char *why)
 {
 	unsigned int i;
 
@@ -109,7 +110,7 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 	struct gsr_error err;
 	size_t size;
 
-	/* the driver would not use the value again if the image of old were still there */
+	/* a handle is reused only after its old image is gone */
 	stale = gi_image_take(handle);
 	if (stale)
 		gi_image_drop(stale, true);
@@ -129,13 +130,16 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 		gi_debug("image: linked by the program from PTX");
 	} else if (cx) {
 		if (gsr_image_ptx(data, max, cx->client->arch, &image->ptx, &image->ptx_size, &err)) {
-			give_up(image, err.message[0] ? err.message : "no PTX in the image");
+			mark_unusable(image, err.message[0] ? err.message : "no PTX in the image");
 			gi_debug("image: %s", image->form[GI_TWIN].why);
 		}
 	} else if (preserved) {
 		image->raw = data;
 	} else {
-		/* what is read later has no length but its own; a file's wrapper would point anywhere */
+		/*
+		 * The copy is read later without a known length, so the image must have its size in
+		 * itself. The pointer in a file's wrapper would not be valid.
+		 */
 		size = max != SIZE_MAX && gsr_image_kind(data, max) == GSR_IMAGE_WRAPPER ? 0 : gsr_image_size(data, max);
 		if (size && size <= COPY_MAX)
 			image->raw_copy = calloc(1, size + 1);
@@ -143,7 +147,7 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 			memcpy(image->raw_copy, data, size);
 		image->raw = image->raw_copy;
 		if (!image->raw)
-			give_up(image, "loaded before there was a context");
+			mark_unusable(image, "loaded before there was a context");
 	}
 	image->functions = image->ptx ? gi_names_functions(image->ptx) : image->raw != NULL;
 	pthread_mutex_lock(&gi_lock);
@@ -172,7 +176,7 @@ void gi_image_file(void *handle, bool library, const char *path)
 	close(fd);
 }
 
-void gi_image_count(struct gi_image *image)
+void gi_image_recount(struct gi_image *image)
 {
 	const bool rewritable = image->named && image->form[GI_TWIN].state != GI_IMAGE_NONE;
 
@@ -185,8 +189,8 @@ void gi_image_count(struct gi_image *image)
 		atomic_fetch_sub(&gi_hot.rewritable, 1);
 }
 
-/* gi_lock held. The table's reference is the caller's now. */
-static struct gi_image *take(struct gi_image *image)
+/* Removes the image from the table, whose reference passes to the caller. gi_lock held. */
+static struct gi_image *unlink_image(struct gi_image *image)
 {
 	struct gi_image **p;
 
@@ -198,7 +202,7 @@ static struct gi_image *take(struct gi_image *image)
 	gi_funcs_drop(image, NULL);
 	gi_twin_cancel(image, NULL);
 	image->named = false;
-	gi_image_count(image);
+	gi_image_recount(image);
 	return image;
 }
 
@@ -207,9 +211,9 @@ struct gi_image *gi_image_take(const void *handle)
 	struct gi_image *image;
 
 	pthread_mutex_lock(&gi_lock);
-	image = find(handle);
+	image = find_image(handle);
 	if (image)
-		take(image);
+		unlink_image(image);
 	pthread_mutex_unlock(&gi_lock);
 	return image;
 }
@@ -237,7 +241,7 @@ void gi_image_put(struct gi_image *image)
 
 void gi_image_drop(struct gi_image *image, bool gone)
 {
-	gi_twin_settle(image, NULL, gone);
+	gi_twin_unload(image, NULL, gone);
 	gi_references_drop(image, NULL, gone);
 	gi_image_put(image);
 }
@@ -252,7 +256,7 @@ void gi_images_drop(CUcontext context)
 		while (image && (!image->context || image->context != context))
 			image = gi_image_next(image);
 		if (image)
-			take(image);
+			unlink_image(image);
 		pthread_mutex_unlock(&gi_lock);
 		if (image)
 			gi_image_drop(image, true);
@@ -266,7 +270,7 @@ void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char
 
 	pthread_mutex_lock(&gi_lock);
 	of = gi_image_find(image);
-	/* functions of a module go with it, and those of a library's with the context */
+	/* a module's functions live as long as it; those of a library's module, as the context */
 	gi_name_add(kernel, is_kernel, of, name, of && of->library ? cx : NULL);
 	pthread_mutex_unlock(&gi_lock);
 }
@@ -289,7 +293,7 @@ void gi_image_module(const void *library, void *module)
 	free(m);
 }
 
-void gi_images_leave(struct gi_ctx *cx)
+void gi_images_drop_context(struct gi_ctx *cx)
 {
 	struct gi_image *image;
 

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What variables held at first. A twin calls functions by the numbers that they have in the original's module, and these are what the
- * program's tables of functions held before anybody wrote to them (rewriter/gsr.h). No kernel of the module does, or there is no
- * twin; the host cannot before it has asked for the variable's address. So that is read when a twin is loaded, or when the
- * program asks, whichever comes first: before it gets its answer.
+ * Initial values of variables. A twin calls functions by their numbers in the original's module,
+ * and these are the values that the program's tables of functions had before the first write
+ * (rewriter/gsr.h). No kernel of the module writes them, or there is no twin; the host cannot
+ * before it has asked for the variable's address. So they are read when a twin is loaded, or before
+ * the program gets the address, whichever comes first.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "code/code.h"
 
-#define VARIABLE_MAX	(64u << 10)	/* what is larger is not read while the program waits */
+#define VARIABLE_MAX	(64u << 10)	/* larger ones are not read, since the program waits */
 
 struct gi_initial {
 	struct gi_initial *next;
-	const struct gi_ctx *cx;	/* a library's variables are one a context; NULL: of any */
-	void *bytes;			/* NULL: not known */
+	const struct gi_ctx *cx;	/* a library has variables per context; NULL: any */
+	void *bytes;			/* NULL: unknown */
 	size_t size;
 	char name[];
 };
 
-/* In PTX '=' stands in front of the first values of variables and nowhere else. Those of numbers only are not of interest. */
+/*
+ * Whether an initialiser names a symbol. In PTX, '=' occurs only before initialisers. Those with
+ * numbers only do not matter.
+ */
 bool gi_names_functions(const char *ptx)
 {
 	const char *at, *c;
 
 	for (at = strchr(ptx, '='); at; at = strchr(c, '=')) {
-		bool inside = false;	/* of a number, which may have letters */
+		bool inside = false;	/* inside a number, which may contain letters */
 
 		for (c = at + 1; *c && *c != ';'; c++) {
 			bool digit = *c >= '0' && *c <= '9', letter = ((*c | 32) >= 'a' && (*c | 32) <= 'z') || *c == '_' || *c == '$' || *c == '%';
@@ -38,8 +42,9 @@ bool gi_names_functions(const char *ptx)
 	return false;
 }
 
-/* gi_lock held */
-static struct gi_initial *find(const struct gi_image *image, const struct gi_ctx *cx, const char *name)
+/* gi_lock held. */
+static struct gi_initial *find_initial(const struct gi_image *image, const struct gi_ctx *cx,
+				       const char *name)
 {
 	struct gi_initial *i;
 
@@ -49,13 +54,18 @@ static struct gi_initial *find(const struct gi_image *image, const struct gi_ctx
 	return i;
 }
 
-/* gi_lock held. Who comes first was before any write: what others read meanwhile may be later. Takes @bytes. */
-static void note(struct gi_image *image, const struct gi_ctx *cx, const char *name, void *bytes, size_t size)
+/*
+ * Records a value; takes @bytes. gi_lock held. The first caller read it before any write; later
+ * callers may not have, so their values are discarded.
+ */
+static void record_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name,
+			   void *bytes, size_t size)
 {
-	struct gi_initial *i = find(image, cx, name) ? NULL : malloc(sizeof(*i) + strlen(name) + 1);
+	struct gi_initial *i = find_initial(image, cx, name) ? NULL :
+			       malloc(sizeof(*i) + strlen(name) + 1);
 
 	if (!i) {
-		image->initial_lost |= !find(image, cx, name);
+		image->initial_lost |= !find_initial(image, cx, name);
 		free(bytes);
 		return;
 	}
@@ -64,8 +74,10 @@ static void note(struct gi_image *image, const struct gi_ctx *cx, const char *na
 	image->initial = i;
 }
 
-/* From the current context, @cx; without waiting for anything of the program's. NULL: that cannot be */
-static void *copy(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
+/*
+ * Copies from the current context @cx without waiting for the program's work. NULL: not possible.
+ */
+static void *copy_variable(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	void *bytes = cx && cx->client && size <= VARIABLE_MAX ? malloc(size + 1) : NULL;
@@ -73,7 +85,7 @@ static void *copy(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
 
 	if (!bytes)
 		return NULL;
-	/* a capture may be going on, which this is no part of */
+	/* this copy must not become part of a capture */
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	rc = gi_real.cuMemcpyDtoHAsync_v2(bytes, at, size, cx->clean_stream);
 	rc = rc ? rc : gi_real.cuStreamSynchronize(cx->clean_stream);
@@ -93,13 +105,13 @@ bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *nam
 	void *bytes;
 
 	pthread_mutex_lock(&gi_lock);
-	i = find(image, of, name);
+	i = find_initial(image, of, name);
 	pthread_mutex_unlock(&gi_lock);
 	if (!i) {
-		bytes = copy(cx, at, size);
+		bytes = copy_variable(cx, at, size);
 		pthread_mutex_lock(&gi_lock);
-		note(image, of, name, bytes, size);
-		i = find(image, of, name);
+		record_initial(image, of, name, bytes, size);
+		i = find_initial(image, of, name);
 		pthread_mutex_unlock(&gi_lock);
 	}
 	good = i && i->bytes && !image->initial_lost && offset + sizeof(*word) <= i->size;
@@ -108,7 +120,7 @@ bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *nam
 	return good;
 }
 
-/* gi_lock held */
+/* gi_lock held. */
 void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx)
 {
 	struct gi_initial **p = &image->initial, *i;
@@ -124,8 +136,8 @@ void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx)
 	}
 }
 
-/* gi_lock held. May the variable hold addresses of functions that twins want to know? */
-static bool matters(const struct gi_image *image, const char *name)
+/* Whether the variable may hold addresses of functions that twins need. gi_lock held. */
+static bool may_hold_functions(const struct gi_image *image, const char *name)
 {
 	const struct gi_rewritten *form = &image->form[GI_TWIN];
 	unsigned int i;
@@ -138,7 +150,7 @@ static bool matters(const struct gi_image *image, const char *name)
 	return false;
 }
 
-void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t size)
+void gi_initial_record(void *handle, const char *name, CUdeviceptr at, size_t size)
 {
 	struct gi_ctx *cx = NULL, *of = NULL;
 	struct gi_image *image;
@@ -148,12 +160,12 @@ void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t siz
 	pthread_mutex_lock(&gi_lock);
 	image = gi_image_find(handle);
 	if (image) {
-		read = matters(image, name);
+		read = may_hold_functions(image, name);
 	} else {
-		/* the module that a library is in some context, perhaps, got by other ways than cuLibraryGetModule */
+		/* it may be a library's module that was not obtained by cuLibraryGetModule() */
 		while ((image = gi_image_next(image)))
-			if (image->library && matters(image, name))
-				note(image, NULL, name, NULL, 0);
+			if (image->library && may_hold_functions(image, name))
+				record_initial(image, NULL, name, NULL, 0);
 	}
 	pthread_mutex_unlock(&gi_lock);
 	if (!read)
@@ -164,15 +176,15 @@ void gi_initial_asked(void *handle, const char *name, CUdeviceptr at, size_t siz
 	if (image && image->library)
 		of = handle == image->handle ? cx : gi_image_context(image, handle);
 	here = image && cx && (image->library ? of == cx : image->context == cx->handle);
-	read = image && !find(image, of, name);
+	read = image && !find_initial(image, of, name);
 	pthread_mutex_unlock(&gi_lock);
 	if (!read)
 		return;
-	bytes = here ? copy(cx, at, size) : NULL;
+	bytes = here ? copy_variable(cx, at, size) : NULL;
 	pthread_mutex_lock(&gi_lock);
 	image = gi_image_find(handle);
 	if (image)
-		note(image, of, name, bytes, size);
+		record_initial(image, of, name, bytes, size);
 	else
 		free(bytes);
 	pthread_mutex_unlock(&gi_lock);

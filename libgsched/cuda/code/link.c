@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Programs that link at run time (cuLinkAddData, as Numba does) load machine code, and the PTX is gone. So what goes into a link is
- * kept, and when machine code is loaded that came out of one, it is found by its bytes: programs copy it.
+ * Programs that link at run time (cuLinkAddData(), as Numba does) load machine code without PTX. So
+ * the input of a link is kept. When such machine code is loaded, it is recognised by its contents,
+ * because programs copy it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "code/code.h"
 
-#define INPUTS_MAX	(64u << 20)	/* bytes kept of one link; of all results together */
+#define INPUTS_MAX	(64u << 20)	/* bytes kept per link; and of all results */
 #define RESULTS_MAX	256
 
 struct input {
@@ -17,10 +18,10 @@ struct input {
 	struct gsr_unit *units;
 	unsigned int n;
 	size_t bytes;
-	bool dropped;			/* too much to keep */
+	bool dropped;			/* exceeds INPUTS_MAX */
 };
 
-/* What came out of a link: machine code by size and hash, and its PTX */
+/* The result of a link: size and hash of the machine code, and its PTX */
 struct result {
 	struct result *next;
 	size_t size, ptx_size;
@@ -30,7 +31,7 @@ struct result {
 
 /* gi_lock */
 static struct input *inputs;
-static struct result *results;		/* the latest first */
+static struct result *results;		/* latest first */
 static unsigned int n_results;
 
 static uint64_t hash_of(const unsigned char *p, size_t n)
@@ -55,8 +56,8 @@ static void input_free(struct input *in)
 	free(in);
 }
 
-/* gi_lock held. Out of the list */
-static struct input *take(CUlinkState state)
+/* Removes the input from the list. gi_lock held. */
+static struct input *take_input(CUlinkState state)
 {
 	struct input **p, *in;
 
@@ -68,10 +69,10 @@ static struct input *take(CUlinkState state)
 	return in;
 }
 
-/* A copy of @data, NUL behind it; gi_lock held */
-static void keep(CUlinkState state, const void *data, size_t size)
+/* Keeps a copy of @data, NUL-terminated. gi_lock held. */
+static void keep_input(CUlinkState state, const void *data, size_t size)
 {
-	struct input *in = take(state);
+	struct input *in = take_input(state);
 	struct gsr_unit *grown;
 	char *copy;
 
@@ -105,7 +106,7 @@ static void keep(CUlinkState state, const void *data, size_t size)
 void gi_link_data(CUlinkState state, const void *data, size_t size)
 {
 	pthread_mutex_lock(&gi_lock);
-	keep(state, data, size);
+	keep_input(state, data, size);
 	pthread_mutex_unlock(&gi_lock);
 }
 
@@ -122,7 +123,7 @@ void gi_link_file(CUlinkState state, const char *path)
 		fclose(f);
 }
 
-/* gi_lock held */
+/* gi_lock held. */
 static void forget_results(unsigned int most)
 {
 	struct result **p = &results, *r;
@@ -142,7 +143,7 @@ static void forget_results(unsigned int most)
 	}
 }
 
-static void linked(struct input *in, unsigned int arch, const void *code, size_t size)
+static void add_result(struct input *in, unsigned int arch, const void *code, size_t size)
 {
 	struct result *r = calloc(1, sizeof(*r));
 	struct gsr_error err;
@@ -170,12 +171,12 @@ void gi_link_ends(CUlinkState state, const void *code, size_t size)
 	struct input *in;
 
 	pthread_mutex_lock(&gi_lock);
-	in = take(state);
+	in = take_input(state);
 	pthread_mutex_unlock(&gi_lock);
 	if (!in)
 		return;
 	if (!in->dropped && cx && cx->client)
-		linked(in, cx->client->arch, code, size);
+		add_result(in, cx->client->arch, code, size);
 	input_free(in);
 }
 

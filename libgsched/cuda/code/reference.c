@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Texture and surface references of modules. The driver takes what is bound to one when a kernel is launched; a twin's wings are
- * launched later, when the program may have bound something else. So twins get handles of objects (rewriter/gsr.h): one is made of
- * what is bound at the first launch after a change, and lives until the next change and until the tasks that have it are over.
- * What is bound comes through here; how it is sampled the driver is asked for. Where a reference is not known to be bound,
- * or no object can be made of it, the original is launched.
+ * Texture and surface references of modules. The driver uses what is bound to a reference when the
+ * kernel is launched. A twin's wings are launched later, when the program may have bound something
+ * else. So twins get handles of texture and surface objects (rewriter/gsr.h). An object is created
+ * at the first launch after a change of the binding, and lives until the next change and until the
+ * tasks that use it have ended. Bindings are recorded here; the sampling is queried from the
+ * driver. If a binding is unknown, or no object can be created, the original is launched.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ struct object {
 	CUcontext context;
 	uint64_t handle;
 	bool surface;
-	unsigned int users;	/* the reference, while it is of use, and tasks */
+	unsigned int users;	/* tasks, and the reference while the object is current */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC texture;
 };
@@ -25,10 +26,10 @@ struct reference {
 	struct gi_image *image;
 	struct gi_ctx *cx;
 	bool surface, bound;
-	bool odd;		/* no object can be made of it as it is */
-	bool stale;		/* it may be sampled in another way since the object was made */
+	bool unusable;		/* no object can be created for it in this state */
+	bool stale;		/* its sampling may have changed since the object was created */
 	CUDA_RESOURCE_DESC resource;
-	struct object *object;	/* NULL: something was bound since, or not asked for */
+	struct object *object;	/* NULL: not created since the binding changed */
 	char name[];
 };
 
@@ -37,11 +38,11 @@ struct gi_bound {
 	struct object *object[];
 };
 
-/* Behind all others; the calls that are made meanwhile do not wait for the GPU */
+/* Innermost; the driver's calls under it do not wait for the GPU */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference *references;
 
-static struct reference *find(const void *handle)
+static struct reference *find_reference(const void *handle)
 {
 	struct reference *r;
 
@@ -50,8 +51,8 @@ static struct reference *find(const void *handle)
 	return r;
 }
 
-/* @gone: its context is, or will be; or workers may still use it */
-static void put(struct object *o, bool gone)
+/* @gone: its context is or will be destroyed, or workers may still use the object. */
+static void put_object(struct object *o, bool gone)
 {
 	CUcontext before = NULL;
 
@@ -71,32 +72,32 @@ static void put(struct object *o, bool gone)
 	free(o);
 }
 
-static void forget(struct reference *r)
+static void drop_object(struct reference *r)
 {
-	put(r->object, false);
+	put_object(r->object, false);
 	r->object = NULL;
-	r->odd = r->stale = false;
+	r->unusable = r->stale = false;
 }
 
-/* Out of the list */
-static void drop(struct reference **p, bool gone)
+/* Removes it from the list. */
+static void drop_reference(struct reference **p, bool gone)
 {
 	struct reference *r = *p;
 
 	*p = r->next;
-	put(r->object, gone);
+	put_object(r->object, gone);
 	free(r);
 }
 
 /* ---- objects ---- */
 
-/* A driver without the question has nothing that could be set */
-static bool told(CUresult rc)
+/* A driver without the query function does not have the property, so the default is right. */
+static bool query_ok(CUresult rc)
 {
 	return !rc || rc == CUDA_ERROR_NOT_FOUND;
 }
 
-static bool sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
+static bool read_sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
 {
 	int i, anisotropy = 0;
 
@@ -104,18 +105,22 @@ static bool sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
 		if (gi_real.cuTexRefGetAddressMode(&d->addressMode[i], t, i))
 			return false;
 	if (gi_real.cuTexRefGetFilterMode(&d->filterMode, t) || gi_real.cuTexRefGetFlags(&d->flags, t) ||
-	    !told(gi_real.cuTexRefGetMaxAnisotropy(&anisotropy, t)) ||
-	    !told(gi_real.cuTexRefGetMipmapFilterMode(&d->mipmapFilterMode, t)) ||
-	    !told(gi_real.cuTexRefGetMipmapLevelBias(&d->mipmapLevelBias, t)) ||
-	    !told(gi_real.cuTexRefGetMipmapLevelClamp(&d->minMipmapLevelClamp, &d->maxMipmapLevelClamp, t)) ||
-	    !told(gi_real.cuTexRefGetBorderColor(d->borderColor, t)))
+	    !query_ok(gi_real.cuTexRefGetMaxAnisotropy(&anisotropy, t)) ||
+	    !query_ok(gi_real.cuTexRefGetMipmapFilterMode(&d->mipmapFilterMode, t)) ||
+	    !query_ok(gi_real.cuTexRefGetMipmapLevelBias(&d->mipmapLevelBias, t)) ||
+	    !query_ok(gi_real.cuTexRefGetMipmapLevelClamp(&d->minMipmapLevelClamp,
+							  &d->maxMipmapLevelClamp, t)) ||
+	    !query_ok(gi_real.cuTexRefGetBorderColor(d->borderColor, t)))
 		return false;
 	d->maxAnisotropy = (unsigned int)anisotropy;
 	return true;
 }
 
-/* An array is read in its own format; if the program has set another since it was bound, we do not know how */
-static bool formatted(CUtexref t, CUDA_RESOURCE_DESC *d)
+/*
+ * An array is read in its own format. If the program has set another one since it was bound, the
+ * format is unknown.
+ */
+static bool read_format(CUtexref t, CUDA_RESOURCE_DESC *d)
 {
 	CUDA_ARRAY3D_DESCRIPTOR a;
 	CUarray_format format;
@@ -138,8 +143,8 @@ static bool formatted(CUtexref t, CUDA_RESOURCE_DESC *d)
 	}
 }
 
-/* What an object of it is made of now; NULL: that is not known */
-static struct object *describe(const struct reference *r)
+/* Describes an object for the current state; NULL: the state is unknown. */
+static struct object *describe_object(const struct reference *r)
 {
 	struct object *o = calloc(1, sizeof(*o));
 
@@ -149,33 +154,37 @@ static struct object *describe(const struct reference *r)
 	o->surface = r->surface;
 	o->users = 1;
 	memcpy(&o->resource, &r->resource, sizeof(o->resource));
-	if (r->surface || (sampling(r->handle, &o->texture) && formatted(r->handle, &o->resource)))
+	if (r->surface ||
+	    (read_sampling(r->handle, &o->texture) && read_format(r->handle, &o->resource)))
 		return o;
 	gi_debug("not known how the reference %s is read", r->name);
 	free(o);
 	return NULL;
 }
 
-/* What lies between members is 0 in both, or else costs an object */
-static bool alike(const struct object *a, const struct object *b)
+/* Padding is 0 in both; otherwise an object is created needlessly. */
+static bool same_object(const struct object *a, const struct object *b)
 {
 	/* NOLINTBEGIN(bugprone-suspicious-memory-comparison) */
 	return !memcmp(&a->resource, &b->resource, sizeof(a->resource)) && !memcmp(&a->texture, &b->texture, sizeof(a->texture));
 	/* NOLINTEND(bugprone-suspicious-memory-comparison) */
 }
 
-/* Instead of @before, if that is not the same. Old versions of the runtime say before each launch what they said before the last one */
-static struct object *make(const struct reference *r, struct object *before)
+/*
+ * Replaces @before, unless it is the same. Old versions of the runtime repeat all settings before
+ * each launch.
+ */
+static struct object *make_object(const struct reference *r, struct object *before)
 {
-	struct object *o = describe(r);
+	struct object *o = describe_object(r);
 	unsigned long long handle = 0;
 	CUresult rc;
 
-	if (o && before && alike(o, before)) {
+	if (o && before && same_object(o, before)) {
 		free(o);
 		return before;
 	}
-	put(before, false);
+	put_object(before, false);
 	if (!o)
 		return NULL;
 	rc = o->surface ? gi_real.cuSurfObjectCreate(&handle, &o->resource) :
@@ -189,19 +198,19 @@ static struct object *make(const struct reference *r, struct object *before)
 	return o;
 }
 
-static struct object *take(const struct gi_func *fn, const struct gsr_reference *wanted)
+static struct object *take_object(const struct gi_func *fn, const struct gsr_reference *wanted)
 {
 	struct reference *r;
 
 	for (r = references; r; r = r->next)
 		if (r->image == fn->named->image && r->cx == fn->cx && r->surface == wanted->surface && !strcmp(r->name, wanted->name))
 			break;
-	if (!r || !r->bound || r->odd)
+	if (!r || !r->bound || r->unusable)
 		return NULL;
 	if (!r->object || r->stale)
-		r->object = make(r, r->object);
+		r->object = make_object(r, r->object);
 	r->stale = false;
-	r->odd = !r->object;
+	r->unusable = !r->object;
 	if (r->object)
 		r->object->users++;
 	return r->object;
@@ -215,7 +224,7 @@ struct gi_bound *gi_bound_take(const struct gi_func *fn, const struct gi_form *f
 	if (!b)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	while (b->n < k->n_references && (b->object[b->n] = take(fn, &k->references[b->n])))
+	while (b->n < k->n_references && (b->object[b->n] = take_object(fn, &k->references[b->n])))
 		b->n++;
 	pthread_mutex_unlock(&lock);
 	if (b->n == k->n_references)
@@ -231,7 +240,7 @@ void gi_bound_put(struct gi_bound *b, bool lost)
 		return;
 	pthread_mutex_lock(&lock);
 	while (b->n)
-		put(b->object[--b->n], lost);
+		put_object(b->object[--b->n], lost);
 	pthread_mutex_unlock(&lock);
 	free(b);
 }
@@ -251,7 +260,7 @@ void gi_references_drop(const struct gi_image *image, const struct gi_ctx *cx, b
 	pthread_mutex_lock(&lock);
 	while (*p) {
 		if ((*p)->image == image || (*p)->cx == cx)
-			drop(p, gone);
+			drop_reference(p, gone);
 		else
 			p = &(*p)->next;
 	}
@@ -266,7 +275,7 @@ void gi_references_reset(void)
 	references = NULL;
 }
 
-/* ---- what the program says ---- */
+/* ---- calls of the program ---- */
 
 void gi_reference_new(void *handle, CUmodule module, const char *name, bool surface)
 {
@@ -280,10 +289,10 @@ void gi_reference_new(void *handle, CUmodule module, const char *name, bool surf
 	for (p = &references; *p && (*p)->handle != handle; p = &(*p)->next)
 		;
 	r = *p;
-	/* a value that the driver used before for another reference: that one is gone */
+	/* the driver reuses the handle of a reference that is gone */
 	if (r && (r->image != image || r->cx != cx || r->surface != surface ||
 		  strcmp(r->name, name) != 0)) {
-		drop(p, true);
+		drop_reference(p, true);
 		r = NULL;
 	}
 	if (image && !r)
@@ -301,7 +310,7 @@ void gi_reference_new(void *handle, CUmodule module, const char *name, bool surf
 	pthread_mutex_unlock(&gi_lock);
 }
 
-/* The call and what is noted of it are one: so is what launches see */
+/* Recording is atomic with the call, so launches see both or neither. */
 void gi_reference_begin(void)
 {
 	pthread_mutex_lock(&lock);
@@ -309,10 +318,10 @@ void gi_reference_begin(void)
 
 CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC *resource)
 {
-	struct reference *r = rc ? NULL : find(handle);
+	struct reference *r = rc ? NULL : find_reference(handle);
 
 	if (r) {
-		forget(r);
+		drop_object(r);
 		r->bound = resource;
 		if (resource)
 			r->resource = *resource;
@@ -321,20 +330,23 @@ CUresult gi_reference_bound(void *handle, CUresult rc, const CUDA_RESOURCE_DESC 
 	return rc;
 }
 
-/* The next launch asks how it is sampled now */
+/* The next launch queries the sampling. */
 CUresult gi_reference_sampled(void *handle, CUresult rc)
 {
-	struct reference *r = rc ? NULL : find(handle);
+	struct reference *r = rc ? NULL : find_reference(handle);
 
 	if (r) {
 		r->stale = true;
-		r->odd = false;
+		r->unusable = false;
 	}
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
 
-/* No object may be made of what is gone. An address that is bound goes by cuMemFree, and then cuTexObjectCreate says so. */
+/*
+ * No object may be created for a destroyed array. Linear memory is freed by cuMemFree() and not
+ * seen here, but then cuTexObjectCreate() fails.
+ */
 void gi_reference_unbind(CUresourcetype type, const void *array)
 {
 	struct reference *r;
@@ -346,7 +358,7 @@ void gi_reference_unbind(CUresourcetype type, const void *array)
 		if (!r->bound || d->resType != type ||
 		    array != (type == CU_RESOURCE_TYPE_ARRAY ? (void *)d->res.array.hArray : (void *)d->res.mipmap.hMipmappedArray))
 			continue;
-		forget(r);
+		drop_object(r);
 		r->bound = false;
 	}
 	pthread_mutex_unlock(&lock);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Twins share the original's variables: their module has a table of addresses (rewriter/gsr.h), filled here before a twin
- * is launched. The copies go through a stream of their own: nothing of the program's is waited for.
+ * Twins share the original's variables through a table of addresses in their module
+ * (rewriter/gsr.h), which is filled here before a twin is launched. The copies use a stream of
+ * their own, so they do not wait for the program's work.
  */
 #include <stdlib.h>
 #include "code/code.h"
 
 struct original {
 	struct gi_image *image;
-	struct gi_ctx *cx;		/* the current one */
+	struct gi_ctx *cx;		/* the current context */
 	const struct gsr_rewrite *desc;
 	const struct gsr_kernel *kernel;
 };
 
-/* @name is the description's own string */
-static bool needed(const struct original *o, const char *name)
+/* @name is a string of the description, so pointers are compared. */
+static bool is_needed(const struct original *o, const char *name)
 {
 	unsigned int i;
 
@@ -24,8 +25,8 @@ static bool needed(const struct original *o, const char *name)
 	return false;
 }
 
-/* Managed variables of a library have a call of their own. */
-static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
+/* Managed variables of a library need a call of their own. */
+static bool find_address(void *arg, const char *name, uint64_t *address, uint64_t *size)
 {
 	const struct original *o = arg;
 	const struct gi_image *image = o->image;
@@ -33,7 +34,7 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 	size_t bytes = 0;
 	CUresult rc;
 
-	if (!needed(o, name))
+	if (!is_needed(o, name))
 		return false;
 	if (image->library) {
 		rc = gi_real.cuLibraryGetGlobal(&at, &bytes, image->handle, name);
@@ -47,12 +48,13 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 	return !rc;
 }
 
-static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
+static bool read_initial(void *arg, const char *name, uint64_t offset, uint64_t *word)
 {
 	struct original *o = arg;
 	uint64_t at, size;
 
-	return find(o, name, &at, &size) && gi_initial(o->image, o->cx, name, at, size, offset, word);
+	return find_address(o, name, &at, &size) &&
+	       gi_initial(o->image, o->cx, name, at, size, offset, word);
 }
 
 bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrite *desc,
@@ -76,7 +78,7 @@ bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrit
 	good = table && *missing && !gi_real.cuMemcpyDtoHAsync_v2(table, at, size, stream) &&
 	       !gi_real.cuStreamSynchronize(stream);
 	if (good) {
-		gsr_fill_addresses(desc, find, first, &original, table, *missing);
+		gsr_fill_addresses(desc, find_address, read_initial, &original, table, *missing);
 		good = !gi_real.cuMemcpyHtoDAsync_v2(at, table, size, stream) && !gi_real.cuStreamSynchronize(stream);
 	}
 	gi_real.cuStreamDestroy_v2(stream);

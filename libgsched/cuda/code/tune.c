@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Pure: no driver, no clock. selftests/libgsched/tune.c */
+/* Pure functions: no driver, no clock. Tested by selftests/libgsched/tune.c. */
 #include "code/tune.h"
 
-#define LEAST		4	/* workers an SM: of fewer none can be missed */
-#define EARLY		4	/* pairs after which one that mostly loses is given up ... */
-#define EARLY_WINS	2	/* ... if it won fewer */
-#define FAR		2	/* pairs after which it is if it takes half as long again */
+#define LEAST		4	/* workers per SM, below which there is nothing to tune */
+#define EARLY		4	/* pairs after which a trial that mostly loses is ended, */
+#define EARLY_WINS	2	/* ... if it won fewer than this */
+#define FAR		2	/* pairs after which it is ended if it takes 1.5 times as long */
 #define PAIRS		12
-#define WINS		10	/* of PAIRS: by chance once in 50 */
-#define SHARED_MAX	128	/* bytes, of a block */
-#define SETTLED_MAX	4096	/* launches until it begins again: data change */
+#define WINS		10	/* of PAIRS to win: by chance, 1 in 50 do */
+#define SHARED_MAX	128	/* bytes per block */
+#define SETTLED_MAX	4096	/* launches until tuning begins again, since data change */
 
 static unsigned int best_of(uint32_t pick)
 {
@@ -21,7 +21,7 @@ static unsigned int trial_of(uint32_t pick)
 	return pick >> 8 & 0xff;
 }
 
-static unsigned int below(unsigned int full, unsigned int workers)
+static unsigned int next_lower(unsigned int full, unsigned int workers)
 {
 	unsigned int step = full / 8 ? full / 8 : 1;
 
@@ -33,7 +33,10 @@ unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_
 	uint32_t pick = atomic_load_explicit(&t->pick, memory_order_relaxed);
 	unsigned int workers = best_of(pick);
 
-	/* each block of 2^n launches has as many of either, and no period of the program's falls in with it (Thue and Morse) */
+	/*
+	 * The Thue-Morse sequence: each aligned group of 2^n launches has equally many of both, and
+	 * it does not resonate with a period of the program's.
+	 */
 	if (alone && trial_of(pick) && __builtin_parity(launch))
 		workers = trial_of(pick);
 	return workers && workers < full ? workers : full;
@@ -41,36 +44,37 @@ unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_
 
 static void try_next(struct gi_tune *t, unsigned int full, unsigned int best)
 {
-	t->pairs = t->wins = t->settled = 0;
+	t->pairs = t->wins = t->since_settled = 0;
 	t->sum[0] = t->sum[1] = 0;
-	t->n_waiting[0] = t->n_waiting[1] = 0;
-	atomic_store_explicit(&t->pick, best | below(full, best) << 8, memory_order_relaxed);
+	t->n_unpaired[0] = t->n_unpaired[1] = 0;
+	atomic_store_explicit(&t->pick, best | next_lower(full, best) << 8, memory_order_relaxed);
 }
 
-static void settle(struct gi_tune *t, unsigned int best)
+static void end_trial(struct gi_tune *t, unsigned int best)
 {
-	t->settled = 0;
+	t->since_settled = 0;
 	atomic_store_explicit(&t->pick, best, memory_order_relaxed);
 }
 
-static void pair(struct gi_tune *t, unsigned int full, unsigned int best, unsigned int trial)
+static void compare_pair(struct gi_tune *t, unsigned int full, unsigned int best,
+			 unsigned int trial)
 {
 	t->pairs++;
-	t->wins += t->waiting[1][0] < t->waiting[0][0];
-	t->sum[0] += t->waiting[0][0];
-	t->sum[1] += t->waiting[1][0];
-	t->waiting[0][0] = t->waiting[0][1];
-	t->waiting[1][0] = t->waiting[1][1];
-	t->n_waiting[0]--;
-	t->n_waiting[1]--;
+	t->wins += t->unpaired[1][0] < t->unpaired[0][0];
+	t->sum[0] += t->unpaired[0][0];
+	t->sum[1] += t->unpaired[1][0];
+	t->unpaired[0][0] = t->unpaired[0][1];
+	t->unpaired[1][0] = t->unpaired[1][1];
+	t->n_unpaired[0]--;
+	t->n_unpaired[1]--;
 	if ((t->pairs == EARLY && t->wins < EARLY_WINS) || (t->pairs == FAR && t->sum[1] > t->sum[0] + t->sum[0] / 2))
-		settle(t, best);
+		end_trial(t, best);
 	if (t->pairs < PAIRS)
 		return;
 	if (t->wins >= WINS && t->sum[1] < t->sum[0] - t->sum[0] / 64)
 		try_next(t, full, trial);
 	else
-		settle(t, best);
+		end_trial(t, best);
 }
 
 void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, uint64_t ns)
@@ -80,21 +84,21 @@ void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, ui
 
 	if (full < LEAST || full > 0xff)
 		return;
-	if (!best || best > full || (!trial && ++t->settled >= SETTLED_MAX)) {
+	if (!best || best > full || (!trial && ++t->since_settled >= SETTLED_MAX)) {
 		try_next(t, full, full);
 		return;
 	}
 	if (!trial || (workers != best && workers != trial))
 		return;
 	which = workers == trial;
-	/* those of the one that had several turns in a row wait; more than two are no neighbours */
-	if (t->n_waiting[which] == 2) {
-		t->waiting[which][0] = t->waiting[which][1];
-		t->n_waiting[which] = 1;
+	/* times without a partner wait; only the last two are near enough to be paired */
+	if (t->n_unpaired[which] == 2) {
+		t->unpaired[which][0] = t->unpaired[which][1];
+		t->n_unpaired[which] = 1;
 	}
-	t->waiting[which][t->n_waiting[which]++] = ns;
-	if (t->n_waiting[!which])
-		pair(t, full, best, trial);
+	t->unpaired[which][t->n_unpaired[which]++] = ns;
+	if (t->n_unpaired[!which])
+		compare_pair(t, full, best, trial);
 }
 
 bool gi_tune_tries(const struct gi_tune *t)
@@ -104,8 +108,11 @@ bool gi_tune_tries(const struct gi_tune *t)
 	return !pick || trial_of(pick);
 }
 
-/* The least that an SM can be set to and holds @bytes; all GPUs of a generation have these up to their most */
-static unsigned int setting(unsigned int bytes, unsigned int sm)
+/*
+ * The smallest carveout that holds @bytes. All GPUs of a generation have these sizes, up to their
+ * maximum.
+ */
+static unsigned int carveout_for(unsigned int bytes, unsigned int sm)
 {
 	static const unsigned int kib[] = { 8, 16, 32, 64, 100, 132, 164, 196, 228 };
 	unsigned int i;
@@ -116,16 +123,21 @@ static unsigned int setting(unsigned int bytes, unsigned int sm)
 	return sm;
 }
 
-unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned int shared, unsigned int reserved, unsigned int sm)
+unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned int shared,
+			      unsigned int reserved, unsigned int sm)
 {
-	unsigned int to = setting(workers * (shared + reserved), sm);
+	unsigned int to = carveout_for(workers * (shared + reserved), sm);
 
-	/* more than what the rewriter adds: not measured, and a wrong one may leave room for a few blocks only */
-	if (!sm || !shared || shared > SHARED_MAX || to >= setting(full * (shared + reserved), sm))
+	/*
+	 * with more than what the rewriter adds it was not measured; a wrong value costs occupancy
+	 */
+	if (!sm || !shared || shared > SHARED_MAX ||
+	    to >= carveout_for(full * (shared + reserved), sm))
 		return 0;
 	/*
-	 * The driver seems to take it for the share of the kernel's own bytes, and to add what is reserved for as many blocks (H200, driver 580:
-	 * with 128 bytes a block 1 gives 32 KiB, 2 gives 64, 14 all there is). Rounded down, so as not to come to the next step.
+	 * The driver seems to take the value as the share of the kernel's own bytes, and to add the
+	 * reserved bytes of as many blocks (H200, driver 580: with 128 bytes a block 1 gives 32
+	 * KiB, 2 gives 64, 14 gives everything). Rounded down, so as not to reach the next step.
 	 */
 	return (unsigned int)((uint64_t)to * shared * 100 / (shared + reserved) / sm);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the interposer chooses for each launch of a twin. Benchmarks measure twins with the same. */
+/* The constants of launching twins, shared with the benchmarks that measure twins. */
 #ifndef GI_TUNING_H
 #define GI_TUNING_H
 
@@ -8,37 +8,43 @@
 
 #define GI_LONG_NS		200000	/* shorter kernels are not worth preempting */
 /*
- * Block-tasks this short make room for streams of greater priority as fast as windows do, at no cost (H200: a 13 us kernel of
- * 132 blocks beside blocks of 20 us has 38/43 us median/p99 by priority, 55/140 by windows).
+ * Block-tasks this short make room for streams of greater priority as fast as windows do, at no
+ * cost (H200: a 13 us kernel of 132 blocks beside blocks of 20 us has 38/43 us median/p99 by
+ * priority, 55/140 by windows).
  */
 #define GI_SHORT_BLOCK_NS	100000
-#define GI_PRIORITISED		32	/* launches in a row, until a client counts as one that uses such streams */
+/* consecutive launches that show that a client uses such streams */
+#define GI_PRIORITISED		32
 #define GI_POLL_NS		2000
-/* A fetch costs a worker about 0.7 us (H200), and eviction waits for its end */
+/* A fetch costs a worker about 0.7 us (H200), and eviction waits until its block-tasks end */
 #define GI_FETCH_NS		25000
 #define GI_FETCH_MAX		256
 /*
- * More workers than this add to one counter so often that they wait for each other (1.1 cycles an addition, H200), and these or fetches of more than
- * this spread over so much of the grid that caches and DRAM pages suffer: then fetches are dealt in stripes. A strict order has the shorter
- * fetch, which is worth up to 3 percent where neither is so (H200).
+ * More workers than this contend for one counter (1.1 cycles an addition, H200). Together, or with
+ * fetches of more than GI_STRICT_FETCH, they spread over so much of the grid that caches and DRAM
+ * pages suffer. Then fetches are dealt in stripes. A strict order has the shorter fetch, which
+ * gains up to 3 percent where neither applies (H200).
  */
 #define GI_STRICT_WORKERS	3000
 #define GI_STRICT_FETCH		12
 /*
- * Kernels whose block-tasks take longer are worth the resumable form where contexts take turns: eviction waits for a
- * block-task's end. The form costs several percent (H200), and shorter block-tasks end nearly as soon as they are saved.
+ * In temporal mode, kernels with longer block-tasks are worth the resumable form, since eviction
+ * waits for the end of a block-task. The form costs several percent (H200), and shorter block-tasks
+ * end nearly as soon as they are saved.
  */
 #define GI_RESUME_NS		400000
 /*
- * What a worker of the resumable form needs to leave, reckoned and not measured by itself: GI_POLL_NS until one sees the window, as long until the others see it
- * in the relay, and the registers and shared memory of a full SM written to memory, 300 KB at an SM's share of the
- * bandwidth: about 10 us, doubled for luck.
+ * The time that a resumable worker needs to leave, estimated, not measured directly: GI_POLL_NS
+ * until one worker sees the window, as long again until the others see it in the relay, and writing
+ * the registers and shared memory of a full SM to memory, 300 KB at an SM's share of the bandwidth:
+ * about 10 us, doubled as a margin.
  */
 #define GI_LEAVE_NS		20000
 
 /*
- * The limit for a twin that would fit an SM less often than its original, in registers of a thread: as many as an SM has for each
- * thread that it can hold, or as the original uses, in the steps in which they are given out.
+ * The register limit for a twin that would have a lower occupancy than its original: the SM's
+ * registers divided by the threads that it can hold, or what the original uses, rounded to the
+ * allocation unit.
  */
 static inline unsigned int gi_register_cap(unsigned int original, unsigned int sm_registers, unsigned int sm_threads)
 {
@@ -48,8 +54,9 @@ static inline unsigned int gi_register_cap(unsigned int original, unsigned int s
 }
 
 /*
- * Once the grid is set. @in_order: block-tasks may wait for lower ones, or lie in ranges. @block_ns: of a block-task in a full
- * launch, as seen before; 0 not yet known
+ * Chooses the order of block-tasks, once the grid is set. @in_order: block-tasks may wait for lower
+ * ones, or lie in ranges. @block_ns: time of a block-task in a full launch, as measured before; 0:
+ * unknown.
  */
 static inline void gi_order(struct gsr_launch *a, bool in_order, uint64_t block_ns)
 {

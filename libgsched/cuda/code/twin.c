@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Twins in the background: one worker thread has images rewritten (by gschedd, whose cache
- * everybody shares, or right here if it does not answer), loads the twins beside the original's
- * module, and caps their registers where they would cost blocks per SM. An image is rewritten as a
- * whole, and loaded kernel by kernel, as they are wanted: the driver compiles them.
+ * Makes twins in the background. One worker thread has images rewritten, by gschedd, whose cache
+ * all programs share, or in the process if gschedd does not answer. It loads the twins beside the
+ * original's module, and limits their registers where they would reduce the occupancy. An image is
+ * rewritten as a whole; its twins are loaded kernel by kernel as needed, because the driver
+ * compiles them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,21 +15,21 @@
 #include "code/code.h"
 
 #define SYMBOL_MAX	1024
-#define IDLE_NS		200000000	/* how long a program is held up for a pause */
-#define TRIES		3		/* ... in a row, for new kernels */
-#define LOOK_NS		1000000		/* between two looks whether there is one */
+#define IDLE_NS		200000000	/* how long a program's work is held back for a pause */
+#define TRIES		3		/* ... for so many new kernels in a row without success */
+#define PAUSE_POLL_NS		1000000		/* poll interval for a pause of the program's own */
 
 struct gi_pause gi_twin_pause;
 
-static pthread_cond_t work = PTHREAD_COND_INITIALIZER;		/* gi_lock */
-static pthread_cond_t done;					/* gi_lock; CLOCK_MONOTONIC */
+static pthread_cond_t job_queued = PTHREAD_COND_INITIALIZER;		/* gi_lock */
+static pthread_cond_t job_done;					/* gi_lock; CLOCK_MONOTONIC */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool runs;						/* gi_lock */
+static bool worker_runs;						/* gi_lock */
 static struct gi_func *first_job, **last_job = &first_job;	/* gi_lock */
 static struct gi_image *first_image, **last_image = &first_image;	/* gi_lock */
 static struct gi_image *busy_image;				/* gi_lock */
 static struct gi_ctx *busy_cx;					/* gi_lock */
-/* While modules are unloaded, their contexts stay. In front of gi_lock */
+/* Contexts are not destroyed while modules are unloaded. Taken before gi_lock. */
 static pthread_mutex_t unload_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The twin's name in PTX */
@@ -50,10 +51,11 @@ static unsigned int type_size(const char *type)
 }
 
 /*
- * Where the parameters of an entry lie in its packed buffer: PTX's own rules. false: not to be
- * known.
+ * Offsets of the parameters of an entry in the packed buffer, by PTX's rules. false: they cannot be
+ * determined.
  */
-static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param *out, size_t *end)
+static bool param_layout(const struct gsr_function *f, unsigned int n, struct gi_param *out,
+			 size_t *end)
 {
 	size_t at = 0;
 	unsigned int i, d;
@@ -82,8 +84,7 @@ static bool layout(const struct gsr_function *f, unsigned int n, struct gi_param
 }
 
 /*
- * A module with one twin, malloc'd, and what it is called; *@params: of @k, NULL if their layout is
- * not known
+ * Returns a module with only the twin (malloc'd); *@params: of @k, NULL if the layout is unknown.
  */
 static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel *k,
 			struct gi_param **params)
@@ -101,7 +102,7 @@ static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel
 	f = gsr_module_function(m, name);
 	if (f && f->n_params == k->params + 1 + (k->n_references > 0))
 		*params = calloc(k->params + 1, sizeof(**params));
-	if (*params && (!layout(f, k->params, *params, &end) ||
+	if (*params && (!param_layout(f, k->params, *params, &end) ||
 			end > (k->n_references ? k->references_offset : k->launch_offset))) {
 		free(*params);
 		*params = NULL;
@@ -111,8 +112,8 @@ static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel
 	return ptx;
 }
 
-/* Rewrite into one form: no lock held, @image is busy_image. */
-static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id id)
+/* Rewrites an image into one form. No lock held; @image is busy_image. */
+static void rewrite_image(struct gi_image *image, unsigned int arch, enum gi_form_id id)
 {
 	struct gsched_rewrite_opts ask = {
 		.size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE, .modes = gi_needs_modes(),
@@ -129,7 +130,7 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message : "no PTX in the image");
 	if (ptx && (!gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &description,
 					 &length) || errno == ENOEXEC)) {
-		/* of an image without twins it has each kernel's reason, or that of all */
+		/* a description of an image without twins has the reasons */
 		ok = description && !gsr_read_description(description, length, &desc, &err);
 		if (!ok)
 			snprintf(why, sizeof(why), "gschedd: %s",
@@ -150,7 +151,7 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 	if (ok && !twins && !desc.n_kernels)
 		ok = false;
 	pthread_mutex_lock(&gi_lock);
-	/* the resumable form is the last that can be asked for, and only of what has a twin */
+	/* the resumable form is the last to be requested, and only for images with twins */
 	if (!ok || !twins || id == GI_RESUMABLE) {
 		if (ptx != image->ptx)
 			free(ptx);
@@ -170,22 +171,22 @@ static void rewrite(struct gi_image *image, unsigned int arch, enum gi_form_id i
 		gsr_rewrite_free(&desc);
 		snprintf(form->why, sizeof(form->why), "%s", why[0] ? why : "no kernels");
 		form->state = GI_IMAGE_NONE;
-		gi_image_count(image);
+		gi_image_recount(image);
 	}
 	pthread_mutex_unlock(&gi_lock);
 }
 
-/* What is made one twin of */
-struct making {
+/* The twin that is being made */
+struct twin_job {
 	struct gi_image *image;
 	struct gi_rewritten *form;
 	struct gi_ctx *cx;		/* the current one */
 	const struct gsr_kernel *kernel;
-	char *ptx;			/* of the twin alone */
+	char *ptx;			/* a module with only this twin */
 };
 
-/* As a module; once for each register cap. NULL: does not load. */
-static struct gi_loaded *load(const struct making *t, unsigned int max_regs)
+/* Loads the module, once per register limit. NULL: it does not load. */
+static struct gi_loaded *load_twin(const struct twin_job *t, unsigned int max_regs)
 {
 	CUjit_option option = CU_JIT_MAX_REGISTERS;
 	struct gi_loaded *l;
@@ -224,18 +225,18 @@ static struct gi_loaded *load(const struct making *t, unsigned int max_regs)
 	return l->module ? l : NULL;
 }
 
-static int attribute(CUfunction f, CUfunction_attribute what)
+static int func_attribute(CUfunction f, CUfunction_attribute what)
 {
 	int v = 0;
 
 	return gi_real.cuFuncGetAttribute(&v, what, f) ? 0 : v;
 }
 
-/* Does @twin host fewer blocks than @original at some usual block size? */
-static bool loses(CUfunction original, CUfunction twin)
+/* Whether @twin has a lower occupancy than @original at some usual block size. */
+static bool loses_occupancy(CUfunction original, CUfunction twin)
 {
 	static const int sizes[] = { 64, 128, 256, 512, 1024 };
-	int most = attribute(original, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), a, b;
+	int most = func_attribute(original, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), a, b;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -250,7 +251,7 @@ static bool loses(CUfunction original, CUfunction twin)
 	return false;
 }
 
-static CUfunction twin_of(const struct making *t, CUfunction original, char *why, size_t size)
+static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *why, size_t size)
 {
 	CUfunction twin = NULL, capped = NULL;
 	struct gi_loaded *l;
@@ -260,7 +261,7 @@ static CUfunction twin_of(const struct making *t, CUfunction original, char *why
 
 	if (!symbol_of(t->kernel, symbol))
 		return NULL;
-	l = load(t, 0);
+	l = load_twin(t, 0);
 	variable = l && l->missing ? gsr_missing_variable(&t->form->desc, t->kernel, l->missing)
 				   : NULL;
 	if (variable && variable->function)
@@ -269,19 +270,20 @@ static CUfunction twin_of(const struct making *t, CUfunction original, char *why
 		snprintf(why, size, "the driver does not find its variable %.200s", variable->name);
 	if (!l || variable || gi_real.cuModuleGetFunction(&twin, l->module, symbol))
 		return NULL;
-	if (!loses(original, twin))
+	if (!loses_occupancy(original, twin))
 		return twin;
 	gi_real.cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
 				     t->cx->dev);
 	gi_real.cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
 				     t->cx->dev);
-	l = load(t, gi_register_cap((unsigned int)attribute(original, CU_FUNC_ATTRIBUTE_NUM_REGS),
-				    (unsigned int)sm_regs, (unsigned int)sm_threads));
-	/* a place on the SM is not worth registers that move to memory and back in every round */
+	l = load_twin(t, gi_register_cap(
+				 (unsigned int)func_attribute(original, CU_FUNC_ATTRIBUTE_NUM_REGS),
+				 (unsigned int)sm_regs, (unsigned int)sm_threads));
+	/* higher occupancy does not compensate for spills in every round */
 	if (l && !gi_real.cuModuleGetFunction(&capped, l->module, symbol) &&
-	    !loses(original, capped) &&
-	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <=
-		    attribute(twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES))
+	    !loses_occupancy(original, capped) &&
+	    func_attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <=
+		    func_attribute(twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES))
 		return capped;
 	return twin;
 }
@@ -297,8 +299,8 @@ static const struct gsr_kernel *kernel_of(const struct gi_rewritten *form, const
 }
 
 /*
- * The limits a program may have raised before the twin was there; later ones come through
- * cuFuncSetAttribute.
+ * Copies the limits that the program may have set before the twin existed. Later ones come through
+ * cuFuncSetAttribute().
  */
 static void copy_attributes(struct gi_func *fn, CUfunction twin)
 {
@@ -321,19 +323,19 @@ static void copy_attributes(struct gi_func *fn, CUfunction twin)
 		gi_real.cuFuncSetCacheConfig(twin, fn->named->cache);
 }
 
-/* A program that did not pause for its first kernels is not held up for each of the others. */
-static bool pause_for(struct gi_func *fn)
+/* A program that did not pause for its first kernels is not held back for each of the others. */
+static bool wait_for_pause(struct gi_func *fn)
 {
 	static unsigned int in_vain;	/* the worker's */
 	bool patient = in_vain < TRIES || atomic_load(&fn->late), idle;
 
-	idle = gi_twin_pause.idle(fn->cx, patient ? IDLE_NS : 0);
+	idle = gi_twin_pause.context_begin(fn->cx, patient ? IDLE_NS : 0);
 	in_vain = idle ? 0 : in_vain + 1;
 	return idle;
 }
 
-/* No lock held; the image and the context are marked busy, so both stay. */
-static void resolve(struct gi_func *fn, enum gi_form_id id)
+/* No lock is held; the image and the context are marked busy, so neither is freed. */
+static void make_form(struct gi_func *fn, enum gi_form_id id)
 {
 	struct gi_image *image = fn->named->image;
 	struct gi_rewritten *from = &image->form[id];
@@ -342,15 +344,15 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	const struct gsr_kernel *k = NULL;
 	struct gi_client *c = fn->cx->client;
 	struct gi_param *params = NULL;
-	struct making making = { .image = image, .form = from, .cx = fn->cx };
+	struct twin_job job = { .image = image, .form = from, .cx = fn->cx };
 	CUfunction twin = NULL;
 	bool idle = false, later = false;
 	char why[288] = "";
 
 	if (from->state == GI_IMAGE_NEW)
-		rewrite(image, c->arch, id);
+		rewrite_image(image, c->arch, id);
 	if (from->state == GI_IMAGE_READY)
-		making.kernel = k = kernel_of(from, name);
+		job.kernel = k = kernel_of(from, name);
 	if (from->state == GI_IMAGE_NONE)
 		snprintf(why, sizeof(why), "%s", from->why);
 	else if (!k)
@@ -361,14 +363,14 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 		snprintf(why, sizeof(why), "%s", k->resume_reason ? k->resume_reason : "nowhere to leave it");
 	else if (gi_real.cuCtxSetCurrent(fn->cx->handle))
 		snprintf(why, sizeof(why), "its context cannot be entered");
-	else if (!(making.ptx = twin_alone(from, k, &params)) || !params)
+	else if (!(job.ptx = twin_alone(from, k, &params)) || !params)
 		snprintf(why, sizeof(why), "its parameters have no layout we know");
-	else if (!(idle = pause_for(fn)))
+	else if (!(idle = wait_for_pause(fn)))
 		later = true;
-	else if (!(twin = twin_of(&making, fn->original, why, sizeof(why))) && !why[0])
+	else if (!(twin = twin_of(&job, fn->original, why, sizeof(why))) && !why[0])
 		snprintf(why, sizeof(why), "its twin does not load");
-	free(making.ptx);
-	/* the same in all forms */
+	free(job.ptx);
+	/* all forms have the same parameters */
 	if (!twin || fn->params) {
 		free(params);
 		params = NULL;
@@ -403,11 +405,11 @@ static void resolve(struct gi_func *fn, enum gi_form_id id)
 	pthread_mutex_unlock(&gi_lock);
 	pthread_mutex_unlock(&gi_attribute_lock);
 	if (idle)
-		gi_twin_pause.busy(fn->cx);
+		gi_twin_pause.context_end(fn->cx);
 	gi_real.cuCtxSetCurrent(NULL);
 }
 
-static void *worker(void *arg)
+static void *twin_worker(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 
@@ -425,7 +427,7 @@ static void *worker(void *arg)
 			busy_image = fn->named->image;
 			busy_cx = fn->cx;
 			pthread_mutex_unlock(&gi_lock);
-			resolve(fn, fn->job);
+			make_form(fn, fn->job);
 			gi_func_put(fn);
 			pthread_mutex_lock(&gi_lock);
 		} else if (image) {
@@ -435,46 +437,46 @@ static void *worker(void *arg)
 			busy_image = image;
 			pthread_mutex_unlock(&gi_lock);
 			if (image->form[GI_TWIN].state == GI_IMAGE_NEW)
-				rewrite(image, image->arch, GI_TWIN);
+				rewrite_image(image, image->arch, GI_TWIN);
 			pthread_mutex_lock(&gi_lock);
 		} else {
-			pthread_cond_wait(&work, &gi_lock);
+			pthread_cond_wait(&job_queued, &gi_lock);
 			continue;
 		}
 		busy_image = NULL;
 		busy_cx = NULL;
-		pthread_cond_broadcast(&done);
+		pthread_cond_broadcast(&job_done);
 	}
 	return NULL;
 }
 
-static void init(void)
+static void init_conditions(void)
 {
 	pthread_condattr_t attr;
 
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&done, &attr);
+	pthread_cond_init(&job_done, &attr);
 	pthread_condattr_destroy(&attr);
 }
 
-/* gi_lock held */
-static bool start(void)
+/* gi_lock held. */
+static bool start_worker(void)
 {
 	sigset_t all, before;
 	pthread_t thread;
 
-	pthread_once(&once, init);
-	if (!runs) {
+	pthread_once(&once, init_conditions);
+	if (!worker_runs) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
-		runs = !pthread_create(&thread, NULL, worker, NULL);
-		if (runs)
+		worker_runs = !pthread_create(&thread, NULL, twin_worker, NULL);
+		if (worker_runs)
 			pthread_detach(thread);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
-	pthread_cond_signal(&work);
-	return runs;
+	pthread_cond_signal(&job_queued);
+	return worker_runs;
 }
 
 void gi_twin_image(struct gi_image *image, unsigned int arch)
@@ -483,23 +485,24 @@ void gi_twin_image(struct gi_image *image, unsigned int arch)
 	image->next_job = NULL;
 	*last_image = image;
 	last_image = &image->next_job;
-	start();
+	start_worker();
 }
 
 /*
- * The driver waits for all of the context's work when it loads a module, with a lock that every
- * other call needs: a kernel that waits for the program would wait for ever. So a twin is loaded in
- * a pause only, which a program that always has work in its streams is made to have now and then.
+ * When it loads a module, the driver waits for all of the context's work, holding a lock that every
+ * other call needs: a kernel that waits for the program would deadlock. So a twin is loaded in a
+ * pause only. A program that always has work in its streams is sometimes made to pause.
  */
 static bool time_to_load(struct gi_func *fn)
 {
 	uint32_t late = atomic_fetch_add(&fn->late, 1) + 1;
-	uint64_t now = gi_now(), next = atomic_load(&fn->next_look);
+	uint64_t now = gi_now(), next = atomic_load(&fn->next_pause_poll);
 
 	/* the 8th launch, the 64th, the 512th, ... */
 	if (late >= 8 && !(late & (late - 1)) && __builtin_ctz(late) % 3 == 0)
 		return true;
-	if (now < next || !atomic_compare_exchange_strong(&fn->next_look, &next, now + LOOK_NS) ||
+	if (now < next ||
+	    !atomic_compare_exchange_strong(&fn->next_pause_poll, &next, now + PAUSE_POLL_NS) ||
 	    !gi_streams_idle(fn->cx))
 		return false;
 	atomic_store(&fn->waited, false);
@@ -507,8 +510,8 @@ static bool time_to_load(struct gi_func *fn)
 }
 
 /*
- * In the background. The resumable form is asked for after the twin is there, so a function is in
- * the queue once at most.
+ * Requests a form in the background. The resumable form is requested only when the twin exists, so
+ * a function is in the queue at most once.
  */
 bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 {
@@ -519,8 +522,9 @@ bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 		return is == GI_TWIN_READY;
 	pthread_mutex_lock(&gi_lock);
 	is = atomic_load(state);
-	/* what is about to be unloaded gets no twin any more */
-	if ((is == GI_TWIN_UNASKED || is == GI_TWIN_LATER) && !atomic_load(&fn->dropped) && start()) {
+	/* a function that is about to be unloaded gets no twin any more */
+	if ((is == GI_TWIN_UNASKED || is == GI_TWIN_LATER) && !atomic_load(&fn->dropped) &&
+	    start_worker()) {
 		atomic_store(state, GI_TWIN_QUEUED);
 		fn->job = id;
 		fn->next_job = NULL;
@@ -534,8 +538,8 @@ bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 }
 
 /*
- * The launch that asks for it waits a while, others look only. All first launches of a process
- * together wait no longer than one may: programs have hundreds of kernels.
+ * The launch that requests the twin waits for it, later ones only check. All launches of a process
+ * together wait no longer than GSCHED_TWIN_WAIT_MS, since programs have hundreds of kernels.
  */
 bool gi_twin_wait(struct gi_func *fn)
 {
@@ -554,7 +558,7 @@ bool gi_twin_wait(struct gi_func *fn)
 		ts = (struct timespec){ .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
 		pthread_mutex_lock(&gi_lock);
 		while (atomic_load(state) == GI_TWIN_QUEUED)
-			if (pthread_cond_timedwait(&done, &gi_lock, &ts) == ETIMEDOUT)
+			if (pthread_cond_timedwait(&job_done, &gi_lock, &ts) == ETIMEDOUT)
 				break;
 		pthread_mutex_unlock(&gi_lock);
 		atomic_fetch_add(&waited_ns, gi_now() - now);
@@ -562,8 +566,9 @@ bool gi_twin_wait(struct gi_func *fn)
 	return atomic_load(state) == GI_TWIN_READY;
 }
 
-/* gi_lock held. Modules of either, off an image's list and onto another */
-static void detach(struct gi_rewritten *form, const struct gi_ctx *cx, struct gi_loaded **list)
+/* Moves the modules in @cx (NULL: all) to @list. gi_lock held. */
+static void detach_modules(struct gi_rewritten *form, const struct gi_ctx *cx,
+			   struct gi_loaded **list)
 {
 	struct gi_loaded **p = &form->loaded, *l;
 
@@ -579,20 +584,20 @@ static void detach(struct gi_rewritten *form, const struct gi_ctx *cx, struct gi
 }
 
 /*
- * The driver waits for the device. @shared: with tasks of others in the context. If these never
- * pause it stays loaded
+ * The driver waits for the device here. @shared: other code has tasks in the context; if these
+ * cannot be quiesced, the module stays loaded.
  */
-static void unload(const struct gi_loaded *l, bool shared)
+static void unload_twin(const struct gi_loaded *l, bool shared)
 {
 	if (gi_real.cuCtxSetCurrent(l->cx->handle))
 		return;
-	if (!shared || gi_twin_pause.begin(l->cx->client))
+	if (!shared || gi_twin_pause.tasks_begin(l->cx->client))
 		gi_real.cuModuleUnload(l->module);
 	if (shared)
-		gi_twin_pause.end(l->cx->client);
+		gi_twin_pause.tasks_end(l->cx->client);
 }
 
-static void unload_all(struct gi_loaded *list, bool shared, bool destroyed)
+static void unload_twins(struct gi_loaded *list, bool shared, bool destroyed)
 {
 	CUcontext before = NULL;
 	struct gi_loaded *l;
@@ -603,7 +608,7 @@ static void unload_all(struct gi_loaded *list, bool shared, bool destroyed)
 	while ((l = list)) {
 		list = l->next;
 		if (l->module && !destroyed)
-			unload(l, shared);
+			unload_twin(l, shared);
 		free(l->missing);
 		free(l);
 	}
@@ -616,7 +621,7 @@ void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx)
 	struct gi_func **p = &first_job;
 	struct gi_image **q = &first_image;
 
-	pthread_once(&once, init);
+	pthread_once(&once, init_conditions);
 	while (*p) {
 		struct gi_func *fn = *p;
 
@@ -636,11 +641,11 @@ void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx)
 	while (*q)
 		q = &(*q)->next_job;
 	last_image = q;
-	/* launches may wait for what was cancelled */
-	pthread_cond_broadcast(&done);
+	/* launches may wait for cancelled jobs */
+	pthread_cond_broadcast(&job_done);
 }
 
-void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
+void gi_twin_unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 {
 	struct gi_loaded *list = NULL;
 	struct gi_image *i;
@@ -650,16 +655,16 @@ void gi_twin_settle(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 	pthread_mutex_lock(&gi_lock);
 	gi_twin_cancel(image, cx);
 	while ((image && busy_image == image) || (cx && busy_cx == cx))
-		pthread_cond_wait(&done, &gi_lock);
+		pthread_cond_wait(&job_done, &gi_lock);
 	for (id = 0; id < GI_FORMS; id++) {
 		if (image)
-			detach(&image->form[id], NULL, &list);
+			detach_modules(&image->form[id], NULL, &list);
 		else
 			for (i = gi_image_next(NULL); i; i = gi_image_next(i))
-				detach(&i->form[id], cx, &list);
+				detach_modules(&i->form[id], cx, &list);
 	}
 	pthread_mutex_unlock(&gi_lock);
-	unload_all(list, image, destroyed);
+	unload_twins(list, image, destroyed);
 	pthread_mutex_unlock(&unload_lock);
 }
 
@@ -671,12 +676,12 @@ void gi_twin_reset(void)
 
 	memcpy(&unload_lock, &unlocked, sizeof(unload_lock));
 	memcpy(&once, &again, sizeof(once));
-	memcpy(&work, &fresh, sizeof(work));
+	memcpy(&job_queued, &fresh, sizeof(job_queued));
 	first_job = NULL;
 	last_job = &first_job;
 	first_image = NULL;
 	last_image = &first_image;
 	busy_image = NULL;
 	busy_cx = NULL;
-	runs = false;
+	worker_runs = false;
 }

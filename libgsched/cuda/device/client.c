@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A process's connections to arbiters, one a device. */
+/* A process's connections to arbiters, one per device. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,10 +12,11 @@ struct gi_hot gi_hot = { .generation = 1 };
 bool (*gi_client_made)(struct gi_client *c);
 
 static struct gi_client *clients;
-static struct gi_client *begun;			/* written under gi_lock: not added yet */
+/* written under gi_lock: clients that are not added yet */
+static struct gi_client *clients_begun;
 
-/* The arbiter adds these up when it cares: launches that only the page tells of. */
-void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
+/* The arbiter adds these counters up when it needs them. */
+void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
 {
 	struct gsched_cl_header *h = &c->cl->header;
 	uint64_t full = (uint64_t)c->sms * m;
@@ -30,8 +31,8 @@ void gi_client_gone(struct gi_client *c, const char *why)
 		gi_why(c, "%s: running unmanaged", why);
 }
 
-/* A connection that is attached to the device; NULL there is none to be had. */
-static struct gsched *join(struct gi_client *c, unsigned int *sms)
+/* Returns a connection that is attached to the device; NULL: none is available. */
+static struct gsched *attach_device(struct gi_client *c, unsigned int *sms)
 {
 	struct gsched_attach_opts opts = { .size = sizeof(opts) };
 	struct gsched_device_info info;
@@ -47,8 +48,8 @@ static struct gsched *join(struct gi_client *c, unsigned int *sms)
 	gi_real.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, c->dev);
 	c->mps = mps;
 	c->activity = UINT_MAX;
-	c->told_prioritised = false;
-	c->told_block_us = 0;
+	c->reported_prioritised = false;
+	c->reported_block_us = 0;
 	c->slice.groups = 0;
 	opts.mps = mps;
 	if (mps)
@@ -64,7 +65,7 @@ static struct gsched *join(struct gi_client *c, unsigned int *sms)
 	return g;
 }
 
-static void use(struct gi_client *c, struct gsched *g)
+static void use_connection(struct gi_client *c, struct gsched *g)
 {
 	c->g = g;
 	c->arb = gsched_arb_page(g, NULL);
@@ -72,9 +73,10 @@ static void use(struct gi_client *c, struct gsched *g)
 }
 
 /*
- * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever
- * uses the old ones must be done: the launches that began before it went, and their tasks. The old
- * pages stay mapped and pinned: others may still look at them, and unpinning waits for the device.
+ * Reconnects after the arbiter died or took the device away. The new arbiter has other pages, so
+ * all users of the old ones must be done: launches that began before, and their tasks. The old
+ * pages stay mapped and pinned, since others may still read them, and unpinning waits for the
+ * device.
  */
 bool gi_client_reconnect(struct gi_client *c)
 {
@@ -82,17 +84,17 @@ bool gi_client_reconnect(struct gi_client *c)
 	unsigned int sms;
 	bool good;
 
-	g = join(c, &sms);
+	g = attach_device(c, &sms);
 	if (!g)
 		return false;
 	pthread_mutex_lock(&c->lock);
 	pthread_mutex_lock(&gi_lock);
 	good = sms == c->sms && !c->stop;
 	if (good) {
-		use(c, g);
+		use_connection(c, g);
 		good = gi_contexts_follow(c);
 		if (!good)
-			use(c, old);
+			use_connection(c, old);
 	}
 	if (good) {
 		old->arb = NULL;
@@ -107,7 +109,7 @@ bool gi_client_reconnect(struct gi_client *c)
 	return good;
 }
 
-static void disconnect(struct gi_client *c)
+static void disconnect_client(struct gi_client *c)
 {
 	gsched_close(c->g);
 	c->g = NULL;
@@ -117,21 +119,22 @@ static void disconnect(struct gi_client *c)
 
 static bool connect_client(struct gi_client *c)
 {
-	struct gsched *g = join(c, &c->sms);
+	struct gsched *g = attach_device(c, &c->sms);
 
 	if (!g)
 		return false;
-	use(c, g);
+	use_connection(c, g);
 	if (c->sms && c->sms <= GSCHED_SMS_MAX)
 		return true;
-	disconnect(c);
+	disconnect_client(c);
 	return false;
 }
 
 /*
- * A gate holds back all streams of its hardware queue, and so does a wait for an event behind a
- * gate. With four queues and more nothing was seen to stand behind another stream's gate
- * (programs/waits.c), with fewer half or all of the streams did. A task's wings need a way past.
+ * A done gate blocks all streams of its hardware queue, and so does a wait for an event behind a
+ * gate. A task's wings need a queue without either. With four or more queues, no stream was
+ * observed to be blocked by another stream's gate (programs/waits.c); with fewer, half or all of
+ * them were.
  */
 static void count_queues(struct gi_client *c)
 {
@@ -143,8 +146,11 @@ static void count_queues(struct gi_client *c)
 		       (unsigned long long)queues, GI_QUEUES_LEAST);
 }
 
-/* Of a MIG device the newer call tells its own UUID, the arbiter's, and the older one its GPU's. */
-static bool identify(struct gi_client *c)
+/*
+ * For a MIG device, the newer call returns the device's own UUID, as the arbiter uses it, and the
+ * older one that of its GPU.
+ */
+static bool read_uuids(struct gi_client *c)
 {
 	if (gi_real.cuDeviceGetUuid(&c->gpu, c->dev) && gi_real.cuDeviceGetUuid_v2(&c->gpu, c->dev))
 		return false;
@@ -153,7 +159,7 @@ static bool identify(struct gi_client *c)
 	return true;
 }
 
-static struct gi_client *find(struct gi_client *c, CUdevice dev)
+static struct gi_client *find_in(struct gi_client *c, CUdevice dev)
 {
 	while (c && c->dev != dev)
 		c = c->next;
@@ -162,14 +168,14 @@ static struct gi_client *find(struct gi_client *c, CUdevice dev)
 
 struct gi_client *gi_client_find(CUdevice dev)
 {
-	return find(clients, dev);
+	return find_in(clients, dev);
 }
 
 struct gi_client *gi_client_begin(CUdevice dev)
 {
 	struct gi_client *c;
 
-	if (find(clients, dev) || find(begun, dev))
+	if (find_in(clients, dev) || find_in(clients_begun, dev))
 		return NULL;
 	c = aligned_alloc(_Alignof(struct gi_client), sizeof(*c));
 	if (!c)
@@ -177,8 +183,8 @@ struct gi_client *gi_client_begin(CUdevice dev)
 	memset(c, 0, sizeof(*c));
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);
-	c->next = begun;
-	gi_store(&begun, c);
+	c->next = clients_begun;
+	gi_store(&clients_begun, c);
 	return c;
 }
 
@@ -195,21 +201,21 @@ void gi_client_make(struct gi_client *c)
 				     c->dev);
 	gi_real.cuDeviceGetAttribute(&c->reserved,
 				     CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, c->dev);
-	if (!identify(c))
+	if (!read_uuids(c))
 		gi_debug("device without a UUID");
 	else if (connect_client(c))
 		gi_dispatch(c);
 	if (c->g)
 		count_queues(c);
 	if (!gi_client_made(c) && c->g)
-		disconnect(c);
+		disconnect_client(c);
 }
 
 void gi_client_add(struct gi_client *c)
 {
 	struct gi_client **p;
 
-	for (p = &begun; *p != c; p = &(*p)->next)
+	for (p = &clients_begun; *p != c; p = &(*p)->next)
 		;
 	gi_store(p, c->next);
 	c->next = clients;
@@ -220,10 +226,10 @@ bool gi_client_awaited(CUdevice dev)
 {
 	bool awaited;
 
-	if (!gi_load(&begun))
+	if (!gi_load(&clients_begun))
 		return false;
 	pthread_mutex_lock(&gi_lock);
-	awaited = find(begun, dev);
+	awaited = find_in(clients_begun, dev);
 	pthread_mutex_unlock(&gi_lock);
 	return awaited;
 }
@@ -239,6 +245,6 @@ void gi_client_reset(void)
 
 	memcpy(&gi_lock, &unlocked, sizeof(gi_lock));
 	clients = NULL;
-	begun = NULL;
+	clients_begun = NULL;
 	atomic_fetch_add(&gi_hot.generation, 1);
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Contexts: the client's pages as their GPU sees them, control blocks, the agent's streams. Known
- * from the first launch or load in a context, prepared for its first task, released before the
- * program destroys it (process/ending.c).
+ * Contexts: the client's pages as mapped on the GPU, control blocks, the agent's streams. A context
+ * is known from the first launch or load in it, prepared for its first task, and released before
+ * the program destroys it (process/ending.c).
  */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "device/device.h"
 
-#define AWAIT_US	500	/* between two looks whether another thread has attached */
+#define AWAIT_US	500	/* poll interval while another thread attaches */
 
 static struct gi_ctx *contexts;			/* gi_lock */
 
 __thread struct gi_last gi_last;
 
-/* Both pages, registered once a process and device: portable, so every context of it sees them. */
+/* Registers both pages once per client, as portable memory, which all its contexts can access. */
 static bool register_pages(struct gi_client *c, struct gi_ctx *cx)
 {
 	const unsigned int flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
@@ -52,8 +52,8 @@ static void unregister_pages(struct gi_client *c, struct gi_ctx *cx)
 	cx->owns_pages = false;
 }
 
-/* What prepare() made */
-static void release(struct gi_ctx *cx)
+/* Undoes prepare_context(). */
+static void release_resources(struct gi_ctx *cx)
 {
 	unsigned int i;
 
@@ -77,7 +77,7 @@ static void release(struct gi_ctx *cx)
 		unregister_pages(cx->client, cx);
 }
 
-/* Unregistering waits for all contexts, of other devices too; the end of this one does not. */
+/* Unregistering waits for all contexts, also of other devices; destroying this one does not. */
 bool gi_ctx_shares_pages(const struct gi_ctx *cx)
 {
 	const struct gi_ctx *other;
@@ -115,7 +115,7 @@ static CUresult make_words(struct gi_ctx *cx)
 }
 
 /* gi_lock held */
-static bool prepare(struct gi_ctx *cx)
+static bool prepare_context(struct gi_ctx *cx)
 {
 	const size_t bytes = GSCHED_SLOTS * sizeof(struct gsr_control);
 	struct gi_client *c = cx->client;
@@ -142,7 +142,7 @@ static bool prepare(struct gi_ctx *cx)
 		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i], CU_STREAM_NON_BLOCKING, cx->least);
 	if (rc)
 		goto fail;
-	/* clean all of them, and see that the streams can write words at all */
+	/* clean all blocks, and check that streams can write words at all */
 	rc = gi_real.cuMemcpyHtoDAsync_v2(cx->control, cx->blank, bytes, cx->clean_stream);
 	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op.writeValue.address = cx->words_dev + offsetof(struct gi_words, cleaned);
@@ -157,13 +157,14 @@ static bool prepare(struct gi_ctx *cx)
 
 fail:
 	gi_why(c, "setting up a context failed (error %d): its launches are not managed", rc);
-	release(cx);
+	release_resources(cx);
 	return false;
 }
 
 /*
- * Not before a task needs it: streams, pinned memory and registered pages cost a program some
- * tenths of a second, and most need none of it. What is made here has no part in a capture.
+ * Done only when a task needs it: streams, pinned memory and registered pages cost a program some
+ * tenths of a second, and most programs need none of them. These calls must not become part of a
+ * capture.
  */
 bool gi_ctx_prepare(struct gi_ctx *cx)
 {
@@ -175,7 +176,9 @@ bool gi_ctx_prepare(struct gi_ctx *cx)
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
 	if (cx->prepared == GI_UNPREPARED)
-		atomic_store_explicit(&cx->prepared, prepare(cx) ? GI_PREPARED : GI_PREPARE_FAILED, memory_order_release);
+		atomic_store_explicit(&cx->prepared,
+				      prepare_context(cx) ? GI_PREPARED : GI_PREPARE_FAILED,
+				      memory_order_release);
 	pthread_mutex_unlock(&gi_lock);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	return cx->prepared == GI_PREPARED;
@@ -195,17 +198,17 @@ void gi_ctx_words(struct gi_ctx *cx)
 }
 
 /* gi_lock held */
-static void set_up(struct gi_ctx *cx, struct gi_client *c)
+static void set_up_context(struct gi_ctx *cx, struct gi_client *c)
 {
 	gi_real.cuCtxGetStreamPriorityRange(&cx->least, &cx->greatest);
 	cx->client = c;
-	/* threads remember it without */
+	/* invalidates the threads' cached lookups, which have no client */
 	atomic_fetch_add(&gi_hot.generation, 1);
 }
 
 /*
- * Contexts made while there was no arbiter are set up now. Those of before keep what they have but
- * the addresses of the pages; the old ones' registration ends with its context.
+ * Sets up contexts that were created while there was no arbiter. Older contexts keep everything but
+ * the addresses of the pages; the old pages stay registered until their context is destroyed.
  */
 bool gi_contexts_follow(struct gi_client *c)
 {
@@ -226,7 +229,7 @@ bool gi_contexts_follow(struct gi_client *c)
 		    gi_real.cuCtxSetCurrent(cx->handle))
 			continue;
 		if (!cx->client) {
-			set_up(cx, c);
+			set_up_context(cx, c);
 			continue;
 		}
 		if (cx->prepared != GI_PREPARED)
@@ -262,8 +265,8 @@ struct gi_ctx *gi_ctx_find(CUcontext handle)
 	return cx;
 }
 
-/* gi_lock held. *@made: the caller is the one to make the device's client */
-static struct gi_ctx *add(CUcontext handle, struct gi_client **made)
+/* gi_lock held. *@made: the device's client, if the caller has to make it. */
+static struct gi_ctx *add_context(CUcontext handle, struct gi_client **made)
 {
 	struct gi_client *c;
 	struct gi_ctx *cx;
@@ -280,14 +283,14 @@ static struct gi_ctx *add(CUcontext handle, struct gi_client **made)
 	*made = gi_client_begin(dev);
 	c = gi_client_find(dev);
 	if (c && c->g && !atomic_load(&c->gone))
-		set_up(cx, c);
+		set_up_context(cx, c);
 	cx->next = contexts;
 	contexts = cx;
 	return cx;
 }
 
-/* gi_lock held. The contexts that were made while there was no client yet */
-static void join(struct gi_client *c)
+/* gi_lock held. Sets up the contexts that were created before their client. */
+static void set_up_older_contexts(struct gi_client *c)
 {
 	CUcontext before = NULL;
 	struct gi_ctx *cx;
@@ -297,29 +300,29 @@ static void join(struct gi_client *c)
 	gi_real.cuCtxGetCurrent(&before);
 	for (cx = contexts; cx; cx = cx->next)
 		if (cx->dev == c->dev && !cx->client && !gi_real.cuCtxSetCurrent(cx->handle))
-			set_up(cx, c);
+			set_up_context(cx, c);
 	gi_real.cuCtxSetCurrent(before);
 }
 
-static struct gi_ctx *look_up(CUcontext handle)
+static struct gi_ctx *look_up_context(CUcontext handle)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_client *made = NULL;
 	struct gi_ctx *cx;
 
-	/* a capture may be going on: what we do has no part in it */
+	/* our calls must not become part of a capture */
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
 	cx = gi_ctx_find(handle);
 	if (!cx)
-		cx = add(handle, &made);
+		cx = add_context(handle, &made);
 	pthread_mutex_unlock(&gi_lock);
 	if (made) {
 		gi_client_make(made);
 		pthread_mutex_lock(&gi_lock);
 		gi_client_add(made);
-		join(made);
-		/* it may be gone by now */
+		set_up_older_contexts(made);
+		/* the context may have been destroyed meanwhile */
 		cx = gi_ctx_find(handle);
 		pthread_mutex_unlock(&gi_lock);
 	}
@@ -337,7 +340,7 @@ struct gi_ctx *gi_current_now(void)
 		return NULL;
 	if (gi_last.handle == handle && gi_last.generation == generation)
 		return gi_last.cx;
-	cx = look_up(handle);
+	cx = look_up_context(handle);
 	gi_last.handle = handle;
 	gi_last.generation = generation;
 	gi_last.cx = cx;
@@ -365,7 +368,7 @@ void gi_ctx_forget(struct gi_ctx *cx)
 		break;
 	}
 	atomic_fetch_add(&gi_hot.generation, 1);
-	gi_streams_leave(cx);
+	gi_streams_forget(cx);
 }
 
 void gi_context_reset(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The process's sessions with arbiters, one a device; its contexts and streams.
+ * The process's connections to arbiters, one per device; its contexts and streams.
  *
  * gi_lock protects the tables: clients, contexts, images, names, functions, the twin worker's
- * queue. It is never held across a call of the driver that may wait for the GPU, nor while an
- * arbiter is asked. A client's lock protects its contexts' streams and the tasks that run: the
- * agent thread holds it during a pass, launches do not take it. Order: client lock, then gi_lock.
+ * queue. It is never held across a call of the driver that may wait for the GPU, nor while waiting
+ * for an arbiter. A client's lock protects its contexts' streams and the running tasks: the agent
+ * holds it during a pass; launches do not take it. Lock order: client lock, then gi_lock.
  */
 #ifndef GI_DEVICE_H
 #define GI_DEVICE_H
@@ -19,15 +19,16 @@
 #include "rewriter/gsr.h"
 
 #define GI_WING_STREAMS		16
-#define GI_QUEUES_LEAST		4		/* of the hardware, for twins */
-#define GI_RECONNECT_NS		1000000000	/* between two looks for an arbiter, when it went */
+#define GI_QUEUES_LEAST		4		/* hardware queues that twins need */
+/* between two attempts to reconnect to an arbiter */
+#define GI_RECONNECT_NS		1000000000
 
 struct gi_pacer;	/* launch/pace.h */
 struct gi_blocks;	/* launch/blocks.h */
 struct gi_timings;	/* launch/timing.h */
 struct gi_tasks;	/* task/task.h */
 
-/* Words that streams write and the agent reads: pinned memory. */
+/* Words in pinned memory that streams write and the agent reads. */
 struct gi_words {
 	uint32_t begun[GI_WING_STREAMS], done[GI_WING_STREAMS];
 	uint32_t cleaned;
@@ -39,7 +40,8 @@ struct gi_save {
 	CUdeviceptr memory;
 	size_t size;
 	enum { GI_SAVE_FREE, GI_SAVE_TAKEN, GI_SAVE_LOST } state;
-	bool zeroed;			/* the header is, or will be by its stream's order */
+	/* the header is zero, at least in the order of its stream */
+	bool zeroed;
 };
 
 enum gi_prepared { GI_UNPREPARED, GI_PREPARED, GI_PREPARE_FAILED };
@@ -49,78 +51,92 @@ struct gi_ctx {
 	CUcontext handle;
 	CUdevice dev;
 	_Atomic(struct gi_client *) client;	/* set once; NULL: nothing here is managed yet */
-	_Atomic int prepared;		/* enum gi_prepared: what follows, down to the streams, for tasks in slots */
-	bool owns_pages;		/* the pages are registered through it */
+	_Atomic int prepared;		/* enum gi_prepared, of the fields down to wing_stream */
+	bool owns_pages;		/* the pages were registered in this context */
 	CUdeviceptr arb, cl, control;
-	CUdeviceptr ranges;		/* GSCHED_SLOTS areas; 0 none */
-	struct gsr_control *blank;	/* pinned: GSCHED_SLOTS clean control blocks, and a struct gsr_save */
-	struct gi_words *words;		/* pinned; NULL until somebody needs them */
+	CUdeviceptr ranges;		/* GSCHED_SLOTS areas; 0: none */
+	/* pinned: GSCHED_SLOTS clean blocks, then a struct gsr_save */
+	struct gsr_control *blank;
+	struct gi_words *words;		/* pinned; NULL until needed */
 	CUdeviceptr words_dev;
-	bool broken;			/* client lock: the driver calls it dead */
+	/* client lock: the driver reports the context as unusable */
+	bool broken;
 	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
 	uint32_t wing_ticket[GI_WING_STREAMS];
-	uint64_t stood_behind[GI_WING_STREAMS];	/* client lock: gi_stream_id() of the last such gate */
-	/* Control blocks by slot, each in one of these at most (task/control.c) */
+	/* client lock: gi_stream_id() of the stream whose done gate last blocked the wing stream */
+	uint64_t blocked_by[GI_WING_STREAMS];
+	/* masks of slots; the state of a slot's control block is in at most one (task/control.c) */
 	_Atomic uint64_t clean, dirty;
 	uint64_t cleaning;		/* client lock */
 	uint32_t clean_ticket;
 	int least, greatest;		/* stream priorities */
 	_Atomic uint32_t legacy_calls, blocking_calls;	/* stream.c */
-	_Atomic bool per_thread;	/* threads' own default streams are used, which no handle names */
-	pthread_mutex_t save_lock;	/* innermost */
+	/* per-thread default streams are used, which have no handle */
+	_Atomic bool per_thread;
+	pthread_mutex_t save_lock;	/* innermost lock */
 	struct gi_save save[GSCHED_SLOTS];	/* save_lock */
-	size_t saved, save_max;		/* save_lock: bytes in them, and at most */
+	size_t saved, save_max;		/* save_lock: their total size in bytes, and its limit */
 };
 
 struct gi_client {
-	/* what a direct launch looks at, in one cache line (launch/direct.h) */
+	/* read by a direct launch: one cache line (launch/direct.h) */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
-	_Atomic uint32_t unpaced;	/* launches of which no event is left, until the driver has them */
-	_Atomic bool gone;		/* the arbiter went away */
+	_Atomic uint32_t unpaced;	/* calls under way whose launches leave no event */
+	_Atomic bool gone;		/* the arbiter has gone away */
 	_Atomic bool exiting;		/* the process exits: launches go straight to the driver */
-	_Atomic bool stop;		/* the process exits: no agent, so nothing that waits for one */
-	bool always_resumable;		/* for tests, and who wants soon more than much */
-	_Atomic uint32_t unlooked;	/* direct launches while activity is reported; none beyond */
-	_Atomic uint32_t look;		/* ... this number, before one is looked at (launch/pace.h) */
+	/* the process exits: there is no agent, so do not wait for it */
+	_Atomic bool stop;
+	bool always_resumable;		/* use resumable twins wherever possible */
+	_Atomic uint32_t untracked;	/* untracked launches, counted while activity is reported */
+	/* the next launch is tracked once @untracked reaches this */
+	_Atomic uint32_t track_at;
 
 	struct gi_client *next;		/* gi_lock */
 	CUdevice dev;
 	CUuuid uuid;
-	CUuuid gpu;			/* of a MIG device its GPU's, as channel groups have it */
+	CUuuid gpu;			/* UUID of the GPU; differs from @uuid for a MIG device */
 	unsigned int sms, arch;
-	int sm_shared, reserved;	/* bytes of shared memory of an SM, and of a block besides its own */
-	unsigned int workers;		/* an SM at most, as somebody chose; 0: as many as are fastest */
-	uint32_t dispatch;		/* GSR_LAUNCH_*, of all its tasks */
-	bool ranges;			/* they have static ranges */
-	unsigned int intensity;		/* GSCHED_INTENSITY_* of its kernels, as somebody says */
-	unsigned int queues;		/* of the hardware, for its streams: gates are fewer */
+	/* shared memory of an SM, and the reserved part per block */
+	int sm_shared, reserved;
+	/* at most per SM, as configured; 0: as many as are fastest */
+	unsigned int workers;
+	uint32_t dispatch;		/* GSR_LAUNCH_* of all tasks */
+	bool ranges;			/* tasks have static ranges */
+	unsigned int intensity;		/* GSCHED_INTENSITY_* of all kernels, as configured */
+	/* hardware queues of its streams; there are fewer done gates */
+	unsigned int queues;
 	struct gsched *g;		/* NULL: there is no arbiter for it */
-	struct gi_tasks *tasks;		/* this and the next three: there if there is an arbiter */
+	struct gi_tasks *tasks;		/* this and the next three exist if there is an arbiter */
 	struct gi_pacer *pacer;
 	struct gi_blocks *blocks;
 	struct gi_timings *timings;
-	_Atomic uint32_t inside;	/* launches that may use the arbiter and its pages */
+	_Atomic uint32_t inside;	/* launches that may be using the arbiter and its pages */
 	pthread_mutex_t lock;
-	_Atomic unsigned int prioritised;	/* launches in a row on streams of the greatest priority, up to GI_PRIORITISED */
-	bool mps;			/* its channel group is the MPS server's, which sets the time slice itself */
-	/* the agent's: what the arbiter was told last */
+	/* consecutive launches on gi_stream_preferred() streams, up to GI_PRIORITISED */
+	_Atomic unsigned int prioritised;
+	/* the MPS server owns the channel group and its time slice */
+	bool mps;
+	/* the agent's: the last values reported to the arbiter */
 	struct gsched_slice_asked slice;
-	bool told_prioritised;
-	uint32_t told_block_us;
-	unsigned int activity;		/* ~0 not at all */
+	bool reported_prioritised;
+	uint32_t reported_block_us;
+	unsigned int activity;		/* ~0: none was reported */
 } __attribute__((aligned(64)));
 
 extern pthread_mutex_t gi_lock;
 
-/* What every launch looks at, in one cache line */
+/* Read by every launch: one cache line */
 struct gi_hot {
-	bool begun;				/* there is a driver (process.h) */
-	_Atomic bool ordered;			/* there may be tasks: gi_stream_share() waits for them */
-	_Atomic int captures;			/* of streams, under way or about to begin */
+	bool begun;				/* the driver has been opened (process.h) */
+	/* there may be tasks: gi_stream_lock_shared() must wait */
+	_Atomic bool ordered;
+	_Atomic int captures;			/* stream captures under way or about to begin */
 	_Atomic unsigned int generation;	/* changes whenever a cached lookup may be stale */
-	_Atomic int rewritable;			/* images with kernels that have, or may get, twins */
-	CUresult (*current)(CUcontext *context);	/* gi_real.cuCtxGetCurrent, once it has begun */
+	/* number of images with kernels that have, or may get, twins */
+	_Atomic int rewritable;
+	/* gi_real.cuCtxGetCurrent, valid once @begun is set */
+	CUresult (*current)(CUcontext *context);
 } __attribute__((aligned(64)));
 
 extern struct gi_hot gi_hot;
@@ -128,36 +144,37 @@ extern struct gi_hot gi_hot;
 /* ---- client.c ---- */
 
 /*
- * The first thread that looks for a device's client makes it: begin (NULL: it is there, or another
- * thread is at it), make, which waits for the arbiter, and add
+ * The first thread that needs a device's client creates it in three steps: begin (NULL: it exists,
+ * or another thread is creating it), make, which waits for the arbiter, and add.
  */
 struct gi_client *gi_client_begin(CUdevice dev);	/* gi_lock held */
 void gi_client_make(struct gi_client *c);		/* no lock held */
 void gi_client_add(struct gi_client *c);		/* gi_lock held */
 struct gi_client *gi_client_find(CUdevice dev);		/* gi_lock held; NULL: not added yet */
-bool gi_client_awaited(CUdevice dev);			/* begun and not added; no lock held */
-struct gi_client *gi_client_next(struct gi_client *c);	/* NULL: the first; they stay: no lock */
+bool gi_client_awaited(CUdevice dev);			/* begun, not added yet; no lock held */
+struct gi_client *gi_client_next(struct gi_client *c);	/* NULL: the first; never freed: no lock */
 void gi_client_gone(struct gi_client *c, const char *why);
-/* Is there an arbiter again? The agent; nobody uses the client's pages any more. */
+/* Reconnects if there is an arbiter again. The agent; nobody uses the client's pages any more. */
 bool gi_client_reconnect(struct gi_client *c);
-void gi_used(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);	/* and nobody was told */
+/* Counts a launch that was not submitted. */
+void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);
 void gi_client_reset(void);				/* after fork */
 
-/* Why something of the client's is not managed */
+/* Reports why something of the client is not managed. */
 #define gi_why(c, ...)	gi_report((c)->cl, __VA_ARGS__)
 
 /*
- * A hook, set by process/: a client was made, and has what rooms above keep for it. false: it
- * cannot be used. No lock held
+ * A hook set by process/: creates what the upper rooms keep for a new client. false: the client
+ * cannot be used. Called without locks.
  */
 extern bool (*gi_client_made)(struct gi_client *c);
 
-/* The share of the device's time; an arbiter that knows of none leaves the word 0. */
+/* The share of the device's time; an arbiter that does not support shares leaves the word 0. */
 #define gi_time_share(h) (gi_load(&(h)->share) ? gi_load(&(h)->share) : GSCHED_SHARE_ALL)
 
 /*
- * What competes with the program does so in time only, and it has no quota: then no launch needs a
- * twin, a slot or anybody's word.
+ * Others compete with the program in time only, and it has no quota. So no launch needs a twin, a
+ * slot or the arbiter.
  */
 static inline bool gi_direct(const struct gi_client *c)
 {
@@ -168,7 +185,7 @@ static inline bool gi_direct(const struct gi_client *c)
 
 /* ---- context.c ---- */
 
-/* What gi_current() found last, good while the generation is the same */
+/* Cache of the last gi_current(), valid while the generation is the same */
 struct gi_last {
 	CUcontext handle;
 	unsigned int generation;
@@ -179,89 +196,100 @@ struct gi_last {
 extern __thread struct gi_last gi_last __attribute__((tls_model("initial-exec")));
 
 /*
- * Of the calling thread; NULL none. The first call on a device attaches to the arbiter. Meanwhile
- * others' launches see a context without a client, and other calls wait.
+ * The calling thread's context, NULL if none. The first call on a device attaches to the arbiter.
+ * Meanwhile launches of other threads see a context without a client, and their other calls wait.
  */
 struct gi_ctx *gi_current(void);
 struct gi_ctx *gi_current_now(void);			/* waits for no other thread's attach */
 /*
- * Before its first task, as often as you like; it is current, no lock is held, and no task of the
- * client may need a wing
+ * Prepares the context for its first task; further calls do nothing. The context is current, no
+ * lock is held, and no task of the client may need a wing.
  */
 bool gi_ctx_prepare(struct gi_ctx *cx);
-void gi_ctx_words(struct gi_ctx *cx);			/* makes cx->words if there is memory; it is current, no lock held */
+/* Allocates cx->words if possible. The context is current, no lock is held. */
+void gi_ctx_words(struct gi_ctx *cx);
 struct gi_ctx *gi_ctx_find(CUcontext handle);		/* gi_lock held */
 struct gi_ctx *gi_ctx_next(struct gi_ctx *cx);		/* gi_lock held; NULL: the first */
-bool gi_contexts_follow(struct gi_client *c);		/* both locks held: to the client's new pages */
-/* gi_lock held. The pages that other contexts of its client use are registered through it */
+/* Adopts the client's new pages; both locks held. */
+bool gi_contexts_follow(struct gi_client *c);
+/* The pages that other contexts of the client use were registered in this one. gi_lock held. */
 bool gi_ctx_shares_pages(const struct gi_ctx *cx);
-void gi_ctx_unregister(struct gi_ctx *cx);		/* it is current; waits for all contexts */
-void gi_ctx_forget(struct gi_ctx *cx);			/* both locks held: nobody finds it any more */
+/* the context is current; waits for all contexts */
+void gi_ctx_unregister(struct gi_ctx *cx);
+/* Removes it from the table; both locks held. */
+void gi_ctx_forget(struct gi_ctx *cx);
 void gi_context_reset(void);				/* after fork */
 
 /* ---- dispatch.c ---- */
 
-void gi_dispatch(struct gi_client *c);			/* as the environment says */
+/* Sets the dispatch mode from the environment. */
+void gi_dispatch(struct gi_client *c);
 /*
- * Did the environment ask for static ranges, or for limits by rank or worker, when first asked?
- * Only then twins are made for these: they are a third longer.
+ * Whether the environment asked, when first read, for static ranges or for limits by rank or
+ * worker. Only then are twins made with support for these, which makes them a third longer.
  */
 bool gi_needs_modes(void);
-size_t gi_ranges_size(const struct gi_client *c);	/* of a slot's area */
-bool gi_ranges_new(struct gi_ctx *cx);			/* false: no memory for them, its tasks use the counter */
+size_t gi_ranges_size(const struct gi_client *c);	/* size of a slot's area */
+/* false: no memory; tasks use the counter */
+bool gi_ranges_new(struct gi_ctx *cx);
 
 /* ---- stream.c ---- */
 
 void gi_capture_begins(void);
-extern _Atomic bool gi_green;				/* the program partitions the device itself: no twins */
+/* the program uses green contexts: no twins */
+extern _Atomic bool gi_green;
 
 uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbiter */
 
-/* The program's call made @handle in the current context; or is about to destroy it */
+/* The program has created @handle in the current context; is about to destroy it. */
 void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given);
 void gi_stream_ending(CUstream handle);
-void gi_streams_leave(const struct gi_ctx *cx);		/* the context goes */
+/* Removes the streams of a context. */
+void gi_streams_forget(const struct gi_ctx *cx);
 void gi_stream_reset(void);				/* after fork */
 
-/* What a call waits for before it puts work into a stream */
-struct gi_turn {
-	_Atomic uint32_t *word[2];	/* NULL none */
+/* Held while a call enqueues work into a stream */
+struct gi_stream_guard {
+	_Atomic uint32_t *word[2];	/* NULL: none */
 	bool counted;			/* gi_streams_hold() waits for it */
 };
 
 /*
- * Around a call that puts work into a stream: it does not come between those of a task.
- * CU_STREAM_PER_THREAD is the thread's own stream, NULL the legacy one.
+ * Bracket a call that enqueues work into a stream, so that it does not come between the calls of a
+ * task. CU_STREAM_PER_THREAD is the thread's own stream, NULL the legacy one.
  */
-struct gi_turn gi_stream_share(CUstream stream);
-void gi_stream_unshare(const struct gi_turn *turn);
+struct gi_stream_guard gi_stream_lock_shared(CUstream stream);
+void gi_stream_unlock_shared(const struct gi_stream_guard *guard);
 /*
- * Around the calls of a task. false: a call that began before does not end; the launch has to be a
- * single one
+ * Bracket the calls of a task. false: an earlier call does not return, so the launch must be made
+ * with a single call.
  */
-bool gi_stream_take(struct gi_turn *turn, CUstream stream);
-void gi_stream_put(const struct gi_turn *turn);
+bool gi_stream_lock(struct gi_stream_guard *guard, CUstream stream);
+void gi_stream_unlock(const struct gi_stream_guard *guard);
 
 /*
- * Nothing more is put into any stream, and all that was has ended in those of @cx, which is
- * current: until gi_streams_release(), a call that waits for the context returns at once. false:
- * the streams were not idle within @ns or one is being captured, and nothing is held. One thread at
- * a time.
+ * Waits until all work in the streams of @cx, which is current, has ended, and keeps other work
+ * from being enqueued in any stream. So a call that waits for the context returns at once, until
+ * gi_streams_release(). false: the streams were not idle within @ns, or one is being captured, and
+ * nothing is held back. One thread at a time.
  */
 bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns);
 void gi_streams_release(void);
-bool gi_streams_idle(struct gi_ctx *cx);		/* a look, for now */
+bool gi_streams_idle(struct gi_ctx *cx);		/* a snapshot */
 
 /*
- * Streams that have waited for an event: such a wait stands at the head of a hardware queue, as a
- * done gate does, and may be for a task that needs a wing. A default stream counts once a thread,
- * for good.
+ * The number of streams that have waited for an event. Like a done gate, such a wait may block a
+ * hardware queue, and it may depend on a task that needs a wing. The default stream counts once per
+ * thread, for good.
  */
 extern _Atomic unsigned int gi_streams_waiting;
-bool gi_stream_waits(CUstream stream);		/* true: it is the first time */
+/* Counts it; true: the first time. */
+bool gi_stream_count_wait(CUstream stream);
 
-int gi_stream_lift(int asked);				/* the priority that a new stream in the current context gets */
-bool gi_stream_asked(CUstream stream, int *priority);	/* false: it has what the program asked for */
-bool gi_stream_first(CUstream stream);			/* the hardware prefers it to streams without a priority */
+int gi_stream_raise(int asked);				/* the priority to give to a new stream */
+/* false: it has the priority asked for */
+bool gi_stream_requested(CUstream stream, int *priority);
+/* the hardware prefers it to streams without a priority */
+bool gi_stream_preferred(CUstream stream);
 
 #endif /* GI_DEVICE_H */

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How a program's tasks are dispatched: rewriter/abi.h, GSR_LAUNCH_*, struct gsr_ranges; their class. */
+/* How tasks are dispatched (rewriter/abi.h: GSR_LAUNCH_*, struct gsr_ranges), and their class. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
 
-#define WORKERS_MAX	32u	/* blocks that an SM holds */
+#define WORKERS_MAX	32u	/* most blocks resident on an SM */
 
 /*
- * $NAME as one of @words, by number; the first if it is not set, or is none of them, which the
- * client's page then says
+ * Returns the index of $NAME in @words. 0 if it is not set, or is not in @words, which is reported
+ * in the client's page.
  */
-static unsigned int choice(struct gi_client *c, const char *name, const char *const *words, unsigned int n)
+static unsigned int env_choice(struct gi_client *c, const char *name, const char *const *words,
+			       unsigned int n)
 {
 	const char *text = getenv(name);
 	unsigned int i;
@@ -28,7 +29,7 @@ static unsigned int choice(struct gi_client *c, const char *name, const char *co
 
 static bool modes;
 
-static void decide(void)
+static void read_modes(void)
 {
 	const char *limit = getenv("GSCHED_LIMIT_BY"), *source = getenv("GSCHED_DISPATCH");
 
@@ -39,7 +40,7 @@ bool gi_needs_modes(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, decide);
+	pthread_once(&once, read_modes);
 	return modes;
 }
 
@@ -51,9 +52,9 @@ void gi_dispatch(struct gi_client *c)
 	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
 	const char *workers = getenv("GSCHED_WORKERS");
 
-	c->dispatch = gi_needs_modes() ? flags[choice(c, "GSCHED_LIMIT_BY", limits, 3)] : 0;
-	c->ranges = gi_needs_modes() && choice(c, "GSCHED_DISPATCH", sources, 2);
-	c->intensity = choice(c, "GSCHED_CLASS", classes, GSCHED_INTENSITY__MAX + 1);
+	c->dispatch = gi_needs_modes() ? flags[env_choice(c, "GSCHED_LIMIT_BY", limits, 3)] : 0;
+	c->ranges = gi_needs_modes() && env_choice(c, "GSCHED_DISPATCH", sources, 2);
+	c->intensity = env_choice(c, "GSCHED_CLASS", classes, GSCHED_INTENSITY__MAX + 1);
 	c->workers = gi_env("GSCHED_WORKERS", 0);
 	if (workers && *workers && (!c->workers || c->workers > WORKERS_MAX)) {
 		gi_why(c, "GSCHED_WORKERS=%s: not a number from 1 to %u; as many as are fastest are taken", workers, WORKERS_MAX);

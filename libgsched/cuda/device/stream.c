@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Streams of the program: a table of those it made, what orders their work, and their priorities.
+ * The program's streams: a table of them, the order of their work, and their priorities.
  *
  * A task is several calls of the driver: the launch, and the done gate behind it. Work that another
- * thread puts into the stream between the two would not wait for the wings, so such calls wait for
- * each other: a task's calls have the stream to themselves, all others share it. The order of
- * streams reaches further: work in the legacy stream waits for that in all blocking streams of the
- * context, and the other way round. What neither reads nor writes the program's data (events and
- * waits for them) is in order on either side of a task, and is not held.
+ * thread enqueued between the two would not wait for the wings. So these calls exclude each other:
+ * a task's calls hold the stream exclusively, all others share it. Stream order reaches further:
+ * work in the legacy stream waits for that in all blocking streams of the context, and vice versa.
+ * Calls that neither read nor write the program's data (events and waits for them) are correct on
+ * either side of a task, and are not held.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -17,20 +17,21 @@
 #include "device/device.h"
 
 #define BUCKETS		256
-/* A word counts the calls that share what it stands for; TASK: a task has it, or waits for them */
+/* A word counts the calls that share a stream; TASK: a task holds it exclusively, or waits to */
 #define TASK		(1u << 31)
-/* Such a call may wait for the GPU, and the GPU for something that this thread has yet to do */
+/* Bounds the wait: a call may wait for the GPU, and that for something this thread has yet to do */
 #define PATIENCE_NS	20000000
-#define LEGACY_NS	1000000		/* for an event with nothing in front of it */
+#define LEGACY_NS	1000000	/* for an event with no work before it to complete */
 
 struct gi_stream {
 	struct gi_stream *next;
 	CUstream handle;
 	struct gi_ctx *cx;
 	bool blocking;			/* ordered with the legacy stream */
-	bool lifted;			/* its priority is not what the program asked for, @asked */
-	bool first;			/* the hardware prefers it to streams without a priority */
-	bool waits;			/* for events: counted in gi_streams_waiting */
+	/* its priority is not @asked, which the program asked for */
+	bool raised;
+	bool preferred;			/* the hardware prefers it to streams without a priority */
+	bool counted_wait;		/* has waited for an event: counted in gi_streams_waiting */
 	int asked;
 	_Atomic uint32_t calls;
 };
@@ -38,12 +39,12 @@ struct gi_stream {
 _Atomic bool gi_green;
 _Atomic unsigned int gi_streams_waiting;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
-static _Atomic bool lifts;	/* some stream has another priority than was asked for */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost; protects the table */
+static _Atomic bool any_raised;		/* the priority of some stream was raised */
 static struct gi_stream *buckets[BUCKETS];
-static struct gi_stream *spare;		/* not freed: another thread's call may still be at one */
-static _Atomic int putting;		/* calls under way that put work into a stream */
-static _Atomic bool held;		/* no more of them begin */
+static struct gi_stream *spare;		/* never freed: another thread's call may still use one */
+static _Atomic int enqueuing;		/* calls under way that enqueue work */
+static _Atomic bool enqueue_held;		/* such calls must wait */
 
 /* ---- the table ---- */
 
@@ -52,8 +53,8 @@ static struct gi_stream **bucket(CUstream handle)
 	return &buckets[gi_hash(handle) % BUCKETS];
 }
 
-/* @lock is held */
-static struct gi_stream *find(CUstream handle)
+/* @lock is held. */
+static struct gi_stream *find_stream(CUstream handle)
 {
 	struct gi_stream *s;
 
@@ -63,12 +64,12 @@ static struct gi_stream *find(CUstream handle)
 }
 
 /*
- * @lock is held. Where it is known already another thread was faster, or nobody saw the last one
- * of that handle go.
+ * @lock is held. If the handle is in the table, another thread was faster, or the destruction of an
+ * earlier stream with this handle was not seen.
  */
-static struct gi_stream *add(const struct gi_stream *model)
+static struct gi_stream *add_stream(const struct gi_stream *model)
 {
-	struct gi_stream *s = find(model->handle);
+	struct gi_stream *s = find_stream(model->handle);
 
 	if (!s) {
 		s = spare ? spare : malloc(sizeof(*s));
@@ -79,25 +80,25 @@ static struct gi_stream *add(const struct gi_stream *model)
 		s->next = *bucket(model->handle);
 		*bucket(model->handle) = s;
 		atomic_store(&s->calls, 0);
-		s->waits = false;
+		s->counted_wait = false;
 	}
 	s->handle = model->handle;
 	s->cx = model->cx;
 	s->blocking = model->blocking;
-	s->lifted = model->lifted;
-	s->first = model->first;
+	s->raised = model->raised;
+	s->preferred = model->preferred;
 	s->asked = model->asked;
-	if (s->waits)
+	if (s->counted_wait)
 		atomic_fetch_sub(&gi_streams_waiting, 1);
-	s->waits = false;
+	s->counted_wait = false;
 	return s;
 }
 
 /*
- * A stream that was made out of our sight; NULL: none, or one of a context that nothing was
- * launched in
+ * Adds a stream whose creation was not seen. NULL: there is none, or it belongs to a context
+ * without launches.
  */
-static struct gi_stream *learn(CUstream handle)
+static struct gi_stream *learn_stream(CUstream handle)
 {
 	struct gi_stream model = { .handle = handle }, *s;
 	unsigned int flags = 0;
@@ -112,10 +113,10 @@ static struct gi_stream *learn(CUstream handle)
 	if (!model.cx)
 		return NULL;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	model.first = !gi_real.cuStreamGetPriority(handle, &given) && given == model.cx->greatest &&
-		      given < model.cx->least;
+	model.preferred = !gi_real.cuStreamGetPriority(handle, &given) &&
+			  given == model.cx->greatest && given < model.cx->least;
 	pthread_mutex_lock(&lock);
-	s = add(&model);
+	s = add_stream(&model);
 	pthread_mutex_unlock(&lock);
 	return s;
 }
@@ -125,14 +126,14 @@ static bool is_default(CUstream stream)
 	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-static struct gi_stream *get(CUstream handle)
+static struct gi_stream *get_stream(CUstream handle)
 {
 	struct gi_stream *s;
 
 	pthread_mutex_lock(&lock);
-	s = find(handle);
+	s = find_stream(handle);
 	pthread_mutex_unlock(&lock);
-	return s ? s : learn(handle);
+	return s ? s : learn_stream(handle);
 }
 
 void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
@@ -143,25 +144,25 @@ void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
 	if (!cx || !cx->client)
 		return;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	model.lifted = given != asked;
-	if (model.lifted)
-		atomic_store_explicit(&lifts, true, memory_order_relaxed);
-	model.first = model.lifted || (asked <= cx->greatest && cx->greatest < cx->least);
+	model.raised = given != asked;
+	if (model.raised)
+		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
+	model.preferred = model.raised || (asked <= cx->greatest && cx->greatest < cx->least);
 	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
 	pthread_mutex_lock(&lock);
-	add(&model);
+	add_stream(&model);
 	pthread_mutex_unlock(&lock);
 }
 
-/* @lock is held */
+/* @lock is held. */
 static void remove_at(struct gi_stream **at)
 {
 	struct gi_stream *s = *at;
 
 	*at = s->next;
-	if (s->waits)
+	if (s->counted_wait)
 		atomic_fetch_sub(&gi_streams_waiting, 1);
-	s->waits = false;
+	s->counted_wait = false;
 	s->next = spare;
 	spare = s;
 }
@@ -178,7 +179,7 @@ void gi_stream_ending(CUstream handle)
 	pthread_mutex_unlock(&lock);
 }
 
-void gi_streams_leave(const struct gi_ctx *cx)
+void gi_streams_forget(const struct gi_ctx *cx)
 {
 	struct gi_stream **at;
 	unsigned int i;
@@ -203,16 +204,16 @@ void gi_stream_reset(void)
 		buckets[i] = NULL;
 	spare = NULL;
 	atomic_store(&gi_hot.captures, 0);
-	atomic_store(&putting, 0);
-	atomic_store(&held, false);
+	atomic_store(&enqueuing, 0);
+	atomic_store(&enqueue_held, false);
 	atomic_store(&gi_hot.ordered, false);
 	atomic_store(&gi_streams_waiting, 0);
 }
 
 /* ---- order ---- */
 
-/* Between two looks at a word; others hold it for some calls of the driver */
-static void nap(unsigned int round)
+/* Waits between two polls of a word, which others hold for a few calls of the driver. */
+static void spin_or_sleep(unsigned int round)
 {
 	int state;
 
@@ -220,147 +221,149 @@ static void nap(unsigned int round)
 		sched_yield();
 		return;
 	}
-	/* a thread that is cancelled here would keep what it holds */
+	/* a thread that is cancelled here would never release what it holds */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	usleep(20);
 	pthread_setcancelstate(state, &state);
 }
 
-static void share(_Atomic uint32_t *word)
+static void share_word(_Atomic uint32_t *word)
 {
 	unsigned int round;
 
 	while (atomic_fetch_add(word, 1) & TASK) {
 		atomic_fetch_sub(word, 1);
 		for (round = 0; atomic_load(word) & TASK; round++)
-			nap(round);
+			spin_or_sleep(round);
 	}
 }
 
-static bool take(_Atomic uint32_t *word, uint64_t until)
+static bool take_word(_Atomic uint32_t *word, uint64_t until)
 {
 	unsigned int round;
 
 	for (round = 0; atomic_fetch_or(word, TASK) & TASK; round++) {
 		if (round && gi_now() > until)
 			return false;
-		nap(round);
+		spin_or_sleep(round);
 	}
 	for (round = 0; atomic_load(word) != TASK; round++) {
 		if (round && gi_now() > until) {
 			atomic_fetch_and(word, ~TASK);
 			return false;
 		}
-		nap(round);
+		spin_or_sleep(round);
 	}
 	return true;
 }
 
 /*
- * The words of calls that put work into @stream: their own, if another thread can name the stream
- * at all, and for a call among others that of all blocking streams; for a task the legacy stream's,
- * whose work it would have to wait for.
+ * The words that guard enqueueing into @stream. Any call takes the stream's own word, if other
+ * threads can name the stream at all. Other calls on a blocking stream also share the word of all
+ * blocking streams, which tasks on the legacy stream take. A task on a blocking stream also takes
+ * the legacy stream's word, whose work it would have to wait for.
  */
-static struct gi_turn words(CUstream stream, bool task)
+static struct gi_stream_guard words_of(CUstream stream, bool task)
 {
-	struct gi_turn turn = { 0 };
+	struct gi_stream_guard guard = { 0 };
 	struct gi_stream *s;
 	struct gi_ctx *cx;
 
 	if (is_default(stream)) {
 		cx = gi_current_now();
 		if (!cx)
-			return turn;
+			return guard;
 		if (stream == CU_STREAM_PER_THREAD) {
 			if (!atomic_load_explicit(&cx->per_thread, memory_order_relaxed))
 				atomic_store(&cx->per_thread, true);
-			turn.word[0] = task ? &cx->legacy_calls : &cx->blocking_calls;
+			guard.word[0] = task ? &cx->legacy_calls : &cx->blocking_calls;
 		} else {
-			turn.word[0] = &cx->legacy_calls;
-			turn.word[1] = task ? &cx->blocking_calls : NULL;
+			guard.word[0] = &cx->legacy_calls;
+			guard.word[1] = task ? &cx->blocking_calls : NULL;
 		}
-		return turn;
+		return guard;
 	}
-	s = get(stream);
+	s = get_stream(stream);
 	if (!s)
-		return turn;
-	turn.word[0] = &s->calls;
+		return guard;
+	guard.word[0] = &s->calls;
 	if (s->blocking)
-		turn.word[1] = task ? &s->cx->legacy_calls : &s->cx->blocking_calls;
-	return turn;
+		guard.word[1] = task ? &s->cx->legacy_calls : &s->cx->blocking_calls;
+	return guard;
 }
 
-static void begin_putting(void)
+static void begin_enqueue(void)
 {
 	unsigned int round;
 
 	for (round = 0;; round++) {
-		atomic_fetch_add(&putting, 1);
-		if (!atomic_load(&held))
+		atomic_fetch_add(&enqueuing, 1);
+		if (!atomic_load(&enqueue_held))
 			return;
-		atomic_fetch_sub(&putting, 1);
-		nap(round);
+		atomic_fetch_sub(&enqueuing, 1);
+		spin_or_sleep(round);
 	}
 }
 
-struct gi_turn gi_stream_share(CUstream stream)
+struct gi_stream_guard gi_stream_lock_shared(CUstream stream)
 {
-	struct gi_turn turn = { 0 };
+	struct gi_stream_guard guard = { 0 };
 	unsigned int i;
 
 	if (!atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
-		return turn;
-	begin_putting();
-	turn = words(stream, false);
-	turn.counted = true;
-	for (i = 0; i < 2 && turn.word[i]; i++)
-		share(turn.word[i]);
-	return turn;
+		return guard;
+	begin_enqueue();
+	guard = words_of(stream, false);
+	guard.counted = true;
+	for (i = 0; i < 2 && guard.word[i]; i++)
+		share_word(guard.word[i]);
+	return guard;
 }
 
-void gi_stream_unshare(const struct gi_turn *turn)
+void gi_stream_unlock_shared(const struct gi_stream_guard *guard)
 {
 	unsigned int i;
 
-	for (i = 0; i < 2 && turn->word[i]; i++)
-		atomic_fetch_sub(turn->word[i], 1);
-	if (turn->counted)
-		atomic_fetch_sub(&putting, 1);
+	for (i = 0; i < 2 && guard->word[i]; i++)
+		atomic_fetch_sub(guard->word[i], 1);
+	if (guard->counted)
+		atomic_fetch_sub(&enqueuing, 1);
 }
 
-bool gi_stream_take(struct gi_turn *turn, CUstream stream)
+bool gi_stream_lock(struct gi_stream_guard *guard, CUstream stream)
 {
 	uint64_t until;
 
-	begin_putting();
+	begin_enqueue();
 	until = gi_now() + PATIENCE_NS;
-	*turn = words(stream, true);
-	turn->counted = true;
-	if (!turn->word[0] || take(turn->word[0], until)) {
-		if (!turn->word[1] || take(turn->word[1], until))
+	*guard = words_of(stream, true);
+	guard->counted = true;
+	if (!guard->word[0] || take_word(guard->word[0], until)) {
+		if (!guard->word[1] || take_word(guard->word[1], until))
 			return true;
-		if (turn->word[0])
-			atomic_fetch_and(turn->word[0], ~TASK);
+		if (guard->word[0])
+			atomic_fetch_and(guard->word[0], ~TASK);
 	}
-	atomic_fetch_sub(&putting, 1);
+	atomic_fetch_sub(&enqueuing, 1);
 	return false;
 }
 
-void gi_stream_put(const struct gi_turn *turn)
+void gi_stream_unlock(const struct gi_stream_guard *guard)
 {
 	unsigned int i;
 
-	for (i = 0; i < 2 && turn->word[i]; i++)
-		atomic_fetch_and(turn->word[i], ~TASK);
-	if (turn->counted)
-		atomic_fetch_sub(&putting, 1);
+	for (i = 0; i < 2 && guard->word[i]; i++)
+		atomic_fetch_and(guard->word[i], ~TASK);
+	if (guard->counted)
+		atomic_fetch_sub(&enqueuing, 1);
 }
 
-/* ---- idle ---- */
+/* ---- idle streams ---- */
 
 /*
  * @lock is held. The threads' own default streams have no handles, but work in the legacy stream
- * waits for theirs. No other use is made of that: it orders what the program may not want ordered.
+ * waits for theirs. Used for nothing else, because it orders work that the program may not want
+ * ordered.
  */
 static bool legacy_idle(struct gi_ctx *cx)
 {
@@ -378,15 +381,15 @@ static bool legacy_idle(struct gi_ctx *cx)
 	idle = !gi_real.cuEventRecord(event, CU_STREAM_LEGACY);
 	while (idle && gi_real.cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
 		idle = gi_now() < until;
-		nap(round++);
+		spin_or_sleep(round++);
 	}
 	gi_real.cuEventDestroy_v2(event);
 	return idle;
 }
 
 /*
- * The table is locked meanwhile: none of its streams is destroyed, and no capture begins, which a
- * look at the stream would end.
+ * The table is locked meanwhile, so none of its streams is destroyed, and no capture begins, which
+ * querying the stream would invalidate.
  */
 bool gi_streams_idle(struct gi_ctx *cx)
 {
@@ -416,53 +419,55 @@ bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns)
 	uint64_t until = gi_now() + ns;
 	unsigned int round;
 
-	atomic_store(&held, true);
-	for (round = 0; atomic_load(&putting) || !gi_streams_idle(cx); round++) {
+	atomic_store(&enqueue_held, true);
+	for (round = 0; atomic_load(&enqueuing) || !gi_streams_idle(cx); round++) {
 		if (gi_now() > until) {
-			atomic_store(&held, false);
+			atomic_store(&enqueue_held, false);
 			return false;
 		}
-		nap(round);
+		spin_or_sleep(round);
 	}
 	return true;
 }
 
 void gi_streams_release(void)
 {
-	atomic_store(&held, false);
+	atomic_store(&enqueue_held, false);
 }
 
 /* ---- numbers and priorities ---- */
 
 /*
- * A number for the arbiter: equal for launches that run in order, and no address of ours for others
- * to read. Addresses of different things differ, and multiplying by an odd number keeps them so.
+ * A number for the arbiter, equal for launches that run in order. It is derived from addresses but
+ * does not disclose them. Different addresses give different numbers, because multiplication by an
+ * odd number is a bijection.
  */
 uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
 {
 	static __thread char mine;
 	static _Atomic uint64_t secret;
-	uint64_t id = (uintptr_t)stream, odd = atomic_load_explicit(&secret, memory_order_relaxed), none = 0;
+	uint64_t multiplier = atomic_load_explicit(&secret, memory_order_relaxed);
+	uint64_t id = (uintptr_t)stream, none = 0;
 
-	if (!odd) {
-		if (getrandom(&odd, sizeof(odd), GRND_NONBLOCK) != sizeof(odd))
-			odd = gi_now() * 0x9e3779b97f4a7c15ull;
-		if (!atomic_compare_exchange_strong(&secret, &none, odd | 1))
-			odd = none;
-		odd |= 1;
+	if (!multiplier) {
+		if (getrandom(&multiplier, sizeof(multiplier), GRND_NONBLOCK) != sizeof(multiplier))
+			multiplier = gi_now() * 0x9e3779b97f4a7c15ull;
+		if (!atomic_compare_exchange_strong(&secret, &none, multiplier | 1))
+			multiplier = none;
+		multiplier |= 1;
 	}
 	if (!stream || stream == CU_STREAM_LEGACY)
 		id = (uintptr_t)cx;
 	else if (stream == CU_STREAM_PER_THREAD)
 		id = (uintptr_t)&mine + ((uint64_t)(uintptr_t)cx << 32);
-	return id * odd;
+	return id * multiplier;
 }
 
 /*
- * In a group with a priority the program's streams have the upper half of the device's priorities,
- * in the order that it asked for. Where nobody else is in its band there is nobody to come before.
+ * In a group with a priority, the program's streams get the upper half of the device's priorities,
+ * in the order that it asked for. This is of no use in a band that no other client can join.
  */
-int gi_stream_lift(int asked)
+int gi_stream_raise(int asked)
 {
 	struct gi_ctx *cx = gi_current();
 	const struct gsched_arb_header *h;
@@ -477,22 +482,22 @@ int gi_stream_lift(int asked)
 	upper = (levels + 1) / 2;
 	rank = cx->least - (asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked);
 	/*
-	 * rounded up: the first step above the least, which most programs know alone, is one here,
-	 * too
+	 * Rounded up: the first step above the least priority, the only one that most programs use,
+	 * is a step here too.
 	 */
 	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
 }
 
-bool gi_stream_waits(CUstream stream)
+bool gi_stream_count_wait(CUstream stream)
 {
-	static __thread bool mine;	/* the default streams' */
-	struct gi_stream *s = is_default(stream) ? NULL : get(stream);
+	static __thread bool mine;	/* the thread has counted the default streams */
+	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
 	bool first;
 
 	pthread_mutex_lock(&lock);
 	if (s) {
-		first = s->handle == stream && !s->waits;
-		s->waits = s->waits || first;
+		first = s->handle == stream && !s->counted_wait;
+		s->counted_wait = s->counted_wait || first;
 	} else {
 		first = is_default(stream) && !mine;
 		mine = mine || first;
@@ -503,25 +508,25 @@ bool gi_stream_waits(CUstream stream)
 	return first;
 }
 
-bool gi_stream_asked(CUstream stream, int *priority)
+bool gi_stream_requested(CUstream stream, int *priority)
 {
 	struct gi_stream *s;
-	bool lifted;
+	bool raised;
 
-	if (is_default(stream) || !atomic_load_explicit(&lifts, memory_order_relaxed))
+	if (is_default(stream) || !atomic_load_explicit(&any_raised, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
-	s = find(stream);
-	lifted = s && s->lifted;
-	if (lifted)
+	s = find_stream(stream);
+	raised = s && s->raised;
+	if (raised)
 		*priority = s->asked;
 	pthread_mutex_unlock(&lock);
-	return lifted;
+	return raised;
 }
 
-bool gi_stream_first(CUstream stream)
+bool gi_stream_preferred(CUstream stream)
 {
-	struct gi_stream *s = is_default(stream) ? NULL : get(stream);
+	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
 
-	return s && s->first;
+	return s && s->preferred;
 }

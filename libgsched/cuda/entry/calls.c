@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The driver's calls that launch, make streams, capture, or end contexts. */
+/* The driver's calls that launch, create streams, capture, or destroy contexts. */
 #include "entry/entry.h"
 #include "launch/direct.h"
 
@@ -12,9 +12,9 @@ static CUresult forward_kernel(const struct gi_launch *l)
 }
 
 static __attribute__((noinline)) CUresult
-launch(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-       void **extra)
+launch_kernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+	      unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
+	      void **extra)
 {
 	struct gi_launch l = {
 		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared, .stream = stream,
@@ -32,7 +32,7 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigne
 	struct gi_client *c = gi_direct_begin(0);
 
 	if (!c)
-		return launch(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+		return launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 	return gi_direct_end(c, gi_real.cuLaunchKernel(fn, gx, gy, gz, bx, by, bz, shared, stream,
 						       params, extra));
 }
@@ -55,8 +55,8 @@ static CUresult forward_ex(const struct gi_launch *l)
 enum meaning { HARMLESS, OPAQUE, DEPENDENT };
 
 /*
- * What an attribute asks of us: nothing, the original, or not to stand between this launch and its
- * neighbours.
+ * What an attribute requires: nothing, the original, or that nothing is enqueued between this
+ * launch and its neighbours.
  */
 static enum meaning meaning_of(const CUlaunchAttribute *a)
 {
@@ -77,7 +77,8 @@ static enum meaning meaning_of(const CUlaunchAttribute *a)
 	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
 		return OPAQUE;
 	default:
-		return DEPENDENT;	/* dependent launches, events inside launches, what is yet to come */
+		/* dependent launches, events in launches, unknown attributes */
+		return DEPENDENT;
 	}
 }
 
@@ -183,9 +184,9 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 /* ---- streams ---- */
 
-static CUresult create(CUstream *stream, unsigned int flags, int asked, bool plain)
+static CUresult create_stream(CUstream *stream, unsigned int flags, int asked, bool plain)
 {
-	int given = gi_stream_lift(asked);
+	int given = gi_stream_raise(asked);
 	CUresult rc;
 
 	if (plain && given == asked)
@@ -200,19 +201,19 @@ static CUresult create(CUstream *stream, unsigned int flags, int asked, bool pla
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
 	GI_ENTER();
-	return create(stream, flags, 0, true);
+	return create_stream(stream, flags, 0, true);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
 	GI_ENTER();
-	return create(stream, flags, priority, false);
+	return create_stream(stream, flags, priority, false);
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
 {
 	GI_ENTER();
-	if (priority && gi_stream_asked(stream, priority))
+	if (priority && gi_stream_requested(stream, priority))
 		return CUDA_SUCCESS;
 	return gi_real.cuStreamGetPriority(stream, priority);
 }
@@ -228,9 +229,9 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 
 	GI_ENTER();
 	cx = gi_current_now();
-	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) && gi_stream_waits(stream) &&
-	    !atomic_load(&gi_hot.captures))
-		gi_gate_spare(cx->client);
+	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) &&
+	    gi_stream_count_wait(stream) && !atomic_load(&gi_hot.captures))
+		gi_gate_spare_queue(cx->client);
 	return gi_real.cuStreamWaitEvent(stream, event, flags);
 }
 
@@ -239,7 +240,7 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int fla
 	return cuStreamWaitEvent(per_thread(stream), event, flags);
 }
 
-/* Forgotten before its handle can be another's */
+/* The stream is removed from the table before the driver can reuse its handle. */
 CUresult cuStreamDestroy(CUstream stream)
 {
 	GI_ENTER();
@@ -254,19 +255,19 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 	return gi_real.cuStreamDestroy_v2(stream);
 }
 
-/* ---- captures: while one goes on, launches ask whether they are part of it ---- */
+/* ---- captures: while there is one, launches check whether they are part of it ---- */
 
-static CUresult begun(CUresult rc)
+static CUresult capture_begun(CUresult rc)
 {
 	if (rc)
 		atomic_fetch_sub(&gi_hot.captures, 1);
 	return rc;
 }
 
-/* Counted before it begins: what other threads do between the two could end it. */
+/* Counted before it begins, since calls of other threads in between could invalidate it. */
 #define BEGIN(call) ({ \
 	gi_capture_begins(); \
-	begun(call); \
+	capture_begun(call); \
 })
 
 CUresult cuStreamBeginCapture(CUstream stream)
@@ -308,10 +309,10 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const 
 }
 
 /*
- * An invalidated capture ends with an error, but ends, and so does one that another thread ends; a
- * call out of turn ends nothing.
+ * A capture has ended even if it was invalidated, which returns an error, or if another thread
+ * ended it. Other errors mean that no capture has ended.
  */
-static CUresult ended(CUresult rc)
+static CUresult capture_ended(CUresult rc)
 {
 	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
 	    rc == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
@@ -322,13 +323,13 @@ static CUresult ended(CUresult rc)
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
 	GI_ENTER();
-	return ended(gi_real.cuStreamEndCapture(stream, graph));
+	return capture_ended(gi_real.cuStreamEndCapture(stream, graph));
 }
 
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
 	GI_ENTER();
-	return ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
+	return capture_ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
 }
 
 /* ---- contexts ---- */

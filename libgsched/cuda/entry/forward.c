@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is not managed: each call goes on to the driver (trampoline.S), which is opened by the first. */
+/* Calls that are not managed jump into the driver (trampoline.S), which the first call opens. */
 #include "base/base.h"
 
 extern void *gi_slots[];
@@ -16,7 +16,9 @@ static CUresult no_driver(void)
 	return CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/* From the trampolines: where the forwarded symbol @index is, for now and for later calls. */
+/*
+ * Called by the trampolines: the address of forwarded symbol @index, also stored for later calls.
+ */
 void *gi_bind(unsigned long index)
 {
 	void *fn = gi_driver_symbol(forwarded[index]);

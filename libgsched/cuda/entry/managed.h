@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the interposer defines itself: MANAGED(name, suffix, since, stream), meaning as in cudafuncs.h. Everything else in
- * symbols.def is a jump into the driver. A name's versions stand in rising order.
+ * The functions that the interposer defines itself: MANAGED(name, suffix, since, stream), with the
+ * meaning of cudafuncs.h. All others in symbols.def are jumps into the driver. Versions of a name
+ * are in ascending order.
  */
 MANAGED(cuInit, , 2000, PLAIN)
 MANAGED(cuGetProcAddress, , 11030, PLAIN)

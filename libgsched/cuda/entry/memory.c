@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The driver's calls for memory, and others that are managed only because they may wait for the
- * GPU: entry/waits.h says which, and what is done about it.
+ * GPU: entry/waits.h lists them, and task/gate.c describes what precedes them.
  */
 #include <string.h>
 #include "entry/entry.h"
@@ -70,7 +70,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	return updated(gi_real.cuGraphExecUpdate_v2(exec, graph, info), exec, graph);
 }
 
-/* @params: of any version, which begin alike. @size: that of this one */
+/* @params: of any version, since their beginnings are the same. @size: size of this version. */
 static void kernel_set(CUgraphExec exec, CUgraphNode node, const void *params, size_t size)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 p = { 0 };
@@ -159,12 +159,12 @@ static bool is_host(CUdeviceptr p)
 	       type == CU_MEMORYTYPE_HOST;
 }
 
-/* Copies within the device are queued, no more: as in entry/shared.c. */
+/* Copies within the device are only queued: as in entry/shared.c. */
 #define QUEUED_ON(stream, symbol, own, ...) \
-	struct gi_turn turn = gi_stream_share(stream); \
+	struct gi_stream_guard guard = gi_stream_lock_shared(stream); \
 	CUresult rc = gi_real.symbol##own(__VA_ARGS__); \
 \
-	gi_stream_unshare(&turn); \
+	gi_stream_unlock_shared(&guard); \
 	return rc;
 
 #define QUEUED(symbol, params, ...) \
@@ -179,7 +179,7 @@ static bool is_host(CUdeviceptr p)
 		QUEUED_ON(CU_STREAM_PER_THREAD, symbol, _ptds, __VA_ARGS__) \
 	}
 
-/* So are sets, but for those of the host's memory. @p: the first parameter */
+/* So are sets, except those of host memory. @p: the first parameter. */
 #define SET(symbol, params, ...) \
 	CUresult symbol params \
 	{ \
@@ -223,11 +223,11 @@ SET(cuMemsetD2D32_v2, (CUdeviceptr p, size_t pitch, unsigned int value, size_t w
 			size_t height), p, pitch, value, width, height)
 
 /*
- * ---- asynchronous copies: of pageable memory they are not. Nor does one come between the calls
- * of another thread's task (entry/shared.c). ----
+ * ---- asynchronous copies. Those of pageable memory are synchronous. None may come between the
+ * calls of another thread's task (entry/shared.c). ----
  */
 
-static bool pageable(const void *p)
+static bool is_pageable(const void *p)
 {
 	CUmemorytype type = 0;
 
@@ -245,13 +245,13 @@ static const void *host_end(CUmemorytype type, const void *host, CUdeviceptr uni
 #define HOST_END(copy, end) \
 	((copy) ? host_end((copy)->end##MemoryType, (copy)->end##Host, (copy)->end##Device) : NULL)
 
-/* One of @n ends is the host's and pageable */
+/* Whether one of @n addresses is pageable host memory. */
 static bool any_pageable(const CUdeviceptr *ends, size_t n)
 {
 	size_t i;
 
 	for (i = 0; ends && i < n; i++)
-		if (pageable((void *)(uintptr_t)ends[i]))
+		if (is_pageable((void *)(uintptr_t)ends[i]))
 			return true;
 	return false;
 }
@@ -259,7 +259,7 @@ static bool any_pageable(const CUdeviceptr *ends, size_t n)
 static bool pageable_operand(const CUmemcpy3DOperand *o)
 {
 	return o->type == CU_MEMCPY_OPERAND_TYPE_POINTER &&
-	       pageable((void *)(uintptr_t)o->op.ptr.ptr);
+	       is_pageable((void *)(uintptr_t)o->op.ptr.ptr);
 }
 
 static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
@@ -272,17 +272,17 @@ static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 	return false;
 }
 
-/* @waits: an end of it is the host's and pageable */
+/* @waits: one end of the copy is pageable host memory. */
 #define ASYNC_ON(stream_, symbol, own, waits, ...) \
-	struct gi_turn turn; \
+	struct gi_stream_guard guard; \
 	CUresult rc; \
 \
 	GI_ENTER(); \
 	if (gi_wait_needed() && (waits)) \
 		return GI_CALL_ON(stream_, symbol, own, __VA_ARGS__); \
-	turn = gi_stream_share(stream_); \
+	guard = gi_stream_lock_shared(stream_); \
 	rc = gi_real.symbol##own(__VA_ARGS__); \
-	gi_stream_unshare(&turn); \
+	gi_stream_unlock_shared(&guard); \
 	return rc;
 
 #define PARAMS(...) (__VA_ARGS__, CUstream stream)
@@ -297,20 +297,20 @@ static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 	}
 
 ASYNC(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size),
-      pageable((void *)to) || pageable((void *)from), to, from, size)
-ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size), pageable(from), to,
+      is_pageable((void *)to) || is_pageable((void *)from), to, from, size)
+ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size), is_pageable(from), to,
       from, size)
-ASYNC(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size), pageable(to), to, from,
+ASYNC(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size), is_pageable(to), to, from,
       size)
 ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy),
-      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
+      is_pageable(HOST_END(copy, src)) || is_pageable(HOST_END(copy, dst)), copy)
 ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy),
-      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
+      is_pageable(HOST_END(copy, src)) || is_pageable(HOST_END(copy, dst)), copy)
 ASYNC(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER *copy),
-      pageable(HOST_END(copy, src)) || pageable(HOST_END(copy, dst)), copy)
-ASYNC(cuMemcpyHtoAAsync_v2, (CUarray to, size_t at, const void *from, size_t size), pageable(from),
-      to, at, from, size)
-ASYNC(cuMemcpyAtoHAsync_v2, (void *to, CUarray from, size_t at, size_t size), pageable(to), to,
+      is_pageable(HOST_END(copy, src)) || is_pageable(HOST_END(copy, dst)), copy)
+ASYNC(cuMemcpyHtoAAsync_v2, (CUarray to, size_t at, const void *from, size_t size),
+      is_pageable(from), to, at, from, size)
+ASYNC(cuMemcpyAtoHAsync_v2, (void *to, CUarray from, size_t at, size_t size), is_pageable(to), to,
       from, at, size)
 ASYNC(cuMemcpyBatchAsync, (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n,
 			   CUmemcpyAttributes *as, size_t *as_from, size_t n_as, size_t *failed),

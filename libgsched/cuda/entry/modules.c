@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The driver's calls for code: modules and libraries, their kernels and variables, links. Those that load or unload wait for the device
- * (entry/waits.h).
+ * The driver's calls for code: modules and libraries, their kernels and variables, links. Those
+ * that load or unload wait for the device (entry/waits.h).
  */
 #include <stdint.h>
 #include <string.h>
@@ -70,7 +70,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 		gi_image_kernel(*function, false, module, text);
 		cx = gi_current();
 		if (cx && cx->client)
-			gi_func_put(gi_func_get(*function, cx)); /* the first launch finds it */
+			gi_func_put(gi_func_get(*function, cx)); /* the first launch will find it */
 	}
 	return rc;
 }
@@ -91,7 +91,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmod
 	return rc;
 }
 
-static bool preserved(CUlibraryOption *options, void **values, unsigned int n)
+static bool is_preserved(CUlibraryOption *options, void **values, unsigned int n)
 {
 	unsigned int i;
 
@@ -109,7 +109,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	GI_ENTER();
 	rc = gi_real.cuLibraryLoadData(library, code, jit, jit_values, n_jit, options, values, n);
 	if (!rc)
-		gi_image_loaded(*library, true, code, SIZE_MAX, preserved(options, values, n));
+		gi_image_loaded(*library, true, code, SIZE_MAX, is_preserved(options, values, n));
 	return rc;
 }
 
@@ -238,7 +238,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, 
 	GI_ENTER();
 	rc = gi_real.cuModuleGetGlobal_v2(ptr, bytes ? bytes : &size, module, name);
 	if (!rc && ptr && name)
-		gi_initial_asked(module, name, *ptr, bytes ? *bytes : size);
+		gi_initial_record(module, name, *ptr, bytes ? *bytes : size);
 	return rc;
 }
 
@@ -250,7 +250,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, 
 	GI_ENTER();
 	rc = GI_CALL(cuLibraryGetGlobal, ptr, bytes ? bytes : &size, library, name);
 	if (!rc && ptr && name)
-		gi_initial_asked(library, name, *ptr, bytes ? *bytes : size);
+		gi_initial_record(library, name, *ptr, bytes ? *bytes : size);
 	return rc;
 }
 
@@ -262,7 +262,7 @@ CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
 	GI_ENTER();
 	rc = GI_CALL(cuLibraryGetManaged, ptr, bytes ? bytes : &size, library, name);
 	if (!rc && ptr && name)
-		gi_initial_asked(library, name, *ptr, bytes ? *bytes : size);
+		gi_initial_record(library, name, *ptr, bytes ? *bytes : size);
 	return rc;
 }
 

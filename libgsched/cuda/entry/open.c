@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * dlopen() of the driver. Whoever asks for its SONAME gets this library, which is loaded already; Numba asks for libcuda.so, others
- * for an absolute path. The C library's dlopen() is reached by a jump (trampoline.S), as it looks at who calls it for the run path.
+ * dlopen() of the driver. A program that opens its SONAME gets this library, which is loaded
+ * already; but Numba opens libcuda.so, and others an absolute path. The C library's dlopen() is
+ * reached by a jump (trampoline.S), because it uses its caller's run path.
  */
 #include <string.h>
 #include <unistd.h>

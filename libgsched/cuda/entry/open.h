@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* For trampoline.S: what to call, and in *@name what to open, as the program opens *@name */
+/* For trampoline.S: the dlopen() to call, and in *@name the file to open instead of *@name */
 gi_dlopen_fn *gi_dlopen(const char **name);
 
 #endif /* GI_OPEN_H */

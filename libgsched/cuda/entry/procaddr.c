@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* cuInit, and cuGetProcAddress: the driver's answer, unless the name is one of ours. */
+/* cuInit() and cuGetProcAddress(), which returns the driver's function, unless it is managed. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +26,11 @@ static const struct entry entries[] = {
 #define MANAGED(name, suffix, since, stream) ENTRY_##stream(name, name##suffix, since)
 #include "entry/managed.h"
 #undef MANAGED
-	/* the name means another function from then on */
+	/* from this version on, the name means another function */
 	ENTRY_PLAIN(cuGraphInstantiate, cuGraphInstantiateWithFlags, 12000)
 };
 
-static void *ours(const char *name, int version, cuuint64_t flags)
+static void *find_managed(const char *name, int version, cuuint64_t flags)
 {
 	const struct entry *best = NULL;
 	unsigned int i;
@@ -50,7 +50,7 @@ CUresult cuGetProcAddress(const char *name, void **fn, int version, cuuint64_t f
 
 	GI_ENTER();
 	rc = gi_real.cuGetProcAddress(name, fn, version, flags);
-	if (!rc && name && fn && *fn && (own = ours(name, version, flags)))
+	if (!rc && name && fn && *fn && (own = find_managed(name, version, flags)))
 		*fn = own;
 	return rc;
 }
@@ -63,16 +63,16 @@ CUresult cuGetProcAddress_v2(const char *name, void **fn, int version, cuuint64_
 
 	GI_ENTER();
 	rc = gi_real.cuGetProcAddress_v2(name, fn, version, flags, status);
-	if (!rc && name && fn && *fn && (own = ours(name, version, flags)))
+	if (!rc && name && fn && *fn && (own = find_managed(name, version, flags)))
 		*fn = own;
 	return rc;
 }
 
 /*
- * A program of an MPS server has two hardware queues for all its streams unless it asks for more:
- * what is in one of them stands behind a done gate there. Each queue makes a context 27 ms dearer
- * and 8 MB larger on an H200, so these are few, and gi_client.queues bounds the gates. Without MPS
- * nothing was seen to stand behind a gate, and nothing is asked for.
+ * By default, a client of an MPS server has two hardware queues for all its streams, and work in a
+ * queue is blocked by a done gate there. Each queue costs a context 27 ms and 8 MB on an H200, so
+ * few are requested, and gi_client.queues bounds the number of gates. Without MPS, no stream was
+ * observed to be blocked by a gate, and none are requested.
  */
 static void ask_for_queues(void)
 {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The driver's calls that put something other than kernels into a stream that reads or writes the
- * program's data: they are not to come between the calls of another thread's task
- * (device/stream.c). Copies that may also wait are in entry/memory.c.
+ * The driver's calls that enqueue something other than kernels which reads or writes the program's
+ * data. They must not come between the calls of another thread's task (device/stream.c). Copies
+ * that may also wait are in entry/memory.c.
  */
 #include "entry/entry.h"
 
 #define SHARED(symbol, params, args) \
 	CUresult symbol params \
 	{ \
-		struct gi_turn turn; \
+		struct gi_stream_guard guard; \
 		CUresult rc; \
 \
 		GI_ENTER(); \
-		turn = gi_stream_share(stream); \
+		guard = gi_stream_lock_shared(stream); \
 		rc = gi_real.symbol args; \
-		gi_stream_unshare(&turn); \
+		gi_stream_unlock_shared(&guard); \
 		return rc; \
 	} \
 \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The driver's calls for texture and surface references, and for the arrays that are bound to them. */
+/* The driver's calls for texture and surface references, and for the arrays bound to them. */
 #include "entry/waits.h"
 
 CUresult cuModuleGetTexRef(CUtexref *t, CUmodule module, const char *name)
@@ -51,7 +51,7 @@ CUresult cuSurfRefSetArray(CUsurfref s, CUarray array, unsigned int flags)
 	return gi_reference_bound(s, gi_real.cuSurfRefSetArray(s, array, flags), array ? &d : NULL);
 }
 
-/* The driver binds from an aligned address below, and says how far that is */
+/* The driver binds from an aligned address at or below @address, and returns the difference. */
 CUresult cuTexRefSetAddress_v2(size_t *offset, CUtexref t, CUdeviceptr address, size_t size)
 {
 	CUDA_RESOURCE_DESC d = { .resType = CU_RESOURCE_TYPE_LINEAR };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The driver's calls that wait for the GPU with the context's lock held: X(symbol, what for, what
- * was measured). What the kinds mean is said in task/task.h. Measured on an H200, driver 580
- * (selftests/programs/waits.c, docs/measurements/2026-11-23-waits-h200.md); "as": not by itself. Not
- * in the list, as they do not wait: allocation and registration of memory, cuModuleGetFunction,
- * cuFuncLoad and the first launch of a module's function, cuGraphInstantiate, cuGraphExecDestroy,
- * cuStreamDestroy, cuEventDestroy, copies and sets within the device; and as they hold no lock:
- * synchronisation, asynchronous copies of pageable memory to the host. Calls that end a context
- * drain its tasks first (process/ending.c). Not managed: the forms with 32-bit pointers.
+ * The driver's calls that wait for the GPU while holding the context's lock: X(symbol, what they
+ * wait for, what was measured). task/task.h explains the kinds. Measured on an H200, driver 580
+ * (selftests/programs/waits.c, docs/measurements/2026-11-23-waits-h200.md); "as": assumed, not
+ * measured by itself. Some calls are not listed because they do not wait: allocation and
+ * registration of memory, cuModuleGetFunction, cuFuncLoad and the first launch of a module's
+ * function, cuGraphInstantiate, cuGraphExecDestroy, cuStreamDestroy, cuEventDestroy, copies and
+ * sets within the device. Others are not, because they hold no lock: synchronisation, asynchronous
+ * copies of pageable memory to the host. Calls that end a context drain its tasks first
+ * (process/ending.c). The variants with 32-bit pointers are not managed.
  */
 #ifndef GI_WAITS_H
 #define GI_WAITS_H
@@ -22,7 +23,7 @@
 	X(cuArrayDestroy, GI_WAITS_DEVICE, "for the context") \
 	X(cuMipmappedArrayDestroy, GI_WAITS_DEVICE, "as cuArrayDestroy") \
 	X(cuMemPoolTrimTo, GI_WAITS_DEVICE, "as cuMemFree") \
-	/* code. A library gets into a context when something of it is first used there */ \
+	/* code; a library is loaded into a context when something in it is first used there */ \
 	X(cuModuleLoad, GI_WAITS_DEVICE, "for the context") \
 	X(cuModuleLoadData, GI_WAITS_DEVICE, "as cuModuleLoad") \
 	X(cuModuleLoadDataEx, GI_WAITS_DEVICE, "as cuModuleLoad") \
@@ -35,9 +36,9 @@
 	X(cuKernelGetFunction, GI_WAITS_DEVICE, "loads; so does a kernel's first launch, \
 	  before which we call it") \
 	X(cuCtxSetLimit, GI_WAITS_DEVICE, "for the context, for the stack; not for the heap") \
-	/* copies to and from the host, of arrays, and in two and three dimensions, \
-		which may be that: measured of cuMemcpyHtoD and DtoH, of all sizes, pageable \
-		or pinned */ \
+	/* copies to and from the host, copies of arrays, and copies in two and three dimensions, \
+		which may be either: measured for cuMemcpyHtoD and DtoH, of all sizes, pageable or \
+		pinned */ \
 	X(cuMemcpy, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
 	X(cuMemcpyHtoD_v2, GI_WAITS_STREAM, "for what is before it in the legacy stream's order") \
 	X(cuMemcpyDtoH_v2, GI_WAITS_STREAM, "the same") \
@@ -49,15 +50,15 @@
 	X(cuMemcpyPeer, GI_WAITS_STREAM, \
 	  "as cuMemcpyDtoH, of both contexts; only ours is looked at") \
 	X(cuMemcpy3DPeer, GI_WAITS_STREAM, "as cuMemcpyPeer") \
-	/* sets of the host's memory; of the device's they return when they are queued */ \
+	/* sets of host memory; sets of device memory return when they are queued */ \
 	X(cuMemsetD8_v2, GI_WAITS_STREAM, "the same") \
 	X(cuMemsetD16_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
 	X(cuMemsetD32_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
 	X(cuMemsetD2D8_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
 	X(cuMemsetD2D16_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
 	X(cuMemsetD2D32_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
-	/* of pageable memory: they wait without the lock, but are kept out of tasks as \
-		synchronous copies are */ \
+	/* of pageable memory: these wait without the lock, but are kept apart from tasks like \
+		synchronous copies */ \
 	X(cuMemcpyAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyHtoDAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyDtoHAsync_v2, GI_WAITS_STREAM, "for the stream, if pageable; launches go on") \
@@ -78,8 +79,8 @@ enum {
 };
 
 /*
- * The driver's @symbol##@own, managed as the table says of @symbol. @stream: what the call is
- * ordered by
+ * Calls the driver's @symbol##@own, managed as the table says for @symbol. @stream: the stream that
+ * orders the call.
  */
 #define GI_CALL_ON(stream, symbol, own, ...) ({ \
 	struct gi_waiting waiting_; \

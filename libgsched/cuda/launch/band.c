@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the band is told: the process's time slice is as the arbiter's page asks, and the arbiter
- * learns of its activity and streams.
+ * Sets the process's time slice as the arbiter's page asks, and reports activity, stream priorities
+ * and block times to the arbiter.
  */
 #include <errno.h>
 #include <limits.h>
 #include "launch/blocks.h"
 #include "launch/launch.h"
 
-#define TOGETHER_LEAST_US	1000	/* of slices that follow each other */
-#define TOGETHER_MOST_US	2000	/* about the driver's own */
+#define TOGETHER_LEAST_US	1000	/* least slice of channel groups that take turns */
+#define TOGETHER_MOST_US	2000	/* most: about the driver's own default */
 
 /*
- * Each context has a channel group. Those of one process take turns by their slices: with the
- * shortest none of them gets on, as with two busy bands that have it, and with the longest one
- * waits for the whole work of another.
+ * Each context has a channel group, and those of one process take turns by their slices. With the
+ * shortest slice none of them makes progress, as with two busy bands that have it. With the longest
+ * slice one waits until another has no more work.
  */
 static uint32_t slice_of_each(uint32_t us, unsigned int groups)
 {
@@ -25,12 +25,12 @@ static uint32_t slice_of_each(uint32_t us, unsigned int groups)
 	return us > TOGETHER_MOST_US ? TOGETHER_MOST_US : us;
 }
 
-/* The process has one time slice a channel group and sets it itself; under MPS the server does. */
-static void follow_slice(struct gi_client *c)
+/* A process sets the time slice of its channel groups itself; under MPS the server does. */
+static void apply_slice(struct gi_client *c)
 {
 	const uint8_t *uuid = (const uint8_t *)c->gpu.bytes;
 	bool gone = atomic_load(&c->gone);
-	/* nobody decides any more: what the driver chose starves nobody */
+	/* without an arbiter, return to the driver's default, which starves no process */
 	const uint32_t asked = gone ? 0 : gi_load(&c->arb->header.slice_us);
 	bool block_end = !gone && gi_load(&c->arb->header.flags) & GSCHED_ARB_BLOCK_END;
 	uint32_t us = slice_of_each(asked, c->slice.groups);
@@ -39,7 +39,7 @@ static void follow_slice(struct gi_client *c)
 	if (!gsched_slice_follow(&c->slice, uuid, us, block_end, gone ? NULL : c->g,
 				 &c->cl->header, &now))
 		return;
-	/* there are more groups than before, or fewer */
+	/* the number of groups has changed */
 	if (slice_of_each(asked, now.groups) != us) {
 		us = slice_of_each(asked, now.groups);
 		gsched_slice_follow(&c->slice, uuid, us, block_end, gone ? NULL : c->g,
@@ -51,42 +51,42 @@ static void follow_slice(struct gi_client *c)
 		gi_why(c, "the driver refuses a time slice of %u us (status 0x%x)", us, now.status);
 }
 
-/* Do the others of the band have reason to rely on the hardware's priorities? */
-static void follow_streams(struct gi_client *c)
+/* Reports whether others in the band may rely on the hardware's stream priorities. */
+static void report_streams(struct gi_client *c)
 {
 	struct gsched_report_info report = { .size = sizeof(report), .has_streams = true };
 
 	report.prioritised = atomic_load(&c->prioritised) == GI_PRIORITISED;
-	if (report.prioritised == c->told_prioritised)
+	if (report.prioritised == c->reported_prioritised)
 		return;
-	c->told_prioritised = report.prioritised;
+	c->reported_prioritised = report.prioritised;
 	gsched_report(c->g, &report);
 }
 
-/* May the GPU wait for the ends of thread blocks when it goes to another band? */
-static void follow_blocks(struct gi_client *c)
+/* Reports block times: whether the GPU may switch bands at the ends of thread blocks. */
+static void report_block_us(struct gi_client *c)
 {
 	struct gsched_report_info report = { .size = sizeof(report), .has_blocks = true };
 
-	/* without being asked it is forgotten on either side */
+	/* while they are not asked for, both sides forget them */
 	report.block_us = gi_blocks_asked(c) ? gi_blocks_us(c) : 0;
-	if (report.block_us == c->told_block_us)
+	if (report.block_us == c->reported_block_us)
 		return;
-	c->told_block_us = report.block_us;
+	c->reported_block_us = report.block_us;
 	if (gi_blocks_asked(c))
 		gsched_report(c->g, &report);
 }
 
-void gi_follow_band(struct gi_client *c)
+void gi_band_update(struct gi_client *c)
 {
 	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true };
 
 	if (!atomic_load(&c->gone))
-		follow_streams(c);
+		report_streams(c);
 	if (!atomic_load(&c->gone))
-		follow_blocks(c);
+		report_block_us(c);
 	if (!c->mps)
-		follow_slice(c);
+		apply_slice(c);
 	if (atomic_load(&c->gone) || !(gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)) {
 		c->activity = UINT_MAX;
 		return;

@@ -7,32 +7,32 @@
 #include "launch/flights.h"
 #include "launch/launch.h"
 
-#define KERNELS		1024	/* whose least time is remembered */
-#define BUCKETS		32	/* by the power of two of a block's time in us, rounded up */
-#define SAMPLES		256	/* until there is an answer, */
+#define KERNELS		1024	/* entries of the cache of minimum times */
+#define BUCKETS		32	/* of the histogram: powers of two of us, rounded up */
+#define SAMPLES		256	/* in a round, after which there is an answer, */
 #define LONG_SAMPLES	4	/* or so many */
-#define LONG_NS		200000000	/* of so much time together */
-#define TAIL		64	/* the part of the time in which blocks may be longer than the answer */
+#define LONG_NS		200000000	/* ... with this much time in total */
+#define TAIL		64	/* 1/TAIL of the time may be in blocks longer than the answer */
 #define STRIDE		16	/* launches from one sample to the next, on average, */
-#define STRIDE_NS	10000000	/* or so much of the host's time */
-#define SEEN		3	/* times that a kernel is seen before its least time counts */
-#define LONGER		4	/* times that it is far longer before it is no interruption */
+#define STRIDE_NS	10000000	/* or this much host time */
+#define SEEN		3	/* launches of a kernel before its minimum counts */
+#define LONGER		4	/* consecutive much longer times that raise the minimum */
 
 struct gi_blocks {
-	_Atomic unsigned int countdown;	/* launches until the next look */
-	_Atomic uint64_t looked;	/* host clock */
-	_Atomic bool other;		/* a launch in this round was not measured */
-	_Atomic uint32_t us;		/* the answer, 0 not known */
-	pthread_mutex_t lock;		/* everything below; launches do not wait for it */
-	struct gi_flights flights;	/* the samples on the GPU */
+	_Atomic unsigned int countdown;	/* launches until the next sample */
+	_Atomic uint64_t sampled_at;	/* host clock of the last sample */
+	_Atomic bool unmeasured;	/* a launch of this round was not measured */
+	_Atomic uint32_t us;		/* the answer; 0: unknown */
+	pthread_mutex_t lock;		/* protects all below; launches only try it */
+	struct gi_flights flights;	/* samples in flight */
 	struct sample {
 		uint64_t key, waves;
 	} of[GI_FLIGHTS];
 	uint32_t random;
 	struct known {
 		uint64_t key, ns;
-		uint64_t longer_ns;	/* least of the last times in a row that were far longer, */
-		unsigned int longer;	/* so many */
+		uint64_t longer_ns;	/* minimum of the last consecutive much longer times */
+		unsigned int longer;	/* how many these are */
 		unsigned int seen;
 	} known[KERNELS];
 	uint64_t time[BUCKETS], all;
@@ -49,7 +49,7 @@ bool gi_blocks_new(struct gi_client *c)
 	return true;
 }
 
-/* Not by the handle, which the driver uses again */
+/* Handles do not identify a kernel: the driver reuses them. */
 static uint64_t key_of(const struct gi_launch *l, const struct gi_func *fn)
 {
 	uint64_t key = fn->number * 0x9e3779b97f4a7c15ull;
@@ -60,7 +60,7 @@ static uint64_t key_of(const struct gi_launch *l, const struct gi_func *fn)
 	return key | 1;
 }
 
-static unsigned int stride(struct gi_blocks *b)
+static unsigned int draw_stride(struct gi_blocks *b)
 {
 	b->random ^= b->random << 13;
 	b->random ^= b->random >> 17;
@@ -68,9 +68,9 @@ static unsigned int stride(struct gi_blocks *b)
 	return 1 + b->random % (2 * STRIDE);
 }
 
-/* How often the SMs are filled with the launch's blocks; 0 not known */
-static uint64_t waves(const struct gi_client *c, const struct gi_launch *l,
-		      const struct gi_func *fn)
+/* The number of waves in which the launch's blocks fill the SMs; 0: unknown. */
+static uint64_t waves_of(const struct gi_client *c, const struct gi_launch *l,
+			 const struct gi_func *fn)
 {
 	uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], room;
 	int threads = (int)(l->block[0] * l->block[1] * l->block[2]), m = 0;
@@ -80,8 +80,8 @@ static uint64_t waves(const struct gi_client *c, const struct gi_launch *l,
 	return room ? (blocks + room - 1) / room : 0;
 }
 
-/* The arbiter acts on the answer, so the agent tells it at once. */
-static void answer(struct gi_client *c, struct gi_blocks *b, uint32_t us)
+/* Wakes the agent, which reports the new answer at once. */
+static void publish_answer(struct gi_client *c, struct gi_blocks *b, uint32_t us)
 {
 	if (atomic_exchange(&b->us, us) == us)
 		return;
@@ -97,17 +97,18 @@ static void end_round(struct gi_client *c, struct gi_blocks *b)
 
 	for (i = BUCKETS - 1; i > 0 && (longer + b->time[i]) * TAIL <= b->all; i--)
 		longer += b->time[i];
-	answer(c, b, atomic_exchange(&b->other, false) ? 0 : 1u << i);
+	publish_answer(c, b, atomic_exchange(&b->unmeasured, false) ? 0 : 1u << i);
 	memset(b->time, 0, sizeof(b->time));
 	b->all = 0;
 	b->samples = 0;
 }
 
 /*
- * The kernel's time, after one that was measured: far from its least one it was interrupted, unless
- * that happens again and again (it may do more than before); else it may have changed a little.
+ * Updates the minimum with a new time and returns it. A time of at least twice the minimum means
+ * that the kernel was interrupted, unless this happens LONGER times in a row: then the kernel may
+ * do more than before. A slightly longer time raises the minimum slowly.
  */
-static uint64_t least(struct known *k, uint64_t ns)
+static uint64_t update_minimum(struct known *k, uint64_t ns)
 {
 	bool longer = k->ns && ns >= 2 * k->ns;
 
@@ -124,8 +125,9 @@ static uint64_t least(struct known *k, uint64_t ns)
 	return ns;
 }
 
-/* @ns: 0 not known */
-static void account(struct gi_client *c, struct gi_blocks *b, const struct sample *of, uint64_t ns)
+/* @ns: 0 if unknown. */
+static void add_sample(struct gi_client *c, struct gi_blocks *b, const struct sample *of,
+		       uint64_t ns)
 {
 	struct known *k = &b->known[of->key >> 32 & (KERNELS - 1)];
 	unsigned int i = 0;
@@ -135,10 +137,10 @@ static void account(struct gi_client *c, struct gi_blocks *b, const struct sampl
 		return;
 	if (k->key != of->key)
 		*k = (struct known){ .key = of->key };
-	/* the first time with the loading of its code, perhaps */
+	/* the first time may include loading the code */
 	if (!k->seen++)
 		return;
-	ns = least(k, ns);
+	ns = update_minimum(k, ns);
 	if (k->seen < SEEN)
 		return;
 	for (us = ns / of->waves / 1000; us >> i && i < BUCKETS - 1; i++)
@@ -149,32 +151,32 @@ static void account(struct gi_client *c, struct gi_blocks *b, const struct sampl
 		end_round(c, b);
 }
 
-static void reap(struct gi_client *c, struct gi_blocks *b)
+static void reap_samples(struct gi_client *c, struct gi_blocks *b)
 {
 	uint64_t ns;
 	int i;
 
-	for (i = gi_flight_over(&b->flights, &ns); i >= 0; i = gi_flight_over(&b->flights, &ns)) {
-		account(c, b, &b->of[i], ns);
+	for (i = gi_flight_poll(&b->flights, &ns); i >= 0; i = gi_flight_poll(&b->flights, &ns)) {
+		add_sample(c, b, &b->of[i], ns);
 		gi_flight_forget(&b->flights);
 	}
 }
 
-/* The lock is held, behind the launch. @i: its flight */
-static void end(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, int i)
+/* Completes flight @i after its launch. Called with the lock held. */
+static void finish_sample(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, int i)
 {
 	struct gi_func *fn = gi_func_get(l->fn, cx);
 	struct gi_blocks *b = c->blocks;
 
-	b->of[i] = (struct sample){ fn ? key_of(l, fn) : 0, fn ? waves(c, l, fn) : 0 };
+	b->of[i] = (struct sample){ fn ? key_of(l, fn) : 0, fn ? waves_of(c, l, fn) : 0 };
 	gi_func_put(fn);
 	if (!b->of[i].waves || !gi_flight_end(&b->flights, l->stream))
-		gi_blocks_other(c);
+		gi_blocks_unmeasured(c);
 }
 
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
 {
-	/* another thread may begin a capture at any moment, which our calls must not disturb */
+	/* another thread may begin a capture at any moment; our calls must not invalidate it */
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_blocks *b = c->blocks;
 	uint64_t now = gi_now();
@@ -182,23 +184,23 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 	int i;
 
 	if (!l->fn) {
-		gi_blocks_other(c);
+		gi_blocks_unmeasured(c);
 		return l->forward(l);
 	}
 	if ((atomic_fetch_sub_explicit(&b->countdown, 1, memory_order_relaxed) - 1 < 2 * STRIDE &&
-	     now < atomic_load_explicit(&b->looked, memory_order_relaxed) + STRIDE_NS) ||
+	     now < atomic_load_explicit(&b->sampled_at, memory_order_relaxed) + STRIDE_NS) ||
 	    pthread_mutex_trylock(&b->lock))
 		return l->forward(l);
-	atomic_store_explicit(&b->countdown, stride(b), memory_order_relaxed);
-	atomic_store_explicit(&b->looked, now, memory_order_relaxed);
+	atomic_store_explicit(&b->countdown, draw_stride(b), memory_order_relaxed);
+	atomic_store_explicit(&b->sampled_at, now, memory_order_relaxed);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	reap(c, b);
+	reap_samples(c, b);
 	i = gi_flight_begin(&b->flights, cx, l->stream);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	rc = l->forward(l);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	if (i >= 0 && !rc)
-		end(c, cx, l, i);
+		finish_sample(c, cx, l, i);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&b->lock);
 	return rc;
@@ -207,13 +209,13 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 unsigned int gi_blocks_stride(struct gi_client *c)
 {
 	atomic_store_explicit(&c->blocks->countdown, 0, memory_order_relaxed);
-	return 1 + (atomic_load(&c->unlooked) * 2654435761u >> 16) % (2 * STRIDE);
+	return 1 + (atomic_load(&c->untracked) * 2654435761u >> 16) % (2 * STRIDE);
 }
 
-void gi_blocks_other(struct gi_client *c)
+void gi_blocks_unmeasured(struct gi_client *c)
 {
-	atomic_store(&c->blocks->other, true);
-	answer(c, c->blocks, 0);
+	atomic_store(&c->blocks->unmeasured, true);
+	publish_answer(c, c->blocks, 0);
 }
 
 uint32_t gi_blocks_us(struct gi_client *c)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How long the thread blocks of a program's kernels take, where the arbiter asks for it
- * (GSCHED_ARB_TIMED): some of the launches that nobody is asked about are between two events, and
- * their time is divided by the waves of blocks that they have. The least time of a kernel counts,
- * for while other bands have the GPU its clock goes on. A launch that cannot be measured so (a
- * graph, a twin, whose workers stay) makes the answer unknown until some hundred samples later. A
- * sample that may overlap its predecessor waits for that one's end.
+ * Measures how long the thread blocks of a program's kernels take, while the arbiter asks for it
+ * (GSCHED_ARB_TIMED). Some of the launches that pass without the arbiter are bracketed by two
+ * events; the time between them is divided by the number of waves of blocks in the launch. The
+ * minimum per kernel counts, because the event clock goes on while the GPU runs other bands. A
+ * launch that cannot be measured this way (a graph, or a twin, whose workers stay resident) makes
+ * the answer unknown until the end of a round, some hundred samples later. The event in front of a
+ * sample makes it wait for its predecessor, even where the two might have overlapped.
  */
 #ifndef GI_BLOCKS_H
 #define GI_BLOCKS_H
@@ -17,25 +18,25 @@ struct gi_launch;
 
 bool gi_blocks_new(struct gi_client *c);		/* makes c->blocks */
 
-/* The arbiter wants to know */
+/* Whether the arbiter asks for block times. */
 static inline bool gi_blocks_asked(const struct gi_client *c)
 {
 	return gi_load(&c->arb->header.flags) & GSCHED_ARB_TIMED;
 }
 
-/* Makes the launch, perhaps as a sample. No capture goes on. */
+/* Makes the launch, possibly as a sample. The stream is not being captured. */
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l);
 
-/* The next launch that comes here is a sample. How many others may pass before it */
+/* Makes the next launch that comes here a sample; returns how many others may pass before it. */
 unsigned int gi_blocks_stride(struct gi_client *c);
 
-/* A launch that is not measured */
-void gi_blocks_other(struct gi_client *c);
+/* Records that a launch was not measured. */
+void gi_blocks_unmeasured(struct gi_client *c);
 
-/* For struct gsched_report.block_us. The agent. */
+/* The answer, for struct gsched_report.block_us. Called by the agent. */
 uint32_t gi_blocks_us(struct gi_client *c);
 
-/* The context is about to be destroyed, and its events. */
+/* Destroys the events of a context that is about to be destroyed. */
 void gi_blocks_drop(struct gi_client *c, struct gi_ctx *cx);
 
 #endif /* GI_BLOCKS_H */

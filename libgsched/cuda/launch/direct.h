@@ -1,61 +1,62 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The direct launch, which is what most are (gi_direct()): nobody is asked, there is no slot,
- * nothing is set up. Between two launches a program fills the caches with things of its own, so
- * that what this costs it is the cache lines that it touches, not the instructions: it looks at one
- * line each of gi_hot, the thread's last context, the client and both pages, and lies in one piece
- * itself.
+ * The direct launch (gi_direct()), the path of most launches: it does not ask the arbiter, uses no
+ * slot and sets nothing up. Between two launches a program fills the caches with its own data, so
+ * the cost of this path is the cache lines that it touches, not its instructions. It reads one line
+ * each of gi_hot, the thread's last context, the client and both pages, and its code is contiguous.
  *
- * Where the program's activity is reported, most launches are direct all the same. Now and then one
- * is looked at, which is paced as all of them are where turns are taken: pace.h.
+ * While the program reports its activity, most launches are direct all the same. Only now and then
+ * one is tracked, that is, paced as all launches are while bands take turns: pace.h.
  */
 #ifndef GI_DIRECT_H
 #define GI_DIRECT_H
 
 #include "device/device.h"
 
-#define GI_LOOKED	(GSCHED_ARB_REPORT | GSCHED_ARB_TIMED)
+#define GI_TRACKED	(GSCHED_ARB_REPORT | GSCHED_ARB_TIMED)
 
-/* Where launches are looked at now and then: not this one */
-static inline bool gi_needs_no_look(const struct gi_client *c)
+/* Where only some launches are tracked: whether the next one may go untracked. */
+static inline bool gi_may_skip_tracking(const struct gi_client *c)
 {
-	return (int32_t)(atomic_load(&c->look) - atomic_load(&c->unlooked)) > 0;
+	return (int32_t)(atomic_load(&c->track_at) - atomic_load(&c->untracked)) > 0;
 }
 
 /*
- * Without MPS what competes with the program does so in time only. In an MPS band nobody has to
- * know of a launch either, where it is alone or the arbiter gives leave, as long as no kernel of the
- * program has a twin, which a window could hold. There one in GI_HEED_EVERY is for gi_launch() all
- * the same, which notes whether the hardware prefers its stream.
+ * Whether the arbiter and the rest of the band need not know of a launch. Without MPS, others
+ * compete with the program in time only. In an MPS band this holds while the program is alone there
+ * or the arbiter permits it, as long as no kernel of the program has a twin, which a window could
+ * confine. Under that permission one launch in GI_NOTE_EVERY goes to gi_launch() nevertheless,
+ * which notes whether the hardware prefers its stream.
  */
-#define GI_HEED_EVERY	128
+#define GI_NOTE_EVERY	128
 
-static inline bool gi_is_unheeded(const struct gi_client *c, uint32_t flags)
+static inline bool gi_need_not_report(const struct gi_client *c, uint32_t flags)
 {
 	if (flags & GSCHED_ARB_PRIVATE)
 		return true;
 	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed))
 		return false;
 	return gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || flags & GSCHED_ARB_ALONE ||
-	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_HEED_EVERY);
+	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_NOTE_EVERY);
 }
 
-/* @not: flags of the arbiter's under which it is none */
+/* @not: arbiter flags that rule out a direct launch. */
 static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 	const uint32_t flags = gi_load(&h->flags);
 
-	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) || !gi_is_unheeded(c, flags) ||
+	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) || !gi_need_not_report(c, flags) ||
 	    gi_time_share(h) < GSCHED_SHARE_ALL)
 		return false;
-	return !(flags & GI_LOOKED) || gi_needs_no_look(c);
+	return !(flags & GI_TRACKED) || gi_may_skip_tracking(c);
 }
 
 /*
- * Around the driver's own call. NULL: the launch is for gi_launch(). The launch is counted until
- * the call is over, and whether the arbiter has come to want something is seen after that: so who
- * asks the program for its activity either finds it here or on the device.
+ * Brackets the driver's own call. NULL: the launch must go through gi_launch(). The launch is
+ * counted in c->unpaced until the call returns, and the arbiter's flags are checked again after
+ * counting it. So once the arbiter has set its flags, a launch is visible either in that count or
+ * on the device.
  */
 static inline struct gi_client *gi_direct_begin(uint32_t not)
 {
@@ -69,7 +70,7 @@ static inline struct gi_client *gi_direct_begin(uint32_t not)
 	    atomic_load_explicit(&gi_hot.generation, memory_order_acquire) != gi_last.generation)
 		return NULL;
 	c = gi_last.client;
-	/* an arbiter's pages stay mapped when it is gone, so nothing has to be held for that */
+	/* the arbiter's pages stay mapped after its death, so no reference is needed */
 	if (!c || atomic_load_explicit(&c->gone, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->exiting, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable ||
@@ -80,8 +81,8 @@ static inline struct gi_client *gi_direct_begin(uint32_t not)
 		atomic_fetch_sub(&c->unpaced, 1);
 		return NULL;
 	}
-	if (gi_load(&c->arb->header.flags) & GI_LOOKED)
-		atomic_fetch_add(&c->unlooked, 1);
+	if (gi_load(&c->arb->header.flags) & GI_TRACKED)
+		atomic_fetch_add(&c->untracked, 1);
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
 	return c;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Launches between two events: flights.h. */
+/* Launches bracketed by two events: flights.h. */
 #include <string.h>
 #include "launch/flights.h"
 
-#define MS_MAX	1e6f	/* no launch takes so long */
+#define MS_MAX	1e6f	/* a longer time is an error of the measurement */
 
-static unsigned int next(const struct gi_flights *f)
+static unsigned int next_free(const struct gi_flights *f)
 {
 	return (f->first + f->flying) % GI_FLIGHTS;
 }
@@ -17,7 +17,7 @@ static bool has_event(CUevent *e)
 
 int gi_flight_begin(struct gi_flights *f, struct gi_ctx *cx, CUstream stream)
 {
-	unsigned int i = next(f);
+	unsigned int i = next_free(f);
 
 	if (f->flying == GI_FLIGHTS || (f->flying && f->cx != cx))
 		return -1;
@@ -32,13 +32,13 @@ int gi_flight_begin(struct gi_flights *f, struct gi_ctx *cx, CUstream stream)
 
 bool gi_flight_end(struct gi_flights *f, CUstream stream)
 {
-	if (gi_real.cuEventRecord(f->end[next(f)], stream))
+	if (gi_real.cuEventRecord(f->end[next_free(f)], stream))
 		return false;
 	f->flying++;
 	return true;
 }
 
-int gi_flight_over(const struct gi_flights *f, uint64_t *ns)
+int gi_flight_poll(const struct gi_flights *f, uint64_t *ns)
 {
 	float ms;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Launches. The path of a managed one: its function and shape (cached), a slot, the slot's line in
- * the client's page, the lease; then the twin behind its control block and in front of its done
- * gate, or the original; then the slot is the agent's. Under LEASE_FREE it makes no system call,
- * takes no lock but that of the table of streams, and allocates nothing, but for a twin of a kernel
- * with texture or surface references by name.
+ * Launches. A managed launch looks up its function and shape (cached), claims a slot, fills the
+ * slot's line in the client's page and checks the lease. Then it enqueues the twin, behind the
+ * preparation of its control block and in front of its done gate, or the original; from then on the
+ * agent owns the slot. Under GSCHED_LEASE_FREE this path makes no system call, takes no lock but
+ * that of the table of streams, and allocates nothing, except for a twin of a kernel that names
+ * texture or surface references.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +14,16 @@
 #include "launch/direct.h"
 #include "launch/timing.h"
 
-#define TRIED_WAVES	2	/* of blocks; a kernel that has no more runs before its twin is there */
+/* a kernel of more waves of blocks runs only when its twin exists */
+#define TRIED_WAVES	2
 
 /* ---- parameters ---- */
 
 /*
- * The packed buffer of the app's parameters with ours behind them. false: not as the kernel
- * declares them.
+ * Packs the program's parameters followed by ours. false: they do not match the kernel's
+ * declaration.
  */
-static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
+static bool pack_params(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
 {
 	size_t need = s->form->launch_offset + sizeof(struct gsr_launch), size = 0;
 	const void *buffer = NULL;
@@ -60,19 +62,22 @@ static bool pack(struct gi_slot *s, const struct gi_func *fn, void **params, voi
 	return true;
 }
 
-/* ---- the device's work ---- */
+/* ---- enqueueing ---- */
 
-/* The driver's own call, which is not to come between those of another thread's task */
-static CUresult forward(const struct gi_launch *l)
+/* Makes the driver's own call, never between the calls of another thread's twin launch. */
+static CUresult forward_shared(const struct gi_launch *l)
 {
-	struct gi_turn turn = gi_stream_share(l->stream);
+	struct gi_stream_guard guard = gi_stream_lock_shared(l->stream);
 	CUresult rc = l->forward(l);
 
-	gi_stream_unshare(&turn);
+	gi_stream_unlock_shared(&guard);
 	return rc;
 }
 
-/* Nothing comes between its calls. *@launched: the device has it, whatever is returned. */
+/*
+ * The caller keeps other threads from enqueueing between these calls. *@launched: the twin was
+ * enqueued, even if an error is returned.
+ */
 static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
 {
 	const uint64_t whole = GSCHED_WINDOW(0, s->cx->client->sms * GSCHED_CAPSM);
@@ -128,14 +133,14 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 
 static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
 {
-	struct gi_turn turn;
+	struct gi_stream_guard guard;
 	CUresult rc;
 
 	*launched = false;
-	if (!gi_stream_take(&turn, l->stream))
+	if (!gi_stream_lock(&guard, l->stream))
 		return CUDA_ERROR_NOT_READY;
 	rc = submit_twin(l, s, i, launched);
-	gi_stream_put(&turn);
+	gi_stream_unlock(&guard);
 	return rc;
 }
 
@@ -146,16 +151,16 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	CUstreamBatchMemOpParams op = { 0 };
 	CUresult rc;
 
-	if (s->leads) {
-		rc = forward(l);
+	if (s->retires_at_launch) {
+		rc = forward_shared(l);
 		if (!rc)
 			gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
 		return rc;
 	}
 	if (s->shape && gi_timing_due(s->shape))
-		rc = gi_timing_launch(c, s->cx, l, forward, &of);
+		rc = gi_timing_launch(c, s->cx, l, forward_shared, &of);
 	else
-		rc = forward(l);
+		rc = forward_shared(l);
 	if (rc)
 		return rc;
 	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
@@ -167,17 +172,25 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	return CUDA_SUCCESS;
 }
 
-/* How many of the twin's blocks an SM gets, of @full that fit; is it to be measured? */
-static unsigned int tuned(struct gi_client *c, struct gi_slot *s, unsigned int full)
+/*
+ * How many of the @full twin blocks that fit an SM to use. Sets s->undisturbed if this is
+ * measurable.
+ */
+static unsigned int tuned_m(struct gi_client *c, struct gi_slot *s, unsigned int full)
 {
 	if (c->workers)
 		return c->workers < full ? c->workers : full;
-	s->alone = !gi_load(&c->arb->header.contended);
-	return gi_tune_workers(&s->shape->tune, full, atomic_load_explicit(&s->shape->launches, memory_order_relaxed), s->alone);
+	s->undisturbed = !gi_load(&c->arb->header.contended);
+	return gi_tune_workers(&s->shape->tune, full,
+			       atomic_load_explicit(&s->shape->launches, memory_order_relaxed),
+			       s->undisturbed);
 }
 
-/* Not what the program has chosen, and no call where nothing changes */
-static void carve(const struct gi_client *c, const struct gi_slot *s)
+/*
+ * Sets the shared memory carveout of the twin, unless the program has chosen one. Makes no driver
+ * call where nothing changes.
+ */
+static void set_carveout(const struct gi_client *c, const struct gi_slot *s)
 {
 	struct gi_form *form = &s->fn->form[GI_TWIN];
 	unsigned int carveout;
@@ -192,20 +205,20 @@ static void carve(const struct gi_client *c, const struct gi_slot *s)
 
 /* ---- the arbiter ---- */
 
-/* Of a block-task in a full launch, as seen before; 0 not yet known */
+/* Time of a block-task in a full launch, as measured before; 0: unknown. */
 static uint64_t block_ns(struct gi_shape *shape)
 {
 	return shape ? atomic_load_explicit(&shape->block_ns, memory_order_relaxed) : 0;
 }
 
-/* Wait for the grant. false: there is no arbiter any more. */
-static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
+/* Submits the task and waits for the grant. false: there is no arbiter any more, or it refused. */
+static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 {
 	struct gsched_task task;
 	bool retried = false;
 
 	for (;;) {
-		gi_to_task(&task, c, s, slot);
+		gi_describe_task(&task, c, s, slot);
 		if (!gsched_submit_stream(c->g, &task, s->stream)) {
 			s->window = task.window;
 			return true;
@@ -213,8 +226,8 @@ static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 		if (errno == EINTR)
 			continue;
 		/*
-		 * the lease was taken back while we read it: the arbiter found the task in the
-		 * page, knowing less of it
+		 * the lease was withdrawn after we read it: the arbiter has adopted the task from
+		 * the page, with less information
 		 */
 		if (errno == EBUSY && !retried) {
 			retried = true;
@@ -229,23 +242,21 @@ static bool submit(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 	}
 }
 
-/*
- * How many workers to launch with: all that fit where no one else is, else what the window holds.
- */
+/* The number of workers: all that fit while no one else is on the device, else the window's. */
 static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 {
 	uint32_t full = c->sms * s->m, want = full;
 
 	if (gi_load(&c->arb->header.contended))
-		want = gi_places(c, s->window, s->m);
+		want = gi_window_workers(c, s->window, s->m);
 	if (want > s->blocks)
 		want = s->blocks;
 	return want ? want : 1;
 }
 
 /*
- * The resumable form costs a little more and is another module to load: only for block-tasks that
- * somebody may wait for, while there is somebody.
+ * The resumable form costs a little more and is another module to load. It is used only for long
+ * block-tasks, and only while another client may have to wait for them.
  */
 static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape,
 			    unsigned int *m)
@@ -254,22 +265,22 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	bool temporal = gi_load(&h->mode) == GSCHED_MODE_TEMPORAL;
 
 	/*
-	 * side by side the arbiter says whether the SMs that are held for a newcomer cost more than
-	 * this form does
+	 * In spatial mode the arbiter decides whether the SMs held for a newcomer cost more than
+	 * this form.
 	 */
 	if (!temporal && !(gi_load(&h->flags) & GSCHED_ARB_RESUMABLE) && !c->always_resumable)
 		return false;
-	/* someone more important may be idle now and come while the kernel runs */
+	/* a more important client may be idle now and come while the kernel runs */
 	if (block_ns(shape) < GI_RESUME_NS ||
 	    (gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_load(&h->top_priority) <= gi_load(&h->priority)))
 		return false;
 	if (!gi_form_ask(fn, GI_RESUMABLE) || (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
 		return false;
-	/* a block-task that is long in spite of it needs the hold all the same */
+	/* where it cannot suspend everywhere, block-tasks may be long: the hold is needed anyway */
 	if (!temporal && !fn->form[GI_RESUMABLE].everywhere && !c->always_resumable)
 		return false;
 	*m = gi_form_m(fn, shape, GI_RESUMABLE);
-	/* fewer of its blocks at a time cost more than it is worth */
+	/* a lower occupancy would cost more than the form is worth */
 	return *m && *m >= gi_form_m(fn, shape, GI_TWIN);
 }
 
@@ -278,29 +289,27 @@ static uint64_t blocks_of(const struct gi_launch *l)
 	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 }
 
-/* It has one, or may have one when it is asked for. */
+/* It has a twin, or may get one on request. */
 static bool has_twin(const struct gi_func *fn)
 {
 	return atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) != GI_TWIN_NONE;
 }
 
-/*
- * The hardware lets more important programs of the band through by itself, where blocks are short.
- */
-static bool yields(const struct gi_client *c)
+/* Hardware priorities make room for the band's more important programs while blocks are short. */
+static bool hardware_yields(const struct gi_client *c)
 {
 	return gi_load(&c->arb->header.flags) & GSCHED_ARB_YIELDS;
 }
 
 /*
- * Launches on streams that the hardware prefers, one after another, make others of the band yield
- * by themselves. A program that has one stream without does not count as one. @stream: of a launch
- * that is not alone in its band.
+ * Counts consecutive launches on streams that the hardware prefers. GI_PRIORITISED of them show
+ * that others in the band yield to the program by themselves; one launch on another stream starts
+ * the count again. @stream: stream of a launch of a program that is not alone in its band.
  */
 static bool note_priority(struct gi_client *c, CUstream stream)
 {
 	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
-	bool first = gi_stream_first(stream);
+	bool first = gi_stream_preferred(stream);
 
 	if (!first && n)
 		atomic_store_explicit(&c->prioritised, 0, memory_order_relaxed);
@@ -309,7 +318,7 @@ static bool note_priority(struct gi_client *c, CUstream stream)
 	return first;
 }
 
-/* Nobody shares its band with it in space. */
+/* No other client shares the band. */
 static bool alone_in_band(const struct gi_client *c)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
@@ -317,36 +326,35 @@ static bool alone_in_band(const struct gi_client *c)
 	return gi_load(&h->lease) == GSCHED_LEASE_FREE || gi_load(&h->flags) & GSCHED_ARB_ALONE;
 }
 
-/*
- * Do others in its band depend on knowing of its launches, for their windows or as they wait for
- * them?
- */
+/* Others in the band must know of its launches, for their windows or because they wait for them. */
 static bool others_depend_on(const struct gi_client *c)
 {
 	return !alone_in_band(c) && !(gi_load(&c->arb->header.flags) & GSCHED_ARB_PASS);
 }
 
 /*
- * A kernel that is not known to be long and has few waves of blocks, while nobody else is in the
- * band and no quota is set: the first launches are originals, which tell how long it takes. They
- * end about as soon as a twin could be evicted, and short kernels never wait for a twin.
+ * Whether to run the original to learn its time. This is for the first launches of a kernel that is
+ * not known to be long and has few waves of blocks, while nobody else is in the band and no quota
+ * is set. They end about as soon as a twin could be evicted, and short kernels never wait for a
+ * twin.
  */
 static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct gi_shape *shape,
 		    uint64_t leased)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	return gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_places(c, leased, 1) == c->sms &&
+	return gi_load(&h->lease) == GSCHED_LEASE_FREE &&
+	       gi_window_workers(c, leased, 1) == c->sms &&
 	       gi_time_share(h) >= GSCHED_SHARE_ALL &&
-	       blocks_of(l) <= TRIED_WAVES * gi_places(c, leased, shape->original_m) &&
+	       blocks_of(l) <= TRIED_WAVES * gi_window_workers(c, leased, shape->original_m) &&
 	       atomic_load_explicit(&shape->launches, memory_order_relaxed) < GI_TIMED_FIRST;
 }
 
 /*
- * A barrier over the grid that the program wrote itself works where the whole grid is resident at
- * once. So a kernel whose blocks may wait for each other, and whose grid fits the device, is not
- * launched with the fewer workers that a window holds: they would wait for blocks that none of them
- * can begin. A larger grid has no such barrier, and its blocks can only wait for lower ones.
+ * A grid barrier that the program implements itself works only if the whole grid is resident at
+ * once. So a kernel whose blocks may wait for each other, and whose grid fits the device, must not
+ * be launched with the fewer workers of a window: they would wait for blocks that no worker can
+ * start. A larger grid has no such barrier, and its blocks can only wait for lower ones.
  */
 static bool must_be_resident(const struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
 			     const struct gi_shape *shape)
@@ -360,33 +368,31 @@ static bool must_be_resident(const struct gi_client *c, const struct gi_launch *
 }
 
 /*
- * Which form, NULL the original: the twin has to be there, fit, be long enough, and have more
+ * Chooses the form, NULL for the original. A twin must exist, fit, be long enough, and have more
  * blocks than run at once. *@m: how many of its blocks an SM hosts.
  */
-static const struct gi_form *choose(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
-				    struct gi_shape *shape, uint64_t leased, bool first, unsigned int *m)
+static const struct gi_form *choose_form(struct gi_client *c, const struct gi_launch *l,
+					 struct gi_func *fn, struct gi_shape *shape,
+					 uint64_t leased, bool first, unsigned int *m)
 {
 	uint64_t predicted;
 
 	if (!fn || !shape || l->opaque || fn->opaque || c->queues < GI_QUEUES_LEAST ||
 	    atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
-	/* a twin's grid has one dimension: what the driver refuses is its to say */
+	/* a twin's grid has one dimension; the driver reports sizes that are invalid */
 	if (l->grid[0] > INT32_MAX || l->grid[1] > UINT16_MAX || l->grid[2] > UINT16_MAX)
 		return NULL;
 	if (!has_twin(fn))
 		return NULL;
-	if (blocks_of(l) <= gi_places(c, leased, shape->original_m))
+	if (blocks_of(l) <= gi_window_workers(c, leased, shape->original_m))
 		return NULL;
 	predicted = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
 	if (predicted && predicted < GI_LONG_NS)
 		return NULL;
-	/*
-	 * hardware priority makes room as soon as a window does; with a quota the window has to
-	 * hold
-	 */
-	if (yields(c) && !first && block_ns(shape) && block_ns(shape) <= GI_SHORT_BLOCK_NS &&
-	    gi_places(c, leased, 1) == c->sms)
+	/* hardware priorities make room as fast as a window does, but do not enforce a quota */
+	if (hardware_yields(c) && !first && block_ns(shape) &&
+	    block_ns(shape) <= GI_SHORT_BLOCK_NS && gi_window_workers(c, leased, 1) == c->sms)
 		return NULL;
 	if (!predicted && may_try(c, l, shape, leased))
 		return NULL;
@@ -400,7 +406,7 @@ static const struct gi_form *choose(struct gi_client *c, const struct gi_launch 
 	return *m ? &fn->form[GI_TWIN] : NULL;
 }
 
-/* What is known of a launch before it gets a slot */
+/* What is known about a launch before it claims a slot */
 struct candidate {
 	struct gi_func *fn;
 	struct gi_graph *graph;
@@ -418,7 +424,8 @@ static bool has_choice(const struct gi_launch *l, const struct candidate *k)
 }
 
 /*
- * The arbiter knows that the client has such a kernel on the device, and nobody is more important.
+ * A kernel of at least this size is on the device and known to the arbiter, and no client is more
+ * important.
  */
 static bool is_covered(const struct gi_client *c, const struct candidate *k)
 {
@@ -429,28 +436,29 @@ static bool is_covered(const struct gi_client *c, const struct candidate *k)
 }
 
 /*
- * A launch that no window holds, of a client that is alone in its band, or whose launches nobody
- * there depends on: nobody is asked, and it costs nothing. A kernel that has a
- * twin but is too short or small for it is one.
+ * A launch that needs no window, of a client that is alone in its band or whose launches nobody
+ * there depends on. It passes without the arbiter and costs nothing. A kernel that has a twin, but
+ * is too short or too small for it, may pass too.
  */
-static bool passes(const struct gi_client *c, const struct gi_launch *l, const struct candidate *k)
+static bool may_pass(const struct gi_client *c, const struct gi_launch *l,
+		     const struct candidate *k)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	if (others_depend_on(c) && !yields(c) && !is_covered(c, k))
+	if (others_depend_on(c) && !hardware_yields(c) && !is_covered(c, k))
 		return false;
-	/* where bands take turns by eviction, the others leave for those that ask */
+	/* in temporal mode other bands are evicted for clients that submit their tasks */
 	return !(has_choice(l, k) && gi_load(&h->mode) == GSCHED_MODE_TEMPORAL &&
 		 gi_load(&h->lease) != GSCHED_LEASE_FREE);
 }
 
-/* Its time on the GPU is of use: it is a graph, or a kernel that has a twin */
-static bool is_learnt(const struct gi_launch *l, const struct candidate *k)
+/* Its GPU time is worth learning: it is a graph, or a kernel that has a twin. */
+static bool learns_time(const struct gi_launch *l, const struct candidate *k)
 {
 	return k->shape && !l->dependent && (k->graph || has_choice(l, k));
 }
 
-/* The driver's own call for a launch that passes, with its time now and then */
+/* Makes the driver's own call for a launch that passes, and sometimes times it. */
 static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 				const struct candidate *k)
 {
@@ -458,19 +466,19 @@ static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, st
 	bool due;
 	uint64_t ns;
 
-	if (!is_learnt(l, k))
-		return forward(l);
+	if (!learns_time(l, k))
+		return forward_shared(l);
 	ns = atomic_load_explicit(&k->shape->predicted_ns, memory_order_relaxed);
 	if (ns)
-		gi_used(c, ns, k->blocks, k->shape->original_m);
+		gi_count_leased(c, ns, k->blocks, k->shape->original_m);
 	due = gi_timing_due(k->shape) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
-	      !(k->fn && atomic_load_explicit(&k->fn->leads, memory_order_relaxed));
+	      !(k->fn && atomic_load_explicit(&k->fn->is_primary, memory_order_relaxed));
 	atomic_fetch_add_explicit(&k->shape->launches, 1, memory_order_relaxed);
-	return due ? gi_timing_launch(c, cx, l, forward, &of) : forward(l);
+	return due ? gi_timing_launch(c, cx, l, forward_shared, &of) : forward_shared(l);
 }
 
-/* Does the arbiter want this launch to wait, to be bounded or to be told of? */
-static bool paced(const struct gi_client *c, bool shared)
+/* Whether the arbiter wants this launch to wait for a turn, to be bounded, or to be reported. */
+static bool needs_pacing(const struct gi_client *c, bool shared)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
@@ -481,63 +489,64 @@ static bool paced(const struct gi_client *c, bool shared)
 }
 
 /*
- * A launch that nothing of this is for. It is counted until the driver's call is over, and whether
- * the arbiter has come to want something is seen after that: so who asks the program for its
- * activity either finds it here or on the device. The count is taken back by ended().
+ * Whether the launch needs no pacing. If so, it is counted in c->unpaced until uncount_unpaced(),
+ * after the driver's call, and the arbiter's flags are checked again after counting it. So once the
+ * arbiter has set its flags, a launch is visible either in that count or on the device.
  */
-static bool unpaced(struct gi_client *c, bool shared)
+static bool count_unpaced(struct gi_client *c, bool shared)
 {
-	if (paced(c, shared))
+	if (needs_pacing(c, shared))
 		return false;
 	atomic_fetch_add(&c->unpaced, 1);
-	if (!paced(c, shared))
+	if (!needs_pacing(c, shared))
 		return true;
 	atomic_fetch_sub(&c->unpaced, 1);
 	return false;
 }
 
 /*
- * The same for one of those that need no look where the program's activity is reported: pace.h. An
- * MPS band's clients come here; without MPS such launches are direct.
+ * The same for a launch that need not be tracked while the program's activity is reported: pace.h.
+ * Clients of an MPS band come here; without MPS such launches are direct.
  */
-static bool is_unlooked(const struct gi_client *c, bool shared)
+static bool may_go_untracked(const struct gi_client *c, bool shared)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 	const uint32_t flags = gi_load(&h->flags);
 
 	return flags & GSCHED_ARB_REPORT && !(flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED)) &&
 	       !(shared && gi_time_share(h) < GSCHED_SHARE_ALL) &&
-	       !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) && gi_needs_no_look(c);
+	       !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
+	       gi_may_skip_tracking(c);
 }
 
-static bool unlooked(struct gi_client *c, bool shared)
+static bool count_untracked(struct gi_client *c, bool shared)
 {
-	if (!is_unlooked(c, shared))
+	if (!may_go_untracked(c, shared))
 		return false;
 	atomic_fetch_add(&c->unpaced, 1);
-	if (is_unlooked(c, shared)) {
-		atomic_fetch_add(&c->unlooked, 1);
+	if (may_go_untracked(c, shared)) {
+		atomic_fetch_add(&c->untracked, 1);
 		return true;
 	}
 	atomic_fetch_sub(&c->unpaced, 1);
 	return false;
 }
 
-static CUresult ended(struct gi_client *c, CUresult rc)
+static CUresult uncount_unpaced(struct gi_client *c, CUresult rc)
 {
 	atomic_fetch_sub(&c->unpaced, 1);
 	return rc;
 }
 
-static CUresult unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
+static CUresult launch_unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
 {
 	if (cx && cx->client && cx->client->cl)
 		__atomic_fetch_add(&cx->client->cl->header.unmanaged, 1, __ATOMIC_RELAXED);
-	return forward(l);
+	return forward_shared(l);
 }
 
-static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
-		     const struct gi_launch *l)
+static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
+		      const struct gi_launch *l)
 {
 	s->weight = GSCHED_CAPSM / s->m;
 	s->arg = (struct gsr_launch){
@@ -554,7 +563,7 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	if (s->form && s->form == &s->fn->form[GI_RESUMABLE]) {
 		size_t stride = gi_save_stride(s->form, s);
 
-		/* a suspended block-task keeps the others of its fetch waiting with it */
+		/* a suspended block-task would delay the others of its fetch */
 		s->arg.fetch_max = 1;
 		gi_save_take(s, sizeof(struct gsr_save) + stride * c->sms * s->m);
 		if (s->save) {
@@ -566,7 +575,8 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	}
 	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), block_ns(s->shape));
 	s->submitted = false;
-	s->leads = !s->form && s->fn && atomic_load_explicit(&s->fn->leads, memory_order_relaxed);
+	s->retires_at_launch = !s->form && s->fn &&
+			       atomic_load_explicit(&s->fn->is_primary, memory_order_relaxed);
 	s->integral = 0;
 	s->wings = 0;
 	s->wing_gap = 0;
@@ -577,8 +587,8 @@ static void describe(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, 
 	memset(s->wing_count, 0, sizeof(s->wing_count));
 }
 
-/* The slot's line in the page, the task's number last: from there on the arbiter may find it. */
-static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
+/* Fills the slot's line in the page, seq last: from then on the arbiter may find the task. */
+static void publish_task(struct gsched_cl_slot *line, const struct gi_slot *s)
 {
 	line->launched = s->launched;
 	line->left = 0;
@@ -594,8 +604,8 @@ static void announce(struct gsched_cl_slot *line, const struct gi_slot *s)
 }
 
 /*
- * The driver loads a library's kernel when it becomes part of a graph, and waits for the context:
- * we do that first, outside of the capture.
+ * The driver loads a library's kernel when it becomes part of a graph, and waits for the context
+ * meanwhile. So load it first, outside of the capture.
  */
 static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const struct gi_client *c)
 {
@@ -609,8 +619,8 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 }
 
 /*
- * A task of its own: a slot, the lease or the grant, the launch. *@refused: it cannot be a twin
- * now, and nothing was launched; what the candidate had bound is put.
+ * Launches a task of its own: slot, then lease or grant, then launch. *@refused: it cannot be a
+ * twin now, and nothing was launched; the candidate's bound references have been released.
  */
 static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 			    const struct candidate *k, bool *refused)
@@ -631,7 +641,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	if (slot < 0) {
 		gi_bound_put(bound, false);
 		*refused = form;
-		return form ? CUDA_ERROR_NOT_READY : unmanaged(l, cx);
+		return form ? CUDA_ERROR_NOT_READY : launch_unmanaged(l, cx);
 	}
 	s = &c->tasks->slot[slot];
 	if (!++s->seq)
@@ -643,7 +653,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->bound = bound;
 	s->shape = shape;
 	s->graph = gi_graph_hold(k->graph);
-	if (form && !gi_gate_take(c, slot)) {
+	if (form && !gi_gate_reserve(c, slot)) {
 		gi_slot_unclaim(c, slot, false);
 		*refused = true;
 		return CUDA_ERROR_NOT_READY;
@@ -651,69 +661,69 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->blocks = k->blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
 	s->m = form ? k->m : shape ? shape->original_m : 1;
-	s->alone = false;
+	s->undisturbed = false;
 	if (form && form == &fn->form[GI_TWIN])
-		s->m = tuned(c, s, k->m);
+		s->m = tuned_m(c, s, k->m);
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
-	describe(c, cx, s, slot, l);
-	if (form && !pack(s, fn, l->params, l->extra)) {
+	fill_slot(c, cx, s, slot, l);
+	if (form && !pack_params(s, fn, l->params, l->extra)) {
 		gi_slot_unclaim(c, slot, false);
 		*refused = true;
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (gi_blocks_asked(c))
-		gi_blocks_other(c);
+		gi_blocks_unmeasured(c);
 	window = &c->arb->slot[slot];
 	s->generation = gi_load(&window->generation);
 	s->window = gi_load(&window->window);
 	if (!GSCHED_WINDOW_LIMIT(s->window))
 		s->window = k->leased;
 	s->launched = form ? workers_for(c, s) : 0;
-	announce(&c->cl->slot[slot], s);
+	publish_task(&c->cl->slot[slot], s);
 	lease = gi_load(&c->arb->header.lease);
 	if (lease == GSCHED_LEASE_NOTIFY) {
 		struct gsched_task task;
 
-		/* told before the launch: the eviction goes on while the driver is at it */
-		gi_to_task(&task, c, s, slot);
+			/* before the launch, so that eviction overlaps the driver's call */
+		gi_describe_task(&task, c, s, slot);
 		if (gsched_submit_stream_async(c->g, &task, s->stream))
 			gi_client_gone(c, "the arbiter is gone");
 		else
 			s->submitted = true;
 	} else if (lease != GSCHED_LEASE_FREE) {
-		if (!submit(c, s, slot)) {
+		if (!submit_and_wait(c, s, slot)) {
 			gi_slot_unclaim(c, slot, false);
-			return unmanaged(l, cx);
+			return launch_unmanaged(l, cx);
 		}
 		s->submitted = true;
 		s->launched = form ? workers_for(c, s) : 0;
 		gi_store(&c->cl->slot[slot].launched, s->launched);
 	}
-	s->alone = s->alone && gi_places(c, s->window, s->m) == c->sms * s->m;
+	s->undisturbed = s->undisturbed && gi_window_workers(c, s->window, s->m) == c->sms * s->m;
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
-		inside = gi_gate_enter(c, s, l->stream);
-		clean = gi_control_use(cx, slot);
-		carve(c, s);
+		inside = gi_twin_launch_begin(c, s, l->stream);
+		clean = gi_control_claim(cx, slot);
+		set_carveout(c, s);
 		rc = clean ? launch_twin(l, s, slot, &launched) : CUDA_ERROR_NOT_READY;
 		if (rc)
-			gi_gate_leave(inside);
+			gi_twin_launch_end(inside);
 	} else {
 		rc = launch_original(l, s);
 	}
 	if (rc) {
 		if (s->submitted)
 			gsched_complete(c->g, slot, s->seq, 0, true);
-		/* launched without its gate: the context is beyond use, and so is the slot */
+			/* launched without its gate: neither context nor slot is usable any more */
 		if (launched) {
 			gi_slot_lose(c, slot);
 			return rc;
 		}
 		if (clean)
-			gi_control_used(cx, slot);
-		/* if it was to be zeroed, the stream does so some time */
+			gi_control_release(cx, slot);
+			/* if the save area was to be zeroed, the stream may still do it later */
 		gi_slot_unclaim(c, slot, s->save && !s->save->zeroed);
-		/* the program gets the driver's own word on its own launch */
+			/* the original is tried next, so the program gets the driver's own error */
 		*refused = form;
 		return rc;
 	}
@@ -724,15 +734,15 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		atomic_fetch_add_explicit(&shape->launches, 1, memory_order_relaxed);
 	gi_slot_run(c, slot);
 	if (form)
-		gi_gate_leave(inside);
+		gi_twin_launch_end(inside);
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 	return CUDA_SUCCESS;
 }
 
 /*
- * Nobody is asked, and there is no slot: what the hardware does with the launch is between bands,
- * or the client's share of time.
+ * Makes a launch without the arbiter and without a slot: only time slices and the client's share of
+ * time govern it.
  */
 static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 			const struct candidate *k)
@@ -743,7 +753,7 @@ static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 	return forward_passing(l, cx, c, k);
 }
 
-/* A launch that needs neither a twin nor a slot: it waits for its band's turn at most. */
+/* A launch that needs neither a twin nor a slot; at most it waits for its band's turn. */
 static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	static const struct candidate none;
@@ -752,8 +762,8 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	uint64_t batch;
 	CUresult rc;
 
-	if (unpaced(c, true))	/* a capture goes on, of another stream */
-		return ended(c, pass_on(l, cx, c, &none));
+	if (count_unpaced(c, true))	/* another stream is being captured */
+		return uncount_unpaced(c, pass_on(l, cx, c, &none));
 	fn = l->fn ? gi_func_get(l->fn, cx) : NULL;
 	graph = l->graph ? gi_graph_get(l->graph) : NULL;
 	batch = gi_pace_enter(c, cx, l, graph, fn, true);
@@ -765,9 +775,9 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 }
 
 /*
- * A programmatic dependent launch overlaps its primary only if nothing is between them. Which
- * kernels are primaries is learnt: the thread's last one on that stream was. The memory of
- * functions is only used for other ones, so @fn may be stale.
+ * A programmatic dependent launch overlaps its primary only if nothing is enqueued between them.
+ * Primaries are learnt: the thread's previous kernel on the stream was one. Memory of functions is
+ * reused for functions only, so a stale pointer in @before is harmless.
  */
 static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struct gi_func *fn)
 {
@@ -778,32 +788,32 @@ static void note_order(const struct gi_launch *l, const struct gi_ctx *cx, struc
 	} before;
 
 	if (l->follows && before.fn && before.cx == cx && before.stream == l->stream)
-		atomic_store_explicit(&before.fn->leads, true, memory_order_relaxed);
+		atomic_store_explicit(&before.fn->is_primary, true, memory_order_relaxed);
 	before.cx = cx;
 	before.stream = l->stream;
 	before.fn = fn;
 }
 
 /*
- * As chosen, in its turn and within the share of time, which no window stands for where the
- * original runs
+ * Launches the chosen form, within the band's turn and the share of time. The share counts where
+ * the original runs, since no window limits it.
  */
 static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 			      const struct candidate *k, bool *refused)
 {
-	const bool passing = l->dependent || (!k->form && passes(c, l, k));
+	const bool passing = l->dependent || (!k->form && may_pass(c, l, k));
 	uint64_t batch = 0;
 	CUresult rc;
 	bool pace;
 
 	*refused = false;
-	if (passing && unpaced(c, !k->form))
-		return ended(c, pass_on(l, cx, c, k));
-	if (passing && unlooked(c, !k->form)) {
+	if (passing && count_unpaced(c, !k->form))
+		return uncount_unpaced(c, pass_on(l, cx, c, k));
+	if (passing && count_untracked(c, !k->form)) {
 		__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
-		return ended(c, forward_passing(l, cx, c, k));
+		return uncount_unpaced(c, forward_passing(l, cx, c, k));
 	}
-	pace = passing || paced(c, !k->form);
+	pace = passing || needs_pacing(c, !k->form);
 	if (pace)
 		batch = gi_pace_enter(c, cx, l, k->graph, k->fn, !k->form);
 	rc = passing ? pass_on(l, cx, c, k) : launch_task(l, cx, c, k, refused);
@@ -812,7 +822,7 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 	return rc;
 }
 
-static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
+static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = blocks_of(l) };
@@ -830,15 +840,16 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		return l->forward(l);
 	if (gi_direct(c))
 		return launch_direct(l, cx, c);
-	/* well before its first twin, which has to be rewritten and loaded */
+	/* well before the first twin, which has yet to be rewritten and loaded */
 	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) &&
 	    !atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
 		atomic_store(&gi_hot.ordered, true);
-	if (l->fn && (!l->dependent || paced(c, true))) {
+	if (l->fn && (!l->dependent || needs_pacing(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
-		/*
-		 * what has no twin, and whose launches are told nobody, has nothing to learn either
-		 */
+			/*
+			 * without a twin, and with no one who depends on its launches, there is
+			 * nothing to learn
+			 */
 		if (k.fn && !l->dependent && (has_twin(k.fn) || others_depend_on(c)))
 			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
@@ -848,17 +859,17 @@ static CUresult manage(const struct gi_launch *l, struct gi_ctx *cx, struct gi_c
 		k.shape = &k.graph->shape;
 		k.blocks = k.graph->blocks < UINT32_MAX ? k.graph->blocks : c->sms;
 	}
-	/* an empty slot shows what the group may use */
+	/* the window of a free slot shows what the group may use */
 	slot = __builtin_ctzll(~gi_slots_taken(c->tasks) | 1ull << 63);
 	k.leased = gi_load(&c->arb->slot[slot].window);
 	if (!GSCHED_WINDOW_LIMIT(k.leased))
 		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
 	if (!alone_in_band(c))
 		first = note_priority(c, l->stream);
-	/* while that is not known, it is not left to the next one that is timed */
+	/* while the time is unknown, do not leave it to the next timed launch to find out */
 	if (k.shape && !atomic_load_explicit(&k.shape->predicted_ns, memory_order_relaxed))
-		gi_timings_look(c);
-	k.form = choose(c, l, k.fn, k.shape, k.leased, first, &k.m);
+		gi_timings_poll(c);
+	k.form = choose_form(c, l, k.fn, k.shape, k.leased, first, &k.m);
 	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
 		k.form = NULL;
 	rc = launch_chosen(l, cx, c, &k, &refused);
@@ -880,9 +891,9 @@ CUresult gi_launch(const struct gi_launch *l)
 
 	if (!c || atomic_load_explicit(&c->exiting, memory_order_relaxed))
 		return l->forward(l);
-	/* while it counts us the client keeps its arbiter and its pages, alive or dead */
+		/* while counted here, the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
-	rc = atomic_load(&c->gone) ? unmanaged(l, cx) : manage(l, cx, c);
+	rc = atomic_load(&c->gone) ? launch_unmanaged(l, cx) : launch_managed(l, cx, c);
 	atomic_fetch_sub(&c->inside, 1);
 	return rc;
 }

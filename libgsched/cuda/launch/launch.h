@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One launch, whichever call it came by. */
+/* One launch, independent of the API call that requested it. */
 #ifndef GI_LAUNCH_H
 #define GI_LAUNCH_H
 
@@ -12,17 +12,23 @@ struct gi_launch {
 	unsigned int grid[3], block[3], shared;
 	CUstream stream;		/* CU_STREAM_PER_THREAD for the _ptsz calls' stream 0 */
 	void **params, **extra;
-	const CUlaunchConfig *config;	/* cuLaunchKernelEx; attributes that the twin may have too */
-	bool opaque;			/* never the twin */
-	bool follows;			/* it may overlap the launch in front of it */
-	bool dependent;			/* its start may overlap its predecessor's end: nothing of ours may come between */
-	CUresult (*forward)(const struct gi_launch *l);	/* the driver's call, as the program made it */
-	const void *call;		/* what @forward needs beyond that */
+	/* of cuLaunchKernelEx(); its attributes apply to the twin too */
+	const CUlaunchConfig *config;
+	bool opaque;			/* never use a twin */
+	bool follows;			/* may overlap the launch before it on the stream */
+	/* its start may overlap the end of its predecessor: enqueue nothing between the two */
+	bool dependent;
+	/* the driver's call, as the program made it */
+	CUresult (*forward)(const struct gi_launch *l);
+	const void *call;		/* further arguments for @forward */
 };
 
 CUresult gi_launch(const struct gi_launch *l);
 
-/* band.c: the time slice is set as asked, activity reported. The agent, the client's lock is held. */
-void gi_follow_band(struct gi_client *c);
+/*
+ * band.c: sets the time slice that the arbiter asks for, and reports activity. Called by the agent
+ * with the client's lock held.
+ */
+void gi_band_update(struct gi_client *c);
 
 #endif /* GI_LAUNCH_H */

@@ -7,21 +7,21 @@
 #include "launch/blocks.h"
 #include "launch/launch.h"
 
-#define HOLD_US		100	/* between two looks at a gate that another process opens */
-#define BOUND_US	20	/* between two looks at events of our own */
-#define BOUND_NS	1000000000	/* a launch waits no longer for work in flight: that may be waiting for it */
-#define IDLE_NS		2000000	/* without a launch and with nothing in flight: idle */
+#define HOLD_US		100	/* poll interval for conditions of other threads and processes */
+#define BOUND_US	20	/* poll interval for our own events */
+#define BOUND_NS	1000000000	/* most wait for work in flight, which may need it */
+#define IDLE_NS		2000000	/* idle: so long without a launch and nothing in flight */
 #define MARK_NS		200000	/* host time after which a batch that only reports is closed */
-#define TAIL_NS		500000	/* GPU time that may be behind the last event, where work is only reported */
-#define IN_FLIGHT_NS	2000000	/* work in flight under a share, and the most it may save up */
+#define TAIL_NS		500000	/* GPU time that may follow the last event of such a batch */
+#define IN_FLIGHT_NS	2000000	/* work in flight under a share; also the bucket's depth */
 #define LAUNCHES_MAX	4096	/* in a batch */
-#define WATCH_NS	10000000	/* a launch that is measured takes so long at most; then the GPU goes on */
-#define SAMPLE_EVERY	16	/* batches of which one holds one launch, to learn its time */
-#define SETTLE_CONTEXTS	16	/* of a process on one device */
-#define UNPACED_NAPS	50000	/* of HOLD_US: until a launch that nobody looked at is over */
-#define EVENT_NS	1500	/* what two events around one launch measure of themselves (H200) */
-#define UNLOOKED_MAX	64	/* direct launches between two that are looked at */
-#define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others: then no event is put beside it */
+#define WATCH_NS	10000000	/* the GPU waits no longer for a launch that is measured */
+#define SAMPLE_EVERY	16	/* one batch in so many holds one launch, to learn its time */
+#define WAIT_CONTEXTS	16	/* of a process on one device */
+#define UNPACED_NAPS	50000	/* of HOLD_US: most wait for untracked launches to return */
+#define EVENT_NS	1500	/* overhead measured by two events around one launch (H200) */
+#define UNTRACKED_MAX	64	/* direct launches from one tracked launch to the next */
+#define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others, which then gets no event */
 
 bool gi_pace_new(struct gi_client *c)
 {
@@ -33,7 +33,7 @@ bool gi_pace_new(struct gi_client *c)
 
 /* ---- GPU times of launches ---- */
 
-/* Not by handles, which the driver uses again. 0: what is launched is not known, nor learnt */
+/* Handles do not identify code: the driver reuses them. 0: unknown, and not to be learnt. */
 static uint64_t key_of(const struct gi_launch *l, const struct gi_graph *graph,
 		       const struct gi_func *fn)
 {
@@ -46,8 +46,8 @@ static uint64_t key_of(const struct gi_launch *l, const struct gi_graph *graph,
 	return key ? key : 1;
 }
 
-/* NULL: not seen yet, or forgotten */
-static struct gi_pace_known *find(struct gi_pacer *p, uint64_t key)
+/* NULL: not seen yet, or evicted. */
+static struct gi_pace_known *find_known(struct gi_pacer *p, uint64_t key)
 {
 	struct gi_pace_known *k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) & ~(GI_PACE_WAYS - 1)];
 	unsigned int i;
@@ -58,32 +58,32 @@ static struct gi_pace_known *find(struct gi_pacer *p, uint64_t key)
 	return NULL;
 }
 
-static uint64_t remembered(struct gi_pacer *p, uint64_t key)
+static uint64_t remembered_ns(struct gi_pacer *p, uint64_t key)
 {
-	struct gi_pace_known *k = find(p, key);
+	struct gi_pace_known *k = find_known(p, key);
 
 	return k ? k->ns : 0;
 }
 
-/* Is its time known well enough? @overlaps: it is not measured again */
+/* Whether its time is known well enough. @overlaps: then it is not measured again. */
 static bool is_learnt(struct gi_pacer *p, uint64_t key, bool overlaps)
 {
-	struct gi_pace_known *k = find(p, key);
+	struct gi_pace_known *k = find_known(p, key);
 
 	return k && k->samples >= (overlaps ? OVERLAP_SAMPLES : 1);
 }
 
-/* An event beside it would end what it has in common with its neighbour on the stream */
-static bool overlaps(const struct gi_launch *l, const struct gi_func *fn)
+/* An event between the launch and its neighbour on the stream would keep them from overlapping. */
+static bool overlaps_neighbour(const struct gi_launch *l, const struct gi_func *fn)
 {
 	return l->dependent ||
-	       (fn && atomic_load_explicit(&fn->leads, memory_order_relaxed));
+	       (fn && atomic_load_explicit(&fn->is_primary, memory_order_relaxed));
 }
 
-/* The least that was seen counts: what disturbs a measurement makes it longer. */
-static void remember(struct gi_pacer *p, uint64_t key, uint64_t ns)
+/* The minimum counts, since disturbances only make a measurement longer. */
+static void learn_time(struct gi_pacer *p, uint64_t key, uint64_t ns)
 {
-	struct gi_pace_known *k = find(p, key);
+	struct gi_pace_known *k = find_known(p, key);
 
 	if (!k)
 		return;
@@ -94,10 +94,10 @@ static void remember(struct gi_pacer *p, uint64_t key, uint64_t ns)
 	k->samples++;
 }
 
-/* A kernel's first launch may load its code, which waits for the GPU: it is only noted. */
+/* Notes a kernel's first launch, which may load code and wait for the GPU: it is not measured. */
 static bool is_new(struct gi_pacer *p, uint64_t key)
 {
-	struct gi_pace_known *k = find(p, key);
+	struct gi_pace_known *k = find_known(p, key);
 	unsigned int i;
 
 	if (k)
@@ -108,27 +108,27 @@ static bool is_new(struct gi_pacer *p, uint64_t key)
 	for (i = 0; i < GI_PACE_WAYS && k[i].key; i++)
 		;
 	if (i == GI_PACE_WAYS)
-		i = p->displaced++ % GI_PACE_WAYS;
+		i = p->next_victim++ % GI_PACE_WAYS;
 	k[i] = (struct gi_pace_known){ .key = key };
 	return true;
 }
 
-/* Asking about events is no part of a capture that another thread may be in the middle of. */
+/* Queries of events must not invalidate a capture that another thread may be making. */
 struct capture_mode {
 	CUstreamCaptureMode mode;
 	bool changed;
 };
 
-static void relax(struct capture_mode *m)
+static void relax_capture(struct capture_mode *m)
 {
-	/* whether one goes on or not: another thread may begin one at any moment */
+	/* even if there is no capture now: another thread may begin one at any moment */
 	if (m->changed)
 		return;
 	m->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	m->changed = !gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
 }
 
-static void restore(struct capture_mode *m)
+static void restore_capture(struct capture_mode *m)
 {
 	if (m->changed)
 		gi_real.cuThreadExchangeStreamCaptureMode(&m->mode);
@@ -141,7 +141,7 @@ static struct gi_batch *batch_at(struct gi_pacer *p, unsigned int i)
 	return &p->batch[(p->first + i) % GI_BATCHES];
 }
 
-/* The open one; without one the last in flight, whose end can be put off */
+/* The open batch; if there is none, the last one in flight, whose end may be moved. */
 static struct gi_batch *last_batch(struct gi_pacer *p)
 {
 	return batch_at(p, p->open ? p->pending : p->pending - 1);
@@ -158,7 +158,7 @@ static void drop_events(struct gi_batch *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* An error of the driver's means a context beyond use, which has nothing in flight. */
+/* An error of the driver means that the context is unusable and has nothing in flight. */
 static bool on_device(const struct gi_batch *b)
 {
 	unsigned int i;
@@ -169,8 +169,8 @@ static bool on_device(const struct gi_batch *b)
 	return false;
 }
 
-/* GPU time from @from to the last end of @b, ns; negative: not known */
-static int64_t span(CUevent from, const struct gi_batch *b)
+/* GPU time from @from to the last end of @b, in ns; negative: unknown. */
+static int64_t span_ns(CUevent from, const struct gi_batch *b)
 {
 	int64_t most = -1;
 	unsigned int i;
@@ -183,37 +183,37 @@ static int64_t span(CUevent from, const struct gi_batch *b)
 }
 
 /*
- * What the batch took of the GPU: since it began or the one before it ended, and no more than its
- * launches take together. Those behind the last event took as long as they did before.
+ * The GPU time of a batch: since it began or the batch before it ended, whichever is later, and no
+ * more than its launches take together. Launches behind the last event count as remembered.
  */
 static uint64_t time_of(const struct gi_pacer *p, const struct gi_batch *b)
 {
 	const struct gi_batch *before = &p->batch[(p->first + GI_BATCHES - 1) % GI_BATCHES];
-	int64_t ns = span(b->begin, b), after;
+	int64_t ns = span_ns(b->begin, b), after;
 	unsigned int i;
 
 	for (i = 0; p->ended && before->cx == b->cx && i < before->streams && ns > 0; i++) {
-		after = span(before->end[i], b);
+		after = span_ns(before->end[i], b);
 		if (after >= 0 && after < ns)
 			ns = after;
 	}
 	if (ns < 0)
 		ns = 0;
 	ns += (int64_t)b->tail_ns;
-	if (!b->unknown && b->expected_ns < (uint64_t)ns)
+	if (!b->unmeasured && b->expected_ns < (uint64_t)ns)
 		ns = b->expected_ns;
 	return ns;
 }
 
-static void account(struct gi_client *c, struct gi_pacer *p, const struct gi_batch *b)
+static void charge_batch(struct gi_client *c, struct gi_pacer *p, const struct gi_batch *b)
 {
 	uint64_t ns = time_of(p, b);
 	int64_t one;
 
 	if (b->sample) {
-		one = span(b->begin, b);
+		one = span_ns(b->begin, b);
 		if (one > 0)
-			remember(p, b->sample, one);
+			learn_time(p, b->sample, one);
 	}
 	if (b->launches)
 		p->average_ns = p->average_ns ? (3 * p->average_ns + ns / b->launches) / 4 : ns / b->launches + 1;
@@ -223,13 +223,13 @@ static void account(struct gi_client *c, struct gi_pacer *p, const struct gi_bat
 }
 
 /*
- * Account for batches that have ended. The lock is held; events may be queried whichever context is
- * current.
+ * Accounts for batches that have ended. Called with the lock held. Events may be queried whatever
+ * context is current.
  */
-static void reap(struct gi_client *c, struct gi_pacer *p)
+static void reap_batches(struct gi_client *c, struct gi_pacer *p)
 {
 	while (p->pending && !batch_at(p, 0)->entered && !on_device(batch_at(p, 0))) {
-		account(c, p, batch_at(p, 0));
+		charge_batch(c, p, batch_at(p, 0));
 		p->first = (p->first + 1) % GI_BATCHES;
 		p->pending--;
 		p->ended = true;
@@ -237,7 +237,7 @@ static void reap(struct gi_client *c, struct gi_pacer *p)
 	}
 }
 
-static bool record(struct gi_batch *b, CUstream stream, uint64_t id)
+static bool record_end(struct gi_batch *b, CUstream stream, uint64_t id)
 {
 	unsigned int i;
 
@@ -271,8 +271,8 @@ static uint64_t bound_ns(const struct gi_client *c, bool shared)
 }
 
 /*
- * A launch that needs more local memory than the context has at the moment waits for the GPU, which
- * must not wait for it. Graphs last so long that the host's time does not matter.
+ * A launch that needs more local memory than the context has waits for the GPU, so the GPU must not
+ * wait for the launch. Graphs last so long that host time does not matter.
  */
 static bool may_wait_for(const struct gi_func *fn)
 {
@@ -283,12 +283,12 @@ static bool may_wait_for(const struct gi_func *fn)
 }
 
 /*
- * A batch of one launch, to learn its time. On an idle GPU the first event would be over before the
- * launch gets there, and the time between them would be the host's: so both wait on the GPU until
- * the launch was made.
+ * Makes the batch hold one launch, to learn its time. On an idle GPU the first event would complete
+ * before the launch arrives, and the difference would be host time. So event and launch wait on the
+ * GPU until the launch has been made.
  */
-static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l, uint64_t key,
-		   const struct gi_func *fn, uint64_t now)
+static void start_sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l,
+			 uint64_t key, const struct gi_func *fn, uint64_t now)
 {
 	CUstreamBatchMemOpParams op = { 0 };
 
@@ -308,15 +308,15 @@ static void sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launc
 }
 
 /*
- * Whatever a launch waits for, it is not the GPU for long. The agent, without a lock: it must not
- * wait for that launch.
+ * Whatever a measured launch waits for, the GPU must not wait long for it. The agent calls this
+ * without a lock, since it must not wait for that launch either.
  */
 void gi_pace_watch(struct gi_client *c, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
 	uint64_t since;
 
-	/* the word goes with its context: forget_word() */
+	/* the word is freed with its context, which forget_word() synchronises */
 	atomic_store(&p->watching, true);
 	since = atomic_load(&p->waiting_since);
 	if (since && now > since + WATCH_NS)
@@ -324,7 +324,7 @@ void gi_pace_watch(struct gi_client *c, uint64_t now)
 	atomic_store(&p->watching, false);
 }
 
-/* The context is about to be destroyed, and the word with it. */
+/* Called before the context and its word are destroyed. */
 static void forget_word(struct gi_pacer *p, const struct gi_ctx *cx)
 {
 	if (!cx->words || p->waiting_word != &cx->words->sample)
@@ -335,21 +335,19 @@ static void forget_word(struct gi_pacer *p, const struct gi_ctx *cx)
 }
 
 /*
- * The launch was made, or failed. Without the wait a measurement is good only if it has not begun
- * by now.
+ * Called after the launch, successful or not. Without the GPU-side wait, a measurement is valid
+ * only if the first event has not completed by now.
  */
 static void judge_sample(struct gi_batch *b, struct capture_mode *mode)
 {
 	if (!b->sample || b->ticket)
 		return;
-	relax(mode);
+	relax_capture(mode);
 	if (!b->begin || gi_real.cuEventQuery(b->begin) != CUDA_ERROR_NOT_READY)
 		b->sample = 0;
 }
 
-/*
- * Only when the event behind the launch is there too: a kernel may end before the host gets to it.
- */
+/* Called only after the event behind the launch is recorded: a kernel may end before that. */
 static void release_sample(struct gi_pacer *p, struct gi_batch *b)
 {
 	if (!b->ticket)
@@ -374,7 +372,7 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 	b->unmarked_ns = 0;
 	b->tail_ns = 0;
 	b->expected_ns = 0;
-	b->unknown = false;
+	b->unmeasured = false;
 	b->opened_ns = now;
 	b->target = LAUNCHES_MAX;
 	if (bound)
@@ -384,8 +382,9 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 	b->sample = 0;
 	b->ticket = 0;
 	if (!is_new(p, key) &&
-	    (!is_learnt(p, key, overlaps(l, fn)) || (bound && p->turns++ % SAMPLE_EVERY == 0)))
-		sample(p, b, l, key, fn, now);
+	    (!is_learnt(p, key, overlaps_neighbour(l, fn)) ||
+	     (bound && p->sample_turns++ % SAMPLE_EVERY == 0)))
+		start_sample(p, b, l, key, fn, now);
 	if (!b->begin && gi_real.cuEventCreate(&b->begin, CU_EVENT_DEFAULT))
 		b->begin = NULL;
 	if (b->begin && gi_real.cuEventRecord(b->begin, l->stream))
@@ -399,7 +398,7 @@ static void close_batch(struct gi_pacer *p)
 	struct gi_batch *b = batch_at(p, p->pending);
 
 	p->open = false;
-	/* without an event there is nothing to wait for */
+	/* without an event and with no launch under way there is nothing to wait for */
 	if (b->streams || b->entered)
 		p->pending++;
 	atomic_store(&p->in_flight, p->pending);
@@ -407,8 +406,8 @@ static void close_batch(struct gi_pacer *p)
 
 /* ---- waiting ---- */
 
-/* Does the share leave room, or a debt of @debt? What is in flight counts as if it had ended. */
-static bool affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt, uint64_t now)
+/* Whether the share permits a launch that leaves at most a debt of @debt. In-flight work counts. */
+static bool share_affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt, uint64_t now)
 {
 	uint32_t share = gi_time_share(&c->arb->header);
 	uint64_t passed, flying = 0;
@@ -424,7 +423,7 @@ static bool affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt,
 	}
 	passed = now - p->balance_at;
 	p->balance_at = now;
-	/* a minute is as good as for ever, and does not overflow */
+	/* more than a minute fills the bucket anyway, and this avoids an overflow */
 	if (passed > 60000000000ull)
 		passed = 60000000000ull;
 	p->balance_ns += (int64_t)(passed * share / GSCHED_SHARE_ALL);
@@ -435,8 +434,8 @@ static bool affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt,
 	return p->balance_ns + debt >= (int64_t)flying;
 }
 
-/* Behind a kernel that stays on the GPU, batches end that are not the oldest. */
-static unsigned int unfinished(struct gi_pacer *p)
+/* Batches may end out of order when a kernel stays on the GPU. */
+static unsigned int count_unfinished(struct gi_pacer *p)
 {
 	unsigned int i, n = 0;
 
@@ -446,8 +445,8 @@ static unsigned int unfinished(struct gi_pacer *p)
 }
 
 /*
- * @open_since: since when nothing but work in flight and the share keep this launch, 0 something
- * else did
+ * @open_since: since when only work in flight and the share hold this launch back; 0: something
+ * else does
  */
 static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t debt,
 		   uint64_t bound, uint64_t now, uint64_t *open_since, useconds_t *nap)
@@ -460,30 +459,31 @@ static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t
 	*nap = BOUND_US;
 	if (!*open_since)
 		*open_since = now;
-	if (shared && !affords(c, p, debt, now))
+	if (shared && !share_affords(c, p, debt, now))
 		return p->pending && now - *open_since > BOUND_NS;
-	/* the open batch is one of those in flight */
-	return !bound || p->pending < 2 || p->open || unfinished(p) < 2 || now - *open_since > BOUND_NS;
+	/* the open batch is one of the two that may be in flight */
+	return !bound || p->pending < 2 || p->open || count_unfinished(p) < 2 ||
+	       now - *open_since > BOUND_NS;
 }
 
 /*
- * The open batch takes this launch no more. What a program that is held has begun must be able to
- * end. A kernel whose time is to be learned gets a batch of its own: among others it would leave
- * only the time of the whole batch to charge, with the pauses in it.
+ * Whether the open batch takes no more launches. It must be able to end once the program is held
+ * back. A kernel whose time is to be learnt gets a batch of its own: among others, only the time of
+ * the whole batch could be charged, including the pauses in it.
  */
-static bool is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t key, bool overlapping,
-		    uint64_t bound)
+static bool batch_is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t key,
+			  bool overlapping, uint64_t bound)
 {
 	const struct gi_batch *b = batch_at(p, p->pending);
 
 	return b->cx != cx || (bound && !b->begin) || b->launches >= b->target ||
 	       b->streams + b->entered >= GI_BATCH_STREAMS ||
-	       (bound && b->launches && find(p, key) && !is_learnt(p, key, overlapping));
+	       (bound && b->launches && find_known(p, key) && !is_learnt(p, key, overlapping));
 }
 
-/* The launch may go: it is counted in the last batch. The lock is held. */
-static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
-		      uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
+/* Counts the launch in the last batch. Called with the lock held. */
+static uint64_t join_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
+			   uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
 {
 	struct gi_batch *b;
 	uint64_t ns;
@@ -494,22 +494,22 @@ static uint64_t admit(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_lau
 	b = last_batch(p);
 	if (b->cx != cx)
 		return 0;
-	ns = remembered(p, key);
+	ns = remembered_ns(p, key);
 	b->launches++;
 	b->entered++;
 	b->expected_ns += ns;
 	b->unmarked_ns += ns ? ns : TAIL_NS;
 	b->tail_ns += ns;
-	b->unknown = b->unknown || !ns;
+	b->unmeasured = b->unmeasured || !ns;
 	return b->number;
 }
 
 /*
- * A launch that no event is put beside: what it takes is charged as remembered. Its share of time
- * is all that it waits for; where turns are taken it has events as others do.
+ * Whether to record no event for a launch, and to charge the remembered time. Such a launch waits
+ * for its share of time only; while bands take turns it has events as others do.
  */
-static bool is_unseen(const struct gi_client *c, struct gi_pacer *p, uint64_t key, bool overlapping,
-		      bool shared)
+static bool goes_unrecorded(const struct gi_client *c, struct gi_pacer *p, uint64_t key,
+			    bool overlapping, bool shared)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
@@ -517,24 +517,23 @@ static bool is_unseen(const struct gi_client *c, struct gi_pacer *p, uint64_t ke
 	       !(gi_load(&h->flags) & GSCHED_ARB_PACED) && is_learnt(p, key, true);
 }
 
-static void charge_unseen(struct gi_client *c, struct gi_pacer *p, uint64_t key, uint64_t now)
+static void charge_unrecorded(struct gi_client *c, struct gi_pacer *p, uint64_t key, uint64_t now)
 {
-	uint64_t ns = remembered(p, key), from = atomic_load(&p->unseen_until);
+	uint64_t ns = remembered_ns(p, key), from = atomic_load(&p->unrecorded_until);
 
 	if (p->balance_at)
 		p->balance_ns -= (int64_t)ns;
 	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
 	atomic_store(&p->last_ns, now);
-	atomic_store(&p->unseen_until, (from > now ? from : now) + ns);
+	atomic_store(&p->unrecorded_until, (from > now ? from : now) + ns);
 }
 
 /*
- * Most launches go into a batch that is open and has room. For these the driver is not asked about
- * what is in flight: that counts as if it were, which at worst is more than there is. 0: it is not
- * that simple
+ * Fast path: most launches join an open batch that has room. The driver is not queried for it, so
+ * work that has ended since the last query still counts as in flight. 0: take the slow path.
  */
-static uint64_t enter_open(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-			   uint64_t key, const struct gi_func *fn, bool shared)
+static uint64_t join_open_batch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+				uint64_t key, const struct gi_func *fn, bool shared)
 {
 	struct gi_pacer *p = c->pacer;
 	uint64_t bound, now, batch = 0;
@@ -544,8 +543,9 @@ static uint64_t enter_open(struct gi_client *c, struct gi_ctx *cx, const struct 
 	if (p->open && !(gi_load(&c->arb->header.flags) & GSCHED_ARB_CLOSED)) {
 		bound = bound_ns(c, shared);
 		now = gi_now();
-		if (!is_full(p, cx, key, false, bound) && (!shared || affords(c, p, 0, now)))
-			batch = admit(p, cx, l, key, fn, bound, now);
+		if (!batch_is_full(p, cx, key, false, bound) &&
+		    (!shared || share_affords(c, p, 0, now)))
+			batch = join_batch(p, cx, l, key, fn, bound, now);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return batch;
@@ -556,7 +556,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 {
 	uint64_t key = key_of(l, graph, fn), bound, now, since = 0, open_since = 0, batch = 0;
 	const struct gi_func *original = shared ? fn : NULL;
-	const bool overlapping = overlaps(l, original);
+	const bool overlapping = overlaps_neighbour(l, original);
 	struct capture_mode mode = { 0 };
 	struct gi_pacer *p = c->pacer;
 	int cancel, unused;
@@ -564,30 +564,33 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	bool goes, unseen;
 
 	if (!overlapping && !atomic_load(&c->gone) && !atomic_load(&c->stop))
-		batch = enter_open(c, cx, l, key, original, shared);
+		batch = join_open_batch(c, cx, l, key, original, shared);
 	if (batch)
 		return batch;
 	gi_ctx_words(cx);
-	/* a launch is no cancellation point */
+	/* a launch must not become a cancellation point */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (;;) {
-		/* a capture may begin, and the arbiter change its mind, while this launch waits */
-		relax(&mode);
+		/* while this launch waits, a capture may begin, and the flags may change */
+		relax_capture(&mode);
 		pthread_mutex_lock(&p->lock);
 		bound = bound_ns(c, shared);
 		now = gi_now();
-		reap(c, p);
-		unseen = is_unseen(c, p, key, overlapping, shared);
-		if (p->open && !unseen && is_full(p, cx, key, overlapping, bound))
+		reap_batches(c, p);
+		unseen = goes_unrecorded(c, p, key, overlapping, shared);
+		if (p->open && !unseen && batch_is_full(p, cx, key, overlapping, bound))
 			close_batch(p);
-		/* what is held overlaps nothing: rather several go in a row, and one waits long */
+		/*
+		 * A held launch does not overlap its predecessor, so rather let several go in a row
+		 * on credit and then make one wait long.
+		 */
 		goes = atomic_load(&c->gone) || atomic_load(&c->stop) ||
 		       may_go(c, p, shared, l->dependent && !since ? IN_FLIGHT_NS : 0, bound, now,
 			      &open_since, &nap);
 		if (goes && unseen)
-			charge_unseen(c, p, key, now);
+			charge_unrecorded(c, p, key, now);
 		else if (goes)
-			batch = admit(p, cx, l, key, original, bound, now);
+			batch = join_batch(p, cx, l, key, original, bound, now);
 		else if (p->open)
 			close_batch(p);
 		pthread_mutex_unlock(&p->lock);
@@ -595,26 +598,26 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 			break;
 		if (!since) {
 			since = now;
-			atomic_fetch_add(&p->held, 1);
+			atomic_fetch_add(&p->held_launches, 1);
 			gi_agent_wake(c);
 		}
 		usleep(nap);
 	}
-	restore(&mode);
+	restore_capture(&mode);
 	pthread_setcancelstate(cancel, &unused);
 	if (since) {
-		atomic_fetch_sub(&p->held, 1);
+		atomic_fetch_sub(&p->held_launches, 1);
 		__atomic_fetch_add(&c->cl->header.held_ns, now - since, __ATOMIC_RELAXED);
 	}
 	return batch;
 }
 
 /*
- * An event is never put on a stream that may be gone by now: only behind the launch that was just
- * made.
+ * An event is recorded only on the stream of the launch that was just made: any other stream may
+ * have been destroyed.
  */
-static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
-		 struct capture_mode *mode)
+static void record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
+			struct capture_mode *mode)
 {
 	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS, known = false;
 	bool open = p->open && b == last_batch(p);
@@ -623,8 +626,8 @@ static void mark(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64
 	for (i = 0; i < b->streams && !known; i++)
 		known = b->stream[i] == id;
 	if (full || !open || !known || b->unmarked_ns >= TAIL_NS) {
-		relax(mode);
-		if (record(b, stream, id)) {
+		relax_capture(mode);
+		if (record_end(b, stream, id)) {
 			b->unmarked_ns = 0;
 			b->tail_ns = 0;
 		}
@@ -642,7 +645,7 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 	unsigned int i;
 
 	pthread_mutex_lock(&p->lock);
-	/* its context may be gone by now */
+	/* the batch may have been dropped with its context */
 	for (i = 0, b = NULL; batch && i < p->pending + p->open && !b; i++)
 		if (batch_at(p, i)->number == batch)
 			b = batch_at(p, i);
@@ -650,54 +653,53 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		b->entered--;
 		judge_sample(b, &mode);
 		if (launched)
-			mark(p, b, l->stream, gi_stream_id(cx, l->stream), &mode);
+			record_tail(p, b, l->stream, gi_stream_id(cx, l->stream), &mode);
 		else
 			b->launches--;
 		release_sample(p, b);
 	}
 	pthread_mutex_unlock(&p->lock);
-	restore(&mode);
-	/* the next ones may be direct */
+	restore_capture(&mode);
+	/* the next launches may be direct */
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)
-		atomic_store(&c->look, atomic_load(&c->unlooked) +
-				       (gi_blocks_asked(c) ? gi_blocks_stride(c) : UNLOOKED_MAX));
+		atomic_store(&c->track_at, atomic_load(&c->untracked) +
+				       (gi_blocks_asked(c) ? gi_blocks_stride(c) : UNTRACKED_MAX));
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 }
 
 /*
- * Launches that were not looked at left no event: a thread waits once for the contexts that the
- * client has now. A program that captures a stream must not be disturbed, so it waits for that
- * first.
+ * Untracked launches left no event. A thread waits once for all contexts that the client has now.
+ * It must not disturb a stream capture, so it waits for the end of captures first.
  */
-static void *settle(void *arg)
+static void *wait_for_untracked(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUcontext contexts[SETTLE_CONTEXTS];
+	CUcontext contexts[WAIT_CONTEXTS];
 	struct gi_client *c = arg;
 	unsigned int n = 0, i;
-	uint32_t unlooked;
+	uint32_t untracked;
 	struct gi_ctx *cx;
 	bool whole;
 
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
-	for (cx = gi_ctx_next(NULL); cx && n < SETTLE_CONTEXTS; cx = gi_ctx_next(cx))
+	for (cx = gi_ctx_next(NULL); cx && n < WAIT_CONTEXTS; cx = gi_ctx_next(cx))
 		if (cx->client == c)
 			contexts[n++] = cx->handle;
 	pthread_mutex_unlock(&gi_lock);
 	/*
-	 * a first launch may take long: its code is loaded. Whatever is counted by then is on the
-	 * GPU
+	 * A first launch may take long, since it loads code. Every launch counted by the end of
+	 * this loop is on the GPU.
 	 */
-	for (i = 0; unlooked = atomic_load(&c->unlooked),
+	for (i = 0; untracked = atomic_load(&c->untracked),
 	     atomic_load(&c->unpaced) && i < UNPACED_NAPS && !atomic_load(&c->pacer->dropping); i++)
 		usleep(HOLD_US);
 	whole = !atomic_load(&c->unpaced);
 	for (i = 0; i < n; i++) {
 		while (atomic_load(&gi_hot.captures) && !atomic_load(&c->pacer->dropping))
 			usleep(HOLD_US);
-		/* whoever destroys a context may be the one that captures */
+		/* the thread that destroys a context may be the one that captures */
 		if (atomic_load(&gi_hot.captures)) {
 			whole = false;
 			continue;
@@ -706,22 +708,22 @@ static void *settle(void *arg)
 			gi_real.cuCtxSynchronize();
 	}
 	gi_real.cuCtxSetCurrent(NULL);
-	/* what it did not wait for, the next one does */
+	/* otherwise the next thread waits for the rest */
 	if (whole)
-		atomic_store(&c->pacer->settled, unlooked);
-	atomic_store(&c->pacer->unknown, false);
+		atomic_store(&c->pacer->untracked_done, untracked);
+	atomic_store(&c->pacer->waiting_untracked, false);
 	gi_agent_wake(c);
 	return NULL;
 }
 
-static void begin_settling(struct gi_client *c)
+static void start_untracked_wait(struct gi_client *c)
 {
 	pthread_t thread;
 
-	if (atomic_exchange(&c->pacer->unknown, true))
+	if (atomic_exchange(&c->pacer->waiting_untracked, true))
 		return;
-	if (pthread_create(&thread, NULL, settle, c))
-		atomic_store(&c->pacer->unknown, false);
+	if (pthread_create(&thread, NULL, wait_for_untracked, c))
+		atomic_store(&c->pacer->waiting_untracked, false);
 	else
 		pthread_detach(thread);
 }
@@ -729,39 +731,39 @@ static void begin_settling(struct gi_client *c)
 void gi_pace_begin(struct gi_client *c)
 {
 	if (__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) || atomic_load(&c->unpaced))
-		begin_settling(c);
+		start_untracked_wait(c);
 }
 
 /*
- * Direct launches, which left no event: may one be on the GPU? From here on the next launch is
- * looked at, so what is found now does not change unseen. @soon: turns are taken, nobody is to wait
- * until it is clear that none follows
+ * Whether an untracked launch may be on the GPU. The next launch will be tracked, so the result
+ * cannot change unnoticed. @soon: bands take turns, so do not delay until it is clear that no
+ * further launch follows.
  */
-static bool direct_on_gpu(struct gi_client *c, bool soon, uint64_t now)
+static bool untracked_on_gpu(struct gi_client *c, bool soon, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
-	uint32_t unlooked = atomic_load(&c->unlooked);
+	uint32_t untracked = atomic_load(&c->untracked);
 
-	atomic_store(&c->look, unlooked);
+	atomic_store(&c->track_at, untracked);
 	if (atomic_load(&c->unpaced))
 		return true;
-	unlooked = atomic_load(&c->unlooked);
-	if (unlooked != p->unlooked) {
-		p->unlooked = unlooked;
-		p->unlooked_at = now;
+	untracked = atomic_load(&c->untracked);
+	if (untracked != p->last_untracked) {
+		p->last_untracked = untracked;
+		p->last_untracked_at = now;
 	}
-	if (unlooked == atomic_load(&p->settled))
+	if (untracked == atomic_load(&p->untracked_done))
 		return false;
-	if (soon || now - p->unlooked_at > IDLE_NS)
-		begin_settling(c);
+	if (soon || now - p->last_untracked_at > IDLE_NS)
+		start_untracked_wait(c);
 	return true;
 }
 
 /*
- * Tasks in slots: is one on the GPU, or could be? @evicted: one is not, since all of its workers
- * have left an empty window.
+ * Whether a task in a slot is or may be on the GPU. @evicted: a task is not, because its window is
+ * empty and all of its workers have left.
  */
-static bool on_gpu(const struct gi_client *c, bool *evicted)
+static bool slots_on_gpu(const struct gi_client *c, bool *evicted)
 {
 	uint64_t mask;
 
@@ -778,20 +780,20 @@ static bool on_gpu(const struct gi_client *c, bool *evicted)
 	return false;
 }
 
-void gi_pace_look(struct gi_client *c, uint64_t now)
+void gi_pace_poll(struct gi_client *c, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
 	uint64_t last;
 
-	/* a launch that waits looks at the events itself */
+	/* a waiting launch queries the events itself */
 	if (!atomic_load(&p->in_flight) || pthread_mutex_trylock(&p->lock))
 		return;
-	reap(c, p);
-	/* nothing followed: what is behind the last event is at most MARK_NS of launches */
+	reap_batches(c, p);
+	/* no launch followed: the work behind the last event is at most MARK_NS of launches */
 	last = atomic_load(&p->last_ns);
 	if (p->open && now > last && now - last > IDLE_NS)
 		close_batch(p);
-	reap(c, p);
+	reap_batches(c, p);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -801,25 +803,25 @@ unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
 	struct gi_pacer *p = c->pacer;
 	bool evicted, direct;
 
-	direct = direct_on_gpu(c, gi_load(&c->arb->header.flags) & turns, now);
-	if (on_gpu(c, &evicted) || direct || atomic_load(&p->unknown))
+	direct = untracked_on_gpu(c, gi_load(&c->arb->header.flags) & turns, now);
+	if (slots_on_gpu(c, &evicted) || direct || atomic_load(&p->waiting_untracked))
 		return GSCHED_ACTIVITY_BUSY;
-	/* an event behind an evicted task comes when its gate opens */
+	/* an event behind an evicted task completes only when its done gate opens */
 	if (atomic_load(&p->in_flight) && !evicted)
 		return GSCHED_ACTIVITY_BUSY;
-	if (atomic_load(&p->held) || evicted)
+	if (atomic_load(&p->held_launches) || evicted)
 		return GSCHED_ACTIVITY_WAITING;
-	return now < atomic_load(&p->last_ns) + IDLE_NS || now < atomic_load(&p->unseen_until) ?
+	return now < atomic_load(&p->last_ns) + IDLE_NS || now < atomic_load(&p->unrecorded_until) ?
 		GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
 }
 
-/* Other contexts' batches stay, in their order. The lock is held. */
-static void forget(struct gi_pacer *p, const struct gi_ctx *cx)
+/* Keeps the batches of other contexts, in their order. Called with the lock held. */
+static void forget_context(struct gi_pacer *p, const struct gi_ctx *cx)
 {
 	bool open = p->open && batch_at(p, p->pending)->cx != cx;
 	unsigned int i, n = 0, all = p->pending + p->open;
 
-	/* the one before the first is the last that has ended */
+	/* the one before the first is the one that ended last */
 	if (batch_at(p, GI_BATCHES - 1)->cx == cx)
 		p->ended = false;
 	for (i = 0; i < GI_BATCHES; i++)
@@ -845,17 +847,17 @@ void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 {
 	struct gi_pacer *p = c->pacer;
 
-	/* it waits for what destroying the context would wait for */
+	/* the thread waits for the same work that destroying the context would */
 	atomic_fetch_add(&p->dropping, 1);
-	while (atomic_load(&p->unknown))
+	while (atomic_load(&p->waiting_untracked))
 		usleep(HOLD_US);
 	atomic_fetch_sub(&p->dropping, 1);
 	pthread_mutex_lock(&p->lock);
 	forget_word(p, cx);
 	if (p->open && batch_at(p, p->pending)->cx == cx)
 		close_batch(p);
-	reap(c, p);
-	forget(p, cx);
+	reap_batches(c, p);
+	forget_context(p, cx);
 	atomic_store(&p->in_flight, p->pending + p->open);
 	pthread_mutex_unlock(&p->lock);
 }

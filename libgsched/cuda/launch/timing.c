@@ -5,8 +5,8 @@
 #include "launch/timing.h"
 
 struct gi_timings {
-	pthread_mutex_t lock;		/* launches do not wait for it */
-	_Atomic unsigned int flying;	/* flights.flying, for who has no lock */
+	pthread_mutex_t lock;		/* launches only try it */
+	_Atomic unsigned int flying;	/* copy of flights.flying, readable without the lock */
 	struct gi_flights flights;
 	struct gi_timed of[GI_FLIGHTS];
 };
@@ -21,45 +21,45 @@ bool gi_timings_new(struct gi_client *c)
 }
 
 /*
- * Events also time what a launch waits for between them: the time alone is nearer to the least that
- * was seen.
+ * The time between events includes waiting, so the minimum is the better estimate. A longer time
+ * raises it only slowly.
  */
-static void least(_Atomic uint64_t *to, uint64_t x)
+static void update_minimum(_Atomic uint64_t *to, uint64_t x)
 {
 	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
 
 	atomic_store_explicit(to, had && had < x ? (7 * had + x) / 8 : x, memory_order_relaxed);
 }
 
-static void learn(const struct gi_client *c, const struct gi_timed *of, uint64_t ns)
+static void learn_times(const struct gi_client *c, const struct gi_timed *of, uint64_t ns)
 {
 	uint64_t room = (uint64_t)c->sms * of->shape->original_m;
 
 	if (!ns || !room)
 		return;
-	least(&of->shape->predicted_ns, ns);
-	least(&of->shape->block_ns, ns * room / (of->blocks > room ? of->blocks : room));
+	update_minimum(&of->shape->predicted_ns, ns);
+	update_minimum(&of->shape->block_ns, ns * room / (of->blocks > room ? of->blocks : room));
 	atomic_fetch_add(&of->shape->samples, 1);
 }
 
-/* The lock is held. */
-static void forget(struct gi_timings *t, const struct gi_timed *of)
+/* Called with the lock held. */
+static void forget_oldest(struct gi_timings *t, const struct gi_timed *of)
 {
 	gi_flight_forget(&t->flights);
 	gi_graph_put(of->graph);
 	gi_func_put(of->fn);
 }
 
-/* The lock is held, the capture mode relaxed. */
-static void reap(struct gi_client *c)
+/* Called with the lock held and the capture mode relaxed. */
+static void reap_flights(struct gi_client *c)
 {
 	struct gi_timings *t = c->timings;
 	uint64_t ns;
 	int i;
 
-	for (i = gi_flight_over(&t->flights, &ns); i >= 0; i = gi_flight_over(&t->flights, &ns)) {
-		learn(c, &t->of[i], ns);
-		forget(t, &t->of[i]);
+	for (i = gi_flight_poll(&t->flights, &ns); i >= 0; i = gi_flight_poll(&t->flights, &ns)) {
+		learn_times(c, &t->of[i], ns);
+		forget_oldest(t, &t->of[i]);
 	}
 	atomic_store(&t->flying, t->flights.flying);
 }
@@ -67,7 +67,7 @@ static void reap(struct gi_client *c)
 CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 			  CUresult (*forward)(const struct gi_launch *l), const struct gi_timed *of)
 {
-	/* another thread may begin a capture at any moment, which our calls must not disturb */
+	/* another thread may begin a capture at any moment; our calls must not invalidate it */
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_timings *t = c->timings;
 	CUresult rc;
@@ -76,7 +76,7 @@ CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 	if (pthread_mutex_trylock(&t->lock))
 		return forward(l);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	reap(c);
+	reap_flights(c);
 	i = gi_flight_begin(&t->flights, cx, l->stream);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	rc = forward(l);
@@ -92,7 +92,7 @@ CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 	return rc;
 }
 
-void gi_timings_look(struct gi_client *c)
+void gi_timings_poll(struct gi_client *c)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_timings *t = c->timings;
@@ -100,7 +100,7 @@ void gi_timings_look(struct gi_client *c)
 	if (!atomic_load(&t->flying) || pthread_mutex_trylock(&t->lock))
 		return;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	reap(c);
+	reap_flights(c);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -113,7 +113,7 @@ void gi_timings_drop(struct gi_client *c)
 		return;
 	pthread_mutex_lock(&t->lock);
 	while (t->flights.flying)
-		forget(t, &t->of[t->flights.first]);
+		forget_oldest(t, &t->of[t->flights.first]);
 	atomic_store(&t->flying, 0);
 	gi_flights_drop(&t->flights);
 	pthread_mutex_unlock(&t->lock);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The agent: one thread a process and device. It makes passes over the tasks (task/pass.c), sets
- * the process's time slice and reports activity as the arbiter's page asks, and looks for an
- * arbiter when it went.
+ * The agent, one thread per process and device. It makes passes over the tasks (task/pass.c), sets
+ * the process's time slice and reports activity as the arbiter's page asks, and reconnects after
+ * the arbiter has gone away.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,9 +14,10 @@
 #include "libgsched/transport.h"
 #include "process/process.h"
 
-#define LINGER_NS	20000000	/* keep looking so long after the last task: the next one need not wake us */
-#define NAP_NS		1000000		/* at most, while there is something to look at */
-#define ACTIVE_NS	500000		/* between two looks at whether a band that others wait for is still busy */
+/* keep polling after the last task, so the next need not wake us */
+#define LINGER_NS	20000000
+#define NAP_NS		1000000		/* most time between two passes while there is work */
+#define ACTIVE_NS	500000		/* the same for a busy band that others wait for */
 
 static void read_events(struct gi_client *c)
 {
@@ -25,7 +26,7 @@ static void read_events(struct gi_client *c)
 
 	if (atomic_load(&c->gone))
 		return;
-	/* the windows themselves are read from the page: events only say when to look */
+	/* windows are read from the page; an event only wakes the agent */
 	while ((rc = gsched_event_read(c->g, &ev)) > 0)
 		if (ev.type == GSCHED_EVENT_GONE)
 			gi_client_gone(c, "the device was removed");
@@ -34,36 +35,37 @@ static void read_events(struct gi_client *c)
 }
 
 /*
- * The arbiter died or took the device away; is there one now? Its pages are other ones, so whoever
- * uses the old ones must be done: the launches that began before it went, and their tasks. The old
- * pages stay mapped and pinned: others may still look at them, a lost task among them, and
- * unpinning waits for the device.
+ * Tries to reconnect after the arbiter died or took the device away. The new arbiter has other
+ * pages, so all users of the old ones must be done: launches that began before, and their tasks.
+ * The old pages stay mapped and pinned, since others (a lost task, for one) may still access them,
+ * and unpinning waits for the device.
  */
-static void reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
+static void try_reconnect(struct gi_client *c, uint64_t now, uint64_t *next_try)
 {
 	if (now < *next_try)
 		return;
 	*next_try = now + GI_RECONNECT_NS;
-	/* who comes in from here on finds us gone */
+	/* launches that enter from here on see c->gone */
 	if (atomic_load(&c->inside) || gi_slots_busy(c->tasks))
 		return;
 	atomic_store(&c->tasks->stuck_at, 0);
-	/* what the new page asked for when it was made comes with no event */
+	/* what the new page asks for from the start comes without an event */
 	if (!gi_client_reconnect(c))
 		return;
-	gi_slots_say_lost(c);
+	gi_slots_report_lost(c);
 	gi_agent_wake(c);
 }
 
 /*
- * On what only the arbiter can end: a closed gate, an empty window. It may be there, and stopped.
+ * Whether something waits that only the arbiter can end: launches held back, an empty window. Then
+ * an arbiter that is alive but stopped has to be detected.
  */
-static bool depends(const struct gi_client *c)
+static bool depends_on_arbiter(const struct gi_client *c)
 {
 	const struct gi_tasks *t = c->tasks;
 	uint64_t mask;
 
-	if (atomic_load(&c->pacer->held))
+	if (atomic_load(&c->pacer->held_launches))
 		return true;
 	for (mask = gi_slots_in_flight(t); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
@@ -75,7 +77,7 @@ static bool depends(const struct gi_client *c)
 	return false;
 }
 
-static void *agent(void *arg)
+static void *agent_main(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_client *c = arg;
@@ -96,15 +98,17 @@ static void *agent(void *arg)
 			last = now;
 		if (now - last > LINGER_NS) {
 			/*
-			 * whoever launches after this store wakes us; whoever did before it is seen
-			 * here
+			 * A thread that launches after this store wakes the agent; a launch before
+			 * it is seen below.
 			 */
 			atomic_store(&c->tasks->idle, true);
-			idle = !gi_slots_in_flight(c->tasks) && !atomic_load(&c->pacer->in_flight) && !atomic_load(&c->pacer->held);
+			idle = !gi_slots_in_flight(c->tasks) &&
+			       !atomic_load(&c->pacer->in_flight) &&
+			       !atomic_load(&c->pacer->held_launches);
 		}
 		ts.tv_nsec = gi_tasks_due(c, now, c->activity <= GSCHED_ACTIVITY_BUSY && c->activity != GSCHED_ACTIVITY_IDLE ?
 					  ACTIVE_NS : NAP_NS);
-		/* nobody will wake us when there is an arbiter again */
+		/* nothing wakes the agent when there is an arbiter again */
 		if (idle && atomic_load(&c->gone))
 			ts = (struct timespec){ .tv_sec = GI_RECONNECT_NS / 1000000000 };
 		ppoll(fds, 2, idle && !atomic_load(&c->gone) ? NULL : &ts, NULL);
@@ -113,7 +117,7 @@ static void *agent(void *arg)
 			break;
 		if (fds[1].revents)
 			read_events(c);
-		if (!atomic_load(&c->gone) && depends(c) && gsched_check(c->g))
+		if (!atomic_load(&c->gone) && depends_on_arbiter(c) && gsched_check(c->g))
 			gi_client_gone(c, "the arbiter does not answer");
 		gi_pace_watch(c, gi_now());
 		pthread_mutex_lock(&c->lock);
@@ -122,13 +126,13 @@ static void *agent(void *arg)
 			break;
 		}
 		gi_pass(c);
-		gi_pace_look(c, gi_now());
-		gi_follow_band(c);
+		gi_pace_poll(c, gi_now());
+		gi_band_update(c);
 		pthread_mutex_unlock(&c->lock);
 		if (atomic_load(&c->gone))
-			reconnect(c, gi_now(), &next_try);
+			try_reconnect(c, gi_now(), &next_try);
 	}
-	gi_pace_look(c, UINT64_MAX);
+	gi_pace_poll(c, UINT64_MAX);
 	atomic_store(&c->tasks->unattended, true);
 	return NULL;
 }
@@ -151,7 +155,7 @@ int gi_agent_start(struct gi_client *c)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, agent, c);
+	rc = pthread_create(&thread, NULL, agent_main, c);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!rc)
 		pthread_detach(thread);

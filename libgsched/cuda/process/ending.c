@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Before the driver unloads code or destroys a context. */
+/* What precedes the driver's unloading of code and destruction of contexts. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,10 +7,10 @@
 #include "launch/timing.h"
 #include "process/process.h"
 
-#define CONTEXT_NS	5000000000ull	/* until a context's tasks are given up */
+#define CONTEXT_NS	5000000000ull	/* after which a context's tasks are given up */
 #define IMAGE_NS	60000000000ull	/* ... and those of a module or library */
 
-/* Those of all devices, whether the calling thread has a context or not */
+/* Drains tasks on all devices, whether the calling thread has a context or not. */
 static bool drain_all(struct gi_image *image, uint64_t until)
 {
 	struct gi_client *c;
@@ -24,12 +24,13 @@ static bool drain_all(struct gi_image *image, uint64_t until)
 
 		gi_timings_drop(c);
 		if (c->tasks)
-			over = gi_drain(c, NULL, image, until > now ? until - now : 0) && over;
+			over = gi_tasks_drain(c, NULL, image, until > now ? until - now : 0) &&
+			       over;
 	}
 	return over && gi_now() < until;
 }
 
-/* Tasks end first, they may still need wings. */
+/* Tasks end first, because they may still need wings. */
 void gi_unloading(void *handle)
 {
 	struct gi_image *image = gi_image_take(handle);
@@ -38,20 +39,20 @@ void gi_unloading(void *handle)
 
 	if (!image)
 		return;
-	/* a launch that found a function before it left the table has no task yet */
+	/* a launch that looked up a function earlier may have no task yet */
 	do {
 		over = drain_all(image, until) && over;
 	} while (over && gi_now() < until && !gi_image_unused(image) && !usleep(50));
-	/* twins that still run stay loaded */
+	/* twins that may still run stay loaded */
 	gi_image_drop(image, !over);
 }
 
 /*
- * Tasks end, or are given up after a while. Memory, streams and registered pages of ours go with
- * the context: to free pinned memory waits for all contexts of all devices. Only if other contexts
- * use these pages they are registered anew before.
+ * Waits for the context's tasks, or gives them up after a while. Our memory, streams and registered
+ * pages are freed with the context, because freeing pinned memory waits for all contexts of all
+ * devices. Only if other contexts use these pages, they are registered again first.
  */
-static void take_down(struct gi_ctx *cx)
+static void tear_down_context(struct gi_ctx *cx)
 {
 	struct gi_client *c = cx->client;
 	struct gi_waiting w = { 0 };
@@ -59,7 +60,7 @@ static void take_down(struct gi_ctx *cx)
 	bool entered, shared;
 
 	if (c) {
-		gi_drain(c, cx, NULL, CONTEXT_NS);
+		gi_tasks_drain(c, cx, NULL, CONTEXT_NS);
 		gi_pace_drop(c, cx);
 		gi_blocks_drop(c, cx);
 		gi_timings_drop(c);
@@ -69,8 +70,11 @@ static void take_down(struct gi_ctx *cx)
 	pthread_mutex_lock(&gi_lock);
 	gi_funcs_drop(NULL, cx);
 	pthread_mutex_unlock(&gi_lock);
-	/* waits for the twin worker, which may wait for a task that needs a pass */
-	gi_twin_settle(NULL, cx, !entered);
+	/*
+	 * waits for the twin worker, which may wait for a task that needs a pass; so no lock is
+	 * held
+	 */
+	gi_twin_unload(NULL, cx, !entered);
 	pthread_mutex_lock(&gi_lock);
 	shared = c && entered && gi_ctx_shares_pages(cx);
 	pthread_mutex_unlock(&gi_lock);
@@ -79,8 +83,8 @@ static void take_down(struct gi_ctx *cx)
 	if (c)
 		pthread_mutex_lock(&c->lock);
 	pthread_mutex_lock(&gi_lock);
-	gi_images_leave(cx);
-	/* another one may have come */
+	gi_images_drop_context(cx);
+	/* another context may have been added */
 	shared = c && entered && gi_ctx_shares_pages(cx);
 	gi_ctx_forget(cx);
 	pthread_mutex_unlock(&gi_lock);
@@ -89,7 +93,10 @@ static void take_down(struct gi_ctx *cx)
 	if (entered)
 		gi_save_release(cx);
 	if (shared) {
-		/* the driver waits for other contexts' tasks here: their wings must come */
+		/*
+		 * the driver waits for tasks of other contexts here, so their wings must be
+		 * launched
+		 */
 		gi_ctx_unregister(cx);
 		pthread_mutex_lock(&c->lock);
 		pthread_mutex_lock(&gi_lock);
@@ -103,7 +110,7 @@ static void take_down(struct gi_ctx *cx)
 	free(cx);
 }
 
-static void ending(CUcontext handle)
+static void tear_down(CUcontext handle)
 {
 	struct gi_ctx *cx;
 
@@ -111,16 +118,16 @@ static void ending(CUcontext handle)
 	cx = gi_ctx_find(handle);
 	pthread_mutex_unlock(&gi_lock);
 	if (cx)
-		take_down(cx);
+		tear_down_context(cx);
 }
 
 void gi_ctx_ending(CUcontext handle)
 {
-	ending(handle);
+	tear_down(handle);
 	gi_images_drop(handle);
 }
 
-/* Primary contexts are counted: the last release takes ours down, before the driver does it. */
+/* Primary contexts are counted: our part is torn down before the driver's last release. */
 #define DEVICES	64
 static int retained[DEVICES];			/* gi_lock */
 static CUcontext primary[DEVICES];
@@ -152,7 +159,7 @@ bool gi_primary_ending(CUdevice dev, bool reset)
 		return false;
 	if (gi_real.cuDevicePrimaryCtxRetain(&handle, dev))
 		return false;
-	ending(handle);
+	tear_down(handle);
 	gi_real.cuDevicePrimaryCtxRelease_v2(dev);
 	primary[dev] = handle;
 	return true;

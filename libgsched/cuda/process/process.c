@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The process: how it begins to use the driver, and what becomes of it in a child and at exit. */
+/* The process: how it begins to use the driver, what happens in a child and at exit. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "launch/timing.h"
 #include "process/process.h"
 
-#define EXIT_NS		2000000000	/* until tasks are left to themselves at exit */
-#define AGENT_NS	2000000000	/* ... and the agent, which a busy host may keep from ending at once */
+#define EXIT_NS		2000000000	/* most wait for tasks at exit */
+#define AGENT_NS	2000000000	/* ... and for the agent, which a busy host may delay */
 
 /*
- * The child of a fork has no CUDA and no threads: it starts anew, and must not keep the parent's
- * connections open.
+ * The child of a fork has no CUDA and no threads. It starts with empty tables, and must not keep
+ * the parent's connections open.
  */
 static void after_fork(void)
 {
@@ -40,15 +40,15 @@ static void after_fork(void)
 }
 
 /*
- * The driver goes away in exit, so the agents have to stop before. Destructors that run later may
- * still wait for what was launched: so first every task gets what it needs to end by itself. No
- * lock is waited for: its holder may be a thread that gets no further.
+ * The driver shuts down during exit, so the agents have to stop before. Later destructors may still
+ * wait for launched work, so first every task is released to end without the agent. No lock is
+ * taken, because its holder may be a thread that has stopped.
  */
 static void at_exit(void)
 {
 	struct gi_client *c;
 
-	/* from here on launches go straight to the driver */
+	/* from here on, launches go straight to the driver */
 	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
 		atomic_store(&c->exiting, true);
 		if (c->g)
@@ -57,13 +57,13 @@ static void at_exit(void)
 	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
 		if (!c->g)
 			continue;
-		if (!gi_tasks_quiet(c, EXIT_NS))
+		if (!gi_tasks_wait_quiescent(c, EXIT_NS))
 			gi_debug("the program ends with tasks that may not");
 		gi_agent_stop(c, AGENT_NS);
 	}
 }
 
-static void hooks(void)
+static void register_handlers(void)
 {
 	pthread_atfork(NULL, NULL, after_fork);
 	atexit(at_exit);
@@ -73,8 +73,8 @@ static bool client_made(struct gi_client *c)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	/* not before the driver has its own: ours run first */
-	pthread_once(&once, hooks);
+	/* registered after the driver's handlers, so that ours run first */
+	pthread_once(&once, register_handlers);
 	if (!c->g)
 		return true;
 	if (!gi_tasks_new(c))
@@ -85,7 +85,7 @@ static bool client_made(struct gi_client *c)
 	return false;
 }
 
-/* A context more shares the process's time: its agent may be asleep. Clients are never freed. */
+/* A new channel group shares the process's time, so wake the agent. Clients are never freed. */
 static void group_seen(const uint8_t uuid[16])
 {
 	struct gi_client *c;
@@ -95,15 +95,15 @@ static void group_seen(const uint8_t uuid[16])
 			gi_agent_wake(c);
 }
 
-static void begin(void)
+static void begin_once(void)
 {
 	bool found;
 
 	gi_client_made = client_made;
 	gsched_slice_seen = group_seen;
 	gi_twin_pause = (struct gi_pause){
-		.begin = gi_gate_close, .end = gi_gate_open,
-		.idle = gi_gate_idle, .busy = gi_gate_busy,
+		.tasks_begin = gi_tasks_quiesce, .tasks_end = gi_tasks_resume,
+		.context_begin = gi_tasks_quiesce_context, .context_end = gi_tasks_resume_context,
 	};
 	found = gi_driver();
 	gi_hot.current = gi_real.cuCtxGetCurrent;
@@ -114,6 +114,6 @@ bool gi_begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, begin_once);
 	return __atomic_load_n(&gi_hot.begun, __ATOMIC_ACQUIRE);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The states of control blocks (task.h). They are cleaned ahead, so that no launch waits for it. */
+/* The states of control blocks (task.h). Blocks are cleaned ahead, so no launch waits for it. */
 #include "task/task.h"
 
-bool gi_control_use(struct gi_ctx *cx, unsigned int slot)
+bool gi_control_claim(struct gi_ctx *cx, unsigned int slot)
 {
 	uint64_t bit = 1ull << slot;
 
@@ -12,7 +12,7 @@ bool gi_control_use(struct gi_ctx *cx, unsigned int slot)
 	return false;
 }
 
-bool gi_control_used(struct gi_ctx *cx, unsigned int slot)
+bool gi_control_release(struct gi_ctx *cx, unsigned int slot)
 {
 	uint64_t bit = 1ull << slot;
 

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Some calls of the driver wait for the GPU and hold the context's lock meanwhile: loading code,
- * freeing memory, synchronous copies. A task that was evicted needs a wing to end, and the agent
- * could not launch it: nothing would ever move. So what such a call would wait for is waited for
- * here first, without the driver's lock. entry/waits.h lists these calls.
+ * Quiescing before calls of the driver that wait for the GPU while holding the context's lock:
+ * loading code, freeing memory, synchronous copies. An evicted task needs a wing to end, and the
+ * agent could not launch it during such a call, which would be a deadlock. So the interposer first
+ * waits itself, without the driver's lock. entry/waits.h lists these calls.
  *
- * A call that waits for the device closes the gate: no twin is launched meanwhile, and tasks
- * that may need a wing are waited for. A copy on a stream waits for an event there, with the
- * gate open. What other threads could still put before it is held back from then on until it has
- * ended:
- * - On the legacy stream it runs behind the work of all blocking streams: launches on these are
- *   held back, their tasks waited for. Its event is a barrier to them from the moment it is
- *   recorded (barriers).
- * - On a blocking stream it runs behind the legacy stream only: launches there are held back; if
- *   there is a task or a barrier there, those of the blocking streams too.
- * - Other streams are expected to be used by one thread at a time.
- * A launch that was held back for long goes before calls that begin later, or several threads that
- * copy all the time would keep it out for ever.
+ * Before a call that waits for the device, twin launches are held back, and tasks that may need a
+ * wing are waited for. Before a copy on a stream, only an event on that stream is waited for. Work
+ * that other threads could still enqueue before the copy is held back from then until it ends:
+ * - On the legacy stream, a copy runs after the work of all blocking streams: launches on these are
+ *   held back and their tasks waited for. Its event is a barrier to them from the moment it is
+ *   recorded (legacy_barriers).
+ * - On a blocking stream, a copy runs after the legacy stream only: launches there are held back;
+ *   if there is a task or a barrier there, launches on the blocking streams are too.
+ * - Other streams are assumed to be used by one thread at a time.
+ * A launch that was held back for long precedes calls that begin later; otherwise several threads
+ * that copy all the time could starve it.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -24,14 +23,14 @@
 #define SPINS		50
 #define NAP_US		20
 #define SPARE_NS	1000000000
-#define OVERDUE_NS	1000000		/* a launch that was held back for so long goes before later calls */
+#define OVERDUE_NS	1000000	/* a launch held back for so long precedes later calls */
 
-static _Atomic bool twins_launched;	/* until then no call has anything to wait for */
-static _Atomic int early_calls;		/* copies that began before: no twin may come before them */
+static _Atomic bool twins_launched;	/* before that, no call has anything to wait for */
+static _Atomic int early_calls;		/* copies begun before that, which no twin may precede */
 
 /*
- * Is there a task that may need a wing, on a stream of @least or more? Without the lock: at
- * worst one that was just finished is looked at again.
+ * Whether a task on a stream of at least @least may need a wing. No lock is needed: at worst a task
+ * that has just finished is counted.
  */
 static bool wings_needed(const struct gi_client *c, enum gi_order least)
 {
@@ -49,39 +48,39 @@ static bool wings_needed(const struct gi_client *c, enum gi_order least)
 	return false;
 }
 
-static bool quiet(struct gi_client *c)
+static bool is_quiescent(struct gi_client *c)
 {
-	return !atomic_load(&c->tasks->launching) && !atomic_load(&c->tasks->aside) &&
-		!wings_needed(c, GI_ORDER_NONE);
+	return !atomic_load(&c->tasks->launching_ordered) &&
+		!atomic_load(&c->tasks->launching_unordered) && !wings_needed(c, GI_ORDER_NONE);
 }
 
-static void nap(unsigned int *round)
+static void spin_or_sleep(unsigned int *round)
 {
 	if (++*round > SPINS)
 		usleep(NAP_US);
 }
 
-bool gi_tasks_quiet(struct gi_client *c, uint64_t ns)
+bool gi_tasks_wait_quiescent(struct gi_client *c, uint64_t ns)
 {
 	uint64_t start = gi_now();
 	unsigned int round = 0;
 
-	while (!quiet(c)) {
-		/* without the agent nothing comes of waiting */
+	while (!is_quiescent(c)) {
+		/* without the agent there are no wings: waiting would not help */
 		if (atomic_load(&c->stop) || gi_now() - start > ns)
 			return false;
-		nap(&round);
+		spin_or_sleep(&round);
 	}
 	return true;
 }
 
-/* The agent has stopped: nothing comes of waiting */
-static bool over(const struct gi_client *c)
+/* The agent has stopped: waiting would not help. */
+static bool agent_stopped(const struct gi_client *c)
 {
 	return atomic_load(&c->stop);
 }
 
-static enum gi_order order_of(CUstream stream)
+static enum gi_order stream_order(CUstream stream)
 {
 	unsigned int flags = 0;
 
@@ -97,27 +96,29 @@ static bool held_back(const struct gi_tasks *t, enum gi_order order)
 {
 	if (order == GI_ORDER_NONE)
 		return false;
-	return atomic_load(&t->copies) || (atomic_load(&t->own_copies) &&
-					   (order == GI_ORDER_LEGACY || atomic_load(&t->barriers)));
+	return atomic_load(&t->legacy_copies) ||
+	       (atomic_load(&t->blocking_copies) &&
+		(order == GI_ORDER_LEGACY || atomic_load(&t->legacy_barriers)));
 }
 
-_Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stream)
+_Atomic int *gi_twin_launch_begin(struct gi_client *c, struct gi_slot *s, CUstream stream)
 {
 	struct gi_tasks *t = c->tasks;
 	bool overdue = false;
 	uint64_t since = 0;
 	_Atomic int *inside;
 
-	s->order = order_of(stream);
+	s->order = stream_order(stream);
 	for (;;) {
-		inside = s->order == GI_ORDER_NONE ? &t->aside : &t->launching;
+		inside = s->order == GI_ORDER_NONE ? &t->launching_unordered :
+						     &t->launching_ordered;
 		atomic_fetch_add(inside, 1);
-		if (!atomic_load(&t->closed) && !held_back(t, s->order))
+		if (!atomic_load(&t->quiescing) && !held_back(t, s->order))
 			break;
 		atomic_fetch_sub(inside, 1);
 		if (!since)
 			since = gi_now();
-		/* calls of other threads, one behind the other, could go on like this for ever */
+		/* other threads' calls could starve this launch */
 		if (!overdue && gi_now() - since > OVERDUE_NS) {
 			overdue = true;
 			atomic_fetch_add(&t->overdue, 1);
@@ -129,71 +130,71 @@ _Atomic int *gi_gate_enter(struct gi_client *c, struct gi_slot *s, CUstream stre
 	return inside;
 }
 
-/* Launches that such calls have held back for long go first. */
-static void let_launches_pass(struct gi_client *c)
+/* Lets launches that such calls have held back for long go first. */
+static void yield_to_overdue(struct gi_client *c)
 {
 	uint64_t until;
 
 	if (!atomic_load(&c->tasks->overdue))
 		return;
-	/* the thread that launches may have been cancelled */
+		/* bounded, because the launching thread may have been cancelled */
 	for (until = gi_now() + SPARE_NS; gi_now() < until;) {
-		if (!atomic_load(&c->tasks->overdue) || over(c))
+		if (!atomic_load(&c->tasks->overdue) || agent_stopped(c))
 			return;
 		usleep(NAP_US);
 	}
 }
 
-void gi_gate_leave(_Atomic int *inside)
+void gi_twin_launch_end(_Atomic int *inside)
 {
 	atomic_fetch_sub(inside, 1);
 }
 
-bool gi_gate_close(struct gi_client *c)
+bool gi_tasks_quiesce(struct gi_client *c)
 {
-	atomic_fetch_add(&c->tasks->closed, 1);
-	return gi_tasks_quiet(c, GI_QUIET_NS);
+	atomic_fetch_add(&c->tasks->quiescing, 1);
+	return gi_tasks_wait_quiescent(c, GI_QUIESCE_NS);
 }
 
-void gi_gate_open(struct gi_client *c)
+void gi_tasks_resume(struct gi_client *c)
 {
-	atomic_fetch_sub(&c->tasks->closed, 1);
+	atomic_fetch_sub(&c->tasks->quiescing, 1);
 }
 
-bool gi_gate_idle(struct gi_ctx *cx, uint64_t ns)
+bool gi_tasks_quiesce_context(struct gi_ctx *cx, uint64_t ns)
 {
 	struct gi_client *c = cx->client;
 	uint64_t start = gi_now(), took;
 
-	atomic_fetch_add(&c->tasks->closed, 1);
-	if (gi_tasks_quiet(c, ns)) {
+	atomic_fetch_add(&c->tasks->quiescing, 1);
+	if (gi_tasks_wait_quiescent(c, ns)) {
 		took = gi_now() - start;
 		if (gi_streams_hold(cx, took < ns ? ns - took : 0))
 			return true;
 	}
-	atomic_fetch_sub(&c->tasks->closed, 1);
+	atomic_fetch_sub(&c->tasks->quiescing, 1);
 	return false;
 }
 
-void gi_gate_busy(struct gi_ctx *cx)
+void gi_tasks_resume_context(struct gi_ctx *cx)
 {
 	gi_streams_release();
-	atomic_fetch_sub(&cx->client->tasks->closed, 1);
+	atomic_fetch_sub(&cx->client->tasks->quiescing, 1);
 }
 
 /*
- * Wings stand behind the gates of their hardware queue, and behind streams that wait for events
- * there, so one queue has neither. The slot counts as one with a gate until it is free; two
- * launches that do so at the same time may both be refused. So are the first ones, while copies are
- * under way that began when there was no twin to wait for: they could still get behind it on their
- * stream.
+ * Wings may be queued behind the done gates of their hardware queue, and behind streams that wait
+ * for events there, so one queue must have neither. The slot counts as having a gate until it is
+ * free. Two concurrent callers may both be refused. Also refused are the first twins while copies
+ * are under way that began when there was no twin to wait for: such a copy could still be enqueued
+ * behind the twin on its stream.
  */
-bool gi_gate_take(struct gi_client *c, unsigned int slot)
+bool gi_gate_reserve(struct gi_client *c, unsigned int slot)
 {
 	uint64_t stream = c->tasks->slot[slot].stream, seen[GSCHED_SLOTS], mask;
 	unsigned int waiting = atomic_load(&gi_streams_waiting), n = 0, i;
 
-	/* either a copy sees this store, or it is seen here */
+		/* either a copy sees this store, or its count is seen below */
 	if (!atomic_load_explicit(&twins_launched, memory_order_relaxed))
 		atomic_store(&twins_launched, true);
 	if (atomic_load(&early_calls))
@@ -218,12 +219,12 @@ bool gi_gate_take(struct gi_client *c, unsigned int slot)
 }
 
 /*
- * One more stream is to wait for an event. With that it may take the last hardware queue, and wings
- * of the tasks that have gates would not come: so tasks end first, also when the arbiter is gone,
- * as they then need wings to end. Once it is known how many streams wait, gates are refused
- * instead.
+ * One more stream is about to wait for an event, which may take the last hardware queue; then wings
+ * of tasks that have gates would not get through. So wait for tasks to end, even if the arbiter is
+ * gone, since they then need wings to end. Once the stream is counted in gi_streams_waiting, gates
+ * are refused instead.
  */
-void gi_gate_spare(struct gi_client *c)
+void gi_gate_spare_queue(struct gi_client *c)
 {
 	uint64_t until = gi_now() + SPARE_NS, gated;
 
@@ -237,8 +238,8 @@ void gi_gate_spare(struct gi_client *c)
 }
 
 /*
- * Until what is queued on @stream by now has ended, or no task may need a wing. There is no
- * limit: the driver's call would wait for the same.
+ * Waits until the work queued on @stream so far has ended, or no task may need a wing. There is no
+ * time limit, because the driver's call would wait for the same.
  */
 static void wait_stream(struct gi_client *c, CUstream stream)
 {
@@ -251,16 +252,16 @@ static void wait_stream(struct gi_client *c, CUstream stream)
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	if (!gi_real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)) {
 		if (!gi_real.cuEventRecord(event, stream))
-			while (!over(c) && wings_needed(c, GI_ORDER_NONE) &&
+			while (!agent_stopped(c) && wings_needed(c, GI_ORDER_NONE) &&
 			       gi_real.cuEventQuery(event) == CUDA_ERROR_NOT_READY)
-				nap(&round);
+				spin_or_sleep(&round);
 		gi_real.cuEventDestroy_v2(event);
 	}
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-/* What is captured does not run yet */
-static bool captured(CUstream stream)
+/* Captured work does not run yet. */
+static bool is_captured(CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
@@ -269,65 +270,65 @@ static bool captured(CUstream stream)
 		status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-static void stream_begin(struct gi_waiting *w, struct gi_client *c, CUstream stream)
+static void wait_stream_begin(struct gi_waiting *w, struct gi_client *c, CUstream stream)
 {
 	struct gi_tasks *t = c->tasks;
 	unsigned int round = 0;
 
-	if (captured(stream))
+	if (is_captured(stream))
 		return;
-	w->order = order_of(stream);
+	w->order = stream_order(stream);
 	if (w->order == GI_ORDER_NONE) {
 		wait_stream(c, stream);
 		return;
 	}
 	w->c = c;
-	let_launches_pass(c);
+	yield_to_overdue(c);
 	if (w->order == GI_ORDER_LEGACY) {
-		atomic_fetch_add(&t->barriers, 1);
-		while (atomic_load(&t->own_copies) && !over(c))
-			nap(&round);
+		atomic_fetch_add(&t->legacy_barriers, 1);
+		while (atomic_load(&t->blocking_copies) && !agent_stopped(c))
+			spin_or_sleep(&round);
 	}
 	wait_stream(c, stream);
-	atomic_fetch_add(w->order == GI_ORDER_LEGACY ? &t->copies : &t->own_copies, 1);
-	while (atomic_load(&t->launching) && !over(c))
-		nap(&round);
-	if (w->order == GI_ORDER_LEGACY || atomic_load(&t->barriers) ||
+	atomic_fetch_add(w->order == GI_ORDER_LEGACY ? &t->legacy_copies : &t->blocking_copies, 1);
+	while (atomic_load(&t->launching_ordered) && !agent_stopped(c))
+		spin_or_sleep(&round);
+	if (w->order == GI_ORDER_LEGACY || atomic_load(&t->legacy_barriers) ||
 	    wings_needed(c, GI_ORDER_LEGACY))
-		while (wings_needed(c, GI_ORDER_BLOCKING) && !over(c))
-			nap(&round);
+		while (wings_needed(c, GI_ORDER_BLOCKING) && !agent_stopped(c))
+			spin_or_sleep(&round);
 }
 
-static void stream_end(struct gi_waiting *w)
+static void wait_stream_end(struct gi_waiting *w)
 {
 	struct gi_tasks *t = w->c->tasks;
 
 	if (w->order == GI_ORDER_LEGACY) {
-		atomic_fetch_sub(&t->copies, 1);
-		atomic_fetch_sub(&t->barriers, 1);
+		atomic_fetch_sub(&t->legacy_copies, 1);
+		atomic_fetch_sub(&t->legacy_barriers, 1);
 	} else {
-		atomic_fetch_sub(&t->own_copies, 1);
+		atomic_fetch_sub(&t->blocking_copies, 1);
 	}
 }
 
-static void device_begin(struct gi_waiting *w, struct gi_client *c, unsigned int place)
+static void wait_device_begin(struct gi_waiting *w, struct gi_client *c, unsigned int place)
 {
 	uint64_t patience;
 
-	let_launches_pass(c);
-	w->closed |= 1ull << place;
-	atomic_fetch_add(&c->tasks->closed, 1);
-	if (quiet(c))
+	yield_to_overdue(c);
+	w->quiesced |= 1ull << place;
+	atomic_fetch_add(&c->tasks->quiescing, 1);
+	if (is_quiescent(c))
 		return;
-	patience = gi_env("GSCHED_QUIET_MS", GI_QUIET_NS / 1000000) * 1000000;
-	if (gi_tasks_quiet(c, patience))
+	patience = gi_env("GSCHED_QUIET_MS", GI_QUIESCE_NS / 1000000) * 1000000;
+	if (gi_tasks_wait_quiescent(c, patience))
 		return;
-	/* somebody more important has the device: these end all the same, or they would never */
+	/* a more important client has the device: ignore windows, or these tasks would never end */
 	w->released |= 1ull << place;
 	gi_tasks_release(c);
 	gi_debug("tasks did not end in %llu ms, and a call waits for them: no window holds them",
 		 (unsigned long long)patience / 1000000);
-	gi_tasks_quiet(c, UINT64_MAX);
+	gi_tasks_wait_quiescent(c, UINT64_MAX);
 }
 
 bool gi_wait_needed(void)
@@ -335,22 +336,22 @@ bool gi_wait_needed(void)
 	return atomic_load(&twins_launched);
 }
 
-/* Has the client to do anything before such a call? */
-static bool concerns(const struct gi_client *c)
+/* Whether the client has anything to do before such a call. */
+static bool needs_wait(const struct gi_client *c)
 {
-	return c && c->tasks && !over(c);
+	return c && c->tasks && !agent_stopped(c);
 }
 
-/* New clients come before the first of the list: behind it the places stay. */
-static void all_begin(struct gi_waiting *w)
+/* New clients are inserted at the head of the list, so places behind @w->c do not change. */
+static void wait_all_begin(struct gi_waiting *w)
 {
 	struct gi_client *c;
 	unsigned int place;
 
 	w->c = gi_client_next(NULL);
 	for (c = w->c, place = 0; c && place < 64; c = c->next, place++)
-		if (concerns(c))
-			device_begin(w, c, place);
+		if (needs_wait(c))
+			wait_device_begin(w, c, place);
 }
 
 void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
@@ -368,18 +369,18 @@ void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 	}
 	cx = gi_current_now();
 	if (how == GI_WAITS_ALL) {
-		all_begin(w);
+		wait_all_begin(w);
 		return;
 	}
 	c = cx ? cx->client : NULL;
-	if (!concerns(c))
+	if (!needs_wait(c))
 		return;
 	if (how == GI_WAITS_STREAM) {
-		stream_begin(w, c, stream);
+		wait_stream_begin(w, c, stream);
 		return;
 	}
 	w->c = c;
-	device_begin(w, c, 0);
+	wait_device_begin(w, c, 0);
 }
 
 void gi_wait_end(struct gi_waiting *w)
@@ -391,13 +392,13 @@ void gi_wait_end(struct gi_waiting *w)
 	if (!w->c)
 		return;
 	if (w->how == GI_WAITS_STREAM) {
-		stream_end(w);
+		wait_stream_end(w);
 		return;
 	}
-	for (c = w->c; c && w->closed; c = c->next, w->closed >>= 1, w->released >>= 1) {
+	for (c = w->c; c && w->quiesced; c = c->next, w->quiesced >>= 1, w->released >>= 1) {
 		if (w->released & 1)
 			atomic_fetch_sub(&c->tasks->released, 1);
-		if (w->closed & 1)
-			atomic_fetch_sub(&c->tasks->closed, 1);
+		if (w->quiesced & 1)
+			atomic_fetch_sub(&c->tasks->quiescing, 1);
 	}
 }

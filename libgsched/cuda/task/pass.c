@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A pass over a client's tasks: those whose done gate has opened are finished and the arbiter told, the GPU's stamps are learnt from,
- * wings launched where a task may have more workers than it has, and control blocks cleaned ahead. It holds the client's lock;
- * nothing in it waits for the GPU. The agent makes most (process/agent.c).
+ * A pass over a client's tasks finishes those whose done gate has opened, reports them to the
+ * arbiter, learns from the GPU's time stamps, launches wings for tasks that may have more workers
+ * than they have, and cleans control blocks ahead of their use. It holds the client's lock and
+ * never waits for the GPU. Most passes are the agent's (process/agent.c).
  */
 #include <unistd.h>
 #include "task/task.h"
 
 #define HEALTH_NS	1000000000
 #define NAP_NS		50000
-#define TELL_NS		1000000		/* a leased task that runs so long is told to the arbiter: gpu.stat is about such */
+/* a leased task that lasts so long is submitted, for gpu.stat */
+#define SUBMIT_NS		1000000
 #define NAP_SHORT_NS	5000000
 
 /* ---- ends ---- */
 
-static void average(_Atomic uint64_t *to, uint64_t x)
+static void update_average(_Atomic uint64_t *to, uint64_t x)
 {
 	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
 
 	atomic_store_explicit(to, had ? (3 * had + x) / 4 : x, memory_order_relaxed);
 }
 
-/* What the GPU's clock says of the run, 0 nothing; teaches the shape. */
-static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsched_cl_slot *line, uint64_t now)
+/* Updates the shape's estimates. Returns the GPU time of the run, 0 if unknown. */
+static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
+			    const struct gsched_cl_slot *line, uint64_t now)
 {
 	uint64_t start = gi_load(&line->start_ns), end = gi_load(&line->end_ns), ran, span, workers;
 
@@ -32,72 +35,75 @@ static uint64_t learn(struct gi_client *c, struct gi_slot *s, const struct gsche
 		return 0;
 	ran = end - start;
 	span = now - s->launch_ns;
-	workers = s->integral + (now - s->window_since) * gi_places(c, s->window, s->m);
+	workers = s->integral + (now - s->window_since) * gi_window_workers(c, s->window, s->m);
 	workers = span ? workers / span : 0;
 	if (!workers)
 		workers = 1;
 	if (workers > s->blocks)
 		workers = s->blocks;
 	/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a launch without blocks gets no slot */
-	average(&s->shape->block_ns, ran * workers / s->blocks);
-	average(&s->shape->predicted_ns, ran * workers / (s->blocks < c->sms * s->m ? s->blocks : c->sms * s->m));
+	update_average(&s->shape->block_ns, ran * workers / s->blocks);
+	update_average(&s->shape->predicted_ns,
+		       ran * workers / (s->blocks < c->sms * s->m ? s->blocks : c->sms * s->m));
 	atomic_fetch_add(&s->shape->samples, 1);
-	if (s->alone && !s->integral && !s->wings && !gi_load(&c->arb->header.contended))
+	if (s->undisturbed && !s->integral && !s->wings && !gi_load(&c->arb->header.contended))
 		gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran);
 	return ran;
 }
 
-static void finish(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+static void finish_task(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
 	struct gsched_cl_slot *line = &c->cl->slot[i];
 
 	if (gi_slot_state(s) == GI_SLOT_RUNNING) {
-		uint64_t ran = learn(c, s, line, now);
+		uint64_t ran = learn_times(c, s, line, now);
 
 		gi_slot_drain(c, i);
-		/* a launch under a lease that is still good is counted, no more */
+		/* a launch under a lease that is still valid is only counted */
 		if (!atomic_load(&c->gone) &&
 		    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
 		     gi_load(&c->arb->slot[i].generation) != s->generation)) {
 			gsched_complete(c->g, i, s->seq, ran, false);
 		} else {
 			__atomic_fetch_add(&c->cl->header.leased_tasks, 1, __ATOMIC_RELAXED);
-			gi_used(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
+			gi_count_leased(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
 		}
 	}
-	if (!gi_wings_over(s, line))
+	if (!gi_wings_ended(s, line))
 		return;
 	if (s->tier == GSCHED_TIER_BLOCK)
-		gi_control_used(s->cx, i);
+		gi_control_release(s->cx, i);
 	gi_slot_finish(c, i);
 }
 
 /*
- * A launch under LEASE_FREE told nobody. If it lasts, tell now, when it costs the program nothing: statistics then count
- * it. If the arbiter found it in the page first, the slot's generation has changed.
+ * A launch under LEASE_FREE was not submitted. If it lasts, submit it now, when that does not delay
+ * the program, so that statistics include it. If the arbiter has found it in the page before, the
+ * slot's generation has changed.
  */
-static void tell(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
+static void submit_lasting(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
 	struct gsched_task task;
 
-	if (s->submitted || gi_slot_state(s) != GI_SLOT_RUNNING || now - s->launch_ns < TELL_NS || atomic_load(&c->gone) ||
+	if (s->submitted || gi_slot_state(s) != GI_SLOT_RUNNING ||
+	    now - s->launch_ns < SUBMIT_NS || atomic_load(&c->gone) ||
 	    gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
 	    gi_load(&c->arb->slot[i].generation) != s->generation)
 		return;
-	gi_to_task(&task, c, s, i);
+	gi_describe_task(&task, c, s, i);
 	s->submitted = true;
 	gsched_submit_stream_async(c->g, &task, s->stream);
 }
 
-/* The context is beyond use (an illegal access, say): its tasks will never retire. */
-static void give_up(struct gi_client *c, struct gi_slot *s, unsigned int i)
+/* The context is unusable (after an illegal access, say): its tasks will never retire. */
+static void give_up_task(struct gi_client *c, struct gi_slot *s, unsigned int i)
 {
 	if (!atomic_load(&c->gone))
 		gsched_complete(c->g, i, s->seq, 0, true);
 	gi_slot_give_up(c, i);
 }
 
-static bool healthy(struct gi_ctx *cx)
+static bool context_healthy(struct gi_ctx *cx)
 {
 	CUresult rc;
 
@@ -132,18 +138,19 @@ void gi_pass(struct gi_client *c)
 		}
 		gi_follow_window(c, s, i, now);
 		if (gi_load(&c->cl->slot[i].retired) == s->seq) {
-			finish(c, s, i, now);
-		} else if (s->cx->broken || (now - s->launch_ns > HEALTH_NS && !healthy(s->cx))) {
-			give_up(c, s, i);
+			finish_task(c, s, i, now);
+		} else if (s->cx->broken ||
+			   (now - s->launch_ns > HEALTH_NS && !context_healthy(s->cx))) {
+			give_up_task(c, s, i);
 		} else {
-			tell(c, s, i, now);
+			submit_lasting(c, s, i, now);
 			if (s->tier == GSCHED_TIER_BLOCK)
 				gi_wing(c, s, i, now);
 		}
 	}
 	/*
-	 * Cleaning can be put off, wings cannot: whoever holds gi_lock may be in a call of the driver that waits for a task
-	 * which waits for its wing.
+	 * Cleaning can be put off, wings cannot: the holder of gi_lock may be in a call of the
+	 * driver that waits for a task which waits for its wing.
 	 */
 	if (pthread_mutex_trylock(&gi_lock)) {
 		if (current)
@@ -168,7 +175,7 @@ bool gi_reap(struct gi_client *c)
 {
 	if (pthread_mutex_trylock(&c->lock))
 		return false;
-	/* also once the agent has stopped: whoever calls may call the driver */
+	/* allowed even after the agent has stopped: the caller may call the driver */
 	gi_pass(c);
 	pthread_mutex_unlock(&c->lock);
 	return true;
@@ -192,9 +199,9 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 		struct gi_slot *s = &c->tasks->slot[__builtin_ctzll(mask)];
 		uint64_t due = s->launch_ns + s->predicted_ns;
 
-		/* half of what is left, so that the end is met with small steps */
+		/* poll at half of the remaining time, to converge on the end in small steps */
 		left = due > now ? (due - now) / 2 : s->predicted_ns ? (now - due) / 8 : 50000;
-		/* short kernels: others wait for their capacity, and what was learnt may hold waiting for others */
+		/* poll often for short kernels: others wait for their capacity */
 		if (s->tier != GSCHED_TIER_BLOCK && s->predicted_ns < NAP_SHORT_NS && left > NAP_NS)
 			left = NAP_NS;
 		if (gi_slot_state(s) == GI_SLOT_DRAINING)
@@ -203,7 +210,7 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 			left = left < 200000 ? 200000 : left;
 		if (left < 20000)
 			left = 20000;
-		/* wings that did not last */
+		/* a wing whose workers left early is due again */
 		if (s->tier == GSCHED_TIER_BLOCK && s->next_wing > now && left > s->next_wing - now)
 			left = s->next_wing - now;
 		if (left < best)
@@ -212,8 +219,9 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 	return best;
 }
 
-/* Wait until no task of @cx, or of @image, is in flight. false: they did not end in time. */
-bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, uint64_t timeout_ns)
+/* Waits until no task of @cx, or of @image, is in flight. false: they did not end in time. */
+bool gi_tasks_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image,
+		    uint64_t timeout_ns)
 {
 	uint64_t until = gi_now() + timeout_ns, mask;
 	bool busy;
@@ -230,7 +238,7 @@ bool gi_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *image, ui
 				continue;
 			busy = true;
 			if (gi_now() > until)
-				give_up(c, s, __builtin_ctzll(mask));
+				give_up_task(c, s, __builtin_ctzll(mask));
 		}
 		pthread_mutex_unlock(&c->lock);
 		if (!busy)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Save areas: where resumable twins keep block-tasks that were left in their middle (struct gsr_save and its records). A
- * task has one for itself as long as it runs, wings included; a context keeps those it made for later tasks. None is freed
- * before the context goes: freeing waits for the device. No area to be had means that a task's block-tasks are not suspended.
+ * Save areas: device memory where resumable twins keep suspended block-tasks (struct gsr_save and
+ * its records). A task has an area for itself while it runs, wings included; the context keeps it
+ * for later tasks. No area is freed before the context is destroyed, because freeing waits for the
+ * device. If no area is available, the task's block-tasks are not suspended.
  */
 #include <stddef.h>
 #include "task/task.h"
 
-#define SHARE	32	/* of the device's memory, one part in so many */
+#define SHARE	32	/* at most 1/SHARE of the device's memory */
 
 size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s)
 {
@@ -15,10 +16,10 @@ size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s)
 }
 
 /*
- * The smallest free one that is large enough, else one without memory; NULL there is none.
- * save_lock held.
+ * Returns the smallest free area that is large enough, else an entry without memory, else NULL.
+ * save_lock is held.
  */
-static struct gi_save *find(struct gi_ctx *cx, size_t size)
+static struct gi_save *find_area(struct gi_ctx *cx, size_t size)
 {
 	struct gi_save *best = NULL, *unused = NULL;
 	unsigned int i;
@@ -49,7 +50,7 @@ void gi_save_take(struct gi_slot *s, size_t size)
 	bool fresh;
 
 	pthread_mutex_lock(&cx->save_lock);
-	save = find(cx, size);
+	save = find_area(cx, size);
 	fresh = save && !save->size;
 	if (save)
 		save->state = GI_SAVE_TAKEN;

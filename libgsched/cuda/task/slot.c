@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The states of slots (the diagram is in task.h), and how a task is told to the arbiter. */
+/* The states of slots (see the diagram in task.h), and the description of tasks for the arbiter. */
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -29,11 +29,11 @@ void gi_tasks_free(struct gi_client *c)
 #define IN(state)	(1u << GI_SLOT_##state)
 
 /*
- * Does the slot's state allow a transition from the states @from? The caller is its owner, so
- * nobody changes the state meanwhile.
+ * Whether the slot's state allows a transition from the states @from. The caller owns the slot, so
+ * the state does not change meanwhile.
  */
-static bool allowed(const struct gi_client *c, unsigned int slot, unsigned int from,
-		    const char *what)
+static bool transition_allowed(const struct gi_client *c, unsigned int slot, unsigned int from,
+			       const char *what)
 {
 	uint32_t state = atomic_load_explicit(&c->tasks->slot[slot].state, memory_order_relaxed);
 
@@ -43,36 +43,35 @@ static bool allowed(const struct gi_client *c, unsigned int slot, unsigned int f
 	return false;
 }
 
-/* The same, where the owner is who holds the client's lock */
-static bool allowed_locked(struct gi_client *c, unsigned int slot, unsigned int from,
-			   const char *what)
+/* The same for states whose owner is the holder of the client's lock. */
+static bool transition_allowed_locked(struct gi_client *c, unsigned int slot, unsigned int from,
+				      const char *what)
 {
 #ifdef GI_CHECKED
 	if (!pthread_mutex_trylock(&c->lock))
 		gi_illegal("%s of slot %u without the client's lock", what, slot);
 #endif
-	return allowed(c, slot, from, what);
+	return transition_allowed(c, slot, from, what);
 }
 
-static void enter(struct gi_client *c, unsigned int slot, enum gi_slot_state state)
+static void set_state(struct gi_client *c, unsigned int slot, enum gi_slot_state state)
 {
 	atomic_store(&c->tasks->slot[slot].state, state);
 }
 
-/* Any launch may claim it from here on. */
-static void enter_free(struct gi_client *c, unsigned int slot)
+/* From here on any launch may claim the slot. */
+static void free_slot(struct gi_client *c, unsigned int slot)
 {
 	atomic_fetch_and(&c->tasks->gated, ~(1ull << slot));
-	enter(c, slot, GI_SLOT_FREE);
+	set_state(c, slot, GI_SLOT_FREE);
 	atomic_fetch_or(&c->tasks->free, 1ull << slot);
 }
 
 /*
- * For a twin (@twin) only one with a clean control block: what is still being cleaned must not be
- * written to meanwhile, and a free slot stays clean until it is claimed. Originals take the others
- * first.
+ * A twin needs a slot with a clean control block: a block that is being cleaned must not be written
+ * to. A free slot stays clean until it is claimed. Originals prefer slots that are not clean.
  */
-static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
+static int claim_slot(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
 	uint64_t mask = atomic_load(&c->tasks->free), clean, pick;
 	int slot;
@@ -87,13 +86,13 @@ static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 		slot = __builtin_ctzll(pick);
 		if (!atomic_compare_exchange_weak(&c->tasks->free, &mask, mask & ~(1ull << slot)))
 			continue;
-		/* a whole task of another thread may have been in it since we looked */
+		/* another thread may have run a whole task in the slot meanwhile */
 		if (twin && !(atomic_load_explicit(&cx->clean, memory_order_acquire) & (1ull << slot))) {
 			mask = atomic_fetch_or(&c->tasks->free, 1ull << slot) | 1ull << slot;
 			continue;
 		}
-		/* if not, no launch finds it any more */
-		if (!allowed(c, slot, IN(FREE), "a claim"))
+		/* if the state is wrong, the slot stays out of the mask for good */
+		if (!transition_allowed(c, slot, IN(FREE), "a claim"))
 			continue;
 		atomic_store_explicit(&c->tasks->slot[slot].state, GI_SLOT_CLAIMED, memory_order_relaxed);
 		return slot;
@@ -101,14 +100,14 @@ static int claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 }
 
 /*
- * All slots are taken, or none is clean yet: the queue is as deep as it gets, so the program waits
- * as it would for a full hardware queue. Not for ever: the tasks in the slots may wait for
- * something this thread has yet to do.
+ * If all slots are taken, or none is clean, the program waits as it would for a full hardware
+ * queue. The wait is bounded: the tasks in the slots may wait for something that this thread has
+ * yet to do.
  */
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
 	uint64_t finished, start, patience;
-	int slot = claim(c, cx, twin);
+	int slot = claim_slot(c, cx, twin);
 
 	if (slot >= 0)
 		return slot;
@@ -119,7 +118,7 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 	for (start = gi_now(); !atomic_load(&c->gone);) {
 		if (!gi_reap(c))
 			gi_agent_wake(c);
-		slot = claim(c, cx, twin);
+		slot = claim_slot(c, cx, twin);
 		if (slot >= 0)
 			return slot;
 		if (finished != atomic_load(&c->tasks->finished)) {
@@ -136,8 +135,8 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 }
 
 /*
- * The arbiter has accounted for such a task and makes no difference between one and several of a
- * client. Those that come while it runs are covered by it.
+ * The arbiter has accounted for a submitted task of tier launch, and treats several such tasks of a
+ * client like one. So later ones need not be submitted while this one runs.
  */
 static void begin_cover(struct gi_client *c, unsigned int slot)
 {
@@ -165,19 +164,19 @@ bool gi_slot_covers(const struct gi_client *c, uint64_t blocks)
 
 bool gi_slot_run(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed(c, slot, IN(CLAIMED), "running"))
+	if (!transition_allowed(c, slot, IN(CLAIMED), "running"))
 		return false;
-	/* before the agent may end it */
+	/* before the agent may end the task */
 	begin_cover(c, slot);
-	enter(c, slot, GI_SLOT_RUNNING);
+	set_state(c, slot, GI_SLOT_RUNNING);
 	return true;
 }
 
 /*
- * The task gives back what it had. @lost, @bound_lost: workers may still use the save area, the
- * references
+ * Drops the task's references. @lost, @bound_lost: workers may still use the save area, the bound
+ * references.
  */
-static void release(struct gi_slot *s, bool lost, bool bound_lost)
+static void drop_references(struct gi_slot *s, bool lost, bool bound_lost)
 {
 	gi_save_put(s, lost);
 	gi_bound_put(s->bound, bound_lost);
@@ -189,27 +188,27 @@ bool gi_slot_unclaim(struct gi_client *c, unsigned int slot, bool lost)
 {
 	struct gi_slot *s = &c->tasks->slot[slot];
 
-	if (!allowed(c, slot, IN(CLAIMED), "giving back"))
+	if (!transition_allowed(c, slot, IN(CLAIMED), "giving back"))
 		return false;
-	release(s, lost, false);
+	drop_references(s, lost, false);
 	gi_store(&c->cl->slot[slot].retired, s->seq);
-	enter_free(c, slot);
+	free_slot(c, slot);
 	return true;
 }
 
 bool gi_slot_lose(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed(c, slot, IN(CLAIMED), "losing"))
+	if (!transition_allowed(c, slot, IN(CLAIMED), "losing"))
 		return false;
-	/* the arbiter waits for it no longer */
+	/* the arbiter must not wait for it any longer */
 	gi_store(&c->cl->slot[slot].retired, c->tasks->slot[slot].seq);
 	gi_func_put(c->tasks->slot[slot].fn);
-	enter(c, slot, GI_SLOT_LOST);
-	gi_slots_say_lost(c);
+	set_state(c, slot, GI_SLOT_LOST);
+	gi_slots_report_lost(c);
 	return true;
 }
 
-void gi_slots_say_lost(struct gi_client *c)
+void gi_slots_report_lost(struct gi_client *c)
 {
 	uint64_t lost = gi_slots_in(c->tasks, ~0ull, IN(LOST));
 
@@ -220,43 +219,44 @@ void gi_slots_say_lost(struct gi_client *c)
 
 bool gi_slot_drain(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed_locked(c, slot, IN(RUNNING), "draining"))
+	if (!transition_allowed_locked(c, slot, IN(RUNNING), "draining"))
 		return false;
 	end_cover(c, slot);
-	enter(c, slot, GI_SLOT_DRAINING);
+	set_state(c, slot, GI_SLOT_DRAINING);
 	return true;
 }
 
 bool gi_slot_finish(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed_locked(c, slot, IN(DRAINING), "finishing"))
+	if (!transition_allowed_locked(c, slot, IN(DRAINING), "finishing"))
 		return false;
-	release(&c->tasks->slot[slot], false, false);
+	drop_references(&c->tasks->slot[slot], false, false);
 	atomic_fetch_add(&c->tasks->finished, 1);
-	enter_free(c, slot);
+	free_slot(c, slot);
 	return true;
 }
 
 bool gi_slot_give_up(struct gi_client *c, unsigned int slot)
 {
-	if (!allowed_locked(c, slot, IN(RUNNING) | IN(DRAINING), "giving up"))
+	if (!transition_allowed_locked(c, slot, IN(RUNNING) | IN(DRAINING), "giving up"))
 		return false;
 	end_cover(c, slot);
 	gi_store(&c->cl->slot[slot].retired, c->tasks->slot[slot].seq);
-	release(&c->tasks->slot[slot], true, true);
+	drop_references(&c->tasks->slot[slot], true, true);
 	atomic_fetch_add(&c->tasks->finished, 1);
-	enter_free(c, slot);
+	free_slot(c, slot);
 	return true;
 }
 
-void gi_to_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s, unsigned int slot)
+void gi_describe_task(struct gsched_task *task, const struct gi_client *c, const struct gi_slot *s,
+		      unsigned int slot)
 {
 	*task = (struct gsched_task){
 		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,
 		.predicted_ns = s->predicted_ns, .intensity = c->intensity,
 		.block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0,
 	};
-	/* how long others wait at most for this one to give way */
+	/* the longest time that others wait for this task to give way */
 	if (s->save && s->form->everywhere)
 		task->block_ns = GI_LEAVE_NS;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How many workers a window holds as its tasks are dispatched (device/dispatch.c), and the static ranges of one task. */
+/* How many workers a window holds under each dispatch mode (device/dispatch.c); static ranges. */
 #include "task/task.h"
 
-/* As the workers themselves reckon, SM by SM */
-unsigned int gi_places(const struct gi_client *c, uint64_t window, unsigned int m)
+/* Counts positions SM by SM, exactly as the workers do. */
+unsigned int gi_window_workers(const struct gi_client *c, uint64_t window, unsigned int m)
 {
 	uint64_t base = c->dispatch & (GSR_LAUNCH_BY_RANK | GSR_LAUNCH_BY_INDEX) ? 0 : GSCHED_WINDOW_BASE(window);
 	uint64_t end = base + GSCHED_WINDOW_LIMIT(window), whole = (uint64_t)c->sms * GSCHED_CAPSM;
@@ -38,7 +38,7 @@ unsigned int gi_places(const struct gi_client *c, uint64_t window, unsigned int 
 
 void gi_ranges_use(struct gi_slot *s, unsigned int slot)
 {
-	/* a block-task that waits for lower ones may be in front of them, if nobody runs their range */
+	/* a block-task that waits for lower ones could run while no worker has their range */
 	if (!s->cx->ranges || !s->form || s->form->kernel.waits)
 		return;
 	s->arg.ranges = s->cx->ranges + slot * gi_ranges_size(s->cx->client);

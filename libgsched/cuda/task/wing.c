@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Windows and wings: more workers for a task that may have more than it has. */
+/* Windows and wings, the workers launched later for a task that may have more than it has. */
 #include <string.h>
 #include "task/task.h"
 
 #define WING_GAP_MIN	100000
 #define WING_GAP_MAX	10000000
-#define STALL_NS	5000000		/* a stream that has not begun a wing by then stands behind something */
+/* a wing that has not begun by then is stuck in its hardware queue */
+#define STALL_NS	5000000
 
 void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
@@ -13,7 +14,7 @@ void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i, ui
 
 	if (window == s->window)
 		return;
-	s->integral += (now - s->window_since) * gi_places(c, s->window, s->m);
+	s->integral += (now - s->window_since) * gi_window_workers(c, s->window, s->m);
 	s->window = window;
 	s->window_since = now;
 	s->wing_gap = 0;
@@ -31,7 +32,10 @@ static bool stream_idle(const struct gi_ctx *cx, unsigned int k)
 	return gi_load(&cx->words->done[k]) == cx->wing_ticket[k];
 }
 
-/* An idle one, GI_WING_STREAMS there is none; at best one that has not stood behind a gate of the task's stream */
+/*
+ * Returns an idle wing stream, GI_WING_STREAMS if there is none. Prefers one that has not been
+ * blocked by a done gate of the task's stream.
+ */
 static unsigned int pick_stream(const struct gi_slot *s)
 {
 	unsigned int k, idle = GI_WING_STREAMS;
@@ -39,7 +43,7 @@ static unsigned int pick_stream(const struct gi_slot *s)
 	for (k = 0; k < GI_WING_STREAMS; k++) {
 		if (!stream_idle(s->cx, k))
 			continue;
-		if (s->cx->stood_behind[k] != s->stream)
+		if (s->cx->blocked_by[k] != s->stream)
 			return k;
 		idle = idle < k ? idle : k;
 	}
@@ -70,7 +74,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	op[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
 	op[1].writeValue.address = cx->control + i * sizeof(struct gsr_control) + offsetof(struct gsr_control, relay);
 	op[1].writeValue.value64 = s->window;
-	/* nobody tells of a window that is in the relay before it is seen in the page */
+	/* this window goes to the relay directly, so no worker will report having seen it */
 	op[2].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op[2].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, seen_limit);
 	op[2].writeValue.value = GSCHED_WINDOW_LIMIT(s->window);
@@ -93,14 +97,14 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	return CUDA_SUCCESS;
 }
 
-static bool begun(const struct gi_slot *s, unsigned int k)
+static bool wing_begun(const struct gi_slot *s, unsigned int k)
 {
 	return (int32_t)(gi_load(&s->cx->words->begun[k]) - s->wing_ticket[k]) >= 0;
 }
 
 /*
- * A wing whose stream has not even begun it stands in a hardware queue behind something else, perhaps behind its own
- * task's gate: do not count its workers, another stream may get through.
+ * Counts the workers of wings that have not begun. Such a wing is queued in hardware behind
+ * something else, perhaps its own task's done gate; another wing stream may get through.
  */
 static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 {
@@ -110,17 +114,18 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 	if (!s->wings || now < s->next_wing + STALL_NS)
 		return 0;
 	for (k = 0; k < GI_WING_STREAMS; k++)
-		if (s->wing_ticket[k] && !begun(s, k)) {
+		if (s->wing_ticket[k] && !wing_begun(s, k)) {
 			n += s->wing_count[k];
-			s->cx->stood_behind[k] = s->stream;
+			s->cx->blocked_by[k] = s->stream;
 		}
 	return n;
 }
 
 /*
- * Workers that found nothing to do are not in @left, except those of a resumable task with block-tasks that wait: then all are
- * counted, so that launched - left is who can take them up. A wing is on a stream of its own: it may come only when the
- * task's launch has begun, or it would run what the program's stream has yet to come to.
+ * Workers that found nothing to do are not counted in @left. The exception is a resumable task with
+ * suspended block-tasks: then all are counted, so launched - left is the number of workers that can
+ * resume them. A wing has a stream of its own, so it must not be launched before the task's
+ * launch has begun: it would run ahead of the program's stream order.
  */
 void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
@@ -131,11 +136,11 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	CUresult rc;
 
 	for (k = 0; s->free_wings && k < GI_WING_STREAMS; k++)
-		if (s->free_wings & 1u << k && begun(s, k))
+		if (s->free_wings & 1u << k && wing_begun(s, k))
 			atomic_store(&s->unlimited, true);
 	if (!gi_load(&line->start_ns) || gi_load(&line->finished) == s->seq || now < s->next_wing)
 		return;
-	want = free ? full : gi_places(c, s->window, s->m);
+	want = free ? full : gi_window_workers(c, s->window, s->m);
 	if (want > s->blocks)
 		want = s->blocks;
 	stalled = workers_stalled(s, now);
@@ -143,7 +148,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	present = left > present ? 0 : present - left;
 	if (present >= want)
 		return;
-	/* those that land outside the window leave at once: ask for more each time, up to all the places there are */
+	/* workers outside the window exit at once: ask for more each time, up to the full device */
 	workers = want - present;
 	if (s->wing_gap) {
 		uint64_t more = (uint64_t)workers * (s->wing_gap / WING_GAP_MIN + 1);
@@ -170,7 +175,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	s->next_wing = now + s->wing_gap;
 }
 
-bool gi_wings_over(const struct gi_slot *s, struct gsched_cl_slot *line)
+bool gi_wings_ended(const struct gi_slot *s, struct gsched_cl_slot *line)
 {
 	uint32_t over = s->wings;
 	unsigned int k;
