@@ -366,7 +366,7 @@ static void slow_launch(CUstream s)
 }
 
 /* Many short kernels; behind one of them, on a stream of its own, a long one */
-static void unlooked(CUstream s, CUstream other)
+static void untracked(CUstream s, CUstream other)
 {
 	say("ready");
 	heard();
@@ -468,8 +468,8 @@ int main(int argc, char **argv)
 			busy();
 		else if (!strcmp(argv[i], "blocks"))
 			blocks(s);
-		else if (!strcmp(argv[i], "unlooked"))
-			unlooked(s, blocking[0]);
+		else if (!strcmp(argv[i], "untracked"))
+			untracked(s, blocking[0]);
 		else if (!strcmp(argv[i], "slow-launch"))
 			slow_launch(s);
 		else if (!strcmp(argv[i], "queues"))

@@ -324,9 +324,9 @@ static void busy_after_a_slow_launch(void)
  * Where activity is reported most launches leave no event; it is known all the same. In an MPS band,
  * which is not private, some launches have slots: their times are learnt.
  */
-static void busy_with_unlooked_launches(uint32_t flags)
+static void busy_with_untracked_launches(uint32_t flags)
 {
-	static char *const what[] = { APP, "unlooked", NULL };
+	static char *const what[] = { APP, "untracked", NULL };
 	const struct gsched_cl_header *h;
 	struct run r;
 
@@ -418,8 +418,8 @@ int main(void)
 	busy();
 	thread_blocks();
 	busy_after_a_slow_launch();
-	busy_with_unlooked_launches(GSCHED_ARB_PRIVATE);
-	busy_with_unlooked_launches(0);
+	busy_with_untracked_launches(GSCHED_ARB_PRIVATE);
+	busy_with_untracked_launches(0);
 	unlink(shm);
 	return done();
 }
