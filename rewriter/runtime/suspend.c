@@ -85,10 +85,10 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	unsigned int n = 0, i;
 
 	for (i = r->n_sites; i < r->n_points; i++)
-		if (!gsr_strip(p, f, &r->points[i], i, r->look, &n) && !r->in_place)
+		if (!gsr_stripmine(p, f, &r->points[i], i, r->look, &n) && !r->in_place)
 			n += gsr_unroll(p, f, &r->points[i], i);
 	for (i = r->n_sites; i < r->n_points; i++)
-		n += gsr_insert_anew(p, f, &r->points[i]);
+		n += gsr_remat_insert(p, f, &r->points[i]);
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++) {
 		const struct gsr_point *pt = &r->points[i];
 

@@ -38,7 +38,7 @@ struct plan {
 	bool warp_sync;
 	unsigned int *weight;		/* by block */
 	const struct loop **innermost;	/* by block, or NULL */
-	struct gsr_anew *anew;
+	struct gsr_remat *remat;
 	struct gsr_based *based;	/* NULL: no register is */
 };
 
@@ -330,7 +330,7 @@ static void note_registers(const struct plan *pl, struct gsr_point *pt, const ui
 		const struct gsr_var *v = pl->live.regs[i].var;
 		unsigned int size = gsr_type_size(v->type);
 
-		if (!(live[i / 64] >> (i % 64) & 1) || (pt->anew && gsr_anew(pl->anew, pl->live.regs[i].name, pt)))
+		if (!(live[i / 64] >> (i % 64) & 1) || (pt->remat && gsr_remat(pl->remat, pl->live.regs[i].name, pt)))
 			continue;
 		pt->regs[pt->n_regs] = pl->live.regs[i].name;
 		pt->based[pt->n_regs] = gsr_is_based(pl->based, pl->live.regs[i].name);
@@ -571,8 +571,8 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
 			break;
 	pt->head = head->first;
 	pt->insns = k < l->n ? 0 : gsr_loop_text(cfg, l->blocks, l->n, &pt->last);
-	if (gsr_strip_rounds(pt, r->look))
-		pt->anew = gsr_alloc_array(pl->p->arena, GSR_ANEW_MAX, sizeof(struct gsr_insn *));
+	if (gsr_stripmine_rounds(pt, r->look))
+		pt->remat = gsr_alloc_array(pl->p->arena, GSR_REMAT_MAX, sizeof(struct gsr_insn *));
 	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words], pl->live.words * sizeof(*live));
 	note_registers(pl, pt, live);
 }
@@ -674,7 +674,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		return reason;
 	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
 	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + n_loops + 1, sizeof(*r->points));
-	pl->anew = gsr_anew_table(a, pl->fn->f, pl->c);
+	pl->remat = gsr_remat_table(a, pl->fn->f, pl->c);
 	for (s = pl->fn->f->first; s; s = s->next)
 		if (is_site(pl->fn->f, s)) {
 			struct gsr_point *pt = &r->points[r->n_points++];

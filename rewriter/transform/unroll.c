@@ -5,7 +5,7 @@
  * their one branch back and hold no other loop.
  *
  * In: a point at the head of such a loop. Out: the copies, each with labels of its own. Assumes
- * the same as strip.c.
+ * the same as stripmine.c.
  */
 #include <string.h>
 #include "resume.h"
