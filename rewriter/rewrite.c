@@ -222,14 +222,14 @@ static bool in_scopes(const struct gsr_function *f, bool anything)
 }
 
 /* Threads that end in functions: these are shared between kernels, so each is changed once */
-static unsigned int end_softly(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c)
+static unsigned int rewrite_exits(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c)
 {
 	unsigned int i, n = 0;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->ends && !c->fns[i]->ends_softly) {
+		if (c->fns[i]->ends && !c->fns[i]->exits_rewritten) {
 			n += gsr_exits(p, c->fns[i]);
-			c->fns[i]->ends_softly = true;
+			c->fns[i]->exits_rewritten = true;
 		}
 	return n + gsr_exits(p, fn);
 }
@@ -254,7 +254,7 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 			*c = gsr_closure(p, fn);
 		}
 		if (!why && !k->inserted[GSR_INSERTED_EXITS] && gsr_ends(c))
-			k->inserted[GSR_INSERTED_EXITS] = end_softly(p, fn, c);
+			k->inserted[GSR_INSERTED_EXITS] = rewrite_exits(p, fn, c);
 		if (!why)
 			why = gsr_refusal(p, c, k);
 		if (!why)
@@ -266,26 +266,26 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 		/* handles are the kernel's parameters */
 		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->n_textures)
 			wants = GSR_INLINE_TEXTURES;
-		/* where block-tasks can be left; those of phases are no barriers any more */
-		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->phases && !fn->gathers && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
+		/* where block-tasks can be left; those of a software barrier are no barrier instructions any more */
+		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->swbarrier && !fn->warpsync && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
 			wants = GSR_INLINE_BARRIERS;
 	} while (!why && wants != GSR_INLINE_NONE);
 	return why;
 }
 
 /* Likewise barriers that finished threads have no part in */
-static void count_phases(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
+static void insert_swbarriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
 {
 	unsigned int i;
 
 	/* their graphs, which are made again, tell where barriers stand that are still some */
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->phases)
+		if (c->fns[i]->swbarrier)
 			c->fns[i]->plain = c->fns[i]->any_plain = false;
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->phases && !c->fns[i]->phased) {
-			k->inserted[GSR_INSERTED_SITES] += gsr_phases(p, c->fns[i], &k->sites);
-			c->fns[i]->phased = true;
+		if (c->fns[i]->swbarrier && !c->fns[i]->swbarrier_inserted) {
+			k->inserted[GSR_INSERTED_SITES] += gsr_swbarrier_insert(p, c->fns[i], &k->sites);
+			c->fns[i]->swbarrier_inserted = true;
 		}
 }
 
@@ -293,20 +293,20 @@ static void count_phases(struct gsr_pass *p, const struct gsr_closure *c, struct
  * And instructions of lanes that finished ones are left out of. The kernel's own are known later,
  * with all that lets its threads end.
  */
-static void gather_in_functions(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
+static void insert_warpsync_in_functions(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
 {
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++) {
 		struct gsr_fn *fn = c->fns[i];
 
-		if (!fn->gathers || fn->gathered)
+		if (!fn->warpsync || fn->warpsync_inserted)
 			continue;
 		if (!fn->graph)
 			gsr_graph(p, fn);
-		k->inserted[GSR_INSERTED_SITES] += gsr_gathers(p, fn, i ? GSR_GATHER_LANES | GSR_GATHER_ENDS : GSR_GATHER_ENDS, &k->sites);
+		k->inserted[GSR_INSERTED_SITES] += gsr_warpsync_insert(p, fn, i ? GSR_WARPSYNC_LANES | GSR_WARPSYNC_EXITS : GSR_WARPSYNC_EXITS, &k->sites);
 		gsr_graph(p, fn);
-		fn->gathered = true;
+		fn->warpsync_inserted = true;
 	}
 }
 
@@ -331,10 +331,10 @@ static bool functions_name_own(const struct gsr_closure *c, bool ids)
 {
 	unsigned int i;
 
-	if (ids || gsr_ends(c) || c->fns[0]->phases || c->fns[0]->gathers)
+	if (ids || gsr_ends(c) || c->fns[0]->swbarrier || c->fns[0]->warpsync)
 		return true;
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->mbarriers || c->fns[i]->noted)
+		if (c->fns[i]->mbarriers || c->fns[i]->mbarriers_listed)
 			return true;
 	return false;
 }
@@ -349,7 +349,7 @@ static const char *align(struct gsr_pass *p, const struct gsr_closure *c, struct
 	for (i = 1; i < c->n && own->aligned && !own->inside; i++)
 		if (c->fns[i]->keeps_shared)
 			return "relies on how shared memory is aligned, beside functions with shared variables of their own";
-	return gsr_shared_room(p, c, own->own_gathers + (!own->aligned ? 0 : own->inside ? GSR_ALIGNED : GSR_OWN_MAX * GSR_ALIGNED));
+	return gsr_shared_room(p, c, own->own_warpsync + (!own->aligned ? 0 : own->inside ? GSR_ALIGNED : GSR_OWN_MAX * GSR_ALIGNED));
 }
 
 /* ---- one kernel ---- */
@@ -391,15 +391,15 @@ static const char *change_functions(struct twin *t)
 	struct gsr_fn *fn = t->fn;
 
 	/* the twin's own waits are for the block's own threads */
-	if (fn->phases || fn->gathers) {
+	if (fn->swbarrier || fn->warpsync) {
 		if (!fn->graph)
 			gsr_graph(p, fn);
 		t->k->waits = gsr_waits(p, &t->c);
 	}
-	if (fn->phases)
-		count_phases(p, &t->c, t->k);
-	if (fn->gathers)
-		gather_in_functions(p, &t->c, t->k);
+	if (fn->swbarrier)
+		insert_swbarriers(p, &t->c, t->k);
+	if (fn->warpsync)
+		insert_warpsync_in_functions(p, &t->c, t->k);
 	return NULL;
 }
 
@@ -422,8 +422,8 @@ static const char *make_room(struct twin *t)
 {
 	unsigned int i;
 
-	if (t->end.gathers && !t->fn->gathers)
-		t->own->own_gathers = gsr_gathers_size(t->fn->f);
+	if (t->end.warpsync && !t->fn->warpsync)
+		t->own->own_warpsync = gsr_warpsync_size(t->fn->f);
 	for (i = 0; i < t->c.n; i++)
 		t->ids.shared |= t->c.fns[i]->loads_ids || (i && t->c.fns[i]->reads_ids);
 	return align(&t->j->p, &t->c, t->own, t->ids.shared);
@@ -436,17 +436,17 @@ static const char *note_left(struct twin *t)
 	unsigned int i;
 
 	left->alloca = fn->alloca;
-	left->phases = fn->phases;
-	left->gathers = fn->gathers ? gsr_gathers_ready : t->own->own_gathers ? gsr_gathers_ready_own : NULL;
-	t->k->early_return = t->end.early || t->end.warps || left->phases || left->gathers;
+	left->swbarrier = fn->swbarrier;
+	left->warpsync = fn->warpsync ? gsr_warpsync_init : t->own->own_warpsync ? gsr_warpsync_init_own : NULL;
+	t->k->early_return = t->end.early || t->end.warps || left->swbarrier || left->warpsync;
 	t->k->warp_rows = t->end.rows;
-	t->k->waits = left->phases || fn->gathers ? t->k->waits : gsr_waits(&t->j->p, &t->c);
+	t->k->waits = left->swbarrier || fn->warpsync ? t->k->waits : gsr_waits(&t->j->p, &t->c);
 	t->ids.alone = true;
 	for (i = 0; i < t->c.n; i++) {
 		fn = t->c.fns[i];
 		left->cp_async |= fn->cp_async;
 		left->bulk |= fn->bulk;
-		left->mbarriers |= fn->mbarriers || fn->noted;
+		left->mbarriers |= fn->mbarriers || fn->mbarriers_listed;
 		t->ids.alone &= !fn->shared && !fn->n_vars && !fn->barriers && !left->cp_async && !left->bulk &&
 				!left->mbarriers;
 	}
@@ -468,9 +468,9 @@ static const char *plan_resume(struct twin *t)
 
 	if (!t->j->resumable)
 		return NULL;
-	if (t->end.warps || t->left.gathers)
+	if (t->end.warps || t->left.warpsync)
 		k->resume_reason = "lanes may be finished while others of the warp wait for it";
-	else if (t->left.phases)
+	else if (t->left.swbarrier)
 		k->resume_reason = "barriers that finished threads have no part in, in functions";
 	else
 		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id, &k->warp_rows, &k->resume_reason);
@@ -491,12 +491,12 @@ static const char *insert_points(struct twin *t)
 
 static const char *convert_barriers(struct twin *t)
 {
-	enum gsr_gather what = GSR_GATHER_LANES | (t->own->own_gathers ? GSR_GATHER_ENDS : 0);
+	enum gsr_warpsync what = GSR_WARPSYNC_LANES | (t->own->own_warpsync ? GSR_WARPSYNC_EXITS : 0);
 	unsigned int *inserted = &t->k->inserted[GSR_INSERTED_SITES];
 	struct gsr_pass *p = &t->j->p;
 
-	if (t->end.gathers)
-		*inserted += gsr_gathers(p, t->fn, what, &t->k->sites);
+	if (t->end.warpsync)
+		*inserted += gsr_warpsync_insert(p, t->fn, what, &t->k->sites);
 	if (t->end.warps)
 		*inserted += gsr_convert_warps(p, t->fn, &t->sites);
 	if (t->end.early || (t->resume && !t->resume->in_place))
@@ -576,18 +576,18 @@ static const char *declare_own(struct twin *t)
 	struct job *j = t->j;
 
 	own->mbarriers = t->left.mbarriers;
-	own->phases = t->left.phases;
-	own->gathers = t->fn->gathers;
+	own->swbarrier = t->left.swbarrier;
+	own->warpsync = t->fn->warpsync;
 	own->ended = gsr_ends(&t->c);
 	gsr_own_declare(&j->p, t->fn->f, own);
 	add_parameters(&j->p, t->fn->f, t->k->n_references);
-	j->naps |= t->left.phases || t->left.gathers;
+	j->naps |= t->left.swbarrier || t->left.warpsync;
 	if (!own->inside) {
 		j->common = true;
 		j->wide |= own->aligned;
 		j->own.mbarriers |= own->mbarriers;
-		j->own.phases |= own->phases;
-		j->own.gathers |= own->gathers;
+		j->own.swbarrier |= own->swbarrier;
+		j->own.warpsync |= own->warpsync;
 		j->own.ended |= own->ended;
 	}
 	return NULL;
@@ -654,13 +654,13 @@ static void prepare_module(struct gsr_pass *p)
 	gsr_resolve_aliases(p->m);
 	gsr_analyse(p);
 	gsr_indirect(p);
-	gsr_settle_masks(p);
+	gsr_find_complete_masks(p);
 	gsr_barriers_prepare(p);
 	gsr_inline_prepare(p);
 	gsr_exits_prepare(p);
 	gsr_inline_small(p);
-	gsr_phases_prepare(p);
-	gsr_gathers_prepare(p);
+	gsr_swbarrier_prepare(p);
+	gsr_warpsync_prepare(p);
 }
 
 static void run(struct job *j)

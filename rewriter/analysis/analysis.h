@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Facts about a module, its functions and its kernels. The analyses read the program; they write
- * what they learn to struct gsr_fn, to marks of instructions (gsr_insn.unread, .retries, .settled)
+ * what they learn to struct gsr_fn, to marks of instructions (gsr_insn.unread, .retries, .all_arrive)
  * and to struct gsr_block, and change no instruction.
  */
 #ifndef GSR_ANALYSIS_H
@@ -56,20 +56,20 @@ struct gsr_fn {
 	bool matrices;			/* exchanges matrices among all lanes of a warp */
 	bool bulk;			/* bulk copies, which another proxy makes */
 	bool mbarriers;			/* makes or unmakes some, not noted yet */
-	bool noted;			/* they are noted */
+	bool mbarriers_listed;		/* they are in the list now */
 	bool alloca;
 	bool waits;			/* may wait for other blocks, in a loop */
 	bool shared;			/* uses shared memory */
 	bool exits;			/* has an exit instruction */
 	bool keeps_shared;		/* declares shared variables itself */
 	bool ends;			/* exits.c: it, or what it calls, may end the thread, and it stays a function */
-	bool ends_softly;		/* by returning, now */
+	bool exits_rewritten;		/* exit sets a flag and returns now */
 	bool holds;			/* it, or what it calls, has barriers without a thread count, and it stays a function */
-	bool phases;			/* phases.c: these become phases */
-	bool phased;			/* they are */
-	bool stuck;			/* cannot become part of a kernel */
-	bool gathers;			/* gathers.c: lanes gather in it, or in what it calls, and threads that end say so */
-	bool gathered;			/* that is inserted */
+	bool swbarrier;			/* its plain barriers become a software barrier (swbarrier.c) */
+	bool swbarrier_inserted;
+	bool not_inlinable;		/* cannot become part of a kernel */
+	bool warpsync;			/* it, or what it calls, has software warp syncs (warpsync.c) */
+	bool warpsync_inserted;
 	bool plain;			/* has barriers without a thread count */
 	bool counted;			/* with one */
 	bool small;			/* inline.c: a few simple instructions */
@@ -129,7 +129,7 @@ struct gsr_pass {
 	unsigned int unique;		/* last number given to a name */
 	unsigned int look;		/* options: resumable twins look so often */
 	bool modes;			/* twins know all ways to a position, and static ranges */
-	unsigned int gathers_size;	/* bytes that functions share where lanes gather; 0 there are none */
+	unsigned int warpsync_size;	/* shared memory of software warp syncs in functions; 0: none */
 };
 
 /* A walk over all that an entry needs: itself first. In the arena. */
@@ -180,11 +180,11 @@ void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_in
 unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f, const struct gsr_insn *insn);
 unsigned int gsr_threads_of(const struct gsr_function *entry);	/* of a block, at most */
 /*
- * barriers.c: sets gsr_insn.settled where the mask is made by activemask or match and every lane of
+ * barriers.c: sets gsr_insn.all_arrive where the mask is made by activemask or match and every lane of
  * it is guaranteed to arrive: all of them come to the instruction, no loop leads there again without
  * making the mask again, and no thread ends before.
  */
-void gsr_settle_masks(struct gsr_pass *p);
+void gsr_find_complete_masks(struct gsr_pass *p);
 /*
  * How the kernel ends. Returns a refusal or NULL. *@wants: functions that must become part of the
  * kernel first, then ask again.
@@ -192,7 +192,7 @@ void gsr_settle_masks(struct gsr_pass *p);
 struct gsr_end {
 	bool early;			/* threads may be finished while others use barriers */
 	bool warps;			/* lanes may be finished while others of the warp wait for it */
-	bool gathers;			/* likewise, and not only for the whole of it: instead of warps */
+	bool warpsync;			/* likewise, with masks of some lanes too: instead of warps */
 	bool rows;			/* right only if each row of a block is made of whole warps */
 	int id;				/* the barrier of our own */
 };

@@ -4,7 +4,7 @@
  * original's hardware leaves finished threads out, the twin's must take part or must not be waited
  * for.
  *
- * In: functions with graphs. Out: gsr_insn.settled, the facts of gsr_fn "with all that it calls",
+ * In: functions with graphs. Out: gsr_insn.all_arrive, the facts of gsr_fn "with all that it calls",
  * and the form of a kernel's end (struct gsr_end). Assumes that calls through pointers are
  * resolved (indirect.c).
  */
@@ -28,7 +28,7 @@ static const struct gsr_insn *mask_of_active(const struct gsr_function *f, const
 /* ---- masks of lanes that come as one ---- */
 
 #define MAKERS_MAX	64u
-#define LOOKS_MAX	256u	/* each takes as long as the function is; who is not looked at gathers */
+#define LOOKS_MAX	256u	/* each takes as long as the function is; above that, masks count as incomplete */
 
 struct maker {
 	const struct gsr_insn *insn;
@@ -71,7 +71,7 @@ static bool all_come(struct gsr_pass *p, const struct gsr_cfg *cfg, const struct
 }
 
 /* @calls: threads may end in what the function calls */
-static void settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
+static void find_complete_masks(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
 {
 	struct maker makers[MAKERS_MAX];
 	struct gsr_function *f = fn->f;
@@ -94,7 +94,7 @@ static void settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
 			for (k = 0; made && k < n && makers[k].insn != made; k++)
 				;
 			if (made && k < n)
-				s->insn->settled = all_come(p, &cfg, &makers[k], i, &looks);
+				s->insn->all_arrive = all_come(p, &cfg, &makers[k], i, &looks);
 			if (s->kind == GSR_STMT_INSN && makes_mask(s->insn) && n < MAKERS_MAX)
 				makers[n++] = (struct maker){ s->insn, i };
 			if (s == cfg.blocks[i].last)
@@ -106,7 +106,7 @@ static void settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
 		fn->warp_sync = s->kind == GSR_STMT_INSN ? gsr_warp_sync(f, s->insn) : NULL;
 }
 
-void gsr_settle_masks(struct gsr_pass *p)
+void gsr_find_complete_masks(struct gsr_pass *p)
 {
 	bool ends = false;
 	unsigned int k;
@@ -115,7 +115,7 @@ void gsr_settle_masks(struct gsr_pass *p)
 		ends |= p->fns[k].exits && !p->fns[k].f->entry;
 	for (k = 0; k < p->n_fns; k++)
 		if (p->fns[k].warp_sync)
-			settle_active(p, &p->fns[k], ends);
+			find_complete_masks(p, &p->fns[k], ends);
 }
 
 static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
@@ -153,12 +153,12 @@ static bool has_plain(const struct gsr_fn *fn)
 /* That wait for finished lanes */
 static bool has_warp_sync(const struct gsr_fn *fn)
 {
-	return fn->any_warp_sync && !fn->gathers;
+	return fn->any_warp_sync && !fn->warpsync;
 }
 
 static bool has_counted(const struct gsr_fn *fn)
 {
-	return fn->any_counted && fn->gathers;
+	return fn->any_counted && fn->warpsync;
 }
 
 /* May it call one that has? */
@@ -264,7 +264,7 @@ static void find_hazards(const struct gsr_fn *fn, struct hazard *h)
  * A warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the
  * original the others end and are not waited for, in the twin they would be. Those that wait for
  * all lanes meet them (@end->warps); if there are others in the kernel, or in functions that stay
- * functions, the lanes of each gather (@end->gathers). Where warps stay whole in rows of whole
+ * functions, each gets a software warp sync (@end->warpsync). Where warps stay whole in rows of whole
  * warps, @end->rows.
  */
 static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *kernel, struct gsr_end *end, enum gsr_inline *wants)
@@ -274,12 +274,12 @@ static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *ker
 	find_hazards(fn, &h);
 	if (h.counted)
 		return "warp-synchronous barrier with a thread count where only part of a warp may come by";
-	/* only the kernel's own can meet, or gather */
+	/* only the kernel's own can be converted */
 	if (h.calls || (fn != kernel && (h.whole || h.part)))
 		*wants = GSR_INLINE_WARPS;
 	end->rows |= h.counted_rows;
-	if (fn == kernel && (h.part || kernel->gathers)) {
-		end->gathers = h.part || h.whole || h.rows;
+	if (fn == kernel && (h.part || kernel->warpsync)) {
+		end->warpsync = h.part || h.whole || h.rows;
 	} else {
 		end->warps |= fn == kernel && h.whole;
 		end->rows |= h.rows;

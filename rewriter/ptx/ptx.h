@@ -62,7 +62,7 @@ struct gsr_insn {
 	bool unread;			/* an atomic whose result nobody reads (waits.c) */
 	bool retries;			/* a compare-and-swap whose loop waits for nobody (waits.c) */
 	bool chosen;			/* a direct call in place of one through a pointer (indirect.c) */
-	bool settled;			/* of lanes of a warp, and waits for no finished ones (gathers.c, barriers.c) */
+	bool all_arrive;			/* warp-synchronous: every lane of its mask arrives (barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */
 	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */

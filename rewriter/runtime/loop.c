@@ -875,8 +875,8 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 		n += gsr_insert(p, f, body, ".reg .b64 %#sp; stacksave.u64 %#sp;");
 	body = f->first;
 	gsr_insert_text(p, f, body, declarations);
-	if (left->gathers)
-		n += gsr_insert_text(p, f, body, left->gathers);
+	if (left->warpsync)
+		n += gsr_insert_text(p, f, body, left->warpsync);
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
 		n += gsr_insert_text(p, f, body, resumable);
@@ -885,8 +885,8 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	n += claim_position(p, f, body);
 	if (left->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
-	if (left->phases)
-		n += gsr_insert_text(p, f, body, gsr_phases_ready);
+	if (left->swbarrier)
+		n += gsr_insert_text(p, f, body, gsr_swbarrier_init);
 	if (!r) {
 		n += gsr_insert_text(p, f, body, warps);
 		n += gsr_insert_format(p, f, body, meet, id);

@@ -10,8 +10,8 @@
 
 /* What a block leaves behind that must be gone before the next block-task */
 struct gsr_left {
-	bool cp_async, bulk, mbarriers, alloca, phases;
-	const char *gathers;		/* what makes them ready; NULL there are none */
+	bool cp_async, bulk, mbarriers, alloca, swbarrier;
+	const char *warpsync;		/* text that initialises it; NULL: not used */
 };
 
 /*
@@ -25,8 +25,8 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 #define GSR_OWN_MAX	6
 #define GSR_ALIGNED	1024u	/* shared addresses stay the same modulo this */
 struct gsr_own {
-	bool mbarriers, ended, phases, gathers;
-	unsigned int own_gathers;	/* bytes of those that the kernel has for itself */
+	bool mbarriers, ended, swbarrier, warpsync;
+	unsigned int own_warpsync;	/* bytes of those that the kernel has for itself */
 	bool aligned;			/* alignment matters */
 	bool inside;			/* no function names them: the kernel can declare them itself */
 };

@@ -466,7 +466,7 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	fn->shared |= callee->shared;
 	fn->mbarriers |= callee->mbarriers;
 	fn->lines |= callee->lines;
-	fn->noted |= callee->noted;
+	fn->mbarriers_listed |= callee->mbarriers_listed;
 	fn->warp_sync = fn->warp_sync ? fn->warp_sync : callee->warp_sync;
 	fn->refusal = fn->refusal ? fn->refusal : callee->refusal;
 }
@@ -499,14 +499,14 @@ static void drop(struct gsr_fn *fn, enum gsr_inline which)
 	fn->n_refs = n;
 }
 
-bool gsr_stays(const struct gsr_fn *fn)
+bool gsr_stays_function(const struct gsr_fn *fn)
 {
 	return fn->taken || fn->alloca || fn->keeps_shared;
 }
 
-bool gsr_is_stuck(struct gsr_pass *p, struct gsr_fn *fn)
+bool gsr_not_inlinable(struct gsr_pass *p, struct gsr_fn *fn)
 {
-	return gsr_stays(fn) || reaches(p, fn, fn);
+	return gsr_stays_function(fn) || reaches(p, fn, fn);
 }
 
 /* *@n: how many functions it is about */
@@ -518,11 +518,11 @@ static const char *obstacle(struct gsr_pass *p, const struct gsr_closure *c, enu
 		if (!wanted(c->fns[i], which))
 			continue;
 		++*n;
-		if (gsr_stays(c->fns[i]))
+		if (gsr_stays_function(c->fns[i]))
 			return gsr_sprintf(p->arena, "%s in the function %s, %s", what(which), c->fns[i]->f->name,
 					   c->fns[i]->alloca ? "which allocates on the stack" : c->fns[i]->taken ? "whose address is taken" :
 					   "which declares shared memory");
-		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->ends || c->fns[i]->phases))
+		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->ends || c->fns[i]->swbarrier))
 			return gsr_sprintf(p->arena, "%s in the function %s, which ends threads or holds barriers", what(which),
 					   c->fns[i]->f->name);
 		if (reaches(p, c->fns[i], c->fns[i]))

@@ -141,7 +141,7 @@ unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn)
 	}
 	gsr_insert(p, f, f->first, ".reg .pred %#mp; .reg .b32 %#m, %#n, %#o, %#k; .reg .b64 %#l;");
 	fn->mbarriers = false;
-	fn->noted = true;
+	fn->mbarriers_listed = true;
 	return n;
 }
 

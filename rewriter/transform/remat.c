@@ -39,7 +39,8 @@ static struct writer *slot_of(struct gsr_remat *t, const char *name)
 	return &t->slots[i];
 }
 
-static void note_writers(struct gsr_remat *t, const struct gsr_operand *o, const struct gsr_insn *insn)
+static void note_writers(struct gsr_remat *t, const struct gsr_operand *o,
+			 const struct gsr_insn *insn)
 {
 	struct writer *w;
 	unsigned int i;
@@ -63,7 +64,8 @@ static unsigned int count_operands(const struct gsr_operand *o)
 	return n;
 }
 
-struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function *f, const struct gsr_closure *c)
+struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function *f,
+				  const struct gsr_closure *c)
 {
 	unsigned int n = 0, room = 4;
 	const struct gsr_stmt *s;
@@ -71,7 +73,9 @@ struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function
 
 	/* an instruction may write its first operand, unless that is an address */
 	for (s = f->first; s; s = s->next)
-		n += s->kind == GSR_STMT_INSN && s->insn->n_opnds ? count_operands(&s->insn->opnds[0]) : 0;
+		n += s->kind == GSR_STMT_INSN && s->insn->n_opnds ?
+			     count_operands(&s->insn->opnds[0]) :
+			     0;
 	while (room < 2 * n)
 		room *= 2;
 	t = gsr_alloc(a, sizeof(*t) + room * sizeof(t->slots[0]));
@@ -79,7 +83,8 @@ struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function
 	t->c = c;
 	t->mask = room - 1;
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds && s->insn->opnds[0].kind != GSR_OPND_ADDR)
+		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds &&
+		    s->insn->opnds[0].kind != GSR_OPND_ADDR)
 			note_writers(t, &s->insn->opnds[0], s->insn);
 	return t;
 }
@@ -102,7 +107,8 @@ static bool is_shared(const struct gsr_remat *t, const char *name)
 	unsigned int i, k;
 
 	for (s = t->f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") && !strcmp(s->var->name, name))
+		if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") &&
+		    !strcmp(s->var->name, name))
 			return true;
 	for (i = 0; i < t->c->n; i++)
 		for (k = 0; k < t->c->fns[i]->n_vars; k++)
@@ -126,8 +132,8 @@ static bool is_id(const struct gsr_operand *o)
 /* Does the result depend on the explicit operands only? */
 static bool is_pure(const struct gsr_insn *insn)
 {
-	if (insn->guard || insn->n_opnds < 2 || insn->opnds[0].kind != GSR_OPND_REG || insn->opnds[0].component ||
-	    insn->opnds[0].selector || gsr_insn_has(insn, "cc"))
+	if (insn->guard || insn->n_opnds < 2 || insn->opnds[0].kind != GSR_OPND_REG ||
+	    insn->opnds[0].component || insn->opnds[0].selector || gsr_insn_has(insn, "cc"))
 		return false;
 	switch (insn->op) {
 	case GSR_OP_MOV:
@@ -208,7 +214,8 @@ bool gsr_remat(struct gsr_remat *t, const char *name, struct gsr_point *pt)
 	return false;
 }
 
-unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt)
+unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f,
+			      const struct gsr_point *pt)
 {
 	struct gsr_stmt *at = pt->at;
 	unsigned int i;

@@ -58,8 +58,9 @@ struct gsr_resume {
  * *@note, if the kernel can be left between block-tasks only. Must run before the kernel's
  * barriers are converted.
  */
-struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c, bool early, int id,
-				   bool *rows, const char **note);
+struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
+				   const struct gsr_closure *c, bool early, int id, bool *rows,
+				   const char **note);
 
 /*
  * remat.c: gsr_remat() adds to @pt->remat what recomputes the register @name behind @pt->at; false:
@@ -67,18 +68,22 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
  */
 #define GSR_REMAT_MAX	32
 struct gsr_remat;
-struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function *f, const struct gsr_closure *c);
+struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function *f,
+				  const struct gsr_closure *c);
 bool gsr_remat(struct gsr_remat *t, const char *name, struct gsr_point *pt);
-unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt);
+unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f,
+			      const struct gsr_point *pt);
 
 /*
  * stripmine.c, unroll.c: short loops check once in many iterations. gsr_stripmine_rounds() returns
  * the iterations between two checks, 0 if the loop is not a counted one; gsr_stripmine() false.
  */
 unsigned int gsr_stripmine_rounds(const struct gsr_point *pt, unsigned int look);
-bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number,
-		   unsigned int look, unsigned int *inserted);
-unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks, unsigned int n, struct gsr_stmt **last);
-unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number);
+bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
+		   unsigned int number, unsigned int look, unsigned int *inserted);
+unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks, unsigned int n,
+			   struct gsr_stmt **last);
+unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
+			unsigned int number);
 
 #endif /* GSR_RESUME_H */

@@ -31,7 +31,8 @@ struct counted {
 
 static bool is_reg(const struct gsr_operand *o, const char *name)
 {
-	return o->kind == GSR_OPND_REG && !o->negated && !o->component && !o->selector && o->name == name;
+	return o->kind == GSR_OPND_REG && !o->negated && !o->component && !o->selector &&
+	       o->name == name;
 }
 
 static bool names_reg(const struct gsr_operand *o, const char *name)
@@ -62,7 +63,8 @@ static bool insn_names(const struct gsr_insn *insn, const char *name)
 static bool may_write(const struct gsr_insn *insn, const char *name)
 {
 	return insn->op == GSR_OP_CALL ? insn_names(insn, name) :
-	       insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR && names_reg(&insn->opnds[0], name);
+					 insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR &&
+						 names_reg(&insn->opnds[0], name);
 }
 
 static unsigned int bits_of(const char *type)
@@ -72,11 +74,12 @@ static unsigned int bits_of(const char *type)
 	return !strcmp(type + 1, "32") ? 32 : !strcmp(type + 1, "64") ? 64 : 0;
 }
 
-static bool is_increment(const struct gsr_insn *i, const char *counter, unsigned int bits, int64_t *step)
+static bool is_increment(const struct gsr_insn *i, const char *counter, unsigned int bits,
+			 int64_t *step)
 {
-	if ((i->op != GSR_OP_ADD && i->op != GSR_OP_SUB) || i->guard || i->n_mods != 1 || i->n_opnds != 3 ||
-	    bits_of(i->mods[0]) != bits || !is_reg(&i->opnds[0], counter) || !is_reg(&i->opnds[1], counter) ||
-	    i->opnds[2].kind != GSR_OPND_INT)
+	if ((i->op != GSR_OP_ADD && i->op != GSR_OP_SUB) || i->guard || i->n_mods != 1 ||
+	    i->n_opnds != 3 || bits_of(i->mods[0]) != bits || !is_reg(&i->opnds[0], counter) ||
+	    !is_reg(&i->opnds[1], counter) || i->opnds[2].kind != GSR_OPND_INT)
 		return false;
 	*step = i->op == GSR_OP_ADD ? i->opnds[2].ival : -i->opnds[2].ival;
 	if (bits == 32)
@@ -109,15 +112,17 @@ static bool find_counter(const struct gsr_point *pt, struct counted *c)
 	/* backwards through the last block: the comparison, and the addition before it */
 	for (s = pt->last->prev; s && s != pt->head; s = s->prev) {
 		i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
-		if (s->kind == GSR_STMT_LABEL || s->kind == GSR_STMT_OPEN || s->kind == GSR_STMT_CLOSE ||
-		    (i && gsr_insn_branches(i)))
+		if (s->kind == GSR_STMT_LABEL || s->kind == GSR_STMT_OPEN ||
+		    s->kind == GSR_STMT_CLOSE || (i && gsr_insn_branches(i)))
 			own_block = false;
 		if (!i || !own_block)
 			continue;
 		if (!c->cmp && may_write(i, back->guard)) {
 			if (i->op != GSR_OP_SETP || i->guard || i->n_mods != 2 || i->n_opnds != 3 ||
-			    !is_reg(&i->opnds[0], back->guard) || i->opnds[1].kind != GSR_OPND_REG ||
-			    (i->opnds[2].kind != GSR_OPND_REG && i->opnds[2].kind != GSR_OPND_INT) ||
+			    !is_reg(&i->opnds[0], back->guard) ||
+			    i->opnds[1].kind != GSR_OPND_REG ||
+			    (i->opnds[2].kind != GSR_OPND_REG &&
+			     i->opnds[2].kind != GSR_OPND_INT) ||
 			    i->opnds[2].negated || i->opnds[2].component)
 				return false;
 			c->cmp = s->insn;
@@ -144,7 +149,8 @@ static bool find_counter(const struct gsr_point *pt, struct counted *c)
 		i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
 		if (!i || i == c->add || i == c->cmp)
 			continue;
-		if (may_write(i, counter) || (bound && may_write(i, bound)) || insn_names(i, back->guard) ||
+		if (may_write(i, counter) || (bound && may_write(i, bound)) ||
+		    insn_names(i, back->guard) ||
 		    (i->op == GSR_OP_BRA && i->opnds[0].name == pt->head->label))
 			return false;
 	}
@@ -165,8 +171,8 @@ unsigned int gsr_stripmine_rounds(const struct gsr_point *pt, unsigned int look)
 	return rounds & (rounds >= 16 ? ~15u : rounds >= 4 ? ~3u : ~0u);
 }
 
-bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int look,
-	       unsigned int *inserted)
+bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
+		   unsigned int number, unsigned int look, unsigned int *inserted)
 {
 	struct counted c;
 	const char *bound, *counter;
@@ -179,8 +185,9 @@ bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point 
 	if (!rounds || !find_counter(pt, &c))
 		return false;
 	distance = (c.step < 0 ? -c.step : c.step) * rounds;
-	bound = c.cmp->opnds[2].kind == GSR_OPND_INT ? gsr_sprintf(p->arena, "%lld", (long long)c.cmp->opnds[2].ival) :
-		c.cmp->opnds[2].name;
+	bound = c.cmp->opnds[2].kind == GSR_OPND_INT ?
+			gsr_sprintf(p->arena, "%lld", (long long)c.cmp->opnds[2].ival) :
+			c.cmp->opnds[2].name;
 	counter = c.cmp->opnds[1].name;
 	behind = pt->last->next;
 	/* the check will be inserted in front of this, behind the head's label */
@@ -204,9 +211,10 @@ bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point 
 		c.op, c.type, pt->last->insn->guard, counter, bound, pt->last->insn->guard,
 		rounds * pt->weight, pt->last->insn->guard, pt->head->label));
 	pt->weight *= rounds < SHORT ? rounds : SHORT;
-	stop.name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "%%#stop_%u", number)));
+	stop.name = gsr_intern_str(p->arena,
+				   gsr_expand(p, gsr_sprintf(p->arena, "%%#stop_%u", number)));
 	c.cmp->opnds[2] = stop;
-	pt->last->insn->opnds[0].name =
-		gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#inner_%u", number)));
+	pt->last->insn->opnds[0].name = gsr_intern_str(
+		p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#inner_%u", number)));
 	return true;
 }

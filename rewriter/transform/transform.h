@@ -27,8 +27,8 @@ void gsr_inline_small(struct gsr_pass *p);
  * inline.c: it cannot become part of a kernel; because it stays what it is, or also because it is
  * recursive
  */
-bool gsr_stays(const struct gsr_fn *fn);
-bool gsr_is_stuck(struct gsr_pass *p, struct gsr_fn *fn);
+bool gsr_stays_function(const struct gsr_fn *fn);
+bool gsr_not_inlinable(struct gsr_pass *p, struct gsr_fn *fn);
 
 /*
  * exits.c: sets gsr_fn.ends and holds; then, for each such function and for kernels that call them,
@@ -42,23 +42,23 @@ struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call);	/* where its parameters
 bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct gsr_insn *call);
 
 /*
- * phases.c: sets gsr_fn.phases, and ends; then, for each of these and kernels, the instructions
+ * swbarrier.c: sets gsr_fn.swbarrier, and ends; then, for each of these and kernels, the instructions
  * inserted
  */
-#define GSR_PHASES_SIZE	16u	/* bytes of shared memory */
-void gsr_phases_prepare(struct gsr_pass *p);
-unsigned int gsr_phases(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sites);
-extern const char gsr_phases_ready[];
+#define GSR_SWBARRIER_SIZE	16u	/* bytes of shared memory */
+void gsr_swbarrier_prepare(struct gsr_pass *p);
+unsigned int gsr_swbarrier_insert(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sites);
+extern const char gsr_swbarrier_init[];
 
 /*
- * gathers.c: sets gsr_fn.gathers, and ends; then, for each of these and kernels, the instructions
+ * warpsync.c: sets gsr_fn.warpsync, and ends; then, for each of these and kernels, the instructions
  * inserted. A kernel of which no function takes part has the words for itself, declared in it.
  */
-enum gsr_gather { GSR_GATHER_LANES = 1, GSR_GATHER_ENDS = 2 };
-void gsr_gathers_prepare(struct gsr_pass *p);
-unsigned int gsr_gathers(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_gather what, unsigned int *sites);
-unsigned int gsr_gathers_size(const struct gsr_function *entry);	/* bytes of shared memory, declared in it by gsr_own_declare() */
-extern const char gsr_gathers_ready[], gsr_gathers_ready_own[];
+enum gsr_warpsync { GSR_WARPSYNC_LANES = 1, GSR_WARPSYNC_EXITS = 2 };
+void gsr_warpsync_prepare(struct gsr_pass *p);
+unsigned int gsr_warpsync_insert(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_warpsync what, unsigned int *sites);
+unsigned int gsr_warpsync_size(const struct gsr_function *entry);	/* bytes of shared memory, declared in it by gsr_own_declare() */
+extern const char gsr_warpsync_init[], gsr_warpsync_init_own[];
 
 /* indirect.c: makes the calls in gsr_fn.unknown right, or refuses the functions */
 void gsr_indirect(struct gsr_pass *p);
