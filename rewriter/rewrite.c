@@ -146,15 +146,15 @@ static void add_globals(struct job *j, struct gsr_module *out)
  */
 static void declare_numbered(struct gsr_pass *p, struct gsr_module *out)
 {
-	const struct gsr_place *place;
+	const struct gsr_fnptr *slot;
 
-	for (place = p->places; place; place = place->next) {
+	for (slot = p->fnptrs; slot; slot = slot->next) {
 		const struct gsr_item *i = p->m->first;
 		struct gsr_function *f;
 
-		if (!place->number || !*gsr_intern_mark(place->fn->f->name))
+		if (!slot->number || !*gsr_intern_mark(slot->fn->f->name))
 			continue;
-		while (i && (i->kind != GSR_ITEM_FUNCTION || i->function->name != place->fn->f->name))
+		while (i && (i->kind != GSR_ITEM_FUNCTION || i->function->name != slot->fn->f->name))
 			i = i->next;
 		if (!i || !i->function->body)
 			continue;
@@ -394,7 +394,7 @@ static const char *change_functions(struct twin *t)
 	if (fn->swbarrier || fn->warpsync) {
 		if (!fn->graph)
 			gsr_graph(p, fn);
-		t->k->waits = gsr_waits(p, &t->c);
+		t->k->waits = gsr_may_spin(p, &t->c);
 	}
 	if (fn->swbarrier)
 		insert_swbarriers(p, &t->c, t->k);
@@ -440,7 +440,7 @@ static const char *note_left(struct twin *t)
 	left->warpsync = fn->warpsync ? gsr_warpsync_init : t->own->own_warpsync ? gsr_warpsync_init_own : NULL;
 	t->k->early_return = t->end.early || t->end.warps || left->swbarrier || left->warpsync;
 	t->k->warp_rows = t->end.rows;
-	t->k->waits = left->swbarrier || fn->warpsync ? t->k->waits : gsr_waits(&t->j->p, &t->c);
+	t->k->waits = left->swbarrier || fn->warpsync ? t->k->waits : gsr_may_spin(&t->j->p, &t->c);
 	t->ids.alone = true;
 	for (i = 0; i < t->c.n; i++) {
 		fn = t->c.fns[i];
@@ -653,7 +653,7 @@ static void prepare_module(struct gsr_pass *p)
 {
 	gsr_resolve_aliases(p->m);
 	gsr_analyse(p);
-	gsr_indirect(p);
+	gsr_devirtualise(p);
 	gsr_find_complete_masks(p);
 	gsr_barriers_prepare(p);
 	gsr_inline_prepare(p);

@@ -4,10 +4,10 @@
 RW_SRCS := $(addprefix rewriter/,rewrite.c describe.c addresses.c) \
 	$(addprefix rewriter/image/,fatbin.c select.c link.c) \
 	$(addprefix rewriter/runtime/,loop.c queue.c static.c own.c suspend.c) \
-	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c indirect.c exits.c swbarrier.c warpsync.c \
+	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c devirtualise.c exits.c swbarrier.c warpsync.c \
 		blockids.c globals.c references.c mbarriers.c returns.c resume.c remat.c stripmine.c unroll.c) \
-	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c waits.c barriers.c ranges.c \
-		pointers.c places.c params.c alignment.c) \
+	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c spin.c barriers.c ranges.c \
+		escape.c fnptrs.c params.c alignment.c) \
 	$(addprefix rewriter/ptx/,arena.c lex.c parse.c operand.c print.c type.c semantics.c barrier.c lines.c cut.c)
 RW_TOOL_SRCS := $(addprefix rewriter/tools/,gsrewrite.c elf.c json.c explain.c registers.c)
 GSR_LIBS := -llz4 -lzstd -lm

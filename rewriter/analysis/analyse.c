@@ -109,7 +109,7 @@ static void reference(struct scan *s, const char *name, const struct gsr_operand
 			refuse(s, "address of the kernel %s", name);
 		reference_fn(s, to);
 		if (!s->callee && s->insn)
-			to->taken = s->fn->takes = true;
+			to->address_taken = s->fn->takes_address = true;
 	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name) {
 		reference_var(s, s->vars[m & MARK_INDEX], o);
 	}
@@ -190,7 +190,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
 	s->fn->matrices |= insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX;
 	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
-	s->fn->waits |= gsr_may_wait(insn) == GSR_WAIT_ALL;
+	s->fn->spins |= gsr_may_wait(insn) == GSR_WAIT_ALL;
 	s->fn->exits |= insn->op == GSR_OP_EXIT;
 	if (!s->fn->f->writers && gsr_asks_for(insn))
 		gsr_find_writers(s->p->arena, s->fn->f);
@@ -369,7 +369,7 @@ static void external(struct gsr_pass *p, struct gsr_fn *fn)
 	else
 		fn->refusal = gsr_sprintf(p->arena, "external function %s", name);
 	/* there is code that is not seen here */
-	p->loose |= strncmp(name, "cuda", 4) && strncmp(name, "__cxa_", 6);
+	p->fnptrs_escape |= strncmp(name, "cuda", 4) && strncmp(name, "__cxa_", 6);
 }
 
 struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name)
@@ -460,16 +460,16 @@ void gsr_analyse(struct gsr_pass *p)
 	/* addresses in tables */
 	for (i = p->m->first; i; i = i->next)
 		if (i->kind == GSR_ITEM_VAR && i->var->init)
-			gsr_places(p, i->var);
+			gsr_fnptrs_read(p, i->var);
 		else if (i->kind == GSR_ITEM_VAR && (!strncmp(i->var->name, "_ZTV", 4) || !strcmp(i->var->name, GSR_OTHER_UNITS)))
-			p->loose = true;
+			p->fnptrs_escape = true;
 	for (k = 0; k < p->n_fns; k++) {
 		struct gsr_fn *fn = &p->fns[k];
 		const char *why;
 
-		if (!fn->f->body || (!fn->indirect && !fn->takes))
+		if (!fn->f->body || (!fn->indirect && !fn->takes_address))
 			continue;
-		why = gsr_function_pointers(p, fn);
+		why = gsr_track_fnptrs(p, fn);
 		fn->refusal = fn->refusal ? fn->refusal : why;
 	}
 }

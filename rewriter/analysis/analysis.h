@@ -48,8 +48,8 @@ struct gsr_fn {
 	bool reads_ids;
 	bool loads_ids;			/* now from shared memory, but for a kernel's own text */
 	bool indirect;			/* has indirect calls */
-	bool taken;			/* code takes its address */
-	bool takes;			/* takes the address of a function */
+	bool address_taken;		/* by code, not by an initializer */
+	bool takes_address;		/* its code takes the address of a function */
 	bool constants;			/* has instructions of constant memory */
 	bool shares;			/* its variables are reached through the table now */
 	bool cp_async;
@@ -58,7 +58,7 @@ struct gsr_fn {
 	bool mbarriers;			/* makes or unmakes some, not noted yet */
 	bool mbarriers_listed;		/* they are in the list now */
 	bool alloca;
-	bool waits;			/* may wait for other blocks, in a loop */
+	bool spins;			/* has an instruction of which loops that wait for other blocks are made */
 	bool shared;			/* uses shared memory */
 	bool exits;			/* has an exit instruction */
 	bool keeps_shared;		/* declares shared variables itself */
@@ -73,14 +73,14 @@ struct gsr_fn {
 	bool plain;			/* has barriers without a thread count */
 	bool counted;			/* with one */
 	bool small;			/* inline.c: a few simple instructions */
-	unsigned int chosen;		/* direct calls of it in place of ones through pointers */
+	unsigned int devirtualised;	/* direct calls of it that replaced calls through pointers */
 	bool resume_checked;		/* resume.c: of a device function, */
 	const char *resume_obstacle;	/* why block-tasks of kernels that call it cannot be left; NULL nothing */
 	bool lines;			/* has line information */
-	struct gsr_stmt **unknown;	/* calls through pointers that are not made here */
-	unsigned int n_unknown, room_unknown;
+	struct gsr_stmt **unresolved;	/* calls through pointers that are not made here */
+	unsigned int n_unresolved, room_unresolved;
 	unsigned int translated;	/* instructions inserted for them */
-	struct gsr_place *place;	/* where a variable holds its address at first, the best one; NULL none, or not asked for */
+	struct gsr_fnptr *fnptr;		/* the best variable slot that holds its address at first; or NULL */
 	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
 
 	/* with all that it calls */
@@ -99,8 +99,8 @@ struct gsr_shared_var {
 };
 
 /* A place where a variable holds a function's address at first */
-struct gsr_place {
-	struct gsr_place *next;
+struct gsr_fnptr {
+	struct gsr_fnptr *next;
 	struct gsr_var *in;
 	uint64_t offset;
 	struct gsr_fn *fn;
@@ -124,8 +124,8 @@ struct gsr_pass {
 	unsigned int n_globals, room_globals;
 	const char **named;		/* variables that other variables' initializers name */
 	unsigned int n_named, room_named;
-	struct gsr_place *places, *last_place;
-	bool loose;			/* addresses of functions lie elsewhere in memory */
+	struct gsr_fnptr *fnptrs, *last_fnptr;
+	bool fnptrs_escape;		/* function addresses are also in memory other than fnptrs */
 	unsigned int unique;		/* last number given to a name */
 	unsigned int look;		/* options: resumable twins look so often */
 	bool modes;			/* twins know all ways to a position, and static ranges */
@@ -158,7 +158,7 @@ bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
  */
 void gsr_uniform(struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg, bool warp);
 
-/* analyse.c: scans all functions; calls through pointers are not resolved yet (indirect.c) */
+/* analyse.c: scans all functions; calls through pointers are not resolved yet (devirtualise.c) */
 void gsr_analyse(struct gsr_pass *p);
 /* Its blocks, edges and branches, and where its barriers stand; again if it has changed */
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
@@ -169,8 +169,8 @@ bool gsr_ends(const struct gsr_closure *c);		/* threads may end in functions tha
 void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v);
 struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name);	/* the module's; NULL none. Until gsr_analyse() ends */
 
-/* waits.c */
-bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
+/* spin.c */
+bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
 void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cfg *cfg);	/* and .retries */
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_insn.unread */
 
@@ -210,17 +210,17 @@ bool gsr_part_masks(const struct gsr_function *f);	/* it has instructions that a
 /* Functions that the instruction may call, one after another, from *@k 0 on; NULL: no more */
 struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k);
 
-/* pointers.c */
+/* escape.c */
 /*
  * A refusal or NULL; finds calls through pointers that come from memory, and whether addresses go
  * there
  */
-const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);
+const char *gsr_track_fnptrs(struct gsr_pass *p, struct gsr_fn *fn);
 bool gsr_never_written(struct gsr_pass *p, const struct gsr_var *v);
 
-/* places.c */
-void gsr_places(struct gsr_pass *p, struct gsr_var *v);	/* of functions in the variable's initializer; and notes what it names */
-void gsr_places_choose(struct gsr_pass *p);		/* each function's */
+/* fnptrs.c */
+void gsr_fnptrs_read(struct gsr_pass *p, struct gsr_var *v);	/* of functions in the variable's initializer; and notes what it names */
+void gsr_fnptrs_choose(struct gsr_pass *p);		/* each function's */
 
 /* variables.c: uses of the module's variables and of texture and surface references */
 /* What is wrong with @o, of @insn's operand @top, naming @v; NULL: nothing */

@@ -6,7 +6,7 @@
  *
  * In: functions with graphs. Out: gsr_insn.all_arrive, the facts of gsr_fn "with all that it calls",
  * and the form of a kernel's end (struct gsr_end). Assumes that calls through pointers are
- * resolved (indirect.c).
+ * resolved (devirtualise.c).
  */
 #include <string.h>
 #include "analysis.h"
@@ -126,7 +126,7 @@ static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
 }
 
 /*
- * Through a pointer: any function whose address is taken, of those that this one names (pointers.c)
+ * Through a pointer: any function whose address is taken, of those that this one names (escape.c)
  */
 struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k)
 {
@@ -139,7 +139,7 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 	while (target && *k < fn->n_refs) {
 		struct gsr_fn *to = fn->refs[(*k)++];
 
-		if (target->kind == GSR_OPND_REG ? to->taken : to->f->name == target->name)
+		if (target->kind == GSR_OPND_REG ? to->address_taken : to->f->name == target->name)
 			return to;
 	}
 	return NULL;

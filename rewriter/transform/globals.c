@@ -70,13 +70,13 @@ static struct gsr_var *copy_of(struct gsr_pass *p, const struct gsr_var *v, unsi
 }
 
 /* The place whose number @v stands for; NULL: it is a variable */
-static const struct gsr_place *place_of(const struct gsr_pass *p, const struct gsr_var *v)
+static const struct gsr_fnptr *fnptr_of(const struct gsr_pass *p, const struct gsr_var *v)
 {
-	const struct gsr_place *place = strcmp(v->space, "number") ? NULL : p->places;
+	const struct gsr_fnptr *slot = strcmp(v->space, "number") ? NULL : p->fnptrs;
 
-	while (place && place->number != v)
-		place = place->next;
-	return place;
+	while (slot && slot->number != v)
+		slot = slot->next;
+	return slot;
 }
 
 void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies, struct gsr_var *table)
@@ -90,16 +90,16 @@ void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_
 	out->variables = gsr_alloc_array(p->arena, p->n_globals + 1, sizeof(*out->variables));
 	out->n_variables = p->n_globals;
 	for (i = 0; i < p->n_globals; i++) {
-		const struct gsr_place *place = place_of(p, p->globals[i].var);
-		const struct gsr_var *v = place ? place->in : p->globals[i].var;
+		const struct gsr_fnptr *slot = fnptr_of(p, p->globals[i].var);
+		const struct gsr_var *v = slot ? slot->in : p->globals[i].var;
 		struct gsr_variable *d = &out->variables[i];
 
 		d->name = v->name;
 		d->space = !strcmp(v->space, "const") ? GSR_SPACE_CONST : GSR_SPACE_GLOBAL;
 		d->size = gsr_var_size(v);
 		d->copied = p->globals[i].copied;
-		d->function = place ? place->fn->f->name : NULL;
-		d->offset = place ? place->offset : 0;
+		d->function = slot ? slot->fn->f->name : NULL;
+		d->offset = slot ? slot->offset : 0;
 		any |= d->copied;
 		copies[i] = d->copied ? copy_of(p, v, i) : NULL;
 		if (d->copied)

@@ -2,7 +2,7 @@
 /*
  * Calls give way to the bodies of what they call, where a function cannot stay one: it ends
  * threads (exit), or threads that have ended must meet those that wait in it; or where it is
- * short, and was called through a pointer (indirect.c). The kernel's scopes go first, so each name
+ * short, and was called through a pointer (devirtualise.c). The kernel's scopes go first, so each name
  * means one thing; the body is copied with names of its own. Variables that passed parameters
  * become registers, or local memory where they are more than one word.
  *
@@ -458,7 +458,7 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	fn->reads_ids |= callee->reads_ids;
 	fn->loads_ids |= callee->loads_ids;
 	fn->indirect |= callee->indirect;
-	fn->takes |= callee->takes;
+	fn->takes_address |= callee->takes_address;
 	fn->constants |= callee->constants;
 	fn->cp_async |= callee->cp_async;
 	fn->matrices |= callee->matrices;
@@ -501,7 +501,7 @@ static void drop(struct gsr_fn *fn, enum gsr_inline which)
 
 bool gsr_stays_function(const struct gsr_fn *fn)
 {
-	return fn->taken || fn->alloca || fn->keeps_shared;
+	return fn->address_taken || fn->alloca || fn->keeps_shared;
 }
 
 bool gsr_not_inlinable(struct gsr_pass *p, struct gsr_fn *fn)
@@ -520,7 +520,7 @@ static const char *obstacle(struct gsr_pass *p, const struct gsr_closure *c, enu
 		++*n;
 		if (gsr_stays_function(c->fns[i]))
 			return gsr_sprintf(p->arena, "%s in the function %s, %s", what(which), c->fns[i]->f->name,
-					   c->fns[i]->alloca ? "which allocates on the stack" : c->fns[i]->taken ? "whose address is taken" :
+					   c->fns[i]->alloca ? "which allocates on the stack" : c->fns[i]->address_taken ? "whose address is taken" :
 					   "which declares shared memory");
 		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->ends || c->fns[i]->swbarrier))
 			return gsr_sprintf(p->arena, "%s in the function %s, which ends threads or holds barriers", what(which),
@@ -559,7 +559,7 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 
 		next = s->next;
 		callee = s->kind == GSR_STMT_INSN ? gsr_callee(fn, s->insn, &k) : NULL;
-		if (!callee || !wanted(callee, which) || (which == GSR_INLINE_SMALL && !s->insn->chosen))
+		if (!callee || !wanted(callee, which) || (which == GSR_INLINE_SMALL && !s->insn->devirtualised))
 			continue;
 		if (which == GSR_INLINE_SMALL && w.n_statements > SMALL_MAX)
 			break;
@@ -676,13 +676,13 @@ void gsr_inline_prepare(struct gsr_pass *p)
 	unsigned int i;
 
 	for (i = 0; i < p->n_fns; i++)
-		for (s = p->fns[i].f->first; s && p->fns[i].chosen && stops(&p->fns[i]); s = s->next)
-			n += p->fns[i].chosen;
+		for (s = p->fns[i].f->first; s && p->fns[i].devirtualised && stops(&p->fns[i]); s = s->next)
+			n += p->fns[i].devirtualised;
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_fn *fn = &p->fns[i];
 
-		if (fn->chosen && stops(fn))
-			fn->taken |= n > SMALL_MAX || calls_stopping(fn) || !simple_uses(fn->f);
+		if (fn->devirtualised && stops(fn))
+			fn->address_taken |= n > SMALL_MAX || calls_stopping(fn) || !simple_uses(fn->f);
 	}
 }
 
@@ -694,7 +694,7 @@ static bool calls_small(const struct gsr_fn *fn)
 	for (s = fn->f->first; s; s = s->next) {
 		unsigned int k = 0;
 
-		callee = s->kind == GSR_STMT_INSN && s->insn->chosen ? gsr_callee(fn, s->insn, &k) : NULL;
+		callee = s->kind == GSR_STMT_INSN && s->insn->devirtualised ? gsr_callee(fn, s->insn, &k) : NULL;
 		if (callee && callee->small)
 			return true;
 	}
@@ -710,7 +710,7 @@ void gsr_inline_small(struct gsr_pass *p)
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_fn *fn = &p->fns[i];
 
-		if (fn->f->entry && fn->n_unknown && !fn->refusal && calls_small(fn))
+		if (fn->f->entry && fn->n_unresolved && !fn->refusal && calls_small(fn))
 			fn->refusal = gsr_inline(p, fn, GSR_INLINE_SMALL);
 	}
 }

@@ -17,7 +17,7 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which);	/* there is something, and it can */
 
 /*
- * inline.c: which of the functions that indirect.c made direct calls of can become part of kernels;
+ * inline.c: which of the functions that devirtualise.c made direct calls of can become part of kernels;
  * and where short ones do
  */
 void gsr_inline_prepare(struct gsr_pass *p);
@@ -60,8 +60,8 @@ unsigned int gsr_warpsync_insert(struct gsr_pass *p, struct gsr_fn *fn, enum gsr
 unsigned int gsr_warpsync_size(const struct gsr_function *entry);	/* bytes of shared memory, declared in it by gsr_own_declare() */
 extern const char gsr_warpsync_init[], gsr_warpsync_init_own[];
 
-/* indirect.c: makes the calls in gsr_fn.unknown right, or refuses the functions */
-void gsr_indirect(struct gsr_pass *p);
+/* devirtualise.c: makes the calls in gsr_fn.unresolved right, or refuses the functions */
+void gsr_devirtualise(struct gsr_pass *p);
 
 /* globals.c */
 unsigned int gsr_globals(struct gsr_pass *p, struct gsr_fn *fn);	/* returns the instructions inserted */
