@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The rewriter's rooms, each of which uses itself and those below it (selftests/lint-rooms): tools, the interface here, image,
 # runtime, transform, analysis, ptx. libgsr.a needs GSR_LIBS where it is linked
-RW_SRCS := $(addprefix rewriter/,rewrite.c describe.c addresses.c) \
+RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c describe.c addresses.c) \
 	$(addprefix rewriter/image/,fatbin.c select.c link.c) \
 	$(addprefix rewriter/runtime/,loop.c queue.c static.c own.c suspend.c) \
 	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c devirtualise.c exits.c swbarrier.c warpsync.c \

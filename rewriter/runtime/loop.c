@@ -817,14 +817,14 @@ static const char begin_early[] =
 	"$#start:\n";
 
 /* From one block-task to the next of the same fetch, or to the next fetch */
-static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const struct gsr_left *left, const struct gsr_ids *ids, int id)
+static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cleanup *cleanup, const struct gsr_ids *ids, int id)
 {
 	unsigned int n, i;
 
 	n = gsr_insert_text(p, f, NULL, "$#done:\n");
-	if (left->mbarriers || ids->shared)
+	if (cleanup->mbarriers || ids->shared)
 		n += gsr_insert_text(p, f, NULL, gsr_not_first);
-	if (left->mbarriers) {
+	if (cleanup->mbarriers) {
 		n += gsr_insert_text(p, f, NULL, "@%#p0 bra $#unmade;\n");
 		n += gsr_insert_text(p, f, NULL, gsr_mbarriers_down);
 		n += gsr_insert_text(p, f, NULL, "$#unmade:\n");
@@ -834,7 +834,7 @@ static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const st
 	n += gsr_insert_text(p, f, NULL, "sub.u32 %#cn, %#cn, 2;\n");
 	if (ids->shared)
 		n += gsr_insert_text(p, f, NULL, publish);
-	if (left->mbarriers || ids->shared)
+	if (cleanup->mbarriers || ids->shared)
 		n += gsr_insert_format(p, f, NULL, meet, id);
 	n += gsr_insert_text(p, f, NULL, again);
 	return n + gsr_insert_text(p, f, NULL, "bra.uni $#next;\n");
@@ -865,27 +865,27 @@ static unsigned int claim_position(struct gsr_pass *p, struct gsr_function *f, s
 	return n + gsr_insert_text(p, f, at, started);
 }
 
-static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
+static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_cleanup *cleanup,
 			   const struct gsr_ids *ids, int id, const struct gsr_resume *r)
 {
 	struct gsr_stmt *body = f->first, *code;
 	unsigned int n = 0;
 
-	if (left->alloca)
+	if (cleanup->alloca)
 		n += gsr_insert(p, f, body, ".reg .b64 %#sp; stacksave.u64 %#sp;");
 	body = f->first;
 	gsr_insert_text(p, f, body, declarations);
-	if (left->warpsync)
-		n += gsr_insert_text(p, f, body, left->warpsync);
+	if (cleanup->warpsync)
+		n += gsr_insert_text(p, f, body, cleanup->warpsync);
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
 		n += gsr_insert_text(p, f, body, resumable);
 	else
 		n += gsr_insert_text(p, f, body, "@%#p0 bra $#started;\n");
 	n += claim_position(p, f, body);
-	if (left->mbarriers)
+	if (cleanup->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
-	if (left->swbarrier)
+	if (cleanup->swbarrier)
 		n += gsr_insert_text(p, f, body, gsr_swbarrier_init);
 	if (!r) {
 		n += gsr_insert_text(p, f, body, warps);
@@ -951,18 +951,18 @@ static unsigned int seldom(struct gsr_pass *p, struct gsr_function *f, bool resu
 	return p->modes ? n + gsr_insert_text(p, f, NULL, gsr_static_take) : n;
 }
 
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_cleanup *cleanup,
 		      const struct gsr_ids *ids, int id, const struct gsr_resume *r)
 {
-	unsigned int n = before(p, f, sites, left, ids, id, r);
+	unsigned int n = before(p, f, sites, cleanup, ids, id, r);
 
 	n += gsr_insert_text(p, f, NULL, "$#end:\n");
-	if (left->alloca)
+	if (cleanup->alloca)
 		n += gsr_insert_text(p, f, NULL, "stackrestore.u64 %#sp;\n");
-	if (left->cp_async)
+	if (cleanup->cp_async)
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
 	/* what the other proxy has read, and what it is to see */
-	if (left->bulk)
+	if (cleanup->bulk)
 		n += gsr_insert_text(p, f, NULL, "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nfence.proxy.async;\n");
 	if (r)
 		n += gsr_resume_tail(p, f, r);
@@ -973,7 +973,7 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	else
 		n += gsr_insert_format(p, f, NULL, ids->aside ? meet_between : meet, id);
 	if (!r)
-		n += advance(p, f, left, ids, id);
+		n += advance(p, f, cleanup, ids, id);
 	n += gsr_insert_text(p, f, NULL, "$#leave:\n");
 	n += gsr_insert_text(p, f, NULL, gsr_not_first);
 	n += gsr_insert_text(p, f, NULL, leave);

@@ -9,7 +9,7 @@
 #include "rewriter/transform/resume.h"
 
 /* What a block leaves behind that must be gone before the next block-task */
-struct gsr_left {
+struct gsr_cleanup {
 	bool cp_async, bulk, mbarriers, alloca, swbarrier;
 	const char *warpsync;		/* text that initialises it; NULL: not used */
 };
@@ -18,7 +18,7 @@ struct gsr_left {
  * loop.c: the worker's life around the body; returns the number of instructions inserted.
  * @resume: of a resumable twin, else NULL
  */
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_cleanup *cleanup,
 		      const struct gsr_ids *ids, int id, const struct gsr_resume *resume);
 
 /* own.c: which shared variables of its own a twin needs */
