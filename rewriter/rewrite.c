@@ -90,7 +90,7 @@ static unsigned int rewrite_exits(struct gsr_pass *p, struct gsr_fn *fn,
 	unsigned int i, n = 0;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->ends && !c->fns[i]->exits_rewritten) {
+		if (c->fns[i]->may_exit && !c->fns[i]->exits_rewritten) {
 			n += gsr_exits(p, c->fns[i]);
 			c->fns[i]->exits_rewritten = true;
 		}
@@ -109,14 +109,14 @@ static const char *check_kernel(struct gsr_pass *p, struct gsr_fn *fn, struct gs
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->any_exit && !c->fns[i]->ends)
+		if (c->fns[i]->any_exit && !c->fns[i]->may_exit)
 			wants = GSR_INLINE_EXITS;
 	do {
 		if (wants != GSR_INLINE_NONE) {
 			why = gsr_inline(p, fn, wants);
 			*c = gsr_closure(p, fn);
 		}
-		if (!why && !k->inserted[GSR_INSERTED_EXITS] && gsr_ends(c))
+		if (!why && !k->inserted[GSR_INSERTED_EXITS] && gsr_functions_exit(c))
 			k->inserted[GSR_INSERTED_EXITS] = rewrite_exits(p, fn, c);
 		if (!why)
 			why = gsr_refusal(p, c, k);
@@ -196,7 +196,7 @@ static bool functions_name_own(const struct gsr_closure *c, bool ids)
 {
 	unsigned int i;
 
-	if (ids || gsr_ends(c) || c->fns[0]->swbarrier || c->fns[0]->warpsync)
+	if (ids || gsr_functions_exit(c) || c->fns[0]->swbarrier || c->fns[0]->warpsync)
 		return true;
 	for (i = 1; i < c->n; i++)
 		if (c->fns[i]->mbarriers || c->fns[i]->mbarriers_listed)
@@ -419,10 +419,10 @@ static const char *share_variables(struct twin *t)
 	for (i = 0; i < t->c.n; i++) {
 		struct gsr_fn *fn = t->c.fns[i];
 
-		if (fn->shares || (!fn->n_globals && !fn->constants))
+		if (fn->globals_indirect || (!fn->n_globals && !fn->constants))
 			continue;
 		*inserted += gsr_globals(p, fn) + fn->translated;
-		fn->shares = true;
+		fn->globals_indirect = true;
 	}
 	gsr_globals_list(p, &t->c, t->k);
 	*inserted += gsr_references(p, t->fn, t->k);
@@ -461,7 +461,7 @@ static const char *declare_shared(struct twin *t)
 	own->mbarriers = t->cleanup.mbarriers;
 	own->swbarrier = t->cleanup.swbarrier;
 	own->warpsync = t->fn->warpsync;
-	own->ended = gsr_ends(&t->c);
+	own->ended = gsr_functions_exit(&t->c);
 	gsr_own_declare(&j->p, t->fn->f, own);
 	add_parameters(&j->p, t->fn->f, t->k->n_references);
 	j->needs_ptx63 |= t->cleanup.swbarrier || t->cleanup.warpsync;

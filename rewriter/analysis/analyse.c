@@ -518,12 +518,12 @@ static uint64_t param_buffer(const struct gsr_function *f)
 	return size;
 }
 
-bool gsr_ends(const struct gsr_closure *c)
+bool gsr_functions_exit(const struct gsr_closure *c)
 {
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->ends)
+		if (c->fns[i]->may_exit)
 			return true;
 	return false;
 }

@@ -99,7 +99,7 @@ struct round {
 	struct value *values;
 	unsigned int n;
 	const char *compared;		/* register whose initial value the atomic compares */
-	const char *ends;		/* predicate: the iteration failed (if @equal: succeeded) */
+	const char *predicate;		/* is true if the iteration failed (if @equal: succeeded) */
 	bool equal;
 };
 
@@ -123,8 +123,8 @@ static void forget_value(struct round *r, const struct gsr_operand *o)
 
 		v->begins = NULL;
 		v->result = false;
-		if (r->ends == o->name)
-			r->ends = NULL;
+		if (r->predicate == o->name)
+			r->predicate = NULL;
 	}
 	for (i = 0; i < o->n_items; i++)
 		forget_value(r, &o->items[i]);
@@ -171,7 +171,7 @@ static void step_insn(struct round *r, const struct gsr_insn *insn, const struct
 	if (insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR && !gsr_insn_branches(insn))
 		forget_value(r, &insn->opnds[0]);
 	if (ends)
-		r->ends = ends;
+		r->predicate = ends;
 	if (from.name || from.result) {
 		to = value_of(r, insn->opnds[0].name);
 		to->begins = from.begins;
@@ -250,7 +250,7 @@ static bool is_retry(struct gsr_arena *scratch, const struct gsr_function *f,
 			return false;
 		step_insn(&r, s->insn, cas);
 	}
-	if (!r.compared || r.ends != last->guard || r.equal != last->guard_negated)
+	if (!r.compared || r.predicate != last->guard || r.equal != last->guard_negated)
 		return false;
 	v = value_of(&r, r.compared);
 	return v->result && !is_live_outside(&r, f, b);

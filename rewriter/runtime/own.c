@@ -128,7 +128,7 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 			shared += 4 * (GSR_MBARRIERS_MAX + 1);
 			break;
 		}
-	shared += (gsr_ends(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
+	shared += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
 		  (c->fns[0]->warpsync ? p->warpsync_size : 0);
 	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
 		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",

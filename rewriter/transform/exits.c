@@ -9,7 +9,7 @@
  * The kernel makes the byte zero in front of each such call, so nothing has to be known of it
  * before, nor behind.
  *
- * In: functions that stay functions, and kernels that call them. Out: gsr_fn.ends and holds; the
+ * In: functions that stay functions, and kernels that call them. Out: gsr_fn.may_exit and holds; the
  * code. Assumes that the facts "with all that it calls" are there (gsr_barriers_prepare()).
  */
 #include <string.h>
@@ -38,12 +38,12 @@ static const char place[] =
 
 static bool *ends(struct gsr_fn *fn)
 {
-	return &fn->ends;
+	return &fn->may_exit;
 }
 
 static bool *holds(struct gsr_fn *fn)
 {
-	return &fn->holds;
+	return &fn->keeps_barriers;
 }
 
 /*
@@ -76,8 +76,8 @@ void gsr_exits_prepare(struct gsr_pass *p)
 	unsigned int i;
 
 	for (i = 0; i < p->n_fns; i++) {
-		p->fns[i].ends = p->fns[i].any_exit && !p->fns[i].f->entry;
-		p->fns[i].holds = p->fns[i].any_plain && !p->fns[i].f->entry;
+		p->fns[i].may_exit = p->fns[i].any_exit && !p->fns[i].f->entry;
+		p->fns[i].keeps_barriers = p->fns[i].any_plain && !p->fns[i].f->entry;
 	}
 	find_staying(p, ends);
 	find_staying(p, holds);
@@ -89,7 +89,7 @@ static bool calls_ending(const struct gsr_fn *fn, const struct gsr_insn *insn)
 	unsigned int k = 0;
 
 	while ((to = gsr_callee(fn, insn, &k)))
-		if (to->ends)
+		if (to->may_exit)
 			return true;
 	return false;
 }

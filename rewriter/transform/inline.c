@@ -45,7 +45,7 @@ static bool wanted(const struct gsr_fn *fn, enum gsr_inline which)
 		return false;
 	switch (which) {
 	case GSR_INLINE_EXITS:
-		return fn->any_exit && !fn->ends;
+		return fn->any_exit && !fn->may_exit;
 	case GSR_INLINE_BARRIERS:
 		return fn->any_plain;
 	case GSR_INLINE_WARPS:
@@ -522,7 +522,7 @@ static const char *obstacle(struct gsr_pass *p, const struct gsr_closure *c, enu
 			return gsr_sprintf(p->arena, "%s in the function %s, %s", what(which), c->fns[i]->f->name,
 					   c->fns[i]->alloca ? "which allocates on the stack" : c->fns[i]->address_taken ? "whose address is taken" :
 					   "which declares shared memory");
-		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->ends || c->fns[i]->swbarrier))
+		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->may_exit || c->fns[i]->swbarrier))
 			return gsr_sprintf(p->arena, "%s in the function %s, which ends threads or holds barriers", what(which),
 					   c->fns[i]->f->name);
 		if (reaches(p, c->fns[i], c->fns[i]))

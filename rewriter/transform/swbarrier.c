@@ -173,7 +173,7 @@ static bool any_function(const struct gsr_closure *c, bool converted)
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (converted ? c->fns[i]->swbarrier : c->fns[i]->holds)
+		if (converted ? c->fns[i]->swbarrier : c->fns[i]->keeps_barriers)
 			return true;
 	return false;
 }
@@ -188,7 +188,7 @@ void gsr_swbarrier_prepare(struct gsr_pass *p)
 	unsigned int i, k;
 
 	for (i = 0; i < p->n_fns && !changed; i++)
-		changed = p->fns[i].holds;
+		changed = p->fns[i].keeps_barriers;
 	while (changed) {
 		changed = false;
 		for (i = 0; i < p->n_fns; i++) {
@@ -205,7 +205,7 @@ void gsr_swbarrier_prepare(struct gsr_pass *p)
 			for (k = 1; k < c.n; k++) {
 				c.fns[k]->swbarrier |= c.fns[k]->any_plain || c.fns[k]->any_exit;
 				/* these are never inlined: their exits are rewritten instead */
-				c.fns[k]->ends |= c.fns[k]->any_exit;
+				c.fns[k]->may_exit |= c.fns[k]->any_exit;
 			}
 		}
 	}

@@ -277,7 +277,7 @@ unsigned int gsr_warpsync_size(const struct gsr_function *entry)
  */
 static bool needed_in_functions(struct gsr_pass *p, const struct gsr_closure *c)
 {
-	bool ends = gsr_ends(c), not_inlinable = false, part = false, masks = false;
+	bool ends = gsr_functions_exit(c), not_inlinable = false, part = false, masks = false;
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++) {
@@ -312,7 +312,7 @@ static void use_in_closure(struct gsr_pass *p, const struct gsr_closure *c)
 	for (i = 1; i < c->n; i++) {
 		c->fns[i]->warpsync |= c->fns[i]->any_warp_sync || c->fns[i]->any_exit;
 		/* these are never inlined: their exits are rewritten instead */
-		c->fns[i]->ends |= c->fns[i]->any_exit;
+		c->fns[i]->may_exit |= c->fns[i]->any_exit;
 	}
 }
 
@@ -326,7 +326,7 @@ void gsr_warpsync_prepare(struct gsr_pass *p)
 		struct gsr_fn *fn = &p->fns[i];
 
 		fn->not_inlinable = fn->any_warp_sync && !fn->f->entry && gsr_not_inlinable(p, fn);
-		changed |= fn->not_inlinable || (fn->ends && !fn->f->entry);
+		changed |= fn->not_inlinable || (fn->may_exit && !fn->f->entry);
 	}
 	while (changed) {
 		changed = false;
