@@ -3,7 +3,7 @@
 # runtime, transform, analysis, ptx. libgsr.a needs GSR_LIBS where it is linked
 RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c describe.c addresses.c) \
 	$(addprefix rewriter/image/,fatbin.c select.c link.c) \
-	$(addprefix rewriter/runtime/,loop.c queue.c static.c own.c suspend.c) \
+	$(addprefix rewriter/runtime/,loop.c position.c queue.c static.c own.c suspend.c) \
 	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c devirtualise.c exits.c swbarrier.c warpsync.c \
 		blockids.c globals.c references.c mbarriers.c returns.c resume.c remat.c stripmine.c unroll.c) \
 	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c spin.c barriers.c ranges.c \
