@@ -136,7 +136,7 @@ static void optional(struct io *io, const char **s)
 }
 
 /* The length of a list; 0 if the input cannot hold that many members of @least bytes. */
-static void count(struct io *io, unsigned int *n, unsigned int most, size_t least)
+static void io_count(struct io *io, unsigned int *n, unsigned int most, size_t least)
 {
 	u32(io, n, most);
 	expect(io, *n <= left(io) / least);
@@ -163,7 +163,7 @@ static void kernel_variables(struct io *io, struct gsr_kernel *k, unsigned int n
 	const unsigned int *from = k->variables;
 	unsigned int *list = NULL, i;
 
-	count(io, &k->n_variables, n_variables, INDEX_LEAST);
+	io_count(io, &k->n_variables, n_variables, INDEX_LEAST);
 	if (io->arena)
 		k->variables = list = gsr_alloc_array(io->arena, k->n_variables, sizeof(*list));
 	for (i = 0; i < k->n_variables && !io->bad; i++) {
@@ -183,7 +183,7 @@ static void kernel_references(struct io *io, struct gsr_kernel *k)
 	unsigned int i;
 	size_t end;
 
-	count(io, &k->n_references, GSR_REFERENCES_MAX, REFERENCE_LEAST);
+	io_count(io, &k->n_references, GSR_REFERENCES_MAX, REFERENCE_LEAST);
 	if (io->arena)
 		k->references = list = gsr_alloc_array(io->arena, k->n_references, sizeof(*list));
 	for (i = 0; i < k->n_references && !io->bad; i++) {
@@ -237,7 +237,7 @@ static void rewrite(struct io *io, struct gsr_rewrite *rw)
 	unsigned int i;
 
 	optional(io, &rw->addresses);
-	count(io, &rw->n_variables, GSR_VARIABLES_MAX, VARIABLE_LEAST);
+	io_count(io, &rw->n_variables, GSR_VARIABLES_MAX, VARIABLE_LEAST);
 	expect(io, !rw->n_variables || (rw->addresses && *rw->addresses));
 	if (io->arena)
 		rw->variables = gsr_alloc_array(io->arena, rw->n_variables, sizeof(*rw->variables));
@@ -248,7 +248,7 @@ static void rewrite(struct io *io, struct gsr_rewrite *rw)
 		if (io->arena)
 			rw->variables[i] = v;
 	}
-	count(io, &rw->n_kernels, UINT32_MAX, KERNEL_LEAST);
+	io_count(io, &rw->n_kernels, UINT32_MAX, KERNEL_LEAST);
 	if (io->arena)
 		rw->kernels = gsr_alloc_array(io->arena, rw->n_kernels, sizeof(*rw->kernels));
 	for (i = 0; i < rw->n_kernels && !io->bad; i++) {

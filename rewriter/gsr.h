@@ -123,8 +123,18 @@ struct gsr_options {
 	size_t max_input;		/* 0: 256 MiB */
 	bool resumable;			/* twins that can also leave a block-task in its middle: they cost a little more */
 	bool modes;			/* twins for GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX and gsr_launch.ranges: others ignore these */
-	unsigned int look;		/* instructions of a thread between two looks whether to leave; 0: as is good on a device */
+	unsigned int look;		/* instructions between two checks whether to leave; 0: a good default */
+	/*
+	 * For debugging: @dump gets the text of each kernel as it is after the pass of that name
+	 * (gsr_pass_name()). The texts of all calls together are one module.
+	 */
+	const char *dump_pass;		/* NULL: none */
+	void (*dump)(void *arg, const char *text, size_t size);
+	void *dump_arg;
 };
+
+/* Name of the @i-th pass that a kernel goes through, from 0 on; NULL: there are no more */
+const char *gsr_pass_name(unsigned int i);
 
 /*
  * struct gsr_launch.save_stride for blocks of @threads with @dynamic bytes of dynamic shared memory

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The passes in order, and the module that holds the twins.
+ * The list of passes.
  *
  * In: PTX text and options. Out: one module with the twins, as PTX text, and a description of
- * every kernel. prepare_module() is what is done once a module, the table of passes what is done
- * for each kernel. Assumes nothing of the input: what cannot be rewritten is refused by kernel.
+ * every kernel. prepare_module() runs once per module, the table of passes once per kernel. Assumes
+ * nothing about the input: a kernel that cannot be rewritten is refused, the others are not.
  */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "rewriter/runtime/runtime.h"
+#include "assemble.h"
+#include "dump.h"
 
 #define INPUT_MAX	(256u << 20)
 
@@ -19,13 +20,12 @@ struct job {
 	struct gsr_rewrite *out;
 	unsigned int n;
 	bool resumable;
-	bool suffixed;			/* some name may be a twin's */
-	bool files, names;		/* what line information refers to is there */
+	bool suffixed;			/* the input may contain the name of a twin */
+	bool files, names;		/* .file directives, names of inlined functions exist */
 	struct gsr_module printed;
-	struct gsr_own own;		/* the module's own shared variables: what some twin needs */
-	bool common;			/* some twin has them there */
-	bool wide;			/* they are aligned */
-	bool naps;			/* some twin naps, or asks who is active */
+	struct gsr_common common;
+	bool needs_ptx63;		/* some twin uses nanosleep or activemask */
+	struct gsr_dump dump;
 };
 
 /* A prefix that no name of the input contains */
@@ -39,52 +39,6 @@ static const char *choose_prefix(struct gsr_arena *a, const char *text, size_t s
 	return prefix;
 }
 
-static struct gsr_item *append(struct gsr_pass *p, struct gsr_module *out, enum gsr_item_kind kind)
-{
-	struct gsr_item *i = gsr_alloc(p->arena, sizeof(*i));
-
-	i->kind = kind;
-	if (out->last)
-		out->last->next = i;
-	else
-		out->first = i;
-	out->last = i;
-	return i;
-}
-
-static bool is_shared(const struct gsr_var *v)
-{
-	return !strcmp(v->space, "shared");
-}
-
-static bool is_file(const struct gsr_item *i)
-{
-	return i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".file", 5);
-}
-
-/*
- * Names of inlined functions, which .loc refers to. The other debugging sections describe code that
- * is not in the module
- */
-static bool is_names(const struct gsr_item *i)
-{
-	return i->kind == GSR_ITEM_DIRECTIVE && !strncmp(i->text, ".section", 8) && strstr(i->text, ".debug_str") &&
-	       strcspn(i->text, "{") > (size_t)(strstr(i->text, ".debug_str") - i->text);
-}
-
-/* Line information that refers to what the module does not have */
-static void drop_lines(struct gsr_function *f, bool files, bool names)
-{
-	struct gsr_stmt *s, *next;
-
-	for (s = f->first; s; s = next) {
-		next = s->next;
-		if (s->kind == GSR_STMT_DIRECTIVE && !strncmp(s->text, ".loc", 4) &&
-		    (!files || (!names && strstr(s->text, "function_name"))))
-			gsr_remove(f, s);
-	}
-}
-
 static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned int n_references)
 {
 	struct gsr_var *params = gsr_alloc_array(p->arena, f->n_params + 2, sizeof(*params));
@@ -93,8 +47,12 @@ static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned 
 		memcpy(params, f->params, f->n_params * sizeof(*params));
 	if (n_references)
 		params[f->n_params++] = (struct gsr_var){
-			.space = "param", .align = 8, .type = "b8", .name = gsr_expand(p, "#references"),
-			.dims = { 8 * n_references }, .n_dims = 1,
+			.space = "param",
+			.align = 8,
+			.type = "b8",
+			.name = gsr_expand(p, "#references"),
+			.dims = { 8 * n_references },
+			.n_dims = 1,
 		};
 	params[f->n_params++] = (struct gsr_var){
 		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "#launch"),
@@ -104,109 +62,11 @@ static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned 
 }
 
 /*
- * The module's own shared variables. Where dynamic shared memory must stay aligned they come behind
- * all others of the module, which are moved to the front: they have no initializers.
+ * Are there barriers in inner scopes, or, with @anything, any inner scopes? Labels in scopes are no
+ * targets for jumps from outside; and the registers that a resumable twin saves must have unique
+ * names.
  */
-static void add_own(struct job *j, struct gsr_module *out)
-{
-	struct gsr_pass *p = &j->p;
-	struct gsr_var **vars;
-	struct gsr_item *i;
-	unsigned int n, k;
-
-	for (i = p->m->first; i && j->wide; i = i->next)
-		if (i->kind == GSR_ITEM_VAR && is_shared(i->var) && *gsr_intern_mark(i->var->name))
-			append(p, out, GSR_ITEM_VAR)->var = i->var;
-	if (!j->common)
-		return;
-	vars = gsr_own_module(p, &j->own, j->wide, &n);
-	for (k = 0; k < n; k++)
-		append(p, out, GSR_ITEM_VAR)->var = vars[k];
-}
-
-static void add_globals(struct job *j, struct gsr_module *out)
-{
-	struct gsr_pass *p = &j->p;
-	struct gsr_var *table = gsr_alloc(p->arena, sizeof(*table));
-	struct gsr_var **copies = gsr_alloc_array(p->arena, p->n_globals + 1, sizeof(struct gsr_var *));
-	unsigned int i;
-
-	if (!p->n_globals)
-		return;
-	gsr_globals_finish(p, j->out, copies, table);
-	for (i = 0; i < p->n_globals; i++)
-		if (copies[i])
-			append(p, out, GSR_ITEM_VAR)->var = copies[i];
-	append(p, out, GSR_ITEM_VAR)->var = table;
-}
-
-/*
- * Functions that are called by number, where the original has only a variable's word for it, may
- * stand behind who calls them
- */
-static void declare_numbered(struct gsr_pass *p, struct gsr_module *out)
-{
-	const struct gsr_place *place;
-
-	for (place = p->places; place; place = place->next) {
-		const struct gsr_item *i = p->m->first;
-		struct gsr_function *f;
-
-		if (!place->number || !*gsr_intern_mark(place->fn->f->name))
-			continue;
-		while (i && (i->kind != GSR_ITEM_FUNCTION || i->function->name != place->fn->f->name))
-			i = i->next;
-		if (!i || !i->function->body)
-			continue;
-		f = append(p, out, GSR_ITEM_FUNCTION)->function = gsr_alloc(p->arena, sizeof(*f));
-		*f = *i->function;
-		f->body = false;
-		f->first = f->last = NULL;
-	}
-}
-
-/*
- * What the twins need, in the input's order, which declares before use; names that carry the mark
- * are needed
- */
-static void assemble(struct job *j, struct gsr_module *out, const struct gsr_closure *all, unsigned int n_all)
-{
-	struct gsr_pass *p = &j->p;
-	unsigned int k, c, v;
-	struct gsr_item *i;
-
-	for (i = p->m->first; i; i = i->next) {
-		if (i->kind == GSR_ITEM_FUNCTION)
-			*gsr_intern_mark(i->function->name) = 0;
-		else if (i->kind == GSR_ITEM_VAR)
-			*gsr_intern_mark(i->var->name) = 0;
-	}
-	for (c = 0; c < n_all; c++)
-		for (k = 0; k < all[c].n; k++) {
-			*gsr_intern_mark(all[c].fns[k]->f->name) = 1;
-			for (v = 0; v < all[c].fns[k]->n_vars; v++)
-				*gsr_intern_mark(all[c].fns[k]->vars[v]->name) = 1;
-		}
-	add_own(j, out);
-	add_globals(j, out);
-	declare_numbered(p, out);
-	for (i = p->m->first; i; i = i->next) {
-		if (i->kind == GSR_ITEM_DIRECTIVE && (!strncmp(i->text, ".pragma", 7) || is_file(i) || is_names(i)))
-			append(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
-		else if (i->kind == GSR_ITEM_VAR && *gsr_intern_mark(i->var->name) && !(j->wide && is_shared(i->var)))
-			append(p, out, GSR_ITEM_VAR)->var = i->var;
-		/* an entry has changed its name: its forward declaration is of no use */
-		else if (i->kind == GSR_ITEM_FUNCTION && *gsr_intern_mark(i->function->name) &&
-			 (i->function->body || !i->function->entry))
-			append(p, out, GSR_ITEM_FUNCTION)->function = i->function;
-	}
-}
-
-/*
- * Barriers in inner scopes, or for a resumable twin anything: labels there cannot be jumped to, and
- * what a name means must be known from the name
- */
-static bool in_scopes(const struct gsr_function *f, bool anything)
+static bool uses_scopes(const struct gsr_function *f, bool anything)
 {
 	const struct gsr_stmt *s;
 	unsigned int scope = 0;
@@ -215,46 +75,49 @@ static bool in_scopes(const struct gsr_function *f, bool anything)
 	for (s = f->first; s; s = s->next) {
 		scope += s->kind == GSR_STMT_OPEN;
 		scope -= s->kind == GSR_STMT_CLOSE;
-		if (scope && (anything || (s->kind == GSR_STMT_INSN && (gsr_warp_sync(f, s->insn) || gsr_barrier_of(f, s->insn, &b)))))
+		if (scope &&
+		    (anything || (s->kind == GSR_STMT_INSN &&
+				  (gsr_warp_sync(f, s->insn) || gsr_barrier_of(f, s->insn, &b)))))
 			return true;
 	}
 	return false;
 }
 
-/* Threads that end in functions: these are shared between kernels, so each is changed once */
-static unsigned int end_softly(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c)
+/* Converts exits in functions. Kernels share these, so each function is converted once */
+static unsigned int rewrite_exits(struct gsr_pass *p, struct gsr_fn *fn,
+				  const struct gsr_closure *c)
 {
 	unsigned int i, n = 0;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->ends && !c->fns[i]->ends_softly) {
+		if (c->fns[i]->may_exit && !c->fns[i]->exits_rewritten) {
 			n += gsr_exits(p, c->fns[i]);
-			c->fns[i]->ends_softly = true;
+			c->fns[i]->exits_rewritten = true;
 		}
 	return n + gsr_exits(p, fn);
 }
 
 /*
- * What can be asked before anything is changed, but for functions that become part of the kernel. A
- * refusal or NULL.
+ * Everything that can refuse the kernel before its text is changed, but for the inlining of
+ * functions and the conversion of their exits. A refusal or NULL.
  */
-static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_closure *c, struct gsr_kernel *k, struct gsr_end *end,
-			   bool resumable)
+static const char *check_kernel(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_closure *c,
+				struct gsr_kernel *k, struct gsr_end *end, bool resumable)
 {
 	enum gsr_inline wants = GSR_INLINE_NONE;
 	const char *why = NULL;
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->any_exit && !c->fns[i]->ends)
+		if (c->fns[i]->any_exit && !c->fns[i]->may_exit)
 			wants = GSR_INLINE_EXITS;
 	do {
 		if (wants != GSR_INLINE_NONE) {
 			why = gsr_inline(p, fn, wants);
 			*c = gsr_closure(p, fn);
 		}
-		if (!why && !k->inserted[GSR_INSERTED_EXITS] && gsr_ends(c))
-			k->inserted[GSR_INSERTED_EXITS] = end_softly(p, fn, c);
+		if (!why && !k->inserted[GSR_INSERTED_EXITS] && gsr_functions_exit(c))
+			k->inserted[GSR_INSERTED_EXITS] = rewrite_exits(p, fn, c);
 		if (!why)
 			why = gsr_refusal(p, c, k);
 		if (!why)
@@ -263,55 +126,60 @@ static const char *prepare(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_clo
 			why = gsr_shared_room(p, c, 0);
 		if (!why)
 			why = gsr_barriers(c, end, &wants);
-		/* handles are the kernel's parameters */
+		/* handles of textures are parameters of the kernel */
 		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->n_textures)
 			wants = GSR_INLINE_TEXTURES;
-		/* where block-tasks can be left; those of phases are no barriers any more */
-		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->phases && !fn->gathers && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
+		/* barriers are resume points, unless they were converted to a software barrier */
+		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->swbarrier &&
+		    !fn->warpsync && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
 			wants = GSR_INLINE_BARRIERS;
 	} while (!why && wants != GSR_INLINE_NONE);
 	return why;
 }
 
-/* Likewise barriers that finished threads have no part in */
-static void count_phases(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
+/* Software barriers, in the kernel and its functions */
+static void insert_swbarriers(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
 {
 	unsigned int i;
 
-	/* their graphs, which are made again, tell where barriers stand that are still some */
+	/* the graphs are rebuilt, and must not count barriers that are being converted */
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->phases)
+		if (c->fns[i]->swbarrier)
 			c->fns[i]->plain = c->fns[i]->any_plain = false;
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->phases && !c->fns[i]->phased) {
-			k->inserted[GSR_INSERTED_SITES] += gsr_phases(p, c->fns[i], &k->sites);
-			c->fns[i]->phased = true;
+		if (c->fns[i]->swbarrier && !c->fns[i]->swbarrier_inserted) {
+			k->inserted[GSR_INSERTED_SITES] +=
+				gsr_swbarrier_insert(p, c->fns[i], &k->sites);
+			c->fns[i]->swbarrier_inserted = true;
 		}
 }
 
 /*
- * And instructions of lanes that finished ones are left out of. The kernel's own are known later,
- * with all that lets its threads end.
+ * Software warp syncs in functions; in the kernel only the exit bits. Its own instructions are
+ * converted later, when it is known which of its branches may split a warp.
  */
-static void gather_in_functions(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
+static void insert_warpsync_in_functions(struct gsr_pass *p, const struct gsr_closure *c,
+					 struct gsr_kernel *k)
 {
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++) {
 		struct gsr_fn *fn = c->fns[i];
 
-		if (!fn->gathers || fn->gathered)
+		if (!fn->warpsync || fn->warpsync_inserted)
 			continue;
 		if (!fn->graph)
 			gsr_graph(p, fn);
-		k->inserted[GSR_INSERTED_SITES] += gsr_gathers(p, fn, i ? GSR_GATHER_LANES | GSR_GATHER_ENDS : GSR_GATHER_ENDS, &k->sites);
+		k->inserted[GSR_INSERTED_SITES] += gsr_warpsync_insert(
+			p, fn, i ? GSR_WARPSYNC_LANES | GSR_WARPSYNC_EXITS : GSR_WARPSYNC_EXITS,
+			&k->sites);
 		gsr_graph(p, fn);
-		fn->gathered = true;
+		fn->warpsync_inserted = true;
 	}
 }
 
-/* A function or variable of the module, which goes along with the twins */
-static bool twin_named(const struct job *j, const struct gsr_fn *fn)
+/* Has the module a function or variable of the twin's name? */
+static bool twin_name_taken(const struct job *j, const struct gsr_fn *fn)
 {
 	const struct gsr_function *f;
 	const char *name;
@@ -323,24 +191,24 @@ static bool twin_named(const struct job *j, const struct gsr_fn *fn)
 	return (f && !f->entry) || gsr_module_var(j->p.m, name);
 }
 
-/*
- * Do functions name the twins' own shared variables? The ids that the kernel itself reads do not
- * count
- */
+/* Do functions, and not only the kernel itself, name the twin's own shared variables? */
 static bool functions_name_own(const struct gsr_closure *c, bool ids)
 {
 	unsigned int i;
 
-	if (ids || gsr_ends(c) || c->fns[0]->phases || c->fns[0]->gathers)
+	if (ids || gsr_functions_exit(c) || c->fns[0]->swbarrier || c->fns[0]->warpsync)
 		return true;
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->mbarriers || c->fns[i]->noted)
+		if (c->fns[i]->mbarriers || c->fns[i]->mbarriers_listed)
 			return true;
 	return false;
 }
 
-/* A refusal or NULL */
-static const char *align(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_own *own, bool ids)
+/*
+ * Where the twin's own shared variables are declared, and how they are aligned; a refusal or NULL
+ */
+static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_own *own,
+			     bool ids)
 {
 	unsigned int i;
 
@@ -349,12 +217,15 @@ static const char *align(struct gsr_pass *p, const struct gsr_closure *c, struct
 	for (i = 1; i < c->n && own->aligned && !own->inside; i++)
 		if (c->fns[i]->keeps_shared)
 			return "relies on how shared memory is aligned, beside functions with shared variables of their own";
-	return gsr_shared_room(p, c, own->own_gathers + (!own->aligned ? 0 : own->inside ? GSR_ALIGNED : GSR_OWN_MAX * GSR_ALIGNED));
+	return gsr_shared_room(p, c,
+			       own->own_warpsync + (!own->aligned ? 0 :
+						    own->inside	  ? GSR_ALIGNED :
+								    GSR_OWN_MAX * GSR_ALIGNED));
 }
 
 /* ---- one kernel ---- */
 
-/* A kernel on its way to its twin: what passes learn for those that come after them */
+/* A kernel that is becoming a twin: what passes learn for those that follow */
 struct twin {
 	struct job *j;
 	struct gsr_fn *fn;
@@ -363,47 +234,49 @@ struct twin {
 	struct gsr_own *own;
 	unsigned int facts;		/* enum fact: what is known now */
 	struct gsr_end end;
-	struct gsr_left left;
+	struct gsr_cleanup cleanup;
 	struct gsr_ids ids;
 	struct gsr_sites sites;
-	struct gsr_resume *resume;	/* NULL: it can be left between block-tasks only */
+	struct gsr_resume *resume;	/* NULL: the twin can leave between block-tasks only */
 };
 
 enum fact {
-	FUNCTIONS = 1 << 0,		/* functions that stay functions wait in their final form */
+	CALLEES = 1 << 0,		/* barriers and warp syncs of functions are final */
 	GRAPHS = 1 << 1,		/* the functions' graphs are those of their text */
-	END = 1 << 2,			/* .end; and the kernel is not refused */
-	ROOM = 1 << 3,			/* .own: which shared variables the twin has, and where */
-	LEFT = 1 << 4,			/* .left, .ids, and .k->waits */
+	LEGAL = 1 << 2,			/* .end; and the kernel is not refused */
+	SHARED_LAYOUT = 1 << 3,		/* .own: which shared variables the twin has, and where */
+	CLEANUP = 1 << 4,		/* .cleanup, .ids, and .k->waits */
 	FLAT = 1 << 5,			/* no inner scope where one would be in the way */
-	PLAN = 1 << 6,			/* .resume */
-	POINTS = 1 << 7,		/* where a block-task can be left is in the text */
-	CONVERTED = 1 << 8,		/* .sites: no barrier of the text waits for finished threads */
-	IDS = 1 << 9,			/* %ctaid and %nctaid are nowhere read */
-	SHARED = 1 << 10,		/* the module's variables are reached through the table */
-	LOOP = 1 << 11,			/* the worker's life stands around the body */
+	RESUME_PLAN = 1 << 6,		/* .resume */
+	RESUME_POINTS = 1 << 7,		/* the checks of resume points are in the text */
+	BARRIERS = 1 << 8,		/* .sites: no barrier waits for finished threads */
+	IDS = 1 << 9,			/* the text does not read %ctaid and %nctaid */
+	VARIABLES = 1 << 10,		/* the module's variables are reached through the table */
+	LOOP = 1 << 11,			/* the worker's loop is in place around the body */
 };
 
-/* In functions that stay functions; a kernel with such functions is asked first what it waits for */
-static const char *change_functions(struct twin *t)
+/*
+ * Converts barriers and warp-synchronous instructions in functions that are not inlined. Whether
+ * the kernel may spin is asked before, as the converted code polls for threads of its own block.
+ */
+static const char *convert_callees(struct twin *t)
 {
 	struct gsr_pass *p = &t->j->p;
 	struct gsr_fn *fn = t->fn;
 
-	/* the twin's own waits are for the block's own threads */
-	if (fn->phases || fn->gathers) {
+	if (fn->swbarrier || fn->warpsync) {
 		if (!fn->graph)
 			gsr_graph(p, fn);
-		t->k->waits = gsr_waits(p, &t->c);
+		t->k->waits = gsr_may_spin(p, &t->c);
 	}
-	if (fn->phases)
-		count_phases(p, &t->c, t->k);
-	if (fn->gathers)
-		gather_in_functions(p, &t->c, t->k);
+	if (fn->swbarrier)
+		insert_swbarriers(p, &t->c, t->k);
+	if (fn->warpsync)
+		insert_warpsync_in_functions(p, &t->c, t->k);
 	return NULL;
 }
 
-static const char *make_graphs(struct twin *t)
+static const char *build_graphs(struct twin *t)
 {
 	unsigned int i;
 
@@ -413,49 +286,53 @@ static const char *make_graphs(struct twin *t)
 	return NULL;
 }
 
-static const char *decide_end(struct twin *t)
+static const char *legalise(struct twin *t)
 {
-	return prepare(&t->j->p, t->fn, &t->c, t->k, &t->end, t->j->resumable);
+	return check_kernel(&t->j->p, t->fn, &t->c, t->k, &t->end, t->j->resumable);
 }
 
-static const char *make_room(struct twin *t)
+static const char *layout_shared(struct twin *t)
 {
 	unsigned int i;
 
-	if (t->end.gathers && !t->fn->gathers)
-		t->own->own_gathers = gsr_gathers_size(t->fn->f);
+	if (t->end.warpsync && !t->fn->warpsync)
+		t->own->own_warpsync = gsr_warpsync_size(t->fn->f);
 	for (i = 0; i < t->c.n; i++)
 		t->ids.shared |= t->c.fns[i]->loads_ids || (i && t->c.fns[i]->reads_ids);
-	return align(&t->j->p, &t->c, t->own, t->ids.shared);
+	return place_own(&t->j->p, &t->c, t->own, t->ids.shared);
 }
 
-static const char *note_left(struct twin *t)
+static const char *plan_cleanup(struct twin *t)
 {
-	struct gsr_left *left = &t->left;
+	struct gsr_cleanup *cleanup = &t->cleanup;
 	struct gsr_fn *fn = t->fn;
 	unsigned int i;
 
-	left->alloca = fn->alloca;
-	left->phases = fn->phases;
-	left->gathers = fn->gathers ? gsr_gathers_ready : t->own->own_gathers ? gsr_gathers_ready_own : NULL;
-	t->k->early_return = t->end.early || t->end.warps || left->phases || left->gathers;
+	cleanup->alloca = fn->alloca;
+	cleanup->swbarrier = fn->swbarrier;
+	cleanup->warpsync = fn->warpsync	 ? gsr_warpsync_init :
+			    t->own->own_warpsync ? gsr_warpsync_init_own :
+						   NULL;
+	t->k->early_return =
+		t->end.early || t->end.warps || cleanup->swbarrier || cleanup->warpsync;
 	t->k->warp_rows = t->end.rows;
-	t->k->waits = left->phases || fn->gathers ? t->k->waits : gsr_waits(&t->j->p, &t->c);
+	t->k->waits =
+		cleanup->swbarrier || fn->warpsync ? t->k->waits : gsr_may_spin(&t->j->p, &t->c);
 	t->ids.alone = true;
 	for (i = 0; i < t->c.n; i++) {
 		fn = t->c.fns[i];
-		left->cp_async |= fn->cp_async;
-		left->bulk |= fn->bulk;
-		left->mbarriers |= fn->mbarriers || fn->noted;
-		t->ids.alone &= !fn->shared && !fn->n_vars && !fn->barriers && !left->cp_async && !left->bulk &&
-				!left->mbarriers;
+		cleanup->cp_async |= fn->cp_async;
+		cleanup->bulk |= fn->bulk;
+		cleanup->mbarriers |= fn->mbarriers || fn->mbarriers_listed;
+		t->ids.alone &= !fn->shared && !fn->n_vars && !fn->barriers && !cleanup->cp_async &&
+				!cleanup->bulk && !cleanup->mbarriers;
 	}
 	return NULL;
 }
 
 static const char *flatten(struct twin *t)
 {
-	if ((t->k->early_return || t->j->resumable) && in_scopes(t->fn->f, t->j->resumable)) {
+	if ((t->k->early_return || t->j->resumable) && uses_scopes(t->fn->f, t->j->resumable)) {
 		gsr_flatten(&t->j->p, t->fn->f, false);
 		gsr_graph(&t->j->p, t->fn);
 	}
@@ -468,12 +345,13 @@ static const char *plan_resume(struct twin *t)
 
 	if (!t->j->resumable)
 		return NULL;
-	if (t->end.warps || t->left.gathers)
+	if (t->end.warps || t->cleanup.warpsync)
 		k->resume_reason = "lanes may be finished while others of the warp wait for it";
-	else if (t->left.phases)
+	else if (t->cleanup.swbarrier)
 		k->resume_reason = "barriers that finished threads have no part in, in functions";
 	else
-		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id, &k->warp_rows, &k->resume_reason);
+		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id,
+					    &k->warp_rows, &k->resume_reason);
 	if (t->resume) {
 		k->resume_points = t->resume->n_points;
 		k->save_fixed = t->resume->fixed;
@@ -485,18 +363,20 @@ static const char *plan_resume(struct twin *t)
 static const char *insert_points(struct twin *t)
 {
 	if (t->resume)
-		t->k->inserted[GSR_INSERTED_RESUME] += gsr_resume_points(&t->j->p, t->fn->f, t->resume);
+		t->k->inserted[GSR_INSERTED_RESUME] +=
+			gsr_resume_points(&t->j->p, t->fn->f, t->resume);
 	return NULL;
 }
 
 static const char *convert_barriers(struct twin *t)
 {
-	enum gsr_gather what = GSR_GATHER_LANES | (t->own->own_gathers ? GSR_GATHER_ENDS : 0);
+	enum gsr_warpsync what =
+		GSR_WARPSYNC_LANES | (t->own->own_warpsync ? GSR_WARPSYNC_EXITS : 0);
 	unsigned int *inserted = &t->k->inserted[GSR_INSERTED_SITES];
 	struct gsr_pass *p = &t->j->p;
 
-	if (t->end.gathers)
-		*inserted += gsr_gathers(p, t->fn, what, &t->k->sites);
+	if (t->end.warpsync)
+		*inserted += gsr_warpsync_insert(p, t->fn, what, &t->k->sites);
 	if (t->end.warps)
 		*inserted += gsr_convert_warps(p, t->fn, &t->sites);
 	if (t->end.early || (t->resume && !t->resume->in_place))
@@ -505,7 +385,7 @@ static const char *convert_barriers(struct twin *t)
 	return NULL;
 }
 
-/* Functions are shared between kernels: each is changed once, here and below */
+/* Kernels share functions, so each function is converted once, here and in the passes below */
 static const char *replace_ids(struct twin *t)
 {
 	const char *refusal = NULL;
@@ -515,13 +395,14 @@ static const char *replace_ids(struct twin *t)
 		t->ids.held = GSR_IDS_ALL;
 		t->ids.alone = false;
 	}
-	t->ids.aside = !t->ids.shared && !t->left.mbarriers;
+	t->ids.aside = !t->ids.shared && !t->cleanup.mbarriers;
 	for (i = 0; i < t->c.n && !refusal; i++) {
 		struct gsr_fn *fn = t->c.fns[i];
 
 		if (!fn->reads_ids)
 			continue;
-		t->k->inserted[GSR_INSERTED_IDS] += gsr_blockids(&t->j->p, fn->f, i || t->resume ? NULL : &t->ids, &refusal);
+		t->k->inserted[GSR_INSERTED_IDS] +=
+			gsr_blockids(&t->j->p, fn->f, i || t->resume ? NULL : &t->ids, &refusal);
 		fn->reads_ids = false;
 		fn->loads_ids = true;
 		if (refusal)
@@ -538,10 +419,10 @@ static const char *share_variables(struct twin *t)
 	for (i = 0; i < t->c.n; i++) {
 		struct gsr_fn *fn = t->c.fns[i];
 
-		if (fn->shares || (!fn->n_globals && !fn->constants))
+		if (fn->globals_indirect || (!fn->n_globals && !fn->constants))
 			continue;
 		*inserted += gsr_globals(p, fn) + fn->translated;
-		fn->shares = true;
+		fn->globals_indirect = true;
 	}
 	gsr_globals_list(p, &t->c, t->k);
 	*inserted += gsr_references(p, t->fn, t->k);
@@ -554,7 +435,8 @@ static const char *note_mbarriers(struct twin *t)
 
 	for (i = 0; i < t->c.n; i++)
 		if (t->c.fns[i]->mbarriers)
-			t->k->inserted[GSR_INSERTED_MBARRIERS] += gsr_mbarriers(&t->j->p, t->c.fns[i]);
+			t->k->inserted[GSR_INSERTED_MBARRIERS] +=
+				gsr_mbarriers(&t->j->p, t->c.fns[i]);
 	return NULL;
 }
 
@@ -564,43 +446,44 @@ static const char *replace_returns(struct twin *t)
 	return NULL;
 }
 
-static const char *write_loop(struct twin *t)
+static const char *insert_loop(struct twin *t)
 {
-	t->k->inserted[GSR_INSERTED_LOOP] += gsr_loop(&t->j->p, t->fn->f, &t->sites, &t->left, &t->ids, t->end.id, t->resume);
+	t->k->inserted[GSR_INSERTED_LOOP] +=
+		gsr_loop(&t->j->p, t->fn->f, &t->sites, &t->cleanup, &t->ids, t->end.id, t->resume);
 	return NULL;
 }
 
-static const char *declare_own(struct twin *t)
+static const char *declare_shared(struct twin *t)
 {
 	struct gsr_own *own = t->own;
 	struct job *j = t->j;
 
-	own->mbarriers = t->left.mbarriers;
-	own->phases = t->left.phases;
-	own->gathers = t->fn->gathers;
-	own->ended = gsr_ends(&t->c);
+	own->mbarriers = t->cleanup.mbarriers;
+	own->swbarrier = t->cleanup.swbarrier;
+	own->warpsync = t->fn->warpsync;
+	own->ended = gsr_functions_exit(&t->c);
 	gsr_own_declare(&j->p, t->fn->f, own);
 	add_parameters(&j->p, t->fn->f, t->k->n_references);
-	j->naps |= t->left.phases || t->left.gathers;
+	j->needs_ptx63 |= t->cleanup.swbarrier || t->cleanup.warpsync;
 	if (!own->inside) {
-		j->common = true;
-		j->wide |= own->aligned;
-		j->own.mbarriers |= own->mbarriers;
-		j->own.phases |= own->phases;
-		j->own.gathers |= own->gathers;
-		j->own.ended |= own->ended;
+		j->common.needed = true;
+		j->common.wide |= own->aligned;
+		j->common.own.mbarriers |= own->mbarriers;
+		j->common.own.swbarrier |= own->swbarrier;
+		j->common.own.warpsync |= own->warpsync;
+		j->common.own.ended |= own->ended;
 	}
 	return NULL;
 }
 
-static const char *mend_lines(struct twin *t)
+static const char *fix_line_info(struct twin *t)
 {
 	struct job *j = t->j;
 	unsigned int i;
 
 	for (i = 0; i < t->c.n && (!j->files || !j->names); i++)
 		if (t->c.fns[i]->lines) {
-			drop_lines(t->c.fns[i]->f, j->files, j->names);
+			gsr_drop_stale_lines(t->c.fns[i]->f, j->files, j->names);
 			t->c.fns[i]->lines = false;
 		}
 	return NULL;
@@ -612,35 +495,48 @@ static const struct {
 	unsigned int requires, gives;
 	const char *(*run)(struct twin *t);
 } passes[] = {
-	{ "functions", 0, FUNCTIONS, change_functions },
-	{ "graphs", FUNCTIONS, GRAPHS, make_graphs },
-	{ "end", GRAPHS, END, decide_end },
-	{ "room", END, ROOM, make_room },
-	{ "left", END | ROOM, LEFT, note_left },
-	{ "flatten", LEFT, FLAT, flatten },
-	{ "plan", LEFT | FLAT, PLAN, plan_resume },
-	{ "points", PLAN, POINTS, insert_points },
-	{ "barriers", END | FLAT | POINTS, CONVERTED, convert_barriers },
-	{ "ids", LEFT | PLAN, IDS, replace_ids },
-	{ "variables", END, SHARED, share_variables },
-	{ "mbarriers", END, 0, note_mbarriers },
-	{ "returns", CONVERTED, 0, replace_returns },
-	{ "loop", LEFT | PLAN | CONVERTED | IDS | SHARED, LOOP, write_loop },
-	{ "own", ROOM | LEFT | LOOP, 0, declare_own },
-	{ "lines", LOOP, 0, mend_lines },
+	{ "callees", 0, CALLEES, convert_callees },
+	{ "graphs", CALLEES, GRAPHS, build_graphs },
+	{ "legalise", GRAPHS, LEGAL, legalise },
+	{ "shared-layout", LEGAL, SHARED_LAYOUT, layout_shared },
+	{ "cleanup-plan", LEGAL | SHARED_LAYOUT, CLEANUP, plan_cleanup },
+	{ "flatten", CLEANUP, FLAT, flatten },
+	{ "resume-plan", CLEANUP | FLAT, RESUME_PLAN, plan_resume },
+	{ "resume-points", RESUME_PLAN, RESUME_POINTS, insert_points },
+	{ "barriers", LEGAL | FLAT | RESUME_POINTS, BARRIERS, convert_barriers },
+	{ "block-ids", CLEANUP | RESUME_PLAN, IDS, replace_ids },
+	{ "variables", LEGAL, VARIABLES, share_variables },
+	{ "mbarriers", LEGAL, 0, note_mbarriers },
+	{ "returns", BARRIERS, 0, replace_returns },
+	{ "loop", CLEANUP | RESUME_PLAN | BARRIERS | IDS | VARIABLES, LOOP, insert_loop },
+	{ "declarations", SHARED_LAYOUT | CLEANUP | LOOP, 0, declare_shared },
+	{ "line-info", LOOP, 0, fix_line_info },
 };
+
+#define N_PASSES	(sizeof(passes) / sizeof(passes[0]))
+
+const char *gsr_pass_name(unsigned int i)
+{
+	return i < N_PASSES ? passes[i].name : NULL;
+}
 
 static void rewrite_kernel(struct twin *t)
 {
+	struct gsr_dump *dump = &t->j->dump;
 	const char *refusal = NULL;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(passes) / sizeof(passes[0]) && !refusal; i++) {
+	for (i = 0; i < N_PASSES && !refusal; i++) {
 		if (passes[i].requires & ~t->facts)
-			refusal = gsr_sprintf(t->j->p.arena, "pass %s before one that it requires, a bug of gsched", passes[i].name);
+			refusal = gsr_sprintf(t->j->p.arena,
+					      "pass %s before one that it requires, a bug of gsched",
+					      passes[i].name);
 		else
 			refusal = passes[i].run(t);
 		t->facts |= passes[i].gives;
+		if (!refusal && dump->pass && !strcmp(dump->pass, passes[i].name) &&
+		    !gsr_dump(dump, &t->j->p, &t->c))
+			refusal = "no memory to dump it";
 	}
 	t->k->tier = refusal ? GSR_TIER_LAUNCH : GSR_TIER_BLOCK;
 	t->k->reason = refusal ? refusal : "rewritten";
@@ -648,22 +544,22 @@ static void rewrite_kernel(struct twin *t)
 
 /* ---- the module ---- */
 
-/* What is done once, for all kernels; each line relies on those above it */
+/* Runs once, for all kernels; each line relies on those above it */
 static void prepare_module(struct gsr_pass *p)
 {
 	gsr_resolve_aliases(p->m);
 	gsr_analyse(p);
-	gsr_indirect(p);
-	gsr_settle_masks(p);
+	gsr_devirtualise(p);
+	gsr_find_complete_masks(p);
 	gsr_barriers_prepare(p);
 	gsr_inline_prepare(p);
 	gsr_exits_prepare(p);
 	gsr_inline_small(p);
-	gsr_phases_prepare(p);
-	gsr_gathers_prepare(p);
+	gsr_swbarrier_prepare(p);
+	gsr_warpsync_prepare(p);
 }
 
-static void run(struct job *j)
+static void rewrite_module(struct job *j)
 {
 	struct gsr_pass *p = &j->p;
 	struct gsr_closure *closures;
@@ -674,8 +570,8 @@ static void run(struct job *j)
 
 	prepare_module(p);
 	for (item = p->m->first; item; item = item->next) {
-		j->files |= is_file(item);
-		j->names |= is_names(item);
+		j->files |= gsr_is_file(item);
+		j->names |= gsr_is_debug_str(item);
 	}
 	closures = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*closures));
 	twins = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(struct gsr_kernel *));
@@ -691,7 +587,7 @@ static void run(struct job *j)
 		kernel->name = p->fns[i].f->name;
 		kernel->tier = GSR_TIER_LAUNCH;
 		t.c = gsr_closure(p, t.fn);
-		if (twin_named(j, &p->fns[i])) {
+		if (twin_name_taken(j, &p->fns[i])) {
 			kernel->reason = "its twin's name is another's (" GSR_SUFFIX ")";
 			continue;
 		}
@@ -703,28 +599,28 @@ static void run(struct job *j)
 		closures[n++] = t.c;
 	}
 	for (i = 0; i < n; i++)
-		twins[i]->static_shared = gsr_own_bytes(p, &own[i], j->wide);
+		twins[i]->static_shared = gsr_own_bytes(p, &own[i], j->common.wide);
 	if (!n)
 		return;
 	j->printed = *p->m;
 	j->printed.first = j->printed.last = NULL;
-	assemble(j, &j->printed, closures, n);
+	gsr_assemble(p, &j->common, j->out, closures, n, &j->printed);
 	for (i = 0; i < n; i++) {
 		struct gsr_function *f = closures[i].fns[0]->f;
 
 		f->name = gsr_intern_str(p->arena, gsr_sprintf(p->arena, "%s" GSR_SUFFIX, f->name));
 		f->linkage = "visible";
 	}
-	/* ", debug" wants the sections that are gone */
+	/* ", debug" would require the debugging sections that were dropped */
 	j->printed.target = gsr_strndup(p->arena, p->m->target, strcspn(p->m->target, ", \t"));
-	/* what threads that wait nap with, and who is there, has PTX only since then */
-	if (j->naps && p->m->version[0] == '6' && p->m->version[2] < '3')
+	/* nanosleep and activemask need PTX ISA 6.3 */
+	if (j->needs_ptx63 && p->m->version[0] == '6' && p->m->version[2] < '3')
 		j->printed.version = "6.3";
 	j->n = n;
 }
 
 /* false: the arena ran out of memory */
-static bool guarded(struct job *j, const char *text, size_t size)
+static bool rewrite_guarded(struct job *j, const char *text, size_t size)
 {
 	jmp_buf nomem;
 
@@ -734,7 +630,7 @@ static bool guarded(struct job *j, const char *text, size_t size)
 	gsr_arena_escape(j->p.scratch, &nomem);
 	j->suffixed = memmem(text, size, GSR_SUFFIX, strlen(GSR_SUFFIX));
 	j->p.prefix = choose_prefix(j->p.arena, text, size);
-	run(j);
+	rewrite_module(j);
 	gsr_arena_escape(j->p.arena, NULL);
 	return true;
 }
@@ -742,16 +638,24 @@ static bool guarded(struct job *j, const char *text, size_t size)
 enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_options *opts,
 				struct gsr_rewrite *out, struct gsr_error *err)
 {
-	size_t limit = opts && opts->size >= sizeof(*opts) && opts->max_input ? opts->max_input : INPUT_MAX;
-	const char *name = opts && opts->name ? opts->name : "<ptx>";
 	struct job j = { .out = out };
+	struct gsr_options o = { 0 };
 	struct gsr_error own;
+	const char *name;
+	size_t limit;
 
-	if (opts && opts->size >= sizeof(*opts)) {
-		j.resumable = opts->resumable;
-		j.p.look = opts->look;
-		j.p.modes = opts->modes;
-	}
+	/* a caller that was built with a shorter struct gets 0 for the rest */
+	if (opts)
+		memcpy(&o, opts, opts->size < sizeof(o) ? opts->size : sizeof(o));
+	limit = o.max_input ? o.max_input : INPUT_MAX;
+	name = o.name ? o.name : "<ptx>";
+	j.resumable = o.resumable;
+	j.p.look = o.look;
+	j.p.modes = o.modes;
+	if (o.dump)
+		j.dump = (struct gsr_dump){ .pass = o.dump_pass,
+					    .write = o.dump,
+					    .arg = o.dump_arg };
 	/* cppcheck-suppress uninitvar ; its address is meant */
 	err = err ? err : &own;
 	memset(out, 0, sizeof(*out));
@@ -759,14 +663,15 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	size = strnlen(ptx, size);
 	if (size > limit) {
 		err->status = GSR_ERR_LIMIT;
-		snprintf(err->message, sizeof(err->message), "%.80s: %zu bytes of PTX; the limit is %zu", name, size, limit);
+		snprintf(err->message, sizeof(err->message),
+			 "%.80s: %zu bytes of PTX; the limit is %zu", name, size, limit);
 		return err->status;
 	}
 	if (gsr_parse(ptx, size, name, &j.p.m, err) != GSR_OK)
 		return err->status;
 	j.p.arena = j.p.m->arena;
 	j.p.scratch = gsr_arena_new();
-	if (!j.p.scratch || !guarded(&j, ptx, size))
+	if (!j.p.scratch || !rewrite_guarded(&j, ptx, size))
 		goto nomem;
 	if (j.n) {
 		out->ptx = gsr_print(&j.printed, &out->ptx_size);

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The rewriter's rooms, each of which uses itself and those below it (selftests/lint-rooms): tools, the interface here, image,
 # runtime, transform, analysis, ptx. libgsr.a needs GSR_LIBS where it is linked
-RW_SRCS := $(addprefix rewriter/,rewrite.c describe.c addresses.c) \
+RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c describe.c addresses.c) \
 	$(addprefix rewriter/image/,fatbin.c select.c link.c) \
-	$(addprefix rewriter/runtime/,loop.c queue.c static.c own.c suspend.c) \
-	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c indirect.c exits.c phases.c gathers.c \
-		blockids.c globals.c references.c mbarriers.c returns.c resume.c anew.c strip.c unroll.c) \
-	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c waits.c barriers.c ranges.c \
-		pointers.c places.c params.c alignment.c) \
+	$(addprefix rewriter/runtime/,loop.c position.c queue.c static.c own.c suspend.c) \
+	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c devirtualise.c exits.c swbarrier.c warpsync.c \
+		blockids.c globals.c references.c mbarriers.c returns.c resume.c remat.c stripmine.c unroll.c) \
+	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c spin.c barriers.c ranges.c \
+		escape.c fnptrs.c params.c alignment.c) \
 	$(addprefix rewriter/ptx/,arena.c lex.c parse.c operand.c print.c type.c semantics.c barrier.c lines.c cut.c)
 RW_TOOL_SRCS := $(addprefix rewriter/tools/,gsrewrite.c elf.c json.c explain.c registers.c)
 GSR_LIBS := -llz4 -lzstd -lm

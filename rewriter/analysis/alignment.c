@@ -39,7 +39,7 @@ static bool marked(const struct gsr_operand *o)
 	return false;
 }
 
-static void mark(struct trace *t, const struct gsr_operand *o)
+static void mark_shared(struct trace *t, const struct gsr_operand *o)
 {
 	unsigned int i;
 
@@ -48,7 +48,7 @@ static void mark(struct trace *t, const struct gsr_operand *o)
 		t->changed = true;
 	}
 	for (i = 0; i < o->n_items; i++)
-		mark(t, &o->items[i]);
+		mark_shared(t, &o->items[i]);
 }
 
 static void store(struct trace *t)
@@ -73,7 +73,7 @@ static void follow(struct trace *t, const struct gsr_function *f, const struct g
 	unsigned int i;
 
 	if (insn->op == GSR_OP_LD && insn->n_opnds && brings_back(t, f, insn))
-		mark(t, &insn->opnds[0]);
+		mark_shared(t, &insn->opnds[0]);
 	for (i = gsr_has_result(insn); i < insn->n_opnds; i++)
 		any |= marked(&insn->opnds[i]);
 	if (!any)
@@ -92,7 +92,7 @@ static void follow(struct trace *t, const struct gsr_function *f, const struct g
 	case GSR_OP_CVTA:
 	case GSR_OP_MAPA:
 	case GSR_OP_SHFL:
-		mark(t, &insn->opnds[0]);
+		mark_shared(t, &insn->opnds[0]);
 		break;
 	case GSR_OP_SETP:
 	case GSR_OP_SET:

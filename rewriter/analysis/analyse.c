@@ -98,7 +98,7 @@ static void reference_var(struct scan *s, struct gsr_var *v, const struct gsr_op
 	fn->vars[fn->n_vars++] = v;
 }
 
-static void reference(struct scan *s, const char *name, const struct gsr_operand *o)
+static void note_reference(struct scan *s, const char *name, const struct gsr_operand *o)
 {
 	unsigned long m = *gsr_intern_mark(name);
 
@@ -109,13 +109,13 @@ static void reference(struct scan *s, const char *name, const struct gsr_operand
 			refuse(s, "address of the kernel %s", name);
 		reference_fn(s, to);
 		if (!s->callee && s->insn)
-			to->taken = s->fn->takes = true;
+			to->address_taken = s->fn->takes_address = true;
 	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name) {
 		reference_var(s, s->vars[m & MARK_INDEX], o);
 	}
 }
 
-static void special(struct scan *s, const char *name)
+static void note_special(struct scan *s, const char *name)
 {
 	if (!strcmp(name, "%ctaid") || !strcmp(name, "%nctaid"))
 		s->fn->reads_ids = true;
@@ -132,18 +132,18 @@ static void special(struct scan *s, const char *name)
 		refuse(s, "reads the size of shared memory (%s)", name);
 }
 
-static void operand(struct scan *s, const struct gsr_operand *o)
+static void scan_operand(struct scan *s, const struct gsr_operand *o)
 {
 	unsigned int i;
 
 	/* what a call takes is read as registers */
 	if (o->kind == GSR_OPND_SYM || (o->kind == GSR_OPND_REG && o->name[0] != '%' && s->insn->op == GSR_OP_CALL))
-		reference(s, o->name, o);
+		note_reference(s, o->name, o);
 	/* most are %r12, %rd3, %f4, %p5 */
 	if (o->kind == GSR_OPND_REG && o->name[0] == '%' && o->name[1] != 'r' && o->name[1] != 'f' && o->name[1] != 'p')
-		special(s, o->name);
+		note_special(s, o->name);
 	for (i = 0; i < o->n_items; i++)
-		operand(s, &o->items[i]);
+		scan_operand(s, &o->items[i]);
 }
 
 /*
@@ -153,7 +153,7 @@ static void operand(struct scan *s, const struct gsr_operand *o)
  * is given. So it is in the twin, whose workers are clusters of one block, too. C++ barriers are
  * compiled to these without optimisation.
  */
-static const char *barred(const struct gsr_insn *insn)
+static const char *unsupported(const struct gsr_insn *insn)
 {
 	switch (insn->op) {
 	case GSR_OP_GRIDDEPCONTROL:
@@ -171,7 +171,7 @@ static const char *barred(const struct gsr_insn *insn)
 	}
 }
 
-static void instruction(struct scan *s, const struct gsr_insn *insn)
+static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 {
 	struct gsr_barrier b;
 	const char *why;
@@ -179,7 +179,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 
 	if (insn->op == GSR_OP_UNKNOWN)
 		refuse(s, "unknown instruction %s", insn->name);
-	why = barred(insn);
+	why = unsupported(insn);
 	if (why)
 		refuse(s, "%s", why);
 	if ((insn->op == GSR_OP_CP && gsr_insn_has(insn, "bulk")) ||
@@ -190,7 +190,7 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
 	s->fn->matrices |= insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX;
 	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
-	s->fn->waits |= gsr_may_wait(insn) == GSR_WAIT_ALL;
+	s->fn->spins |= gsr_may_wait(insn) == GSR_WAIT_ALL;
 	s->fn->exits |= insn->op == GSR_OP_EXIT;
 	if (!s->fn->f->writers && gsr_asks_for(insn))
 		gsr_find_writers(s->p->arena, s->fn->f);
@@ -221,14 +221,14 @@ static void instruction(struct scan *s, const struct gsr_insn *insn)
 		if (insn->op == GSR_OP_CALL && o->kind == GSR_OPND_REG)
 			s->fn->indirect = true;
 		s->top = o;
-		operand(s, o);
+		scan_operand(s, o);
 		s->callee = false;
 	}
 	s->insn = NULL;
 }
 
 /* Identifiers in raw text: .calltargets */
-static void raw(struct scan *s, const char *text)
+static void scan_text(struct scan *s, const char *text)
 {
 	struct gsr_lexer lx;
 	struct gsr_token t;
@@ -236,7 +236,7 @@ static void raw(struct scan *s, const char *text)
 	gsr_lex_init(&lx, text, strlen(text));
 	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD)
 		if (t.kind == GSR_TOK_IDENT)
-			reference(s, gsr_intern(s->p->arena, t.text, t.len), NULL);
+			note_reference(s, gsr_intern(s->p->arena, t.text, t.len), NULL);
 }
 
 /*
@@ -265,14 +265,14 @@ static bool is_module_name(const struct scan *s, const char *name)
 	       (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name);
 }
 
-static bool names(const struct gsr_operand *o, const char *name)
+static bool names_symbol(const struct gsr_operand *o, const char *name)
 {
 	unsigned int i;
 
 	if (o->name == name)
 		return true;
 	for (i = 0; i < o->n_items; i++)
-		if (names(&o->items[i], name))
+		if (names_symbol(&o->items[i], name))
 			return true;
 	return false;
 }
@@ -296,7 +296,7 @@ static bool named_outside(const struct gsr_function *f, const char *name)
 			inside = depth;
 		}
 		for (i = 0; s->kind == GSR_STMT_INSN && !inside && i < s->insn->n_opnds; i++)
-			if (names(&s->insn->opnds[i], name))
+			if (names_symbol(&s->insn->opnds[i], name))
 				return true;
 	}
 	return false;
@@ -338,9 +338,9 @@ static void scan_function(struct scan *s)
 			refuse(s, "clusters (%s)", f->perf[i]);
 	for (st = f->first; st; st = st->next) {
 		if (st->kind == GSR_STMT_INSN)
-			instruction(s, st->insn);
+			scan_insn(s, st->insn);
 		else if (st->kind == GSR_STMT_DIRECTIVE && strstr(st->text, ".calltargets"))
-			raw(s, st->text);
+			scan_text(s, st->text);
 		else if (st->kind == GSR_STMT_VAR && !strcmp(st->var->space, "shared"))
 			s->fn->shared = s->fn->keeps_shared = true;
 		else if (st->kind == GSR_STMT_VAR && (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
@@ -353,7 +353,7 @@ static void scan_function(struct scan *s)
 		*gsr_intern_mark(h.names[h.n].name) = h.names[h.n].mark;
 }
 
-static void external(struct gsr_pass *p, struct gsr_fn *fn)
+static void refuse_external(struct gsr_pass *p, struct gsr_fn *fn)
 {
 	const char *name = fn->f->name;
 	unsigned int i;
@@ -369,7 +369,7 @@ static void external(struct gsr_pass *p, struct gsr_fn *fn)
 	else
 		fn->refusal = gsr_sprintf(p->arena, "external function %s", name);
 	/* there is code that is not seen here */
-	p->loose |= strncmp(name, "cuda", 4) && strncmp(name, "__cxa_", 6);
+	p->fnptrs_escape |= strncmp(name, "cuda", 4) && strncmp(name, "__cxa_", 6);
 }
 
 struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name)
@@ -455,21 +455,21 @@ void gsr_analyse(struct gsr_pass *p)
 		if (s.fn->f->body)
 			scan_function(&s);
 		else
-			external(p, s.fn);
+			refuse_external(p, s.fn);
 	}
 	/* addresses in tables */
 	for (i = p->m->first; i; i = i->next)
 		if (i->kind == GSR_ITEM_VAR && i->var->init)
-			gsr_places(p, i->var);
+			gsr_fnptrs_read(p, i->var);
 		else if (i->kind == GSR_ITEM_VAR && (!strncmp(i->var->name, "_ZTV", 4) || !strcmp(i->var->name, GSR_OTHER_UNITS)))
-			p->loose = true;
+			p->fnptrs_escape = true;
 	for (k = 0; k < p->n_fns; k++) {
 		struct gsr_fn *fn = &p->fns[k];
 		const char *why;
 
-		if (!fn->f->body || (!fn->indirect && !fn->takes))
+		if (!fn->f->body || (!fn->indirect && !fn->takes_address))
 			continue;
-		why = gsr_function_pointers(p, fn);
+		why = gsr_track_fnptrs(p, fn);
 		fn->refusal = fn->refusal ? fn->refusal : why;
 	}
 }
@@ -497,7 +497,7 @@ struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
 	return c;
 }
 
-static unsigned int version(const char *v)
+static unsigned int version_number(const char *v)
 {
 	char *end;
 	unsigned long major = strtoul(v, &end, 10);
@@ -518,12 +518,12 @@ static uint64_t param_buffer(const struct gsr_function *f)
 	return size;
 }
 
-bool gsr_ends(const struct gsr_closure *c)
+bool gsr_functions_exit(const struct gsr_closure *c)
 {
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->ends)
+		if (c->fns[i]->may_exit)
 			return true;
 	return false;
 }
@@ -531,7 +531,7 @@ bool gsr_ends(const struct gsr_closure *c)
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k)
 {
 	struct gsr_function *f = c->fns[0]->f;
-	unsigned int v = version(p->m->version), i, limit;
+	unsigned int v = version_number(p->m->version), i, limit;
 	unsigned int references = gsr_references_used(c);
 	uint64_t params = param_buffer(f);
 	const char *why;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Facts about a module, its functions and its kernels. The analyses read the program; they write
- * what they learn to struct gsr_fn, to marks of instructions (gsr_insn.unread, .retries, .settled)
- * and to struct gsr_block, and change no instruction.
+ * Facts about a module, its functions and its kernels. The analyses read the program. They write
+ * what they learn to struct gsr_fn, to marks of instructions (gsr_insn.unread, .retries,
+ * .all_arrive) and to struct gsr_block, and change no instruction.
+ *
+ * A "plain" barrier is a barrier of the thread block without a thread count.
  */
 #ifndef GSR_ANALYSIS_H
 #define GSR_ANALYSIS_H
@@ -10,16 +12,17 @@
 #include "rewriter/ptx/arena.h"
 #include "rewriter/ptx/semantics.h"
 
+/* A basic block; "thread block" is always written out */
 struct gsr_block {
 	struct gsr_stmt *first, *last;
-	unsigned int *succ, n_succ;	/* block numbers; n_blocks is the exit */
-	unsigned int ipdom;		/* immediate post-dominator; GSR_NO_BLOCK if the exit cannot be reached */
-	unsigned int depth;		/* of ipdoms up to the exit; GSR_NO_BLOCK likewise */
+	unsigned int *succ, n_succ;	/* numbers of blocks; n_blocks is the exit */
+	unsigned int ipdom;		/* post-dominator; GSR_NO_BLOCK: the exit is unreachable */
+	unsigned int depth;		/* in the post-dominator tree; GSR_NO_BLOCK likewise */
 	bool reachable;
-	bool varying;			/* its branch may split a block of threads */
-	bool splits_warp;		/* it may split a warp */
-	bool split;			/* part of the threads may come by while others pass it */
-	bool split_warp;		/* part of a warp */
+	bool varying;			/* its branch may diverge within the thread block */
+	bool splits_warp;		/* its branch may diverge within a warp */
+	bool split;			/* part of the thread block may bypass it */
+	bool split_warp;		/* part of a warp may bypass it */
 };
 
 #define GSR_NO_BLOCK	(~0u)
@@ -27,122 +30,133 @@ struct gsr_block {
 struct gsr_cfg {
 	struct gsr_block *blocks;
 	unsigned int n_blocks;
-	const char *error;		/* a branch to nowhere */
+	const char *error;		/* a branch without a target; NULL: none */
 };
 
-/* What is known of one function */
+/* A function, which may be a kernel. "Its closure": it and all that it may call */
 struct gsr_fn {
 	struct gsr_function *f;
 	struct gsr_cfg cfg;
-	bool graph;			/* there is one */
-	const char *refusal;		/* NULL: fine by itself */
-	struct gsr_fn **refs;		/* functions called or named */
-	unsigned int n_refs, room_refs;
-	struct gsr_var **vars;		/* module-scope .shared variables named */
-	unsigned int n_vars, room_vars;
-	struct gsr_var **globals;	/* module-scope .global and .const variables named */
-	unsigned int n_globals, room_globals;
-	struct gsr_var **textures;	/* texture and surface references named */
-	unsigned int n_textures, room_textures;
-	unsigned int barriers;		/* of the block of threads, any kind */
-	bool reads_ids;
-	bool loads_ids;			/* now from shared memory, but for a kernel's own text */
-	bool indirect;			/* has indirect calls */
-	bool taken;			/* code takes its address */
-	bool takes;			/* takes the address of a function */
-	bool constants;			/* has instructions of constant memory */
-	bool shares;			/* its variables are reached through the table now */
-	bool cp_async;
-	bool matrices;			/* exchanges matrices among all lanes of a warp */
-	bool bulk;			/* bulk copies, which another proxy makes */
-	bool mbarriers;			/* makes or unmakes some, not noted yet */
-	bool noted;			/* they are noted */
-	bool alloca;
-	bool waits;			/* may wait for other blocks, in a loop */
-	bool shared;			/* uses shared memory */
-	bool exits;			/* has an exit instruction */
-	bool keeps_shared;		/* declares shared variables itself */
-	bool ends;			/* exits.c: it, or what it calls, may end the thread, and it stays a function */
-	bool ends_softly;		/* by returning, now */
-	bool holds;			/* it, or what it calls, has barriers without a thread count, and it stays a function */
-	bool phases;			/* phases.c: these become phases */
-	bool phased;			/* they are */
-	bool stuck;			/* cannot become part of a kernel */
-	bool gathers;			/* gathers.c: lanes gather in it, or in what it calls, and threads that end say so */
-	bool gathered;			/* that is inserted */
-	bool plain;			/* has barriers without a thread count */
-	bool counted;			/* with one */
-	bool small;			/* inline.c: a few simple instructions */
-	unsigned int chosen;		/* direct calls of it in place of ones through pointers */
-	bool resume_checked;		/* resume.c: of a device function, */
-	const char *resume_obstacle;	/* why block-tasks of kernels that call it cannot be left; NULL nothing */
-	bool lines;			/* has line information */
-	struct gsr_stmt **unknown;	/* calls through pointers that are not made here */
-	unsigned int n_unknown, room_unknown;
-	unsigned int translated;	/* instructions inserted for them */
-	struct gsr_place *place;	/* where a variable holds its address at first, the best one; NULL none, or not asked for */
-	const char *warp_sync;		/* name of a warp-synchronous instruction, NULL none */
+	bool graph;			/* .cfg is valid */
+	const char *refusal;		/* why kernels that use it cannot be rewritten */
+	unsigned long mark;		/* of the last walk over functions that came here */
 
-	/* with all that it calls */
-	bool any_plain;			/* barriers without a thread count */
+	/* what it names */
+	struct gsr_fn **refs;		/* functions */
+	unsigned int n_refs, room_refs;
+	struct gsr_var **vars;		/* .shared variables of the module */
+	unsigned int n_vars, room_vars;
+	struct gsr_var **globals;	/* .global and .const variables of the module */
+	unsigned int n_globals, room_globals;
+	struct gsr_var **textures;	/* texture and surface references */
+	unsigned int n_textures, room_textures;
+
+	/* what its text has */
+	unsigned int barriers;		/* barriers of the thread block, of any kind */
+	bool plain;			/* plain barriers */
+	bool counted;			/* barriers with a thread count */
+	const char *warp_sync;		/* the name of a warp-synchronous instruction; NULL: none */
+	bool reads_ids;			/* %ctaid or %nctaid */
+	bool indirect;			/* indirect calls */
+	bool address_taken;		/* code, and not only an initializer, takes its address */
+	bool takes_address;		/* it takes the address of a function */
+	bool constants;			/* instructions for constant memory */
+	bool shared;			/* instructions for shared memory, or shared variables */
+	bool keeps_shared;		/* shared variables declared in it */
+	bool cp_async;
+	bool matrices;			/* matrix instructions, which all lanes of a warp execute */
+	bool bulk;			/* bulk copies, which use the asynchronous proxy */
+	bool mbarriers;			/* mbarrier.init or inval that is not listed yet */
+	bool alloca;
+	bool spins;			/* instructions that loops which poll memory are made of */
+	bool exits;			/* exit instructions */
+	bool lines;			/* line information */
+	bool small;			/* nothing but a few simple instructions (inline.c) */
+
+	/* what the passes did to it: each function is converted once, for all kernels */
+	bool loads_ids;			/* reads block ids from shared memory */
+	bool globals_indirect;		/* reaches variables through the table of addresses */
+	bool mbarriers_listed;		/* keeps the list of mbarriers */
+	bool exits_rewritten;		/* exit sets a flag and returns (exits.c) */
+	bool swbarrier_inserted;	/* see .swbarrier */
+	bool warpsync_inserted;		/* see .warpsync */
+
+	/* decisions */
+	bool not_inlinable;		/* it cannot be inlined into kernels */
+	bool may_exit;			/* not inlined, and its closure exits threads (exits.c) */
+	bool keeps_barriers;		/* not inlined, and its closure has plain barriers */
+	bool swbarrier;			/* plain barriers become software ones (swbarrier.c) */
+	bool warpsync;			/* its closure has software warp syncs (warpsync.c) */
+	bool resume_checked;		/* .resume_obstacle is valid */
+	const char *resume_obstacle;	/* why kernels that call it are not resumable; or NULL */
+
+	/* indirect calls */
+	struct gsr_stmt **unresolved;	/* calls of pointers that it did not take itself */
+	unsigned int n_unresolved, room_unresolved;
+	unsigned int translated;	/* number of instructions inserted for them */
+	unsigned int devirtualised;	/* direct calls of it that replaced indirect ones */
+	struct gsr_fnptr *fnptr;	/* a slot that holds its address at first; or NULL */
+
+	/* what its closure has (gsr_barriers_prepare()) */
+	bool any_plain, any_counted, any_exit, any_texture;
 	const char *any_warp_sync;
-	bool any_counted;		/* barriers with a thread count */
-	bool any_exit;
-	bool any_texture;		/* texture and surface references by name */
-	bool plain_divergent;		/* such a barrier where not all threads need to come by */
-	unsigned long mark;
+	bool plain_divergent;		/* a plain barrier that part of a thread block may bypass */
 };
 
+/* A variable of the original that the twins use: a word of the table of addresses */
 struct gsr_shared_var {
 	struct gsr_var *var;
-	bool copied;			/* the twins have a copy of their own */
+	bool copied;			/* the twins have a copy, if it is not found */
 };
 
-/* A place where a variable holds a function's address at first */
-struct gsr_place {
-	struct gsr_place *next;
+/* A slot of a variable that holds a function's address at first */
+struct gsr_fnptr {
+	struct gsr_fnptr *next;
 	struct gsr_var *in;
 	uint64_t offset;
 	struct gsr_fn *fn;
-	bool known;			/* no kernel writes there */
-	struct gsr_var *number;		/* stands for the word that is there; NULL: nobody asks for it */
+	bool known;			/* no kernel writes the variable */
+	struct gsr_var *number;		/* pseudo variable of its word in the table; or NULL */
 };
 
 #define GSR_PREFIX	"__gsr_"
 
+/* The state of a rewrite, shared by all passes */
 struct gsr_pass {
 	struct gsr_arena *arena;
-	struct gsr_arena *scratch;	/* for a while: who uses it resets it. Nothing is interned there */
+	struct gsr_arena *scratch;	/* temporary: its user resets it, and interns nothing */
 	struct gsr_module *m;
 	struct gsr_fn *fns;
 	unsigned int n_fns;
-	struct gsr_fn **walk;		/* room for all of them */
-	const char *prefix;		/* of all names we make: occurs nowhere in the input; GSR_PREFIX if that does not */
-	unsigned long mark;		/* last number given to a walk over fns */
+	struct gsr_fn **walk;		/* scratch list with room for all functions */
+	const char *prefix;		/* of all inserted names: occurs nowhere in the input */
+	unsigned long mark;		/* the last value of gsr_fn.mark in use */
 	bool constants;			/* the module has .const variables */
 	struct gsr_shared_var *globals;	/* the table of addresses */
 	unsigned int n_globals, room_globals;
-	const char **named;		/* variables that other variables' initializers name */
+	const char **named;		/* names that occur in initializers */
 	unsigned int n_named, room_named;
-	struct gsr_place *places, *last_place;
-	bool loose;			/* addresses of functions lie elsewhere in memory */
-	unsigned int unique;		/* last number given to a name */
-	unsigned int look;		/* options: resumable twins look so often */
-	bool modes;			/* twins know all ways to a position, and static ranges */
-	unsigned int gathers_size;	/* bytes that functions share where lanes gather; 0 there are none */
+	struct gsr_fnptr *fnptrs, *last_fnptr;
+	bool fnptrs_escape;		/* function addresses may be in memory other than .fnptrs */
+	unsigned int unique;		/* the last number used to make a name unique */
+	unsigned int look;		/* gsr_options.look */
+	bool modes;			/* gsr_options.modes */
+	unsigned int warpsync_size;	/* bytes for software warp syncs in functions; or 0 */
 };
 
-/* A walk over all that an entry needs: itself first. In the arena. */
+/* The closure of a kernel, itself first. In the arena */
 struct gsr_closure {
 	struct gsr_fn **fns;
 	unsigned int n;
 };
 
 /* cfg.c */
-void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg);
+void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_function *f,
+		   struct gsr_cfg *cfg);
+bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
 /*
- * What lies between branches and their post-dominators: grows by gsr_region_add(); found[] lists
- * the blocks
+ * The blocks between branches and their post-dominators: grows by gsr_region_add(). found[] lists
+ * them.
  */
 struct gsr_region {
 	const struct gsr_cfg *cfg;
@@ -150,99 +164,109 @@ struct gsr_region {
 };
 void gsr_region_init(struct gsr_arena *a, const struct gsr_cfg *cfg, struct gsr_region *r);
 void gsr_region_add(struct gsr_region *r, unsigned int branch);
-bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
 
 /*
- * uniform.c: sets gsr_block.varying and split or, for warps, splits_warp and split_warp; keeps
- * nothing in @scratch
+ * uniform.c: divergence. Sets gsr_block.varying and split, or with @warp splits_warp and
+ * split_warp; leaves nothing in @scratch that is needed.
  */
 void gsr_uniform(struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg, bool warp);
 
-/* analyse.c: scans all functions; calls through pointers are not resolved yet (indirect.c) */
+/* analyse.c: scans all functions, before calls through pointers are resolved (devirtualise.c) */
 void gsr_analyse(struct gsr_pass *p);
-/* Its blocks, edges and branches, and where its barriers stand; again if it has changed */
+/* Builds the graph and its divergence; to be called again when a pass has changed the function */
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
+/* Why the kernel cannot be rewritten, as far as the scan can tell; or NULL */
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
-bool gsr_ends(const struct gsr_closure *c);		/* threads may end in functions that stay functions */
-/* @fn may call @to, and names @v */
+/* Threads of the kernel may exit in functions that are not inlined */
+bool gsr_functions_exit(const struct gsr_closure *c);
+/* Notes that @fn may call @to and names @v */
 void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v);
-struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name);	/* the module's; NULL none. Until gsr_analyse() ends */
+/* The function of that name, or NULL. Valid during gsr_analyse() only */
+struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name);
 
-/* waits.c */
-bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c);	/* the kernel may wait for other blocks */
-void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cfg *cfg);	/* and .retries */
-void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);	/* sets gsr_insn.unread */
+/* spin.c. May a thread block of the kernel poll for what another writes? */
+bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c);
+void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cfg *cfg);
+void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);
 
 /*
- * ranges.c: which barriers the instruction of @f, called by @entry, may be of: bit i for barrier i
+ * ranges.c: which barriers the instruction of @f, called by @entry, may use: bit i for barrier i;
+ * and an upper bound of the threads of a thread block
  */
-unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f, const struct gsr_insn *insn);
-unsigned int gsr_threads_of(const struct gsr_function *entry);	/* of a block, at most */
+unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f,
+			       const struct gsr_insn *insn);
+unsigned int gsr_threads_of(const struct gsr_function *entry);
+
 /*
- * barriers.c: sets gsr_insn.settled where the mask is made by activemask or match and every lane of
- * it is guaranteed to arrive: all of them come to the instruction, no loop leads there again without
- * making the mask again, and no thread ends before.
+ * barriers.c: sets gsr_insn.all_arrive if the mask comes from activemask or match and every lane of
+ * it is guaranteed to arrive: all of them reach the instruction, no loop leads there again without
+ * making the mask again, and no thread exits before.
  */
-void gsr_settle_masks(struct gsr_pass *p);
-/*
- * How the kernel ends. Returns a refusal or NULL. *@wants: functions that must become part of the
- * kernel first, then ask again.
- */
+void gsr_find_complete_masks(struct gsr_pass *p);
+void gsr_barriers_prepare(struct gsr_pass *p);
+/* How finished threads take part in the barriers of the others */
 struct gsr_end {
-	bool early;			/* threads may be finished while others use barriers */
-	bool warps;			/* lanes may be finished while others of the warp wait for it */
-	bool gathers;			/* likewise, and not only for the whole of it: instead of warps */
-	bool rows;			/* right only if each row of a block is made of whole warps */
-	int id;				/* the barrier of our own */
+	bool early;			/* threads may finish while others use plain barriers */
+	bool warps;			/* lanes may finish while others sync the whole warp */
+	bool warpsync;			/* likewise with masks of some lanes; excludes .warps */
+	bool rows;			/* valid only if the block's x is a multiple of 32 */
+	int id;				/* the twin's own barrier */
 };
-enum gsr_inline { GSR_INLINE_NONE, GSR_INLINE_EXITS, GSR_INLINE_BARRIERS, GSR_INLINE_WARPS, GSR_INLINE_SMALL, GSR_INLINE_TEXTURES };
+/* Which functions must be inlined */
+enum gsr_inline {
+	GSR_INLINE_NONE,
+	GSR_INLINE_EXITS,
+	GSR_INLINE_BARRIERS,
+	GSR_INLINE_WARPS,
+	GSR_INLINE_SMALL,
+	GSR_INLINE_TEXTURES,
+};
+/* A refusal or NULL. If *@wants is not NONE, these must be inlined before it is called again */
 const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants);
-void gsr_barriers_prepare(struct gsr_pass *p);		/* the facts "with all that it calls" */
-bool gsr_divergent(const struct gsr_fn *fn);		/* for gsr_graph(): plain barriers that part of the threads may pass by */
+/* Part of a thread block may bypass a plain barrier of the closure */
+bool gsr_divergent(const struct gsr_fn *fn);
 /*
- * Lanes may come in part to a call of what waits for finished ones, or, in a function, to such an
- * instruction
+ * Part of a warp may reach a call of a function with warp-synchronous instructions; or, in a
+ * function, such an instruction
  */
 bool gsr_lanes_part(const struct gsr_fn *fn);
-bool gsr_part_masks(const struct gsr_function *f);	/* it has instructions that are not for all lanes */
-
-/* Functions that the instruction may call, one after another, from *@k 0 on; NULL: no more */
+bool gsr_part_masks(const struct gsr_function *f);	/* it has masks of less than a whole warp */
+/* Iterates over the functions that the instruction may call; *@k starts as 0. NULL: no more */
 struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k);
 
-/* pointers.c */
-/*
- * A refusal or NULL; finds calls through pointers that come from memory, and whether addresses go
- * there
- */
-const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn);
+/* escape.c: follows function addresses through registers, fills .unresolved; a refusal or NULL */
+const char *gsr_track_fnptrs(struct gsr_pass *p, struct gsr_fn *fn);
 bool gsr_never_written(struct gsr_pass *p, const struct gsr_var *v);
 
-/* places.c */
-void gsr_places(struct gsr_pass *p, struct gsr_var *v);	/* of functions in the variable's initializer; and notes what it names */
-void gsr_places_choose(struct gsr_pass *p);		/* each function's */
+/* fnptrs.c: reads the variable's initializer; then chooses a slot for each function */
+void gsr_fnptrs_read(struct gsr_pass *p, struct gsr_var *v);
+void gsr_fnptrs_choose(struct gsr_pass *p);
 
-/* variables.c: uses of the module's variables and of texture and surface references */
-/* What is wrong with @o, of @insn's operand @top, naming @v; NULL: nothing */
-const char *gsr_global_use(struct gsr_pass *p, const struct gsr_insn *insn, const struct gsr_operand *top,
-			   const struct gsr_operand *o, const struct gsr_var *v);
+/*
+ * variables.c: uses of the module's variables and of texture and surface references. What is wrong
+ * with @o, in @insn's operand @top, which names @v; NULL: nothing.
+ */
+const char *gsr_global_use(struct gsr_pass *p, const struct gsr_insn *insn,
+			   const struct gsr_operand *top, const struct gsr_operand *o,
+			   const struct gsr_var *v);
+const char *gsr_reference_use(struct gsr_pass *p, const struct gsr_insn *insn,
+			      const struct gsr_operand *top, const struct gsr_operand *o,
+			      const struct gsr_var *v);
 const char *gsr_constant_use(struct gsr_pass *p, const struct gsr_insn *insn);
 const char *gsr_globals_room(struct gsr_pass *p, const struct gsr_closure *c);
-const char *gsr_reference_use(struct gsr_pass *p, const struct gsr_insn *insn, const struct gsr_operand *top,
-			      const struct gsr_operand *o, const struct gsr_var *v);	/* as gsr_global_use() */
 unsigned int gsr_references_used(const struct gsr_closure *c);
-/*
- * params.c: which registers of a kernel hold generic addresses of parameters. NULL: it takes none.
- * *@refusal is left as it is, or says why it cannot be told.
- */
-struct gsr_based;
-struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function *f, const char **refusal);
-bool gsr_is_based(struct gsr_based *t, const char *name);	/* @t may be NULL */
 
 /*
- * alignment.c: what the kernel computes may depend on more than the declared alignment of shared
- * memory
+ * params.c: the registers of a kernel that hold generic addresses of its parameters. NULL: there
+ * are none. Sets *@refusal if some cannot be told, and leaves it alone otherwise.
  */
+struct gsr_based;
+struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function *f,
+				 const char **refusal);
+bool gsr_is_based(struct gsr_based *t, const char *name);	/* @t may be NULL */
+
+/* alignment.c: the kernel may rely on more than the declared alignment of shared memory */
 bool gsr_alignment_matters(const struct gsr_closure *c);
 
 #endif /* GSR_ANALYSIS_H */

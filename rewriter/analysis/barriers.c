@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Barriers and early returns. In the twin no thread ends with its block-task, so where the
- * original's hardware leaves finished threads out, the twin's must take part or must not be waited
- * for.
+ * Barriers and early returns. In the twin no thread exits with its block-task. The hardware does
+ * not count exited threads, so in the twin finished threads must take part in the barriers of the
+ * others, or the barriers must not wait for them.
  *
- * In: functions with graphs. Out: gsr_insn.settled, the facts of gsr_fn "with all that it calls",
- * and the form of a kernel's end (struct gsr_end). Assumes that calls through pointers are
- * resolved (indirect.c).
+ * In: functions with graphs. Out: gsr_insn.all_arrive, the closure facts of gsr_fn, and how the
+ * kernel ends (struct gsr_end). Assumes that calls through pointers are resolved (devirtualise.c).
  */
 #include <string.h>
 #include "analysis.h"
@@ -16,29 +15,33 @@ static bool makes_mask(const struct gsr_insn *insn)
 	return insn->op == GSR_OP_ACTIVEMASK || insn->op == GSR_OP_MATCH;
 }
 
-/* What made the mask, if that is of the lanes that were there */
-static const struct gsr_insn *mask_of_active(const struct gsr_function *f, const struct gsr_insn *insn)
+/* The instruction that made the mask, if it is the mask of converged lanes */
+static const struct gsr_insn *mask_of_active(const struct gsr_function *f,
+					     const struct gsr_insn *insn)
 {
 	const struct gsr_operand *mask = gsr_mask_of(insn);
-	const struct gsr_insn *i = mask && mask->kind == GSR_OPND_REG ? gsr_only_writer(f, mask->name) : NULL;
+	const struct gsr_insn *i =
+		mask && mask->kind == GSR_OPND_REG ? gsr_only_writer(f, mask->name) : NULL;
 
 	return i && makes_mask(i) ? i : NULL;
 }
 
-/* ---- masks of lanes that come as one ---- */
+/* ---- masks whose lanes all arrive ---- */
 
 #define MAKERS_MAX	64u
-#define LOOKS_MAX	256u	/* each takes as long as the function is; who is not looked at gathers */
+#define LOOKS_MAX	256u	/* each is linear; above that masks are incomplete */
 
 struct maker {
 	const struct gsr_insn *insn;
 	unsigned int block;
 };
 
-/* From behind @block, can it be come to again without @maker in between? */
-static bool comes_again(struct gsr_pass *p, const struct gsr_cfg *cfg, unsigned int block, unsigned int maker)
+/* Can control flow from @block return to it without passing @maker? */
+static bool repeats_without(struct gsr_pass *p, const struct gsr_cfg *cfg, unsigned int block,
+			    unsigned int maker)
 {
-	unsigned int *todo = gsr_alloc_array(p->scratch, cfg->n_blocks, sizeof(*todo)), n = 0, i, to;
+	unsigned int *todo = gsr_alloc_array(p->scratch, cfg->n_blocks, sizeof(*todo)), n = 0, i,
+		     to;
 	bool *seen = gsr_alloc_array(p->scratch, cfg->n_blocks, sizeof(*seen)), again = false;
 
 	for (todo[n++] = block; n && !again;) {
@@ -57,7 +60,8 @@ static bool comes_again(struct gsr_pass *p, const struct gsr_cfg *cfg, unsigned 
 	return again;
 }
 
-static bool all_come(struct gsr_pass *p, const struct gsr_cfg *cfg, const struct maker *maker, unsigned int block, unsigned int *looks)
+static bool all_lanes_arrive(struct gsr_pass *p, const struct gsr_cfg *cfg,
+			     const struct maker *maker, unsigned int block, unsigned int *looks)
 {
 	unsigned int b = maker->block;
 
@@ -67,11 +71,11 @@ static bool all_come(struct gsr_pass *p, const struct gsr_cfg *cfg, const struct
 		return false;
 	while (b != GSR_NO_BLOCK && b != cfg->n_blocks && b != block)
 		b = cfg->blocks[b].ipdom;
-	return b == block && !comes_again(p, cfg, block, maker->block);
+	return b == block && !repeats_without(p, cfg, block, maker->block);
 }
 
 /* @calls: threads may end in what the function calls */
-static void settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
+static void find_complete_masks(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
 {
 	struct maker makers[MAKERS_MAX];
 	struct gsr_function *f = fn->f;
@@ -80,7 +84,8 @@ static void settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
 	struct gsr_stmt *s;
 
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && mask_of_active(f, s->insn))
+		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) &&
+		    mask_of_active(f, s->insn))
 			break;
 	if (!s || (calls && fn->n_refs))
 		return;
@@ -88,13 +93,17 @@ static void settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
 	gsr_arena_reset(p->scratch);
 	for (i = 0; i < cfg.n_blocks && !cfg.error; i++) {
 		for (s = cfg.blocks[i].first; s; s = s->next) {
-			const struct gsr_insn *made = s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && !s->insn->guard ?
-							      mask_of_active(f, s->insn) : NULL;
+			const struct gsr_insn *made = s->kind == GSR_STMT_INSN &&
+								      gsr_warp_sync(f, s->insn) &&
+								      !s->insn->guard ?
+							      mask_of_active(f, s->insn) :
+							      NULL;
 
 			for (k = 0; made && k < n && makers[k].insn != made; k++)
 				;
 			if (made && k < n)
-				s->insn->settled = all_come(p, &cfg, &makers[k], i, &looks);
+				s->insn->all_arrive =
+					all_lanes_arrive(p, &cfg, &makers[k], i, &looks);
 			if (s->kind == GSR_STMT_INSN && makes_mask(s->insn) && n < MAKERS_MAX)
 				makers[n++] = (struct maker){ s->insn, i };
 			if (s == cfg.blocks[i].last)
@@ -106,7 +115,7 @@ static void settle_active(struct gsr_pass *p, struct gsr_fn *fn, bool calls)
 		fn->warp_sync = s->kind == GSR_STMT_INSN ? gsr_warp_sync(f, s->insn) : NULL;
 }
 
-void gsr_settle_masks(struct gsr_pass *p)
+void gsr_find_complete_masks(struct gsr_pass *p)
 {
 	bool ends = false;
 	unsigned int k;
@@ -115,7 +124,7 @@ void gsr_settle_masks(struct gsr_pass *p)
 		ends |= p->fns[k].exits && !p->fns[k].f->entry;
 	for (k = 0; k < p->n_fns; k++)
 		if (p->fns[k].warp_sync)
-			settle_active(p, &p->fns[k], ends);
+			find_complete_masks(p, &p->fns[k], ends);
 }
 
 static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
@@ -125,9 +134,7 @@ static bool is_plain(const struct gsr_function *f, const struct gsr_insn *insn)
 	return gsr_barrier_of(f, insn, &b) && !b.warp && !b.cluster && !b.counted && !b.arrive;
 }
 
-/*
- * Through a pointer: any function whose address is taken, of those that this one names (pointers.c)
- */
+/* A pointer may mean any function whose address is taken, of those that @fn names (escape.c) */
 struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, unsigned int *k)
 {
 	const struct gsr_operand *target = NULL;
@@ -139,7 +146,7 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 	while (target && *k < fn->n_refs) {
 		struct gsr_fn *to = fn->refs[(*k)++];
 
-		if (target->kind == GSR_OPND_REG ? to->taken : to->f->name == target->name)
+		if (target->kind == GSR_OPND_REG ? to->address_taken : to->f->name == target->name)
 			return to;
 	}
 	return NULL;
@@ -150,19 +157,20 @@ static bool has_plain(const struct gsr_fn *fn)
 	return fn->any_plain;
 }
 
-/* That wait for finished lanes */
+/* Warp-synchronous instructions of the hardware, which in the twin wait for finished lanes */
 static bool has_warp_sync(const struct gsr_fn *fn)
 {
-	return fn->any_warp_sync && !fn->gathers;
+	return fn->any_warp_sync && !fn->warpsync;
 }
 
 static bool has_counted(const struct gsr_fn *fn)
 {
-	return fn->any_counted && fn->gathers;
+	return fn->any_counted && fn->warpsync;
 }
 
-/* May it call one that has? */
-static bool calls(const struct gsr_fn *fn, const struct gsr_insn *insn, bool (*has)(const struct gsr_fn *fn))
+/* May the instruction call a function for which @has is true? */
+static bool calls_any(const struct gsr_fn *fn, const struct gsr_insn *insn,
+		      bool (*has)(const struct gsr_fn *fn))
 {
 	const struct gsr_fn *to;
 	unsigned int k = 0;
@@ -173,10 +181,6 @@ static bool calls(const struct gsr_fn *fn, const struct gsr_insn *insn, bool (*h
 	return false;
 }
 
-/*
- * Plain barriers where only part of the threads may come by: then threads may be finished, or
- * elsewhere, at a barrier
- */
 bool gsr_divergent(const struct gsr_fn *fn)
 {
 	const struct gsr_stmt *s;
@@ -184,8 +188,9 @@ bool gsr_divergent(const struct gsr_fn *fn)
 
 	for (i = 0; fn->any_plain && i < fn->cfg.n_blocks; i++)
 		for (s = fn->cfg.blocks[i].first; s; s = s->next) {
-			if (s->kind == GSR_STMT_INSN && (fn->cfg.blocks[i].split || s->insn->guard) &&
-			    (is_plain(fn->f, s->insn) || calls(fn, s->insn, has_plain)))
+			if (s->kind == GSR_STMT_INSN &&
+			    (fn->cfg.blocks[i].split || s->insn->guard) &&
+			    (is_plain(fn->f, s->insn) || calls_any(fn, s->insn, has_plain)))
 				return true;
 			if (s == fn->cfg.blocks[i].last)
 				break;
@@ -200,7 +205,9 @@ bool gsr_lanes_part(const struct gsr_fn *fn)
 
 	for (i = 0; fn->any_warp_sync && i < fn->cfg.n_blocks; i++)
 		for (s = fn->cfg.blocks[i].first; fn->cfg.blocks[i].split_warp && s; s = s->next) {
-			if (s->kind == GSR_STMT_INSN && ((!fn->f->entry && gsr_warp_sync(fn->f, s->insn)) || calls(fn, s->insn, has_warp_sync)))
+			if (s->kind == GSR_STMT_INSN &&
+			    ((!fn->f->entry && gsr_warp_sync(fn->f, s->insn)) ||
+			     calls_any(fn, s->insn, has_warp_sync)))
 				return true;
 			if (s == fn->cfg.blocks[i].last)
 				break;
@@ -213,23 +220,28 @@ bool gsr_part_masks(const struct gsr_function *f)
 	const struct gsr_stmt *s;
 
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) && !gsr_counts_warps(s->insn) && !gsr_full_mask(f, s->insn))
+		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) &&
+		    !gsr_counts_warps(s->insn) && !gsr_full_mask(f, s->insn))
 			return true;
 	return false;
 }
 
-/* What of a function stands where only part of a block may come by */
+/* What a function has where part of a thread block may bypass it */
 struct hazard {
-	bool counted;			/* where part of a warp may: a barrier with a count */
-	bool part, whole;		/* instructions for some lanes, for all */
-	bool calls;			/* and calls of functions with any */
-	bool rows, counted_rows;	/* the same where warps stay whole, in rows of whole warps */
+	/* where part of a warp may bypass it */
+	bool counted;			/* barriers with a thread count */
+	bool part, whole;		/* instructions for some lanes of a warp, for all */
+	bool calls;			/* calls of functions with such instructions */
+	/* where warps stay converged if block.x is a multiple of 32 */
+	bool rows, counted_rows;
 };
 
-static void note_hazard(const struct gsr_fn *fn, const struct gsr_block *b, const struct gsr_insn *insn, struct hazard *h)
+static void note_hazard(const struct gsr_fn *fn, const struct gsr_block *b,
+			const struct gsr_insn *insn, struct hazard *h)
 {
 	const char *name = gsr_warp_sync(fn->f, insn);
-	bool counts = (name && gsr_counts_warps(insn)) || calls(fn, insn, has_counted), called = calls(fn, insn, has_warp_sync);
+	bool counts = (name && gsr_counts_warps(insn)) || calls_any(fn, insn, has_counted),
+	     called = calls_any(fn, insn, has_warp_sync);
 
 	if (!b->split_warp) {
 		h->counted_rows |= counts || called;
@@ -261,25 +273,26 @@ static void find_hazards(const struct gsr_fn *fn, struct hazard *h)
 }
 
 /*
- * A warp-synchronous instruction that some lanes of a warp may come by while others pass it: in the
- * original the others end and are not waited for, in the twin they would be. Those that wait for
- * all lanes meet them (@end->warps); if there are others in the kernel, or in functions that stay
- * functions, the lanes of each gather (@end->gathers). Where warps stay whole in rows of whole
- * warps, @end->rows.
+ * A warp-synchronous instruction that part of a warp may bypass: in the original the other lanes
+ * exit and are not waited for, in the twin they would be. Instructions that wait for all lanes
+ * become sites (@end->warps); if the kernel, or a function that is not inlined, has others, each
+ * gets a software warp sync (@end->warpsync). If warps stay converged in rows of whole warps, only
+ * @end->rows is set.
  */
-static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *kernel, struct gsr_end *end, enum gsr_inline *wants)
+static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *kernel,
+			       struct gsr_end *end, enum gsr_inline *wants)
 {
 	struct hazard h;
 
 	find_hazards(fn, &h);
 	if (h.counted)
 		return "warp-synchronous barrier with a thread count where only part of a warp may come by";
-	/* only the kernel's own can meet, or gather */
+	/* only the kernel's own can be converted */
 	if (h.calls || (fn != kernel && (h.whole || h.part)))
 		*wants = GSR_INLINE_WARPS;
 	end->rows |= h.counted_rows;
-	if (fn == kernel && (h.part || kernel->gathers)) {
-		end->gathers = h.part || h.whole || h.rows;
+	if (fn == kernel && (h.part || kernel->warpsync)) {
+		end->warpsync = h.part || h.whole || h.rows;
 	} else {
 		end->warps |= fn == kernel && h.whole;
 		end->rows |= h.rows;
@@ -339,20 +352,23 @@ const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum 
 		struct gsr_barrier b;
 
 		for (s = f->first; s && c->fns[i]->barriers; s = s->next) {
-			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster)
+			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp ||
+			    b.cluster)
 				continue;
 			if (b.counted)
-				counted |= b.id < 0 ? gsr_barriers_used(c->fns[0]->f, f, s->insn) : 1u << b.id;
+				counted |= b.id < 0 ? gsr_barriers_used(c->fns[0]->f, f, s->insn) :
+						      1u << b.id;
 			/*
-			 * what follows is entered by a jump from where all threads of a warp meet
+			 * a site is entered by a jump from the meeting, which must be in the same
+			 * function
 			 */
 			if (end->early && !b.counted && i)
 				*wants = GSR_INLINE_BARRIERS;
 		}
 	}
 	/*
-	 * threads of a counted barrier must not meet ours; those without a count are met by all, or
-	 * converted
+	 * The twin's own barrier must not be one with a thread count. It may be that of plain
+	 * barriers: all threads take part in these, or they are converted.
 	 */
 	for (end->id = 0; end->id < 16 && counted & 1u << end->id; ++end->id)
 		;

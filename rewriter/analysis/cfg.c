@@ -381,7 +381,7 @@ static unsigned int outside(struct gsr_region *r, unsigned int x)
  * If a block is in the region, so is all that can be reached from it without its post-dominator: then the search goes on
  * there, unless the branch's post-dominator comes first, so each block is entered once.
  */
-static void enter(struct gsr_region *r, unsigned int x, unsigned int depth)
+static void enter_block(struct gsr_region *r, unsigned int x, unsigned int depth)
 {
 	const struct gsr_block *b;
 
@@ -402,8 +402,8 @@ void gsr_region_add(struct gsr_region *r, unsigned int branch)
 
 	i = r->n;
 	for (k = 0; k < b->n_succ; k++)
-		enter(r, b->succ[k], depth);
+		enter_block(r, b->succ[k], depth);
 	for (; i < r->n; i++)
 		for (b = &r->cfg->blocks[r->found[i]], k = 0; k < b->n_succ; k++)
-			enter(r, b->succ[k], depth);
+			enter_block(r, b->succ[k], depth);
 }

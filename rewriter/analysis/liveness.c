@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which registers hold a value that may still be read: live-in sets of basic blocks, by iteration
- * backwards. A write counts as one only where it certainly replaces the whole register; everything
- * else that names a register counts as a read.
+ * Liveness of registers: live-in sets of basic blocks, by backward iteration to a fixed point. Only
+ * an instruction that certainly replaces the whole register counts as a write; everything else that
+ * names a register counts as a read.
  *
  * In: a function and its graph. Out: live sets by block. Assumes a function without inner scopes,
  * and that the marks of names are free.
@@ -27,8 +27,8 @@ static const struct gsr_var *declaration(const struct gsr_live *l, unsigned int 
 	for (i = 0; i < l->n_ranges; i++) {
 		const struct gsr_var *v = l->ranges[i];
 
-		if (stem < n && n - stem < 9 && strlen(v->name) == stem && !strncmp(v->name, name, stem) &&
-		    strtoul(name + stem, NULL, 10) < v->range)
+		if (stem < n && n - stem < 9 && strlen(v->name) == stem &&
+		    !strncmp(v->name, name, stem) && strtoul(name + stem, NULL, 10) < v->range)
 			return v;
 	}
 	return NULL;
@@ -53,7 +53,8 @@ static void names_of(struct gsr_live *l, const struct gsr_operand *o, name_fn fn
 		names_of(l, &o->items[i], fn, arg);
 }
 
-static void names(struct gsr_live *l, const struct gsr_insn *insn, unsigned int from, name_fn fn, void *arg)
+static void for_each_name(struct gsr_live *l, const struct gsr_insn *insn, unsigned int from,
+			  name_fn fn, void *arg)
 {
 	unsigned int i;
 
@@ -69,7 +70,7 @@ static void forget(struct gsr_live *l, const char *name, void *arg)
 	++*(unsigned int *)arg;
 }
 
-static void enter(struct gsr_live *l, const char *name, void *arg)
+static void enter_register(struct gsr_live *l, const char *name, void *arg)
 {
 	if (index_of(l, name) != GSR_NO_REG)
 		return;
@@ -90,7 +91,7 @@ static void is_written(struct gsr_live *l, const char *name, void *arg)
 	l->regs[index_of(l, name)].written = *(unsigned int *)arg;
 }
 
-static void set(struct gsr_live *l, const char *name, void *arg)
+static void set_live(struct gsr_live *l, const char *name, void *arg)
 {
 	unsigned int i = index_of(l, name);
 
@@ -124,16 +125,17 @@ static bool writes(const struct gsr_insn *insn)
 }
 
 /* @live: behind the instruction; becomes what is live before it */
-static void step(struct gsr_live *l, const struct gsr_insn *insn, uint64_t *live)
+static void step_backwards(struct gsr_live *l, const struct gsr_insn *insn, uint64_t *live)
 {
 	bool result = writes(insn);
 
 	if (result)
 		names_of(l, &insn->opnds[0], clear, live);
-	names(l, insn, result ? 1 : 0, set, live);
+	for_each_name(l, insn, result ? 1 : 0, set_live, live);
 }
 
-static void live_out(const struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block, uint64_t *out)
+static void live_out(const struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block,
+		     uint64_t *out)
 {
 	const struct gsr_block *b = &cfg->blocks[block];
 	unsigned int k, w;
@@ -144,15 +146,15 @@ static void live_out(const struct gsr_live *l, const struct gsr_cfg *cfg, unsign
 			out[w] |= l->in[(size_t)b->succ[k] * l->words + w];
 }
 
-void gsr_live_before(struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block, const struct gsr_stmt *at,
-		     uint64_t *live)
+void gsr_live_before(struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block,
+		     const struct gsr_stmt *at, uint64_t *live)
 {
 	const struct gsr_stmt *s = cfg->blocks[block].last;
 
 	live_out(l, cfg, block, live);
 	for (;; s = s->prev) {
 		if (s->kind == GSR_STMT_INSN)
-			step(l, s->insn, live);
+			step_backwards(l, s->insn, live);
 		if (s == at || s == cfg->blocks[block].first)
 			break;
 	}
@@ -168,13 +170,15 @@ static void find_crossing(struct gsr_live *l, const struct gsr_function *f)
 	const struct gsr_stmt *s;
 
 	for (s = f->first; s; s = s->next) {
-		bool barrier = s->kind == GSR_STMT_INSN && (s->insn->op == GSR_OP_BAR || s->insn->op == GSR_OP_BARRIER), result;
+		bool barrier = s->kind == GSR_STMT_INSN &&
+			       (s->insn->op == GSR_OP_BAR || s->insn->op == GSR_OP_BARRIER),
+		     result;
 
 		stretch += s->kind == GSR_STMT_LABEL || barrier;
 		if (s->kind != GSR_STMT_INSN)
 			continue;
 		result = writes(s->insn);
-		names(l, s->insn, result ? 1 : 0, is_read, &stretch);
+		for_each_name(l, s->insn, result ? 1 : 0, is_read, &stretch);
 		if (result)
 			names_of(l, &s->insn->opnds[0], is_written, &stretch);
 		stretch += gsr_insn_branches(s->insn);
@@ -200,11 +204,11 @@ static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct
 
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN)
-			names(l, s->insn, 0, forget, &room);
+			for_each_name(l, s->insn, 0, forget, &room);
 	l->regs = gsr_alloc_array(a, room + 1, sizeof(*l->regs));
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN)
-			names(l, s->insn, 0, enter, NULL);
+			for_each_name(l, s->insn, 0, enter_register, NULL);
 	room = 0;
 	for (s = f->first; s; s = s->next)
 		room += s->kind == GSR_STMT_VAR && s->var->range;
@@ -232,18 +236,21 @@ static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct
  * Has the set of a successor of block @i changed since the block was looked at? Each round goes
  * from the last block to the first
  */
-static bool must_look(const struct gsr_cfg *cfg, const unsigned int *changed, unsigned int i, unsigned int round)
+static bool must_look(const struct gsr_cfg *cfg, const unsigned int *changed, unsigned int i,
+		      unsigned int round)
 {
 	const struct gsr_block *b = &cfg->blocks[i];
 	unsigned int k;
 
 	for (k = 0; k < b->n_succ; k++)
-		if (b->succ[k] < cfg->n_blocks && changed[b->succ[k]] == (b->succ[k] > i ? round : round - 1))
+		if (b->succ[k] < cfg->n_blocks &&
+		    changed[b->succ[k]] == (b->succ[k] > i ? round : round - 1))
 			return true;
 	return round == 1;
 }
 
-const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_function *f, const struct gsr_cfg *cfg)
+const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_function *f,
+			 const struct gsr_cfg *cfg)
 {
 	unsigned int i, round, *changed;
 	const char *reason;

@@ -80,7 +80,7 @@ static bool any_based(struct gsr_based *t, const struct gsr_operand *o)
 	return false;
 }
 
-static void set(struct gsr_based *t, const struct gsr_operand *o, enum state state)
+static void set_state(struct gsr_based *t, const struct gsr_operand *o, enum state state)
 {
 	struct slot *s = o->kind == GSR_OPND_REG ? slot_of(t, o->name) : NULL;
 	unsigned int i;
@@ -92,7 +92,7 @@ static void set(struct gsr_based *t, const struct gsr_operand *o, enum state sta
 		refuse(t, "%s may hold the address of a parameter or another value", o->name);
 	}
 	for (i = 0; o->kind != GSR_OPND_ADDR && i < o->n_items; i++)
-		set(t, &o->items[i], state);
+		set_state(t, &o->items[i], state);
 }
 
 /* 64 bits in and out, and no carry */
@@ -147,7 +147,7 @@ static enum state transfer(struct gsr_based *t, const struct gsr_insn *insn)
 			return BASED;
 		break;
 	case GSR_OP_SELP:
-		/* set() has found out about registers that do not agree */
+		/* set_state() has found the registers whose writes do not agree */
 		if (n == 4 && plain64(insn) && state_of(t, &o[1]) == BASED && state_of(t, &o[2]) == BASED)
 			return BASED;
 		break;
@@ -180,7 +180,7 @@ static bool waits_for_operands(struct gsr_based *t, const struct gsr_insn *insn)
 	return false;
 }
 
-static void look(struct gsr_based *t, const struct gsr_insn *insn)
+static void look_at_insn(struct gsr_based *t, const struct gsr_insn *insn)
 {
 	bool based = false, result = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR;
 	unsigned int i;
@@ -192,22 +192,22 @@ static void look(struct gsr_based *t, const struct gsr_insn *insn)
 		if (based)
 			refuse(t, "address of a parameter used by %s", insn->name);
 		else
-			set(t, &insn->opnds[0], BASED);
+			set_state(t, &insn->opnds[0], BASED);
 	} else if (keeps_base(insn) && waits_for_operands(t, insn)) {
 		return;
 	} else if (result) {
-		set(t, &insn->opnds[0], based ? transfer(t, insn) : FREE);
+		set_state(t, &insn->opnds[0], based ? transfer(t, insn) : FREE);
 	} else if (based) {
 		transfer(t, insn);
 	}
 }
 
-static unsigned int count(const struct gsr_operand *o)
+static unsigned int count_names(const struct gsr_operand *o)
 {
 	unsigned int i, n = 1;
 
 	for (i = 0; i < o->n_items; i++)
-		n += count(&o->items[i]);
+		n += count_names(&o->items[i]);
 	return n;
 }
 
@@ -232,7 +232,7 @@ struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function 
 		if (s->kind != GSR_STMT_INSN || !s->insn->n_opnds)
 			continue;
 		any |= makes_address(s->insn);
-		n += count(&s->insn->opnds[0]);
+		n += count_names(&s->insn->opnds[0]);
 	}
 	if (!any)
 		return NULL;
@@ -248,7 +248,7 @@ struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function 
 		t->changed = false;
 		for (s = f->first; s && !t->refusal; s = s->next)
 			if (s->kind == GSR_STMT_INSN)
-				look(t, s->insn);
+				look_at_insn(t, s->insn);
 	} while (t->changed && !t->refusal);
 	*refusal = t->refusal;
 	return t;

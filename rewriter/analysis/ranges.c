@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What numbers a register may hold, as far as is needed to know which barriers a kernel uses: an
- * interval, from what writes it.
+ * Value ranges: an interval for the value of a register, from the instructions that write it, as
+ * far as is needed to tell which barriers a kernel uses.
  *
  * In: a function and an instruction. Out: a set of barriers, which may be too large. Assumes that
- * registers have one name in all of the function.
+ * register names are unique in the function.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ unsigned int gsr_threads_of(const struct gsr_function *entry)
 	return (unsigned int)n;
 }
 
-static struct range value(struct looker *l, const struct gsr_operand *o, unsigned int depth);
+static struct range range_of(struct looker *l, const struct gsr_operand *o, unsigned int depth);
 
 static struct range sum(struct range a, struct range b)
 {
@@ -74,14 +74,17 @@ static struct range result(struct looker *l, const struct gsr_insn *i, unsigned 
 	struct range a = any, b = any, c = any;
 
 	if (i->n_opnds > 1)
-		a = value(l, &i->opnds[1], depth);
+		a = range_of(l, &i->opnds[1], depth);
 	if (i->n_opnds > 2)
-		b = value(l, &i->opnds[2], depth);
+		b = range_of(l, &i->opnds[2], depth);
 	switch (i->op) {
 	case GSR_OP_MOV:
 		return i->n_opnds == 2 ? a : any;
 	case GSR_OP_CVT:
-		return a.lo >= 0 && a.hi <= INT16_MAX && !gsr_insn_has(i, "u8") && !gsr_insn_has(i, "s8") ? a : any;
+		return a.lo >= 0 && a.hi <= INT16_MAX && !gsr_insn_has(i, "u8") &&
+				       !gsr_insn_has(i, "s8") ?
+			       a :
+			       any;
 	case GSR_OP_SELP:
 		return (struct range){ a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi };
 	case GSR_OP_ADD:
@@ -90,7 +93,9 @@ static struct range result(struct looker *l, const struct gsr_insn *i, unsigned 
 		return a.lo >= 0 && a.hi <= INT32_MAX && b.lo == b.hi && b.lo >= 0 && b.lo < 32 ?
 		       (struct range){ a.lo >> b.lo, a.hi >> b.lo } : any;
 	case GSR_OP_SHL:
-		return b.lo == b.hi && b.lo >= 0 && b.lo < 15 ? product(a, (struct range){ 1LL << b.lo, 1LL << b.lo }) : any;
+		return b.lo == b.hi && b.lo >= 0 && b.lo < 15 ?
+			       product(a, (struct range){ 1LL << b.lo, 1LL << b.lo }) :
+			       any;
 	case GSR_OP_AND:
 		if (a.lo >= 0 && (b.lo < 0 || a.hi < b.hi))
 			return (struct range){ 0, a.hi };
@@ -99,21 +104,26 @@ static struct range result(struct looker *l, const struct gsr_insn *i, unsigned 
 		return gsr_insn_has(i, "hi") ? any : product(a, b);
 	case GSR_OP_MAD:
 		if (i->n_opnds > 3)
-			c = value(l, &i->opnds[3], depth);
+			c = range_of(l, &i->opnds[3], depth);
 		return gsr_insn_has(i, "hi") ? any : sum(product(a, b), c);
 	case GSR_OP_REM:
-		return a.lo >= 0 && b.lo > 0 ? (struct range){ 0, a.hi < b.hi - 1 ? a.hi : b.hi - 1 } : any;
+		return a.lo >= 0 && b.lo > 0 ?
+			       (struct range){ 0, a.hi < b.hi - 1 ? a.hi : b.hi - 1 } :
+			       any;
 	case GSR_OP_DIV:
-		return a.lo >= 0 && b.lo == b.hi && b.lo > 0 && !gsr_insn_has(i, "f32") ? (struct range){ a.lo / b.lo, a.hi / b.lo } : any;
+		return a.lo >= 0 && b.lo == b.hi && b.lo > 0 && !gsr_insn_has(i, "f32") ?
+			       (struct range){ a.lo / b.lo, a.hi / b.lo } :
+			       any;
 	case GSR_OP_SHFL:
 		/* another lane's, or its own */
-		return i->opnds[0].kind == GSR_OPND_REG || i->opnds[0].kind == GSR_OPND_PAIR ? a : any;
+		return i->opnds[0].kind == GSR_OPND_REG || i->opnds[0].kind == GSR_OPND_PAIR ? a :
+											       any;
 	default:
 		return any;
 	}
 }
 
-static struct range value(struct looker *l, const struct gsr_operand *o, unsigned int depth)
+static struct range range_of(struct looker *l, const struct gsr_operand *o, unsigned int depth)
 {
 	struct range r = { 0, 0 }, one;
 	const struct gsr_stmt *s;
@@ -133,10 +143,12 @@ static struct range value(struct looker *l, const struct gsr_operand *o, unsigne
 	if (o->component || depth > DEPTH_MAX)
 		return any;
 	for (s = l->f->first; s; s = s->next) {
-		const struct gsr_insn *i = s->kind == GSR_STMT_INSN && s->insn->n_opnds ? s->insn : NULL;
+		const struct gsr_insn *i =
+			s->kind == GSR_STMT_INSN && s->insn->n_opnds ? s->insn : NULL;
 		const struct gsr_operand *to = i ? &i->opnds[0] : NULL;
 
-		if (!to || to->kind == GSR_OPND_ADDR || ((i->op == GSR_OP_BAR || i->op == GSR_OP_BARRIER) && !gsr_insn_has(i, "red")))
+		if (!to || to->kind == GSR_OPND_ADDR ||
+		    ((i->op == GSR_OP_BAR || i->op == GSR_OP_BARRIER) && !gsr_insn_has(i, "red")))
 			continue;
 		for (k = 0; k < to->n_items; k++)
 			if (to->items[k].name == o->name && (to->kind != GSR_OPND_PAIR || k))
@@ -155,7 +167,8 @@ static struct range value(struct looker *l, const struct gsr_operand *o, unsigne
 	return found ? r : any;
 }
 
-unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f, const struct gsr_insn *insn)
+unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f,
+			       const struct gsr_insn *insn)
 {
 	struct looker l = { .f = f, .threads = gsr_threads_of(entry) };
 	unsigned int at = gsr_insn_has(insn, "red"), ids = 0;
@@ -164,7 +177,7 @@ unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gs
 
 	if (insn->n_opnds <= at)
 		return 1;
-	r = value(&l, &insn->opnds[at], 0);
+	r = range_of(&l, &insn->opnds[at], 0);
 	/* others than 0 to 15 do not exist */
 	for (i = r.lo < 0 ? 0 : r.lo; i <= r.hi && i < 16; i++)
 		ids |= 1u << i;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which branches may split a block of threads. A register is uniform if every instruction that
- * writes it computes the same for all threads, and none of them stands where only part of the
- * threads may come by. Begins with all uniform and takes away, looking again at what uses a
- * register that was taken away, until nothing changes: a branch that varies makes all that is
- * written between it and its post-dominator vary. That is more than necessary, never less.
+ * Divergence analysis: which branches may diverge within a thread block. A register is uniform if
+ * every instruction that writes it computes the same value in all threads, and none of them is
+ * executed by only part of the threads. All registers start as uniform; the instructions that use a
+ * register are visited again when it becomes varying, until a fixed point is reached. Everything
+ * written between a varying branch and its post-dominator varies. The result is conservative.
  *
- * Asked for warps, "uniform" means the same in all lanes of a warp, for blocks whose x is a
- * multiple of 32 (the kernel's description says so): then %tid.y and %tid.z are, and so is (%tid.x
- * + a multiple of 32) / 32.
+ * With @warp, "uniform" means the same in all lanes of a warp, for thread blocks whose x is a
+ * multiple of 32 (the kernel's description says so): then %tid.y and %tid.z are uniform, and so is
+ * (%tid.x + a multiple of 32) / 32.
  *
  * In: a function and its graph. Out: gsr_block.varying and split, or splits_warp and split_warp.
  * Assumes gsr_find_writers().
@@ -59,14 +59,14 @@ static const char *const uniform_specials[] = {
 
 typedef void (*visit_fn)(struct state *st, const struct gsr_operand *o);
 
-static void visit(struct state *st, const struct gsr_operand *o, visit_fn fn)
+static void visit_registers(struct state *st, const struct gsr_operand *o, visit_fn fn)
 {
 	unsigned int i;
 
 	if (o->kind == GSR_OPND_REG)
 		fn(st, o);
 	for (i = 0; i < o->n_items; i++)
-		visit(st, &o->items[i], fn);
+		visit_registers(st, &o->items[i], fn);
 }
 
 /*
@@ -76,7 +76,7 @@ static void visit(struct state *st, const struct gsr_operand *o, visit_fn fn)
 static void visit_result(struct state *st, const struct gsr_insn *insn, visit_fn fn)
 {
 	if (insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR)
-		visit(st, &insn->opnds[0], fn);
+		visit_registers(st, &insn->opnds[0], fn);
 }
 
 static struct reg *reg_of(struct state *st, const char *name)
@@ -93,7 +93,7 @@ static void forget(struct state *st, const struct gsr_operand *o)
 }
 
 /* Gives it a number, which is not that of an entry yet */
-static void count(struct state *st, const struct gsr_operand *o)
+static void count_registers(struct state *st, const struct gsr_operand *o)
 {
 	unsigned long *m = gsr_intern_mark(o->name);
 
@@ -101,7 +101,7 @@ static void count(struct state *st, const struct gsr_operand *o)
 		*m = ++st->n;
 }
 
-static void enter(struct state *st, const struct gsr_operand *o)
+static void enter_operand(struct state *st, const struct gsr_operand *o)
 {
 	struct reg *r = &st->regs[*gsr_intern_mark(o->name) - 1];
 	unsigned int i = ++st->n_mentions;
@@ -169,10 +169,16 @@ static bool operand_varies(struct state *st, const struct gsr_operand *o)
 /* Text that parses need not be right: an instruction may lack operands */
 static const struct gsr_insn *definition(struct state *st, const struct gsr_operand *o)
 {
-	const struct reg *r = o->kind == GSR_OPND_REG && !o->negated && !o->component ? reg_of(st, o->name) : NULL;
+	const struct reg *r = o->kind == GSR_OPND_REG && !o->negated && !o->component ?
+				      reg_of(st, o->name) :
+				      NULL;
 	const struct gsr_insn *i = r && r->def && !r->def->guard ? r->def : NULL;
 
-	return i && i->n_opnds >= (i->op == GSR_OP_MOV ? 2u : i->op == GSR_OP_MAD ? 4u : 3u) ? i : NULL;
+	return i && i->n_opnds >= (i->op == GSR_OP_MOV ? 2u :
+				   i->op == GSR_OP_MAD ? 4u :
+							 3u) ?
+		       i :
+		       NULL;
 }
 
 static bool is_special(const struct gsr_operand *o, const char *name)
@@ -216,12 +222,15 @@ static bool linear(struct state *st, const struct gsr_operand *o, unsigned int d
 	if (i->op == GSR_OP_MOV)
 		return linear(st, &i->opnds[1], depth + 1);
 	if (i->op == GSR_OP_ADD)
-		return (times32(st, &i->opnds[2], depth + 1) && linear(st, &i->opnds[1], depth + 1)) ||
-		       (times32(st, &i->opnds[1], depth + 1) && linear(st, &i->opnds[2], depth + 1));
+		return (times32(st, &i->opnds[2], depth + 1) &&
+			linear(st, &i->opnds[1], depth + 1)) ||
+		       (times32(st, &i->opnds[1], depth + 1) &&
+			linear(st, &i->opnds[2], depth + 1));
 	if (i->op == GSR_OP_MAD && gsr_insn_has(i, "lo"))
 		return !operand_varies(st, &i->opnds[1]) && !operand_varies(st, &i->opnds[2]) &&
 		       linear(st, &i->opnds[3], depth + 1) &&
-		       (times32(st, &i->opnds[1], depth + 1) || times32(st, &i->opnds[2], depth + 1));
+		       (times32(st, &i->opnds[1], depth + 1) ||
+			times32(st, &i->opnds[2], depth + 1));
 	return false;
 }
 
@@ -234,13 +243,17 @@ static bool same_in_warp(struct state *st, const struct gsr_insn *i)
 	case GSR_OP_SHR:
 		return c && c->kind == GSR_OPND_INT && c->ival >= 5 && linear(st, &i->opnds[1], 0);
 	case GSR_OP_AND:
-		return c && c->kind == GSR_OPND_INT && !(c->ival & 31) && linear(st, &i->opnds[1], 0);
+		return c && c->kind == GSR_OPND_INT && !(c->ival & 31) &&
+		       linear(st, &i->opnds[1], 0);
 	case GSR_OP_SETP:
-		if (!c || i->n_opnds != 3 || c->kind != GSR_OPND_INT || !linear(st, &i->opnds[1], 0))
+		if (!c || i->n_opnds != 3 || c->kind != GSR_OPND_INT ||
+		    !linear(st, &i->opnds[1], 0))
 			return false;
-		if (gsr_insn_has(i, "lt") || gsr_insn_has(i, "ge") || gsr_insn_has(i, "lo") || gsr_insn_has(i, "hs"))
+		if (gsr_insn_has(i, "lt") || gsr_insn_has(i, "ge") || gsr_insn_has(i, "lo") ||
+		    gsr_insn_has(i, "hs"))
 			return !(c->ival & 31);
-		if (gsr_insn_has(i, "gt") || gsr_insn_has(i, "le") || gsr_insn_has(i, "hi") || gsr_insn_has(i, "ls"))
+		if (gsr_insn_has(i, "gt") || gsr_insn_has(i, "le") || gsr_insn_has(i, "hi") ||
+		    gsr_insn_has(i, "ls"))
 			return (c->ival & 31) == 31;
 		return false;
 	default:
@@ -323,9 +336,9 @@ static void for_operands(struct state *st, const struct gsr_insn *insn, visit_fn
 	unsigned int i;
 
 	for (i = 0; i < insn->n_opnds; i++)
-		visit(st, &insn->opnds[i], fn);
+		visit_registers(st, &insn->opnds[i], fn);
 	if (guard.name)
-		visit(st, &guard, fn);
+		visit_registers(st, &guard, fn);
 }
 
 static void for_all(struct state *st, visit_fn fn)
@@ -347,7 +360,8 @@ static void collect(struct gsr_arena *a, struct state *st)
 	for (i = 0; i < cfg->n_blocks; i++)
 		for (s = cfg->blocks[i].first; s; s = s->next) {
 			if (s->kind == GSR_STMT_INSN)
-				st->insns[st->n_insns++] = (struct use){ .insn = s->insn, .block = i };
+				st->insns[st->n_insns++] =
+					(struct use){ .insn = s->insn, .block = i };
 			if (s == cfg->blocks[i].last)
 				break;
 		}
@@ -369,15 +383,16 @@ static void enter_registers(struct gsr_arena *a, struct state *st)
 	unsigned int i;
 
 	for_all(st, forget);
-	for_all(st, count);
+	for_all(st, count_registers);
 	st->regs = gsr_alloc_array(a, st->n + 1, sizeof(*st->regs));
 	st->mentions = gsr_alloc_array(a, st->n_mentions + 1, sizeof(*st->mentions));
 	st->n_mentions = 0;
-	for_all(st, enter);
+	for_all(st, enter_operand);
 	for (st->now = 0; st->now < st->n_insns; st->now++)
 		visit_result(st, st->insns[st->now].insn, define);
 	for (i = 0; i < st->n; i++)
-		st->regs[i].varying = !st->regs[i].defined && !uniform_special(st, st->regs[i].name);
+		st->regs[i].varying =
+			!st->regs[i].defined && !uniform_special(st, st->regs[i].name);
 }
 
 /* Lanes that call different functions are apart meanwhile */
@@ -391,7 +406,7 @@ static bool calls_apart(struct state *st, const struct gsr_insn *insn)
 	return false;
 }
 
-static void look(struct state *st, unsigned int i)
+static void reconsider(struct state *st, unsigned int i)
 {
 	struct use *u = &st->insns[i];
 	struct gsr_block *b = &st->cfg->blocks[u->block];
@@ -404,8 +419,8 @@ static void look(struct state *st, unsigned int i)
 		u->again = st->warp && looks_back(u->insn);
 	if (!(st->warp ? b->split_warp : b->split) && calls_apart(st, u->insn))
 		split_block(st, b);
-	if (!b->last || b->last->kind != GSR_STMT_INSN || b->last->insn != u->insn || *flag_of(st, b) || !b->reachable ||
-	    !branch_varies(st, b))
+	if (!b->last || b->last->kind != GSR_STMT_INSN || b->last->insn != u->insn ||
+	    *flag_of(st, b) || !b->reachable || !branch_varies(st, b))
 		return;
 	*flag_of(st, b) = true;
 	gsr_region_add(&st->region, u->block);
@@ -429,13 +444,13 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 		look_at(&st, i);
 	do {
 		while (st.n_queue)
-			look(&st, st.queue[--st.n_queue]);
+			reconsider(&st, st.queue[--st.n_queue]);
 		/* long chains of such instructions: no use to go on, they may vary */
 		st.strict = rounds++ >= ROUNDS_MAX;
 		for (i = 0; i < st.n_insns; i++)
 			if (st.insns[i].again) {
 				st.insns[i].again = false;
-				look(&st, i);
+				reconsider(&st, i);
 			}
 	} while (st.n_queue);
 }

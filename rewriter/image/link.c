@@ -224,7 +224,7 @@ static void find_names(struct linker *l)
 		}
 }
 
-static enum gsr_status enter(struct linker *l, unsigned int k)
+static enum gsr_status enter_unit(struct linker *l, unsigned int k)
 {
 	const struct gsr_item *i;
 
@@ -262,7 +262,7 @@ static enum gsr_status enter(struct linker *l, unsigned int k)
 	return GSR_OK;
 }
 
-static void append(struct linker *l, struct gsr_item item)
+static void append_item(struct linker *l, struct gsr_item item)
 {
 	struct gsr_item *i = gsr_alloc(l->arena, sizeof(*i));
 
@@ -277,7 +277,7 @@ static void append(struct linker *l, struct gsr_item item)
 
 enum what { PROTOTYPES, VARIABLES, FUNCTIONS };
 
-static void emit(struct linker *l, enum what what)
+static void emit_items(struct linker *l, enum what what)
 {
 	struct gsr_function *proto;
 	struct gsr_item *i;
@@ -289,7 +289,7 @@ static void emit(struct linker *l, enum what what)
 
 			if (i->kind == GSR_ITEM_DIRECTIVE) {
 				if (what == FUNCTIONS && !gsr_is_line_info(i->text))
-					append(l, *i);
+					append_item(l, *i);
 				continue;
 			}
 			s = symbol(l, item_name(i));
@@ -297,16 +297,16 @@ static void emit(struct linker *l, enum what what)
 				continue;
 			if (i->kind == GSR_ITEM_VAR) {
 				if (what == VARIABLES)
-					append(l, *i);
+					append_item(l, *i);
 			} else if (what == FUNCTIONS && i->function->body) {
 				gsr_drop_lines(i->function);
-				append(l, *i);
+				append_item(l, *i);
 			} else if (what == PROTOTYPES && !i->function->entry) {
 				proto = gsr_alloc(l->arena, sizeof(*proto));
 				*proto = *i->function;
 				proto->body = false;
 				proto->first = proto->last = NULL;
-				append(l, (struct gsr_item){ .kind = GSR_ITEM_FUNCTION, .function = proto });
+				append_item(l, (struct gsr_item){ .kind = GSR_ITEM_FUNCTION, .function = proto });
 			}
 		}
 }
@@ -370,14 +370,14 @@ static enum gsr_status link_units(struct linker *l, char **ptx, size_t *size)
 	for (k = 0; k < l->n && status == GSR_OK; k++) {
 		status = rename_own(l, k);
 		if (status == GSR_OK)
-			status = enter(l, k);
+			status = enter_unit(l, k);
 	}
 	if (status == GSR_OK)
 		status = header(l);
 	if (status == GSR_OK) {
-		emit(l, PROTOTYPES);
-		emit(l, VARIABLES);
-		emit(l, FUNCTIONS);
+		emit_items(l, PROTOTYPES);
+		emit_items(l, VARIABLES);
+		emit_items(l, FUNCTIONS);
 		*ptx = gsr_print(&l->out, size);
 		if (!*ptx)
 			status = gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");

@@ -140,7 +140,7 @@ static void read_code(const struct gsr_entry *e, struct code *code, uint64_t *bu
 }
 
 /* PTX of one entry. GSR_OK with *ptx NULL: it is not for this machine */
-static enum gsr_status take(const struct gsr_entry *e, unsigned int arch, uint64_t *budget, char **ptx, size_t *size,
+static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, uint64_t *budget, char **ptx, size_t *size,
 			    struct target *target, struct gsr_error *err)
 {
 	struct target t = { e->arch, flavour_of(e) };
@@ -210,7 +210,7 @@ static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const
 			break;
 		if (code->any && (list[i]->arch != code->from || flavour_of(list[i]) != code->target.flavour))
 			continue;
-		status = take(list[i], arch, budget, &text, &m, &t, err);
+		status = take_entry(list[i], arch, budget, &text, &m, &t, err);
 		if (status != GSR_OK) {
 			free(*ptx);
 			*ptx = NULL;

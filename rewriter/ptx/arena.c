@@ -123,7 +123,7 @@ static struct chunk *new_chunk(size_t size)
 }
 
 /* Not zeroed; begins at the free rest of the first chunk, if it fits there */
-static void *take(struct gsr_arena *a, size_t size)
+static void *take_memory(struct gsr_arena *a, size_t size)
 {
 	struct chunk *c = a->chunks;
 	void *p;
@@ -155,7 +155,7 @@ static void *take(struct gsr_arena *a, size_t size)
 
 void *gsr_alloc(struct gsr_arena *a, size_t size)
 {
-	return memset(take(a, size), 0, size);
+	return memset(take_memory(a, size), 0, size);
 }
 
 void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size)
@@ -169,12 +169,12 @@ void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size)
 
 void *gsr_memdup(struct gsr_arena *a, const void *from, size_t size)
 {
-	return size ? memcpy(take(a, size), from, size) : NULL;
+	return size ? memcpy(take_memory(a, size), from, size) : NULL;
 }
 
 char *gsr_alloc_text(struct gsr_arena *a, size_t n)
 {
-	return take(a, n + 1);
+	return take_memory(a, n + 1);
 }
 
 char *gsr_strndup(struct gsr_arena *a, const char *s, size_t n)
@@ -191,7 +191,7 @@ struct text {
 	size_t n, room;			/* n may exceed room: then nothing is written */
 };
 
-static void put(struct text *t, const char *s, size_t n)
+static void put_chars(struct text *t, const char *s, size_t n)
 {
 	if (t->n < t->room && n < t->room - t->n)
 		memcpy(t->at + t->n, s, n);
@@ -207,7 +207,7 @@ static void put_number(struct text *t, unsigned long long v, bool minus)
 	while (v /= 10);
 	if (minus)
 		*--d = '-';
-	put(t, d, (size_t)(digits + sizeof(digits) - d));
+	put_chars(t, d, (size_t)(digits + sizeof(digits) - d));
 }
 
 static void put_signed(struct text *t, long long v)
@@ -230,11 +230,11 @@ static size_t format(char *out, size_t room, const char *fmt, va_list ap)
 	for (;; f = end) {
 		end = strchrnul(f, '%');
 		if (*end && end[1] == '%') {
-			put(&t, f, (size_t)(++end - f));
+			put_chars(&t, f, (size_t)(++end - f));
 			end++;
 			continue;
 		}
-		put(&t, f, (size_t)(end - f));
+		put_chars(&t, f, (size_t)(end - f));
 		if (!*end)
 			break;
 		f = end + 1;
@@ -242,7 +242,7 @@ static size_t format(char *out, size_t room, const char *fmt, va_list ap)
 		switch (*f) {
 		case 's':
 			s = va_arg(ap, const char *);
-			put(&t, s, strlen(s));
+			put_chars(&t, s, strlen(s));
 			continue;
 		case 'u':
 			put_number(&t, va_arg(ap, unsigned int), false);
@@ -272,7 +272,7 @@ char *gsr_vsprintf(struct gsr_arena *a, const char *fmt, va_list ap)
 	n = format(c ? (char *)c->data + c->used : NULL, room, fmt, ap);
 	if (n == SIZE_MAX)
 		no_memory(a);
-	p = take(a, n + 1);
+	p = take_memory(a, n + 1);
 	if (n >= room)
 		format(p, n + 1, fmt, again);
 	va_end(again);

@@ -159,7 +159,7 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 {
 	struct gsr_barrier b;
 
-	if (insn->settled)
+	if (insn->all_arrive)
 		return NULL;
 	/* a barrier counts whole warps */
 	if (gsr_barrier_of(f, insn, &b))

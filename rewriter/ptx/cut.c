@@ -78,7 +78,7 @@ static void need_names(struct cut *c, char *text)
 	}
 }
 
-static char *print(const struct gsr_module *m, const struct gsr_item *item)
+static char *print_item(const struct gsr_module *m, const struct gsr_item *item)
 {
 	struct gsr_module part = *m;
 	struct gsr_item one = *item;
@@ -109,7 +109,7 @@ static bool find_needed(struct cut *c, const char *kernel)
 		free(text);
 	}
 	while (c->depth) {
-		char *text = print(c->m, c->stack[--c->depth]->item);
+		char *text = print_item(c->m, c->stack[--c->depth]->item);
 
 		if (!text)
 			return false;

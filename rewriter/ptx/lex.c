@@ -18,7 +18,7 @@ static const unsigned char class_of[256] = {
 	['$'] = OTHER, ['_'] = OTHER, [0x80 ... 0xff] = OTHER,
 };
 
-static bool is(char c, unsigned int classes)
+static bool has_class(char c, unsigned int classes)
 {
 	return class_of[(unsigned char)c] & classes;
 }
@@ -44,11 +44,11 @@ static bool skip_blank(struct gsr_lexer *lx)
 	while (lx->pos < lx->end) {
 		char c = *lx->pos;
 
-		if (is(c, BLANK)) {
+		if (has_class(c, BLANK)) {
 			lx->pos++;
 			if (c == '\n')
 				newline(lx);
-		} else if (!is(c, PUNCT)) {
+		} else if (!has_class(c, PUNCT)) {
 			break;
 		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '/') {
 			while (lx->pos < lx->end && *lx->pos != '\n')
@@ -83,20 +83,20 @@ static const char *number_end(const char *p, const char *end)
 	const char *start = p;
 	bool dec;
 
-	while (p < end && is(*p, LETTER | DIGIT))
+	while (p < end && has_class(*p, LETTER | DIGIT))
 		p++;
 	/* 0x, 0f, 0d have no fraction and no exponent sign */
 	dec = !(p - start > 1 && start[0] == '0' && strchr("xXfFdDbB", start[1]));
 	if (!dec)
 		return p;
-	if (p < end && *p == '.' && end - p > 1 && is(p[1], DIGIT))
-		for (p++; p < end && is(*p, LETTER | DIGIT); p++)
+	if (p < end && *p == '.' && end - p > 1 && has_class(p[1], DIGIT))
+		for (p++; p < end && has_class(*p, LETTER | DIGIT); p++)
 			;
-	else if (p < end && *p == '.' && !(end - p > 1 && is(p[1], IDENT)))
+	else if (p < end && *p == '.' && !(end - p > 1 && has_class(p[1], IDENT)))
 		p++;
 	if (p < end && (*p == '-' || *p == '+') && (p[-1] == 'e' || p[-1] == 'E') && end - p > 1 &&
-	    is(p[1], DIGIT))
-		for (p++; p < end && is(*p, DIGIT); p++)
+	    has_class(p[1], DIGIT))
+		for (p++; p < end && has_class(*p, DIGIT); p++)
 			;
 	return p;
 }
@@ -126,17 +126,17 @@ struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 		t.kind = GSR_TOK_END;
 		return t;
 	}
-	if (is(*p, START) || (*p == '%' && end - p > 1 && is(p[1], IDENT))) {
+	if (has_class(*p, START) || (*p == '%' && end - p > 1 && has_class(p[1], IDENT))) {
 		t.kind = GSR_TOK_IDENT;
-		for (p++; p < end && is(*p, IDENT); p++)
+		for (p++; p < end && has_class(*p, IDENT); p++)
 			;
-	} else if (is(*p, DIGIT)) {
+	} else if (has_class(*p, DIGIT)) {
 		t.kind = GSR_TOK_NUMBER;
 		p = number_end(p, end);
-	} else if (*p == '.' && end - p > 1 && is(p[1], IDENT)) {
+	} else if (*p == '.' && end - p > 1 && has_class(p[1], IDENT)) {
 		t.kind = GSR_TOK_DOT;
 		t.text = ++p;
-		while (p < end && (is(*p, IDENT) || (*p == ':' && end - p > 2 && p[1] == ':' && is(p[2], IDENT))))
+		while (p < end && (has_class(*p, IDENT) || (*p == ':' && end - p > 2 && p[1] == ':' && has_class(p[2], IDENT))))
 			p += *p == ':' ? 2 : 1;
 	} else if (*p == '"') {
 		t.kind = GSR_TOK_STRING;
@@ -151,7 +151,7 @@ struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 			return t;
 		}
 		p++;
-	} else if (is(*p, PUNCT)) {
+	} else if (has_class(*p, PUNCT)) {
 		t.kind = GSR_TOK_PUNCT;
 		if (end - p > 1 && is_pair(p[0], p[1]))
 			p += 2;

@@ -22,7 +22,7 @@ struct list {
 	struct gsr_operand few[FEW];
 };
 
-static struct gsr_operand *push(struct gsr_parser *p, struct list *l)
+static struct gsr_operand *push_operand(struct gsr_parser *p, struct list *l)
 {
 	struct gsr_operand *grown;
 
@@ -176,7 +176,7 @@ static void offset(struct gsr_parser *p, struct gsr_operand *o)
 	o->text = gsr_parse_slice(p, start);
 }
 
-static void number(struct gsr_parser *p, struct gsr_operand *o)
+static void parse_number(struct gsr_parser *p, struct gsr_operand *o)
 {
 	const char *start = p->tok.text;
 	struct gsr_token t = p->tok;
@@ -206,7 +206,7 @@ static void items(struct gsr_parser *p, struct gsr_operand *o, char close, bool 
 	l.n = l.room = 0;
 	if (!gsr_parse_is(p, close)) {
 		do
-			operand(p, push(p, &l), call, depth + 1);
+			operand(p, push_operand(p, &l), call, depth + 1);
 		while (gsr_parse_accept(p, ','));
 	}
 	gsr_parse_expect(p, close, where[close == ')' ? 0 : close == '}' ? 1 : 2]);
@@ -296,7 +296,7 @@ static void operand(struct gsr_parser *p, struct gsr_operand *o, bool call, unsi
 		gsr_parse_next(p);
 		o->text = gsr_parse_slice(p, t.text);
 	} else if (p->tok.kind == GSR_TOK_NUMBER || p->tok.kind == GSR_TOK_PUNCT) {
-		number(p, o);
+		parse_number(p, o);
 	} else {
 		gsr_parse_fail(p, &p->tok, "operand expected");
 	}
@@ -321,7 +321,7 @@ void gsr_parse_operands(struct gsr_parser *p, struct gsr_insn *insn)
 	l.n = l.room = 0;
 	if (!gsr_parse_is(p, ';')) {
 		do
-			operand(p, push(p, &l), insn->op == GSR_OP_CALL, 0);
+			operand(p, push_operand(p, &l), insn->op == GSR_OP_CALL, 0);
 		while (gsr_parse_accept(p, ','));
 	}
 	insn->opnds = finish(p, &l);

@@ -80,7 +80,7 @@ static const char *dot_of(struct gsr_parser *p, const char *const *table)
 	return NULL;
 }
 
-static const char *take(struct gsr_parser *p)
+static const char *take_text(struct gsr_parser *p)
 {
 	const char *s = gsr_intern(p->arena, p->tok.text, p->tok.len);
 
@@ -92,7 +92,7 @@ const char *gsr_parse_ident(struct gsr_parser *p, const char *what)
 {
 	if (p->tok.kind != GSR_TOK_IDENT)
 		gsr_parse_fail(p, &p->tok, "%s expected", what);
-	return take(p);
+	return take_text(p);
 }
 
 uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what)
@@ -253,7 +253,7 @@ static void var_type(struct gsr_parser *p, struct gsr_var *v)
 		} else if (is_dot(p, "attribute")) {
 			v->attrs = attribute(p);
 		} else if (!v->type) {
-			v->type = take(p);
+			v->type = take_text(p);
 		} else {
 			break;
 		}
@@ -434,7 +434,7 @@ static void instruction(struct gsr_parser *p, struct gsr_function *f)
 	while (p->tok.kind == GSR_TOK_DOT) {
 		if (insn->n_mods == GSR_MODS_MAX)
 			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers", GSR_MODS_MAX);
-		mods[insn->n_mods++] = take(p);
+		mods[insn->n_mods++] = take_text(p);
 	}
 	insn->mods = gsr_memdup(p->arena, mods, (insn->n_mods + 1) * sizeof(*mods));
 	gsr_parse_operands(p, insn);
@@ -490,7 +490,7 @@ static void label(struct gsr_parser *p, struct gsr_function *f)
 {
 	const char *start = p->tok.text;
 	unsigned int line = p->tok.line;
-	const char *name = take(p);
+	const char *name = take_text(p);
 	struct gsr_stmt *s;
 
 	gsr_parse_next(p);
@@ -665,7 +665,7 @@ static void header(struct gsr_parser *p, struct gsr_module *m)
 	gsr_parse_next(p);
 	if (p->tok.kind != GSR_TOK_NUMBER)
 		gsr_parse_fail(p, &p->tok, "version expected");
-	m->version = take(p);
+	m->version = take_text(p);
 	if (!is_dot(p, "target"))
 		gsr_parse_fail(p, &p->tok, ".target expected after .version");
 	gsr_parse_next(p);
@@ -723,7 +723,7 @@ static void module(struct gsr_parser *p, struct gsr_module *m)
 }
 
 /* NULL if the parser or the arena jumped out: p->err says why */
-static struct gsr_module *guarded(struct gsr_parser *p)
+static struct gsr_module *parse_guarded(struct gsr_parser *p)
 {
 	struct gsr_module *m;
 
@@ -768,7 +768,7 @@ enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struc
 		return p.err->status;
 	}
 	gsr_lex_init(&p.lx, text, size);
-	*out = guarded(&p);
+	*out = parse_guarded(&p);
 	if (!*out)
 		gsr_arena_free(p.arena);
 	return p.err->status;

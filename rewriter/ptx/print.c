@@ -24,7 +24,7 @@ struct text {
  * Room for @n bytes more, and for the rest of the module if it goes on like this: a mapping of huge pages that is moved comes
  * apart into small ones. What is never written takes no memory.
  */
-static bool grow(struct text *t, size_t n)
+static bool grow_buffer(struct text *t, size_t n)
 {
 	size_t times = t->printed ? t->items / t->printed + 1 : 1;
 	size_t room = t->room + n + 64;
@@ -49,12 +49,12 @@ static bool grow(struct text *t, size_t n)
 
 static inline void put_char(struct text *t, char c)
 {
-	if (t->len < t->room || grow(t, 1))
+	if (t->len < t->room || grow_buffer(t, 1))
 		t->buf[t->len++] = c;
 }
 
 /* Names are short: not worth a call */
-static void put(struct text *t, const char *s)
+static void put_str(struct text *t, const char *s)
 {
 	for (;;) {
 		char *to = t->buf + t->len, *end = t->buf + t->room;
@@ -62,7 +62,7 @@ static void put(struct text *t, const char *s)
 		while (*s && to < end)
 			*to++ = *s++;
 		t->len = (size_t)(to - t->buf);
-		if (!*s || !grow(t, 1))
+		if (!*s || !grow_buffer(t, 1))
 			return;
 	}
 }
@@ -71,7 +71,7 @@ static void put_raw(struct text *t, const char *s)
 {
 	size_t n = strlen(s);
 
-	if (n >= t->room - t->len && !grow(t, n))
+	if (n >= t->room - t->len && !grow_buffer(t, n))
 		return;
 	memcpy(t->buf + t->len, s, n);
 	t->len += n;
@@ -80,7 +80,7 @@ static void put_raw(struct text *t, const char *s)
 static void put_dot(struct text *t, const char *s)
 {
 	put_char(t, '.');
-	put(t, s);
+	put_str(t, s);
 }
 
 static void put_number(struct text *t, uint64_t v)
@@ -91,7 +91,7 @@ static void put_number(struct text *t, uint64_t v)
 	do
 		*--d = (char)('0' + v % 10);
 	while (v /= 10);
-	put(t, d);
+	put_str(t, d);
 }
 
 static void put_int(struct text *t, int64_t v)
@@ -109,7 +109,7 @@ static void put_items(struct text *t, const struct gsr_operand *o, const char *s
 
 	for (i = 0; i < o->n_items; i++) {
 		if (i)
-			put(t, separator);
+			put_str(t, separator);
 		put_operand(t, &o->items[i]);
 	}
 }
@@ -117,9 +117,9 @@ static void put_items(struct text *t, const struct gsr_operand *o, const char *s
 static void put_offset(struct text *t, const struct gsr_operand *o)
 {
 	if (o->text) {
-		put(t, o->text);
+		put_str(t, o->text);
 	} else if (o->ival) {
-		put(t, "+");
+		put_str(t, "+");
 		put_int(t, o->ival);
 	}
 }
@@ -129,7 +129,7 @@ static void put_constant(struct text *t, const struct gsr_operand *o)
 	char buf[32];
 
 	if (o->text) {
-		put(t, o->text);
+		put_str(t, o->text);
 	} else if (o->kind == GSR_OPND_INT) {
 		put_int(t, o->ival);
 	} else {
@@ -137,18 +137,18 @@ static void put_constant(struct text *t, const struct gsr_operand *o)
 			snprintf(buf, sizeof(buf), "0f%08X", (unsigned int)o->bits);
 		else
 			snprintf(buf, sizeof(buf), "0d%016llX", (unsigned long long)o->bits);
-		put(t, buf);
+		put_str(t, buf);
 	}
 }
 
 static void put_operand(struct text *t, const struct gsr_operand *o)
 {
 	if (o->negated)
-		put(t, o->minus ? "-" : "!");
+		put_str(t, o->minus ? "-" : "!");
 	switch (o->kind) {
 	case GSR_OPND_REG:
 	case GSR_OPND_SYM:
-		put(t, o->name);
+		put_str(t, o->name);
 		if (o->component) {
 			put_char(t, '.');
 			put_char(t, o->component);
@@ -165,12 +165,12 @@ static void put_operand(struct text *t, const struct gsr_operand *o)
 	case GSR_OPND_ADDR:
 		if (o->indexed) {
 			put_operand(t, &o->items[0]);
-			put(t, "[");
+			put_str(t, "[");
 			put_operand(t, &o->items[1]);
-			put(t, "]");
+			put_str(t, "]");
 			break;
 		}
-		put(t, "[");
+		put_str(t, "[");
 		if (o->n_items) {
 			put_operand(t, &o->items[0]);
 			put_offset(t, o);
@@ -180,26 +180,26 @@ static void put_operand(struct text *t, const struct gsr_operand *o)
 
 			rest.items++;
 			rest.n_items--;
-			put(t, ", ");
+			put_str(t, ", ");
 			put_items(t, &rest, ", ");
 		}
-		put(t, "]");
+		put_str(t, "]");
 		break;
 	case GSR_OPND_VEC:
-		put(t, "{");
+		put_str(t, "{");
 		put_items(t, o, ", ");
-		put(t, "}");
+		put_str(t, "}");
 		break;
 	case GSR_OPND_PAIR:
 		put_items(t, o, "|");
 		break;
 	case GSR_OPND_LIST:
-		put(t, "(");
+		put_str(t, "(");
 		put_items(t, o, ", ");
-		put(t, ")");
+		put_str(t, ")");
 		break;
 	case GSR_OPND_SINK:
-		put(t, "_");
+		put_str(t, "_");
 		break;
 	}
 }
@@ -208,20 +208,20 @@ static void put_insn(struct text *t, const struct gsr_insn *insn)
 {
 	unsigned int i;
 
-	put(t, "\t");
+	put_str(t, "\t");
 	if (insn->guard) {
-		put(t, insn->guard_negated ? "@!" : "@");
-		put(t, insn->guard);
-		put(t, " ");
+		put_str(t, insn->guard_negated ? "@!" : "@");
+		put_str(t, insn->guard);
+		put_str(t, " ");
 	}
-	put(t, insn->name);
+	put_str(t, insn->name);
 	for (i = 0; i < insn->n_mods; i++)
 		put_dot(t, insn->mods[i]);
 	for (i = 0; i < insn->n_opnds; i++) {
-		put(t, i ? ", " : " ");
+		put_str(t, i ? ", " : " ");
 		put_operand(t, &insn->opnds[i]);
 	}
-	put(t, ";\n");
+	put_str(t, ";\n");
 }
 
 static void put_var(struct text *t, const struct gsr_var *v)
@@ -232,29 +232,29 @@ static void put_var(struct text *t, const struct gsr_var *v)
 
 	if (v->linkage) {
 		put_dot(t, v->linkage);
-		put(t, " ");
+		put_str(t, " ");
 	}
 	put_dot(t, v->space);
 	if (attribute) {
-		put(t, " ");
-		put(t, v->attrs);
+		put_str(t, " ");
+		put_str(t, v->attrs);
 	}
 	if (v->align) {
-		put(t, " .align ");
+		put_str(t, " .align ");
 		put_number(t, v->align);
 	}
 	if (v->vec) {
-		put(t, " .v");
+		put_str(t, " .v");
 		put_number(t, v->vec);
 	}
-	put(t, " ");
+	put_str(t, " ");
 	put_dot(t, v->type);
 	if (v->attrs && !attribute) {
-		put(t, " ");
-		put(t, v->attrs);
+		put_str(t, " ");
+		put_str(t, v->attrs);
 	}
-	put(t, " ");
-	put(t, v->name);
+	put_str(t, " ");
+	put_str(t, v->name);
 	if (v->range) {
 		put_char(t, '<');
 		put_number(t, v->range);
@@ -267,7 +267,7 @@ static void put_var(struct text *t, const struct gsr_var *v)
 		put_char(t, ']');
 	}
 	if (v->init) {
-		put(t, " = ");
+		put_str(t, " = ");
 		put_raw(t, v->init);
 	}
 }
@@ -276,12 +276,12 @@ static void put_params(struct text *t, const struct gsr_var *list, unsigned int 
 {
 	unsigned int i;
 
-	put(t, "(");
+	put_str(t, "(");
 	for (i = 0; i < n; i++) {
-		put(t, i ? ",\n\t" : "\n\t");
+		put_str(t, i ? ",\n\t" : "\n\t");
 		put_var(t, &list[i]);
 	}
-	put(t, n ? "\n)" : ")");
+	put_str(t, n ? "\n)" : ")");
 }
 
 static void put_stmt(struct text *t, const struct gsr_stmt *s)
@@ -291,19 +291,19 @@ static void put_stmt(struct text *t, const struct gsr_stmt *s)
 		put_insn(t, s->insn);
 		break;
 	case GSR_STMT_LABEL:
-		put(t, s->label);
-		put(t, ":\n");
+		put_str(t, s->label);
+		put_str(t, ":\n");
 		break;
 	case GSR_STMT_VAR:
-		put(t, "\t");
+		put_str(t, "\t");
 		put_var(t, s->var);
-		put(t, ";\n");
+		put_str(t, ";\n");
 		break;
 	case GSR_STMT_OPEN:
-		put(t, "\t{\n");
+		put_str(t, "\t{\n");
 		break;
 	case GSR_STMT_CLOSE:
-		put(t, "\t}\n");
+		put_str(t, "\t}\n");
 		break;
 	case GSR_STMT_DIRECTIVE:
 		if (s->text[0] != '$')
@@ -321,31 +321,31 @@ static void put_function(struct text *t, const struct gsr_function *f)
 
 	if (f->linkage) {
 		put_dot(t, f->linkage);
-		put(t, " ");
+		put_str(t, " ");
 	}
-	put(t, f->entry ? ".entry " : ".func ");
+	put_str(t, f->entry ? ".entry " : ".func ");
 	if (f->attrs) {
-		put(t, f->attrs);
-		put(t, " ");
+		put_str(t, f->attrs);
+		put_str(t, " ");
 	}
 	if (f->rets) {
 		put_params(t, f->rets, f->n_rets);
-		put(t, " ");
+		put_str(t, " ");
 	}
-	put(t, f->name);
+	put_str(t, f->name);
 	put_params(t, f->params, f->n_params);
 	for (i = 0; i < f->n_perf; i++) {
-		put(t, "\n");
-		put(t, f->perf[i]);
+		put_str(t, "\n");
+		put_str(t, f->perf[i]);
 	}
 	if (!f->body) {
-		put(t, ";\n");
+		put_str(t, ";\n");
 		return;
 	}
-	put(t, "\n{\n");
+	put_str(t, "\n{\n");
 	for (s = f->first; s; s = s->next)
 		put_stmt(t, s);
-	put(t, "}\n");
+	put_str(t, "}\n");
 }
 
 char *gsr_print(const struct gsr_module *m, size_t *size)
@@ -355,15 +355,15 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 
 	for (i = m->first; i; i = i->next)
 		t.items++;
-	if (!grow(&t, 0))
+	if (!grow_buffer(&t, 0))
 		return NULL;
-	put(&t, ".version ");
-	put(&t, m->version);
-	put(&t, "\n.target ");
-	put(&t, m->target);
-	put(&t, "\n.address_size ");
+	put_str(&t, ".version ");
+	put_str(&t, m->version);
+	put_str(&t, "\n.target ");
+	put_str(&t, m->target);
+	put_str(&t, "\n.address_size ");
 	put_number(&t, m->address_size);
-	put(&t, "\n\n");
+	put_str(&t, "\n\n");
 	for (i = m->first; i; i = i->next, t.printed++) {
 		switch (i->kind) {
 		case GSR_ITEM_FUNCTION:
@@ -371,11 +371,11 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 			break;
 		case GSR_ITEM_VAR:
 			put_var(&t, i->var);
-			put(&t, ";\n");
+			put_str(&t, ";\n");
 			break;
 		case GSR_ITEM_DIRECTIVE:
 			put_raw(&t, i->text);
-			put(&t, "\n");
+			put_str(&t, "\n");
 			break;
 		}
 	}

@@ -59,10 +59,10 @@ struct gsr_insn {
 	enum gsr_opcode op;
 	unsigned int n_mods, n_opnds;
 	bool guard_negated;		/* @!%p1 */
-	bool unread;			/* an atomic whose result nobody reads (waits.c) */
-	bool retries;			/* a compare-and-swap whose loop waits for nobody (waits.c) */
-	bool chosen;			/* a direct call in place of one through a pointer (indirect.c) */
-	bool settled;			/* of lanes of a warp, and waits for no finished ones (gathers.c, barriers.c) */
+	bool unread;			/* an atomic whose result nobody reads (spin.c) */
+	bool retries;			/* a compare-and-swap whose loop waits for nobody (spin.c) */
+	bool devirtualised;		/* a direct call that replaced one through a pointer (devirtualise.c) */
+	bool all_arrive;			/* warp-synchronous: every lane of its mask arrives (barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */
 	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */

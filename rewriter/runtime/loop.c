@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The worker's life around the body (abi.h). What it must remember from one fetch to the next lies
- * in shared memory; only the ids that the kernel reads, and how many block-tasks are left, are
- * held in registers across the body.
+ * The worker's loop around the body (abi.h). State that must survive from one fetch to the next is
+ * in shared memory; only the ids that the kernel reads, and the number of block-tasks left in the
+ * batch, are held in registers across the body.
  *
- * Offsets in the text: #launch is struct gsr_launch, %#d0 struct gsr_control, #task see
- * GSR_TASK_*, and of the page's slot (struct gsched_cl_slot) left +12, seen_limit +16, start_ns
- * +40, end_ns +48, finished +56.
+ * Offsets in the text: #launch is struct gsr_launch, %#d0 points to struct gsr_control, #task is
+ * described by GSR_TASK_*; of the page's slot (struct gsched_cl_slot) left +12, seen_limit +16,
+ * start_ns +40, end_ns +48, finished +56.
+ *
+ * Cold paths are placed out of line (insert_cold_paths()): fetching is single-threaded and on the
+ * thread block's critical path.
  *
  * In: a kernel whose body ends at $#end and reads its ids where the passes say. Out: the twin.
  * Assumes that all passes of transform/ have run.
@@ -14,24 +17,32 @@
 #include <stddef.h>
 #include "runtime.h"
 
-_Static_assert(offsetof(struct gsr_launch, window) == 8 && offsetof(struct gsr_launch, stat) == 16 &&
-	       offsetof(struct gsr_launch, seq) == 36 && offsetof(struct gsr_launch, weight) == 40 &&
-	       offsetof(struct gsr_launch, poll_ns) == 44 && offsetof(struct gsr_launch, fetch_ns) == 48 &&
-	       offsetof(struct gsr_launch, fetch_max) == 52 && offsetof(struct gsr_launch, workers) == 56 &&
-	       offsetof(struct gsr_launch, flags) == 60 && offsetof(struct gsr_launch, first) == 84 &&
-	       GSR_LAUNCH_BY_RANK == 2 && GSR_LAUNCH_BY_INDEX == 4 && GSR_LAUNCH_WHOLE == 16,
+_Static_assert(offsetof(struct gsr_launch, window) == 8 &&
+		       offsetof(struct gsr_launch, stat) == 16 &&
+		       offsetof(struct gsr_launch, seq) == 36 &&
+		       offsetof(struct gsr_launch, weight) == 40 &&
+		       offsetof(struct gsr_launch, poll_ns) == 44 &&
+		       offsetof(struct gsr_launch, fetch_ns) == 48 &&
+		       offsetof(struct gsr_launch, fetch_max) == 52 &&
+		       offsetof(struct gsr_launch, workers) == 56 &&
+		       offsetof(struct gsr_launch, flags) == 60 &&
+		       offsetof(struct gsr_launch, first) == 84 && GSR_LAUNCH_BY_RANK == 2 &&
+		       GSR_LAUNCH_BY_INDEX == 4 && GSR_LAUNCH_WHOLE == 16,
 	       "offsets below");
-_Static_assert(offsetof(struct gsr_control, next_poll) == 8 && offsetof(struct gsr_control, started) == 268 &&
-	       offsetof(struct gsr_control, ranks) == 384 && offsetof(struct gsr_control, sm) == 512 &&
-	       offsetof(struct gsr_control, copy) == 84 * 128 && sizeof(((struct gsr_control *)NULL)->copy[0]) == 128 &&
-	       offsetof(struct gsr_launch, last_copy) == 156 && GSR_TASK_RELAY == 120,
+_Static_assert(offsetof(struct gsr_control, next_poll) == 8 &&
+		       offsetof(struct gsr_control, started) == 268 &&
+		       offsetof(struct gsr_control, ranks) == 384 &&
+		       offsetof(struct gsr_control, sm) == 512 &&
+		       offsetof(struct gsr_control, copy) == 84 * 128 &&
+		       sizeof(((struct gsr_control *)NULL)->copy[0]) == 128 &&
+		       offsetof(struct gsr_launch, last_copy) == 156 && GSR_TASK_RELAY == 120,
 	       "offsets below");
 
 static const char declarations[] =
 	".reg .pred %#p<3>; .reg .b32 %#r<11>; .reg .b64 %#d<8>; .reg .f32 %#f<3>;"
 	".reg .b32 %#cx, %#cy, %#cz, %#cn;";
 
-/* %#p0: not thread 0 */
+/* Sets %#p0 unless the thread is thread 0 */
 const char gsr_not_first[] =
 	"mov.u32 %#r0, %tid.x;\n"
 	"mov.u32 %#r1, %tid.y;\n"
@@ -40,216 +51,8 @@ const char gsr_not_first[] =
 	"or.b32 %#r0, %#r0, %#r2;\n"
 	"setp.ne.u32 %#p0, %#r0, 0;\n";
 
-/*
- * A worker's position. By SM id and by SM number its place is a bit of its SM's word, by index its
- * index is a bit of one of these words; what it gives back at the end it keeps as the word's offset
- * and the bit's number, 64 none. Twins without gsr_options.modes know the first way only.
- */
-static const char start[] =
-	"ld.param.u64 %#d0, [#launch];\n"
-	"ld.param.u32 %#r4, [#launch+40];\n"
-	"ld.param.u32 %#r5, [#launch+60];\n";
-
-static const char start_modes[] =
-	"and.b32 %#r0, %#r5, 4;\n"
-	"setp.ne.u32 %#p1, %#r0, 0;\n"
-	"@%#p1 bra $#by_index;\n";
-
-static const char claim_place[] =
-	/* the lowest free place of this SM */
-	"mov.u32 %#r0, %smid;\n"
-	"and.b32 %#r0, %#r0, 1023;\n"
-	"mul.wide.u32 %#d2, %#r0, 8;\n"
-	"add.u64 %#d2, %#d2, %#d0;\n"
-	"mov.u32 %#r1, 0;\n"
-	"and.b32 %#r2, %#r5, 16;\n"
-	"setp.eq.u32 %#p1, %#r2, 0;\n"
-	"@%#p1 bra $#claim;\n"
-	/* begin behind the workers that this SM is likely to have: each tries another place first */
-	"mov.u32 %#r2, %ctaid.x;\n"
-	"mov.u32 %#r3, %nsmid;\n"
-	"div.u32 %#r2, %#r2, %#r3;\n"
-	"min.u32 %#r2, %#r2, 31;\n"
-	"mov.u32 %#r3, 1;\n"
-	"shl.b32 %#r2, %#r3, %#r2;\n"
-	"bra $#place;\n"
-	"$#claim:\n"
-	"not.b32 %#r2, %#r1;\n"
-	"neg.s32 %#r3, %#r2;\n"
-	"and.b32 %#r2, %#r2, %#r3;\n"
-	"$#place:\n"
-	"cvt.u64.u32 %#d3, %#r2;\n"
-	"atom.relaxed.gpu.global.or.b64 %#d3, [%#d2+512], %#d3;\n"
-	"mov.b64 {%#r1, %#r6}, %#d3;\n"
-	"and.b32 %#r3, %#r1, %#r2;\n"
-	"setp.ne.u32 %#p1, %#r3, 0;\n"
-	"@%#p1 bra $#claim;\n"
-	/* no free place left: none is claimed, %#r2 is 0 */
-	"bfind.u32 %#r2, %#r2;\n"
-	"st.shared.u32 [#task+68], %#r2;\n"
-	"min.u32 %#r3, %#r2, 31;\n"
-	"shl.b32 %#r2, %#r0, 3;\n"
-	"add.u32 %#r2, %#r2, 512;\n"
-	"st.shared.u32 [#task+88], %#r2;\n";
-
-static const char claim_number[] =
-	"and.b32 %#r2, %#r5, 2;\n"
-	"setp.eq.u32 %#p1, %#r2, 0;\n"
-	"@%#p1 bra $#position;\n"
-	/* the task's first worker on this SM finds a number for it, the others wait for that */
-	"setp.eq.u32 %#p1, %#r1, 0;\n"
-	"@%#p1 bra $#by_rank;\n"
-	"$#rank:\n"
-	"sub.u32 %#r0, %#r6, 1;\n"
-	"setp.ne.u32 %#p1, %#r6, 0;\n"
-	"@%#p1 bra $#position;\n"
-	"ld.relaxed.gpu.global.u64 %#d3, [%#d2+512];\n"
-	"mov.b64 {%#r1, %#r6}, %#d3;\n"
-	"bra $#rank;\n"
-	"$#by_rank:\n"
-	"ld.param.u32 %#r0, [#launch+84];\n"
-	"mul.lo.u32 %#r0, %#r0, %#r4;\n"
-	"shr.u32 %#r0, %#r0, 10;\n"
-	"ld.relaxed.gpu.global.u64 %#d4, [%#d0];\n"
-	"cvt.u32.u64 %#r1, %#d4;\n"
-	"min.u32 %#r1, %#r1, 1048576;\n"
-	"add.u32 %#r1, %#r1, 1023;\n"
-	"shr.u32 %#r1, %#r1, 10;\n"
-	"add.u64 %#d3, %#d0, 384;\n"
-	"bra $#number;\n"
-	"$#by_index:\n"
-	"ld.param.u32 %#r0, [#launch+84];\n"
-	"ld.relaxed.gpu.global.u64 %#d4, [%#d0];\n"
-	"cvt.u32.u64 %#r1, %#d4;\n"
-	"min.u32 %#r1, %#r1, 1048576;\n"
-	"div.u32 %#r1, %#r1, %#r4;\n"
-	"add.u64 %#d3, %#d0, 512;\n"
-	/*
-	 * A free number below %#r1, from %#r0 + %ctaid.x on and around, so that workers that start
-	 * together do not all want the same one: a bit of the words at %#d3. None: a number that no
-	 * window holds.
-	 */
-	"$#number:\n"
-	"mov.u32 %#r6, 2097151;\n"
-	"setp.eq.u32 %#p1, %#r1, 0;\n"
-	"@%#p1 bra $#numbered;\n"
-	"mov.u32 %#r2, %ctaid.x;\n"
-	"add.u32 %#r0, %#r0, %#r2;\n"
-	"rem.u32 %#r0, %#r0, %#r1;\n"
-	"and.b32 %#r2, %#r0, 63;\n"
-	"mov.u64 %#d7, -1;\n"
-	"shl.b64 %#d7, %#d7, %#r2;\n"
-	"and.b32 %#r0, %#r0, -64;\n"
-	/* the first word twice: its upper bits first, its lower ones last */
-	"shr.u32 %#r7, %#r1, 6;\n"
-	"add.u32 %#r7, %#r7, 2;\n"
-	"$#bits:\n"
-	"sub.u32 %#r2, %#r1, %#r0;\n"
-	"mov.u64 %#d4, -1;\n"
-	"shl.b64 %#d4, %#d4, %#r2;\n"
-	"not.b64 %#d4, %#d4;\n"
-	"and.b64 %#d7, %#d7, %#d4;\n"
-	"shr.u32 %#r2, %#r0, 3;\n"
-	"cvt.u64.u32 %#d6, %#r2;\n"
-	"add.u64 %#d6, %#d6, %#d3;\n"
-	"ld.relaxed.gpu.global.u64 %#d4, [%#d6];\n"
-	"$#unused:\n"
-	"not.b64 %#d4, %#d4;\n"
-	"and.b64 %#d4, %#d4, %#d7;\n"
-	"setp.eq.u64 %#p1, %#d4, 0;\n"
-	"@%#p1 bra $#used;\n"
-	"neg.s64 %#d5, %#d4;\n"
-	"and.b64 %#d5, %#d5, %#d4;\n"
-	"atom.relaxed.gpu.global.or.b64 %#d4, [%#d6], %#d5;\n"
-	"and.b64 %#d1, %#d4, %#d5;\n"
-	"setp.ne.u64 %#p1, %#d1, 0;\n"
-	"@%#p1 bra $#unused;\n"
-	"bfind.u64 %#r2, %#d5;\n"
-	"add.u32 %#r6, %#r0, %#r2;\n"
-	"bra $#numbered;\n"
-	"$#used:\n"
-	"mov.u64 %#d7, -1;\n"
-	"add.u32 %#r0, %#r0, 64;\n"
-	"setp.ge.u32 %#p1, %#r0, %#r1;\n"
-	"selp.u32 %#r0, 0, %#r0, %#p1;\n"
-	"sub.u32 %#r7, %#r7, 1;\n"
-	"setp.ne.u32 %#p1, %#r7, 0;\n"
-	"@%#p1 bra $#bits;\n"
-	"$#numbered:\n"
-	"and.b32 %#r2, %#r5, 4;\n"
-	"setp.ne.u32 %#p1, %#r2, 0;\n"
-	"@%#p1 bra $#index;\n"
-	"mov.u32 %#r1, 0;\n"
-	"add.u32 %#r2, %#r6, 1;\n"
-	"mov.b64 %#d3, {%#r1, %#r2};\n"
-	"red.relaxed.gpu.global.or.b64 [%#d2+512], %#d3;\n"
-	"mov.u32 %#r0, %#r6;\n"
-	"$#position:\n";
-
-static const char position[] =
-	"shl.b32 %#r0, %#r0, 10;\n"
-	"mad.lo.u32 %#r0, %#r3, %#r4, %#r0;\n";
-
-static const char index_position[] =
-	"bra $#positioned;\n"
-	"$#index:\n"
-	"mul.lo.u32 %#r0, %#r6, %#r4;\n"
-	"setp.eq.u32 %#p1, %#r6, 2097151;\n"
-	"shr.u32 %#r1, %#r6, 6;\n"
-	"shl.b32 %#r1, %#r1, 3;\n"
-	"selp.u32 %#r1, 0, %#r1, %#p1;\n"
-	"add.u32 %#r1, %#r1, 512;\n"
-	"st.shared.u32 [#task+88], %#r1;\n"
-	"and.b32 %#r2, %#r6, 63;\n"
-	"selp.u32 %#r2, 64, %#r2, %#p1;\n"
-	"st.shared.u32 [#task+68], %#r2;\n"
-	"$#positioned:\n";
-
-static const char positioned[] =
-	"st.shared.u32 [#task+64], %#r0;\n"
-	"ld.param.u64 %#d1, [#launch+16];\n"
-	/* the first worker of the task: of each launch one asks */
-	"mov.u32 %#r0, 0;\n"
-	"mov.u32 %#r1, %ctaid.x;\n"
-	"setp.ne.u32 %#p1, %#r1, 0;\n"
-	"@%#p1 bra $#init;\n"
-	"mov.u32 %#r1, 1;\n"
-	"atom.relaxed.gpu.global.cas.b32 %#r2, [%#d0+268], %#r0, %#r1;\n"
-	"setp.ne.u32 %#p1, %#r2, 0;\n"
-	"@%#p1 bra $#init;\n"
-	"mov.u64 %#d3, %globaltimer;\n"
-	"st.relaxed.sys.global.u64 [%#d1+40], %#d3;\n"
-	"ld.relaxed.gpu.global.u64 %#d3, [%#d0];\n"
-	"cvt.u32.u64 %#r2, %#d3;\n"
-	"st.relaxed.sys.global.u32 [%#d1+16], %#r2;\n"
-	"$#init:\n"
-	"ld.param.u32 %#r1, [#launch+24];\n"
-	"ld.param.u32 %#r2, [#launch+28];\n"
-	"ld.param.u32 %#r3, [#launch+32];\n"
-	"st.shared.v4.u32 [#task+16], {%#r1, %#r2, %#r3, %#r0};\n"
-	"mul.wide.u32 %#d3, %#r1, %#r2;\n"
-	"cvt.u64.u32 %#d4, %#r3;\n"
-	"mul.lo.u64 %#d3, %#d3, %#d4;\n"
-	"mov.u64 %#d4, 0;\n"
-	"st.shared.v2.u64 [#task+32], {%#d3, %#d4};\n"
-	"st.shared.v2.u64 [#task+48], {%#d4, %#d4};\n"
-	"mov.u32 %#r1, %ctaid.x;\n";
-
-static const char first_range[] =
-	"ld.param.u64 %#d3, [#launch+88];\n"
-	"setp.eq.u64 %#p1, %#d3, 0;\n"
-	"selp.u32 %#r1, %#r1, 0, %#p1;\n";
-
-static const char started[] =
-	"st.shared.u32 [#task+124], %#r1;\n"
-	"st.shared.v2.u32 [#task+72], {%#r0, %#r0};\n"
-	"st.shared.v2.u32 [#task+80], {%#r0, %#r0};\n";
-
-/*
- * The last of a block's warps, by which the first to come by is found; all that is above is there
- * for each of them
- */
-static const char warps[] =
+/* The number of warps, by which first_come finds the first to arrive; and which copy to poll */
+static const char count_warps[] =
 	"mov.u32 %#r1, %ntid.x;\n"
 	"mov.u32 %#r2, %ntid.y;\n"
 	"mul.lo.u32 %#r1, %#r1, %#r2;\n"
@@ -272,7 +75,7 @@ static const char warps[] =
 	"$#started:\n"
 	"mov.u32 %#cn, 0;\n";
 
-/* The first warp that has finished the last block-task of a fetch makes the next fetch. */
+/* The first warp to finish the last block-task of a batch fetches the next batch */
 static const char first_come[] =
 	"mov.u32 %#r0, %laneid;\n"
 	"setp.ne.u32 %#p0, %#r0, 0;\n"
@@ -285,10 +88,10 @@ static const char first_come[] =
 	"@%#p0 bra $#wait;\n";
 
 /*
- * %#d0 is the control block, %#d1 and %#d2 its first words, %#d5 the time: the window as relayed
- * was good until %#d2. Who wins the swap reads it anew from the page.
+ * %#d0 is the control block, %#d1 and %#d2 its first words, %#d5 the time: the relayed window has
+ * expired at %#d2. The worker that wins the swap refreshes it from the page.
  */
-static const char poll[] =
+static const char poll_relay[] =
 	"ld.param.u32 %%#r0, [#launch+44];\n"
 	"cvt.u64.u32 %%#d3, %%#r0;\n"
 	"add.u64 %%#d3, %%#d5, %%#d3;\n"
@@ -306,9 +109,10 @@ static const char poll[] =
 	"st.relaxed.sys.global.u32 [%%#d3+16], %%#r0;\n";
 
 /*
- * The same where workers look at copies of these words. Who is to read the page first gives the
- * copies new times, one after another, so that mostly one is due, and the next if nobody looks at
- * that; the first words see to it that one worker reads it in poll_ns.
+ * The same for workers that poll copies of these words. The worker that claims the refresh first
+ * gives the copies staggered expiry times, so that usually one copy expires at a time, and the next
+ * one if no worker polls that. The swap of the relay ensures that one worker reads the page in
+ * poll_ns.
  */
 static const char poll_copies[] =
 	"ld.param.u32 %#r0, [#launch+44];\n"
@@ -370,9 +174,9 @@ static const char poll_copies[] =
 	"st.relaxed.gpu.global.u64 [%#d7], %#d1;\n"
 	"bra $#schedule_window;\n"
 	/*
-	 * A worker's first look is at the control block's first words, which the launcher has
-	 * written for the wing that it came with. Its copy gets that window too, and is what it
-	 * looks at from then on. GSR_LAUNCH_WHOLE: the copies say it already.
+	 * A worker's first poll reads the relay, which the launcher wrote for its wing. It
+	 * stores that window to its copy, which it polls from then on. With GSR_LAUNCH_WHOLE the
+	 * copies are valid from the start.
 	 */
 	"$#first_look:\n"
 	"ld.param.u32 %#r5, [#launch+136];\n"
@@ -400,14 +204,14 @@ static const char poll_copies[] =
 	"bra $#relay;\n";
 
 /*
- * %#p1: the window %#d1 excludes this worker: base <= position and position + weight <= base +
- * limit do not hold
+ * Sets %#p1 if the window %#d1 excludes this worker, that is unless base <= position and
+ * position + weight <= base + limit
  */
-static const char test[] =
+static const char test_position[] =
 	"ld.shared.u32 %#r0, [#task+64];\n"
 	"mov.b64 {%#r2, %#r3}, %#d1;\n";
 
-/* by number and by index: how much, not where */
+/* by rank and by index only the limit counts, not the base */
 static const char test_modes[] =
 	"ld.param.u32 %#r1, [#launch+60];\n"
 	"and.b32 %#r1, %#r1, 6;\n"
@@ -424,21 +228,23 @@ static const char test_limit[] =
 
 static unsigned int test_window(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
 {
-	unsigned int n = gsr_insert_text(p, f, at, test);
+	unsigned int n = gsr_insert_text(p, f, at, test_position);
 
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, test_modes);
 	return n + gsr_insert_text(p, f, at, test_limit);
 }
 
-unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *tag, const char *inside)
+unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+		      const char *tag, const char *inside)
 {
 	unsigned int n;
 
-	n = gsr_insert_format(p, f, at, "setp.lt.u64 %%#p1, %%#d5, %%#d2;\n@%%#p1 bra $#%s_window;\n", tag);
+	n = gsr_insert_format(p, f, at,
+			      "setp.lt.u64 %%#p1, %%#d5, %%#d2;\n@%%#p1 bra $#%s_window;\n", tag);
 	n += gsr_insert_text(p, f, at, gsr_not_first);
 	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#%s_window;\n", tag);
-	n += gsr_insert_format(p, f, at, poll, tag, tag);
+	n += gsr_insert_format(p, f, at, poll_relay, tag, tag);
 	n += gsr_insert_format(p, f, at, "$#%s_window:\n", tag);
 	n += test_window(p, f, at);
 	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
@@ -450,7 +256,7 @@ static const char schedule[] =
 	"mov.u32 %#r9, %laneid;\n"
 	"mov.u64 %#d5, %globaltimer;\n";
 
-/* %#r6: where in the control block this worker looks at the window, 0 at first */
+/* %#r6: offset in the control block of the copy that this worker polls; 0: the relay, at first */
 static const char schedule_copies[] =
 	"ld.param.u64 %#d0, [#launch];\n"
 	"cvt.u64.u32 %#d1, %#r6;\n"
@@ -466,16 +272,13 @@ static const char unless_window[] =
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
 	"@%#p1 bra $#fetch;\n";
 
-/*
- * A fetch is written in one piece, for the instruction caches, as all threads wait for it; what
- * happens now and then is behind the end (seldom()).
- */
-static const char scheduled[] =
+/* The hot path of a fetch is contiguous, for the instruction caches, as all threads wait for it */
+static const char test_expiry[] =
 	"setp.ge.u64 %#p1, %#d5, %#d2;\n"
 	"@%#p1 bra $#due;\n"
 	"$#schedule_window:\n";
 
-static const char stay[] =
+static const char leave_if_excluded[] =
 	"@%#p1 bra $#excluded;\n"
 	"$#fetch:\n";
 
@@ -486,10 +289,10 @@ static const char excluded[] =
 	"bra $#stop;\n";
 
 /*
- * The ids of block-task %#d2: x fastest. Divided at a fetch only, and in 64 bits only where it must
- * be
+ * Divides the ids out of the block-task's number %#d2, x fastest; once per batch, and in 64 bits
+ * only if necessary
  */
-static const char divide[] =
+static const char divide_ids[] =
 	"ld.param.u32 %#r0, [#launch+24];\n"
 	"ld.param.u32 %#r1, [#launch+28];\n"
 	"cvt.u32.u64 %#r2, %#d2;\n"
@@ -539,15 +342,15 @@ static const char stop_resumable[] =
 	"st.shared.u32 [#task+12], %#r0;\n"
 	"$#wait:\n";
 
-/* Counted while the other threads may still come */
-static const char ran[] =
+/* Counts the batch, while the other threads are still on their way */
+static const char count_ran[] =
 	"ld.shared.u64 %#d4, [#task+40];\n"
 	"add.u64 %#d4, %#d4, %#d3;\n"
 	"st.shared.u64 [#task+40], %#d4;\n";
 
 /*
- * Ids, and how many follow each other from there; none: leave. %#cn is 0 here, or 1, which says
- * where the last were told
+ * Publishes the ids and the batch size; 0: leave. %#cn is 0 here, or 1, which tells where the ids
+ * were published last.
  */
 static const char tell_ids[] =
 	"bra $#tell_ids;\n"
@@ -572,10 +375,10 @@ static const char tell_ids_aside[] =
 	"st.shared.v4.u32 [%#r1], {%#r2, %#r3, %#r4, %#r6};\n";
 
 /*
- * A warp may come in pieces: out of the body, or because one of its lanes was away. Aligned
- * barriers need it whole, and so do instructions of whole warps at the start of the body.
+ * A warp may be diverged here, by the body or because one of its lanes fetched. Aligned barriers
+ * need it converged, and so do warp-wide instructions at the start of the body.
  */
-static const char meet[] =
+static const char converge_and_sync[] =
 	"bar.warp.sync -1;\n"
 	"bar.sync %d;\n";
 
@@ -594,13 +397,13 @@ static const char read_ids_aside[] =
 	"@%#p0 bra $#leave;\n"
 	"$#body:\n";
 
-/* Before the next block-task of the same fetch; before the next fetch there is another barrier */
-static const char meet_between[] =
+/* Between block-tasks of one batch; in front of the next fetch there is another barrier */
+static const char sync_between[] =
 	"bar.warp.sync -1;\n"
 	"setp.ge.u32 %%#p0, %%#cn, 4;\n"
 	"@%%#p0 bar.sync %d;\n";
 
-/* Ids by component: a row of the stripe further, or to the next block-task, with carry */
+/* Advances the ids, by component: to the next row of the stripe or block-task, with carry */
 static const char *const count_up[] = {
 	"ld.param.u32 %#r0, [#launch+96];\n"
 	"add.u32 %#cx, %#cx, %#r0;\n"
@@ -623,26 +426,26 @@ static const char *const count_up[] = {
 };
 
 /*
- * An inner loop with its test at the bottom. With the test before the ids are counted up ptxas 13.0
- * lost a place where the lanes of a warp come together in a body (20 times slower); with one loop
- * for all it kept that, and made slower code.
+ * An inner loop with its test at the bottom. With the test in front of the increments ptxas 13.0
+ * lost a reconvergence point of a body (20 times slower); with one loop for all it kept that point
+ * but made slower code.
  */
-static const char again[] =
+static const char repeat_body[] =
 	"setp.ge.u32 %#p1, %#cn, 2;\n"
 	"@%#p1 bra.uni $#body;\n";
 
-static const char publish[] =
+static const char publish_ids[] =
 	"@%#p0 bra $#published;\n"
 	"st.shared.v4.u32 [#task], {%#cx, %#cy, %#cz, %#cn};\n"
 	"$#published:\n";
 
-static const char leave[] =
+static const char load_for_leave[] =
 	"@%#p0 bra $#out;\n"
 	"ld.param.u64 %#d0, [#launch];\n"
 	"ld.param.u64 %#d1, [#launch+16];\n";
 
-/* A resumable twin's record that holds nothing */
-static const char give_back[] =
+/* Releases an unused record of a resumable twin */
+static const char release_record[] =
 	"ld.shared.v2.u32 {%#r0, %#r1}, [#task+104];\n"
 	"setp.eq.u32 %#p1, %#r1, 0;\n"
 	"@%#p1 bra $#given;\n"
@@ -653,55 +456,6 @@ static const char give_back[] =
 	"red.release.gpu.global.and.b32 [%#d2+128], %#r1;\n"
 	"$#given:\n";
 
-static const char finish[] =
-	"ld.shared.u32 %#r0, [#task+88];\n"
-	"ld.shared.u32 %#r1, [#task+68];\n"
-	"cvt.u64.u32 %#d2, %#r0;\n"
-	"add.u64 %#d2, %#d2, %#d0;\n"
-	"mov.u64 %#d3, 1;\n"
-	"shl.b64 %#d3, %#d3, %#r1;\n"
-	"not.b64 %#d3, %#d3;\n";
-
-static const char vacate[] =
-	"red.relaxed.gpu.global.and.b64 [%#d2], %#d3;\n";
-
-static const char vacate_modes[] =
-	"ld.param.u32 %#r0, [#launch+60];\n"
-	"and.b32 %#r0, %#r0, 2;\n"
-	"setp.ne.u32 %#p1, %#r0, 0;\n"
-	"@%#p1 bra $#vacate;\n"
-	"red.relaxed.gpu.global.and.b64 [%#d2], %#d3;\n"
-	"bra $#vacated;\n"
-	/*
-	 * with the SM's last worker its number goes, in one step: who comes then is the first again
-	 */
-	"$#vacate:\n"
-	"ld.relaxed.gpu.global.u64 %#d4, [%#d2];\n"
-	"$#vacating:\n"
-	"and.b64 %#d5, %#d4, %#d3;\n"
-	"cvt.u32.u64 %#r1, %#d5;\n"
-	"setp.eq.u32 %#p1, %#r1, 0;\n"
-	"selp.b64 %#d5, 0, %#d5, %#p1;\n"
-	"atom.relaxed.gpu.global.cas.b64 %#d6, [%#d2], %#d4, %#d5;\n"
-	"setp.ne.u64 %#p2, %#d6, %#d4;\n"
-	"mov.u64 %#d4, %#d6;\n"
-	"@%#p2 bra $#vacating;\n"
-	"@!%#p1 bra $#vacated;\n"
-	"shr.u64 %#d4, %#d4, 32;\n"
-	"cvt.u32.u64 %#r1, %#d4;\n"
-	"sub.u32 %#r1, %#r1, 1;\n"
-	"setp.gt.u32 %#p1, %#r1, 1023;\n"
-	"@%#p1 bra $#vacated;\n"
-	"shr.u32 %#r0, %#r1, 6;\n"
-	"mul.wide.u32 %#d2, %#r0, 8;\n"
-	"add.u64 %#d2, %#d2, %#d0;\n"
-	"and.b32 %#r1, %#r1, 63;\n"
-	"mov.u64 %#d3, 1;\n"
-	"shl.b64 %#d3, %#d3, %#r1;\n"
-	"not.b64 %#d3, %#d3;\n"
-	"red.relaxed.gpu.global.and.b64 [%#d2+384], %#d3;\n"
-	"$#vacated:\n";
-
 static const char count_done[] =
 	"fence.acq_rel.sys;\n"
 	"ld.shared.v2.u64 {%#d3, %#d2}, [#task+32];\n"
@@ -711,7 +465,7 @@ static const char count_done[] =
 	"add.u64 %#d4, %#d4, %#d2;\n"
 	"setp.ne.u64 %#p1, %#d4, %#d3;\n"
 	"@%#p1 bra $#left;\n"
-	/* the last one: takes in what the others wrote, tells, opens the gate */
+	/* the last worker: acquires what the others wrote, reports the end, opens the gate */
 	"fence.acq_rel.sys;\n"
 	"mov.u64 %#d5, %globaltimer;\n"
 	"st.relaxed.sys.global.u64 [%#d1+48], %#d5;\n"
@@ -723,31 +477,32 @@ static const char count_done[] =
 	"ld.shared.u32 %#r0, [#task+80];\n"
 	"setp.eq.u32 %#p1, %#r0, 0;\n";
 
-static const char not_early[] =
+static const char skip_count[] =
 	"@%#p1 bra $#out;\n";
 
-/* With ranges all are counted, as of resumable twins */
-static const char not_early_modes[] =
+/* With static ranges every worker is counted, as in resumable twins */
+static const char skip_count_modes[] =
 	"@!%#p1 bra $#count;\n"
 	"ld.param.u64 %#d2, [#launch+88];\n"
 	"setp.eq.u64 %#p2, %#d2, 0;\n"
 	"@%#p2 bra $#out;\n"
 	"$#count:\n";
 
-/* Counted in device memory: an atomic on host memory takes about 1 us, one after another */
-static const char counted[] =
+/* The count is in device memory: atomics on host memory take about 1 us each, and serialise */
+static const char count_left[] =
 	"mov.u32 %#r0, 1;\n"
 	"red.relaxed.gpu.global.add.u32 [%#d0+272], %#r0;\n";
 
-static const char told[] =
+static const char tell_if_early[] =
 	"@!%#p1 bra $#tell;\n";
 
 /*
- * While block-tasks wait to be resumed, or in a range that was left, the launcher must know how
- * many workers there are, so all are counted; who leaves for want of work tells only if some wait.
- * It looks after it is counted, and who leaves some tells after that.
+ * While suspended block-tasks, or ranges that were left, wait for a worker, the launcher must know
+ * how many workers there are. So every worker is counted, but one that leaves as there is no work
+ * stores the count for the host only if some block-task waits. It checks that after it is counted,
+ * and a worker that leaves a block-task behind stores the count after that.
  */
-static const char some_wait[] =
+static const char tell_if_waiting[] =
 	"ld.param.u64 %#d2, [#launch+64];\n"
 	"setp.eq.u64 %#p1, %#d2, 0;\n"
 	"@%#p1 bra $#none;\n"
@@ -758,11 +513,11 @@ static const char some_wait[] =
 	"$#none:\n";
 
 /*
- * One at a time stores the count, and looks again when it is done: stores to the host take about 1
- * us, one after another. Who comes meanwhile leaves it to that one: its own exchange comes before
- * that one's, which takes in what it has counted.
+ * One worker at a time stores the count, and checks again afterwards: stores to the host take about
+ * 1 us each, and serialise. A worker that finds another storing leaves it to that one, whose final
+ * exchange acquires this worker's increment.
  */
-static const char tell[] =
+static const char tell_count[] =
 	"$#tell:\n"
 	"mov.u32 %#r0, 1;\n"
 	"fence.acq_rel.gpu;\n"
@@ -783,7 +538,7 @@ static const char tell[] =
 	"ret;\n";
 
 /* Registers and state of a resumable twin */
-static const char resumable[] =
+static const char init_resumable[] =
 	".reg .pred %#q; .reg .b16 %#h; .reg .b32 %#s; .reg .b32 %#c; .reg .b32 %#n;\n"
 	"@%#p0 bra $#next;\n"
 	"mov.u32 %#r0, 0;\n"
@@ -796,8 +551,8 @@ static const char read_resumable[] =
 	"@%#p0 bra $#leave;\n"
 	"setp.eq.u32 %#p0, %#r0, " GSR_STR(GSR_TASK_RESUME) ";\n";
 
-/* suspend.c: the first warp counts in odd numbers */
-static const char unlooked[] =
+/* Sets %#p1 in the first warp, which gets an odd budget (suspend.c) */
+static const char is_first_warp[] =
 	"mov.u32 %#r0, %tid.z;\n"
 	"mov.u32 %#r1, %ntid.y;\n"
 	"mov.u32 %#r2, %tid.y;\n"
@@ -807,24 +562,26 @@ static const char unlooked[] =
 	"mad.lo.u32 %#r0, %#r0, %#r1, %#r2;\n"
 	"setp.lt.u32 %#p1, %#r0, 32;\n";
 
-static const char begin[] =
+static const char enter_body[] =
 	"@%#p0 bra $#restore;\n";
 
-/* By way of the meeting */
-static const char begin_early[] =
+/* The same through the meeting */
+static const char enter_by_meeting[] =
 	"selp.b32 %#s, " GSR_STR(GSR_RESUME_BACK) ", " GSR_STR(GSR_RESUME_START) ", %#p0;\n"
 	"bra $#meet;\n"
 	"$#start:\n";
 
-/* From one block-task to the next of the same fetch, or to the next fetch */
-static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const struct gsr_left *left, const struct gsr_ids *ids, int id)
+/* Advances to the next block-task of the batch, or to the next fetch */
+static unsigned int insert_advance(struct gsr_pass *p, struct gsr_function *f,
+				   const struct gsr_cleanup *cleanup, const struct gsr_ids *ids,
+				   int id)
 {
 	unsigned int n, i;
 
 	n = gsr_insert_text(p, f, NULL, "$#done:\n");
-	if (left->mbarriers || ids->shared)
+	if (cleanup->mbarriers || ids->shared)
 		n += gsr_insert_text(p, f, NULL, gsr_not_first);
-	if (left->mbarriers) {
+	if (cleanup->mbarriers) {
 		n += gsr_insert_text(p, f, NULL, "@%#p0 bra $#unmade;\n");
 		n += gsr_insert_text(p, f, NULL, gsr_mbarriers_down);
 		n += gsr_insert_text(p, f, NULL, "$#unmade:\n");
@@ -833,10 +590,10 @@ static unsigned int advance(struct gsr_pass *p, struct gsr_function *f, const st
 		n += gsr_insert_text(p, f, NULL, count_up[i]);
 	n += gsr_insert_text(p, f, NULL, "sub.u32 %#cn, %#cn, 2;\n");
 	if (ids->shared)
-		n += gsr_insert_text(p, f, NULL, publish);
-	if (left->mbarriers || ids->shared)
-		n += gsr_insert_format(p, f, NULL, meet, id);
-	n += gsr_insert_text(p, f, NULL, again);
+		n += gsr_insert_text(p, f, NULL, publish_ids);
+	if (cleanup->mbarriers || ids->shared)
+		n += gsr_insert_format(p, f, NULL, converge_and_sync, id);
+	n += gsr_insert_text(p, f, NULL, repeat_body);
 	return n + gsr_insert_text(p, f, NULL, "bra.uni $#next;\n");
 }
 
@@ -847,49 +604,33 @@ static struct gsr_stmt *first_code(struct gsr_stmt *s)
 	return s;
 }
 
-static unsigned int claim_position(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
-{
-	unsigned int n = gsr_insert_text(p, f, at, start);
-
-	if (p->modes)
-		n += gsr_insert_text(p, f, at, start_modes);
-	n += gsr_insert_text(p, f, at, claim_place);
-	if (p->modes)
-		n += gsr_insert_text(p, f, at, claim_number);
-	n += gsr_insert_text(p, f, at, position);
-	if (p->modes)
-		n += gsr_insert_text(p, f, at, index_position);
-	n += gsr_insert_text(p, f, at, positioned);
-	if (p->modes)
-		n += gsr_insert_text(p, f, at, first_range);
-	return n + gsr_insert_text(p, f, at, started);
-}
-
-static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
-			   const struct gsr_ids *ids, int id, const struct gsr_resume *r)
+static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
+				    const struct gsr_sites *sites,
+				    const struct gsr_cleanup *cleanup, const struct gsr_ids *ids,
+				    int id, const struct gsr_resume *r)
 {
 	struct gsr_stmt *body = f->first, *code;
 	unsigned int n = 0;
 
-	if (left->alloca)
+	if (cleanup->alloca)
 		n += gsr_insert(p, f, body, ".reg .b64 %#sp; stacksave.u64 %#sp;");
 	body = f->first;
 	gsr_insert_text(p, f, body, declarations);
-	if (left->gathers)
-		n += gsr_insert_text(p, f, body, left->gathers);
+	if (cleanup->warpsync)
+		n += gsr_insert_text(p, f, body, cleanup->warpsync);
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
-		n += gsr_insert_text(p, f, body, resumable);
+		n += gsr_insert_text(p, f, body, init_resumable);
 	else
 		n += gsr_insert_text(p, f, body, "@%#p0 bra $#started;\n");
-	n += claim_position(p, f, body);
-	if (left->mbarriers)
+	n += gsr_position_claim(p, f, body);
+	if (cleanup->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
-	if (left->phases)
-		n += gsr_insert_text(p, f, body, gsr_phases_ready);
+	if (cleanup->swbarrier)
+		n += gsr_insert_text(p, f, body, gsr_swbarrier_init);
 	if (!r) {
-		n += gsr_insert_text(p, f, body, warps);
-		n += gsr_insert_format(p, f, body, meet, id);
+		n += gsr_insert_text(p, f, body, count_warps);
+		n += gsr_insert_format(p, f, body, converge_and_sync, id);
 	}
 	n += gsr_insert_text(p, f, body, "$#next:\n");
 	if (r)
@@ -902,68 +643,79 @@ static unsigned int before(struct gsr_pass *p, struct gsr_function *f, const str
 	if (!r)
 		n += gsr_insert_text(p, f, body, gsr_queue_count);
 	n += gsr_insert_text(p, f, body, unless_window);
-	n += gsr_insert_text(p, f, body, scheduled);
+	n += gsr_insert_text(p, f, body, test_expiry);
 	n += test_window(p, f, body);
-	n += gsr_insert_text(p, f, body, stay);
+	n += gsr_insert_text(p, f, body, leave_if_excluded);
 	if (r)
 		n += gsr_resume_fetch(p, f, body);
 	n += gsr_queue_take(p, f, body, r);
 	if (r) {
 		n += gsr_insert_text(p, f, body, tell_resumable);
-		n += gsr_insert_text(p, f, body, ran);
+		n += gsr_insert_text(p, f, body, count_ran);
 		n += gsr_resume_arm(p, f, body);
 	}
-	n += gsr_insert_text(p, f, body, r ? stop_resumable : ids->aside ? tell_ids_aside : tell_ids);
+	n += gsr_insert_text(p, f, body,
+			     r		? stop_resumable :
+			     ids->aside ? tell_ids_aside :
+					  tell_ids);
 	if (!r) {
-		n += gsr_insert_text(p, f, body, ran);
+		n += gsr_insert_text(p, f, body, count_ran);
 		n += gsr_insert_text(p, f, body, "$#wait:\n");
 	}
-	n += gsr_insert_format(p, f, body, meet, id);
-	n += gsr_insert_text(p, f, body, r ? read_resumable : ids->aside ? read_ids_aside : read_ids);
-	/* each behind the one before, what sends threads on as the last */
+	n += gsr_insert_format(p, f, body, converge_and_sync, id);
+	n += gsr_insert_text(p, f, body,
+			     r		? read_resumable :
+			     ids->aside ? read_ids_aside :
+					  read_ids);
+	/* in this order; the jump comes last */
 	code = first_code(body);
 	if (!r && sites->n)
-		n += gsr_insert(p, f, code,
-				gsr_sprintf(p->arena, "%smov.u32 %%#s, %u;\nbra $#meet;\n$#site_%u:\n", sites->red ? "mov.u32 %#v, 0;\n" : "",
-					    sites->n, sites->n));
+		n += gsr_insert(
+			p, f, code,
+			gsr_sprintf(p->arena, "%smov.u32 %%#s, %u;\nbra $#meet;\n$#site_%u:\n",
+				    sites->red ? "mov.u32 %#v, 0;\n" : "", sites->n, sites->n));
 	if (r) {
-		n += gsr_insert_text(p, f, code, unlooked);
-		n += gsr_insert_format(p, f, code, "selp.u32 %%#n, %u, %u, %%#p1;\n", r->look + 1, r->look);
+		n += gsr_insert_text(p, f, code, is_first_warp);
+		n += gsr_insert_format(p, f, code, "selp.u32 %%#n, %u, %u, %%#p1;\n", r->look + 1,
+				       r->look);
 	}
 	if (r && r->early && r->red)
 		n += gsr_insert_text(p, f, code, "mov.u32 %#v, 0;\n");
 	if (r)
-		n += gsr_insert_text(p, f, code, r->early ? begin_early : begin);
+		n += gsr_insert_text(p, f, code, r->early ? enter_by_meeting : enter_body);
 	return n;
 }
 
-/* What a fetch comes to now and then only */
-static unsigned int seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable)
+static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f, bool resumable)
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
 
-	n += resumable ? gsr_insert_format(p, f, NULL, poll, "schedule", "schedule") : gsr_insert_text(p, f, NULL, poll_copies);
+	n += resumable ? gsr_insert_format(p, f, NULL, poll_relay, "schedule", "schedule") :
+			 gsr_insert_text(p, f, NULL, poll_copies);
 	if (resumable)
 		n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
 	n += gsr_insert_text(p, f, NULL, excluded);
 	n += gsr_queue_seldom(p, f, resumable);
-	n += gsr_insert_text(p, f, NULL, divide);
+	n += gsr_insert_text(p, f, NULL, divide_ids);
 	return p->modes ? n + gsr_insert_text(p, f, NULL, gsr_static_take) : n;
 }
 
-unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, const struct gsr_left *left,
-		      const struct gsr_ids *ids, int id, const struct gsr_resume *r)
+unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites,
+		      const struct gsr_cleanup *cleanup, const struct gsr_ids *ids, int id,
+		      const struct gsr_resume *r)
 {
-	unsigned int n = before(p, f, sites, left, ids, id, r);
+	unsigned int n = insert_prologue(p, f, sites, cleanup, ids, id, r);
 
 	n += gsr_insert_text(p, f, NULL, "$#end:\n");
-	if (left->alloca)
+	if (cleanup->alloca)
 		n += gsr_insert_text(p, f, NULL, "stackrestore.u64 %#sp;\n");
-	if (left->cp_async)
+	if (cleanup->cp_async)
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
-	/* what the other proxy has read, and what it is to see */
-	if (left->bulk)
-		n += gsr_insert_text(p, f, NULL, "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nfence.proxy.async;\n");
+	/* order the asynchronous proxy before and after */
+	if (cleanup->bulk)
+		n += gsr_insert_text(
+			p, f, NULL,
+			"cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nfence.proxy.async;\n");
 	if (r)
 		n += gsr_resume_tail(p, f, r);
 	else if (sites->n || sites->warps)
@@ -971,30 +723,30 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	else if (ids->alone)
 		n += gsr_insert_text(p, f, NULL, "bar.warp.sync -1;\n");
 	else
-		n += gsr_insert_format(p, f, NULL, ids->aside ? meet_between : meet, id);
+		n += gsr_insert_format(p, f, NULL, ids->aside ? sync_between : converge_and_sync,
+				       id);
 	if (!r)
-		n += advance(p, f, left, ids, id);
+		n += insert_advance(p, f, cleanup, ids, id);
 	n += gsr_insert_text(p, f, NULL, "$#leave:\n");
 	n += gsr_insert_text(p, f, NULL, gsr_not_first);
-	n += gsr_insert_text(p, f, NULL, leave);
+	n += gsr_insert_text(p, f, NULL, load_for_leave);
 	if (r)
-		n += gsr_insert_text(p, f, NULL, give_back);
+		n += gsr_insert_text(p, f, NULL, release_record);
 	if (p->modes)
 		n += gsr_insert_text(p, f, NULL, gsr_static_leave);
-	n += gsr_insert_text(p, f, NULL, finish);
-	n += gsr_insert_text(p, f, NULL, p->modes ? vacate_modes : vacate);
+	n += gsr_position_release(p, f);
 	n += gsr_insert_text(p, f, NULL, count_done);
 	if (!r)
-		n += gsr_insert_text(p, f, NULL, p->modes ? not_early_modes : not_early);
-	n += gsr_insert_text(p, f, NULL, counted);
+		n += gsr_insert_text(p, f, NULL, p->modes ? skip_count_modes : skip_count);
+	n += gsr_insert_text(p, f, NULL, count_left);
 	if (r || p->modes)
-		n += gsr_insert_text(p, f, NULL, told);
+		n += gsr_insert_text(p, f, NULL, tell_if_early);
 	if (r)
-		n += gsr_insert_text(p, f, NULL, some_wait);
+		n += gsr_insert_text(p, f, NULL, tell_if_waiting);
 	if (p->modes)
 		n += gsr_insert_text(p, f, NULL, gsr_static_waits);
 	else if (r)
 		n += gsr_insert_text(p, f, NULL, "bra $#out;\n");
-	n += gsr_insert_text(p, f, NULL, tell);
-	return n + seldom(p, f, r);
+	n += gsr_insert_text(p, f, NULL, tell_count);
+	return n + insert_cold_paths(p, f, r);
 }

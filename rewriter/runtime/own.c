@@ -30,13 +30,13 @@ static unsigned int parts(const struct gsr_pass *p, const struct gsr_own *own, s
 		part[n++] = (struct part){ "#mbarriers", LIST_SIZE };
 	if (own->ended)
 		part[n++] = (struct part){ "#ended", GSR_ENDED_SIZE };
-	if (own->phases)
-		part[n++] = (struct part){ "#phases", GSR_PHASES_SIZE };
-	if (own->gathers)
-		part[n++] = (struct part){ "#gathers", p->gathers_size };
-	if (own->own_gathers)
+	if (own->swbarrier)
+		part[n++] = (struct part){ "#phases", GSR_SWBARRIER_SIZE };
+	if (own->warpsync)
+		part[n++] = (struct part){ "#gathers", p->warpsync_size };
+	if (own->own_warpsync)
 		part[n++] = (struct part){ "#own_gathers",
-					   own->aligned && !own->inside ? UP(own->own_gathers, GSR_ALIGNED) : own->own_gathers };
+					   own->aligned && !own->inside ? UP(own->own_warpsync, GSR_ALIGNED) : own->own_warpsync };
 	return n;
 }
 
@@ -124,12 +124,12 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->mbarriers || c->fns[i]->noted) {
+		if (c->fns[i]->mbarriers || c->fns[i]->mbarriers_listed) {
 			shared += 4 * (GSR_MBARRIERS_MAX + 1);
 			break;
 		}
-	shared += (gsr_ends(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->phases ? GSR_PHASES_SIZE : 0) +
-		  (c->fns[0]->gathers ? p->gathers_size : 0);
+	shared += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
+		  (c->fns[0]->warpsync ? p->warpsync_size : 0);
 	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
 		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);

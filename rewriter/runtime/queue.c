@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Dynamic dispatch: how many block-tasks a worker fetches, and which these are (struct gsr_launch,
- * "order", in abi.h).
+ * Dynamic dispatch: how many block-tasks a worker fetches, and which (struct gsr_launch, "order",
+ * in abi.h).
  *
  * Offsets in the text as in loop.c; of struct gsr_control exhausted +128, counter +8704.
  *
- * In: a place in the loop. Out: the code there, run by the thread or warp that fetches. Assumes
- * the registers that loop.c declares.
+ * In: a place in the loop. Out: the code there, executed by the thread or warp that fetches.
+ * Assumes the registers that loop.c declares.
  */
 #include <string.h>
 #include "runtime.h"
@@ -15,23 +15,32 @@
 #define STRIPES_LEAST	8
 #define UNKNOWN_DEPTH	8
 #define NUMBERS_MAX	(1u << 31)	/* numbers of this and more are wide */
-#define COPY_WORKERS	128	/* workers that look at one copy of the relay: about five a microsecond */
+#define COPY_WORKERS	128	/* workers that poll one copy of the relay: about 5 a us */
 
 _Static_assert(GSR_COUNTERS == 1 << COUNTERS_SHIFT, "as many");
-_Static_assert(offsetof(struct gsr_launch, flags) == 60 && GSR_LAUNCH_COLUMNS == 8 && offsetof(struct gsr_launch, step) == 96 &&
-	       offsetof(struct gsr_launch, positions) == 108 && offsetof(struct gsr_launch, last_counter) == 112 &&
-	       offsetof(struct gsr_launch, counter_shift) == 116 && offsetof(struct gsr_launch, depth) == 120 &&
-	       offsetof(struct gsr_launch, depth_shift) == 124 && offsetof(struct gsr_launch, width_mask) == 128 &&
-	       offsetof(struct gsr_launch, width_shift) == 132 && offsetof(struct gsr_launch, fetch_first) == 136 &&
-	       offsetof(struct gsr_launch, divide) == 140, "offsets below");
-_Static_assert(offsetof(struct gsr_control, exhausted) == 128 && offsetof(struct gsr_control, counter) == 8704 &&
-	       sizeof(((struct gsr_control *)NULL)->counter[0]) == 128, "offsets below");
-_Static_assert(GSR_TASK_TOTAL == 32 && GSR_TASK_INDEX == 48 && GSR_TASK_REST == 112 && GSR_TASK_REST_COUNT == 116 &&
-	       GSR_TASK_COUNTER == 124, "offsets below");
+_Static_assert(offsetof(struct gsr_launch, flags) == 60 && GSR_LAUNCH_COLUMNS == 8 &&
+		       offsetof(struct gsr_launch, step) == 96 &&
+		       offsetof(struct gsr_launch, positions) == 108 &&
+		       offsetof(struct gsr_launch, last_counter) == 112 &&
+		       offsetof(struct gsr_launch, counter_shift) == 116 &&
+		       offsetof(struct gsr_launch, depth) == 120 &&
+		       offsetof(struct gsr_launch, depth_shift) == 124 &&
+		       offsetof(struct gsr_launch, width_mask) == 128 &&
+		       offsetof(struct gsr_launch, width_shift) == 132 &&
+		       offsetof(struct gsr_launch, fetch_first) == 136 &&
+		       offsetof(struct gsr_launch, divide) == 140,
+	       "offsets below");
+_Static_assert(offsetof(struct gsr_control, exhausted) == 128 &&
+		       offsetof(struct gsr_control, counter) == 8704 &&
+		       sizeof(((struct gsr_control *)NULL)->counter[0]) == 128,
+	       "offsets below");
+_Static_assert(GSR_TASK_TOTAL == 32 && GSR_TASK_INDEX == 48 && GSR_TASK_REST == 112 &&
+		       GSR_TASK_REST_COUNT == 116 && GSR_TASK_COUNTER == 124,
+	       "offsets below");
 
 /*
- * What of the last fetch lies in other columns comes first; as it is part of that fetch, nothing is
- * looked at or measured in between
+ * The rest of the last fetch, which is in another column, comes first. As it is part of that fetch,
+ * the window is not polled and no time is measured in between.
  */
 const char gsr_queue_rest[] =
 	"ld.shared.v4.u32 {%#r1, %#r5, %#r6, %#r10}, [#task+112];\n"
@@ -44,10 +53,10 @@ static const char leftover[] =
 	"bra $#locate;\n";
 
 /*
- * How many block-tasks to fetch: as many as last time if that took about fetch_ns and the end is
- * far, or if it was one that took longer. Else it is reckoned anew: half an even share, fetch_max,
- * four times the last count and fetch_ns bound it. What all threads wait for is kept short: this is
- * most of what a twin costs. The window is on its way meanwhile, in %#d1 and %#d2.
+ * The batch size: the last one if that took about fetch_ns and the end is far, or if it was 1 and
+ * took longer. Otherwise it is computed again, bounded by half an even share, fetch_max, four times
+ * the last size and fetch_ns. All threads wait for this, so it is kept short: it is most of a
+ * twin's overhead. It is computed while the window load to %#d1 and %#d2 is in flight.
  */
 const char gsr_queue_count[] =
 	"ld.shared.v2.u32 {%#r1, %#r5}, [#task+72];\n"
@@ -139,7 +148,7 @@ static const char claim[] =
 	"and.b32 %#r2, %#r2, 8;\n"
 	"setp.ne.u32 %#p1, %#r2, 0;\n"
 	"@!%#p1 bra $#in_order;\n"
-	/* each time from the next counter, so that all advance alike */
+	/* each fetch uses the next counter, so that all advance at the same rate */
 	"ld.param.u32 %#r3, [#launch+112];\n"
 	"add.u32 %#r0, %#r10, 1;\n"
 	"and.b32 %#r0, %#r0, %#r3;\n";
@@ -260,7 +269,7 @@ static const char behind[] =
 	"setp.lt.u32 %#p1, %#r2, %#r3;\n"
 	"@%#p1 bra $#numbered_task;\n";
 
-/* This counter is at its end. If another is not, as far as is known: the next one that is not */
+/* This counter is exhausted: try the next one that is not, as far as is known */
 static const char another[] =
 	"ld.param.u64 %#d0, [#launch];\n"
 	"ld.param.u32 %#r3, [#launch+112];\n"
@@ -284,7 +293,7 @@ static const char another[] =
 	"bfind.u32 %#r0, %#r2;\n"
 	"mov.u32 %#r5, 1;\n";
 
-/* A resumable twin fetches one: nothing is left of that */
+/* A resumable twin fetches one block-task: there is no rest */
 static const char rest[] =
 	"add.u32 %#r3, %#r1, %#r6;\n"
 	"sub.u32 %#r5, %#r5, %#r6;\n"
@@ -295,10 +304,11 @@ static const char no_rest[] =
 	"st.shared.u32 [#task+116], %#r5;\n";
 
 /*
- * Comes with how many to fetch in %#r5, the lane in %#r9; goes on behind the text with the ids of
- * the first one in %#r2, %#r3, %#r4 and how many there are in %#r6, or at $#stop
+ * Expects the batch size in %#r5 and the lane in %#r9. Falls through with the ids of the first
+ * block-task in %#r2, %#r3, %#r4 and the number fetched in %#r6, or jumps to $#stop.
  */
-unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, bool resumable)
+unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			    bool resumable)
 {
 	unsigned int n = gsr_insert_text(p, f, at, claim);
 
@@ -346,21 +356,25 @@ static unsigned int log2_floor(uint64_t n)
 	return n ? 63 - (unsigned int)__builtin_clzll(n) : 0;
 }
 
-void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int workers, unsigned int depth)
+void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int workers,
+		      unsigned int depth)
 {
 	const uint64_t total = (uint64_t)a->grid[0] * a->grid[1] * a->grid[2];
-	unsigned int width = log2_floor(workers), rows = log2_floor((depth ? depth : UNKNOWN_DEPTH) * 3ull / 2), i, bits;
+	unsigned int width = log2_floor(workers),
+		     rows = log2_floor((depth ? depth : UNKNOWN_DEPTH) * 3ull / 2), i, bits;
 	uint64_t step = 1;
 
 	a->flags &= ~GSR_LAUNCH_COLUMNS;
-	for (a->last_copy = GSR_RELAY_COPIES - 1; a->last_copy && (a->last_copy + 1) * COPY_WORKERS > workers;)
+	for (a->last_copy = GSR_RELAY_COPIES - 1;
+	     a->last_copy && (a->last_copy + 1) * COPY_WORKERS > workers;)
 		a->last_copy /= 2;
 	a->fetch_first = 1;
 	a->depth = 0;
 	for (i = 0; i < 2; i++) {
 		for (bits = 0; (uint64_t)1 << bits < a->grid[i];)
 			bits++;
-		a->divide[i].factor = (uint32_t)((((uint64_t)1 << (31 + bits)) + a->grid[i] - 1) / a->grid[i]);
+		a->divide[i].factor =
+			(uint32_t)((((uint64_t)1 << (31 + bits)) + a->grid[i] - 1) / a->grid[i]);
 		a->divide[i].shift = bits;
 	}
 	if (total >= NUMBERS_MAX)
@@ -373,7 +387,8 @@ void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int w
 		/* what is behind the stripes is dealt one by one, so it should not be much */
 		while (rows && total >> (width + rows) < STRIPES_LEAST)
 			rows--;
-		a->positions = (uint32_t)(total >> (width + rows) << (width + rows - a->counter_shift));
+		a->positions =
+			(uint32_t)(total >> (width + rows) << (width + rows - a->counter_shift));
 		a->depth_shift = rows;
 		a->depth = 1u << rows;
 		a->width_shift = width - a->counter_shift;

@@ -13,14 +13,19 @@
  */
 #include "runtime.h"
 
-_Static_assert(offsetof(struct gsr_launch, ranges) == 88 && offsetof(struct gsr_ranges, taken) == 128 &&
-	       offsetof(struct gsr_ranges, left) == 4224 && offsetof(struct gsr_ranges, next) == 8320, "offsets below");
-_Static_assert(GSR_TASK_TOTAL == 32 && GSR_TASK_INDEX == 48 && GSR_TASK_NEAR == 56 && GSR_TASK_POSITION == 64 && GSR_TASK_RANGE == 124,
+_Static_assert(offsetof(struct gsr_launch, ranges) == 88 &&
+		       offsetof(struct gsr_ranges, taken) == 128 &&
+		       offsetof(struct gsr_ranges, left) == 4224 &&
+		       offsetof(struct gsr_ranges, next) == 8320,
+	       "offsets below");
+_Static_assert(GSR_TASK_TOTAL == 32 && GSR_TASK_INDEX == 48 && GSR_TASK_NEAR == 56 &&
+		       GSR_TASK_POSITION == 64 && GSR_TASK_RANGE == 124,
 	       "offsets below");
 
 /*
- * Comes with how many block-tasks to take in %#r5; goes on at $#taken with the first in %#d2 and their number in
- * %#d3, or at $#stop. Holds little across the divisions, which need many registers: what can be had again is.
+ * Expects the number of block-tasks to take in %#r5. Jumps to $#taken with the first in %#d2 and
+ * their number in %#d3, or to $#stop. Few values are live across the divisions, which need many
+ * registers: what can be loaded again is.
  */
 const char gsr_static_take[] =
 	"$#range:\n"
@@ -33,7 +38,7 @@ const char gsr_static_take[] =
 	"add.u64 %#d4, %#d2, %#d3;\n"
 	"st.shared.u64 [#task+48], %#d4;\n"
 	"bra $#taken;\n"
-	/* %#r6 ranges, some that nobody has? */
+	/* of %#r6 ranges, is any unclaimed? */
 	"$#another:\n"
 	"ld.param.u64 %#d7, [#launch+88];\n"
 	"ld.param.u32 %#r6, [#launch+56];\n"
@@ -54,7 +59,9 @@ const char gsr_static_take[] =
 	"selp.u32 %#r2, %#r0, %#r2, %#p1;\n"
 	"div.u32 %#r2, %#r2, %#r4;\n"
 	"mad.lo.u32 %#r0, %#r1, %#r7, %#r2;\n"
-	/* at first our own, then step by step the evicted CapSMs' that are ours to do, at last any */
+	/*
+	 * at first our own, then step by step the evicted CapSMs' that are ours to do, at last any
+	 */
 	"ld.shared.u32 %#r3, [#task+124];\n"
 	"add.u32 %#r1, %#r3, 65536;\n"
 	"st.shared.u32 [#task+124], %#r1;\n"
@@ -62,7 +69,10 @@ const char gsr_static_take[] =
 	"mov.u32 %#r1, %#r0;\n"
 	"setp.eq.u32 %#p1, %#r3, 0;\n"
 	"@%#p1 bra $#this;\n"
-	/* eq. 2: CapSM %#r1, in it %#r2; the window's CapSMs: %#r8 from %#r9 on; %#r10 of them all are outside */
+	/*
+	 * eq. 2: CapSM %#r1, in it %#r2; the window's CapSMs: %#r8 from %#r9 on; %#r10 of them all
+	 * are outside
+	 */
 	"div.u32 %#r1, %#r0, %#r7;\n"
 	"mul.lo.u32 %#r2, %#r1, %#r7;\n"
 	"sub.u32 %#r2, %#r0, %#r2;\n"
@@ -114,7 +124,7 @@ const char gsr_static_take[] =
 	"and.b64 %#d3, %#d3, %#d2;\n"
 	"setp.ne.u64 %#p1, %#d3, 0;\n"
 	"@%#p1 bra $#another;\n"
-	/* range %#r1 is ours: counted after that, so that what is counted is taken */
+	/* range %#r1 is claimed; counted afterwards, so a range that is counted is claimed */
 	"$#ours:\n"
 	"mov.u32 %#r0, 1;\n"
 	"red.relaxed.gpu.global.add.u32 [%#d7], %#r0;\n"
@@ -189,7 +199,9 @@ const char gsr_static_take[] =
 	"@%#p1 bra $#ranges;\n"
 	"bra $#stop;\n";
 
-/* A worker that leaves early leaves the rest of its range: where it stands, then that nobody has it */
+/*
+ * A worker that leaves early leaves the rest of its range: where it stands, then that nobody has it
+ */
 const char gsr_static_leave[] =
 	"ld.param.u64 %#d7, [#launch+88];\n"
 	"setp.eq.u64 %#p1, %#d7, 0;\n"

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The code that leaves a block-task in its middle and comes back to it (abi.h: struct gsr_save).
+ * The code that suspends a block-task in its middle and resumes it (abi.h: struct gsr_save).
  *
- * At a point, the head of a loop or a barrier, a thread counts down by what it has run since the
- * point before (%#n), and looks when it has run enough: at FLAG, which says "leave", and in the
- * first warp, if LOOK says so, whether it is time to poll the window. It knows itself by its odd
- * count; what is counted is even, and a count below zero is enough, so that with it all count
- * alike. Who finds "leave" saves its registers and goes to the meeting at the end of the body,
- * where all threads of the block come: from there, from barriers, from returns. If the vote says
- * that somebody has left, all do: those at barriers save theirs too. Where all threads come to
- * each point they vote there instead. Registers %#p, %#r, %#d are free here, no value of the
- * body's is in them.
+ * At a point, which is the head of a loop or a barrier, a thread charges the instructions executed
+ * since the last point to its budget (%#n). When the budget is below zero it checks: whether FLAG
+ * says "leave", and in the first warp, if LOOK says so, whether it is time to poll the window.
+ * Threads of the first warp have odd budgets; charges are even, so the low bit stays.
+ *
+ * A thread that finds "leave" saves its registers and jumps to the meeting at the end of the body.
+ * All threads of the block come there, from points, from barriers and from returns, and vote. If
+ * some thread has left, all leave, and those at barriers save their registers too. In a kernel all
+ * of whose threads reach each point, they vote at the points instead (gsr_resume.in_place).
+ *
+ * Registers %#p, %#r and %#d hold no value of the body and are free at points.
  *
  * In: a kernel and its plan (resume.c). Out: the code at its points, and what the loop needs to
- * save, fetch and restore. Assumes that nothing was changed since the plan was made.
+ * save, fetch and restore. Assumes that the kernel has not changed since the plan was made.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -22,19 +24,24 @@
 
 #define UNROLLED_MAX	512u	/* bytes of a local array that are copied without a loop */
 
-#define SITES_A_LOOK	16	/* where threads meet: what they run between two barriers is not reckoned */
+/* Checks at the meeting: one in so many passes, as code between barriers is not weighed */
+#define SITES_A_LOOK	16
 
-_Static_assert(offsetof(struct gsr_launch, save) == 64 && offsetof(struct gsr_launch, save_stride) == 72 &&
-	       offsetof(struct gsr_launch, save_per_sm) == 76 && offsetof(struct gsr_launch, save_sms) == 80 &&
-	       sizeof(struct gsr_save) == 8320 &&
-	       offsetof(struct gsr_save, taken) == 128 && offsetof(struct gsr_save, waiting) == 4224 &&
-	       sizeof(struct gsr_record) == 16, "offsets below");
-_Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RECORD_MASK == 108 && GSR_TASK_FLAG == 112 &&
-	       GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120, "offsets below");
+_Static_assert(offsetof(struct gsr_launch, save) == 64 &&
+		       offsetof(struct gsr_launch, save_stride) == 72 &&
+		       offsetof(struct gsr_launch, save_per_sm) == 76 &&
+		       offsetof(struct gsr_launch, save_sms) == 80 &&
+		       sizeof(struct gsr_save) == 8320 && offsetof(struct gsr_save, taken) == 128 &&
+		       offsetof(struct gsr_save, waiting) == 4224 &&
+		       sizeof(struct gsr_record) == 16,
+	       "offsets below");
+_Static_assert(GSR_TASK_RECORD == 96 && GSR_TASK_RECORD_SM == 104 && GSR_TASK_RECORD_MASK == 108 &&
+		       GSR_TASK_FLAG == 112 && GSR_TASK_LOOK == 116 && GSR_TASK_DEADLINE == 120,
+	       "offsets below");
 
 /*
- * Labels %s: who is to leave; what follows this look, where a thread goes on. The first warp comes
- * here as one, and stays so: only where thread 0 alone reads the page is it apart for a moment.
+ * The check. Labels %s: where a thread continues that must leave; and one that need not poll. The
+ * first warp is converged here, and diverges only while thread 0 reads the page.
  */
 static const char at_flag[] =
 	"ld.volatile.shared.v2.u32 {%%#r0, %%#r1}, [#task+112];\n"
@@ -48,8 +55,8 @@ static const char at_flag[] =
 	"@%%#p1 bra $#%s;\n";
 
 /*
- * The window as relayed is read from the second-level cache, for which the warp waits: not more
- * often than every so many clocks
+ * The relayed window is read from the L2 cache, which stalls the warp: so at most once in poll_ns
+ * clocks
  */
 static const char due[] =
 	"mov.u32 %%#r0, %%clock;\n"
@@ -68,9 +75,10 @@ static const char flag[] =
 	"mov.u32 %#r0, 1;\n"
 	"st.volatile.shared.v2.u32 [#task+112], {%#r0, %#r0};\n";
 
-/* Goes on behind the text, or at @leave, if the worker is to leave */
-static unsigned int look(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, const char *tag, const char *leave,
-			 const char *inside)
+/* A check: falls through or jumps to @leave if the worker must leave, else jumps to @inside */
+static unsigned int insert_check(struct gsr_pass *p, struct gsr_function *f,
+				 const struct gsr_resume *r, const char *tag, const char *leave,
+				 const char *inside)
 {
 	unsigned int n;
 
@@ -85,10 +93,10 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	unsigned int n = 0, i;
 
 	for (i = r->n_sites; i < r->n_points; i++)
-		if (!gsr_strip(p, f, &r->points[i], i, r->look, &n) && !r->in_place)
+		if (!gsr_stripmine(p, f, &r->points[i], i, r->look, &n) && !r->in_place)
 			n += gsr_unroll(p, f, &r->points[i], i);
 	for (i = r->n_sites; i < r->n_points; i++)
-		n += gsr_insert_anew(p, f, &r->points[i]);
+		n += gsr_remat_insert(p, f, &r->points[i]);
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++) {
 		const struct gsr_point *pt = &r->points[i];
 
@@ -101,8 +109,8 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	return n;
 }
 
-/* Thread 0, before it fetches: %#d5 is the time, %#d0 the control block */
-static const char resume[] =
+/* Executed by thread 0 before it fetches: %#d5 is the time, %#d0 the control block */
+static const char take_suspended[] =
 	"ld.param.u64 %#d6, [#launch+64];\n"
 	"setp.eq.u64 %#p1, %#d6, 0;\n"
 	"@%#p1 bra $#fresh;\n"
@@ -116,7 +124,7 @@ static const char resume[] =
 	"mov.u32 %#r0, 1;\n"
 	"red.relaxed.gpu.global.add.u32 [%#d6], %#r0;\n"
 	"bra $#room;\n"
-	/* one of those that wait is ours: take the first we come by */
+	/* the counter grants this worker one suspended block-task: find and claim any */
 	"$#find:\n"
 	"mov.u32 %#r1, %smid;\n"
 	"ld.param.u32 %#r4, [#launch+80];\n"
@@ -143,7 +151,7 @@ static const char resume[] =
 	"and.b32 %#r2, %#r2, %#r0;\n"
 	"setp.eq.u32 %#p1, %#r5, 0;\n"
 	"@%#p1 bra $#bit;\n"
-	/* its record becomes this worker's, which gives back what it had */
+	/* its record replaces this worker's own, which is released */
 	"ld.shared.v2.u32 {%#r0, %#r2}, [#task+104];\n"
 	"setp.eq.u32 %#p1, %#r2, 0;\n"
 	"@%#p1 bra $#own;\n"
@@ -169,7 +177,7 @@ static const char resume[] =
 	"add.u64 %#d4, %#d4, 1;\n"
 	"st.shared.u64 [#task+40], %#d4;\n"
 	"bra $#armed;\n"
-	/* none waits: a record for the block-task to come, unless there is one from the last */
+	/* nothing is suspended: claim a record for the next block-task, unless there is one */
 	"$#room:\n"
 	"ld.shared.u32 %#r0, [#task+108];\n"
 	"setp.ne.u32 %#p1, %#r0, 0;\n"
@@ -180,8 +188,8 @@ static const char resume[] =
 	"@%#p1 mov.u32 %#r1, 0;\n"
 	"mov.u32 %#r7, 0;\n"
 	/*
-	 * those of this SM may lie with block-tasks that others went on with: then one of another
-	 * SM's is free
+	 * The records of this SM may be in use by block-tasks that resumed on other SMs. Then
+	 * another SM has a free one.
 	 */
 	"$#here:\n"
 	"mul.wide.u32 %#d1, %#r1, 4;\n"
@@ -220,11 +228,11 @@ static const char resume[] =
 
 unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
 {
-	return gsr_insert_text(p, f, at, resume);
+	return gsr_insert_text(p, f, at, take_suspended);
 }
 
-/* Thread 0, when the ids are written: without a record, or a window, nobody is to look */
-static const char arm[] =
+/* Executed by thread 0 when the ids are written: without a record or a window there are no polls */
+static const char arm_checks[] =
 	"$#armed:\n"
 	"ld.shared.u32 %#r0, [#task+108];\n"
 	"ld.param.u32 %#r1, [#launch+60];\n"
@@ -239,12 +247,13 @@ static const char arm[] =
 
 unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
 {
-	return gsr_insert_text(p, f, at, arm);
+	return gsr_insert_text(p, f, at, arm_checks);
 }
 
 /*
- * %#r0 the thread's number, %#r1 the number of threads, %#d0 the thread's first word in the record,
- * %#d1 the distance of two of its words, %#d3 the record, %#r4 bytes of dynamic shared memory
+ * Sets %#r0 to the thread's number, %#r1 to the number of threads, %#d0 to the address of the
+ * thread's first word in the record, %#d1 to the stride of its words, %#d3 to the record, %#r4 to
+ * the bytes of dynamic shared memory
  */
 static const char locate[] =
 	"mov.u32 %#r0, %tid.z;\n"
@@ -267,7 +276,8 @@ static const char located[] =
 	"cvt.u64.u32 %#d0, %#r2;\n"
 	"add.u64 %#d0, %#d0, %#d3;\n";
 
-static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
+static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f,
+				  const struct gsr_resume *r)
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, locate);
 
@@ -275,73 +285,83 @@ static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f, co
 	return n + gsr_insert_text(p, f, NULL, located);
 }
 
-/* The next word of the thread, from or to %#r2 */
-static unsigned int word(struct gsr_pass *p, struct gsr_function *f, bool save)
+/* Advances to the next word of the thread, and saves or loads %#r2 there */
+static unsigned int next_word(struct gsr_pass *p, struct gsr_function *f, bool save)
 {
-	return gsr_insert_text(p, f, NULL, save ? "add.u64 %#d0, %#d0, %#d1;\nst.global.u32 [%#d0], %#r2;\n" :
-			       "add.u64 %#d0, %#d0, %#d1;\nld.global.u32 %#r2, [%#d0];\n");
+	return gsr_insert_text(p, f, NULL,
+			       save ? "add.u64 %#d0, %#d0, %#d1;\nst.global.u32 [%#d0], %#r2;\n" :
+				      "add.u64 %#d0, %#d0, %#d1;\nld.global.u32 %#r2, [%#d0];\n");
 }
 
-static unsigned int save_register(struct gsr_pass *p, struct gsr_function *f, const char *reg, const struct gsr_var *v)
+static unsigned int save_register(struct gsr_pass *p, struct gsr_function *f, const char *reg,
+				  const struct gsr_var *v)
 {
 	unsigned int n, size = gsr_type_size(v->type);
 
 	if (!strcmp(v->type, "pred")) {
 		n = gsr_insert_format(p, f, NULL, "selp.u32 %%#r2, 1, 0, %s;\n", reg);
 	} else if (size == 2) {
-		n = gsr_insert_format(p, f, NULL, "mov.b16 %%#h, %s;\ncvt.u32.u16 %%#r2, %%#h;\n", reg);
+		n = gsr_insert_format(p, f, NULL, "mov.b16 %%#h, %s;\ncvt.u32.u16 %%#r2, %%#h;\n",
+				      reg);
 	} else if (size == 4) {
 		n = gsr_insert_format(p, f, NULL, "mov.b32 %%#r2, %s;\n", reg);
 	} else if (size == 8) {
 		n = gsr_insert_format(p, f, NULL, "mov.b64 {%%#r2, %%#r3}, %s;\n", reg);
-		n += word(p, f, true);
+		n += next_word(p, f, true);
 		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
 	} else {
 		n = gsr_insert_format(p, f, NULL, "mov.b128 {%%#d2, %%#d3}, %s;\n"
 				      "mov.b64 {%%#r2, %%#r3}, %%#d2;\n", reg);
-		n += word(p, f, true);
+		n += next_word(p, f, true);
 		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
-		n += word(p, f, true);
+		n += next_word(p, f, true);
 		n += gsr_insert_text(p, f, NULL, "mov.b64 {%#r2, %#r3}, %#d3;\n");
-		n += word(p, f, true);
+		n += next_word(p, f, true);
 		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r3;\n");
 	}
-	return n + word(p, f, true);
+	return n + next_word(p, f, true);
 }
 
-static unsigned int restore_register(struct gsr_pass *p, struct gsr_function *f, const char *reg, const struct gsr_var *v)
+static unsigned int restore_register(struct gsr_pass *p, struct gsr_function *f, const char *reg,
+				     const struct gsr_var *v)
 {
-	unsigned int n = word(p, f, false), size = gsr_type_size(v->type);
+	unsigned int n = next_word(p, f, false), size = gsr_type_size(v->type);
 
 	if (!strcmp(v->type, "pred"))
 		return n + gsr_insert_format(p, f, NULL, "setp.ne.u32 %s, %%#r2, 0;\n", reg);
 	if (size == 2)
-		return n + gsr_insert_format(p, f, NULL, "cvt.u16.u32 %%#h, %%#r2;\nmov.b16 %s, %%#h;\n", reg);
+		return n + gsr_insert_format(p, f, NULL,
+					     "cvt.u16.u32 %%#h, %%#r2;\nmov.b16 %s, %%#h;\n", reg);
 	if (size == 4)
 		return n + gsr_insert_format(p, f, NULL, "mov.b32 %s, %%#r2;\n", reg);
 	n += gsr_insert_text(p, f, NULL, "mov.u32 %#r3, %#r2;\n");
-	n += word(p, f, false);
+	n += next_word(p, f, false);
 	if (size == 8)
 		return n + gsr_insert_format(p, f, NULL, "mov.b64 %s, {%%#r3, %%#r2};\n", reg);
 	n += gsr_insert_text(p, f, NULL, "mov.b64 %#d2, {%#r3, %#r2};\n");
-	n += word(p, f, false);
+	n += next_word(p, f, false);
 	n += gsr_insert_text(p, f, NULL, "mov.u32 %#r3, %#r2;\n");
-	n += word(p, f, false);
+	n += next_word(p, f, false);
 	return n + gsr_insert_format(p, f, NULL, "mov.b64 %%#d3, {%%#r3, %%#r2};\n"
 				     "mov.b128 %s, {%%#d2, %%#d3};\n", reg);
 }
 
 /*
- * All threads copy a stretch of shared memory at %#r5, %#r6 bytes long, to or from %#d2, in units
- * of @unit bytes from %#r2 on
+ * Copies %#r6 bytes of shared memory at %#r5 to or from %#d2, by all threads, in units of @unit
+ * bytes from offset %#r2 on
  */
-static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool save, unsigned int unit, unsigned int *label)
+static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool save,
+			       unsigned int unit, unsigned int *label)
 {
 	const char *type = unit == 4 ? "u32" : "u8", *move;
 	unsigned int l = (*label)++;
 
-	move = save ? gsr_sprintf(p->arena, "ld.shared.%s %%#r3, [%%#r3];\nst.global.%s [%%#d3], %%#r3;\n", type, type) :
-	       gsr_sprintf(p->arena, "ld.global.%s %%#r7, [%%#d3];\nst.shared.%s [%%#r3], %%#r7;\n", type, type);
+	move = save ? gsr_sprintf(p->arena,
+				  "ld.shared.%s %%#r3, [%%#r3];\nst.global.%s [%%#d3], %%#r3;\n",
+				  type, type) :
+		      gsr_sprintf(p->arena,
+				  "ld.global.%s %%#r7, [%%#d3];\nst.shared.%s [%%#r3], %%#r7;\n",
+				  type, type);
 	return gsr_insert_format(p, f, NULL,
 		"$#copy_%u:\n"
 		"add.u32 %%#r3, %%#r2, %u;\n"
@@ -356,8 +376,9 @@ static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool 
 		"$#copied_%u:\n", l, unit, l, move, unit, l, l);
 }
 
-static unsigned int copy(struct gsr_pass *p, struct gsr_function *f, bool save, const char *name, unsigned int offset,
-			 unsigned int align, const char *size, unsigned int *label)
+static unsigned int copy_shared(struct gsr_pass *p, struct gsr_function *f, bool save,
+				const char *name, unsigned int offset, unsigned int align,
+				const char *size, unsigned int *label)
 {
 	unsigned int n;
 
@@ -369,8 +390,9 @@ static unsigned int copy(struct gsr_pass *p, struct gsr_function *f, bool save, 
 	if (align >= 4) {
 		n += gsr_insert_text(p, f, NULL, "shl.b32 %#r2, %#r0, 2;\n");
 		n += copy_units(p, f, save, 4, label);
-		/* the last bytes, one a thread */
-		n += gsr_insert_text(p, f, NULL, "and.b32 %#r2, %#r6, -4;\nadd.u32 %#r2, %#r2, %#r0;\n");
+		/* the remaining bytes, one per thread */
+		n += gsr_insert_text(p, f, NULL,
+				     "and.b32 %#r2, %#r6, -4;\nadd.u32 %#r2, %#r2, %#r0;\n");
 	} else {
 		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r0;\n");
 	}
@@ -378,10 +400,11 @@ static unsigned int copy(struct gsr_pass *p, struct gsr_function *f, bool save, 
 }
 
 /*
- * A long local array of words. A loop takes its address, so that the assembler must keep the array
- * in memory; arrays of this size it keeps there anyway.
+ * Copies a long local array by a loop. The loop takes the array's address, so the assembler must
+ * keep it in memory; it does that anyway for arrays of this size.
  */
-static unsigned int copy_array(struct gsr_pass *p, struct gsr_function *f, const struct gsr_saved *array, bool save, unsigned int *label)
+static unsigned int copy_array(struct gsr_pass *p, struct gsr_function *f,
+			       const struct gsr_saved *array, bool save, unsigned int *label)
 {
 	const char *move = save ? "ld.local.u32 %#r2, [%#d3];\nst.global.u32 [%#d2], %#r2;\n" :
 				  "ld.global.u32 %#r2, [%#d2];\nst.local.u32 [%#d3], %#r2;\n";
@@ -399,23 +422,26 @@ static unsigned int copy_array(struct gsr_pass *p, struct gsr_function *f, const
 		"@%%#p1 bra $#copy_%u;\n", array->name, array->size / 4, l, move, l);
 }
 
-/* Needs what locate says; keeps %#r0, %#r1, %#r4 */
-static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, bool save,
-				unsigned int *label)
+/* Expects the registers of insert_locate(); preserves %#r0, %#r1, %#r4 */
+static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f,
+				const struct gsr_resume *r, bool save, unsigned int *label)
 {
 	unsigned int n = 0, i, w;
 
 	for (i = 0; i < r->n_shared; i++)
-		n += copy(p, f, save, r->shared[i].name, r->shared[i].offset, r->shared[i].align,
-			  gsr_sprintf(p->arena, "%u", r->shared[i].size), label);
+		n += copy_shared(p, f, save, r->shared[i].name, r->shared[i].offset,
+				 r->shared[i].align, gsr_sprintf(p->arena, "%u", r->shared[i].size),
+				 label);
 	if (r->dynamic)
-		n += copy(p, f, save, r->dynamic, r->fixed, 16, "%#r4", label);
+		n += copy_shared(p, f, save, r->dynamic, r->fixed, 16, "%#r4", label);
 	for (i = 0; i < r->n_local; i++) {
 		const struct gsr_saved *l = &r->local[i];
 		const char *op = save ? "ld.local" : "st.local";
 
-		/* each thread's own: the words lie apart in the record */
-		n += gsr_insert_format(p, f, NULL, "mul.lo.u64 %%#d2, %%#d1, %u;\nadd.u64 %%#d2, %%#d2, %%#d0;\n", l->offset);
+		/* local memory: the words of a thread are strided in the record */
+		n += gsr_insert_format(
+			p, f, NULL, "mul.lo.u64 %%#d2, %%#d1, %u;\nadd.u64 %%#d2, %%#d2, %%#d0;\n",
+			l->offset);
 		if (l->align >= 4 && l->size % 4 == 0 && l->size > UNROLLED_MAX) {
 			n += copy_array(p, f, l, save, label);
 			continue;
@@ -424,10 +450,14 @@ static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f, cons
 			const char *type = l->align >= 4 && w + 4 <= l->size ? "u32" : "u8";
 			unsigned int at = type[1] == '3' ? 0 : w % 4;
 
-			n += save ? gsr_insert_format(p, f, NULL, "%s.%s %%#r2, [%s+%u];\nst.global.%s [%%#d2+%u], %%#r2;\n",
-						      op, type, l->name, w, type, at) :
-			     gsr_insert_format(p, f, NULL, "ld.global.%s %%#r2, [%%#d2+%u];\n%s.%s [%s+%u], %%#r2;\n",
-					       type, at, op, type, l->name, w);
+			n += save ? gsr_insert_format(
+					    p, f, NULL,
+					    "%s.%s %%#r2, [%s+%u];\nst.global.%s [%%#d2+%u], %%#r2;\n",
+					    op, type, l->name, w, type, at) :
+				    gsr_insert_format(
+					    p, f, NULL,
+					    "ld.global.%s %%#r2, [%%#d2+%u];\n%s.%s [%s+%u], %%#r2;\n",
+					    type, at, op, type, l->name, w);
 			if (type[1] == '3')
 				w += 3;
 			if (w % 4 == 3)
@@ -438,15 +468,17 @@ static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f, cons
 }
 
 /*
- * The address of the launch's parameters, in %#d2: what is behind it is at the same distance in
- * every launch of the twin.
+ * Sets %#d2 to the address of the launch's parameters. Offsets from it are the same in all launches
+ * of the twin.
  */
 static unsigned int param_base(struct gsr_pass *p, struct gsr_function *f)
 {
-	return gsr_insert_format(p, f, NULL, "mov.u64 %%#d2, %s;\ncvta.param.u64 %%#d2, %%#d2;\n", f->params[0].name);
+	return gsr_insert_format(p, f, NULL, "mov.u64 %%#d2, %s;\ncvta.param.u64 %%#d2, %%#d2;\n",
+				 f->params[0].name);
 }
 
-static unsigned int save_point(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt)
+static unsigned int save_point(struct gsr_pass *p, struct gsr_function *f,
+			       const struct gsr_point *pt)
 {
 	unsigned int n = 0, k;
 
@@ -463,7 +495,8 @@ static unsigned int save_point(struct gsr_pass *p, struct gsr_function *f, const
 	return n;
 }
 
-static unsigned int restore_point(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt)
+static unsigned int restore_point(struct gsr_pass *p, struct gsr_function *f,
+				  const struct gsr_point *pt)
 {
 	unsigned int n = 0, k;
 
@@ -471,13 +504,15 @@ static unsigned int restore_point(struct gsr_pass *p, struct gsr_function *f, co
 		n += restore_register(p, f, pt->regs[k], pt->vars[k]);
 		if (pt->based[k]) {
 			n += param_base(p, f);
-			n += gsr_insert_format(p, f, NULL, "add.u64 %s, %s, %%#d2;\n", pt->regs[k], pt->regs[k]);
+			n += gsr_insert_format(p, f, NULL, "add.u64 %s, %s, %%#d2;\n", pt->regs[k],
+					       pt->regs[k]);
 		}
 	}
 	return n;
 }
 
-static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
+static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f,
+			      const struct gsr_resume *r, unsigned int i)
 {
 	const struct gsr_point *pt = &r->points[i];
 	unsigned int n;
@@ -488,10 +523,11 @@ static unsigned int save_stub(struct gsr_pass *p, struct gsr_function *f, const 
 }
 
 /*
- * A look at a point: who leaves saves and meets the others; or all threads, or those of a warp,
- * agree first
+ * The check of a point, out of line. A thread that must leave saves its registers and goes to the
+ * meeting; if all threads, or the lanes of a warp, must decide together, they vote first.
  */
-static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int i)
+static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
+			       const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
 	const char *tag = gsr_sprintf(a, "point_%u", i);
@@ -500,35 +536,43 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f, const
 	n = gsr_insert_format(p, f, NULL, "$#look_%u:\n", i);
 	if (r->points[i].warp || r->in_place) {
 		n += gsr_insert_text(p, f, NULL, "mov.u32 %#c, 0;\n");
-		n += look(p, f, r, tag, gsr_sprintf(a, "told_%u", i), gsr_sprintf(a, "looked_%u", i));
+		n += insert_check(p, f, r, tag, gsr_sprintf(a, "told_%u", i),
+				  gsr_sprintf(a, "looked_%u", i));
 		n += gsr_insert_format(p, f, NULL,
 			"$#told_%u:\n"
 			"mov.u32 %%#c, 1;\n"
 			"$#looked_%u:\n"
 			"setp.eq.u32 %%#q, %%#c, 1;\n", i, i);
 		if (r->in_place)
-			n += gsr_insert_format(p, f, NULL, "bar.warp.sync -1;\nbar.red.or.pred %%#q, %d, %%#q;\n@!%%#q bra.uni $#go_%u;\n",
-					       r->id, i);
+			n += gsr_insert_format(
+				p, f, NULL,
+				"bar.warp.sync -1;\nbar.red.or.pred %%#q, %d, %%#q;\n@!%%#q bra.uni $#go_%u;\n",
+				r->id, i);
 		else
-			n += gsr_insert_format(p, f, NULL, "vote.sync.any.pred %%#q, %%#q, -1;\n@!%%#q bra $#go_%u;\n", i);
+			n += gsr_insert_format(
+				p, f, NULL,
+				"vote.sync.any.pred %%#q, %%#q, -1;\n@!%%#q bra $#go_%u;\n", i);
 	} else {
-		n += look(p, f, r, tag, gsr_sprintf(a, "save_%u", i), gsr_sprintf(a, "go_%u", i));
+		n += insert_check(p, f, r, tag, gsr_sprintf(a, "save_%u", i),
+				  gsr_sprintf(a, "go_%u", i));
 	}
 	n += save_stub(p, f, r, i);
 	if (r->cp_async)
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
-	return n + gsr_insert_format(p, f, NULL, "mov.u32 %%#s, %u;\nbra $#%s;\n", i, r->in_place ? "suspend" : "meet");
+	return n + gsr_insert_format(p, f, NULL, "mov.u32 %%#s, %u;\nbra $#%s;\n", i,
+				     r->in_place ? "suspend" : "meet");
 }
 
 /*
- * The end of the body. %#s: the point where a thread is, -1 behind a return. Votes: has somebody
- * left, or does somebody at a barrier find that all should; where threads may be finished early, is
- * somebody still in the body. Reductions are made once that is settled: who leaves brings its
- * predicate anew when it is back at its barrier. With the second vote the loop must be the one that
- * gsr_vote() wants, so the body is come to from here, too, be it to begin it or to go on in its
- * middle.
+ * The meeting at the end of the body. %#s is the point at which a thread is, -1 after a return. The
+ * first vote: has some thread left, or found at a barrier that all must leave? The second, if
+ * threads may finish early: is some thread still in the body? Only then reductions are computed, as
+ * a thread that leaves contributes its predicate again when it is back at its barrier. The second
+ * vote needs the loop that gsr_vote() describes, so the body is also entered from here, at its
+ * start or to resume in its middle.
  */
-static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r)
+static unsigned int insert_meeting(struct gsr_pass *p, struct gsr_function *f,
+				   const struct gsr_resume *r)
 {
 	unsigned int n;
 
@@ -566,19 +610,23 @@ static unsigned int meeting(struct gsr_pass *p, struct gsr_function *f, const st
 	return n + gsr_dispatch(p, f, "site", 0, r->n_sites);
 }
 
-/* All threads are here. Those at barriers still hold their registers */
-static unsigned int suspend(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int *label)
+/* Executed by all threads: saves memory, and the registers of threads at barriers */
+static unsigned int insert_suspend(struct gsr_pass *p, struct gsr_function *f,
+				   const struct gsr_resume *r, unsigned int *label)
 {
 	unsigned int n, i;
 
 	n = gsr_insert_text(p, f, NULL, "$#suspend:\n");
 	if (r->cp_async)
-		n += gsr_insert_format(p, f, NULL, "cp.async.wait_all;\nbar.warp.sync -1;\nbar.sync %d;\n", r->id);
+		n += gsr_insert_format(
+			p, f, NULL, "cp.async.wait_all;\nbar.warp.sync -1;\nbar.sync %d;\n", r->id);
 	n += insert_locate(p, f, r);
 	n += gsr_insert_text(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
 	n += copy_memory(p, f, r, true, label);
 	if (r->n_sites && !r->in_place) {
-		n += gsr_insert_format(p, f, NULL, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#saved;\n", r->n_sites);
+		n += gsr_insert_format(p, f, NULL,
+				       "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#saved;\n",
+				       r->n_sites);
 		n += gsr_dispatch(p, f, "save", 0, r->n_sites);
 	}
 	for (i = 0; i < r->n_sites && !r->in_place; i++) {
@@ -609,13 +657,14 @@ static unsigned int suspend(struct gsr_pass *p, struct gsr_function *f, const st
 		"add.u64 %#d1, %#d1, %#d0;\n"
 		"fence.acq_rel.gpu;\n"
 		"red.relaxed.gpu.global.or.b32 [%#d1+4224], %#r2;\n"
-		/* who is let in by the count finds the bit */
+		/* a worker that the count grants a block-task must find the bit */
 		"fence.acq_rel.gpu;\n"
 		"red.relaxed.gpu.global.add.u32 [%#d0], %#r0;\n"
 		"bra $#leave;\n");
 }
 
-static unsigned int restore(struct gsr_pass *p, struct gsr_function *f, const struct gsr_resume *r, unsigned int *label)
+static unsigned int insert_restore(struct gsr_pass *p, struct gsr_function *f,
+				   const struct gsr_resume *r, unsigned int *label)
 {
 	unsigned int n, i;
 
@@ -634,7 +683,8 @@ static unsigned int restore(struct gsr_pass *p, struct gsr_function *f, const st
 
 		n += gsr_insert_format(p, f, NULL, "$#back_%u:\n", i);
 		n += restore_point(p, f, pt);
-		n += gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", i < r->n_sites && !r->in_place ? "again" : "go", i);
+		n += gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n",
+				       i < r->n_sites && !r->in_place ? "again" : "go", i);
 	}
 	return n;
 }
@@ -644,15 +694,16 @@ unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const s
 	unsigned int n, i, label = 0;
 
 	if (r->in_place) {
-		n = gsr_insert_format(p, f, NULL, "bar.warp.sync -1;\nbar.sync %d;\nbra.uni $#next;\n", r->id);
+		n = gsr_insert_format(p, f, NULL,
+				      "bar.warp.sync -1;\nbar.sync %d;\nbra.uni $#next;\n", r->id);
 	} else {
-		n = meeting(p, f, r);
+		n = insert_meeting(p, f, r);
 		n += gsr_insert_text(p, f, NULL, "$#look_meeting:\n");
-		n += look(p, f, r, "meeting", "told_meeting", "met");
+		n += insert_check(p, f, r, "meeting", "told_meeting", "met");
 		n += gsr_insert_text(p, f, NULL, "$#told_meeting:\nmov.u32 %#c, 1;\nbra $#met;\n");
 	}
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++)
 		n += point_stub(p, f, r, i);
-	n += suspend(p, f, r, &label);
-	return n + restore(p, f, r, &label);
+	n += insert_suspend(p, f, r, &label);
+	return n + insert_restore(p, f, r, &label);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsrewrite IN -o OUT.ptx [--explain] [--json] [--arch N] [--image N] [--resumable] [--modes]:
- * rewrite the kernels of PTX, a fat binary or an executable. Exit status: 0 at least one kernel
- * was rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--dump=PASS] [--arch N] [--image N] [--resumable]
+ * [--modes]: rewrite the kernels of PTX, a fat binary or an executable. Exit status: 0 at least one
+ * kernel was rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
  *
  * In: the command line and files. Out: the twins' PTX, an explanation. Assumes nothing.
  */
@@ -16,7 +16,7 @@
 enum { EXIT_NONE = 1, EXIT_BAD = 2 };
 
 struct args {
-	const char *in, *out;
+	const char *in, *out, *dump;
 	bool explain, json, resumable, modes;
 	unsigned int arch, image;
 };
@@ -30,22 +30,41 @@ struct text {
 struct texts {
 	struct text *list;
 	unsigned int n;
-	char why[sizeof(((struct gsr_error *)NULL)->message)];	/* of what is not PTX, or has none */
-	bool bad;		/* it is worse than that it has none */
+	char why[sizeof(((struct gsr_error *)NULL)->message)];	/* the last failure */
+	bool bad;		/* some failure is worse than an image without PTX */
 };
 
 const char *argp_program_version = "gsrewrite (gsched)";
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "write the rewritten PTX there (- for the standard output)", 0 },
+	{ "output", 'o', "FILE", 0, "write the rewritten PTX there (- for the standard output)",
+	  0 },
 	{ "explain", 'e', NULL, 0, "print each kernel's tier and the reason", 0 },
 	{ "json", 'j', NULL, 0, "print the description as JSON", 0 },
+	{ "dump", 'd', "PASS", 0, "print each kernel as it is after a pass", 0 },
 	{ "arch", 'a', "N", 0, "choose PTX for sm_N from a fat binary (default 90)", 0 },
 	{ "image", 'i', "N", 0, "of several modules in an executable, the Nth only", 0 },
 	{ "resumable", 'r', NULL, 0, "twins that can also leave a block in its middle", 0 },
 	{ "modes", 'm', NULL, 0, "twins for static dispatch and limits by rank and worker", 0 },
 	{ 0 }
 };
+
+/* Refuses the name of a pass that does not exist, with a list of those that do */
+static void check_pass(const char *name, struct argp_state *state)
+{
+	char list[512] = "";
+	size_t at = 0;
+	unsigned int i;
+
+	for (i = 0; gsr_pass_name(i); i++) {
+		if (!strcmp(gsr_pass_name(i), name))
+			return;
+		if (at < sizeof(list))
+			at += (size_t)snprintf(list + at, sizeof(list) - at, " %s",
+					       gsr_pass_name(i));
+	}
+	argp_error(state, "--dump=%s: no such pass; the passes are%s", name, list);
+}
 
 static error_t parse_arg(int key, char *arg, struct argp_state *state)
 {
@@ -69,6 +88,10 @@ static error_t parse_arg(int key, char *arg, struct argp_state *state)
 	case 'm':
 		a->modes = true;
 		return 0;
+	case 'd':
+		check_pass(arg, state);
+		a->dump = arg;
+		return 0;
 	case 'a':
 		n = strtoul(arg, &end, 10);
 		if (*end || end == arg || n < 10 || n > 999)
@@ -89,8 +112,10 @@ static error_t parse_arg(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!a->in)
 			argp_error(state, "no input");
-		if (!a->out && !a->explain && !a->json)
-			argp_error(state, "nothing to do: give -o, --explain or --json");
+		if (!a->out && !a->explain && !a->json && !a->dump)
+			argp_error(state, "nothing to do: give -o, --explain, --json or --dump");
+		if (a->dump && (a->explain || a->json || (a->out && !strcmp(a->out, "-"))))
+			argp_error(state, "--dump needs the standard output for itself");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -98,7 +123,9 @@ static error_t parse_arg(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	.options = options, .parser = parse_arg, .args_doc = "IN",
+	.options = options,
+	.parser = parse_arg,
+	.args_doc = "IN",
 	.doc = "Rewrite CUDA kernels so that they can be preempted between blocks.\vIN is PTX, a fat binary or an executable.",
 };
 
@@ -150,10 +177,16 @@ static int write_out(const char *path, const char *text, size_t size)
 	return bad ? EXIT_BAD : 0;
 }
 
+static void write_dump(void *arg, const char *text, size_t size)
+{
+	fwrite(text, 1, size, arg);
+}
+
 static int rewrite(const struct args *a, const char *ptx, size_t size)
 {
 	struct gsr_options opts = { .size = sizeof(opts), .name = a->in, .resumable = a->resumable,
-				    .modes = a->modes };
+				    .modes = a->modes, .dump_pass = a->dump, .dump = write_dump,
+				    .dump_arg = stdout };
 	struct gsr_rewrite rw;
 	struct gsr_error err;
 	int status;
@@ -163,6 +196,10 @@ static int rewrite(const struct args *a, const char *ptx, size_t size)
 		return EXIT_BAD;
 	}
 	status = rw.ptx ? 0 : EXIT_NONE;
+	if (a->dump && (fflush(stdout) || ferror(stdout))) {
+		fprintf(stderr, "gsrewrite: standard output: %s\n", strerror(errno));
+		status = EXIT_BAD;
+	}
 	if (a->explain && !gsr_explain(ptx, &rw))
 		status = EXIT_BAD;
 	if (a->json) {
@@ -177,19 +214,22 @@ static int rewrite(const struct args *a, const char *ptx, size_t size)
 	if (!rw.ptx)
 		fprintf(stderr, "gsrewrite: %s: no kernel could be rewritten%s\n", a->in,
 			a->explain || a->json ? "" : "; --explain says why");
-	else if (a->out)
-		status = write_out(a->out, rw.ptx, rw.ptx_size);
+	else if (a->out && write_out(a->out, rw.ptx, rw.ptx_size))
+		status = EXIT_BAD;
 	gsr_rewrite_free(&rw);
 	return status;
 }
 
-static void add(struct texts *t, enum gsr_status status, char *ptx, size_t size, const struct gsr_error *err)
+static void add_text(struct texts *t, enum gsr_status status, char *ptx, size_t size,
+		     const struct gsr_error *err)
 {
 	struct text *grown;
 
 	if (status != GSR_OK) {
-		snprintf(t->why, sizeof(t->why), "%s", err->message[0] == '<' && strstr(err->message, ": ") ?
-			 strstr(err->message, ": ") + 2 : err->message);
+		snprintf(t->why, sizeof(t->why), "%s",
+			 err->message[0] == '<' && strstr(err->message, ": ") ?
+				 strstr(err->message, ": ") + 2 :
+				 err->message);
 		t->bad |= status != GSR_ERR_NO_PTX;
 		return;
 	}
@@ -205,8 +245,8 @@ static void add(struct texts *t, enum gsr_status status, char *ptx, size_t size,
 }
 
 /*
- * The fat binaries of a program: each a module, but the units of a relocatable program, which are
- * one together
+ * Adds the fat binaries of an executable. Each is a module, except for the units of a relocatable
+ * program, which are linked to one.
  */
 static void add_program(struct texts *t, const unsigned char *image, size_t size, unsigned int arch)
 {
@@ -220,7 +260,7 @@ static void add_program(struct texts *t, const unsigned char *image, size_t size
 	if (gsr_elf_section(image, size, GSR_SECTION_WHOLE, &off, &len))
 		while (gsr_next_fatbin(image + off, len, &pos, &one)) {
 			status = gsr_image_ptx(one.data, one.size, arch, &ptx, &n, &err);
-			add(t, status, ptx, n, &err);
+			add_text(t, status, ptx, n, &err);
 		}
 	if (!gsr_elf_section(image, size, GSR_SECTION_UNITS, &off, &len))
 		return;
@@ -236,7 +276,7 @@ static void add_program(struct texts *t, const unsigned char *image, size_t size
 	}
 	if (n_units) {
 		status = gsr_program_ptx(NULL, 0, units, n_units, arch, &ptx, &n, &err);
-		add(t, status, ptx, n, &err);
+		add_text(t, status, ptx, n, &err);
 	}
 	free(units);
 }
@@ -255,7 +295,9 @@ static int rewrite_all(const struct args *a, const struct texts *t)
 		return EXIT_BAD;
 	}
 	if (a->out && t->n > 1 && !a->image) {
-		fprintf(stderr, "gsrewrite: %s: PTX of %u modules; choose one with --image 1 to %u\n", a->in, t->n, t->n);
+		fprintf(stderr,
+			"gsrewrite: %s: PTX of %u modules; choose one with --image 1 to %u\n",
+			a->in, t->n, t->n);
 		return EXIT_BAD;
 	}
 	for (i = 0; i < t->n; i++) {
@@ -288,7 +330,7 @@ int main(int argc, char **argv)
 		add_program(&t, image, size, a.arch);
 	} else {
 		status = gsr_image_ptx(image, size, a.arch, &ptx, &n, &err);
-		add(&t, status, ptx, n, &err);
+		add_text(&t, status, ptx, n, &err);
 	}
 	rc = rewrite_all(&a, &t);
 	while (t.n--)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * %ctaid and %nctaid become loads of what thread 0 wrote; in an entry %nctaid is a parameter, and
- * %ctaid registers unless its twin is a resumable one.
+ * Replaces reads of %ctaid and %nctaid by loads of the values that the loop stored in shared
+ * memory. In a kernel %nctaid is read from the parameters and, unless the twin is resumable, %ctaid
+ * from registers.
  *
- * In: a function that reads the ids. Out: the same without a read of them, and which ids the
- * kernel holds in registers; or a refusal. Assumes that the loop writes them where task.h says.
+ * In: a function that reads the ids. Out: the same without such reads, and which ids the kernel
+ * holds in registers; or a refusal. Assumes that the loop writes the ids as task.h says.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,14 +24,15 @@ static const char components[] = "xyzw";
 
 static bool is_id(const struct gsr_operand *o)
 {
-	return o->kind == GSR_OPND_REG && (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid"));
+	return o->kind == GSR_OPND_REG &&
+	       (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid"));
 }
 
 /*
  * "[…]" of the word, or of the four, that hold the operand, and their space; NULL: no such
  * component
  */
-static const char *place(struct ids *w, const struct gsr_operand *o, const char **space)
+static const char *place_of(struct ids *w, const struct gsr_operand *o, const char **space)
 {
 	bool grid = !strcmp(o->name, "%nctaid");
 	const char *k = strchr(components, o->component ? o->component : 'x');
@@ -41,10 +43,12 @@ static const char *place(struct ids *w, const struct gsr_operand *o, const char 
 	at = 4 * (unsigned int)(k - components);
 	if (grid && w->f->entry && o->component && o->component != 'w') {
 		*space = "param";
-		return gsr_sprintf(w->p->arena, "[#launch+%u]", (unsigned int)offsetof(struct gsr_launch, grid) + at);
+		return gsr_sprintf(w->p->arena, "[#launch+%u]",
+				   (unsigned int)offsetof(struct gsr_launch, grid) + at);
 	}
 	*space = "shared";
-	return gsr_sprintf(w->p->arena, "[#task+%u]", (grid ? GSR_TASK_NCTAID : GSR_TASK_CTAID) + at);
+	return gsr_sprintf(w->p->arena, "[#task+%u]",
+			   (grid ? GSR_TASK_NCTAID : GSR_TASK_CTAID) + at);
 }
 
 /* The register of a held component, 0 for .w; NULL: it is not held */
@@ -76,14 +80,16 @@ static void replace(struct ids *w, struct gsr_operand *o)
 		o->component = 0;
 		return;
 	}
-	where = o->component ? place(w, o, &space) : NULL;
+	where = o->component ? place_of(w, o, &space) : NULL;
 	if (!where) {
 		w->refusal = gsr_sprintf(w->p->arena, "%s used in a way we do not know", o->name);
 		return;
 	}
-	w->inserted += gsr_insert(w->p, w->f, w->s,
-				  gsr_sprintf(w->p->arena, "ld.%s.u32 %%#i%u, %s;", space, w->fresh, where));
-	o->name = gsr_intern_str(w->p->arena, gsr_expand(w->p, gsr_sprintf(w->p->arena, "%%#i%u", w->fresh)));
+	w->inserted += gsr_insert(
+		w->p, w->f, w->s,
+		gsr_sprintf(w->p->arena, "ld.%s.u32 %%#i%u, %s;", space, w->fresh, where));
+	o->name = gsr_intern_str(w->p->arena,
+				 gsr_expand(w->p, gsr_sprintf(w->p->arena, "%%#i%u", w->fresh)));
 	o->component = 0;
 	w->fresh++;
 }
@@ -92,16 +98,21 @@ static void replace(struct ids *w, struct gsr_operand *o)
  * What stands in place of mov.@type @to, @from: a load, or, from registers, a conversion or another
  * mov; NULL as it is
  */
-static const char *instead(struct ids *w, const struct gsr_operand *from, const char *type, bool vec)
+static const char *instead(struct ids *w, const struct gsr_operand *from, const char *type,
+			   bool vec)
 {
 	const char *space, *where = vec ? NULL : held(w, from, from->component);
 
 	if (where)
-		return gsr_type_size(type) == 2 ? gsr_sprintf(w->p->arena, "cvt.u16.u32 %%#i, %s;", where) : NULL;
+		return gsr_type_size(type) == 2 ?
+			       gsr_sprintf(w->p->arena, "cvt.u16.u32 %%#i, %s;", where) :
+			       NULL;
 	if (vec && held(w, from, 'z'))
 		return gsr_sprintf(w->p->arena, "mov.v4.%s %%#i, {%%#cx, %%#cy, %%#cz, 0};", type);
-	where = place(w, from, &space);
-	return where ? gsr_sprintf(w->p->arena, "ld.%s.%s%s %%#i, %s;", space, vec ? "v4." : "", type, where) : NULL;
+	where = place_of(w, from, &space);
+	return where ? gsr_sprintf(w->p->arena, "ld.%s.%s%s %%#i, %s;", space, vec ? "v4." : "",
+				   type, where) :
+		       NULL;
 }
 
 /* mov.u32 %r1, %ctaid.x; mov.v4.u32 {…}, %ctaid */
@@ -112,7 +123,8 @@ static bool replace_mov(struct ids *w)
 	struct gsr_operand *to;
 	bool vec;
 
-	if (insn->op != GSR_OP_MOV || insn->n_opnds != 2 || !is_id(&insn->opnds[1]) || !insn->n_mods)
+	if (insn->op != GSR_OP_MOV || insn->n_opnds != 2 || !is_id(&insn->opnds[1]) ||
+	    !insn->n_mods)
 		return false;
 	vec = !strcmp(insn->mods[0], "v4");
 	if (vec != !insn->opnds[1].component || insn->n_mods != (vec ? 2 : 1))
@@ -134,7 +146,8 @@ static bool replace_mov(struct ids *w)
 	return true;
 }
 
-unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *ids, const char **refusal)
+unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *ids,
+			  const char **refusal)
 {
 	struct ids w = { .p = p, .f = f, .ids = ids };
 	struct gsr_stmt *next;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * `exit` in functions that stay functions: those that are recursive, or whose address is taken, or
- * that one of these calls. "exit" becomes "say so, and return", and behind each call of such a
- * function a thread that has said so returns in turn, through all frames, until the kernel's own
- * `ret`, which is one like others. What it says it to is a byte of its own in shared memory: no
- * signature changes, nor any prototype, and nobody else reads or writes it.
+ * `exit` in functions that are not inlined: those that are recursive, or whose address is taken, or
+ * that are called by one of these. The exit becomes "set a flag, and return"; behind each call of
+ * such a function a thread whose flag is set returns too, through all frames, until the kernel's
+ * own `ret`. The flag is the thread's own byte in shared memory, which no other thread accesses; so
+ * no signature and no prototype changes.
  *
- * The kernel makes the byte zero in front of each such call, so nothing has to be known of it
- * before, nor behind.
+ * The kernel clears the byte in front of each such call, so it needs no initialisation.
  *
- * In: functions that stay functions, and kernels that call them. Out: gsr_fn.ends and holds; the
- * code. Assumes that the facts "with all that it calls" are there (gsr_barriers_prepare()).
+ * In: functions that are not inlined, and kernels that call them. Out: gsr_fn.may_exit and
+ * keeps_barriers; the code. Assumes gsr_barriers_prepare().
  */
 #include <string.h>
 #include "transform.h"
@@ -22,10 +21,11 @@ struct exits {
 };
 
 /*
- * %#e0: where the thread's byte lies. Reckoned before calls and held, never behind one: lanes come back from a recursion in pieces, and ptxas
- * 13.0 goes on there with uniform registers, which change once for each piece.
+ * Sets %#e0 to the address of the thread's byte. It must be computed in front of calls, never
+ * behind one: lanes return diverged from a recursion, and ptxas 13.0 uses uniform registers there,
+ * which change once for each group of lanes.
  */
-static const char place[] =
+static const char compute_address[] =
 	"mov.u32 %#e0, %tid.z;\n"
 	"mov.u32 %#e1, %ntid.y;\n"
 	"mov.u32 %#e2, %tid.y;\n"
@@ -36,37 +36,40 @@ static const char place[] =
 	"mov.u32 %#e1, #ended;\n"
 	"add.u32 %#e0, %#e0, %#e1;\n";
 
-static bool *ends(struct gsr_fn *fn)
+static bool *may_exit_flag(struct gsr_fn *fn)
 {
-	return &fn->ends;
+	return &fn->may_exit;
 }
 
-static bool *holds(struct gsr_fn *fn)
+static bool *keeps_barriers_flag(struct gsr_fn *fn)
 {
-	return &fn->holds;
+	return &fn->keeps_barriers;
 }
 
 /*
- * Of the functions that are marked, who can become part of the kernel: those that nobody reaches but by calls from others that can.
- * Their marks go. The rest is recursive, has its address taken, or is called by such a function.
+ * Clears the marks of functions that can be inlined: those that are reached only by calls from
+ * functions that can be inlined themselves. The rest is recursive, has its address taken, or is
+ * called by such a function.
  */
 static void find_staying(struct gsr_pass *p, bool *(*mark)(struct gsr_fn *fn))
 {
 	struct gsr_fn **ready = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(struct gsr_fn *));
-	unsigned int *callers = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*callers)), n = 0, i, k;
+	unsigned int *callers = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*callers)), n = 0, i,
+		     k;
 
 	for (i = 0; i < p->n_fns; i++)
 		for (k = 0; k < p->fns[i].n_refs && *mark(&p->fns[i]); k++)
 			callers[p->fns[i].refs[k] - p->fns]++;
 	for (i = 0; i < p->n_fns; i++)
-		if (*mark(&p->fns[i]) && !callers[i] && !gsr_stays(&p->fns[i]))
+		if (*mark(&p->fns[i]) && !callers[i] && !gsr_stays_function(&p->fns[i]))
 			ready[n++] = &p->fns[i];
 	while (n) {
 		struct gsr_fn *fn = ready[--n];
 
 		*mark(fn) = false;
 		for (k = 0; k < fn->n_refs; k++)
-			if (!--callers[fn->refs[k] - p->fns] && *mark(fn->refs[k]) && !gsr_stays(fn->refs[k]))
+			if (!--callers[fn->refs[k] - p->fns] && *mark(fn->refs[k]) &&
+			    !gsr_stays_function(fn->refs[k]))
 				ready[n++] = fn->refs[k];
 	}
 }
@@ -76,20 +79,20 @@ void gsr_exits_prepare(struct gsr_pass *p)
 	unsigned int i;
 
 	for (i = 0; i < p->n_fns; i++) {
-		p->fns[i].ends = p->fns[i].any_exit && !p->fns[i].f->entry;
-		p->fns[i].holds = p->fns[i].any_plain && !p->fns[i].f->entry;
+		p->fns[i].may_exit = p->fns[i].any_exit && !p->fns[i].f->entry;
+		p->fns[i].keeps_barriers = p->fns[i].any_plain && !p->fns[i].f->entry;
 	}
-	find_staying(p, ends);
-	find_staying(p, holds);
+	find_staying(p, may_exit_flag);
+	find_staying(p, keeps_barriers_flag);
 }
 
-static bool calls_ending(const struct gsr_fn *fn, const struct gsr_insn *insn)
+static bool calls_exiting(const struct gsr_fn *fn, const struct gsr_insn *insn)
 {
 	const struct gsr_fn *to;
 	unsigned int k = 0;
 
 	while ((to = gsr_callee(fn, insn, &k)))
-		if (to->ends)
+		if (to->may_exit)
 			return true;
 	return false;
 }
@@ -99,7 +102,8 @@ bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct 
 	const struct gsr_operand *addr = NULL;
 	unsigned int i, k;
 
-	if (s->kind != GSR_STMT_INSN || s->insn->op != op || s->insn->n_opnds != 2 || s->insn->guard)
+	if (s->kind != GSR_STMT_INSN || s->insn->op != op || s->insn->n_opnds != 2 ||
+	    s->insn->guard)
 		return false;
 	addr = &s->insn->opnds[op == GSR_OP_LD];
 	if (addr->kind != GSR_OPND_ADDR || !addr->n_items || !addr->items[0].name)
@@ -111,8 +115,8 @@ bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct 
 	return false;
 }
 
-/* What returns is read directly behind the call, and with it goes line information, and braces that close */
-static struct gsr_stmt *behind(struct gsr_stmt *call)
+/* The statement behind the call and its results: their loads and line information may follow */
+static struct gsr_stmt *call_ends(struct gsr_stmt *call)
 {
 	struct gsr_stmt *s = call->next, *last = call;
 
@@ -132,52 +136,53 @@ struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call)
 	return first;
 }
 
-static void insert(struct exits *x, struct gsr_stmt *at, const char *text)
+static void insert_code(struct exits *x, struct gsr_stmt *at, const char *text)
 {
 	x->inserted += gsr_insert(x->p, x->fn->f, at, text);
 }
 
-/* @at NULL: the end, which a function may have without a statement */
-static void look(struct exits *x, struct gsr_stmt *call)
+/* Behind the call: return if the flag is set. In a kernel, clear it in front of the call */
+static void insert_flag_check(struct exits *x, struct gsr_stmt *call)
 {
-	struct gsr_stmt *at = behind(call);
+	struct gsr_stmt *at = call_ends(call);
 
 	if (x->fn->f->entry) {
 		struct gsr_stmt *first = gsr_call_begins(call);
 
-		insert(x, first, place);
-		insert(x, first, "mov.u32 %#e1, 0; st.shared.u8 [%#e0], %#e1;");
+		insert_code(x, first, compute_address);
+		insert_code(x, first, "mov.u32 %#e1, 0; st.shared.u8 [%#e0], %#e1;");
 	}
-	insert(x, at, "ld.shared.u8 %#e1, [%#e0]; setp.ne.u32 %#ep, %#e1, 0; @%#ep ret;");
+	insert_code(x, at, "ld.shared.u8 %#e1, [%#e0]; setp.ne.u32 %#ep, %#e1, 0; @%#ep ret;");
 }
 
-static void say(struct exits *x, struct gsr_stmt *s)
+static void convert_exit(struct exits *x, struct gsr_stmt *s)
 {
 	unsigned int past = ++x->p->unique;
 
 	if (s->insn->guard) {
-		insert(x, s, gsr_sprintf(x->p->arena, "bra $#stay_%u;", past));
+		insert_code(x, s, gsr_sprintf(x->p->arena, "bra $#stay_%u;", past));
 		s->prev->insn->guard = s->insn->guard;
 		s->prev->insn->guard_negated = !s->insn->guard_negated;
 		gsr_insert(x->p, x->fn->f, s->next, gsr_sprintf(x->p->arena, "$#stay_%u:", past));
 	}
-	insert(x, s, "mov.u32 %#e1, 1; st.shared.u8 [%#e0], %#e1;");
+	insert_code(x, s, "mov.u32 %#e1, 1; st.shared.u8 [%#e0], %#e1;");
 	s->insn->guard = NULL;
 	s->insn->guard_negated = false;
 	s->insn->op = GSR_OP_RET;
 	s->insn->name = gsr_intern_str(x->p->arena, "ret");
 }
 
-/* A function that ends its thread does return now */
+/* A function that exits its thread returns now */
 static const char *without_noreturn(struct gsr_pass *p, const char *text)
 {
 	static const char word[] = ".noreturn";
 	const char *at = text ? strstr(text, word) : NULL;
 
-	return at ? gsr_sprintf(p->arena, "%.*s%s", (int)(at - text), text, at + strlen(word)) : text;
+	return at ? gsr_sprintf(p->arena, "%.*s%s", (int)(at - text), text, at + strlen(word)) :
+		    text;
 }
 
-static void may_return(struct gsr_pass *p, struct gsr_function *f)
+static void drop_noreturn(struct gsr_pass *p, struct gsr_function *f)
 {
 	unsigned int i, n = 0;
 
@@ -202,17 +207,17 @@ unsigned int gsr_exits(struct gsr_pass *p, struct gsr_fn *fn)
 		if (s->kind != GSR_STMT_INSN)
 			continue;
 		if (s->insn->op == GSR_OP_EXIT && !f->entry)
-			say(&x, s);
-		else if (s->insn->op == GSR_OP_CALL && calls_ending(fn, s->insn))
-			look(&x, s);
+			convert_exit(&x, s);
+		else if (s->insn->op == GSR_OP_CALL && calls_exiting(fn, s->insn))
+			insert_flag_check(&x, s);
 	}
 	for (i = p->m->first; i && !f->entry; i = i->next)
 		if (i->kind == GSR_ITEM_FUNCTION && i->function->name == f->name)
-			may_return(p, i->function);
+			drop_noreturn(p, i->function);
 	if (!x.inserted)
 		return 0;
 	if (!f->entry)
-		gsr_insert(p, f, f->first, place);
+		gsr_insert(p, f, f->first, compute_address);
 	gsr_insert(p, f, f->first, ".reg .b32 %#e<3>; .reg .pred %#ep;");
 	gsr_graph(p, fn);
 	return x.inserted;

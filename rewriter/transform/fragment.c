@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the passes insert is written as PTX text: '#' stands for the prefix of all names we make.
+ * Inserts code that is written as PTX text: '#' stands for the prefix of all inserted names.
  *
- * In: text and a place. Out: statements there, and their number. Assumes that the text is PTX: one
- * that does not parse is a bug.
+ * In: text and a position. Out: statements there, and their number. Assumes that the text is valid
+ * PTX: text that does not parse is a bug.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -39,7 +39,8 @@ const char *gsr_expand(struct gsr_pass *p, const char *text)
 	return out;
 }
 
-static void link_in(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *first, struct gsr_stmt *last)
+static void link_in(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *first,
+		    struct gsr_stmt *last)
 {
 	first->prev = at ? at->prev : f->last;
 	last->next = at;
@@ -53,10 +54,12 @@ static void link_in(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt
 		f->last = last;
 }
 
-unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text)
+unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			const char *text)
 {
 	struct gsr_error err;
-	struct gsr_function *body = gsr_parse_body(p->arena, gsr_sprintf(p->arena, "{%s}", gsr_expand(p, text)), &err);
+	struct gsr_function *body =
+		gsr_parse_body(p->arena, gsr_sprintf(p->arena, "{%s}", gsr_expand(p, text)), &err);
 	struct gsr_stmt *s;
 	unsigned int n = 0;
 
@@ -82,7 +85,10 @@ static bool declares(const char *text)
 	return *text == '.';
 }
 
-/* As the printer would write it: names expanded, a tab before what is no label, no empty last line; instructions are counted */
+/*
+ * As the printer would write it: names expanded, a tab before what is no label, no empty last line;
+ * instructions are counted
+ */
 static struct gsr_text lay_out(const char *text, const char *prefix, char *out)
 {
 	struct gsr_text t = { .text = text, .expanded = out };
@@ -113,8 +119,8 @@ static struct gsr_text lay_out_here(struct gsr_pass *p, const char *text)
 }
 
 /*
- * Laid out with the prefix that nearly all modules have: once for the process, since the texts are constants. Entries are complete
- * when they are put there, and stay. NULL: no memory, no room.
+ * Laid out with the prefix that nearly all modules have: once for the process, since the texts are
+ * constants. Entries are complete when they are put there, and stay. NULL: no memory, no room.
  */
 static const struct gsr_text *usual(const char *text)
 {
@@ -141,7 +147,8 @@ static const struct gsr_text *usual(const char *text)
 	return NULL;
 }
 
-static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const struct gsr_text *t)
+static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+				    const struct gsr_text *t)
 {
 	struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
 
@@ -151,7 +158,8 @@ static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, 
 	return t->insns;
 }
 
-unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text)
+unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			     const char *text)
 {
 	const struct gsr_text *known = strcmp(p->prefix, GSR_PREFIX) ? NULL : usual(text);
 	struct gsr_text t;
@@ -162,7 +170,8 @@ unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct 
 	return insert_laid_out(p, f, at, &t);
 }
 
-unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *fmt, ...)
+unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			       const char *fmt, ...)
 {
 	struct gsr_text t;
 	va_list ap;

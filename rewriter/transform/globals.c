@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Variables of the module. A twin lives in a module of its own and shares the original's
- * variables: it loads their addresses from a table in constant memory that whoever loads the twins
- * fills (gsr_fill_addresses). A constant is read at its address in global memory, where the driver
- * keeps it: that is its generic address, too.
+ * Variables of the module. A twin is in a module of its own and shares the original's variables: it
+ * loads their addresses from a table in constant memory, which the loader of the twins fills
+ * (gsr_fill_addresses()). Constants are read at their generic address, which is in global memory.
  *
- * In: functions that name variables, in ways that variables.c accepts. Out: loads from the table
- * in place of names, the table, and the list in the kernel's description. Assumes that the marks
- * of interned names are free.
+ * In: functions that name variables, in ways that variables.c accepts. Out: loads from the table in
+ * place of names, the table, and the list in the kernel's description. Assumes that the marks of
+ * interned names are free.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +19,9 @@
 #define MARK_INDEX	0xffffffffUL
 
 /*
- * May the twins have a copy of their own, for when the driver does not find the original (the assembler leaves out what
- * its optimised code does not need)? If nobody can change it: no other module sees it, and no kernel writes it.
+ * May the twins have a copy of their own, for when the driver does not find the original (the
+ * assembler leaves out what its optimised code does not need)? If nobody can change it: no other
+ * module sees it, and no kernel writes it.
  */
 static bool copied(struct gsr_pass *p, const struct gsr_var *v)
 {
@@ -69,17 +69,18 @@ static struct gsr_var *copy_of(struct gsr_pass *p, const struct gsr_var *v, unsi
 	return copy;
 }
 
-/* The place whose number @v stands for; NULL: it is a variable */
-static const struct gsr_place *place_of(const struct gsr_pass *p, const struct gsr_var *v)
+/* The slot whose function's number @v stands for; NULL: @v is a variable */
+static const struct gsr_fnptr *fnptr_of(const struct gsr_pass *p, const struct gsr_var *v)
 {
-	const struct gsr_place *place = strcmp(v->space, "number") ? NULL : p->places;
+	const struct gsr_fnptr *slot = strcmp(v->space, "number") ? NULL : p->fnptrs;
 
-	while (place && place->number != v)
-		place = place->next;
-	return place;
+	while (slot && slot->number != v)
+		slot = slot->next;
+	return slot;
 }
 
-void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies, struct gsr_var *table)
+void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies,
+			struct gsr_var *table)
 {
 	size_t room = (strlen(p->prefix) + 32) * (size_t)p->n_globals + 4, at = 1;
 	char *init = gsr_alloc(p->arena, room);
@@ -90,28 +91,35 @@ void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_
 	out->variables = gsr_alloc_array(p->arena, p->n_globals + 1, sizeof(*out->variables));
 	out->n_variables = p->n_globals;
 	for (i = 0; i < p->n_globals; i++) {
-		const struct gsr_place *place = place_of(p, p->globals[i].var);
-		const struct gsr_var *v = place ? place->in : p->globals[i].var;
+		const struct gsr_fnptr *slot = fnptr_of(p, p->globals[i].var);
+		const struct gsr_var *v = slot ? slot->in : p->globals[i].var;
 		struct gsr_variable *d = &out->variables[i];
 
 		d->name = v->name;
 		d->space = !strcmp(v->space, "const") ? GSR_SPACE_CONST : GSR_SPACE_GLOBAL;
 		d->size = gsr_var_size(v);
 		d->copied = p->globals[i].copied;
-		d->function = place ? place->fn->f->name : NULL;
-		d->offset = place ? place->offset : 0;
+		d->function = slot ? slot->fn->f->name : NULL;
+		d->offset = slot ? slot->offset : 0;
 		any |= d->copied;
 		copies[i] = d->copied ? copy_of(p, v, i) : NULL;
 		if (d->copied)
-			at += (size_t)snprintf(init + at, room - at, "%sgeneric(%s)", i ? ", " : "", copies[i]->name);
+			at += (size_t)snprintf(init + at, room - at, "%sgeneric(%s)", i ? ", " : "",
+					       copies[i]->name);
 		else
 			at += (size_t)snprintf(init + at, room - at, "%s0", i ? ", " : "");
 	}
 	snprintf(init + at, room - at, "}");
 	out->addresses = gsr_expand(p, "#addresses");
 	*table = (struct gsr_var){
-		.space = "const", .linkage = "visible", .align = 8, .type = "u64", .name = out->addresses,
-		.dims = { p->n_globals }, .n_dims = 1, .init = any ? init : NULL,
+		.space = "const",
+		.linkage = "visible",
+		.align = 8,
+		.type = "u64",
+		.name = out->addresses,
+		.dims = { p->n_globals },
+		.n_dims = 1,
+		.init = any ? init : NULL,
 	};
 }
 
@@ -125,7 +133,8 @@ struct uses {
 	unsigned int inserted, fresh;
 };
 
-static const struct gsr_var *variable(const struct uses *u, const struct gsr_operand *o, unsigned int *index)
+static const struct gsr_var *variable(const struct uses *u, const struct gsr_operand *o,
+				      unsigned int *index)
 {
 	unsigned long m;
 
@@ -160,15 +169,19 @@ static bool becomes_load(struct uses *u)
 	struct gsr_stmt *s;
 	int64_t offset;
 
-	if (!o || (insn->op != GSR_OP_MOV && insn->op != GSR_OP_CVTA) || insn->opnds[0].kind != GSR_OPND_REG)
+	if (!o || (insn->op != GSR_OP_MOV && insn->op != GSR_OP_CVTA) ||
+	    insn->opnds[0].kind != GSR_OPND_REG)
 		return false;
 	v = variable(u, o->kind == GSR_OPND_ADDR && o->indexed ? &o->items[0] : o, &index);
 	if (!v)
 		return false;
 	offset = o->kind == GSR_OPND_ADDR ? scale(o, v) : o->ival;
-	n = gsr_insert(u->p, u->fn->f, u->s, gsr_sprintf(u->p->arena, "ld.const.u64 %%#g, %s;", entry_of(u, index)));
+	n = gsr_insert(u->p, u->fn->f, u->s,
+		       gsr_sprintf(u->p->arena, "ld.const.u64 %%#g, %s;", entry_of(u, index)));
 	if (offset)
-		n += gsr_insert(u->p, u->fn->f, u->s, gsr_sprintf(u->p->arena, "add.s64 %%#g, %%#g, %lld;", (long long)offset));
+		n += gsr_insert(
+			u->p, u->fn->f, u->s,
+			gsr_sprintf(u->p->arena, "add.s64 %%#g, %%#g, %lld;", (long long)offset));
 	for (s = u->s->prev, i = n; i; s = s->prev, i--) {
 		to = s->insn->opnds;
 		to[0] = insn->opnds[0];
@@ -198,22 +211,26 @@ static void replace(struct uses *u, struct gsr_operand *o)
 		replace(u, &o->items[i]);
 	if (!variable(u, o, &index))
 		return;
-	u->inserted += gsr_insert(u->p, u->fn->f, u->s, gsr_sprintf(u->p->arena, "ld.const.u64 %%#g%u, %s;", u->fresh,
-				  entry_of(u, index)));
+	u->inserted += gsr_insert(
+		u->p, u->fn->f, u->s,
+		gsr_sprintf(u->p->arena, "ld.const.u64 %%#g%u, %s;", u->fresh, entry_of(u, index)));
 	offset = o->ival;
 	if (offset)
-		u->inserted += gsr_insert(u->p, u->fn->f, u->s, gsr_sprintf(u->p->arena, "add.s64 %%#g%u, %%#g%u, %lld;",
-					  u->fresh, u->fresh, (long long)offset));
+		u->inserted += gsr_insert(u->p, u->fn->f, u->s,
+					  gsr_sprintf(u->p->arena, "add.s64 %%#g%u, %%#g%u, %lld;",
+						      u->fresh, u->fresh, (long long)offset));
 	*o = (struct gsr_operand){
 		.kind = GSR_OPND_REG,
-		.name = gsr_intern_str(u->p->arena, gsr_expand(u->p, gsr_sprintf(u->p->arena, "%%#g%u", u->fresh))),
+		.name = gsr_intern_str(
+			u->p->arena,
+			gsr_expand(u->p, gsr_sprintf(u->p->arena, "%%#g%u", u->fresh))),
 	};
 	u->fresh++;
 }
 
 /*
- * Constant memory becomes global memory that does not change while the kernel runs. With modifiers that do not go
- * together with .nc it is plain global memory.
+ * Constant memory becomes global memory that does not change while the kernel runs. With modifiers
+ * that do not go together with .nc it is plain global memory.
  */
 static void constant(struct uses *u)
 {
@@ -259,7 +276,8 @@ unsigned int gsr_globals(struct gsr_pass *p, struct gsr_fn *fn)
 			replace(&u, &u.s->insn->opnds[i]);
 	}
 	if (u.fresh)
-		gsr_insert(p, fn->f, fn->f->first, gsr_sprintf(p->arena, ".reg .b64 %%#g<%u>;", u.fresh));
+		gsr_insert(p, fn->f, fn->f->first,
+			   gsr_sprintf(p->arena, ".reg .b64 %%#g<%u>;", u.fresh));
 	for (i = 0; i < fn->n_globals; i++)
 		*gsr_intern_mark(fn->globals[i]->name) = 0;
 	return u.inserted;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Calls give way to the bodies of what they call, where a function cannot stay one: it ends
- * threads (exit), or threads that have ended must meet those that wait in it; or where it is
- * short, and was called through a pointer (indirect.c). The kernel's scopes go first, so each name
- * means one thing; the body is copied with names of its own. Variables that passed parameters
- * become registers, or local memory where they are more than one word.
+ * Inlining: a call is replaced by the body of its function, if that cannot remain a function, as it
+ * exits threads, or as finished threads must take part in its barriers; or if it is short and was
+ * called through a pointer (devirtualise.c). The kernel's scopes are removed first, so each name
+ * has one meaning; the body is copied with new names. Variables that passed parameters become
+ * registers, or local memory if they are larger than a word.
  *
- * In: a kernel, and which functions are meant. Out: the kernel with their bodies, or a refusal.
- * Assumes the facts of gsr_analyse(), and that no call through a pointer may mean them; the graph
- * must be made again.
+ * In: a kernel, and which functions to inline. Out: the kernel with their bodies, or a refusal.
+ * Assumes the facts of gsr_analyse(), and that no call through a pointer may mean these functions.
+ * The graph must be rebuilt.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +16,16 @@
 
 #define STATEMENTS_MAX	400000u
 #define SMALL_INSNS	24u
-#define SMALL_MAX	4000u	/* statements that become part of kernels only because of a switch */
+#define SMALL_MAX	4000u	/* statements inlined only because of devirtualised calls */
 
-#define MARK_PARAM	(6UL << 40)	/* names of variables in .param, while calls are replaced */
+#define MARK_PARAM	(6UL << 40)	/* names of .param variables, while calls are replaced */
 #define MARK_REG	(7UL << 40)
 #define MARK_INDEX	0xffffffffUL
 
 struct param {
 	struct gsr_stmt *decl;
 	bool used;			/* by a call that was replaced */
-	bool memory;			/* accessed in parts */
+	bool memory;			/* accessed in parts, or larger than a word */
 	const char *wrong;
 };
 
@@ -45,7 +45,7 @@ static bool wanted(const struct gsr_fn *fn, enum gsr_inline which)
 		return false;
 	switch (which) {
 	case GSR_INLINE_EXITS:
-		return fn->any_exit && !fn->ends;
+		return fn->any_exit && !fn->may_exit;
 	case GSR_INLINE_BARRIERS:
 		return fn->any_plain;
 	case GSR_INLINE_WARPS:
@@ -59,7 +59,7 @@ static bool wanted(const struct gsr_fn *fn, enum gsr_inline which)
 	}
 }
 
-static void append(struct gsr_function *f, struct gsr_stmt *s)
+static void append_stmt(struct gsr_function *f, struct gsr_stmt *s)
 {
 	s->next = NULL;
 	s->prev = f->last;
@@ -80,7 +80,7 @@ static struct gsr_stmt *new_var(struct gsr_arena *a, const struct gsr_var *v)
 	return s;
 }
 
-/* Formal parameters become variables, the last ones what is returned; all names are new */
+/* Formal parameters become variables, then results; all names are new */
 static void copy_body(struct calls *w, const struct gsr_function *from, struct gsr_function *to)
 {
 	struct gsr_arena *a = w->p->arena;
@@ -89,11 +89,11 @@ static void copy_body(struct calls *w, const struct gsr_function *from, struct g
 
 	memset(to, 0, sizeof(*to));
 	for (i = 0; i < from->n_params; i++)
-		append(to, new_var(a, &from->params[i]));
+		append_stmt(to, new_var(a, &from->params[i]));
 	for (i = 0; i < from->n_rets; i++)
-		append(to, new_var(a, &from->rets[i]));
+		append_stmt(to, new_var(a, &from->rets[i]));
 	for (s = from->first; s; s = s->next)
-		append(to, gsr_stmt_copy(a, s));
+		append_stmt(to, gsr_stmt_copy(a, s));
 	gsr_flatten(w->p, to, true);
 }
 
@@ -119,7 +119,8 @@ static struct param *add_param(struct calls *w, struct gsr_stmt *decl)
 		w->params = grown;
 	}
 	w->params[w->n_params].decl = decl;
-	w->params[w->n_params].memory = decl->var->n_dims || (gsr_type_size(decl->var->type) != 4 && gsr_type_size(decl->var->type) != 8);
+	w->params[w->n_params].memory = decl->var->n_dims || (gsr_type_size(decl->var->type) != 4 &&
+							      gsr_type_size(decl->var->type) != 8);
 	*gsr_intern_mark(decl->var->name) = MARK_PARAM | w->n_params;
 	return &w->params[w->n_params++];
 }
@@ -158,9 +159,10 @@ static const char *move_of(struct calls *w, const struct gsr_var *v)
 	return size >= 2 ? gsr_sprintf(w->p->arena, "mov.b%u", size * 8) : NULL;
 }
 
-/* One instruction of the text with operands in place of the names it has */
-static void insert_move(struct calls *w, struct gsr_function *g, struct gsr_stmt *at, const char *text,
-			const struct gsr_operand *to, const struct gsr_operand *from)
+/* Inserts the instruction @text with its operands replaced by @to and @from */
+static void insert_move(struct calls *w, struct gsr_function *g, struct gsr_stmt *at,
+			const char *text, const struct gsr_operand *to,
+			const struct gsr_operand *from)
 {
 	struct gsr_stmt *s;
 
@@ -173,11 +175,11 @@ static void insert_move(struct calls *w, struct gsr_function *g, struct gsr_stmt
 }
 
 /*
- * Ties one formal parameter, whose variable is @decl in the copy @g, to what the call gives or takes (@actual).
- * @at: where in the copy what passes it goes, NULL the end.
+ * Binds a formal parameter or result, which is the variable @decl in the copy @g, to the call's
+ * operand @actual. Moves are inserted in front of @at in the copy; NULL: at its end.
  */
-static void tie(struct calls *w, struct gsr_function *g, struct gsr_stmt *decl, struct gsr_operand *actual, struct gsr_stmt *at,
-		bool returned)
+static void bind_param(struct calls *w, struct gsr_function *g, struct gsr_stmt *decl,
+		       struct gsr_operand *actual, struct gsr_stmt *at, bool returned)
 {
 	struct gsr_operand formal = { .kind = GSR_OPND_REG, .name = decl->var->name };
 	struct param *given = actual->name ? param_of(w, actual->name) : NULL;
@@ -197,24 +199,35 @@ static void tie(struct calls *w, struct gsr_function *g, struct gsr_stmt *decl, 
 		return;
 	if (is_param(decl->var)) {
 		if (returned)
-			insert_move(w, g, at, gsr_sprintf(a, "ld.param.%s %%r, [%s];", type, decl->var->name), actual, NULL);
+			insert_move(w, g, at,
+				    gsr_sprintf(a, "ld.param.%s %%r, [%s];", type, decl->var->name),
+				    actual, NULL);
 		else
-			insert_move(w, g, at, gsr_sprintf(a, "st.param.%s [%s], %%r;", type, decl->var->name), NULL, actual);
+			insert_move(w, g, at,
+				    gsr_sprintf(a, "st.param.%s [%s], %%r;", type, decl->var->name),
+				    NULL, actual);
 	} else if (given) {
 		if (returned)
-			insert_move(w, g, at, gsr_sprintf(a, "st.param.%s [%s], %%r;", type, actual->name), NULL, &formal);
+			insert_move(w, g, at,
+				    gsr_sprintf(a, "st.param.%s [%s], %%r;", type, actual->name),
+				    NULL, &formal);
 		else
-			insert_move(w, g, at, gsr_sprintf(a, "ld.param.%s %%r, [%s];", type, actual->name), &formal, NULL);
+			insert_move(w, g, at,
+				    gsr_sprintf(a, "ld.param.%s %%r, [%s];", type, actual->name),
+				    &formal, NULL);
 	} else if (!move_of(w, decl->var)) {
-		w->why = gsr_sprintf(a, "parameter of type %s of a device function that ends threads or holds barriers", type);
+		w->why = gsr_sprintf(
+			a,
+			"parameter of type %s of a device function that ends threads or holds barriers",
+			type);
 	} else {
-		insert_move(w, g, at, gsr_sprintf(a, "%s %%r, %%q;", move_of(w, decl->var)), returned ? actual : &formal,
-			    returned ? &formal : actual);
+		insert_move(w, g, at, gsr_sprintf(a, "%s %%r, %%q;", move_of(w, decl->var)),
+			    returned ? actual : &formal, returned ? &formal : actual);
 	}
 }
 
-/* Returns the first statement that took the call's place */
-static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct gsr_fn *callee)
+/* Returns the first statement of the inlined body */
+static struct gsr_stmt *replace_call(struct calls *w, struct gsr_stmt *call, struct gsr_fn *callee)
 {
 	struct gsr_operand *rets = NULL, *args = NULL;
 	struct gsr_function g, *f = w->fn->f;
@@ -237,17 +250,19 @@ static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct g
 		}
 	}
 	if (n_rets != callee->f->n_rets || n_args != callee->f->n_params) {
-		w->why = gsr_sprintf(w->p->arena, "call of %s with other parameters than it has", callee->f->name);
+		w->why = gsr_sprintf(w->p->arena, "call of %s with other parameters than it has",
+				     callee->f->name);
 		return call;
 	}
 	copy_body(w, callee->f, &g);
 	gsr_insert(w->p, &g, NULL, gsr_sprintf(w->p->arena, "$#out_%u:", out));
-	/* the variables come first; what passes parameters goes behind them */
+	/* variables come first; moves of parameters follow them */
 	for (s = g.first, i = 0; i < n_args + n_rets; i++)
 		s = s->next;
 	for (decl = g.first, i = 0; i < n_args + n_rets; i++, decl = next) {
 		next = decl->next;
-		tie(w, &g, decl, i < n_args ? &args[i] : &rets[i - n_args], i < n_args ? s : NULL, i >= n_args);
+		bind_param(w, &g, decl, i < n_args ? &args[i] : &rets[i - n_args],
+			   i < n_args ? s : NULL, i >= n_args);
 	}
 	for (s = g.first; s; s = s->next) {
 		w->n_statements++;
@@ -260,7 +275,8 @@ static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct g
 		s->insn->n_opnds = 1;
 		s->insn->opnds = gsr_alloc(w->p->arena, sizeof(*s->insn->opnds));
 		s->insn->opnds->kind = GSR_OPND_SYM;
-		s->insn->opnds->name = gsr_intern_str(w->p->arena, gsr_expand(w->p, gsr_sprintf(w->p->arena, "$#out_%u", out)));
+		s->insn->opnds->name = gsr_intern_str(
+			w->p->arena, gsr_expand(w->p, gsr_sprintf(w->p->arena, "$#out_%u", out)));
 	}
 	if (insn->guard) {
 		gsr_insert(w->p, f, call, gsr_sprintf(w->p->arena, "bra $#out_%u;", out));
@@ -268,7 +284,9 @@ static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct g
 		call->prev->insn->guard_negated = !insn->guard_negated;
 	}
 	first = g.first;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the label at the end is always there */
+	/*
+	 * NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the label at the end is always there
+	 */
 	first->prev = call->prev;
 	if (call->prev)
 		call->prev->next = first;
@@ -280,18 +298,20 @@ static struct gsr_stmt *replace(struct calls *w, struct gsr_stmt *call, struct g
 	return first;
 }
 
-/* How a variable that passed parameters is used: by words of its own size in a register's place? */
+/* Notes how a variable that passed parameters is used, and whether a register can replace it */
 static void note_access(struct calls *w, const struct gsr_insn *insn)
 {
 	unsigned int i, k;
 
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
-		bool moves = (insn->op == GSR_OP_LD || insn->op == GSR_OP_ST) && o->kind == GSR_OPND_ADDR;
+		bool moves = (insn->op == GSR_OP_LD || insn->op == GSR_OP_ST) &&
+			     o->kind == GSR_OPND_ADDR;
 		struct param *v = o->name ? param_of(w, o->name) : NULL;
 
 		if (v && v->used)
-			v->wrong = "address of a parameter of a device function that ends threads or holds barriers";
+			v->wrong =
+				"address of a parameter of a device function that ends threads or holds barriers";
 		for (k = 0; k < o->n_items; k++) {
 			unsigned int size;
 
@@ -299,19 +319,23 @@ static void note_access(struct calls *w, const struct gsr_insn *insn)
 			if (!v || !v->used)
 				continue;
 			if (!moves || o->indexed) {
-				v->wrong = insn->op == GSR_OP_CALL ? "parameter variable of several calls" :
-					   "address of a parameter of a device function that ends threads or holds barriers";
+				v->wrong =
+					insn->op == GSR_OP_CALL ?
+						"parameter variable of several calls" :
+						"address of a parameter of a device function that ends threads or holds barriers";
 				continue;
 			}
 			size = insn->n_mods ? gsr_type_size(insn->mods[insn->n_mods - 1]) : 0;
-			if (o->ival || insn->opnds[0].kind == GSR_OPND_VEC || insn->opnds[insn->n_opnds - 1].kind == GSR_OPND_VEC ||
-			    v->decl->var->n_dims || size != gsr_type_size(v->decl->var->type) || (size != 4 && size != 8))
+			if (o->ival || insn->opnds[0].kind == GSR_OPND_VEC ||
+			    insn->opnds[insn->n_opnds - 1].kind == GSR_OPND_VEC ||
+			    v->decl->var->n_dims || size != gsr_type_size(v->decl->var->type) ||
+			    (size != 4 && size != 8))
 				v->memory = true;
 		}
 	}
 }
 
-/* The bits of a declared register; 0 unknown */
+/* The width of a declared register; 0: unknown */
 static unsigned int bits_of(const char *name)
 {
 	unsigned long m = *gsr_intern_mark(name);
@@ -359,13 +383,14 @@ static void change_access(struct calls *w, struct gsr_insn *insn)
 /* ld may fill a wider register than it loads, mov may not */
 static bool wider(struct calls *w, const struct gsr_insn *insn)
 {
-	const struct gsr_operand *value = insn->op == GSR_OP_LD ? &insn->opnds[0] : &insn->opnds[insn->n_opnds - 1];
+	const struct gsr_operand *value =
+		insn->op == GSR_OP_LD ? &insn->opnds[0] : &insn->opnds[insn->n_opnds - 1];
 	unsigned int size = insn->n_mods ? gsr_type_size(insn->mods[insn->n_mods - 1]) : 0;
 
 	return value->kind == GSR_OPND_REG && register_bits(w->p->arena, value->name) != size * 8;
 }
 
-/* Variables of calls that are gone: registers, or local memory */
+/* Variables of replaced calls become registers or local memory */
 static void change_params(struct calls *w)
 {
 	struct gsr_stmt *s;
@@ -375,10 +400,13 @@ static void change_params(struct calls *w)
 		if (s->kind == GSR_STMT_INSN)
 			note_access(w, s->insn);
 		else if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "reg"))
-			*gsr_intern_mark(s->var->name) = MARK_REG | (gsr_type_size(s->var->type) * 8);
+			*gsr_intern_mark(s->var->name) =
+				MARK_REG | (gsr_type_size(s->var->type) * 8);
 	for (s = w->fn->f->first; s; s = s->next)
 		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
-			for (k = 0; s->insn->opnds[i].kind == GSR_OPND_ADDR && k < s->insn->opnds[i].n_items; k++) {
+			for (k = 0; s->insn->opnds[i].kind == GSR_OPND_ADDR &&
+				    k < s->insn->opnds[i].n_items;
+			     k++) {
 				const char *name = s->insn->opnds[i].items[k].name;
 				struct param *v = name ? param_of(w, name) : NULL;
 
@@ -421,15 +449,16 @@ static bool reaches(struct gsr_pass *p, struct gsr_fn *from, const struct gsr_fn
 	return false;
 }
 
-static const char *what(enum gsr_inline which)
+static const char *name_of(enum gsr_inline which)
 {
-	return which == GSR_INLINE_EXITS ? "exit" : which == GSR_INLINE_BARRIERS ? "early returns and barriers" :
+	return which == GSR_INLINE_EXITS    ? "exit" :
+	       which == GSR_INLINE_BARRIERS ? "early returns and barriers" :
 	       which == GSR_INLINE_TEXTURES ? "texture or surface references" :
-					   "early returns and warp-synchronous instructions";
+					      "early returns and warp-synchronous instructions";
 }
 
-/* What the kernel now has of what the function had; the function is called no more */
-static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *callee)
+/* Adds the facts of the inlined function to the kernel */
+static void merge_facts(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *callee)
 {
 	unsigned int i, k;
 
@@ -458,7 +487,7 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	fn->reads_ids |= callee->reads_ids;
 	fn->loads_ids |= callee->loads_ids;
 	fn->indirect |= callee->indirect;
-	fn->takes |= callee->takes;
+	fn->takes_address |= callee->takes_address;
 	fn->constants |= callee->constants;
 	fn->cp_async |= callee->cp_async;
 	fn->matrices |= callee->matrices;
@@ -466,12 +495,12 @@ static void merge(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *ca
 	fn->shared |= callee->shared;
 	fn->mbarriers |= callee->mbarriers;
 	fn->lines |= callee->lines;
-	fn->noted |= callee->noted;
+	fn->mbarriers_listed |= callee->mbarriers_listed;
 	fn->warp_sync = fn->warp_sync ? fn->warp_sync : callee->warp_sync;
 	fn->refusal = fn->refusal ? fn->refusal : callee->refusal;
 }
 
-/* Small functions may be called elsewhere in the kernel, too */
+/* Does the kernel still name the function? Not all calls of small functions are inlined */
 static bool still_named(const struct gsr_fn *fn, const struct gsr_fn *to)
 {
 	const struct gsr_stmt *s;
@@ -489,28 +518,30 @@ static bool still_named(const struct gsr_fn *fn, const struct gsr_fn *to)
 	return false;
 }
 
-static void drop(struct gsr_fn *fn, enum gsr_inline which)
+static void drop_inlined_refs(struct gsr_fn *fn, enum gsr_inline which)
 {
 	unsigned int i, n = 0;
 
 	for (i = 0; i < fn->n_refs; i++)
-		if (!wanted(fn->refs[i], which) || (which == GSR_INLINE_SMALL && still_named(fn, fn->refs[i])))
+		if (!wanted(fn->refs[i], which) ||
+		    (which == GSR_INLINE_SMALL && still_named(fn, fn->refs[i])))
 			fn->refs[n++] = fn->refs[i];
 	fn->n_refs = n;
 }
 
-bool gsr_stays(const struct gsr_fn *fn)
+bool gsr_stays_function(const struct gsr_fn *fn)
 {
-	return fn->taken || fn->alloca || fn->keeps_shared;
+	return fn->address_taken || fn->alloca || fn->keeps_shared;
 }
 
-bool gsr_is_stuck(struct gsr_pass *p, struct gsr_fn *fn)
+bool gsr_not_inlinable(struct gsr_pass *p, struct gsr_fn *fn)
 {
-	return gsr_stays(fn) || reaches(p, fn, fn);
+	return gsr_stays_function(fn) || reaches(p, fn, fn);
 }
 
-/* *@n: how many functions it is about */
-static const char *obstacle(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which, unsigned int *n)
+/* Why a function cannot be inlined, or NULL; *@n: the number of functions to inline */
+static const char *find_obstacle(struct gsr_pass *p, const struct gsr_closure *c,
+				 enum gsr_inline which, unsigned int *n)
 {
 	unsigned int i;
 
@@ -518,15 +549,21 @@ static const char *obstacle(struct gsr_pass *p, const struct gsr_closure *c, enu
 		if (!wanted(c->fns[i], which))
 			continue;
 		++*n;
-		if (gsr_stays(c->fns[i]))
-			return gsr_sprintf(p->arena, "%s in the function %s, %s", what(which), c->fns[i]->f->name,
-					   c->fns[i]->alloca ? "which allocates on the stack" : c->fns[i]->taken ? "whose address is taken" :
-					   "which declares shared memory");
-		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->ends || c->fns[i]->phases))
-			return gsr_sprintf(p->arena, "%s in the function %s, which ends threads or holds barriers", what(which),
-					   c->fns[i]->f->name);
+		if (gsr_stays_function(c->fns[i]))
+			return gsr_sprintf(p->arena, "%s in the function %s, %s", name_of(which),
+					   c->fns[i]->f->name,
+					   c->fns[i]->alloca ? "which allocates on the stack" :
+					   c->fns[i]->address_taken ?
+							       "whose address is taken" :
+							       "which declares shared memory");
+		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->may_exit || c->fns[i]->swbarrier))
+			return gsr_sprintf(
+				p->arena,
+				"%s in the function %s, which ends threads or holds barriers",
+				name_of(which), c->fns[i]->f->name);
 		if (reaches(p, c->fns[i], c->fns[i]))
-			return gsr_sprintf(p->arena, "%s in the recursive function %s", what(which), c->fns[i]->f->name);
+			return gsr_sprintf(p->arena, "%s in the recursive function %s",
+					   name_of(which), c->fns[i]->f->name);
 	}
 	return NULL;
 }
@@ -535,7 +572,7 @@ bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_in
 {
 	unsigned int n = 0;
 
-	return !obstacle(p, c, which, &n) && n;
+	return !find_obstacle(p, c, which, &n) && n;
 }
 
 const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which)
@@ -544,9 +581,9 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 	struct gsr_closure c = gsr_closure(p, fn);
 	struct gsr_stmt *s, *next;
 	unsigned int i, n = 0;
-	const char *why = obstacle(p, &c, which, &n);
+	const char *why = find_obstacle(p, &c, which, &n);
 
-	/* small ones stay what they are for others */
+	/* small ones are not removed elsewhere, so nothing speaks against inlining them here */
 	if (why && which != GSR_INLINE_SMALL)
 		return why;
 	gsr_flatten(p, fn->f, false);
@@ -559,21 +596,24 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 
 		next = s->next;
 		callee = s->kind == GSR_STMT_INSN ? gsr_callee(fn, s->insn, &k) : NULL;
-		if (!callee || !wanted(callee, which) || (which == GSR_INLINE_SMALL && !s->insn->chosen))
+		if (!callee || !wanted(callee, which) ||
+		    (which == GSR_INLINE_SMALL && !s->insn->devirtualised))
 			continue;
 		if (which == GSR_INLINE_SMALL && w.n_statements > SMALL_MAX)
 			break;
 		if (w.n_statements > STATEMENTS_MAX)
-			return gsr_sprintf(p->arena, "%s in device functions that are called too often", what(which));
-		merge(p, fn, callee);
-		next = replace(&w, s, callee);
+			return gsr_sprintf(p->arena,
+					   "%s in device functions that are called too often",
+					   name_of(which));
+		merge_facts(p, fn, callee);
+		next = replace_call(&w, s, callee);
 	}
 	if (!w.why)
 		change_params(&w);
 	for (i = 0; i < w.n_params; i++)
 		*gsr_intern_mark(w.params[i].decl->var->name) = 0;
-	drop(fn, which);
-	/* made later, where there is none yet */
+	drop_inlined_refs(fn, which);
+	/* a graph that does not exist yet is built later */
 	if (!w.why && fn->graph)
 		gsr_graph(p, fn);
 	else if (!w.why && fn->f->writers)
@@ -591,7 +631,7 @@ static bool is_formal(const struct gsr_function *f, const char *name)
 	return false;
 }
 
-/* A word that registers can hold */
+/* A word that a register can hold */
 static bool simple_formal(const struct gsr_var *v)
 {
 	unsigned int size = gsr_type_size(v->type);
@@ -599,14 +639,15 @@ static bool simple_formal(const struct gsr_var *v)
 	return is_param(v) && !v->n_dims && !v->vec && (size == 4 || size == 8);
 }
 
-/* Formal parameters are loaded and stored, and that is all */
+/* Are formal parameters only loaded and stored? */
 static bool simple_use(const struct gsr_function *f, const struct gsr_insn *insn)
 {
 	unsigned int i, k;
 
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
-		bool moved = o->kind == GSR_OPND_ADDR && !o->indexed && gsr_insn_has(insn, "param") && insn->n_opnds == 2 &&
+		bool moved = o->kind == GSR_OPND_ADDR && !o->indexed &&
+			     gsr_insn_has(insn, "param") && insn->n_opnds == 2 &&
 			     i == (insn->op == GSR_OP_LD);
 
 		if (o->name && is_formal(f, o->name))
@@ -628,15 +669,15 @@ static bool simple_uses(const struct gsr_function *f)
 	return true;
 }
 
-/* Short, and nothing in it that asks where it stands */
+/* Short, and independent of the function that contains it */
 static bool is_small(const struct gsr_fn *fn)
 {
 	const struct gsr_function *f = fn->f;
 	const struct gsr_stmt *s;
 	unsigned int i, n = 0;
 
-	if (!f->body || f->entry || fn->refusal || fn->n_refs || fn->barriers || fn->warp_sync || fn->exits ||
-	    fn->alloca || fn->keeps_shared)
+	if (!f->body || f->entry || fn->refusal || fn->n_refs || fn->barriers || fn->warp_sync ||
+	    fn->exits || fn->alloca || fn->keeps_shared)
 		return false;
 	for (i = 0; i < f->n_rets + f->n_params; i++)
 		if (!simple_formal(i < f->n_rets ? &f->rets[i] : &f->params[i - f->n_rets]))
@@ -650,24 +691,24 @@ static bool is_small(const struct gsr_fn *fn)
 	return simple_uses(f);
 }
 
-static bool stops(const struct gsr_fn *fn)
+static bool exits_or_syncs(const struct gsr_fn *fn)
 {
 	return fn->any_exit || fn->any_plain;
 }
 
-static bool calls_stopping(const struct gsr_fn *fn)
+static bool calls_exiting_or_syncing(const struct gsr_fn *fn)
 {
 	unsigned int i;
 
-	for (i = 0; i < fn->n_refs && !stops(fn->refs[i]); i++)
+	for (i = 0; i < fn->n_refs && !exits_or_syncs(fn->refs[i]); i++)
 		;
 	return i < fn->n_refs;
 }
 
 /*
- * Functions of a switch that end threads or hold barriers can stay functions, as others do whose
- * addresses are taken. They become part of kernels where nothing speaks against that, and kernels
- * do not get much longer.
+ * Functions of devirtualised calls that exit threads or have barriers need not be inlined, as
+ * little as others whose address is taken. They are inlined if that is possible and kernels do not
+ * grow much; otherwise they are marked as if their address was taken.
  */
 void gsr_inline_prepare(struct gsr_pass *p)
 {
@@ -676,13 +717,15 @@ void gsr_inline_prepare(struct gsr_pass *p)
 	unsigned int i;
 
 	for (i = 0; i < p->n_fns; i++)
-		for (s = p->fns[i].f->first; s && p->fns[i].chosen && stops(&p->fns[i]); s = s->next)
-			n += p->fns[i].chosen;
+		for (s = p->fns[i].f->first;
+		     s && p->fns[i].devirtualised && exits_or_syncs(&p->fns[i]); s = s->next)
+			n += p->fns[i].devirtualised;
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_fn *fn = &p->fns[i];
 
-		if (fn->chosen && stops(fn))
-			fn->taken |= n > SMALL_MAX || calls_stopping(fn) || !simple_uses(fn->f);
+		if (fn->devirtualised && exits_or_syncs(fn))
+			fn->address_taken |= n > SMALL_MAX || calls_exiting_or_syncing(fn) ||
+					     !simple_uses(fn->f);
 	}
 }
 
@@ -694,7 +737,9 @@ static bool calls_small(const struct gsr_fn *fn)
 	for (s = fn->f->first; s; s = s->next) {
 		unsigned int k = 0;
 
-		callee = s->kind == GSR_STMT_INSN && s->insn->chosen ? gsr_callee(fn, s->insn, &k) : NULL;
+		callee = s->kind == GSR_STMT_INSN && s->insn->devirtualised ?
+				 gsr_callee(fn, s->insn, &k) :
+				 NULL;
 		if (callee && callee->small)
 			return true;
 	}
@@ -710,7 +755,7 @@ void gsr_inline_small(struct gsr_pass *p)
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_fn *fn = &p->fns[i];
 
-		if (fn->f->entry && fn->n_unknown && !fn->refusal && calls_small(fn))
+		if (fn->f->entry && fn->n_unresolved && !fn->refusal && calls_small(fn))
 			fn->refusal = gsr_inline(p, fn, GSR_INLINE_SMALL);
 	}
 }

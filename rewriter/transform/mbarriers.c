@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a block leaves in shared memory when it ends: mbarrier objects, which must be made invalid
- * before their place is used again, and copies under way. The twin notes where the kernel makes
- * mbarriers, and thread 0 takes them down between two block-tasks.
+ * mbarrier objects that the kernel leaves in shared memory at the end of a block-task. They must be
+ * invalidated before that memory is used again, so the twin keeps a list of the mbarriers that it
+ * initialises, and thread 0 invalidates them between two block-tasks.
  *
- * The list is a shared variable: the number of places noted, then the places.
+ * The list is a shared variable: the number of addresses, then the addresses.
  *
- * In: functions that make mbarriers. Out: the same with notes of them. Assumes that the loop
- * inserts what takes them down; an address of an unknown form is refused
+ * In: functions that initialise mbarriers. Out: the same with updates of the list. Assumes that the
+ * loop inserts the invalidation; an address of an unknown form is refused
  * (gsr_mbarriers_refusal()).
  */
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static unsigned int register_bits(const struct gsr_function *f, const char *name
 		const struct gsr_var *v = s->kind == GSR_STMT_VAR ? s->var : NULL;
 
 		if (!v || strcmp(v->space, "reg") != 0 ||
-		    (v->range ? strncmp(v->name, name, d) != 0 || v->name[d] || d == n || strtoul(name + d, NULL, 10) >= v->range :
+		    (v->range ? strncmp(v->name, name, d) != 0 || v->name[d] || d == n ||
+					strtoul(name + d, NULL, 10) >= v->range :
 				strcmp(v->name, name) != 0))
 			continue;
 		found = i++ && found != gsr_type_size(v->type) * 8 ? 0 : gsr_type_size(v->type) * 8;
@@ -37,11 +38,16 @@ static unsigned int register_bits(const struct gsr_function *f, const char *name
 
 static bool is_op(const struct gsr_stmt *s, const char *what)
 {
-	return s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_MBARRIER && gsr_insn_has(s->insn, what);
+	return s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_MBARRIER &&
+	       gsr_insn_has(s->insn, what);
 }
 
-/* Its address in %#m: a text in which %%r stands for its base. NULL: an address of a form we do not know */
-static const char *place_text(struct gsr_pass *p, const struct gsr_function *f, const struct gsr_insn *insn)
+/*
+ * Its address in %#m: a text in which %%r stands for its base. NULL: an address of a form we do not
+ * know
+ */
+static const char *place_text(struct gsr_pass *p, const struct gsr_function *f,
+			      const struct gsr_insn *insn)
 {
 	const struct gsr_operand *addr = insn->n_opnds ? &insn->opnds[0] : NULL, *base;
 	bool shared = gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta");
@@ -51,15 +57,18 @@ static const char *place_text(struct gsr_pass *p, const struct gsr_function *f, 
 		return NULL;
 	base = &addr->items[0];
 	if (base->kind == GSR_OPND_SYM)
-		return gsr_sprintf(p->arena, "mov.u32 %%#m, %s; add.u32 %%#m, %%#m, %lld;", base->name, (long long)addr->ival);
+		return gsr_sprintf(p->arena, "mov.u32 %%#m, %s; add.u32 %%#m, %%#m, %lld;",
+				   base->name, (long long)addr->ival);
 	if (base->kind != GSR_OPND_REG)
 		return NULL;
 	bits = register_bits(f, base->name);
 	if (bits == 32 && shared)
-		return gsr_sprintf(p->arena, "add.u32 %%#m, %s, %lld;", base->name, (long long)addr->ival);
+		return gsr_sprintf(p->arena, "add.u32 %%#m, %s, %lld;", base->name,
+				   (long long)addr->ival);
 	if (bits != 64)
 		return NULL;
-	return gsr_sprintf(p->arena, "add.u64 %%#l, %s, %lld;%s cvt.u32.u64 %%#m, %%#l;", base->name, (long long)addr->ival,
+	return gsr_sprintf(p->arena, "add.u64 %%#l, %s, %lld;%s cvt.u32.u64 %%#m, %%#l;",
+			   base->name, (long long)addr->ival,
 			   shared ? "" : " cvta.to.shared.u64 %#l, %#l;");
 }
 
@@ -70,13 +79,15 @@ const char *gsr_mbarriers_refusal(struct gsr_pass *p, const struct gsr_closure *
 
 	for (i = 0; i < c->n; i++)
 		for (s = c->fns[i]->f->first; s && c->fns[i]->mbarriers; s = s->next)
-			if ((is_op(s, "init") || is_op(s, "inval")) && !place_text(p, c->fns[i]->f, s->insn))
+			if ((is_op(s, "init") || is_op(s, "inval")) &&
+			    !place_text(p, c->fns[i]->f, s->insn))
 				return "mbarrier at an address of a form that is not known";
 	return NULL;
 }
 
 /* Behind a guard of its own, so that only the thread that makes the object notes it */
-static unsigned int note(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int label, const char *text)
+static unsigned int insert_note(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s,
+				unsigned int label, const char *text)
 {
 	unsigned int n = 0;
 	struct gsr_stmt *from;
@@ -92,7 +103,8 @@ static unsigned int note(struct gsr_pass *p, struct gsr_function *f, struct gsr_
 	/* names without % were read as symbols */
 	for (from = from ? from->next : f->first; from != s; from = from->next)
 		for (i = 0; i < from->insn->n_opnds; i++)
-			if (s->insn->opnds[0].items[0].kind == GSR_OPND_REG && from->insn->opnds[i].name &&
+			if (s->insn->opnds[0].items[0].kind == GSR_OPND_REG &&
+			    from->insn->opnds[i].name &&
 			    !strcmp(from->insn->opnds[i].name, s->insn->opnds[0].items[0].name))
 				from->insn->opnds[i].kind = GSR_OPND_REG;
 	n += gsr_insert(p, f, s, text);
@@ -137,11 +149,12 @@ unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn)
 		if (!is_op(s, "init") && !is_op(s, "inval"))
 			continue;
 		p->unique = l;
-		n += note(p, f, s, l, is_op(s, "init") ? made : gsr_sprintf(p->arena, gone, l, l, l, l));
+		n += insert_note(p, f, s, l,
+				 is_op(s, "init") ? made : gsr_sprintf(p->arena, gone, l, l, l, l));
 	}
 	gsr_insert(p, f, f->first, ".reg .pred %#mp; .reg .b32 %#m, %#n, %#o, %#k; .reg .b64 %#l;");
 	fn->mbarriers = false;
-	fn->noted = true;
+	fn->mbarriers_listed = true;
 	return n;
 }
 

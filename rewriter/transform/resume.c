@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where a block-task can be left in its middle: at its barriers, which all of its threads reach
- * together, and at the heads of loops without barriers, where each thread stops by itself. What a
- * thread holds there is what liveness says.
+ * Plans the resume points of a kernel: the points at which a block-task can be suspended in its
+ * middle. These are its barriers, which all of its threads reach together, and the heads of loops
+ * without barriers, where each thread stops by itself. The state of a thread at a point is what
+ * liveness finds live.
  *
- * In: a kernel in the form that it will have, but for its barriers. Out: struct gsr_resume, or a
- * reason why there is none. Assumes a function without inner scopes, and its graph.
+ * In: a kernel in its final form but for its barriers. Out: struct gsr_resume, or a reason why
+ * there is none. Assumes a function without inner scopes, and its graph.
  */
 #include <string.h>
 #include "resume.h"
@@ -14,16 +15,17 @@
 #define SITES_MAX	256
 #define WORDS_MAX	4096	/* of one thread */
 #define SHARED_MAX	(48u << 10)
-#define LOCAL_MAX	2048	/* bytes a thread: at most 4 MiB on a full SM, which take about 0.1 ms to save */
+#define LOCAL_MAX	2048	/* bytes a thread: 4 MiB on a full SM, saved in about 0.1 ms */
 
 /*
- * Instructions of a thread between two looks, those that wait for memory counted as several. Where
- * all leave together nobody has to find out after the others, but all wait at a look
+ * Instructions of a thread between two checks; those that wait for memory count as several. If all
+ * threads vote at each point, a check costs a barrier, but they also leave at the same time: so
+ * checks can be rarer.
  */
 #define LOOK		768
 #define LOOK_IN_PLACE	2048
 #define WAITS_LONG	24
-#define INNER_ROUNDS	8	/* of a loop without a point in one that has one */
+#define INNER_ROUNDS	8	/* assumed trip count of a loop without a point */
 
 struct plan {
 	struct gsr_pass *p;
@@ -31,18 +33,24 @@ struct plan {
 	const struct gsr_closure *c;
 	struct gsr_live live;
 	unsigned int *pred_start, *preds;
-	unsigned char *in_loop;		/* by block: IN_LOOP and others */
-	unsigned int *holds_site;	/* by block: how many */
-	unsigned char *awaited;		/* by block; NULL: there are no barriers with a thread count */
-	unsigned char *lanes_awaited;	/* by block; NULL: there are no warp-synchronous instructions */
+	/* by block */
+	unsigned char *in_loop;		/* IN_LOOP and others */
+	unsigned int *holds_site;	/* number of sites */
+	unsigned char *awaited;		/* NULL: there are no barriers with a thread count */
+	unsigned char *lanes_awaited;	/* NULL: there are no warp-synchronous instructions */
+	unsigned int *weight;
+	const struct loop **innermost;	/* or NULL */
 	bool warp_sync;
-	unsigned int *weight;		/* by block */
-	const struct loop **innermost;	/* by block, or NULL */
-	struct gsr_anew *anew;
-	struct gsr_based *based;	/* NULL: no register is */
+	struct gsr_remat *remat;
+	struct gsr_based *based;	/* NULL: no register is based on a parameter's address */
 };
 
-enum { IN_LOOP = 1, HEAD = 2, NEAR_SITE = 4 /* in a loop that holds one */, WAITS = 8 /* for threads of the block, perhaps */ };
+enum {
+	IN_LOOP = 1,
+	HEAD = 2,
+	NEAR_SITE = 4,		/* in a loop that has a site */
+	WAITS = 8,		/* may poll for other threads of its thread block */
+};
 
 static const char may_wait[] = "a loop that may wait for other threads", says_nothing[] = "";
 
@@ -61,8 +69,8 @@ static bool names_place(const struct gsr_operand *o)
 	return false;
 }
 
-/* Why no block-task of such a kernel can be left */
-static const char *obstacle(const struct gsr_insn *insn)
+/* Why a kernel with this instruction is not resumable; or NULL */
+static const char *obstacle_of(const struct gsr_insn *insn)
 {
 	unsigned int i;
 
@@ -81,7 +89,9 @@ static const char *obstacle(const struct gsr_insn *insn)
 	case GSR_OP_RED:
 		return gsr_insn_has(insn, "async") ? "asynchronous store" : NULL;
 	case GSR_OP_CP:
-		return gsr_insn_has(insn, "bulk") || gsr_insn_has(insn, "mbarrier") ? "cp.async.bulk" : NULL;
+		return gsr_insn_has(insn, "bulk") || gsr_insn_has(insn, "mbarrier") ?
+			       "cp.async.bulk" :
+			       NULL;
 	default:
 		return NULL;
 	}
@@ -91,12 +101,13 @@ static bool is_site(const struct gsr_function *f, const struct gsr_stmt *s)
 {
 	struct gsr_barrier b;
 
-	return s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted;
+	return s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp &&
+	       !b.cluster && !b.counted;
 }
 
 /*
- * Barriers that cannot be left, and what is not to be moved. In the kernel, or in a function that
- * it calls
+ * Why the kernel, or a function that it calls, cannot be suspended: barriers at which that is
+ * impossible, and state that cannot be moved. Or NULL.
  */
 static const char *check_function(const struct gsr_function *f, bool kernel)
 {
@@ -109,10 +120,11 @@ static const char *check_function(const struct gsr_function *f, bool kernel)
 			return "shared memory of a device function";
 		if (s->kind != GSR_STMT_INSN)
 			continue;
-		why = obstacle(s->insn);
+		why = obstacle_of(s->insn);
 		if (why)
 			return why;
-		if (!kernel && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "param") && !gsr_insn_has(s->insn, "to"))
+		if (!kernel && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "param") &&
+		    !gsr_insn_has(s->insn, "to"))
 			return "generic address of a device function's parameter (cvta.param)";
 		if (!kernel && gsr_may_wait(s->insn))
 			return "a device function that may wait for other threads";
@@ -126,7 +138,7 @@ static const char *check_function(const struct gsr_function *f, bool kernel)
 	return NULL;
 }
 
-static const char *check(struct plan *pl)
+static const char *check_closure(struct plan *pl)
 {
 	const char *why = check_function(pl->fn->f, true);
 	unsigned int i;
@@ -134,7 +146,7 @@ static const char *check(struct plan *pl)
 	for (i = 1; i < pl->c->n && !why; i++) {
 		struct gsr_fn *fn = pl->c->fns[i];
 
-		/* kernels share it */
+		/* kernels share the function: it is checked once */
 		if (!fn->resume_checked)
 			fn->resume_obstacle = check_function(fn->f, false);
 		fn->resume_checked = true;
@@ -145,7 +157,7 @@ static const char *check(struct plan *pl)
 	return why;
 }
 
-static void predecessors(struct plan *pl)
+static void find_predecessors(struct plan *pl)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
 	unsigned int n = cfg->n_blocks, i, k, total = 0, *at;
@@ -168,22 +180,22 @@ static void predecessors(struct plan *pl)
 
 struct loop {
 	unsigned int head;
-	unsigned int *blocks, n;	/* in it: the head first */
-	unsigned int edge;		/* the last found of its edges back, from 1 */
+	unsigned int *blocks, n;	/* the head first */
+	unsigned int edge;		/* head of the list of its back edges, from 1 on */
 	unsigned int sites;
-	unsigned int weight;		/* of a round */
+	unsigned int weight;		/* of one iteration */
 };
 
 struct back {
-	unsigned int from, next;	/* edge of the same loop; 0 none */
+	unsigned int from, next;	/* next: edge of the same loop; 0: none */
 };
 
 /*
- * Blocks from which the head is reached by an edge back without passing the head. @of: the loop a
- * block was last found in
+ * The natural loop: blocks from which a back edge is reached without passing the head. @of: the
+ * loop in which a block was found last.
  */
-static void find_blocks(const struct plan *pl, struct loop *l, const struct back *edges, unsigned int id, unsigned int *of,
-			unsigned int *found)
+static void find_blocks(const struct plan *pl, struct loop *l, const struct back *edges,
+			unsigned int id, unsigned int *of, unsigned int *found)
 {
 	unsigned int n = 0, i, k, e;
 
@@ -207,11 +219,12 @@ static void find_blocks(const struct plan *pl, struct loop *l, const struct back
 	l->n = n;
 }
 
-/* Loops by their heads: the targets of edges to a block that is still being visited, depth first */
-static unsigned int loops(struct plan *pl, struct loop **out)
+/* Finds loops by a depth-first search: a back edge leads to a block on the search's stack */
+static unsigned int find_loops(struct plan *pl, struct loop **out)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
-	unsigned int n = cfg->n_blocks, depth = 0, found = 0, n_edges = 0, total = 0, i, *stack, *at, *of;
+	unsigned int n = cfg->n_blocks, depth = 0, found = 0, n_edges = 0, total = 0, i, *stack,
+		     *at, *of;
 	struct gsr_arena *a = pl->p->scratch;
 	unsigned char *state = gsr_alloc(a, n + 1);
 	struct back *edges;
@@ -245,7 +258,8 @@ static unsigned int loops(struct plan *pl, struct loop **out)
 				list[found].head = to;
 				of[to] = ++found;
 			}
-			edges[++n_edges] = (struct back){ .from = b, .next = list[of[to] - 1].edge };
+			edges[++n_edges] =
+				(struct back){ .from = b, .next = list[of[to] - 1].edge };
 			list[of[to] - 1].edge = n_edges;
 		}
 	}
@@ -256,12 +270,14 @@ static unsigned int loops(struct plan *pl, struct loop **out)
 	return found;
 }
 
-/* About how long a thread takes, in simple instructions */
+/* The time that the instruction takes, estimated in simple instructions */
 static unsigned int weight_of(const struct gsr_insn *insn)
 {
 	switch (insn->op) {
 	case GSR_OP_LD:
-		return gsr_insn_has(insn, "shared") ? 2 : gsr_insn_has(insn, "param") || gsr_insn_has(insn, "const") ? 1 : WAITS_LONG;
+		return gsr_insn_has(insn, "shared")				  ? 2 :
+		       gsr_insn_has(insn, "param") || gsr_insn_has(insn, "const") ? 1 :
+										    WAITS_LONG;
 	case GSR_OP_LDU:
 	case GSR_OP_ATOM:
 	case GSR_OP_TEX:
@@ -281,10 +297,10 @@ static unsigned int weight_of(const struct gsr_insn *insn)
 }
 
 /*
- * Rounds of loops, each block's in the innermost that holds it; inner loops count where they have
- * no point of their own
+ * The weight of an iteration of each loop: a block counts for its innermost loop, and for outer
+ * loops with sites if its own loop has none
  */
-static void weigh(struct plan *pl, struct loop *list, unsigned int n_loops)
+static void weigh_loops(struct plan *pl, struct loop *list, unsigned int n_loops)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
 	const struct gsr_stmt *s;
@@ -330,7 +346,8 @@ static void note_registers(const struct plan *pl, struct gsr_point *pt, const ui
 		const struct gsr_var *v = pl->live.regs[i].var;
 		unsigned int size = gsr_type_size(v->type);
 
-		if (!(live[i / 64] >> (i % 64) & 1) || (pt->anew && gsr_anew(pl->anew, pl->live.regs[i].name, pt)))
+		if (!(live[i / 64] >> (i % 64) & 1) ||
+		    (pt->remat && gsr_remat(pl->remat, pl->live.regs[i].name, pt)))
 			continue;
 		pt->regs[pt->n_regs] = pl->live.regs[i].name;
 		pt->based[pt->n_regs] = gsr_is_based(pl->based, pl->live.regs[i].name);
@@ -361,7 +378,8 @@ static unsigned int add_shared(struct gsr_resume *r, const struct gsr_var *v, un
 	unsigned int d;
 
 	for (d = 0; d < v->n_dims; d++)
-		size = v->dims[d] > SHARED_MAX || size > SHARED_MAX ? SHARED_MAX + 1 : size * v->dims[d];
+		size = v->dims[d] > SHARED_MAX || size > SHARED_MAX ? SHARED_MAX + 1 :
+								      size * v->dims[d];
 	if (v->linkage && !strcmp(v->linkage, "extern")) {
 		r->dynamic = v->name;
 		return at;
@@ -376,15 +394,18 @@ static unsigned int add_shared(struct gsr_resume *r, const struct gsr_var *v, un
 	return at + (s->size + 15) / 16 * 16;
 }
 
-static const char *memory(struct plan *pl, struct gsr_resume *r)
+/* Lays out shared memory and local arrays in the record; a reason against it or NULL */
+static const char *layout_memory(struct plan *pl, struct gsr_resume *r)
 {
-	unsigned int room_shared = 0, room_local = 0, at = sizeof(struct gsr_record), local = 0, i, k;
+	unsigned int room_shared = 0, room_local = 0, at = sizeof(struct gsr_record), local = 0, i,
+		     k;
 	const struct gsr_stmt *s;
 
 	for (i = 0; i < pl->c->n; i++)
 		room_shared += pl->c->fns[i]->n_vars;
 	for (s = pl->fn->f->first; s; s = s->next) {
-		if (s->kind != GSR_STMT_VAR || (strcmp(s->var->space, "shared") && strcmp(s->var->space, "local")))
+		if (s->kind != GSR_STMT_VAR ||
+		    (strcmp(s->var->space, "shared") && strcmp(s->var->space, "local")))
 			continue;
 		room_shared++;
 		room_local++;
@@ -412,10 +433,13 @@ static const char *memory(struct plan *pl, struct gsr_resume *r)
 				return "too much shared memory";
 		} else if (!strcmp(s->var->space, "local")) {
 			struct gsr_saved *l = &r->local[r->n_local++];
-			uint64_t size = gsr_type_size(s->var->type) * (uint64_t)(s->var->vec ? s->var->vec : 1);
+			uint64_t size = gsr_type_size(s->var->type) *
+					(uint64_t)(s->var->vec ? s->var->vec : 1);
 
 			for (k = 0; k < s->var->n_dims; k++)
-				size = size > LOCAL_MAX || s->var->dims[k] > LOCAL_MAX ? LOCAL_MAX + 1 : size * s->var->dims[k];
+				size = size > LOCAL_MAX || s->var->dims[k] > LOCAL_MAX ?
+					       LOCAL_MAX + 1 :
+					       size * s->var->dims[k];
 			l->name = s->var->name;
 			l->size = (unsigned int)size;
 			l->align = s->var->align ? s->var->align : gsr_type_size(s->var->type);
@@ -436,7 +460,8 @@ static const char *unsaveable(const struct gsr_point *pt)
 
 	for (i = 0; i < pt->n_regs; i++) {
 		size = gsr_type_size(pt->vars[i]->type);
-		if (strcmp(pt->vars[i]->type, "pred") && size != 2 && size != 4 && size != 8 && size != 16)
+		if (strcmp(pt->vars[i]->type, "pred") && size != 2 && size != 4 && size != 8 &&
+		    size != 16)
 			return "registers of a type that cannot be saved";
 		if (pt->based[i] && size != 8)
 			return "address of a parameter in a register of another size";
@@ -444,10 +469,7 @@ static const char *unsaveable(const struct gsr_point *pt)
 	return NULL;
 }
 
-/*
- * The statement behind which to look: the head's label and the directives that belong to it come
- * first
- */
+/* The statement behind which to check: the head's label, or the last directive that follows it */
 static struct gsr_stmt *behind_label(const struct gsr_block *b)
 {
 	struct gsr_stmt *s = b->first;
@@ -458,14 +480,15 @@ static struct gsr_stmt *behind_label(const struct gsr_block *b)
 }
 
 /*
- * Blocks at whose start a thread that stops may be waited for at a barrier with a thread count:
- * those from which it comes to one. Not if it has to meet all the others at a barrier without one
- * before that: in the original who waits for it would not come there.
+ * Finds the blocks where a thread must not stop, because others may wait for it at a barrier with a
+ * thread count: those from which it can reach such a barrier. A path is fine if it passes a plain
+ * barrier first: the threads that wait at the counted one could not come to that in the original.
  */
 static void find_awaited(struct plan *pl)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
-	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)), n = 0, i, k;
+	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)),
+		     n = 0, i, k;
 	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
 	const struct gsr_stmt *s;
 	struct gsr_barrier b;
@@ -473,8 +496,10 @@ static void find_awaited(struct plan *pl)
 	pl->awaited = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
 	for (i = 0; i < cfg->n_blocks; i++) {
 		through[i] = 1;
-		for (s = cfg->blocks[i].first; s && through[i]; s = s == cfg->blocks[i].last ? NULL : s->next) {
-			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(pl->fn->f, s->insn, &b) || b.warp)
+		for (s = cfg->blocks[i].first; s && through[i];
+		     s = s == cfg->blocks[i].last ? NULL : s->next) {
+			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(pl->fn->f, s->insn, &b) ||
+			    b.warp)
 				continue;
 			if (b.counted && !pl->awaited[i]) {
 				pl->awaited[i] = 1;
@@ -494,23 +519,23 @@ static void find_awaited(struct plan *pl)
 		}
 }
 
-/* Is it executed by lanes of a warp together? Matrices are exchanged among all of them. */
+/* Do lanes of a warp execute it together? Matrix instructions exchange data among all lanes. */
 static bool needs_lanes(const struct gsr_insn *insn)
 {
 	return gsr_mask_of(insn) || (insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX);
 }
 
 /*
- * Likewise for lanes: blocks from which a thread comes to a warp-synchronous instruction, or to a
- * call, before it has met all others at a barrier. A lane that stops in any other block is waited
- * for by no other: those of its warp that are ahead of it are at most at that barrier, which takes
- * part in the vote. The heads of loops that warps enter as a whole count, too: their lanes vote
- * there.
+ * The same for lanes: blocks from which a thread can reach a warp-synchronous instruction, or a
+ * call, before a plain barrier. No other lane waits for a lane that stops in any other block: the
+ * lanes ahead of it are at most at that barrier, which takes part in the vote. Heads of loops that
+ * warps enter converged count as warp-synchronous, as their lanes vote there.
  */
 static void find_lanes_awaited(struct plan *pl)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
-	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)), n = 0, i, k;
+	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)),
+		     n = 0, i, k;
 	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
 	const struct gsr_stmt *s;
 
@@ -519,7 +544,8 @@ static void find_lanes_awaited(struct plan *pl)
 		bool waits = pl->in_loop[i] & HEAD && !cfg->blocks[i].split_warp;
 
 		through[i] = 1;
-		for (s = cfg->blocks[i].first; s && through[i]; s = s == cfg->blocks[i].last ? NULL : s->next) {
+		for (s = cfg->blocks[i].first; s && through[i];
+		     s = s == cfg->blocks[i].last ? NULL : s->next) {
 			if (s->kind != GSR_STMT_INSN)
 				continue;
 			waits |= needs_lanes(s->insn) || s->insn->op == GSR_OP_CALL;
@@ -540,50 +566,58 @@ static void find_lanes_awaited(struct plan *pl)
 		}
 }
 
-/* Why the loop has no point; NULL: it has one */
-static const char *pointless(const struct plan *pl, const struct gsr_resume *r, const struct loop *l)
+/* Why the loop cannot have a point; NULL: it can */
+static const char *no_point_reason(const struct plan *pl, const struct gsr_resume *r,
+				   const struct loop *l)
 {
 	const struct gsr_block *head = &pl->fn->cfg.blocks[l->head];
 
-	/* inside a loop with barriers the next barrier is near */
+	/* in a loop with barriers a thread soon comes to the next barrier */
 	if (pl->in_loop[l->head] & NEAR_SITE)
 		return says_nothing;
 	if (r->n_points - r->n_sites == HEADS_MAX)
 		return "a loop has no point: too many have one";
-	if (head->first->kind != GSR_STMT_LABEL || (pl->warp_sync && head->split_warp && pl->lanes_awaited[l->head]))
+	if (head->first->kind != GSR_STMT_LABEL ||
+	    (pl->warp_sync && head->split_warp && pl->lanes_awaited[l->head]))
 		return "a loop has no point: its lanes may be apart while others of the warp are waited for";
 	if (pl->awaited && pl->awaited[l->head])
 		return "a loop has no point: others may wait for its threads at a barrier with a thread count";
 	return NULL;
 }
 
-static void add_head(const struct plan *pl, struct gsr_resume *r, const struct loop *l, uint64_t *live)
+static void add_head(const struct plan *pl, struct gsr_resume *r, const struct loop *l,
+		     uint64_t *live)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
 	struct gsr_block *head = &cfg->blocks[l->head];
 	struct gsr_point *pt = &r->points[r->n_points++];
 	unsigned int k;
 
-	*pt = (struct gsr_point){ .at = behind_label(head), .warp = pl->warp_sync && !head->split_warp, .weight = l->weight };
-	/* not around other loops that have points of their own */
+	*pt = (struct gsr_point){ .at = behind_label(head),
+				  .warp = pl->warp_sync && !head->split_warp,
+				  .weight = l->weight };
+	/* a loop around others with points of their own cannot be copied */
 	for (k = 1; k < l->n; k++)
-		if ((pl->in_loop[l->blocks[k]] & HEAD) && (!l->sites || pl->innermost[l->blocks[k]]->sites))
+		if ((pl->in_loop[l->blocks[k]] & HEAD) &&
+		    (!l->sites || pl->innermost[l->blocks[k]]->sites))
 			break;
 	pt->head = head->first;
 	pt->insns = k < l->n ? 0 : gsr_loop_text(cfg, l->blocks, l->n, &pt->last);
-	if (gsr_strip_rounds(pt, r->look))
-		pt->anew = gsr_alloc_array(pl->p->arena, GSR_ANEW_MAX, sizeof(struct gsr_insn *));
-	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words], pl->live.words * sizeof(*live));
+	if (gsr_stripmine_rounds(pt, r->look))
+		pt->remat = gsr_alloc_array(pl->p->arena, GSR_REMAT_MAX, sizeof(struct gsr_insn *));
+	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words],
+	       pl->live.words * sizeof(*live));
 	note_registers(pl, pt, live);
 }
 
 /*
- * Barriers are the only points, and all threads come to each. Then they also come to the heads of
- * loops that hold one, equally often, and vote there rather than at each barrier: another barrier,
- * but a rare one, and what is between is as it was. That is one more for all threads, so none may
- * be waited for by others on its way there.
+ * Barriers are the only points, and all threads reach each. Then all threads also reach the heads
+ * of loops with barriers, equally often, and can vote there instead of at each barrier. That vote
+ * is one more barrier, but a rare one, and the loop's own barriers stay as they are. As it is a
+ * barrier of all threads, no thread may be waited for by others on its way there.
  */
-static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct loop *list, unsigned int n_loops, uint64_t *live)
+static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct loop *list,
+			  unsigned int n_loops, uint64_t *live)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
 	unsigned char *voted = gsr_alloc(pl->p->scratch, n_loops + 1);
@@ -595,7 +629,8 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 	for (i = 0; i < cfg->n_blocks; i++)
 		waits |= (pl->in_loop[i] & WAITS) != 0;
 	for (i = 0; i < n_loops && n_heads < HEADS_MAX; i++) {
-		voted[i] = list[i].sites && !waits && cfg->blocks[list[i].head].first->kind == GSR_STMT_LABEL &&
+		voted[i] = list[i].sites && !waits &&
+			   cfg->blocks[list[i].head].first->kind == GSR_STMT_LABEL &&
 			   !(pl->awaited && pl->awaited[list[i].head]);
 		n_heads += voted[i];
 	}
@@ -605,7 +640,8 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 		if (in && voted[in - list])
 			continue;
 		r->points[n] = r->points[i];
-		r->points[n++].weight = in ? in->weight / in->sites / 2 * 2 + 2 : LOOK_IN_PLACE / 16;
+		r->points[n++].weight =
+			in ? in->weight / in->sites / 2 * 2 + 2 : LOOK_IN_PLACE / 16;
 	}
 	r->n_sites = r->n_points = n;
 	for (i = 0; i < n_loops; i++)
@@ -641,10 +677,10 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	}
 	if (r->n_sites > SITES_MAX)
 		return "too many barriers";
-	predecessors(pl);
+	find_predecessors(pl);
 	if (counted)
 		find_awaited(pl);
-	n_loops = loops(pl, &loop);
+	n_loops = find_loops(pl, &loop);
 	for (i = 0; i < n_loops; i++) {
 		for (k = 0; k < loop[i].n; k++) {
 			pl->in_loop[loop[i].blocks[k]] |= IN_LOOP;
@@ -654,10 +690,11 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		for (k = 0; k < loop[i].n && loop[i].sites; k++)
 			pl->in_loop[loop[i].blocks[k]] |= NEAR_SITE;
 	}
-	weigh(pl, loop, n_loops);
+	weigh_loops(pl, loop, n_loops);
 	for (i = 0; i < n; i++)
 		for (s = cfg->blocks[i].first; pl->in_loop[i] && s; s = s->next) {
-			enum gsr_wait wait = s->kind == GSR_STMT_INSN ? gsr_may_wait(s->insn) : GSR_WAIT_NONE;
+			enum gsr_wait wait =
+				s->kind == GSR_STMT_INSN ? gsr_may_wait(s->insn) : GSR_WAIT_NONE;
 
 			if (wait == GSR_WAIT_ALL)
 				return may_wait;
@@ -674,7 +711,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		return reason;
 	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
 	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + n_loops + 1, sizeof(*r->points));
-	pl->anew = gsr_anew_table(a, pl->fn->f, pl->c);
+	pl->remat = gsr_remat_table(a, pl->fn->f, pl->c);
 	for (s = pl->fn->f->first; s; s = s->next)
 		if (is_site(pl->fn->f, s)) {
 			struct gsr_point *pt = &r->points[r->n_points++];
@@ -684,7 +721,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 			note_registers(pl, pt, live);
 		}
 	for (i = 0; i < n_loops; i++) {
-		reason = pointless(pl, r, &loop[i]);
+		reason = no_point_reason(pl, r, &loop[i]);
 		for (k = 0; reason && k < loop[i].n; k++)
 			waits |= pl->in_loop[loop[i].blocks[k]] & WAITS;
 		if (reason) {
@@ -696,8 +733,8 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		add_head(pl, r, &loop[i], live);
 	}
 	/*
-	 * Who waits in a loop for one that leaves must find out, and leave too; but who has left at
-	 * a barrier is not waited for, since the barrier waits for all
+	 * A thread that polls in a loop for one that has left would never go on: then loops get
+	 * no points. A thread that leaves at a barrier is fine, as the barrier waits for all.
 	 */
 	if (waits && r->n_points > r->n_sites) {
 		r->n_points = r->n_sites;
@@ -709,8 +746,9 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	return r->n_points ? NULL : *note ? *note : "no loops and no barriers";
 }
 
-struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_closure *c, bool early, int id,
-				   bool *rows, const char **note)
+struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
+				   const struct gsr_closure *c, bool early, int id, bool *rows,
+				   const char **note)
 {
 	struct gsr_resume *r = gsr_alloc(p->arena, sizeof(*r));
 	struct plan pl = { .p = p, .fn = fn, .c = c };
@@ -726,10 +764,10 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 		r->cp_async |= c->fns[i]->cp_async;
 		pl.warp_sync |= c->fns[i]->any_warp_sync || c->fns[i]->matrices;
 	}
-	reason = check(&pl);
+	reason = check_closure(&pl);
 	reason = reason ? reason : find_points(&pl, r, note, &needs_rows);
 	gsr_arena_reset(p->scratch);
-	reason = reason ? reason : memory(&pl, r);
+	reason = reason ? reason : layout_memory(&pl, r);
 	for (i = 0; i < r->n_points && !reason; i++) {
 		reason = unsaveable(&r->points[i]);
 		most = r->points[i].words > most ? r->points[i].words : most;
@@ -741,7 +779,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn, const 
 		*note = reason;
 		return NULL;
 	}
-	/* behind where a thread stands and its registers */
+	/* in the record, local memory follows the point's number and the registers */
 	for (i = 0; i < r->n_local; i++)
 		r->local[i].offset += 1 + most;
 	*rows |= needs_rows;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Returns of the kernel become jumps to the end of its body. Where threads may return while others
- * still use barriers without a thread count, each such barrier becomes a site: the thread notes
- * which, and goes to the meeting, the one place where all threads vote "somebody is still in the
- * body": threads from sites vote true and go back behind their sites, those at the end vote false
- * and come again until nobody voted true. So the finished keep taking part, and the last round is
- * the end's barrier.
+ * The end of a kernel's body: returns become jumps to it. If threads may return while others still
+ * use plain barriers, each such barrier becomes a site: the thread notes its number and jumps to
+ * the meeting, the one point where all threads vote "somebody is still in the body". Threads from
+ * sites vote true and continue behind their sites; finished threads vote false and vote again,
+ * until nobody voted true. So finished threads keep taking part in barriers, and the last vote is
+ * the barrier at the end.
  *
  * In: a kernel, and which barriers are converted. Out: jumps in place of returns and of such
- * barriers, and the meeting. Assumes no inner scopes around the sites (scopes.c), and that the
+ * barriers, and the meeting. Assumes that no inner scopes enclose sites (scopes.c), and that the
  * loop inserts the meeting at the end.
  */
 #include <string.h>
@@ -36,9 +36,10 @@ void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *retur
 	}
 }
 
-/* A site's way to the meeting and back, before @s; a guarded one is jumped over */
-static unsigned int set_out(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int i, bool resumable,
-			    const char *before)
+/* The start of a site in front of @s; a guarded one is branched around */
+static unsigned int insert_site_begin(struct gsr_pass *p, struct gsr_function *f,
+				      struct gsr_stmt *s, unsigned int i, bool resumable,
+				      const char *before)
 {
 	unsigned int n = 0;
 
@@ -53,9 +54,12 @@ static unsigned int set_out(struct gsr_pass *p, struct gsr_function *f, struct g
 	return n;
 }
 
-static unsigned int came_back(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int i)
+/* The jump to the meeting, and the label to continue at */
+static unsigned int insert_site_jump(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s,
+				     unsigned int i)
 {
-	return gsr_insert(p, f, s, gsr_sprintf(p->arena, "mov.u32 %%#s, %u; bra $#meet; $#site_%u:", i, i));
+	return gsr_insert(p, f, s,
+			  gsr_sprintf(p->arena, "mov.u32 %%#s, %u; bra $#meet; $#site_%u:", i, i));
 }
 
 static bool is_and(const struct gsr_insn *insn)
@@ -64,16 +68,19 @@ static bool is_and(const struct gsr_insn *insn)
 }
 
 /*
- * What a thread adds to a reduction. For an "and" that is 1 if its predicate is false: so the finished, who add nothing, change no
- * result.
+ * The thread's operand of a reduction, which is a sum of 0 and 1. For an "and" it is 1 if the
+ * predicate is false: so finished threads, which add 0, change no result.
  */
 void gsr_contribute(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, const char *reg)
 {
 	const struct gsr_insn *insn = s->insn;
 	const struct gsr_operand *pred = &insn->opnds[insn->n_opnds - 1];
 
-	gsr_insert(p, f, s, gsr_sprintf(p->arena, is_and(insn) != pred->negated ? "selp.u32 %s, 0, 1, %%#p0;" : "selp.u32 %s, 1, 0, %%#p0;",
-					reg));
+	gsr_insert(p, f, s,
+		   gsr_sprintf(p->arena,
+			       is_and(insn) != pred->negated ? "selp.u32 %s, 0, 1, %%#p0;" :
+							       "selp.u32 %s, 1, 0, %%#p0;",
+			       reg));
 	if (pred->kind == GSR_OPND_INT) {
 		s->prev->insn->op = GSR_OP_MOV;
 		s->prev->insn->name = gsr_intern_str(p->arena, "mov");
@@ -86,48 +93,58 @@ void gsr_contribute(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt 
 	}
 }
 
-/* What the sum means */
-unsigned int gsr_outcome(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, const char *reg)
+/* Derives the result from the sum */
+unsigned int gsr_outcome(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s,
+			 const char *reg)
 {
 	const struct gsr_insn *insn = s->insn;
 
 	if (insn->opnds[0].kind != GSR_OPND_REG)
 		return 0;
-	gsr_insert(p, f, s, gsr_sprintf(p->arena, gsr_insn_has(insn, "popc") ? "mov.u32 %%#v, %s;" :
-					is_and(insn) ? "setp.eq.u32 %%#p0, %s, 0;" : "setp.ne.u32 %%#p0, %s, 0;", reg));
+	gsr_insert(p, f, s,
+		   gsr_sprintf(p->arena,
+			       gsr_insn_has(insn, "popc") ? "mov.u32 %%#v, %s;" :
+			       is_and(insn)		  ? "setp.eq.u32 %%#p0, %s, 0;" :
+							    "setp.ne.u32 %%#p0, %s, 0;",
+			       reg));
 	s->prev->insn->opnds[0] = insn->opnds[0];
 	return 1;
 }
 
-static unsigned int reduction(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, unsigned int i, bool resumable)
+static unsigned int convert_reduction(struct gsr_pass *p, struct gsr_function *f,
+				      struct gsr_stmt *s, unsigned int i, bool resumable)
 {
-	unsigned int n = set_out(p, f, s, i, resumable, "");
+	unsigned int n = insert_site_begin(p, f, s, i, resumable, "");
 
 	gsr_contribute(p, f, s, "%#v");
-	n += 1 + came_back(p, f, s, i);
+	n += 1 + insert_site_jump(p, f, s, i);
 	return n + gsr_outcome(p, f, s, "%#v");
 }
 
-unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites, bool resumable)
+unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f,
+				  struct gsr_sites *sites, bool resumable)
 {
 	struct gsr_stmt *s, *next;
 	struct gsr_barrier b;
 	unsigned int n = 0;
 
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp && !b.cluster && !b.counted)
+		if (s->kind == GSR_STMT_INSN && gsr_barrier_of(f, s->insn, &b) && !b.warp &&
+		    !b.cluster && !b.counted)
 			sites->red |= b.red;
 	for (s = f->first; s; s = next) {
 		unsigned int i = sites->n;
 
 		next = s->next;
-		if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp || b.cluster || b.counted)
+		if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp ||
+		    b.cluster || b.counted)
 			continue;
 		if (b.red) {
-			n += reduction(p, f, s, i, resumable);
+			n += convert_reduction(p, f, s, i, resumable);
 		} else {
-			n += set_out(p, f, s, i, resumable, sites->red ? "mov.u32 %#v, 0;" : "");
-			n += came_back(p, f, s, i);
+			n += insert_site_begin(p, f, s, i, resumable,
+					       sites->red ? "mov.u32 %#v, 0;" : "");
+			n += insert_site_jump(p, f, s, i);
 		}
 		if (s->insn->guard)
 			gsr_insert(p, f, s, gsr_sprintf(p->arena, "$#past_%u:", i));
@@ -141,8 +158,9 @@ unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, st
 }
 
 /*
- * Instructions that wait for all lanes of a warp, where lanes may be finished: each goes to the meeting as well, and on with the
- * lanes that came from such sites. In the original all lanes that are not finished wait at one of them, too.
+ * Instructions that wait for all lanes of a warp, if lanes may have finished. Each becomes a site,
+ * and its mask becomes that of the lanes that came from such sites. In the original, too, all lanes
+ * that have not finished wait at one of them.
  */
 unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites)
 {
@@ -158,13 +176,15 @@ unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr
 			if (insn && gsr_warp_sync(f, insn) && gsr_full_mask(f, insn)) {
 				struct gsr_operand *mask = &insn->opnds[insn->n_opnds - 1];
 
-				n += set_out(p, f, s, at, false, "");
-				n += came_back(p, f, s, at);
+				n += insert_site_begin(p, f, s, at, false, "");
+				n += insert_site_jump(p, f, s, at);
 				if (insn->guard)
-					gsr_insert(p, f, s->next, gsr_sprintf(p->arena, "$#past_%u:", at));
+					gsr_insert(p, f, s->next,
+						   gsr_sprintf(p->arena, "$#past_%u:", at));
 				insn->guard = NULL;
 				*mask = (struct gsr_operand){
-					.kind = GSR_OPND_REG, .name = gsr_intern_str(p->arena, gsr_expand(p, "%#w")),
+					.kind = GSR_OPND_REG,
+					.name = gsr_intern_str(p->arena, gsr_expand(p, "%#w")),
 				};
 				sites->warps++;
 			}
@@ -176,14 +196,15 @@ unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr
 	return n;
 }
 
-unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to, unsigned int first, unsigned int end)
+unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to,
+			  unsigned int first, unsigned int end)
 {
 	unsigned int mid = first + (end - first) / 2, n;
 
 	if (end - first == 1)
 		return gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", to, first);
-	n = gsr_insert_format(p, f, NULL, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s%s_%u;\n", mid, to,
-			      end - mid == 1 ? "" : "_from", mid);
+	n = gsr_insert_format(p, f, NULL, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s%s_%u;\n",
+			      mid, to, end - mid == 1 ? "" : "_from", mid);
 	n += gsr_dispatch(p, f, to, first, mid);
 	if (end - mid > 1) {
 		gsr_insert_format(p, f, NULL, "$#%s_from_%u:\n", to, mid);
@@ -192,38 +213,47 @@ unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char
 	return n;
 }
 
-/* %#v over those that are in the body (%#p0) */
+/* The number of nonzero %#v among the threads in the body (%#p0) */
 const char gsr_sum_up[] =
 	"setp.ne.u32 %%#p2, %%#v, 0;\n"
 	"and.pred %%#p2, %%#p2, %%#p0;\n"
 	"bar.red.popc.u32 %%#v, %d, %%#p2;\n";
 
 /*
- * The vote "somebody is in the body", %#p0 being "I am". The assembler must neither turn the meeting's loop, which would make two of
- * each barrier, nor have lanes that leave it wait for those that stay: so lanes that stay are told from others first, and
- * everything else leads back here, which makes it one loop that is left by all at once.
+ * The vote "somebody is in the body"; %#p0: this thread is. The assembler must not rotate the
+ * meeting's loop, which would duplicate its barriers, nor make lanes that leave it wait for those
+ * that stay. So lanes that stay branch back first, and all other paths lead back here: that makes
+ * it one loop which all threads leave together.
  */
-unsigned int gsr_vote(struct gsr_pass *p, struct gsr_function *f, bool red, int id, const char *done)
+unsigned int gsr_vote(struct gsr_pass *p, struct gsr_function *f, bool red, int id,
+		      const char *done)
 {
 	unsigned int n = gsr_insert_format(p, f, NULL, "bar.red.or.pred %%#p1, %d, %%#p0;\n", id);
 
 	if (red)
 		n += gsr_insert_format(p, f, NULL, gsr_sum_up, id);
-	return n + gsr_insert_format(p, f, NULL, "not.pred %%#p2, %%#p0;\nand.pred %%#p2, %%#p2, %%#p1;\n"
-				     "@%%#p2 bra $#meet;\n@!%%#p1 bra.uni $#%s;\n", done);
+	return n + gsr_insert_format(p, f, NULL,
+				     "not.pred %%#p2, %%#p0;\nand.pred %%#p2, %%#p2, %%#p1;\n"
+				     "@%%#p2 bra $#meet;\n@!%%#p1 bra.uni $#%s;\n",
+				     done);
 }
 
 /*
- * Each lane of a warp comes to the meeting, from a site, from its return, and with barriers at the start of the body (the last site), so the warp
- * is whole there: barriers count warps, and lanes of one that wait at different instructions hang.
+ * Every lane of a warp comes to the meeting: from a site, from its return and, in kernels with
+ * sites of barriers, from the start of the body (the last site). So the warp is converged there. It
+ * must be: barriers count warps, and lanes of one warp that wait at different barrier instructions
+ * hang.
  */
-unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id)
+unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites,
+			 int id)
 {
 	unsigned int n;
 
 	gsr_insert(p, f, f->first, ".reg .b32 %#s;");
 	n = gsr_insert(p, f, NULL, sites->red ? "mov.u32 %#v, 0;\n" : "");
-	n += gsr_insert(p, f, NULL, "mov.u32 %#s, -1;\n$#meet:\nsetp.ne.s32 %#p0, %#s, -1;\nbar.warp.sync -1;\n");
+	n += gsr_insert(
+		p, f, NULL,
+		"mov.u32 %#s, -1;\n$#meet:\nsetp.ne.s32 %#p0, %#s, -1;\nbar.warp.sync -1;\n");
 	if (sites->warps) {
 		n += gsr_insert(p, f, NULL,
 				gsr_sprintf(p->arena, "setp.ge.s32 %%#p2, %%#s, %u;\n"
@@ -236,7 +266,9 @@ unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struc
 		n += gsr_insert(p, f, NULL, "$#block:\n");
 	}
 	if (!sites->n)
-		return id < 0 ? n : n + gsr_insert(p, f, NULL, gsr_sprintf(p->arena, "bar.sync %d;\n", id));
+		return id < 0 ? n :
+				n + gsr_insert(p, f, NULL,
+					       gsr_sprintf(p->arena, "bar.sync %d;\n", id));
 	n += gsr_vote(p, f, sites->red, id, "done");
 	return n + gsr_dispatch(p, f, "site", 0, sites->n + 1);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Scopes. A label in an inner scope cannot be jumped to from outside, and two functions that
- * become one may use the same names: so what is declared gets a name of its own, everywhere it is
- * meant, and the braces go.
+ * Removes inner scopes. A label in an inner scope is no target for branches from outside, and an
+ * inlined function may use the same names as its caller: so whatever a scope declares is renamed to
+ * a unique name, in all its uses, and the braces are removed.
  *
- * In: a function. Out: the same without braces, all names unique. Assumes nothing; its graph must
- * be made again.
+ * In: a function. Out: the same without braces, all names unique. Assumes nothing; the graph must
+ * be rebuilt.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +42,9 @@ static const char *new_name(struct scopes *st, const char *name)
 {
 	const char *head = *name == '%' ? "%" : *name == '$' ? "$" : "";
 
-	return gsr_intern_str(st->p->arena, gsr_expand(st->p, gsr_sprintf(st->p->arena, "%s#%u_%s", head, ++st->p->unique,
-									  name + strlen(head))));
+	return gsr_intern_str(st->p->arena,
+			      gsr_expand(st->p, gsr_sprintf(st->p->arena, "%s#%u_%s", head,
+							    ++st->p->unique, name + strlen(head))));
 }
 
 static void declare(struct scopes *st, const char *name, unsigned int range)
@@ -51,7 +52,9 @@ static void declare(struct scopes *st, const char *name, unsigned int range)
 	struct entry *outer = entry_of(st, name), *e;
 
 	/* said twice in one scope: a forward declaration */
-	if ((!st->depth && !st->all) || (outer && (unsigned int)(outer - st->entries) >= st->base[st->depth] && outer->range == range))
+	if ((!st->depth && !st->all) ||
+	    (outer && (unsigned int)(outer - st->entries) >= st->base[st->depth] &&
+	     outer->range == range))
 		return;
 	e = &st->entries[st->n++];
 	e->name = name;
@@ -62,7 +65,7 @@ static void declare(struct scopes *st, const char *name, unsigned int range)
 	*gsr_intern_mark(name) = st->n;
 }
 
-static void leave(struct scopes *st, unsigned int base)
+static void leave_scope(struct scopes *st, unsigned int base)
 {
 	while (st->n > base) {
 		struct entry *e = &st->entries[st->n - 1];
@@ -90,7 +93,8 @@ static const char *meant(struct scopes *st, const char *name)
 			range = range->outer ? &st->entries[range->outer - 1] : NULL;
 	}
 	if (range && (!single || range > single))
-		return gsr_intern_str(st->p->arena, gsr_sprintf(st->p->arena, "%s%s", range->to, name + d));
+		return gsr_intern_str(st->p->arena,
+				      gsr_sprintf(st->p->arena, "%s%s", range->to, name + d));
 	return single ? single->to : name;
 }
 
@@ -126,7 +130,8 @@ static const char *directive(struct scopes *st, const char *text)
 	while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.kind != GSR_TOK_BAD) {
 		if (t.kind != GSR_TOK_IDENT)
 			continue;
-		out = gsr_sprintf(a, "%s%.*s%s", out, (int)(t.text - from), from, meant(st, gsr_intern(a, t.text, t.len)));
+		out = gsr_sprintf(a, "%s%.*s%s", out, (int)(t.text - from), from,
+				  meant(st, gsr_intern(a, t.text, t.len)));
 		from = t.text + t.len;
 	}
 	return gsr_sprintf(a, "%s%s", out, from);
@@ -152,7 +157,8 @@ static void labels(struct scopes *st, const struct gsr_stmt *s)
 		if (s->kind == GSR_STMT_LABEL)
 			declare(st, s->label, 0);
 		else if (labelled(s))
-			declare(st, gsr_intern(st->p->arena, s->text, strcspn(s->text, " \t\r\n:")), 0);
+			declare(st, gsr_intern(st->p->arena, s->text, strcspn(s->text, " \t\r\n:")),
+				0);
 	}
 }
 
@@ -163,7 +169,8 @@ void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all)
 	unsigned int n = 0;
 
 	for (s = f->first; s; s = s->next)
-		n += s->kind == GSR_STMT_VAR || s->kind == GSR_STMT_LABEL || s->kind == GSR_STMT_DIRECTIVE;
+		n += s->kind == GSR_STMT_VAR || s->kind == GSR_STMT_LABEL ||
+		     s->kind == GSR_STMT_DIRECTIVE;
 	st.entries = gsr_alloc_array(p->arena, n + 1, sizeof(*st.entries));
 	labels(&st, f->first);
 	for (s = f->first; s; s = next) {
@@ -175,7 +182,7 @@ void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all)
 			gsr_remove(f, s);
 			break;
 		case GSR_STMT_CLOSE:
-			leave(&st, st.base[st.depth--]);
+			leave_scope(&st, st.base[st.depth--]);
 			gsr_remove(f, s);
 			break;
 		case GSR_STMT_VAR:
@@ -198,5 +205,5 @@ void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all)
 			break;
 		}
 	}
-	leave(&st, 0);
+	leave_scope(&st, 0);
 }

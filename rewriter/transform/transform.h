@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The passes that change the program. They rely on the facts of analysis/; a pass that changes a
- * function in a way that a later one asks about makes its graph again (gsr_graph()).
+ * function in a way that a later pass depends on rebuilds its graph (gsr_graph()). Functions that
+ * insert code return the number of instructions inserted, unless another meaning is given.
  */
 #ifndef GSR_TRANSFORM_H
 #define GSR_TRANSFORM_H
@@ -9,122 +10,124 @@
 #include "rewriter/analysis/analysis.h"
 #include "task.h"
 
-/* alias.c: calls of an alias become calls of what it stands for; before gsr_analyse() */
+/* alias.c: replaces aliases in calls by the functions that they name; before gsr_analyse() */
 void gsr_resolve_aliases(struct gsr_module *m);
 
-/* inline.c: calls of such functions give way to their bodies; a refusal or NULL */
+/* inline.c: inlines the functions of that kind into the kernel @fn; a refusal or NULL */
 const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline which);
-bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which);	/* there is something, and it can */
-
-/*
- * inline.c: which of the functions that indirect.c made direct calls of can become part of kernels;
- * and where short ones do
- */
+/* There are such functions, and all can be inlined */
+bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_inline which);
+/* Decides which functions of devirtualised calls can be inlined; inlines the short ones */
 void gsr_inline_prepare(struct gsr_pass *p);
 void gsr_inline_small(struct gsr_pass *p);
+/* The function itself forbids inlining; or it does, or is recursive */
+bool gsr_stays_function(const struct gsr_fn *fn);
+bool gsr_not_inlinable(struct gsr_pass *p, struct gsr_fn *fn);
 
 /*
- * inline.c: it cannot become part of a kernel; because it stays what it is, or also because it is
- * recursive
+ * exits.c: exits in functions that are not inlined. gsr_exits_prepare() sets gsr_fn.may_exit and
+ * keeps_barriers; gsr_exits() converts one such function, or a kernel that calls some.
  */
-bool gsr_stays(const struct gsr_fn *fn);
-bool gsr_is_stuck(struct gsr_pass *p, struct gsr_fn *fn);
-
-/*
- * exits.c: sets gsr_fn.ends and holds; then, for each such function and for kernels that call them,
- * the instructions inserted
- */
-#define GSR_ENDED_SIZE	1024u	/* bytes of shared memory: one a thread */
+#define GSR_ENDED_SIZE	1024u	/* shared memory: a byte per thread */
 void gsr_exits_prepare(struct gsr_pass *p);
 unsigned int gsr_exits(struct gsr_pass *p, struct gsr_fn *fn);
-struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call);	/* where its parameters are passed */
+struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call);	/* its first st.param, or itself */
 /* Is the statement a st.param to, or a ld.param from, a variable that the call names? */
 bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct gsr_insn *call);
 
 /*
- * phases.c: sets gsr_fn.phases, and ends; then, for each of these and kernels, the instructions
- * inserted
+ * swbarrier.c: sets gsr_fn.swbarrier and may_exit; then converts one of these functions, or a
+ * kernel. Adds to *@sites the barriers converted.
  */
-#define GSR_PHASES_SIZE	16u	/* bytes of shared memory */
-void gsr_phases_prepare(struct gsr_pass *p);
-unsigned int gsr_phases(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sites);
-extern const char gsr_phases_ready[];
+#define GSR_SWBARRIER_SIZE	16u	/* shared memory */
+void gsr_swbarrier_prepare(struct gsr_pass *p);
+unsigned int gsr_swbarrier_insert(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sites);
+extern const char gsr_swbarrier_init[];
 
 /*
- * gathers.c: sets gsr_fn.gathers, and ends; then, for each of these and kernels, the instructions
- * inserted. A kernel of which no function takes part has the words for itself, declared in it.
+ * warpsync.c: sets gsr_fn.warpsync and may_exit; then converts one of these functions, or a kernel:
+ * its warp-synchronous instructions, its exits, or both. If no function needs it, the kernel
+ * declares the shared memory for itself (own).
  */
-enum gsr_gather { GSR_GATHER_LANES = 1, GSR_GATHER_ENDS = 2 };
-void gsr_gathers_prepare(struct gsr_pass *p);
-unsigned int gsr_gathers(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_gather what, unsigned int *sites);
-unsigned int gsr_gathers_size(const struct gsr_function *entry);	/* bytes of shared memory, declared in it by gsr_own_declare() */
-extern const char gsr_gathers_ready[], gsr_gathers_ready_own[];
+enum gsr_warpsync { GSR_WARPSYNC_LANES = 1, GSR_WARPSYNC_EXITS = 2 };
+void gsr_warpsync_prepare(struct gsr_pass *p);
+unsigned int gsr_warpsync_insert(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_warpsync what,
+				 unsigned int *sites);
+unsigned int gsr_warpsync_size(const struct gsr_function *entry);	/* bytes of shared memory */
+extern const char gsr_warpsync_init[], gsr_warpsync_init_own[];
 
-/* indirect.c: makes the calls in gsr_fn.unknown right, or refuses the functions */
-void gsr_indirect(struct gsr_pass *p);
+/* devirtualise.c: replaces the calls in gsr_fn.unresolved, or refuses the functions */
+void gsr_devirtualise(struct gsr_pass *p);
 
-/* globals.c */
-unsigned int gsr_globals(struct gsr_pass *p, struct gsr_fn *fn);	/* returns the instructions inserted */
+/* globals.c: replaces uses of the module's variables by loads from the table of addresses */
+unsigned int gsr_globals(struct gsr_pass *p, struct gsr_fn *fn);
 void gsr_globals_list(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
-/* The description, the table and, by its index, the copy of each variable (NULL none) */
-void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies, struct gsr_var *table);
+/* The description, the table and, by index, the copy of each variable (NULL: none) */
+void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies,
+			struct gsr_var *table);
 
-/* references.c */
-unsigned int gsr_references(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_kernel *k);	/* instructions inserted */
+/* references.c: texture and surface references become parameters */
+unsigned int gsr_references(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_kernel *k);
 
 /*
- * Barriers that were converted: site i is where $#site_i stands, a thread that goes to the meeting
- * has i in %#s
+ * The sites of a kernel: barriers that became jumps to the meeting at the end of the body. Site i
+ * continues at label $#site_i; a thread on its way to the meeting has i in %#s.
  */
 struct gsr_sites {
 	unsigned int n;
-	bool red;			/* some are reductions: %#v goes in and out */
-	unsigned int warps;		/* of the warp: site GSR_SITE_WARP + i; %#w is the mask of those that wait there */
+	bool red;			/* some are reductions: %#v is their operand and result */
+	unsigned int warps;		/* warp-wide sites, with mask %#w; from GSR_SITE_WARP on */
 };
 #define GSR_SITE_WARP	0x10000u
 
 /*
- * scopes.c: inner scopes go, what they declare gets names that occur nowhere else; with @all, so do
- * the function's own
+ * scopes.c: removes inner scopes and renames what they declare, with @all also what the function
+ * declares itself, so that each name is declared once
  */
 void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
 
 /*
- * Where a kernel's threads find the ids of their block-task, unless its twin is a resumable one:
- * then in shared memory
+ * Where the threads of a twin that is not resumable find the ids of their block-task. Resumable
+ * twins keep them in shared memory.
  */
 #define GSR_IDS_ALL	3
 struct gsr_ids {
-	unsigned int held;		/* in registers %#cx, %#cy, %#cz: 0 none, 1 x, 2 x and y, 3 all */
+	unsigned int held;		/* in %#cx, %#cy, %#cz: 0: none, 1: x, 2: x and y, 3: all */
 	bool shared;			/* in shared memory too, for functions */
-	bool alone;			/* warps share nothing, and go on to the next block-task by themselves */
-	bool aside;			/* the next are told in GSR_TASK_CTAID and GSR_TASK_ASIDE in turns */
+	bool alone;			/* warps share nothing: each advances by itself */
+	bool aside;			/* alternate between GSR_TASK_CTAID and GSR_TASK_ASIDE */
 };
-/*
- * blockids.c, returns.c: change the function; return the number of instructions inserted.
- * @held: gets what is to be held; NULL: all is read from shared memory.
- * @resumable: the sites can be entered again from where a block-task is restored.
- */
-unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *held, const char **refusal);
-/* Of a reduction @s: what this thread adds, and what the sum means; inserted before it */
-void gsr_contribute(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, const char *reg);
-unsigned int gsr_outcome(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s, const char *reg);
-unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f, struct gsr_sites *sites,
-				  bool resumable);
+/* blockids.c. @held: gets which ids to hold in registers; NULL: all are read from shared memory */
+unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *held,
+			  const char **refusal);
+
+/* returns.c. In front of the reduction @s: the thread's operand; and its result from the sum */
+void gsr_contribute(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s,
+		    const char *reg);
+unsigned int gsr_outcome(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s,
+			 const char *reg);
+/* @resumable: each site gets a label at which a restored thread starts */
+unsigned int gsr_convert_barriers(struct gsr_pass *p, struct gsr_function *f,
+				  struct gsr_sites *sites, bool resumable);
 unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_sites *sites);
-unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites, int id);
+unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites,
+			 int id);
 extern const char gsr_sum_up[];		/* a format: %d is the barrier */
 /*
- * Of the meeting: its barrier, and behind it who votes "in the body" goes on; if nobody does, all
- * go to label @done
+ * The barrier of the meeting, which votes: threads that voted "in the body" fall through; if none
+ * did, all jump to label @done
  */
-unsigned int gsr_vote(struct gsr_pass *p, struct gsr_function *f, bool red, int id, const char *done);
-/* To label @to_N, N being %#s, from @first up to, not with, @end: by halves */
-unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to, unsigned int first, unsigned int end);
+unsigned int gsr_vote(struct gsr_pass *p, struct gsr_function *f, bool red, int id,
+		      const char *done);
+/* A binary search that jumps to label $#@to_N, N = %#s in [@first, @end) */
+unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char *to,
+			  unsigned int first, unsigned int end);
+/* Replaces returns by jumps to the end of the body; *@returns: how many */
 void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns);
+
 /*
- * mbarriers.c: between two block-tasks thread 0 makes invalid what the kernel made, of at most so
- * many
+ * mbarriers.c: lists the mbarriers that the kernel initialises, so that thread 0 can invalidate
+ * them between two block-tasks
  */
 #define GSR_MBARRIERS_MAX	120
 const char *gsr_mbarriers_refusal(struct gsr_pass *p, const struct gsr_closure *c);
@@ -132,20 +135,22 @@ unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn);
 extern const char gsr_mbarriers_none[], gsr_mbarriers_down[];
 
 /*
- * fragment.c: statements from text in which '#' stands for the prefix, inserted before @at (NULL:
- * at the end)
+ * fragment.c: parses text, in which '#' stands for the prefix, and inserts its statements in front
+ * of @at (NULL: at the end)
  */
-unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
+unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			const char *text);
 /*
- * The same as one statement, for what no pass looks at: not parsed. @text is a constant: what it is
- * laid out as is kept by its address, for all modules to come.
+ * Inserts text as one statement, unparsed, as no later pass looks at it. @text must be a constant:
+ * its expansion is cached by address, across modules.
  */
-unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *text);
-/* The same for texts that differ from place to place: these are not kept */
-unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			     const char *text);
+/* The same for text that differs from call to call, which is not cached */
+unsigned int gsr_insert_format(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void gsr_insert_behind(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *s);
-/* A guarded statement is jumped over, and has no guard any more */
+/* Replaces the guard of a statement by a branch around it */
 unsigned int gsr_unguard(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s);
 struct gsr_stmt *gsr_stmt_copy(struct gsr_arena *a, const struct gsr_stmt *s);
 const char *gsr_expand(struct gsr_pass *p, const char *text);

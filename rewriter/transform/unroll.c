@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Short loops of resumable twins are written several times over, so that looking whether to leave,
- * once a round of all copies, is rare. Only loops that stand in one piece in the text, end in
- * their one branch back and hold no other loop.
+ * Unrolls short loops of resumable twins, so that the check whether to leave, which stands once in
+ * all copies, is rare. Only for loops that are contiguous in the text, end in their only back edge
+ * and contain no other loop.
  *
- * In: a point at the head of such a loop. Out: the copies, each with labels of its own. Assumes
- * the same as strip.c.
+ * In: a point at the head of such a loop. Out: the copies, each with its own labels. Assumes the
+ * same as stripmine.c.
  */
 #include <string.h>
 #include "resume.h"
 
-#define INSNS		160	/* between two looks */
+#define INSNS		160	/* between two checks */
 #define COPIES_MAX	12
 
 static bool is_line(const struct gsr_stmt *s)
 {
-	return s->kind == GSR_STMT_DIRECTIVE && (!strncmp(s->text, ".loc", 4) || !strncmp(s->text, ".pragma", 7));
+	return s->kind == GSR_STMT_DIRECTIVE &&
+	       (!strncmp(s->text, ".loc", 4) || !strncmp(s->text, ".pragma", 7));
 }
 
-/* The instructions of a loop of @n_blocks @blocks, its head first; 0 if it is not of that kind. *@last: the branch back */
-unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks, unsigned int n_blocks, struct gsr_stmt **last)
+/*
+ * The number of instructions of the loop of @blocks, its head first; 0: not of that kind. *@last:
+ * its back edge
+ */
+unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks,
+			   unsigned int n_blocks, struct gsr_stmt **last)
 {
 	unsigned int head = blocks[0], i, end = head, n = 0;
 	const struct gsr_stmt *s;
 
-	/* in one piece: all from the head to the last */
+	/* contiguous: all blocks from the head to the last */
 	for (i = 0; i < n_blocks; i++) {
 		if (blocks[i] < head)
 			return 0;
@@ -33,8 +38,9 @@ unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks
 	if (end - head + 1 != n_blocks)
 		return 0;
 	*last = cfg->blocks[end].last;
-	if ((*last)->kind != GSR_STMT_INSN || (*last)->insn->op != GSR_OP_BRA || !(*last)->insn->n_opnds ||
-	    cfg->blocks[head].first->kind != GSR_STMT_LABEL || (*last)->insn->opnds[0].name != cfg->blocks[head].first->label)
+	if ((*last)->kind != GSR_STMT_INSN || (*last)->insn->op != GSR_OP_BRA ||
+	    !(*last)->insn->n_opnds || cfg->blocks[head].first->kind != GSR_STMT_LABEL ||
+	    (*last)->insn->opnds[0].name != cfg->blocks[head].first->label)
 		return 0;
 	for (s = cfg->blocks[head].first; s != *last; s = s->next) {
 		if (s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_BRX)
@@ -47,16 +53,19 @@ unsigned int gsr_loop_text(const struct gsr_cfg *cfg, const unsigned int *blocks
 }
 
 /* Labels of the loop are marked with their number, from 1 */
-static const char *renamed(struct gsr_pass *p, const char *name, unsigned int n_labels, unsigned int point, unsigned int copy)
+static const char *renamed(struct gsr_pass *p, const char *name, unsigned int n_labels,
+			   unsigned int point, unsigned int copy)
 {
 	unsigned long m = *gsr_intern_mark(name);
 
 	if (!m || m > n_labels)
 		return name;
-	return gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#round_%u_%u_%lu", point, copy, m)));
+	return gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#round_%u_%u_%lu",
+								  point, copy, m)));
 }
 
-unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number)
+unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
+			unsigned int number)
 {
 	struct gsr_stmt *head = pt->head, *last = pt->last, *s, *at, *back;
 	unsigned int copies, j, n = 0, labels = 0;
@@ -87,9 +96,12 @@ unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_p
 					c->label = renamed(p, s->label, labels, number, j);
 				else if (s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_BRA)
 					/* the head's label is number 1 */
-					c->insn->opnds[0].name = *gsr_intern_mark(s->insn->opnds[0].name) == 1 ?
-						renamed(p, head->label, labels, number, j + 1) :
-						renamed(p, s->insn->opnds[0].name, labels, number, j);
+					c->insn->opnds[0].name =
+						*gsr_intern_mark(s->insn->opnds[0].name) == 1 ?
+							renamed(p, head->label, labels, number,
+								j + 1) :
+							renamed(p, s->insn->opnds[0].name, labels,
+								number, j);
 				gsr_insert_behind(f, at, c);
 				at = c;
 				n += c->kind == GSR_STMT_INSN;
@@ -108,7 +120,8 @@ unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_p
 			break;
 	}
 	for (s = head; s != last; s = s->next)
-		if (s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_BRA && s->insn->opnds[0].name == head->label)
+		if (s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_BRA &&
+		    s->insn->opnds[0].name == head->label)
 			s->insn->opnds[0].name = renamed(p, head->label, labels, number, 1);
 	/* the branch back of all but the last becomes one out */
 	gsr_insert(p, f, back->next, gsr_sprintf(p->arena, "$#rounds_%u:\n", number));
@@ -117,14 +130,18 @@ unsigned int gsr_unroll(struct gsr_pass *p, struct gsr_function *f, struct gsr_p
 
 		if (s->insn->guard) {
 			s->insn->guard_negated = !s->insn->guard_negated;
-			s->insn->opnds[0].name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#rounds_%u", number)));
+			s->insn->opnds[0].name = gsr_intern_str(
+				p->arena,
+				gsr_expand(p, gsr_sprintf(p->arena, "$#rounds_%u", number)));
 		} else {
 			gsr_remove(f, s);
 			n--;
 		}
 		/* that of the next copy: just before the label of the one behind it */
-		for (s = next; s != back && !(s->next->kind == GSR_STMT_LABEL && j + 1 < copies &&
-			s->next->label == renamed(p, head->label, labels, number, j + 1)); s = s->next)
+		for (s = next; s != back &&
+			       !(s->next->kind == GSR_STMT_LABEL && j + 1 < copies &&
+				 s->next->label == renamed(p, head->label, labels, number, j + 1));
+		     s = s->next)
 			;
 	}
 	return n;

@@ -164,6 +164,27 @@ ok $? "no such file: status 2"
 "$rewrite" 2>/dev/null
 [ $? = 64 ]
 ok $? "no arguments: usage"
+# every pass' dump can be read again; where a kernel has nothing for a pass its text is that of the pass before
+"$rewrite" "$corpus/returns.sm_90.ptx" --dump=nonsense >"$tmp/out" 2>"$tmp/err"
+[ $? = 64 ] && [ ! -s "$tmp/out" ] && grep -q 'no such pass; the passes are callees .* line-info$' "$tmp/err"
+ok $? "--dump of no pass: usage, and the list of passes"
+bad=0 passes=$(sed -n 's/.*the passes are //p' "$tmp/err")
+for pass in $passes; do
+	"$rewrite" --resumable "$corpus/returns.sm_90.ptx" --dump="$pass" >"$tmp/dump-$pass.ptx" || bad=1
+	"$rewrite" "$tmp/dump-$pass.ptx" -o "$tmp/none" 2>"$tmp/err"
+	[ $? -le 1 ] && grep -q 'entry early' "$tmp/dump-$pass.ptx" && continue
+	bad=1
+	sed "s/^/# $pass: /" "$tmp/err"
+done
+[ $bad = 0 ] && [ -n "$passes" ]
+ok $? "--dump of each pass: PTX that can be read again"
+grep -q 'bar\.sync' "$tmp/dump-callees.ptx" && ! grep -q '%ctaid' "$tmp/dump-block-ids.ptx" &&
+	! cmp -s "$tmp/dump-callees.ptx" "$tmp/dump-barriers.ptx" && ! cmp -s "$tmp/dump-barriers.ptx" "$tmp/dump-loop.ptx" &&
+	cmp -s "$tmp/dump-graphs.ptx" "$tmp/dump-legalise.ptx"
+ok $? "--dump shows what the pass before it did not do"
+"$rewrite" "$corpus/returns.sm_90.ptx" --dump=loop --json >/dev/null 2>&1
+[ $? = 64 ]
+ok $? "--dump and --json: usage"
 "$rewrite" "$corpus/grids.sm_90.ptx" -o /dev/full 2>"$tmp/err"
 [ $? = 2 ] && grep -q 'No space left' "$tmp/err"
 ok $? "full disk: status 2"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-RW_TESTS := $(addprefix $(B)/test/rewriter-,syntax image program kernels places describe cli)
+RW_TESTS := $(addprefix $(B)/test/rewriter-,syntax image program kernels fnptrs describe cli)
 TESTS += $(RW_TESTS)
 FAST_TESTS += $(RW_TESTS)
 

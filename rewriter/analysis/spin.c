@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What may wait for other threads: a loop that looks at memory until somebody else has changed it.
- * semantics.c says what such loops are made of. An atomic whose result nobody reads is none of
- * that; compilers write `atom` for these, too.
+ * Spin detection: loops that poll memory until another thread changes it. semantics.c says which
+ * instructions such loops are made of. An atomic whose result is not read is not one of them;
+ * compilers emit `atom` for these, too.
  *
  * In: functions and their graphs. Out: gsr_insn.unread and .retries, and whether a kernel may wait
- * for other blocks. Assumes the scan's gsr_fn.waits.
+ * for other blocks. Assumes that gsr_fn.spins is set.
  */
 #include <string.h>
 #include "analysis.h"
 
-/* The registers that atomics write: by name, a hash table */
+/* The registers that atomics write: a hash table by name */
 struct result {
 	const char *name;
 	bool read;
@@ -32,17 +32,19 @@ static struct result *slot_of(const struct results *r, const char *name)
 
 static const char *result_of(const struct gsr_insn *insn)
 {
-	return insn->op == GSR_OP_ATOM && insn->n_opnds && insn->opnds[0].kind == GSR_OPND_REG ? insn->opnds[0].name : NULL;
+	return insn->op == GSR_OP_ATOM && insn->n_opnds && insn->opnds[0].kind == GSR_OPND_REG ?
+		       insn->opnds[0].name :
+		       NULL;
 }
 
-static void read_by(const struct results *r, const struct gsr_operand *o)
+static void mark_read(const struct results *r, const struct gsr_operand *o)
 {
 	unsigned int i;
 
 	if (o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM)
 		slot_of(r, o->name)->read = true;
 	for (i = 0; i < o->n_items; i++)
-		read_by(r, &o->items[i]);
+		mark_read(r, &o->items[i]);
 }
 
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f)
@@ -61,14 +63,14 @@ void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f)
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN && result_of(s->insn))
 			slot_of(&r, result_of(s->insn))->name = result_of(s->insn);
-	/* a name that is not in the table has the slot where it would be, which stays nobody's */
+	/* marking a name that is not in the table sets .read of an empty slot, which is harmless */
 	for (s = f->first; s; s = s->next) {
 		if (s->kind != GSR_STMT_INSN)
 			continue;
 		if (s->insn->guard)
 			slot_of(&r, s->insn->guard)->read = true;
 		for (i = result_of(s->insn) ? 1 : 0; i < s->insn->n_opnds; i++)
-			read_by(&r, &s->insn->opnds[i]);
+			mark_read(&r, &s->insn->opnds[i]);
 	}
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN && result_of(s->insn))
@@ -80,22 +82,24 @@ void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f)
  *
  *	again: ... atom.cas R, [a], C, new; setp.ne p, C, R; mov C, R; @p bra again;
  *
- * wait for nobody. A round fails only if another thread has stored to the word since this thread last
- * saw it, and the next round expects what that left there. So if the others stand still, the second
- * round succeeds at the latest. What the loop saw must not get out of it: a lock taken that way would
- * be tried again by a loop around this one.
+ * do not wait for other threads. An iteration fails only if another thread has stored to the word
+ * since this thread last read it, and the next iteration expects the new value. So if the other
+ * threads stand still, the second iteration succeeds at the latest. The values read must not be
+ * live behind the loop: they could be a lock's state, tested by a loop around this one.
+ *
+ * The loop's one block is executed symbolically.
  */
 struct value {
 	const char *name;		/* a register */
-	const char *begins;		/* holds what this register held at the block's begin; NULL no */
-	bool result;			/* holds what the word held */
+	const char *begins;		/* holds that register's initial value; or NULL */
+	bool result;			/* holds the value that the atomic read */
 };
 
 struct round {
 	struct value *values;
 	unsigned int n;
-	const char *compared;		/* the register whose value at the block's begin is compared */
-	const char *ends;		/* a predicate that is true if the round failed, or false if @equal */
+	const char *compared;		/* register whose initial value the atomic compares */
+	const char *predicate;		/* is true if the iteration failed (if @equal: succeeded) */
 	bool equal;
 };
 
@@ -110,7 +114,7 @@ static struct value *value_of(struct round *r, const char *name)
 	return &r->values[r->n++];
 }
 
-static void overwrite(struct round *r, const struct gsr_operand *o)
+static void forget_value(struct round *r, const struct gsr_operand *o)
 {
 	unsigned int i;
 
@@ -119,11 +123,11 @@ static void overwrite(struct round *r, const struct gsr_operand *o)
 
 		v->begins = NULL;
 		v->result = false;
-		if (r->ends == o->name)
-			r->ends = NULL;
+		if (r->predicate == o->name)
+			r->predicate = NULL;
 	}
 	for (i = 0; i < o->n_items; i++)
-		overwrite(r, &o->items[i]);
+		forget_value(r, &o->items[i]);
 }
 
 static bool is_register(const struct gsr_operand *o)
@@ -131,39 +135,43 @@ static bool is_register(const struct gsr_operand *o)
 	return o->kind == GSR_OPND_REG && !o->component && !o->selector && !o->negated;
 }
 
-/* setp.ne p, compared, seen, in either order */
-static bool tells(struct round *r, const struct gsr_insn *insn)
+/* setp.ne p, compared, result, in either order: tells whether the swap failed */
+static bool tells_failure(struct round *r, const struct gsr_insn *insn)
 {
 	const struct gsr_operand *o = insn->opnds;
 	const struct value *a, *b;
 
-	if (insn->op != GSR_OP_SETP || insn->guard || insn->n_mods != 2 || insn->n_opnds != 3 || insn->mods[1][0] == 'f' ||
-	    (!gsr_insn_has(insn, "ne") && !gsr_insn_has(insn, "eq")) ||
+	if (insn->op != GSR_OP_SETP || insn->guard || insn->n_mods != 2 || insn->n_opnds != 3 ||
+	    insn->mods[1][0] == 'f' || (!gsr_insn_has(insn, "ne") && !gsr_insn_has(insn, "eq")) ||
 	    !is_register(&o[0]) || !is_register(&o[1]) || !is_register(&o[2]))
 		return false;
 	a = value_of(r, o[1].name);
 	b = value_of(r, o[2].name);
-	return (a->result && r->compared && b->begins == r->compared) || (b->result && r->compared && a->begins == r->compared);
+	return (a->result && r->compared && b->begins == r->compared) ||
+	       (b->result && r->compared && a->begins == r->compared);
 }
 
-static void execute(struct round *r, const struct gsr_insn *insn, const struct gsr_insn *cas)
+static void step_insn(struct round *r, const struct gsr_insn *insn, const struct gsr_insn *cas)
 {
 	struct value from = { 0 }, *to;
 	const char *ends = NULL;
 
 	if (insn == cas) {
-		r->compared = is_register(&insn->opnds[2]) ? value_of(r, insn->opnds[2].name)->begins : NULL;
+		r->compared = is_register(&insn->opnds[2]) ?
+				      value_of(r, insn->opnds[2].name)->begins :
+				      NULL;
 		from.result = true;
-	} else if (insn->op == GSR_OP_MOV && !insn->guard && insn->n_opnds == 2 && is_register(&insn->opnds[1])) {
+	} else if (insn->op == GSR_OP_MOV && !insn->guard && insn->n_opnds == 2 &&
+		   is_register(&insn->opnds[1])) {
 		from = *value_of(r, insn->opnds[1].name);
-	} else if (tells(r, insn)) {
+	} else if (tells_failure(r, insn)) {
 		ends = insn->opnds[0].name;
 		r->equal = gsr_insn_has(insn, "eq");
 	}
 	if (insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR && !gsr_insn_branches(insn))
-		overwrite(r, &insn->opnds[0]);
+		forget_value(r, &insn->opnds[0]);
 	if (ends)
-		r->ends = ends;
+		r->predicate = ends;
 	if (from.name || from.result) {
 		to = value_of(r, insn->opnds[0].name);
 		to->begins = from.begins;
@@ -171,7 +179,7 @@ static void execute(struct round *r, const struct gsr_insn *insn, const struct g
 	}
 }
 
-static bool reads_any(const struct round *r, const struct gsr_operand *o)
+static bool reads_changed(const struct round *r, const struct gsr_operand *o)
 {
 	unsigned int i;
 
@@ -179,13 +187,14 @@ static bool reads_any(const struct round *r, const struct gsr_operand *o)
 		if (r->values[i].name == o->name && !r->values[i].begins)
 			return true;
 	for (i = 0; i < o->n_items; i++)
-		if (reads_any(r, &o->items[i]))
+		if (reads_changed(r, &o->items[i]))
 			return true;
 	return false;
 }
 
-/* Is anything that the block writes read elsewhere? */
-static bool gets_out(const struct round *r, const struct gsr_function *f, const struct gsr_block *b)
+/* Is any register that the block writes read outside it? */
+static bool is_live_outside(const struct round *r, const struct gsr_function *f,
+			    const struct gsr_block *b)
 {
 	const struct gsr_stmt *s;
 	bool inside = false, in;
@@ -201,7 +210,7 @@ static bool gets_out(const struct round *r, const struct gsr_function *f, const 
 			if (r->values[i].name == s->insn->guard && !r->values[i].begins)
 				return true;
 		for (i = gsr_has_result(s->insn); i < s->insn->n_opnds; i++)
-			if (reads_any(r, &s->insn->opnds[i]))
+			if (reads_changed(r, &s->insn->opnds[i]))
 				return true;
 	}
 	return false;
@@ -216,7 +225,8 @@ static unsigned int count_names(const struct gsr_operand *o)
 	return n;
 }
 
-static bool is_retry(struct gsr_arena *scratch, const struct gsr_function *f, const struct gsr_block *b, const struct gsr_insn *cas)
+static bool is_retry(struct gsr_arena *scratch, const struct gsr_function *f,
+		     const struct gsr_block *b, const struct gsr_insn *cas)
 {
 	const struct gsr_insn *last = b->last->kind == GSR_STMT_INSN ? b->last->insn : NULL;
 	struct round r = { 0 };
@@ -224,7 +234,8 @@ static bool is_retry(struct gsr_arena *scratch, const struct gsr_function *f, co
 	const struct gsr_stmt *s;
 	unsigned int i, n = 0;
 
-	if (!last || last->op != GSR_OP_BRA || !last->guard || cas->guard || cas->n_opnds != 4 || !is_register(&cas->opnds[0]))
+	if (!last || last->op != GSR_OP_BRA || !last->guard || cas->guard || cas->n_opnds != 4 ||
+	    !is_register(&cas->opnds[0]))
 		return false;
 	for (s = b->first; s != b->last; s = s->next)
 		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
@@ -233,16 +244,16 @@ static bool is_retry(struct gsr_arena *scratch, const struct gsr_function *f, co
 	for (s = b->first; s != b->last; s = s->next) {
 		if (s->kind != GSR_STMT_INSN)
 			continue;
-		/* nor by way of memory */
-		if (s->insn != cas && (s->insn->op == GSR_OP_ST || s->insn->op == GSR_OP_ATOM || s->insn->op == GSR_OP_RED ||
-				       s->insn->op == GSR_OP_CALL))
+		/* nor may values leave it through memory */
+		if (s->insn != cas && (s->insn->op == GSR_OP_ST || s->insn->op == GSR_OP_ATOM ||
+				       s->insn->op == GSR_OP_RED || s->insn->op == GSR_OP_CALL))
 			return false;
-		execute(&r, s->insn, cas);
+		step_insn(&r, s->insn, cas);
 	}
-	if (!r.compared || r.ends != last->guard || r.equal != last->guard_negated)
+	if (!r.compared || r.predicate != last->guard || r.equal != last->guard_negated)
 		return false;
 	v = value_of(&r, r.compared);
-	return v->result && !gets_out(&r, f, b);
+	return v->result && !is_live_outside(&r, f, b);
 }
 
 void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cfg *cfg)
@@ -258,17 +269,18 @@ void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct g
 		if (k == b->n_succ || !b->reachable)
 			continue;
 		for (s = b->first; s != b->last; s = s->next)
-			if (s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_ATOM && gsr_insn_has(s->insn, "cas"))
+			if (s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_ATOM &&
+			    gsr_insn_has(s->insn, "cas"))
 				s->insn->retries = is_retry(p->scratch, f, b, s->insn);
 		gsr_arena_reset(p->scratch);
 	}
 }
 
 /*
- * In functions anywhere: who calls them in a loop is not looked for. A loop's text lies between
- * where it jumps back from and to.
+ * In a function such an instruction counts anywhere, as call sites are not examined. A loop is
+ * taken to be all text between the target and the source of a back edge.
  */
-bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
+bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c)
 {
 	const struct gsr_cfg *cfg = &c->fns[0]->cfg;
 	unsigned int i, k, reach = 0;
@@ -276,7 +288,7 @@ bool gsr_waits(struct gsr_pass *p, const struct gsr_closure *c)
 	struct gsr_stmt *s;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->waits)
+		if (c->fns[i]->spins)
 			return true;
 	for (i = 0; i < cfg->n_blocks; i++)
 		for (k = 0; k < cfg->blocks[i].n_succ; k++)

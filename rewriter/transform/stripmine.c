@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Counted loops of resumable twins: an inner loop of some rounds, as the assembler likes it, in an
- * outer one that looks whether to leave. The counter i has one write in the loop, i += step, in
- * the block that ends it with "go on while i ? bound":
+ * Strip-mining of counted loops in resumable twins. The inner loop runs a fixed number of
+ * iterations in a form that the assembler optimises well; the outer loop checks whether to leave.
+ * The counter i has one write in the loop, i += step, in the block that ends it with "continue
+ * while i ? bound":
  *
- *	HEAD: look; stop = bound
+ *	HEAD: check; stop = bound
  *	      if (i ? bound and bound - i > rounds * step) stop = i + rounds * step
  *	inner: BODY; i += step; if (i ? stop) goto inner
- *	      if (i ? bound) { count what was run; goto HEAD }
+ *	      if (i ? bound) { charge the instructions executed; goto HEAD }
  *
- * stop lies between i and bound, so the inner loop never passes a value of i at which the original
- * would have ended.
+ * stop lies between i and bound, so the inner loop never steps over a value of i at which the
+ * original would have ended.
  *
- * In: a point at a loop's head. Out: the two loops, or false where the loop is of another form.
- * Assumes that the loop stands in one piece in the text (gsr_point.head and last); makes no graph
- * again.
+ * In: a point at a loop's head. Out: the two loops, or false if the loop has another form. Assumes
+ * that the loop is contiguous in the text (gsr_point.head and last). Does not rebuild the graph.
  */
 #include <string.h>
 #include "resume.h"
 
-#define SHORT	8	/* rounds that a loop is taken to have, until it has more */
+#define SHORT	8	/* assumed trip count of a loop, for its weight */
 
 struct counted {
 	struct gsr_insn *add, *cmp;
@@ -31,7 +31,8 @@ struct counted {
 
 static bool is_reg(const struct gsr_operand *o, const char *name)
 {
-	return o->kind == GSR_OPND_REG && !o->negated && !o->component && !o->selector && o->name == name;
+	return o->kind == GSR_OPND_REG && !o->negated && !o->component && !o->selector &&
+	       o->name == name;
 }
 
 static bool names_reg(const struct gsr_operand *o, const char *name)
@@ -58,11 +59,12 @@ static bool insn_names(const struct gsr_insn *insn, const char *name)
 	return false;
 }
 
-/* Could the instruction write @name? Whatever names it first, unless that is an address */
+/* An instruction may write its first operand, unless that is an address; a call, all it names */
 static bool may_write(const struct gsr_insn *insn, const char *name)
 {
 	return insn->op == GSR_OP_CALL ? insn_names(insn, name) :
-	       insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR && names_reg(&insn->opnds[0], name);
+					 insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR &&
+						 names_reg(&insn->opnds[0], name);
 }
 
 static unsigned int bits_of(const char *type)
@@ -72,11 +74,12 @@ static unsigned int bits_of(const char *type)
 	return !strcmp(type + 1, "32") ? 32 : !strcmp(type + 1, "64") ? 64 : 0;
 }
 
-static bool is_add(const struct gsr_insn *i, const char *counter, unsigned int bits, int64_t *step)
+static bool is_increment(const struct gsr_insn *i, const char *counter, unsigned int bits,
+			 int64_t *step)
 {
-	if ((i->op != GSR_OP_ADD && i->op != GSR_OP_SUB) || i->guard || i->n_mods != 1 || i->n_opnds != 3 ||
-	    bits_of(i->mods[0]) != bits || !is_reg(&i->opnds[0], counter) || !is_reg(&i->opnds[1], counter) ||
-	    i->opnds[2].kind != GSR_OPND_INT)
+	if ((i->op != GSR_OP_ADD && i->op != GSR_OP_SUB) || i->guard || i->n_mods != 1 ||
+	    i->n_opnds != 3 || bits_of(i->mods[0]) != bits || !is_reg(&i->opnds[0], counter) ||
+	    !is_reg(&i->opnds[1], counter) || i->opnds[2].kind != GSR_OPND_INT)
 		return false;
 	*step = i->op == GSR_OP_ADD ? i->opnds[2].ival : -i->opnds[2].ival;
 	if (bits == 32)
@@ -84,8 +87,8 @@ static bool is_add(const struct gsr_insn *i, const char *counter, unsigned int b
 	return *step && *step > -(1 << 20) && *step < 1 << 20;
 }
 
-/* "go on while i OP bound" leads towards the bound? */
-static bool towards(const char *op, int64_t step)
+/* Does stepping bring i closer to the bound of "continue while i OP bound"? */
+static bool approaches_bound(const char *op, int64_t step)
 {
 	if (!strcmp(op, "ne"))
 		return true;
@@ -96,7 +99,7 @@ static bool towards(const char *op, int64_t step)
 	return false;
 }
 
-static bool analyse(const struct gsr_point *pt, struct counted *c)
+static bool find_counter(const struct gsr_point *pt, struct counted *c)
 {
 	const struct gsr_insn *back = pt->last->insn, *i;
 	const char *counter = NULL, *bound = NULL;
@@ -109,14 +112,17 @@ static bool analyse(const struct gsr_point *pt, struct counted *c)
 	/* backwards through the last block: the comparison, and the addition before it */
 	for (s = pt->last->prev; s && s != pt->head; s = s->prev) {
 		i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
-		if (s->kind == GSR_STMT_LABEL || s->kind == GSR_STMT_OPEN || s->kind == GSR_STMT_CLOSE ||
-		    (i && gsr_insn_branches(i)))
+		if (s->kind == GSR_STMT_LABEL || s->kind == GSR_STMT_OPEN ||
+		    s->kind == GSR_STMT_CLOSE || (i && gsr_insn_branches(i)))
 			own_block = false;
 		if (!i || !own_block)
 			continue;
 		if (!c->cmp && may_write(i, back->guard)) {
-			if (i->op != GSR_OP_SETP || i->guard || i->n_mods != 2 || i->n_opnds != 3 || !is_reg(&i->opnds[0], back->guard) ||
-			    i->opnds[1].kind != GSR_OPND_REG || (i->opnds[2].kind != GSR_OPND_REG && i->opnds[2].kind != GSR_OPND_INT) ||
+			if (i->op != GSR_OP_SETP || i->guard || i->n_mods != 2 || i->n_opnds != 3 ||
+			    !is_reg(&i->opnds[0], back->guard) ||
+			    i->opnds[1].kind != GSR_OPND_REG ||
+			    (i->opnds[2].kind != GSR_OPND_REG &&
+			     i->opnds[2].kind != GSR_OPND_INT) ||
 			    i->opnds[2].negated || i->opnds[2].component)
 				return false;
 			c->cmp = s->insn;
@@ -127,40 +133,46 @@ static bool analyse(const struct gsr_point *pt, struct counted *c)
 			bound = i->opnds[2].kind == GSR_OPND_REG ? i->opnds[2].name : NULL;
 			if (!c->bits || !is_reg(&i->opnds[1], counter) || counter == bound)
 				return false;
-		} else if (c->cmp && !c->add && is_add(i, counter, c->bits, &c->step)) {
+		} else if (c->cmp && !c->add && is_increment(i, counter, c->bits, &c->step)) {
 			c->add = s->insn;
 		} else if (counter && may_write(i, counter)) {
 			return false;
 		}
 	}
-	if (!c->add || !c->cmp || !towards(c->op, c->step))
+	if (!c->add || !c->cmp || !approaches_bound(c->op, c->step))
 		return false;
-	/* nothing else in the loop writes the counter or the bound, names the predicate, or goes back to the head */
+	/*
+	 * Nothing else in the loop may write the counter or the bound, use the predicate, or
+	 * branch to the head.
+	 */
 	for (s = pt->head; s != pt->last; s = s->next) {
 		i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
 		if (!i || i == c->add || i == c->cmp)
 			continue;
-		if (may_write(i, counter) || (bound && may_write(i, bound)) || insn_names(i, back->guard) ||
+		if (may_write(i, counter) || (bound && may_write(i, bound)) ||
+		    insn_names(i, back->guard) ||
 		    (i->op == GSR_OP_BRA && i->opnds[0].name == pt->head->label))
 			return false;
 	}
 	return !bound || (!may_write(c->add, bound) && !may_write(c->cmp, bound));
 }
 
-unsigned int gsr_strip_rounds(const struct gsr_point *pt, unsigned int look)
+unsigned int gsr_stripmine_rounds(const struct gsr_point *pt, unsigned int look)
 {
 	unsigned int rounds = look / pt->weight;
 	struct counted c;
 
-	if (!pt->insns || rounds < 2 || !analyse(pt, &c))
+	if (!pt->insns || rounds < 2 || !find_counter(pt, &c))
 		return 0;
-	/* the assembler unrolls loops 4 or 16 times: none is to be left over, each time (4 % of a tight loop) */
+	/*
+	 * The assembler unrolls loops 4 or 16 times: a multiple of that leaves no remainder, which
+	 * costs 4 % of a tight loop.
+	 */
 	return rounds & (rounds >= 16 ? ~15u : rounds >= 4 ? ~3u : ~0u);
 }
 
-/* False: not such a loop */
-bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt, unsigned int number, unsigned int look,
-	       unsigned int *inserted)
+bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
+		   unsigned int number, unsigned int look, unsigned int *inserted)
 {
 	struct counted c;
 	const char *bound, *counter;
@@ -169,15 +181,16 @@ bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
 	struct gsr_operand stop = { .kind = GSR_OPND_REG };
 	struct gsr_stmt *behind;
 
-	rounds = gsr_strip_rounds(pt, look);
-	if (!rounds || !analyse(pt, &c))
+	rounds = gsr_stripmine_rounds(pt, look);
+	if (!rounds || !find_counter(pt, &c))
 		return false;
 	distance = (c.step < 0 ? -c.step : c.step) * rounds;
-	bound = c.cmp->opnds[2].kind == GSR_OPND_INT ? gsr_sprintf(p->arena, "%lld", (long long)c.cmp->opnds[2].ival) :
-		c.cmp->opnds[2].name;
+	bound = c.cmp->opnds[2].kind == GSR_OPND_INT ?
+			gsr_sprintf(p->arena, "%lld", (long long)c.cmp->opnds[2].ival) :
+			c.cmp->opnds[2].name;
 	counter = c.cmp->opnds[1].name;
 	behind = pt->last->next;
-	/* the look goes before this, behind the head's label */
+	/* the check will be inserted in front of this, behind the head's label */
 	*inserted += gsr_insert(p, f, pt->at->next, gsr_sprintf(p->arena,
 		".reg .b%u %%#stop_%u; .reg .pred %%#near_%u;\n"
 		"sub.s%u %%#stop_%u, %s, %s;\n"
@@ -193,12 +206,15 @@ bool gsr_strip(struct gsr_pass *p, struct gsr_function *f, struct gsr_point *pt,
 		c.bits, number, bound,
 		number, c.bits, number, counter, (long long)(c.step > 0 ? distance : -distance),
 		number));
-	*inserted += gsr_insert(p, f, behind, gsr_sprintf(p->arena, "setp.%s.%s %s, %s, %s;\n@%s sub.s32 %%#n, %%#n, %u;\n@%s bra %s;\n",
-							  c.op, c.type, pt->last->insn->guard, counter, bound, pt->last->insn->guard,
-							  rounds * pt->weight, pt->last->insn->guard, pt->head->label));
+	*inserted += gsr_insert(p, f, behind, gsr_sprintf(p->arena,
+		"setp.%s.%s %s, %s, %s;\n@%s sub.s32 %%#n, %%#n, %u;\n@%s bra %s;\n",
+		c.op, c.type, pt->last->insn->guard, counter, bound, pt->last->insn->guard,
+		rounds * pt->weight, pt->last->insn->guard, pt->head->label));
 	pt->weight *= rounds < SHORT ? rounds : SHORT;
-	stop.name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "%%#stop_%u", number)));
+	stop.name = gsr_intern_str(p->arena,
+				   gsr_expand(p, gsr_sprintf(p->arena, "%%#stop_%u", number)));
 	c.cmp->opnds[2] = stop;
-	pt->last->insn->opnds[0].name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#inner_%u", number)));
+	pt->last->insn->opnds[0].name = gsr_intern_str(
+		p->arena, gsr_expand(p, gsr_sprintf(p->arena, "$#inner_%u", number)));
 	return true;
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where addresses go.
+ * Escape analysis of addresses.
  *
- * The address of a function is a number that means something in its own module only: nvcc's code
- * looks it up in a table of the kernel's. So pointers made by the original must not be called by
- * the twin, nor the other way round: a function that takes the address of another must keep it in
- * registers, and must call through such registers only.
+ * Functions: the address of a function is a number that is valid in its own module only, as the
+ * code that nvcc makes looks it up in a table of the kernel. So the twin must not call a pointer
+ * that the original made, nor the original one of the twin: a function that takes the address of
+ * another must keep it in registers, and may call through such registers.
  *
- * A literal whose address is only read through, or printed, is never written.
+ * Variables: a literal whose address is only loaded from, or printed, is never written.
  *
- * In: a function, or a variable. Out: a refusal or NULL, and gsr_fn.unknown, the calls that
- * indirect.c makes right. Assumes that all functions were scanned for references.
+ * In: a function, or a variable. Out: a refusal or NULL, and gsr_fn.unresolved, the calls that
+ * devirtualise.c replaces. Assumes that all functions were scanned for references.
  */
 #include <string.h>
 #include "analysis.h"
@@ -19,7 +19,7 @@
 #define MARK_HOLDS	(5UL << 40)
 #define MARK_INDEX	0xffffffffUL
 
-/* What the instruction writes, if that is its first operand */
+/* Is the first operand of the instruction its result? */
 static bool has_result(const struct gsr_insn *insn)
 {
 	return insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR && insn->op != GSR_OP_CALL;
@@ -31,7 +31,7 @@ struct reg {
 	const char *name;
 	const char *function;	/* a function whose address it may hold */
 	bool other;		/* it may hold something else */
-	bool defined;
+	bool defined;		/* .function is final: look for other values now */
 };
 
 struct flow {
@@ -45,7 +45,8 @@ static struct reg *reg_of(const struct flow *w, const char *name)
 {
 	unsigned long m = *gsr_intern_mark(name);
 
-	if ((m & ~MARK_INDEX) != MARK_REG || (m & MARK_INDEX) >= w->n || w->regs[m & MARK_INDEX].name != name)
+	if ((m & ~MARK_INDEX) != MARK_REG || (m & MARK_INDEX) >= w->n ||
+	    w->regs[m & MARK_INDEX].name != name)
 		return NULL;
 	return &w->regs[m & MARK_INDEX];
 }
@@ -59,7 +60,7 @@ static unsigned int count_regs(const struct gsr_operand *o)
 	return n;
 }
 
-static void enter_regs(struct flow *w, const struct gsr_operand *o)
+static void number_registers(struct flow *w, const struct gsr_operand *o)
 {
 	unsigned int i;
 
@@ -68,7 +69,7 @@ static void enter_regs(struct flow *w, const struct gsr_operand *o)
 		*gsr_intern_mark(o->name) = MARK_REG | w->n++;
 	}
 	for (i = 0; i < o->n_items; i++)
-		enter_regs(w, &o->items[i]);
+		number_registers(w, &o->items[i]);
 }
 
 /* The function whose address the operand may hold; NULL none */
@@ -100,12 +101,13 @@ static bool function_only(const struct flow *w, const struct gsr_operand *o)
 	return r && r->function && !r->other && !o->negated && !o->component;
 }
 
-static bool passes_on(const struct gsr_insn *insn)
+static bool is_copy(const struct gsr_insn *insn)
 {
-	return (insn->op == GSR_OP_MOV && insn->n_opnds == 2) || (insn->op == GSR_OP_SELP && insn->n_opnds == 4);
+	return (insn->op == GSR_OP_MOV && insn->n_opnds == 2) ||
+	       (insn->op == GSR_OP_SELP && insn->n_opnds == 4);
 }
 
-static void other(struct flow *w, const struct gsr_operand *o)
+static void mark_other(struct flow *w, const struct gsr_operand *o)
 {
 	struct reg *r = o->kind == GSR_OPND_REG ? reg_of(w, o->name) : NULL;
 	unsigned int i;
@@ -113,21 +115,21 @@ static void other(struct flow *w, const struct gsr_operand *o)
 	if (r && !r->other)
 		r->other = w->changed = true;
 	for (i = 0; i < o->n_items; i++)
-		other(w, &o->items[i]);
+		mark_other(w, &o->items[i]);
 }
 
-static void define(struct flow *w, const struct gsr_insn *insn)
+static void propagate(struct flow *w, const struct gsr_insn *insn)
 {
 	unsigned int i, sources = insn->op == GSR_OP_SELP ? 2 : 1;
 	struct reg *to;
 
 	if (insn->op == GSR_OP_CALL && insn->n_opnds && insn->opnds[0].kind == GSR_OPND_LIST)
-		other(w, &insn->opnds[0]);
+		mark_other(w, &insn->opnds[0]);
 	if (!has_result(insn))
 		return;
 	to = insn->opnds[0].kind == GSR_OPND_REG ? reg_of(w, insn->opnds[0].name) : NULL;
-	if (!to || !passes_on(insn)) {
-		other(w, &insn->opnds[0]);
+	if (!to || !is_copy(insn)) {
+		mark_other(w, &insn->opnds[0]);
 		return;
 	}
 	for (i = 1; i <= sources; i++) {
@@ -142,8 +144,8 @@ static void define(struct flow *w, const struct gsr_insn *insn)
 	}
 }
 
-/* The function whose address goes where we do not follow it; NULL none */
-static const char *leaves(const struct flow *w, const struct gsr_insn *insn)
+/* The function whose address escapes through the instruction; NULL: none */
+static const char *escaping_function(const struct flow *w, const struct gsr_insn *insn)
 {
 	unsigned int i, first = has_result(insn);
 	const char *f;
@@ -156,18 +158,19 @@ static const char *leaves(const struct flow *w, const struct gsr_insn *insn)
 			continue;
 		if (insn->op == GSR_OP_CALL && (o->kind == GSR_OPND_SYM || o->kind == GSR_OPND_REG))
 			continue;
-		if (passes_on(insn) && (insn->opnds[0].kind == GSR_OPND_REG))
+		if (is_copy(insn) && (insn->opnds[0].kind == GSR_OPND_REG))
 			continue;
 		/* compared with each other, or with null */
 		if (insn->op == GSR_OP_SETP && i >= 1 && i <= 2 && insn->n_opnds >= 3 &&
-		    (insn->opnds[3 - i].kind == GSR_OPND_INT || function_only(w, &insn->opnds[3 - i])))
+		    (insn->opnds[3 - i].kind == GSR_OPND_INT ||
+		     function_only(w, &insn->opnds[3 - i])))
 			continue;
 		return f;
 	}
 	return NULL;
 }
 
-/* The pointer of a call that may not be one made here; NULL none */
+/* The pointer of an indirect call, unless it surely is one that this function took; NULL: none */
 static const struct gsr_operand *unknown_pointer(const struct flow *w, const struct gsr_insn *insn)
 {
 	unsigned int i;
@@ -180,19 +183,19 @@ static const struct gsr_operand *unknown_pointer(const struct flow *w, const str
 
 static void note_unknown(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_stmt *call)
 {
-	if (fn->n_unknown == fn->room_unknown) {
+	if (fn->n_unresolved == fn->room_unresolved) {
 		struct gsr_stmt **grown;
 
-		fn->room_unknown = fn->room_unknown ? 2 * fn->room_unknown : 4;
-		grown = gsr_alloc_array(p->arena, fn->room_unknown, sizeof(struct gsr_stmt *));
-		if (fn->n_unknown)
-			memcpy(grown, fn->unknown, fn->n_unknown * sizeof(struct gsr_stmt *));
-		fn->unknown = grown;
+		fn->room_unresolved = fn->room_unresolved ? 2 * fn->room_unresolved : 4;
+		grown = gsr_alloc_array(p->arena, fn->room_unresolved, sizeof(struct gsr_stmt *));
+		if (fn->n_unresolved)
+			memcpy(grown, fn->unresolved, fn->n_unresolved * sizeof(struct gsr_stmt *));
+		fn->unresolved = grown;
 	}
-	fn->unknown[fn->n_unknown++] = call;
+	fn->unresolved[fn->n_unresolved++] = call;
 }
 
-const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn)
+const char *gsr_track_fnptrs(struct gsr_pass *p, struct gsr_fn *fn)
 {
 	struct flow w = { .fn = fn };
 	const struct gsr_operand *pointer;
@@ -206,13 +209,13 @@ const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn)
 	w.regs = gsr_alloc_array(p->arena, n + 1, sizeof(*w.regs));
 	for (s = fn->f->first; s; s = s->next)
 		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
-			enter_regs(&w, &s->insn->opnds[i]);
-	/* first where functions may get to, then where other things may */
+			number_registers(&w, &s->insn->opnds[i]);
+	/* first which registers may hold functions, then which of these may hold other values */
 	do {
 		w.changed = false;
 		for (s = fn->f->first; s; s = s->next)
 			if (s->kind == GSR_STMT_INSN)
-				define(&w, s->insn);
+				propagate(&w, s->insn);
 	} while (w.changed);
 	for (i = 0; i < w.n; i++)
 		w.regs[i].defined = true;
@@ -220,15 +223,19 @@ const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn)
 		w.changed = false;
 		for (s = fn->f->first; s; s = s->next)
 			if (s->kind == GSR_STMT_INSN)
-				define(&w, s->insn);
+				propagate(&w, s->insn);
 	} while (w.changed);
 	for (s = fn->f->first; s; s = s->next) {
 		if (s->kind != GSR_STMT_INSN)
 			continue;
 		pointer = unknown_pointer(&w, s->insn);
-		if ((f = leaves(&w, s->insn))) {
-			p->loose = true;
-			why = why ? why : gsr_sprintf(p->arena, "address of the function %s does not stay in registers", f);
+		if ((f = escaping_function(&w, s->insn))) {
+			p->fnptrs_escape = true;
+			why = why ? why :
+				    gsr_sprintf(
+					    p->arena,
+					    "address of the function %s does not stay in registers",
+					    f);
 		} else if (pointer && function_in(&w, pointer)) {
 			why = why ? why : "indirect call of unknown functions";
 		} else if (pointer) {
@@ -244,11 +251,11 @@ const char *gsr_function_pointers(struct gsr_pass *p, struct gsr_fn *fn)
 
 struct trace {
 	const struct gsr_var *v;
-	unsigned long mark;	/* of registers that may hold an address in it */
+	unsigned long mark;	/* of registers that may hold an address in the variable */
 	bool changed;
 };
 
-static bool holds(const struct trace *t, const struct gsr_operand *o)
+static bool may_hold_address(const struct trace *t, const struct gsr_operand *o)
 {
 	unsigned int i;
 
@@ -257,33 +264,36 @@ static bool holds(const struct trace *t, const struct gsr_operand *o)
 	if (o->kind == GSR_OPND_REG && *gsr_intern_mark(o->name) == t->mark)
 		return true;
 	for (i = 0; i < o->n_items; i++)
-		if (holds(t, &o->items[i]))
+		if (may_hold_address(t, &o->items[i]))
 			return true;
 	return false;
 }
 
-/* st.param of an address: the call that follows must be one that only reads */
-static bool printed(const struct gsr_stmt *s)
+/* Is @s a st.param of an address for a call that only reads through it? */
+static bool passed_to_reader(const struct gsr_stmt *s)
 {
 	const struct gsr_operand *to = &s->insn->opnds[0], *o;
 	bool known = false, given = false;
 	const struct gsr_stmt *call;
 	unsigned int i, k;
 
-	if (!gsr_insn_has(s->insn, "param") || to->kind != GSR_OPND_ADDR || !to->n_items || !to->items[0].name)
+	if (!gsr_insn_has(s->insn, "param") || to->kind != GSR_OPND_ADDR || !to->n_items ||
+	    !to->items[0].name)
 		return false;
-	for (call = s->next; call && (call->kind != GSR_STMT_INSN || call->insn->op != GSR_OP_CALL); call = call->next)
+	for (call = s->next; call && (call->kind != GSR_STMT_INSN || call->insn->op != GSR_OP_CALL);
+	     call = call->next)
 		;
 	for (i = 0; call && i < call->insn->n_opnds; i++) {
 		o = &call->insn->opnds[i];
-		known |= o->kind == GSR_OPND_SYM && (!strcmp(o->name, "vprintf") || !strcmp(o->name, "__assertfail"));
+		known |= o->kind == GSR_OPND_SYM &&
+			 (!strcmp(o->name, "vprintf") || !strcmp(o->name, "__assertfail"));
 		for (k = 0; o->kind == GSR_OPND_LIST && k < o->n_items; k++)
 			given |= o->items[k].name == to->items[0].name;
 	}
 	return known && given;
 }
 
-/* Is this use of an address in the variable one that cannot change it? */
+/* Does the statement not write through, nor leak, an address in the variable? Propagates marks */
 static bool only_reads(struct trace *t, const struct gsr_stmt *s)
 {
 	const struct gsr_insn *insn = s->insn;
@@ -291,7 +301,7 @@ static bool only_reads(struct trace *t, const struct gsr_stmt *s)
 	unsigned int i;
 
 	for (i = has_result(insn); i < insn->n_opnds; i++)
-		used |= holds(t, &insn->opnds[i]);
+		used |= may_hold_address(t, &insn->opnds[i]);
 	if (!used)
 		return true;
 	switch (insn->op) {
@@ -301,7 +311,8 @@ static bool only_reads(struct trace *t, const struct gsr_stmt *s)
 	case GSR_OP_PREFETCHU:
 		return true;
 	case GSR_OP_ST:
-		return insn->n_opnds == 2 && !holds(t, &insn->opnds[0]) && printed(s);
+		return insn->n_opnds == 2 && !may_hold_address(t, &insn->opnds[0]) &&
+		       passed_to_reader(s);
 	case GSR_OP_MOV:
 	case GSR_OP_CVTA:
 	case GSR_OP_ADD:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where functions' addresses lie in variables, as read from their initializers; what is not understood is not called. And how calls are
- * made.
+ * Function-pointer tables: which slots of variables hold functions, as read from initializers (an
+ * initializer that is not understood makes indirect calls a refusal), and what indirect calls are
+ * replaced by.
  */
 #include "test.h"
 
@@ -16,7 +17,7 @@
 
 static const struct {
 	const char *what, *text;
-	const char *places;		/* or the reason */
+	const char *slots;		/* or the reason */
 } cases[] = {
 	{ "an array", ".global .align 8 .u64 t[3] = {f, 0, g};\n", "f t+0, g t+16" },
 	{ "a constant", ".const .align 8 .u64 t[2] = {g, f};\n", "g t+0, f t+8" },
@@ -71,7 +72,7 @@ static const struct gsr_kernel *kernel(const struct gsr_rewrite *rw)
 	return NULL;
 }
 
-static void list(const struct gsr_rewrite *rw, const struct gsr_kernel *k, char *out, size_t size)
+static void list_slots(const struct gsr_rewrite *rw, const struct gsr_kernel *k, char *out, size_t size)
 {
 	size_t at = 0;
 	unsigned int i;
@@ -86,7 +87,7 @@ static void list(const struct gsr_rewrite *rw, const struct gsr_kernel *k, char 
 	}
 }
 
-static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
+static bool find_variable(void *arg, const char *name, uint64_t *address, uint64_t *size)
 {
 	(void)arg;
 	*address = 0x1000;
@@ -95,13 +96,13 @@ static bool find(void *arg, const char *name, uint64_t *address, uint64_t *size)
 }
 
 /* f is number 70, g null or not known */
-static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
+static bool first_word(void *arg, const char *name, uint64_t offset, uint64_t *word)
 {
 	*word = offset ? 0 : 70;
 	return !strcmp(name, "t") && (!offset || arg);
 }
 
-static void filled(const struct gsr_rewrite *rw, const struct gsr_kernel *k)
+static void check_missing_number(const struct gsr_rewrite *rw, const struct gsr_kernel *k)
 {
 	const struct gsr_variable *missing;
 	uint64_t words[2] = { 1, 1 };
@@ -109,14 +110,14 @@ static void filled(const struct gsr_rewrite *rw, const struct gsr_kernel *k)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		gsr_fill_addresses(rw, find, first, i ? words : NULL, words, flags);
+		gsr_fill_addresses(rw, find_variable, first_word, i ? words : NULL, words, flags);
 		missing = gsr_missing_variable(rw, k, flags);
 		ok(words[0] == 70 && words[1] == 1 && missing && !strcmp(missing->function, "g") && missing->offset == 16,
 		   "a number that is %s: the kernel's twin must not run", i ? "null" : "not known");
 	}
 }
 
-static void many(unsigned int n)
+static void check_many_functions(unsigned int n)
 {
 	char *text = malloc(1 << 16), found[256];
 	struct gsr_rewrite rw = { 0 };
@@ -138,7 +139,10 @@ static void many(unsigned int n)
 	free(text);
 }
 
-/* What becomes of a call: a switch of direct calls, of short functions none at all; or it stays one through a pointer */
+/*
+ * A call becomes a switch of direct calls, short functions are inlined; or it stays a call through a
+ * pointer.
+ */
 #define LONG(name, type) \
 	".func (.param .b32 r) " name " (.param " type " x) { .reg .b32 v; ld.param.b32 v, [x];\n" EIGHT EIGHT EIGHT EIGHT \
 	"st.param.b32 [r], v; ret; }\n"
@@ -171,7 +175,7 @@ static const struct {
 	{ "one, without a scope", LONG("f", ".b32") ".global .u64 t[1] = {f};\n" KERNEL, 1, 0, 0, 1, 1 },
 };
 
-static unsigned int times(const char *text, const char *what)
+static unsigned int count_text(const char *text, const char *what)
 {
 	unsigned int n = 0;
 
@@ -180,7 +184,7 @@ static unsigned int times(const char *text, const char *what)
 	return n;
 }
 
-static void form(unsigned int i)
+static void check_form(unsigned int i)
 {
 	struct gsr_rewrite rw = { 0 };
 	struct gsr_error err;
@@ -189,11 +193,11 @@ static void form(unsigned int i)
 
 	snprintf(text, sizeof(text), HEAD "%s", forms[i].text);
 	if (gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK && rw.ptx) {
-		n[0] = times(rw.ptx, "setp.eq.u64 %__gsr_vp");
-		n[1] = times(rw.ptx, "call (") - times(rw.ptx, ", proto") - times(rw.ptx, "_proto;");
-		n[2] = times(rw.ptx, "@!%__gsr_vp trap;");
-		n[3] = times(rw.ptx, "), %__gsr_vf,");
-		n[4] = times(rw.ptx, ".callprototype");
+		n[0] = count_text(rw.ptx, "setp.eq.u64 %__gsr_vp");
+		n[1] = count_text(rw.ptx, "call (") - count_text(rw.ptx, ", proto") - count_text(rw.ptx, "_proto;");
+		n[2] = count_text(rw.ptx, "@!%__gsr_vp trap;");
+		n[3] = count_text(rw.ptx, "), %__gsr_vf,");
+		n[4] = count_text(rw.ptx, ".callprototype");
 	}
 	if (!ok(n[0] == forms[i].compared && n[1] == forms[i].direct && n[2] == forms[i].traps && n[3] == forms[i].pointers &&
 		n[4] == forms[i].prototypes, "calls of %s: %u direct, %u by a pointer",
@@ -216,18 +220,18 @@ int main(void)
 		if (gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK)
 			k = kernel(&rw);
 		if (k && k->tier == GSR_TIER_BLOCK)
-			list(&rw, k, found, sizeof(found));
+			list_slots(&rw, k, found, sizeof(found));
 		else
 			snprintf(found, sizeof(found), "%s", k ? k->reason : err.message);
-		if (!ok(!strcmp(found, cases[i].places), "%s: %s", cases[i].what, cases[i].places))
+		if (!ok(!strcmp(found, cases[i].slots), "%s: %s", cases[i].what, cases[i].slots))
 			printf("# %s\n", found);
 		if (!i && k)
-			filled(&rw, k);
+			check_missing_number(&rw, k);
 		gsr_rewrite_free(&rw);
 	}
 	for (i = 0; i < sizeof(forms) / sizeof(*forms); i++)
-		form(i);
-	many(64);
-	many(65);
+		check_form(i);
+	check_many_functions(64);
+	check_many_functions(65);
 	return done();
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Registers that are not saved in front of a counted loop but made anew: those that hold the same
- * all the time that a thread is in its block-task, because one instruction alone writes them, from
- * parameters, the thread's and the block's id and constants. The assembler then knows of them in
- * the loop what it knows in the original: that an address is a multiple of 16, that a value is an
- * operand in constant memory. Of what is read back from a record it knows nothing, and needs a
- * register for it.
+ * Rematerialisation in front of counted loops: a register that is live at a resume point is
+ * recomputed there instead of being saved in the record, if its value is the same throughout the
+ * block-task. That holds if exactly one instruction writes it, from parameters, thread and block
+ * ids, constants and other such registers. The assembler then knows as much about the register
+ * inside the loop as it does in the original kernel: that an address is a multiple of 16, or that
+ * a value can be an operand in constant memory. It knows nothing about a value loaded from a
+ * record, and needs a register to hold it.
  *
- * In: a register and a point. Out: the instructions that compute it again. Assumes that the
- * function has not changed since gsr_anew_table().
+ * In: a register and a point. Out: the instructions that recompute it. Assumes that the function
+ * has not changed since gsr_remat_table().
  */
 #include <stdint.h>
 #include <string.h>
 #include "resume.h"
 
-#define EACH_MAX	8	/* instructions for a register */
+#define EACH_MAX	8	/* instructions to recompute one register */
 
 struct writer {
 	const char *name;
@@ -22,14 +23,14 @@ struct writer {
 	unsigned int times;
 };
 
-struct gsr_anew {
+struct gsr_remat {
 	const struct gsr_function *f;
 	const struct gsr_closure *c;
 	unsigned int mask;
 	struct writer slots[];
 };
 
-static struct writer *slot_of(struct gsr_anew *t, const char *name)
+static struct writer *slot_of(struct gsr_remat *t, const char *name)
 {
 	unsigned int i = (unsigned int)((uintptr_t)name >> 4) & t->mask;
 
@@ -38,7 +39,8 @@ static struct writer *slot_of(struct gsr_anew *t, const char *name)
 	return &t->slots[i];
 }
 
-static void note_writers(struct gsr_anew *t, const struct gsr_operand *o, const struct gsr_insn *insn)
+static void note_writers(struct gsr_remat *t, const struct gsr_operand *o,
+			 const struct gsr_insn *insn)
 {
 	struct writer *w;
 	unsigned int i;
@@ -53,24 +55,27 @@ static void note_writers(struct gsr_anew *t, const struct gsr_operand *o, const 
 		note_writers(t, &o->items[i], insn);
 }
 
-static unsigned int count(const struct gsr_operand *o)
+static unsigned int count_operands(const struct gsr_operand *o)
 {
 	unsigned int i, n = 1;
 
 	for (i = 0; i < o->n_items; i++)
-		n += count(&o->items[i]);
+		n += count_operands(&o->items[i]);
 	return n;
 }
 
-struct gsr_anew *gsr_anew_table(struct gsr_arena *a, const struct gsr_function *f, const struct gsr_closure *c)
+struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function *f,
+				  const struct gsr_closure *c)
 {
 	unsigned int n = 0, room = 4;
 	const struct gsr_stmt *s;
-	struct gsr_anew *t;
+	struct gsr_remat *t;
 
-	/* whatever names a register first may write it, unless that is an address */
+	/* an instruction may write its first operand, unless that is an address */
 	for (s = f->first; s; s = s->next)
-		n += s->kind == GSR_STMT_INSN && s->insn->n_opnds ? count(&s->insn->opnds[0]) : 0;
+		n += s->kind == GSR_STMT_INSN && s->insn->n_opnds ?
+			     count_operands(&s->insn->opnds[0]) :
+			     0;
 	while (room < 2 * n)
 		room *= 2;
 	t = gsr_alloc(a, sizeof(*t) + room * sizeof(t->slots[0]));
@@ -78,12 +83,13 @@ struct gsr_anew *gsr_anew_table(struct gsr_arena *a, const struct gsr_function *
 	t->c = c;
 	t->mask = room - 1;
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds && s->insn->opnds[0].kind != GSR_OPND_ADDR)
+		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds &&
+		    s->insn->opnds[0].kind != GSR_OPND_ADDR)
 			note_writers(t, &s->insn->opnds[0], s->insn);
 	return t;
 }
 
-static bool is_parameter(const struct gsr_anew *t, const struct gsr_operand *o)
+static bool is_parameter(const struct gsr_remat *t, const struct gsr_operand *o)
 {
 	unsigned int i;
 
@@ -95,13 +101,14 @@ static bool is_parameter(const struct gsr_anew *t, const struct gsr_operand *o)
 	return false;
 }
 
-static bool is_shared(const struct gsr_anew *t, const char *name)
+static bool is_shared(const struct gsr_remat *t, const char *name)
 {
 	const struct gsr_stmt *s;
 	unsigned int i, k;
 
 	for (s = t->f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") && !strcmp(s->var->name, name))
+		if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") &&
+		    !strcmp(s->var->name, name))
 			return true;
 	for (i = 0; i < t->c->n; i++)
 		for (k = 0; k < t->c->fns[i]->n_vars; k++)
@@ -110,7 +117,7 @@ static bool is_shared(const struct gsr_anew *t, const char *name)
 	return false;
 }
 
-/* Of a thread in its block-task, wherever that runs */
+/* Special registers that do not depend on which worker runs the block-task */
 static bool is_id(const struct gsr_operand *o)
 {
 	static const char *const ids[] = { "%tid", "%ntid", "%ctaid", "%nctaid" };
@@ -122,10 +129,11 @@ static bool is_id(const struct gsr_operand *o)
 	return !strcmp(o->name, "%laneid") && !o->negated;
 }
 
-static bool of_operands_alone(const struct gsr_insn *insn)
+/* Does the result depend on the explicit operands only? */
+static bool is_pure(const struct gsr_insn *insn)
 {
-	if (insn->guard || insn->n_opnds < 2 || insn->opnds[0].kind != GSR_OPND_REG || insn->opnds[0].component ||
-	    insn->opnds[0].selector || gsr_insn_has(insn, "cc"))
+	if (insn->guard || insn->n_opnds < 2 || insn->opnds[0].kind != GSR_OPND_REG ||
+	    insn->opnds[0].component || insn->opnds[0].selector || gsr_insn_has(insn, "cc"))
 		return false;
 	switch (insn->op) {
 	case GSR_OP_MOV:
@@ -152,16 +160,18 @@ static bool of_operands_alone(const struct gsr_insn *insn)
 	}
 }
 
-static bool make(struct gsr_anew *t, const char *name, struct gsr_point *pt, unsigned int depth)
+/* Appends to @pt->remat what recomputes @name, operands first; false: it cannot be recomputed */
+static bool collect_instructions(struct gsr_remat *t, const char *name, struct gsr_point *pt,
+				 unsigned int depth)
 {
 	const struct writer *w = slot_of(t, name);
 	const struct gsr_insn *insn = w->insn;
 	unsigned int i;
 
-	if (!w->name || w->times != 1 || depth == EACH_MAX || !of_operands_alone(insn))
+	if (!w->name || w->times != 1 || depth == EACH_MAX || !is_pure(insn))
 		return false;
-	for (i = 0; i < pt->n_anew; i++)
-		if (pt->anew[i] == insn)
+	for (i = 0; i < pt->n_remat; i++)
+		if (pt->remat[i] == insn)
 			return true;
 	for (i = 1; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
@@ -172,7 +182,8 @@ static bool make(struct gsr_anew *t, const char *name, struct gsr_point *pt, uns
 		case GSR_OPND_F64:
 			break;
 		case GSR_OPND_REG:
-			if (!is_id(o) && (o->component || o->selector || !make(t, o->name, pt, depth + 1)))
+			if (!is_id(o) && (o->component || o->selector ||
+					  !collect_instructions(t, o->name, pt, depth + 1)))
 				return false;
 			break;
 		case GSR_OPND_SYM:
@@ -187,32 +198,33 @@ static bool make(struct gsr_anew *t, const char *name, struct gsr_point *pt, uns
 			return false;
 		}
 	}
-	if (pt->n_anew == GSR_ANEW_MAX)
+	if (pt->n_remat == GSR_REMAT_MAX)
 		return false;
-	pt->anew[pt->n_anew++] = insn;
+	pt->remat[pt->n_remat++] = insn;
 	return true;
 }
 
-bool gsr_anew(struct gsr_anew *t, const char *name, struct gsr_point *pt)
+bool gsr_remat(struct gsr_remat *t, const char *name, struct gsr_point *pt)
 {
-	unsigned int before = pt->n_anew;
+	unsigned int before = pt->n_remat;
 
-	if (make(t, name, pt, 0) && pt->n_anew - before <= EACH_MAX)
+	if (collect_instructions(t, name, pt, 0) && pt->n_remat - before <= EACH_MAX)
 		return true;
-	pt->n_anew = before;
+	pt->n_remat = before;
 	return false;
 }
 
-unsigned int gsr_insert_anew(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt)
+unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f,
+			      const struct gsr_point *pt)
 {
 	struct gsr_stmt *at = pt->at;
 	unsigned int i;
 
-	for (i = 0; i < pt->n_anew; i++) {
+	for (i = 0; i < pt->n_remat; i++) {
 		struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
 
 		s->kind = GSR_STMT_INSN;
-		s->insn = gsr_insn_copy(p->arena, pt->anew[i]);
+		s->insn = gsr_insn_copy(p->arena, pt->remat[i]);
 		gsr_insert_behind(f, at, s);
 		at = s;
 	}
