@@ -6,7 +6,7 @@ ifeq ($(CROSS)$(SAN),)
 AARCH64 := build/aarch64
 AARCH64_RUNS := $(addprefix $(AARCH64)/, \
 	$(addprefix tests/core-,unit bands turns sizes protect interface chaos) \
-	$(addprefix test/rewriter-,image program places) \
+	$(addprefix test/rewriter-,image program fnptrs) \
 	$(addprefix test/vgpu-,exec exec-alu exec-async exec-mma exec-tex) \
 	$(addprefix selftests/gschedd/,arbiter bands groups lifecycle state) \
 	$(addprefix test/libgsched/,tune code slice streams) test/corpus test/end-to-end)
