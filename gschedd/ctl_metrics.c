@@ -120,7 +120,8 @@ static const char *path_of(const char *group)
 }
 
 /* Which object it is: of a device, group or client, whichever is not NULL */
-static void put_labels(const cJSON *device, const cJSON *group, const cJSON *client, const char *more)
+static void put_labels(const cJSON *device, const cJSON *group, const cJSON *client,
+		       const char *more)
 {
 	putchar('{');
 	put_label("device", ctl_string(device, "name"));
@@ -139,7 +140,8 @@ static void put_labels(const cJSON *device, const cJSON *group, const cJSON *cli
 	putchar('}');
 }
 
-static void put_sample(const struct metric *m, const cJSON *device, const cJSON *group, const cJSON *client)
+static void put_sample(const struct metric *m, const cJSON *device, const cJSON *group,
+		       const cJSON *client)
 {
 	double value;
 

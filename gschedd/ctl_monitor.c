@@ -24,7 +24,8 @@ static unsigned long printed;
 
 /* Names of the bits of GSCHED_ARB_*, from bit 0 */
 static const char *const flags[] = {
-	"closed", "report", "paced", "alone", "yields", "private", "resumable", "timed", "block-end", "pass", NULL,
+	"closed", "report", "paced", "alone", "yields", "private", "resumable", "timed",
+	"block-end", "pass", NULL,
 };
 
 /* ---- lines ---- */
@@ -32,7 +33,8 @@ static const char *const flags[] = {
 /* What stands in front of the others in a line of text */
 static bool is_head(const char *name)
 {
-	return !strcmp(name, "time_ns") || !strcmp(name, "device") || !strcmp(name, "event") || !strcmp(name, "object");
+	return !strcmp(name, "time_ns") || !strcmp(name, "device") || !strcmp(name, "event") ||
+	       !strcmp(name, "object");
 }
 
 static void print_flags(unsigned long value)
@@ -123,7 +125,8 @@ static bool take_line(const struct monitor *to, const char *text)
 	bool more = true;
 
 	if (!o)
-		ctl_error("a line that is no JSON; gschedd and gschedctl are of different versions");
+		ctl_error("a line that is no JSON; gschedd and gschedctl are of different "
+			  "versions");
 	else if (!strcmp(ctl_string(o, "event"), "lost"))
 		to->lost();
 	else
@@ -157,7 +160,8 @@ static int daemon_monitor(struct gsched *g, const struct monitor *to)
 
 	if (fd < 0) {
 		ctl_error("monitor: %s%s", strerror(errno),
-			  errno == EPERM ? "; what the programs of all users do is shown to the administrator only" : "");
+			  errno != EPERM ? "" : "; what the programs of all users do is shown to "
+			  "the administrator only");
 		return CTL_FAIL;
 	}
 	rc = read_lines(to, fd);
@@ -168,7 +172,11 @@ static int daemon_monitor(struct gsched *g, const struct monitor *to)
 int ctl_monitor(struct ctl *ctl, int argc, char **argv)
 {
 	const struct monitor to = {
-		.device = ctl->device, .tasks = with_tasks, .line = print_line, .pause = print_pause, .lost = say_lost,
+		.device = ctl->device,
+		.tasks = with_tasks,
+		.line = print_line,
+		.pause = print_pause,
+		.lost = say_lost,
 	};
 	struct gsched *g = ctl_open(ctl);
 	int rc;
@@ -188,7 +196,8 @@ int ctl_monitor(struct ctl *ctl, int argc, char **argv)
 /* ---- options ---- */
 
 static const struct argp_option options[] = {
-	{ "tasks", 't', NULL, 0, "Also each decision for a task: up to several lines a kernel launch", 0 },
+	{ "tasks", 't', NULL, 0,
+	  "Also each decision for a task: up to several lines a kernel launch", 0 },
 	{ "count", 'n', "LINES", 0, "End after so many lines", 0 },
 	{ 0 },
 };
@@ -215,4 +224,6 @@ static error_t option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = { { &ctl_output_options, 0, NULL, 0 }, { 0 } };
-const struct argp ctl_monitor_options = { .options = options, .parser = option, .children = children };
+const struct argp ctl_monitor_options = {
+	.options = options, .parser = option, .children = children,
+};

@@ -7,8 +7,9 @@
 #include "ctl.h"
 
 /*
- * @device: only its lines are needed, NULL all. @tasks: also those of tasks. line() gets each object
- * and event; false: no more. pause() is called when there is nothing to read, lost() when some were.
+ * @device: only its lines are needed, NULL all. @tasks: also those of tasks. line() gets each
+ * object and event and returns false to end; pause() is called when there is nothing to read, lost()
+ * when events were lost.
  */
 struct monitor {
 	const char *device;

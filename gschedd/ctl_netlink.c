@@ -25,16 +25,25 @@
 enum kind { NOTHING, STRING, UUID, U32, U64, WORD, STAT };
 
 static const char *const modes[] = {
-	[GSCHED_MODE_TEMPORAL] = "temporal", [GSCHED_MODE_SPATIAL] = "spatial", [GSCHED_MODE_SLICED] = "sliced", NULL,
+	[GSCHED_MODE_TEMPORAL] = "temporal",
+	[GSCHED_MODE_SPATIAL] = "spatial",
+	[GSCHED_MODE_SLICED] = "sliced",
+	NULL,
 };
 static const char *const leases[] = {
-	[GSCHED_LEASE_NONE] = "none", [GSCHED_LEASE_NOTIFY] = "notify", [GSCHED_LEASE_FREE] = "free", NULL,
+	[GSCHED_LEASE_NONE] = "none",
+	[GSCHED_LEASE_NOTIFY] = "notify",
+	[GSCHED_LEASE_FREE] = "free",
+	NULL,
 };
 static const char *const states[] = {
 	"", [GSCHED_STATE_WAITING] = "waiting", [GSCHED_STATE_RUNNING] = "running", NULL,
 };
 static const char *const tiers[] = {
-	[GSCHED_TIER_BLOCK] = "block", [GSCHED_TIER_SLICE] = "slice", [GSCHED_TIER_LAUNCH] = "launch", NULL,
+	[GSCHED_TIER_BLOCK] = "block",
+	[GSCHED_TIER_SLICE] = "slice",
+	[GSCHED_TIER_LAUNCH] = "launch",
+	NULL,
 };
 
 static const struct {
@@ -134,7 +143,8 @@ static void add_uuid(cJSON *to, const char *name, const struct nlattr *attr)
 	if (nla_len(attr) != GSCHED_UUID_SIZE)
 		return;
 	for (int i = 0; i < GSCHED_UUID_SIZE; i++)
-		p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+		p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			     uuid[i]);
 	cJSON_AddStringToObject(to, name, text);
 }
 
@@ -230,8 +240,8 @@ static int on_message(struct nl_msg *msg, void *arg)
 static int nl_failed(const char *what, int err)
 {
 	if (err == -NLE_PERM || err == -NLE_NOACCESS)
-		ctl_error("%s: not allowed: what the programs of all users do is shown to the administrator "
-			  "(CAP_SYS_ADMIN) only", what);
+		ctl_error("%s: not allowed: what the programs of all users do is shown to the "
+			  "administrator (CAP_SYS_ADMIN) only", what);
 	else
 		ctl_error("%s: %s", what, nl_geterror(err));
 	return CTL_FAIL;
@@ -242,7 +252,9 @@ static int ask_for(struct reader *r, uint8_t cmd)
 	struct nl_msg *msg = nlmsg_alloc();
 	int err = -NLE_NOMEM;
 
-	if (msg && genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, r->family, 0, NLM_F_DUMP, cmd, GSCHED_GENL_VERSION) &&
+	if (msg &&
+	    genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, r->family, 0, NLM_F_DUMP, cmd,
+			GSCHED_GENL_VERSION) &&
 	    (!r->to->device || !nla_put_string(msg, GSCHED_A_DEVICE, r->to->device)))
 		err = nl_send_auto(r->sock, msg);
 	nlmsg_free(msg);
@@ -297,17 +309,19 @@ static int follow(struct reader *r)
 
 static int read_all(struct reader *r)
 {
-	static const uint8_t cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET, GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET };
+	static const uint8_t cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET,
+					GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET };
 	int err;
 
 	r->family = genl_ctrl_resolve(r->sock, GSCHED_GENL_NAME);
 	if (r->family < 0) {
-		ctl_error("the module has no netlink family here: it is of another version, or this is not the "
-			  "initial network namespace");
+		ctl_error("the module has no netlink family here: it is of another version, or "
+			  "this is not the initial network namespace");
 		return CTL_FAIL;
 	}
 	/* the limit of unprivileged sockets is some hundred events */
-	setsockopt(nl_socket_get_fd(r->events), SOL_SOCKET, SO_RCVBUFFORCE, &(int) { RECEIVE_BYTES }, sizeof(int));
+	setsockopt(nl_socket_get_fd(r->events), SOL_SOCKET, SO_RCVBUFFORCE, &(int) { RECEIVE_BYTES },
+		   sizeof(int));
 	/* first, so that nothing between dump and events is missed */
 	err = join(r->events, GSCHED_MCGRP_EVENTS);
 	if (!err && r->to->tasks)

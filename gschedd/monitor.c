@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * GSP_MONITOR: what happens, a line of JSON each, for `gschedctl monitor`: the embedded arbiter's
- * counterpart of the module's netlink family, with the same names. First what there is, then events.
+ * GSP_MONITOR: a line of JSON for each object, then for each event, for `gschedctl monitor`: the
+ * embedded arbiter's counterpart of the module's netlink family, with the same names.
  *
  * Each reader has a socket pair of its own. One that does not read fast enough loses lines, and is
  * told so by one of event "lost"; nobody waits for it.
@@ -87,7 +87,7 @@ static unsigned long long event_time(void)
 	return now_ns();
 }
 
-/* Names and paths are [A-Za-z0-9_.:@/-]: nothing to escape. The root group is "/", as in netlink. */
+/* Names and paths are [A-Za-z0-9_.:@/-], which JSON does not escape. The root group is "/". */
 static const char *path_of(const struct group *group)
 {
 	return group->parent ? group->path : "/";
@@ -101,20 +101,22 @@ void monitor_device(const struct device *dev, const char *event)
 		return;
 	uuid_text(dev->decl.uuid, uuid);
 	if (!strcmp(event, "policy")) {
-		/* quoted words and nothing that JSON would escape, or empty */
+		/* has no character that JSON escapes; empty: no policy was replaced */
 		gsc_policy_why(&dev->core, why, sizeof(why));
-		emit(NULL, false, ALL_HAVE ",\"policy\":\"%s\"%s%s%s}", event_time(), dev->decl.name, event,
-		     dev->core.policy->name, *why ? ",\"fault\":\"" : "", why, *why ? "\"" : "");
+		emit(NULL, false, ALL_HAVE ",\"policy\":\"%s\"%s%s%s}", event_time(),
+		     dev->decl.name, event, dev->core.policy->name, *why ? ",\"fault\":\"" : "",
+		     why, *why ? "\"" : "");
 	} else {
-		emit(NULL, false, ALL_HAVE ",\"uuid\":\"%s\",\"sms\":%u}", event_time(), dev->decl.name, event, uuid,
-		     dev->core.sms);
+		emit(NULL, false, ALL_HAVE ",\"uuid\":\"%s\",\"sms\":%u}", event_time(),
+		     dev->decl.name, event, uuid, dev->core.sms);
 	}
 }
 
 void monitor_group(const struct group *group, const char *event)
 {
 	if (n_monitors)
-		emit(NULL, false, ALL_HAVE ",\"group\":\"%s\"}", event_time(), group->dev->decl.name, event, path_of(group));
+		emit(NULL, false, ALL_HAVE ",\"group\":\"%s\"}", event_time(),
+		     group->dev->decl.name, event, path_of(group));
 }
 
 #define CLIENT		",\"client\":%llu,\"pid\":%d"
@@ -130,21 +132,24 @@ void monitor_client(const struct client *c, const char *event)
 	if (!n_monitors)
 		return;
 	if (!strcmp(event, "client-add"))
-		emit(NULL, false, ALL_HAVE CLIENT ",\"uid\":%u,\"group\":\"%s\"" BAND "}", event_time(), name, event,
-		     CLIENT_OF(c), uid, path_of(c->group), BAND_OF(c));
+		emit(NULL, false, ALL_HAVE CLIENT ",\"uid\":%u,\"group\":\"%s\"" BAND "}",
+		     event_time(), name, event, CLIENT_OF(c), uid, path_of(c->group), BAND_OF(c));
 	else
-		emit(NULL, false, ALL_HAVE CLIENT ",\"uid\":%u}", event_time(), name, event, CLIENT_OF(c), uid);
+		emit(NULL, false, ALL_HAVE CLIENT ",\"uid\":%u}", event_time(), name, event,
+		     CLIENT_OF(c), uid);
 }
 
 void monitor_band(const struct client *c)
 {
 	if (n_monitors)
-		emit(NULL, false, ALL_HAVE CLIENT BAND "}", event_time(), c->dev->decl.name, "band", CLIENT_OF(c), BAND_OF(c));
+		emit(NULL, false, ALL_HAVE CLIENT BAND "}", event_time(), c->dev->decl.name, "band",
+		     CLIENT_OF(c), BAND_OF(c));
 }
 
 #define TASK		CLIENT ",\"slot\":%u,\"seq\":%u,\"base\":%u,\"limit\":%u"
 #define TASK_OF(c, task) \
-	CLIENT_OF(c), (task)->slot, (task)->seq, GSCHED_WINDOW_BASE((task)->window), GSCHED_WINDOW_LIMIT((task)->window)
+	CLIENT_OF(c), (task)->slot, (task)->seq, GSCHED_WINDOW_BASE((task)->window), \
+	GSCHED_WINDOW_LIMIT((task)->window)
 
 void monitor_task(const struct gsc_task *task, const char *event, uint64_t now)
 {
@@ -155,11 +160,11 @@ void monitor_task(const struct gsc_task *task, const char *event, uint64_t now)
 	if (!n_tasks)
 		return;
 	if (!strcmp(event, "grant"))
-		emit(NULL, true, ALL_HAVE TASK ",\"wait_ns\":%llu}", time, name, event, TASK_OF(c, task),
-		     (unsigned long long)(task->granted - task->submitted));
+		emit(NULL, true, ALL_HAVE TASK ",\"wait_ns\":%llu}", time, name, event,
+		     TASK_OF(c, task), (unsigned long long)(task->granted - task->submitted));
 	else if (!strcmp(event, "done"))
-		emit(NULL, true, ALL_HAVE TASK ",\"run_ns\":%llu}", time, name, event, TASK_OF(c, task),
-		     (unsigned long long)task->ran);
+		emit(NULL, true, ALL_HAVE TASK ",\"run_ns\":%llu}", time, name, event,
+		     TASK_OF(c, task), (unsigned long long)task->ran);
 	else
 		emit(NULL, true, ALL_HAVE TASK "}", time, name, event, TASK_OF(c, task));
 }
@@ -171,9 +176,12 @@ static void show_group(struct monitor *m, const struct group *group)
 
 	if (core->max != GSC_MAX_UNLIMITED)
 		snprintf(max, sizeof(max), "\"max\":%u,", core->max);
-	emit(m, false, OBJECTS_HAVE ",\"group\":\"%s\",%s\"min\":%u,\"current\":%u,\"weight\":%u,\"priority\":%u,"
-	     "\"latency_us\":%u,\"clients\":%u}", group->dev->decl.name, "group", path_of(group), max, core->min,
-	     core->current_units, core->weight, core->priority, core->latency_us, core->clients);
+	emit(m, false,
+	     OBJECTS_HAVE
+	     ",\"group\":\"%s\",%s\"min\":%u,\"current\":%u,\"weight\":%u,\"priority\":%u,"
+	     "\"latency_us\":%u,\"clients\":%u}",
+	     group->dev->decl.name, "group", path_of(group), max, core->min, core->current_units,
+	     core->weight, core->priority, core->latency_us, core->clients);
 }
 
 static void show_tasks(struct monitor *m, const struct client *c)
@@ -182,8 +190,9 @@ static void show_tasks(struct monitor *m, const struct client *c)
 		const struct gsc_task *task = &c->core.task[slot];
 
 		if (task->state != GSC_TASK_NONE)
-			emit(m, true, OBJECTS_HAVE TASK ",\"state\":\"%s\"}", c->dev->decl.name, "task",
-			     TASK_OF(c, task), task->state == GSC_TASK_RUNNING ? "running" : "waiting");
+			emit(m, true, OBJECTS_HAVE TASK ",\"state\":\"%s\"}", c->dev->decl.name,
+			     "task", TASK_OF(c, task),
+			     task->state == GSC_TASK_RUNNING ? "running" : "waiting");
 	}
 }
 
@@ -195,18 +204,21 @@ static void show_device(struct monitor *m, const struct device *dev)
 	char uuid[UUID_TEXT];
 
 	uuid_text(dev->decl.uuid, uuid);
-	emit(m, false, OBJECTS_HAVE ",\"uuid\":\"%s\",\"sms\":%u,\"policy\":\"%s\",\"clients\":%u,\"decisions\":%llu}",
-	     dev->decl.name, "device", uuid, dev->core.sms, dev->core.policy->name, dev->core.n_clients,
-	     (unsigned long long)dev->core.decisions);
+	emit(m, false,
+	     OBJECTS_HAVE
+	     ",\"uuid\":\"%s\",\"sms\":%u,\"policy\":\"%s\",\"clients\":%u,\"decisions\":%llu}",
+	     dev->decl.name, "device", uuid, dev->core.sms, dev->core.policy->name,
+	     dev->core.n_clients, (unsigned long long)dev->core.decisions);
 	show_group(m, &dev->root);
 	list_for_each_entry(group, &dev->groups, node)
 		show_group(m, group);
 	list_for_each_entry(core, &dev->core.clients, node) {
 		const struct client *c = container_of(core, struct client, core);
 
-		emit(m, false, OBJECTS_HAVE CLIENT ",\"uid\":%u,\"group\":\"%s\",\"current\":%u" BAND "}",
-		     dev->decl.name, "client", CLIENT_OF(c), (unsigned int)c->conn->uid, path_of(c->group),
-		     core->current_units, BAND_OF(c));
+		emit(m, false,
+		     OBJECTS_HAVE CLIENT ",\"uid\":%u,\"group\":\"%s\",\"current\":%u" BAND "}",
+		     dev->decl.name, "client", CLIENT_OF(c), (unsigned int)c->conn->uid,
+		     path_of(c->group), core->current_units, BAND_OF(c));
 	}
 	if (m->tasks)
 		list_for_each_entry(core, &dev->core.clients, node)

@@ -37,7 +37,8 @@ static int put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, GSCHED_A_PAD);
 }
 
-static int put_group(struct sk_buff *skb, const struct gsched_device *dev, const struct gsc_group *group)
+static int put_group(struct sk_buff *skb, const struct gsched_device *dev,
+		     const struct gsc_group *group)
 {
 	char path[512];
 
@@ -188,9 +189,11 @@ struct walk {
 };
 
 /* One answer of a dump: @put adds what is below the device's name */
-static void *begin(struct sk_buff *skb, struct netlink_callback *cb, const struct gsched_device *dev, u8 cmd)
+static void *begin(struct sk_buff *skb, struct netlink_callback *cb,
+		   const struct gsched_device *dev, u8 cmd)
 {
-	void *head = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family, NLM_F_MULTI, cmd);
+	void *head = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
+				 NLM_F_MULTI, cmd);
 
 	if (!head)
 		return NULL;
@@ -211,14 +214,16 @@ static int end(struct sk_buff *skb, void *head, int ret)
 	return ret;
 }
 
-static int dump_device(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev, u64 now)
+static int dump_device(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev,
+		       u64 now)
 {
 	void *head = begin(skb, cb, dev, GSCHED_CMD_DEVICE_GET);
 
 	return head ? end(skb, head, put_numbers(skb, dev)) : -EMSGSIZE;
 }
 
-static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev, u64 now)
+static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev,
+		       u64 now)
 {
 	struct walk *walk = (struct walk *)cb->ctx;
 	struct gsched_group *group;
@@ -236,7 +241,8 @@ static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb, struct 
 	return 0;
 }
 
-static int dump_clients(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev, u64 now)
+static int dump_clients(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev,
+			u64 now)
 {
 	struct walk *walk = (struct walk *)cb->ctx;
 	struct gsc_client *client;
@@ -254,7 +260,8 @@ static int dump_clients(struct sk_buff *skb, struct netlink_callback *cb, struct
 	return 0;
 }
 
-static int dump_tasks(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev, u64 now)
+static int dump_tasks(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev,
+		      u64 now)
 {
 	struct walk *walk = (struct walk *)cb->ctx;
 	struct gsc_client *client;
@@ -408,7 +415,8 @@ static void lost(enum gsched_nl_event event)
 }
 
 /* False: nobody listens, or there is no memory */
-static bool event_begin(struct message *msg, const struct gsched_device *dev, enum gsched_nl_event event)
+static bool event_begin(struct message *msg, const struct gsched_device *dev,
+			enum gsched_nl_event event)
 {
 	if (!GSCHED_HAS_MCAST || !genl_has_listeners(&family, &init_net, mcgrp_of(event)))
 		return false;
@@ -481,7 +489,8 @@ void gsched_nl_client(const struct gsched_client *client, enum gsched_nl_event e
 	else
 		ret = put_owner(msg.skb, client);
 	if (!ret && event == GSCHED_NL_CLIENT_ADD)
-		ret = put_group(msg.skb, client->dev, client->core.home) ?: put_band(msg.skb, client);
+		ret = put_group(msg.skb, client->dev, client->core.home) ?:
+		      put_band(msg.skb, client);
 	else if (!ret && event == GSCHED_NL_CLIENT_DEL)
 		ret = put_stat(msg.skb, &client->core.own.stats);
 	event_end(&msg, event, ret);

@@ -75,7 +75,8 @@ static void keep(void *arg, const struct nlmsghdr *msg, const struct nl_attrs *a
 	}
 	if (!attrs->at[GSCHED_A_STAT])
 		return;
-	nl_parse(nl_data(attrs->at[GSCHED_A_STAT]), attrs->at[GSCHED_A_STAT]->nla_len - NLA_HDRLEN, stat, GSCHED_STAT_MAX);
+	nl_parse(nl_data(attrs->at[GSCHED_A_STAT]), attrs->at[GSCHED_A_STAT]->nla_len - NLA_HDRLEN,
+		 stat, GSCHED_STAT_MAX);
 	for (i = 0; i <= GSCHED_STAT_MAX; i++)
 		f->stat[i] = nl_u64(stat[i]);
 }
@@ -265,7 +266,8 @@ static bool next_of(int nl, struct found *f)
 
 static int join(int nl, int mcgrp)
 {
-	return setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &mcgrp, sizeof(mcgrp)) ? -errno : 0;
+	return setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &mcgrp, sizeof(mcgrp)) ?
+	       -errno : 0;
 }
 
 TEST_F(netlink, events)

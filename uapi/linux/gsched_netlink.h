@@ -16,8 +16,8 @@
  *	DEVICE_GET	DEVICE UUID SMS MODE POLICY [FAULT] CLIENTS DECISIONS
  *	GROUP_GET	DEVICE GROUP [CAPSM_MAX] CAPSM_MIN CAPSM_CURRENT WEIGHT PRIORITY LATENCY_US
  *			[BAND] CLIENTS STAT
- *	CLIENT_GET	DEVICE CLIENT PID UID GROUP LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS SLICE_US SHARE
- *			STAT
+ *	CLIENT_GET	DEVICE CLIENT PID UID GROUP LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS
+ *			SLICE_US SHARE STAT
  *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS BASE LIMIT WAIT_NS RUN_NS
  *
  * Events: messages of GSCHED_CMD_EVENT with EVENT, TIME_NS and DEVICE to one of two multicast
@@ -32,7 +32,7 @@
 #define GSCHED_GENL_VERSION	1
 
 #define GSCHED_MCGRP_EVENTS	"events"	/* objects that come, go and change */
-#define GSCHED_MCGRP_TASKS	"tasks"		/* decisions for tasks: up to several per kernel launch */
+#define GSCHED_MCGRP_TASKS	"tasks"		/* decisions for tasks: several per launch */
 
 enum gsched_nl_cmd {
 	GSCHED_CMD_UNSPEC,
@@ -70,7 +70,7 @@ enum gsched_nl_attr {
 	GSCHED_A_UID,		/* u32, likewise: effective when it attached */
 	GSCHED_A_LEASE,		/* u32: GSCHED_LEASE_* */
 	GSCHED_A_ARB_FLAGS,	/* u32: GSCHED_ARB_* of its page */
-	GSCHED_A_SLICE_US,	/* u32: time slice that its channel group should have, 0 the driver's */
+	GSCHED_A_SLICE_US,	/* u32: its channel group's time slice, 0 the driver's */
 	GSCHED_A_SHARE,		/* u32: of the device's time, in 1/GSCHED_SHARE_ALL */
 	GSCHED_A_SLOT,		/* u32 */
 	GSCHED_A_SEQ,		/* u32 */
@@ -80,7 +80,7 @@ enum gsched_nl_attr {
 	GSCHED_A_BASE,		/* u32: of its window, 1/1024 CapSM */
 	GSCHED_A_LIMIT,		/* u32: likewise, how much it is */
 	GSCHED_A_WAIT_NS,	/* u64: from submit to grant, or until now */
-	GSCHED_A_RUN_NS,	/* u64: since the grant, 0 not granted; of a task that ended, the GPU's time */
+	GSCHED_A_RUN_NS,	/* u64: since the grant; after the end, by the GPU's clock */
 	GSCHED_A_EVENT,		/* u32: enum gsched_nl_event */
 	GSCHED_A_TIME_NS,	/* u64: CLOCK_MONOTONIC */
 	__GSCHED_A_MAX,
@@ -120,7 +120,7 @@ enum gsched_nl_event {
 	GSCHED_NL_CLIENT_ADD,	/* CLIENT PID UID GROUP ARB_FLAGS SLICE_US SHARE */
 	GSCHED_NL_CLIENT_DEL,	/* CLIENT PID UID STAT; behind DONE of each of its tasks */
 	GSCHED_NL_BAND,		/* CLIENT PID ARB_FLAGS SLICE_US SHARE: slice or flags changed */
-	GSCHED_NL_POLICY,	/* POLICY [FAULT]: another one is in force, set or as a plan begins or ends; or hpf */
+	GSCHED_NL_POLICY,	/* POLICY [FAULT]: set, by a plan, or hpf after a fault */
 	/* group "tasks": CLIENT PID SLOT SEQ BASE LIMIT each */
 	GSCHED_NL_GRANT,	/* WAIT_NS: it may launch */
 	GSCHED_NL_EVICT,	/* its window shrank or moved */
