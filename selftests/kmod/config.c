@@ -767,7 +767,7 @@ TEST_F(config, plan)
 	slurp(self->text, sizeof(self->text), ROOT "/a/b/capsm.plan");
 	EXPECT_STREQ("none", self->text);
 	/* nobody renews it */
-	EXPECT_EQ(0, put("50 a/b=6", PLAN));
+	EXPECT_EQ(0, put("1000 a/b=6", PLAN));
 	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
 	EXPECT_STREQ("6", self->text);
 	for (i = 0; i < 100; i++) {

@@ -547,6 +547,33 @@ static struct run app_alone;
 /* Threads, contexts and streams that come and go, and a kernel that stays until others behind it are over */
 #define STEPS app, "selftests/libgsched/kernels.ptx", "graphs", "threads", "second", "beside", "dropped"
 
+/*
+ * A share of time begins while threads capture graphs: the wait for what is on the GPU until then must
+ * not invalidate a capture. Whether the two meet is chance; without delays they hardly do.
+ */
+static void captures_as_a_share_begins(void)
+{
+	static char *const alone[] = { app, "selftests/libgsched/kernels.ptx", "graphs", "threads", "threads", NULL };
+	static char *const managed[] = { IN_GROUP("a"), app, "selftests/libgsched/kernels.ptx", "graphs", "threads",
+					 "threads", NULL };
+	struct run native, r;
+	char delays[16];
+	unsigned int i;
+
+	run(false, alone, &native);
+	for (i = 1; i <= 4; i++) {
+		snprintf(delays, sizeof(delays), "%u:300", i);
+		setenv("VGPU_DELAYS", delays, 1);
+		start(&r, false, managed);
+		usleep(i * 15000);
+		gsched_group_set(admin, NULL, "a", "capsm.max", "2");
+		finish(&r);
+		unsetenv("VGPU_DELAYS");
+		as_alone(&r, &native, "captures as a share of time begins");
+		gsched_group_set(admin, NULL, "a", "capsm.max", "max");
+	}
+}
+
 static void many_ways(void)
 {
 	static char *const alone[] = { STEPS, NULL }, *const managed[] = { IN_GROUP("a"), STEPS, NULL };
@@ -641,6 +668,7 @@ int main(void)
 		no_slices(preload);
 		quota();
 		many_ways();
+	captures_as_a_share_begins();
 		gschedd_dies();
 		ok(!gschedd_stop(SIGTERM), "gschedd ends as it should");
 		servers(cwd);

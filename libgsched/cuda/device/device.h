@@ -278,6 +278,13 @@ void gi_streams_release(void);
 bool gi_streams_idle(struct gi_ctx *cx);		/* a snapshot */
 
 /*
+ * Brackets cuCtxSynchronize(), so that it does not invalidate a capture. The time of the call, for
+ * gi_sync_end(); 0: a capture is in progress, so the function may not be called.
+ */
+uint64_t gi_sync_begin(void);
+void gi_sync_end(uint64_t began);
+
+/*
  * The number of streams that have waited for an event. Like a done gate, such a wait may block a
  * hardware queue, and it may depend on a task that needs a wing. The default stream counts once per
  * thread, for good.

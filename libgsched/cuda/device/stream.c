@@ -22,6 +22,7 @@
 /* Bounds the wait: a call may wait for the GPU, and that for something this thread has yet to do */
 #define PATIENCE_NS	20000000
 #define LEGACY_NS	1000000	/* for an event with no work before it to complete */
+#define SYNC_ENTRY_NS	10000000	/* for a call to get to the driver's check for captures */
 
 struct gi_stream {
 	struct gi_stream *next;
@@ -407,11 +408,41 @@ bool gi_streams_idle(struct gi_ctx *cx)
 	return idle;
 }
 
+/*
+ * cuCtxSynchronize() fails and invalidates the captures that exist when it is called; one that
+ * begins while it waits is safe. When the driver has made that check cannot be observed, so a capture
+ * that begins shortly after such a call waits for some time.
+ */
+static _Atomic uint64_t sync_began;	/* the latest one's time, 0: it has returned */
+
+uint64_t gi_sync_begin(void)
+{
+	uint64_t began = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&gi_hot.captures)) {
+		began = gi_now();
+		atomic_store(&sync_began, began);
+	}
+	pthread_mutex_unlock(&lock);
+	return began;
+}
+
+void gi_sync_end(uint64_t began)
+{
+	atomic_compare_exchange_strong(&sync_began, &began, 0);
+}
+
 void gi_capture_begins(void)
 {
+	unsigned int round = 0;
+	uint64_t began;
+
 	pthread_mutex_lock(&lock);
 	atomic_fetch_add(&gi_hot.captures, 1);
 	pthread_mutex_unlock(&lock);
+	while ((began = atomic_load(&sync_began)) && gi_now() - began < SYNC_ENTRY_NS)
+		spin_or_sleep(round++);
 }
 
 bool gi_streams_hold(struct gi_ctx *cx, uint64_t ns)

@@ -697,15 +697,19 @@ static void *wait_for_untracked(void *arg)
 		usleep(HOLD_US);
 	whole = !atomic_load(&c->unpaced);
 	for (i = 0; i < n; i++) {
-		while (atomic_load(&gi_hot.captures) && !atomic_load(&c->pacer->dropping))
+		bool current = !gi_real.cuCtxSetCurrent(contexts[i]);
+		uint64_t began;
+
+		while (!(began = gi_sync_begin()) && !atomic_load(&c->pacer->dropping))
 			usleep(HOLD_US);
 		/* the thread that destroys a context may be the one that captures */
-		if (atomic_load(&gi_hot.captures)) {
+		if (!began) {
 			whole = false;
 			continue;
 		}
-		if (!gi_real.cuCtxSetCurrent(contexts[i]))
+		if (current)
 			gi_real.cuCtxSynchronize();
+		gi_sync_end(began);
 	}
 	gi_real.cuCtxSetCurrent(NULL);
 	/* otherwise the next thread waits for the rest */
