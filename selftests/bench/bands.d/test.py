@@ -540,7 +540,7 @@ def test_steps():
             expect([len(p) for p in found["sleep"][kind]], [3, 3])
             times = [pair for p in found["sleep"][kind] for pair in p]
             assert all(2e6 < issued <= took < 2e8 for took, issued in times), found
-        assert "# nobody: ended: " in run.stdout and "| sleep | " in run.stdout, run.stdout
+        assert "# nobody: nobody-0 ended: " in run.stdout and "| sleep | " in run.stdout, run.stdout
 
 
 def main():
