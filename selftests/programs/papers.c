@@ -12,9 +12,9 @@
  *	row=N/M   device buffer of N words: where rows of M words on average begin
  *	u32=V f32=V
  *
- * Then a line on standard output says "ready", and commands come on standard input, a line each; the
- * answer to each is a line of JSON. Times are CLOCK_MONOTONIC in ns. HIGH is 1 for a stream of the
- * highest priority, else 0.
+ * Then a line of JSON on standard output has the number of SMs and of blocks that fit one, and
+ * commands come on standard input, a line each; the answer to each is a line of JSON. Times are
+ * CLOCK_MONOTONIC in ns. HIGH is 1 for a stream of the highest priority, else 0.
  *
  *	at TIME HIGH GRIDX GRIDY GRIDZ
  *		One launch at TIME, and the wait for it: {"begin", "end"}.
@@ -23,6 +23,7 @@
  *		ns or, where it took longer, when it is done: {"ends": [...], "took": [...]}, ends since
  *		TIME and, with a period, the time of each launch.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,22 +110,23 @@ static char *read_text(const char *path)
 	return text;
 }
 
-static uint32_t word(const char *kind, uint32_t k, uint32_t m)
+static void fill(uint32_t *host, uint32_t words, const char *kind, uint32_t m)
 {
-	uint32_t random = (uint32_t)((k * UINT64_C(2654435761)) & UINT32_MAX) >> 8;
-	union { uint32_t u; float f; } v = { .f = (float)(k % 97) / 4 };
+	bool index = !strcmp(kind, "index"), row = !strcmp(kind, "row");
+	union { uint32_t u; float f; } v;
+	uint32_t k, random;
 
-	if (!strcmp(kind, "index"))
-		return random % m;
-	if (!strcmp(kind, "row"))
-		return k * m + random % m;
-	return v.u;
+	for (k = 0; k < words; k++) {
+		random = (k * 2654435761U >> 8) % m;
+		v.f = (float)(k % 97) / 4;
+		host[k] = index ? random : row ? k * m + random : v.u;
+	}
 }
 
 static CUdeviceptr buffer(const char *kind, uint32_t words, uint32_t m)
 {
-	uint32_t *host, k;
 	CUdeviceptr ptr;
+	uint32_t *host;
 
 	DO(cuMemAlloc(&ptr, (size_t)words * 4));
 	if (!strcmp(kind, "zero")) {
@@ -134,8 +136,7 @@ static CUdeviceptr buffer(const char *kind, uint32_t words, uint32_t m)
 	host = malloc((size_t)words * 4);
 	if (!host)
 		abort();
-	for (k = 0; k < words; k++)
-		host[k] = word(kind, k, m);
+	fill(host, words, kind, m);
 	DO(cuMemcpyHtoD(ptr, host, (size_t)words * 4));
 	free(host);
 	return ptr;
@@ -288,7 +289,7 @@ int main(int argc, char **argv)
 	CUcontext context;
 	CUmodule module;
 	char line[256], *ptx;
-	int i;
+	int i, sms, per_sm;
 
 	if (argc < 5 || sscanf(argv[3], "%u,%u,%u", &block.x, &block.y, &block.z) != 3)
 		fail("usage: papers-drv FILE KERNEL X,Y,Z PARAMETER...");
@@ -304,7 +305,10 @@ int main(int argc, char **argv)
 		parameter((unsigned int)i - 4, argv[i]);
 	DO(cuCtxSynchronize());
 	stream(0);
-	printf("{\"ready\":1}\n");
+	DO(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+	DO(cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel,
+						       (int)(block.x * block.y * block.z), 0));
+	printf("{\"sms\":%d,\"per_sm\":%d}\n", sms, per_sm);
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
 		command(line);
