@@ -14,14 +14,15 @@ TRIPLETS = [
     *("va-spmv-mm", "nn-spmv-va", "md-cfd-nn", "cfd-spmv-md", "pl-va-pf", "spmv-cfd-va"),
     *("pf-nn-spmv", "mm-cfd-spmv", "nn-mm-pl", "md-va-pf"),
 ]
-SPATIAL = (["cfd", "nn", "pf", "pl", "md", "spmv"], ["cfd", "pl", "mm"])
+SPATIAL = (["cfd", "nn", "pf", "pl", "md", "spmv"], ["tinymd", "tinypl"])
 RESIZED = ["nn", "md5", "bs", "mm", "md", "pl"]
-HUGE = [f"{b}-{a}" for b in kernels.SMGUARD_LARGE for a in kernels.SMGUARD_LS if a != b]
+HUGE = [f"{b}-{a}" for b in kernels.SMGUARD_LARGE for a in kernels.SMGUARD_LS]
 
 AFTER_US = 200  # from one launch to the next; a twin's first blocks run by then
 LS_AFTER_US = 1000  # SMGuard's
 LONG_US = 150_000  # of a kernel whose quota changes in it
 CHANGE_S = 0.02  # from its launch to the change
+SETTLE_S = 0.4  # of the small requests, before the window
 PERIOD_US = 2000  # of the small requests of the spatial figure
 
 
@@ -39,17 +40,18 @@ def cases(figure):
     if figure == "huge":
         return HUGE
     if figure == "spatial":
-        return [f"{a}-{b}" for a in SPATIAL[0] for b in SPATIAL[1] if a != b]
+        return [f"{a}-{b}" for a in SPATIAL[0] for b in SPATIAL[1]]
     return RESIZED
 
 
 def sizes_of(figure, case):
     """[(kernel, size)] of a case."""
     names = case.split("-")
+    if figure == "spatial":
+        return [(names[0], "large"), (names[1], "trivial"), (names[1], "whole")]
     first, others = {
         "smguard": ("batch", "ls"),
         "huge": ("huge", "ls"),
-        "spatial": ("large", "trivial"),
         "resize": ("long", ""),
     }.get(figure, ("large", "small"))
     return [(names[0], first)] + [(n, others) for n in names[1:]]
@@ -59,7 +61,7 @@ def rate(ends, begin, end):
     """Kernels a second of a loop, by the first and last one that ended in the window (ns)."""
     inside = [e for e in ends if begin <= e <= end]
     if len(inside) < 3:
-        raise RowFailed("fewer than three launches ended in the window")
+        return len(inside) * 1e9 / (end - begin)
     return (len(inside) - 1) * 1e9 / (inside[-1] - inside[0])
 
 
@@ -91,11 +93,16 @@ class Measure:
         def measured(size, blocks, n):
             grid = kernel.grid(blocks)
             us = place.several(label, grid, n)
-            keep[f"{name}.{size}"] = {"grid": grid, "alone_us": us, "blocks": blocks}
+            keep[f"{name}.{size}"] = {"grid": grid, "alone_us": us}
             return us
 
         self.data["sms"] = kernel.sms
-        trivial = max(1, kernel.sms * kernel.per_sm // 3)
+        if name.startswith("tiny"):
+            for size, width in (("trivial", kernel.data), ("whole", kernel.sms)):
+                grid = (width, 1, 1)
+                us = place.several(label, grid, 3)
+                keep[f"{name}.{size}"] = {"grid": grid, "alone_us": us}
+            return
         if self.session.vgpu:
             factor = {"large": 4, "batch": 4, "huge": 6, "long": 12}
             wanted = {k: kernel.data * factor.get(k, 1) for k in [*kernels.targets(name), "long"]}
@@ -103,7 +110,6 @@ class Measure:
                 wanted = {"batch": kernel.data}
             for size, blocks in wanted.items():
                 measured(size, blocks, 1)
-            measured("trivial", min(trivial, kernel.data), 1)
             return
         if name == "mc":
             measured("batch", round(kernels.MC_SHARE * kernel.sms * kernel.per_sm), 1)
@@ -115,7 +121,6 @@ class Measure:
             for n in (1,) if target > 100_000 else (2, 2, self.args.reps):
                 us = measured(size, blocks, n)
                 blocks *= target / us
-        measured("trivial", trivial, 3)
 
     def loop_alone(self, place, label, size, seconds=0.3):
         """Kernels a second with two in flight; once in a place."""
@@ -130,21 +135,25 @@ class Measure:
 
     def meet(self, place, launches, priority):
         """Medians over repetitions: {"took_us": of each, "span_us"}."""
-        took, spans, tries = [], [], 0
-        grids = [(label, self.grid(label.partition("-")[2], size), after, high)
-                 for label, size, after, high in launches]
+        grids = [
+            (label, self.grid(label.partition("-")[2], size), after, high)
+            for label, size, after, high in launches
+        ]
         place.prefer(priority)
-        while len(took) < self.args.reps and tries < 2 * self.args.reps:
-            tries += 1
+        good, late = [], []
+        while len(good) < self.args.reps and len(late) < self.args.reps:
             time.sleep(self.args.rest)
-            found = place.together(grids)
-            if found:
-                took.append([end - begin for begin, end in found])
-                spans.append(max(end for _, end in found) - min(begin for begin, _ in found))
-        if not took:
-            raise RowFailed("no launch was in time: the host is busy")
-        medians = [statistics.median(t) for t in zip(*took)]
-        return {"took_us": medians, "span_us": statistics.median(spans), "all_us": took}
+            times, in_time = place.together(grids)
+            (good if in_time else late).append(times)
+        used = good or late
+        took = [[end - begin for begin, end in times] for times in used]
+        spans = [max(e for _, e in times) - min(b for b, _ in times) for times in used]
+        return {
+            "took_us": [statistics.median(t) for t in zip(*took)],
+            "span_us": statistics.median(spans),
+            "all_us": took,
+            "late": len(late),
+        }
 
     def pair(self, place, figure, case, way):
         """The first program's kernel, and others that are launched while it runs."""
@@ -171,7 +180,7 @@ class Measure:
             place.policy(way)
             place.set(labels[0], gpu_weight=100)
             place.set(labels[1], gpu_weight=200)
-        native = [self.loop_alone(place, l, s) for l, s in zip(labels, (large, small))]
+        native = [self.loop_alone(place, *each) for each in zip(labels, (large, small))]
         begin_ns, end_ns = seconds * 0.25e9, seconds * 1e9
 
         def used(begin, end):
@@ -193,31 +202,28 @@ class Measure:
         return record
 
     def spatial(self, place, figure, case, way):
-        """A busy program and small requests each 2 ms: what the busy one loses."""
-        (a, large), (b, trivial) = sizes_of(figure, case)
+        """A busy program and small requests each 2 ms: what the busy one loses.
+
+        Way temporal: the request's grid has a block for each SM, so all are evicted.
+        """
+        (a, large), trivial, whole = sizes_of(figure, case)
+        b, size = whole if way == "temporal" else trivial
         low, high = f"low-{a}", f"high-{b}"
         place.prefer(high)
-        native = self.loop_alone(place, low, large, 0.4)
-        if way == "temporal":
-            # all SMs are its own while it has work, and lent out otherwise
-            place.set(high, gpu_latency_target_us=10_000_000)
-            place.set(high, capsm_reserve=self.data["sms"])
-        try:
-            begin, seconds = 0.4e9, 0.4 + self.args.seconds
-            period = PERIOD_US * (10 if self.session.vgpu else 1)
-            programs = [(low, self.grid(a, large), 0), (high, self.grid(b, trivial), period)]
-            (busy, requests), _ = place.loops(programs, seconds)
-        finally:
-            if way == "temporal":
-                place.set(high, capsm_reserve="auto")
-                place.set(high, gpu_latency_target_us=0)
+        native = self.loop_alone(place, low, large, SETTLE_S)
+        seconds = SETTLE_S + self.args.seconds
+        period = PERIOD_US * (10 if self.session.vgpu else 1)
+        programs = [(low, self.grid(a, large), 0), (high, self.grid(b, size), period)]
+        (busy, requests), _ = place.loops(programs, seconds)
+        begin = SETTLE_S * 1e9
         counted = [t for e, t in zip(requests["ends"], requests["took"]) if e >= begin]
         if not counted:
             raise RowFailed("no request was served in the window")
-        loss = 1 - rate(busy["ends"], begin, seconds * 1e9) / native
-        p50 = statistics.median(counted) / 1000
-        a_second = len(counted) / (seconds - 0.4)
-        return {"loss": loss, "request_us": p50, "requests_per_s": a_second}
+        return {
+            "loss": 1 - rate(busy["ends"], begin, seconds * 1e9) / native,
+            "request_us": statistics.median(counted) / 1000,
+            "requests_per_s": len(counted) / self.args.seconds,
+        }
 
     def resize(self, place, _figure, case, _way):
         """The quota of a running kernel changes, to half of the SMs and to all."""

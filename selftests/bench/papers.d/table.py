@@ -187,7 +187,7 @@ def sizes(data):
                 first = "no twin" if twin["first"] is None else f"twin after {twin['first']}"
                 cells.append(f"{label} {twin['us'][size]:.4g}, {first}")
         rows.append([key, grid, f"{s['alone_us']:.4g}", "; ".join(cells)])
-    head = ["kernel and size", "grid", "alone, us", "alone under gsched, us; launches before its twin"]
+    head = ["kernel and size", "grid", "alone, us", "under gsched, us; launches before a twin"]
     return output.table(head, rows)
 
 
