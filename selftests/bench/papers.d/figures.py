@@ -175,9 +175,11 @@ class Measure:
     def shares(self, place, figure, case, way):
         """Two that launch for ever, weights 1:2: shares of capacity and of progress."""
         (a, large), (b, small) = sizes_of(figure, case)
-        labels, seconds = [f"low-{a}", f"low-{b}"], self.args.seconds
+        labels = [f"low-{a}", f"low-{b}"]
+        # turns are some milliseconds long, and a window does not end with one
+        seconds = self.args.seconds * (2.5 if way == "wfq" else 1)
         if place.high:
-            place.policy(way)
+            place.device(policy=way)
             place.set(labels[0], gpu_weight=100)
             place.set(labels[1], gpu_weight=200)
         native = [self.loop_alone(place, *each) for each in zip(labels, (large, small))]
@@ -204,12 +206,14 @@ class Measure:
     def spatial(self, place, figure, case, way):
         """A busy program and small requests each 2 ms: what the busy one loses.
 
-        Way temporal: the request's grid has a block for each SM, so all are evicted.
+        Way temporal: the request's grid has a block for each SM, so all are evicted. Its size is
+        not to be learnt as smaller than that.
         """
         (a, large), trivial, whole = sizes_of(figure, case)
         b, size = whole if way == "temporal" else trivial
         low, high = f"low-{a}", f"high-{b}"
         place.prefer(high)
+        place.device(max_slowdown=100 if way == "temporal" else 200)
         native = self.loop_alone(place, low, large, SETTLE_S)
         seconds = SETTLE_S + self.args.seconds
         period = PERIOD_US * (10 if self.session.vgpu else 1)

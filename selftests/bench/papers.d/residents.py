@@ -117,9 +117,10 @@ class Place:
                 self.set(label, gpu_priority=10)
                 self.raised = label
 
-    def policy(self, name):
+    def device(self, **files):
         if self.high:
-            self.way.ctl(self.session, self.setup, "device", "set", f"policy={name}")
+            text = [f"{k}={v}" for k, v in files.items()]
+            self.way.ctl(self.session, self.setup, "device", "set", *text)
 
     def client(self, label):
         for client in self.way.device(self.session, self.setup).get("clients", []):
