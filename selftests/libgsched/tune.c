@@ -137,6 +137,32 @@ int main(void)
 		gi_tune_took(&t, 8, 8, 1000);
 	ok(i > 1000 && gi_tune_tries(&t), "and has another chance %u launches later", i);
 
+	t = (struct gi_tune){ 0 };
+	gi_tune_took(&t, 8, 8, 1000);
+	for (i = 0; i < 100 && gi_tune_tries(&t); i++)
+		gi_tune_disturbed(&t);
+	ok(i == 8 && gi_tune_workers(&t, 8, 1, true) == 8, "a trial that is always disturbed ends after %u launches", i);
+	for (i = 0; i < 5000 && !gi_tune_tries(&t); i++)
+		gi_tune_took(&t, 8, 8, 1000);
+	ok(i >= 60 && i <= 70, "and begins again after %u that were not", i);
+
+	for (i = off = 0; i < 4; i++) {
+		static const struct {
+			unsigned int full, shared;
+		} kernel[] = { { 8, 128 }, { 32, 128 }, { 8, 2176 }, { 3, 12416 } };
+		unsigned int value = gi_tune_common_carveout(kernel[i].full, kernel[i].shared, 1024, 233472);
+		unsigned int blocks = 233472 / 100 * value / kernel[i].shared;
+		unsigned int bytes = blocks * (kernel[i].shared + 1024);
+
+		/* all their blocks fit, and the step is that of 64 KiB */
+		if (kernel[i].full * (kernel[i].shared + 1024) > 32768)
+			off += value != 0;
+		else
+			off += blocks < kernel[i].full || bytes <= 32768 || bytes + kernel[i].shared + 1024 > 65536;
+	}
+	ok(!off, "kernels of several programs ask for one carveout: %u do not", off);
+	ok(!gi_tune_common_carveout(8, 16384, 1024, 233472) && !gi_tune_common_carveout(8, 0, 1024, 233472) &&
+	   !gi_tune_common_carveout(8, 128, 1024, 0), "but for those that need more, or say nothing");
 	ok(gi_tune_carveout(32, 28, 128, 1024, 233472) == 1, "28 blocks of 1152 bytes fit into 32 KiB, 32 do not: %u %%",
 	   gi_tune_carveout(32, 28, 128, 1024, 233472));
 	ok(!gi_tune_carveout(32, 32, 128, 1024, 233472) && !gi_tune_carveout(24, 20, 128, 1024, 233472) &&

@@ -10,6 +10,9 @@
 #define WINS		10	/* of PAIRS to win: by chance, 1 in 50 do */
 #define SHARED_MAX	128	/* bytes per block */
 #define SETTLED_MAX	4096	/* launches until tuning begins again, since data change */
+#define LOST_MAX	8	/* disturbed launches in a row that end a trial, */
+#define LOST_PAUSE	64	/* ... and undisturbed ones until the next */
+#define COMMON		(64 * 1024)	/* bytes of an SM for shared memory, among several programs */
 
 static unsigned int best_of(uint32_t pick)
 {
@@ -82,6 +85,7 @@ void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, ui
 	uint32_t pick = atomic_load_explicit(&t->pick, memory_order_relaxed);
 	unsigned int best = best_of(pick), trial = trial_of(pick), which;
 
+	t->lost = 0;
 	if (full < LEAST || full > 0xff)
 		return;
 	if (!best || best > full || (!trial && ++t->since_settled >= SETTLED_MAX)) {
@@ -99,6 +103,17 @@ void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, ui
 	t->unpaired[which][t->n_unpaired[which]++] = ns;
 	if (t->n_unpaired[!which])
 		compare_pair(t, full, best, trial);
+}
+
+void gi_tune_disturbed(struct gi_tune *t)
+{
+	uint32_t pick = atomic_load_explicit(&t->pick, memory_order_relaxed);
+
+	if (!trial_of(pick) || ++t->lost < LOST_MAX)
+		return;
+	t->lost = 0;
+	end_trial(t, best_of(pick));
+	t->since_settled = SETTLED_MAX - LOST_PAUSE;
 }
 
 bool gi_tune_tries(const struct gi_tune *t)
@@ -123,6 +138,18 @@ static unsigned int carveout_for(unsigned int bytes, unsigned int sm)
 	return sm;
 }
 
+/*
+ * The value to request for a carveout of @bytes. The driver seems to take it as the share of the
+ * kernel's own bytes, and to add the reserved bytes of as many blocks (H200, driver 580: with 128
+ * bytes a block 1 gives 32 KiB, 2 gives 64, 14 gives everything). Rounded down, so as not to reach
+ * the next step.
+ */
+static unsigned int percent_for(unsigned int bytes, unsigned int shared, unsigned int reserved,
+				unsigned int sm)
+{
+	return (unsigned int)((uint64_t)bytes * shared * 100 / (shared + reserved) / sm);
+}
+
 unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned int shared,
 			      unsigned int reserved, unsigned int sm)
 {
@@ -134,10 +161,14 @@ unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned 
 	if (!sm || !shared || shared > SHARED_MAX ||
 	    to >= carveout_for(full * (shared + reserved), sm))
 		return 0;
-	/*
-	 * The driver seems to take the value as the share of the kernel's own bytes, and to add the
-	 * reserved bytes of as many blocks (H200, driver 580: with 128 bytes a block 1 gives 32
-	 * KiB, 2 gives 64, 14 gives everything). Rounded down, so as not to reach the next step.
-	 */
-	return (unsigned int)((uint64_t)to * shared * 100 / (shared + reserved) / sm);
+	return percent_for(to, shared, reserved, sm);
+}
+
+unsigned int gi_tune_common_carveout(unsigned int full, unsigned int shared, unsigned int reserved,
+				     unsigned int sm)
+{
+	if (!sm || !shared || carveout_for(full * (shared + reserved), sm) >= COMMON)
+		return 0;
+	/* between this step and the one below: whichever way the driver rounds, it is this one */
+	return percent_for(COMMON / 4 * 3, shared, reserved, sm);
 }

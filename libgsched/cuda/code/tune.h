@@ -19,6 +19,7 @@ struct gi_tune {
 	/* total times of best and trial; times that have no partner yet */
 	uint64_t sum[2], unpaired[2][2];
 	uint8_t n_unpaired[2];
+	uint8_t lost;			/* launches in a row whose times say nothing */
 };
 
 /*
@@ -29,6 +30,12 @@ unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_
 
 /* A launch with @workers per SM had the device to itself and took @ns. One thread at a time. */
 void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, uint64_t ns);
+
+/*
+ * A launch was disturbed, so its time says nothing. After some in a row the trial ends: with fewer
+ * workers each of them may take longer.
+ */
+void gi_tune_disturbed(struct gi_tune *t);
 
 /* A trial is running or may begin. */
 bool gi_tune_tries(const struct gi_tune *t);
@@ -41,5 +48,13 @@ bool gi_tune_tries(const struct gi_tune *t);
  */
 unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned int shared,
 			      unsigned int reserved, unsigned int sm);
+
+/*
+ * The same for a kernel that shares the GPU with kernels of other programs. An SM changes its split
+ * only when it is idle, and while it has blocks of one kernel it takes no more of another than fit
+ * into the split that it has. So all kernels for which 64 KiB are enough ask for that.
+ */
+unsigned int gi_tune_common_carveout(unsigned int full, unsigned int shared, unsigned int reserved,
+				     unsigned int sm);
 
 #endif /* GI_TUNE_H */

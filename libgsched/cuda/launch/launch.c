@@ -186,18 +186,29 @@ static unsigned int tuned_m(struct gi_client *c, struct gi_slot *s, unsigned int
 			       s->undisturbed);
 }
 
+static unsigned int carveout_for(const struct gi_client *c, const struct gi_slot *s, enum gi_form_id which)
+{
+	unsigned int full = gi_form_m(s->fn, s->shape, which);
+	unsigned int shared = s->form->shared + s->shared;
+
+	if (!(gi_load(&c->arb->header.flags) & GSCHED_ARB_ALONE))
+		return gi_tune_common_carveout(full, shared, c->reserved, c->sm_shared);
+	return which == GI_TWIN ? gi_tune_carveout(full, s->m, shared, c->reserved, c->sm_shared) : 0;
+}
+
 /*
- * Sets the shared memory carveout of the twin, unless the program has chosen one. Makes no driver
+ * Sets the shared memory carveout of the form, unless the program has chosen one. Makes no driver
  * call where nothing changes.
  */
 static void set_carveout(const struct gi_client *c, const struct gi_slot *s)
 {
-	struct gi_form *form = &s->fn->form[GI_TWIN];
+	enum gi_form_id which = (enum gi_form_id)(s->form - s->fn->form);
+	struct gi_form *form = &s->fn->form[which];
 	unsigned int carveout;
 
-	if (s->form != form || atomic_load_explicit(&s->fn->own_carveout, memory_order_relaxed))
+	if (atomic_load_explicit(&s->fn->own_carveout, memory_order_relaxed))
 		return;
-	carveout = gi_tune_carveout(gi_form_m(s->fn, s->shape, GI_TWIN), s->m, form->shared + s->shared, c->reserved, c->sm_shared);
+	carveout = carveout_for(c, s, which);
 	if (atomic_exchange_explicit(&form->carveout, carveout, memory_order_relaxed) != carveout)
 		gi_real.cuFuncSetAttribute(form->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
 					   carveout ? (int)carveout : CU_SHAREDMEM_CARVEOUT_DEFAULT);

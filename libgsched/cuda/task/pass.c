@@ -48,6 +48,8 @@ static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
 	atomic_fetch_add(&s->shape->samples, 1);
 	if (s->undisturbed && !s->integral && !s->wings && !gi_load(&c->arb->header.contended))
 		gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran);
+	else
+		gi_tune_disturbed(&s->shape->tune);
 	return ran;
 }
 
