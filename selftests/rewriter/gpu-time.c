@@ -150,11 +150,11 @@ static bool tune(struct bench *b)
 	b->shared = (unsigned int)shared + (unsigned int)g->t->dynamic;
 	for (i = 0; g->o->tune && !g->o->resumable && i < TUNING_MAX && gi_tune_tries(&b->tune); i++) {
 		snprintf(g->r->stage, sizeof(g->r->stage), "choosing the number of workers, launch %u", i);
-		if (!use_workers(b, gi_tune_workers(&b->tune, full, i, true)) || !time_one(b, true, &ms))
+		if (!use_workers(b, gi_tune_workers(&b->tune, full, i)) || !time_one(b, true, &ms))
 			return false;
 		gi_tune_took(&b->tune, full, b->per_sm, (uint64_t)((double)ms * 1e6));
 	}
-	g->r->workers_per_sm = (int)gi_tune_workers(&b->tune, full, 0, false);
+	g->r->workers_per_sm = (int)gi_tune_workers(&b->tune, full, 0);
 	return use_workers(b, (unsigned int)g->r->workers_per_sm);
 }
 

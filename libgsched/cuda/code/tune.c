@@ -10,8 +10,6 @@
 #define WINS		10	/* of PAIRS to win: by chance, 1 in 50 do */
 #define SHARED_MAX	128	/* bytes per block */
 #define SETTLED_MAX	4096	/* launches until tuning begins again, since data change */
-#define LOST_MAX	8	/* disturbed launches in a row that end a trial, */
-#define LOST_PAUSE	64	/* ... and undisturbed ones until the next */
 #define COMMON		(64 * 1024)	/* bytes of an SM for shared memory, among several programs */
 
 static unsigned int best_of(uint32_t pick)
@@ -31,7 +29,7 @@ static unsigned int next_lower(unsigned int full, unsigned int workers)
 	return workers > step && workers - step >= (full + 1) / 2 ? workers - step : 0;
 }
 
-unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_t launch, bool alone)
+unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_t launch)
 {
 	uint32_t pick = atomic_load_explicit(&t->pick, memory_order_relaxed);
 	unsigned int workers = best_of(pick);
@@ -40,7 +38,7 @@ unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_
 	 * The Thue-Morse sequence: each aligned group of 2^n launches has equally many of both, and
 	 * it does not resonate with a period of the program's.
 	 */
-	if (alone && trial_of(pick) && __builtin_parity(launch))
+	if (trial_of(pick) && __builtin_parity(launch))
 		workers = trial_of(pick);
 	return workers && workers < full ? workers : full;
 }
@@ -85,7 +83,6 @@ void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, ui
 	uint32_t pick = atomic_load_explicit(&t->pick, memory_order_relaxed);
 	unsigned int best = best_of(pick), trial = trial_of(pick), which;
 
-	t->lost = 0;
 	if (full < LEAST || full > 0xff)
 		return;
 	if (!best || best > full || (!trial && ++t->since_settled >= SETTLED_MAX)) {
@@ -103,17 +100,6 @@ void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, ui
 	t->unpaired[which][t->n_unpaired[which]++] = ns;
 	if (t->n_unpaired[!which])
 		compare_pair(t, full, best, trial);
-}
-
-void gi_tune_disturbed(struct gi_tune *t)
-{
-	uint32_t pick = atomic_load_explicit(&t->pick, memory_order_relaxed);
-
-	if (!trial_of(pick) || ++t->lost < LOST_MAX)
-		return;
-	t->lost = 0;
-	end_trial(t, best_of(pick));
-	t->since_settled = SETTLED_MAX - LOST_PAUSE;
 }
 
 bool gi_tune_tries(const struct gi_tune *t)

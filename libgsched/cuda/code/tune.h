@@ -19,23 +19,16 @@ struct gi_tune {
 	/* total times of best and trial; times that have no partner yet */
 	uint64_t sum[2], unpaired[2][2];
 	uint8_t n_unpaired[2];
-	uint8_t lost;			/* launches in a row whose times say nothing */
 };
 
-/*
- * Workers per SM for launch number @launch of the shape, at most @full. @alone: the measurement is
- * undisturbed. Any thread.
- */
-unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_t launch, bool alone);
+/* Workers per SM for launch number @launch of the shape, at most @full. Any thread. */
+unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_t launch);
 
-/* A launch with @workers per SM had the device to itself and took @ns. One thread at a time. */
+/*
+ * A launch with @workers per SM took @ns, reckoned for all SMs: how its windows changed is known,
+ * and what else disturbed it is noise. One thread at a time.
+ */
 void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, uint64_t ns);
-
-/*
- * A launch was disturbed, so its time says nothing. After some in a row the trial ends: with fewer
- * workers each of them may take longer.
- */
-void gi_tune_disturbed(struct gi_tune *t);
 
 /* A trial is running or may begin. */
 bool gi_tune_tries(const struct gi_tune *t);

@@ -172,18 +172,14 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	return CUDA_SUCCESS;
 }
 
-/*
- * How many of the @full twin blocks that fit an SM to use. Sets s->undisturbed if this is
- * measurable.
- */
+/* How many of the @full twin blocks that fit an SM to use */
 static unsigned int tuned_m(struct gi_client *c, struct gi_slot *s, unsigned int full)
 {
 	if (c->workers)
 		return c->workers < full ? c->workers : full;
-	s->undisturbed = !gi_load(&c->arb->header.contended);
+	s->tuned = true;
 	return gi_tune_workers(&s->shape->tune, full,
-			       atomic_load_explicit(&s->shape->launches, memory_order_relaxed),
-			       s->undisturbed);
+			       atomic_load_explicit(&s->shape->launches, memory_order_relaxed));
 }
 
 static unsigned int carveout_for(const struct gi_client *c, const struct gi_slot *s, enum gi_form_id which)
@@ -672,7 +668,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->blocks = k->blocks;
 	s->tier = form ? GSCHED_TIER_BLOCK : GSCHED_TIER_LAUNCH;
 	s->m = form ? k->m : shape ? shape->original_m : 1;
-	s->undisturbed = false;
+	s->tuned = false;
 	if (form && form == &fn->form[GI_TWIN])
 		s->m = tuned_m(c, s, k->m);
 	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
@@ -710,7 +706,6 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		s->launched = form ? workers_for(c, s) : 0;
 		gi_store(&c->cl->slot[slot].launched, s->launched);
 	}
-	s->undisturbed = s->undisturbed && gi_window_workers(c, s->window, s->m) == c->sms * s->m;
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
 		inside = gi_twin_launch_begin(c, s, l->stream);

@@ -23,6 +23,19 @@ static void update_average(_Atomic uint64_t *to, uint64_t x)
 	atomic_store_explicit(to, had ? (3 * had + x) / 4 : x, memory_order_relaxed);
 }
 
+/*
+ * @workers: as many were allowed on average. With fewer SMs than all a kernel takes longer in
+ * proportion, unless it has fewer blocks than workers.
+ */
+static void learn_workers(const struct gi_client *c, struct gi_slot *s, uint64_t ran, uint64_t workers)
+{
+	uint64_t all = (uint64_t)c->sms * s->m;
+
+	if (!s->tuned || (workers < all && s->blocks < all))
+		return;
+	gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran * workers / all);
+}
+
 /* Updates the shape's estimates. Returns the GPU time of the run, 0 if unknown. */
 static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
 			    const struct gsched_cl_slot *line, uint64_t now)
@@ -39,6 +52,7 @@ static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
 	workers = span ? workers / span : 0;
 	if (!workers)
 		workers = 1;
+	learn_workers(c, s, ran, workers);
 	if (workers > s->blocks)
 		workers = s->blocks;
 	/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a launch without blocks gets no slot */
@@ -46,10 +60,6 @@ static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
 	update_average(&s->shape->predicted_ns,
 		       ran * workers / (s->blocks < c->sms * s->m ? s->blocks : c->sms * s->m));
 	atomic_fetch_add(&s->shape->samples, 1);
-	if (s->undisturbed && !s->integral && !s->wings && !gi_load(&c->arb->header.contended))
-		gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran);
-	else
-		gi_tune_disturbed(&s->shape->tune);
 	return ran;
 }
 

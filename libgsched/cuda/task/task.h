@@ -52,7 +52,7 @@ struct gi_slot {
 	size_t params_room;
 	bool submitted;
 	bool retires_at_launch;		/* nothing may follow it: it retires once launched */
-	bool undisturbed;		/* nothing has disturbed the measurement of its time */
+	bool tuned;			/* @m is what gi_tune_workers() said */
 	uint32_t generation;		/* of the arbiter's slot, at launch */
 	uint64_t launch_ns, predicted_ns;	/* CLOCK_MONOTONIC; the time if it ran alone */
 	/* time integral of the window, in workers */
