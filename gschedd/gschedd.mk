@@ -13,9 +13,10 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--build-id=sha1 -o $@ $^ -lcjson -lmd -llz4 -lzstd -ldl
 
 NL_CFLAGS := -isystem $(if $(CROSS),$(SYSROOT),)/usr/include/libnl3
+QOS_SRCS := $(addprefix gschedd/qos_,model.c request.c divide.c groups.c plan.c)
 GSCHEDCTL_SRCS := gschedd/gschedctl.c gschedd/proc.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c \
 	change.c group.c client.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c monitor.c metrics.c netlink.c mps.c table.c simulate.c) \
-	$(addprefix gschedd/sim_,json.c cases.c read.c queue.c gpu.c run.c stat.c expect.c)
+	$(addprefix gschedd/sim_,json.c cases.c read.c queue.c gpu.c run.c stat.c expect.c) $(QOS_SRCS)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(filter $(B)/obj/gschedd/sim_% $(B)/obj/gschedd/ctl_simulate.o,$(GSCHEDCTL_OBJS)): CPPFLAGS += -Ikmod/core
 $(B)/obj/gschedd/ctl_netlink.o: CPPFLAGS += $(NL_CFLAGS)
@@ -29,7 +30,7 @@ $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsched.so
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a -L$(B)/lib -lgsched -lcjson -lsmartcols -lnl-genl-3 -lnl-3 -ldl -lm
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
-GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit)
+GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit qos-unit)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 
@@ -63,6 +64,10 @@ $(B)/selftests/gschedd/fakemps: $(B)/obj/selftests/gschedd/fakemps.o
 $(B)/selftests/gschedd/mps-unit: $(B)/obj/selftests/gschedd/mps-unit.o $(B)/obj/gschedd/mps_proc.o $(B)/obj/selftests/gschedd/harness.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
+
+$(B)/selftests/gschedd/qos-unit: $(call objs,$(QOS_SRCS) $(addprefix selftests/gschedd/,qos-unit.c harness.c))
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lm
 
 $(B)/selftests/gschedd/ctl-unit: $(call objs,$(addprefix gschedd/ctl_,mps.c json.c table.c files.c parse.c) \
 		$(addprefix selftests/gschedd/,ctl-unit.c harness.c))
