@@ -15,7 +15,7 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 NL_CFLAGS := -isystem $(if $(CROSS),$(SYSROOT),)/usr/include/libnl3
 QOS_SRCS := $(addprefix gschedd/qos_,model.c request.c divide.c groups.c plan.c)
 GSCHEDCTL_SRCS := gschedd/gschedctl.c gschedd/proc.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c \
-	change.c group.c client.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c monitor.c metrics.c netlink.c mps.c table.c simulate.c) \
+	change.c group.c client.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c monitor.c metrics.c qos.c qos_report.c netlink.c mps.c table.c simulate.c) \
 	$(addprefix gschedd/sim_,json.c cases.c read.c queue.c gpu.c run.c stat.c expect.c) $(QOS_SRCS)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(filter $(B)/obj/gschedd/sim_% $(B)/obj/gschedd/ctl_simulate.o,$(GSCHEDCTL_OBJS)): CPPFLAGS += -Ikmod/core
@@ -30,7 +30,7 @@ $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsched.so
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a -L$(B)/lib -lgsched -lcjson -lsmartcols -lnl-genl-3 -lnl-3 -ldl -lm
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
-GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit qos-unit)
+GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit qos-unit qos)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 
@@ -44,12 +44,13 @@ $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(addprefix $(B)/selftests/gschedd/,ctl mps-ctl scope): \
+$(addprefix $(B)/selftests/gschedd/,ctl mps-ctl scope qos): \
 $(B)/selftests/gschedd/%: selftests/gschedd/%.sh selftests/lib.sh $(B)/bin/gschedctl $(B)/bin/gschedd
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@
 	@chmod +x $@
 
+$(B)/selftests/gschedd/qos: | $(B)/programs/latency-drv $(B)/programs/batch-drv $(B)/vgpu/libcuda.so.1 $(B)/lib/gsched/libcuda.so.1
 $(B)/selftests/gschedd/mps: | $(B)/selftests/gschedd/fakemps
 $(B)/selftests/gschedd/mps-ctl: | $(B)/selftests/gschedd/fakemps $(B)/selftests/gschedd/fakenvml.so
 $(B)/selftests/gschedd/scope: | $(B)/selftests/gschedd/fakesystemd

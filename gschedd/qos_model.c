@@ -16,10 +16,11 @@
 #define FORGET		256	/* samples after which a point that got none is forgotten */
 #define TOLERANCE	1.125	/* noise: a larger quota may seem to be slower by this factor */
 
+/* The highest of them is not taken: it may be an accident. */
 static double quantile_of(const struct qos_point *p, double quantile)
 {
 	double sorted[QOS_SAMPLES] = { 0 };
-	uint32_t rank = (uint32_t)ceil(quantile * p->n), i, k;
+	uint32_t rank = (uint32_t)fmin(ceil(quantile * p->n), p->n - 1.0), i, k;
 
 	for (i = 0; i < p->n; i++) {
 		for (k = i; k && sorted[k - 1] > p->us[i]; k--)

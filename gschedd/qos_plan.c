@@ -11,7 +11,8 @@
 
 #define SETTLE		8		/* requests measured before a quota is lowered */
 #define LAG_MAX		2.0
-#define LAG_FADES	16		/* requests in which most of a lag is forgotten */
+#define LAG_RISES	4		/* requests in which most of a lag is seen */
+#define LAG_FADES	16		/* and in which it is forgotten */
 #define RATE_NS		2000000ULL	/* between two computations at least */
 #define REDIVIDE_NS	1000000000ULL	/* batch quotas follow their models no faster */
 #define IDLE_NS		2000000000ULL	/* without a request, then its quota is lent */
@@ -20,7 +21,7 @@
 static void raise_lag(struct qos_group *g, double ratio)
 {
 	if (ratio > g->lag)
-		g->lag += (fmin(ratio, LAG_MAX) - g->lag) / 2;
+		g->lag += (fmin(ratio, LAG_MAX) - g->lag) / LAG_RISES;
 }
 
 /* Section 7: predicted and actual duration. What the model cannot know is mostly contention. */
@@ -230,16 +231,41 @@ static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_gro
 	return n;
 }
 
-/* Only user-facing groups are worth a new division at any time. */
-static bool must_divide(const struct qos *q, const struct qos_share *share, size_t n,
-			struct qos_group *const *of, uint64_t now)
+static bool needs_change(const struct qos *q, const struct qos_share *share, size_t n,
+			 struct qos_group *const *of)
 {
-	if (q->regrouped || !q->active || now >= q->divided + REDIVIDE_NS)
+	if (q->regrouped || !q->active)
 		return true;
 	for (size_t i = 0; i < n; i++)
 		if (share[i].facing && share[i].need != of[i]->sms)
 			return true;
 	return false;
+}
+
+/* Models of batch groups differ a little each time: that is not worth evictions. */
+static bool differs(const struct qos_share *share, size_t n, struct qos_group *const *of)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t old = of[i] ? of[i]->sms : share[i].sms;
+		uint32_t by = share[i].sms > old ? share[i].sms - old : old - share[i].sms;
+
+		if (by > 1 + old / 8)
+			return true;
+	}
+	return false;
+}
+
+/* New quotas in @share; false: those in force stay */
+static bool divide(struct qos *q, struct qos_share *share, size_t n, struct qos_group *const *of,
+		   uint64_t now)
+{
+	bool needed = needs_change(q, share, n, of);
+
+	if (!needed && now < q->divided + REDIVIDE_NS)
+		return false;
+	q->divided = now;
+	qos_divide(share, n, q->sms);
+	return needed || differs(share, n, of);
 }
 
 static void take_shares(struct qos *q, const struct qos_share *share, size_t n,
@@ -259,7 +285,6 @@ static void take_shares(struct qos *q, const struct qos_share *share, size_t n,
 		g->sms = share[i].sms;
 		g->changed = now;
 	}
-	q->divided = now;
 	q->regrouped = false;
 }
 
@@ -339,10 +364,8 @@ const char *qos_plan(struct qos *q, uint64_t now)
 	if (q->why)
 		return end_plan(q);
 	n = make_shares(q, share, of, now);
-	if (must_divide(q, share, n, of, now)) {
-		qos_divide(share, n, q->sms);
+	if (divide(q, share, n, of, now))
 		take_shares(q, share, n, of, now);
-	}
 	print_plan(q, text);
 	if (q->active && !strcmp(text, q->text) && now < q->written + q->opt.ttl_ms * 500000ULL)
 		return NULL;
