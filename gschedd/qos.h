@@ -17,7 +17,7 @@
 
 /* ---- qos_model.c: durations by quota ---- */
 #define QOS_POINTS	16	/* quotas of which durations are kept */
-#define QOS_SAMPLES	16
+#define QOS_SAMPLES	32
 #define QOS_KNOWN	4	/* samples that a point needs to count */
 
 struct qos_point {
@@ -121,6 +121,7 @@ struct qos_group {
 	uint32_t clients;		/* directly in it */
 	struct qos_model model;		/* of its requests, or of its tasks */
 	double lag;			/* measured to predicted duration, 1 or more */
+	double tail;			/* more than typical, for the slowest per cent, 1 or more */
 	double bandwidth;
 	uint32_t sms;			/* in the plan, 0: it does not name the group */
 	uint32_t base;			/* what its requests need, as far as it was lowered */

@@ -45,14 +45,14 @@ void qos_group(struct qos *q, const char *path, uint32_t target_us, uint32_t wei
 		return;
 	g = &q->group[i < 0 ? q->n_groups++ : (size_t)i];
 	if (i < 0) {
-		*g = (struct qos_group){ .lag = 1 };
+		*g = (struct qos_group){ .lag = 1, .tail = 1 };
 		snprintf(g->path, sizeof(g->path), "%s", path);
 		q->regrouped = true;
 	}
 	/* a request and a task are different things */
 	if (!g->target_us != !target_us)
 		g->model = (struct qos_model){ 0 };
-	g->model.quantile = target_us ? 0.93 : 0.5;
+	g->model.quantile = target_us ? 0.97 : 0.5;
 	g->target_us = target_us;
 	g->weight = weight ? weight : 1;
 	g->most = max > 0 && max < q->sms ? (uint32_t)fmax(1, floor(max)) : q->sms;
