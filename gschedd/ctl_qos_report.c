@@ -31,12 +31,12 @@ static bool path_of(const struct ctl *ctl, const char *device, char *path, size_
 	return n > 0 && (size_t)n < size && !strchr(device, '/');
 }
 
-static cJSON *json_of(struct qos *q, uint64_t now)
+static cJSON *json_of(const struct qos *q, uint64_t now)
 {
 	cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "groups"), *one;
 
 	cJSON_AddNumberToObject(o, "pid", getpid());
-	cJSON_AddNumberToObject(o, "time_ms", (double)(now / 1000000));
+	cJSON_AddNumberToObject(o, "time_ms", (double)now / 1e6);
 	cJSON_AddStringToObject(o, "why", q->why ? q->why : "");
 	cJSON_AddStringToObject(o, "plan", q->active ? q->text : "none");
 	for (size_t i = 0; i < q->n_groups; i++) {
@@ -81,7 +81,7 @@ static int write_text(const char *path, const char *text)
 	return err;
 }
 
-int ctl_qos_report(const struct ctl *ctl, const char *device, struct qos *q, uint64_t now)
+int ctl_qos_report(const struct ctl *ctl, const char *device, const struct qos *q, uint64_t now)
 {
 	char path[4000], *text;
 	cJSON *o;

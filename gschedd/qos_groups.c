@@ -115,7 +115,7 @@ static enum qos_role role_of(struct qos *q, const struct qos_group *g)
 {
 	if (facing_above(q, g) || !g->clients)
 		return QOS_UNUSED;
-	return !*g->path || has_below(q, g, false) ? QOS_REST : QOS_BATCH;
+	return has_below(q, g, false) ? QOS_REST : QOS_BATCH;
 }
 
 static void assign_roles(struct qos *q)

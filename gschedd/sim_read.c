@@ -445,8 +445,10 @@ static bool read_run(struct sim_reader *r, struct sim_scenario *s, const cJSON *
 	struct sim_policy *run = &s->runs[index];
 	char path[SIM_PATH_SIZE], at[SIM_PATH_SIZE];
 	const struct sim_key keys[] = {
-		{ "policy", SIM_TEXT, &run->policy, "hpf, srt, ffs, wfq, corun, qos, mps or time-slicing", true, 0, 0 },
-		{ "plan", SIM_TEXT, &run->plan, "a text in quotes, such as 60000 web=4 train=8", false, 0, 0 },
+		{ "policy", SIM_TEXT, &run->policy,
+		  "hpf, srt, ffs, wfq, corun, qos, mps or time-slicing", true, 0, 0 },
+		{ "plan", SIM_TEXT, &run->plan, "a text in quotes, such as 60000 web=4 train=8",
+		  false, 0, 0 },
 		{ "name", SIM_TEXT, &run->name, "a name of the run", false, 0, 0 },
 		{ "mode", SIM_TEXT, &mode, "auto, spatial or temporal", false, 0, 0 },
 		{ gsc_param_name[GSC_PARAM_SWITCH_US], SIM_TEXT, &run->param[GSC_PARAM_SWITCH_US],

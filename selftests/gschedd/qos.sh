@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# gschedctl qos on the simulated GPU: requests with a latency target beside two batch programs. Its speed is that of the host's
-# processors and of what else runs there, so targets are multiples of what is measured first.
+# qos.sh [daemon|module]: gschedctl qos on the simulated GPU, requests with a latency target beside
+# two batch programs. Its speed is that of the host's processors and of what else runs there, so
+# targets are multiples of what is measured first. With "module" gsched.ko is loaded already, as in
+# selftests/qemu/run -- selftests/gschedd/qos.sh module
+# shellcheck disable=SC2016 # programs of jq
 set -u
 cd "$(dirname "$0")/../.." || exit
 B=$PWD/${B:-build} OUT=$(mktemp -d /tmp/gsched-qos-XXXXXX)
-BACKEND=daemon
+BACKEND=${1:-daemon}
 . selftests/lib.sh
 ctl=$B/bin/gschedctl
-export GSCHED_BACKEND=daemon VGPU_NAME=gsched-qos-$$ VGPU_SMS=8 LD_LIBRARY_PATH=$B/vgpu
+export GSCHED_BACKEND=$BACKEND VGPU_NAME=gsched-qos-$$ VGPU_SMS=8 LD_LIBRARY_PATH=$B/vgpu
 unset GSCHED_INTERPOSER LD_PRELOAD
 cleanup() {
 	jobs -p | xargs -r kill 2>/dev/null
 	stop_gschedd
 	wait
+	[ "$BACKEND" = daemon ] || rmdir "$gsched_configfs"/{web,a,b} 2>/dev/null
 	rm -rf "$OUT" "$(dirname "$GSCHED_SOCKET")" "/dev/shm/$VGPU_NAME"
 }
 trap cleanup EXIT
@@ -23,9 +27,11 @@ expect 2 "a number from 0 to 90" "qos: a margin above all" "$ctl" qos --margin 9
 expect 2 "a number from 0 to 90" "qos: no number" "$ctl" qos --margin=x
 expect 2 "a number from 300 to 60000" "qos: a time to live too short to renew" "$ctl" qos --ttl 299
 expect 2 "Usage" "qos: an argument" "$ctl" qos now
-expect 1 "no arbiter" "qos without an arbiter" "$ctl" qos
+[ "$BACKEND" = module ] || expect 1 "no arbiter" "qos without an arbiter" "$ctl" qos
 
-start_gschedd --driver "$B/vgpu/libcuda.so.1" --embedded --nvml ''
+arbiter=--embedded
+[ "$BACKEND" = daemon ] || arbiter=--module
+start_gschedd --driver "$B/vgpu/libcuda.so.1" $arbiter --nvml ''
 for g in web a b; do group_create $g; done
 report=$GSCHED_SOCKET.qos.gpu0
 
@@ -42,12 +48,14 @@ policy() { "$ctl" status --json | jq -e --arg p "$1" '.devices[0].policy == $p' 
 "$ctl" qos --verbose --ttl 800 >"$OUT/qos.log" 2>"$OUT/qos.err" &
 planner=$!
 wait_for 10 test -s "$report"
-expect 0 "qos: no plan: no group with a latency target has a program" "nothing to plan: status says so" "$ctl" status
+expect 0 "qos: no plan: no group with a latency target has a program" "nothing to plan" "$ctl" status
 expect 1 "process $planner plans it already" "a second planner" "$ctl" qos
 policy hpf
 ok $? "and the policy is as it was"
 
-"$ctl" run --group web -- "$B/programs/latency-drv" --blocks 128 --threads 32 --iters 600 --period-us 50000 --requests 1000000 >"$OUT/web" 2>&1 &
+requests=("$B/programs/latency-drv" --blocks 128 --threads 32 --iters 600 --period-us 50000
+	--requests 1000000)
+"$ctl" run --group web -- "${requests[@]}" >"$OUT/web" 2>&1 &
 web=$!
 batch=("$B/programs/batch-drv" --blocks 2048 --threads 64 --iters 600 --kernels 1000000)
 "$ctl" run --group a -- "${batch[@]}" >"$OUT/a" 2>&1 &
@@ -116,8 +124,34 @@ wait_for 30 policy hpf
 ok $? "the others end: no plan"
 kill $web
 wait $web $a $b
+if [ "$BACKEND" = module ]; then
+	kill $planner
+	wait $planner
+	done_testing
+	exit
+fi
 stop_gschedd
 wait $planner
 [ $? = 1 ] && grep -q "gschedd has ended" "$OUT/qos.err"
 ok $? "gschedd ends: so does the planner, and says why"
+
+# gschedd --qos
+start_gschedd --driver "" --embedded --device gpu0:00112233445566778899aabbccddeeff:8 --qos
+report=$GSCHED_SOCKET.qos.gpu0
+wait_for 10 test -s "$report"
+ok $? "gschedd --qos runs it"
+planner=$(jq .pid "$report")
+kill -KILL "$planner"
+replaced() { ! jq -e --argjson was "$planner" '.pid == $was' "$report"; }
+wait_for 15 replaced
+ok $? "and again when it dies"
+planner=$(jq .pid "$report")
+grep -q -e "--qos: the planner was ended by signal 9" "$OUT/gschedd.log"
+ok $? "the log says so"
+stop_gschedd
+[ "$gschedd_status" = 0 ] && ! kill -0 "$planner" 2>/dev/null && [ ! -e "$report" ]
+ok $? "gschedd ends, and with it the planner"
+cp "$B/bin/gschedd" "$OUT/gschedd"
+expect 1 "--qos: $OUT/gschedctl: No such file" "gschedctl is not there" \
+	env LD_LIBRARY_PATH="$B/lib:$B/lib/bundle" "$OUT/gschedd" --socket "$OUT/socket" --cache "" --driver "" --embedded --qos
 done_testing
