@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gschedctl qos: the QoS planner (qos.h) as a client of either arbiter. Kernels come as events, as
- * for gschedctl monitor; groups and their targets from the status, once a second and when some
- * object came or went; plans go to the devices' files. If it dies, the plan expires.
+ * for gschedctl monitor; which groups there are, from the status when some object came or went; their
+ * targets from their files, once a second; plans go to the devices' files. If it dies, the plan
+ * expires.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,8 +16,9 @@
 #include "ctl_monitor.h"
 #include "ctl_qos.h"
 
-#define POLL_NS		1000000000ULL	/* between two looks at the groups */
-#define POLL_SOON_NS	20000000ULL	/* the same after a change */
+#define POLL_NS		1000000000ULL	/* between two looks at files of groups */
+#define STATUS_NS	10000000000ULL	/* between two at the status: gschedd may wait for NVML */
+#define STATUS_SOON_NS	20000000ULL	/* the same after a change */
 #define REPORT_NS	500000000ULL
 
 struct planner {
@@ -32,7 +34,7 @@ static bool verbose;
 static struct planner *planners;
 static struct ctl *self;
 static struct gsched *arbiter;
-static uint64_t polled;
+static uint64_t polled, status_read;
 static bool changed;			/* objects came or went: look at the groups */
 static bool failed;
 static volatile sig_atomic_t stopped;
@@ -132,12 +134,13 @@ static void take_groups(struct planner *p, const cJSON *device)
 	move_clients(p, ctl_list(device, "clients"));
 }
 
-static void poll_groups(uint64_t now)
+static void read_status(uint64_t now)
 {
 	cJSON *status = ctl_read_status(arbiter);
 	const cJSON *d;
 	struct planner *p;
 
+	status_read = now;
 	polled = now;
 	changed = false;
 	failed |= !status;
@@ -147,6 +150,53 @@ static void poll_groups(uint64_t now)
 			take_groups(p, d);
 	}
 	cJSON_Delete(status);
+}
+
+static bool read_file(const struct planner *p, const char *group, const char *file, char *buf,
+		      size_t size)
+{
+	if (gsched_group_get(arbiter, p->device, group, file, buf, size))
+		return false;
+	buf[strcspn(buf, "\n")] = '\0';
+	return true;
+}
+
+/* Of the groups that are known. One that has gone is not there any more in the next status. */
+static void read_files(struct planner *p)
+{
+	char target[32], weight[32], max[32], min[32], path[QOS_PATH];
+
+	qos_groups_begin(&p->qos, p->qos.space);
+	for (size_t i = 0; i < p->qos.n_groups; i++) {
+		snprintf(path, sizeof(path), "%s", p->qos.group[i].path);
+		if (!read_file(p, path, "gpu.latency_target_us", target, sizeof(target)) ||
+		    !read_file(p, path, "gpu.weight", weight, sizeof(weight)) ||
+		    !read_file(p, path, "capsm.max", max, sizeof(max)) ||
+		    !read_file(p, path, "capsm.min", min, sizeof(min))) {
+			changed = true;
+			continue;
+		}
+		qos_group(&p->qos, path, (uint32_t)strtoul(target, NULL, 10),
+			  (uint32_t)strtoul(weight, NULL, 10),
+			  strcmp(max, "max") ? strtod(max, NULL) : 0, strtod(min, NULL));
+	}
+	qos_groups_end(&p->qos);
+}
+
+static uint64_t next_status(void)
+{
+	return status_read + (changed ? STATUS_SOON_NS : STATUS_NS);
+}
+
+static void poll_groups(uint64_t now)
+{
+	if (now >= next_status()) {
+		read_status(now);
+	} else if (now >= polled + POLL_NS) {
+		polled = now;
+		for (struct planner *p = planners; p; p = p->next)
+			read_files(p);
+	}
 }
 
 /* ---- plans ---- */
@@ -206,8 +256,7 @@ static void run_planners(void)
 {
 	uint64_t now = now_ns();
 
-	if (now >= polled + (changed ? POLL_SOON_NS : POLL_NS))
-		poll_groups(now);
+	poll_groups(now);
 	for (struct planner *p = planners; p; p = p->next)
 		run_planner(p, now);
 	if (verbose)
@@ -279,8 +328,10 @@ static bool take_line(const cJSON *o)
 
 static int wait_ms(void)
 {
-	uint64_t now = now_ns(), next = polled + (changed ? POLL_SOON_NS : POLL_NS);
+	uint64_t now = now_ns(), next = polled + POLL_NS;
 
+	if (next_status() < next)
+		next = next_status();
 	for (struct planner *p = planners; p; p = p->next)
 		next = qos_next(&p->qos) < next ? qos_next(&p->qos) : next;
 	return next > now ? (int)((next - now + 999999) / 1000000) : 0;

@@ -95,6 +95,7 @@ void qos_divide(struct qos_share *share, size_t n, uint32_t sms);
 
 /* ---- qos_groups.c: what there is on the device; qos_plan.c: what to write ---- */
 #define QOS_PATH	256
+#define QOS_GROUPS	256	/* programs in others count as in the root group */
 #define QOS_CLIENTS	256
 #define QOS_TEXT	4000	/* a file in sysfs takes a page */
 
@@ -147,10 +148,11 @@ struct qos {
 	struct qos_options opt;
 	uint32_t sms;
 	bool space;			/* all clients share one band */
-	struct qos_group group[QOS_SHARES];
+	struct qos_group group[QOS_GROUPS];
 	size_t n_groups;
 	struct qos_client client[QOS_CLIENTS];
 	size_t n_clients;
+	size_t n_untracked;		/* clients that there is no room for */
 	bool urgent;			/* do not wait for the interval */
 	bool regrouped;			/* who takes part has changed */
 	bool active;			/* a plan of ours is in force */

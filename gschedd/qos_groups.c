@@ -41,7 +41,7 @@ void qos_group(struct qos *q, const char *path, uint32_t target_us, uint32_t wei
 	int i = find_group(q, path);
 	struct qos_group *g;
 
-	if (i < 0 && (q->n_groups == QOS_SHARES || strlen(path) >= QOS_PATH))
+	if (i < 0 && (q->n_groups == QOS_GROUPS || strlen(path) >= QOS_PATH))
 		return;
 	g = &q->group[i < 0 ? q->n_groups++ : (size_t)i];
 	if (i < 0) {
@@ -120,7 +120,7 @@ static enum qos_role role_of(struct qos *q, const struct qos_group *g)
 
 static void assign_roles(struct qos *q)
 {
-	enum qos_role before[QOS_SHARES] = { 0 };
+	enum qos_role before[QOS_GROUPS] = { 0 };
 
 	for (size_t i = 0; i < q->n_groups; i++) {
 		struct qos_group *g = &q->group[i];
@@ -184,8 +184,10 @@ void qos_client_add(struct qos *q, uint64_t id, uint32_t pid, const char *path)
 {
 	struct qos_client *c = find_client(q, id);
 
-	if (!c && q->n_clients == QOS_CLIENTS)
+	if (!c && q->n_clients == QOS_CLIENTS) {
+		q->n_untracked++;
 		return;
+	}
 	if (!c) {
 		c = &q->client[q->n_clients++];
 		*c = (struct qos_client){ .id = id };
@@ -199,8 +201,10 @@ void qos_client_del(struct qos *q, uint64_t id)
 {
 	struct qos_client *c = find_client(q, id);
 
-	if (!c)
+	if (!c) {
+		q->n_untracked -= !!q->n_untracked;
 		return;
+	}
 	*c = q->client[--q->n_clients];
 	count_clients(q);
 }

@@ -181,24 +181,37 @@ static void end_requests(struct qos *q, uint64_t now)
 	}
 }
 
+/* Are there programs whose group no plan names? They need something to share. */
+static bool has_rest(const struct qos *q)
+{
+	for (size_t i = 0; i < q->n_groups; i++)
+		if (q->group[i].role == QOS_REST)
+			return true;
+	for (size_t i = 0; i < q->n_clients; i++)
+		if (q->client[i].group < 0)
+			return true;
+	return false;
+}
+
 /* Why there is nothing to plan; NULL there is */
 static const char *no_plan(const struct qos *q)
 {
-	size_t n = 0, facing = 0, rest = 0;
+	size_t n = has_rest(q), facing = 0;
 
 	for (size_t i = 0; i < q->n_groups; i++) {
 		facing += q->group[i].role == QOS_FACING;
-		rest |= q->group[i].role == QOS_REST;
 		n += takes_part(&q->group[i]);
 	}
 	if (!facing)
 		return "no group with a latency target has a program";
-	if (n + rest < 2)
+	if (n < 2)
 		return "no other group has a program";
 	if (!q->space)
 		return "the programs share the GPU in time: a plan divides SMs inside one band";
-	if (n + rest > q->sms)
-		return "there are more groups than SMs";
+	if (n > q->sms)
+		return "there are more groups with programs than SMs";
+	if (n > QOS_SHARES || q->n_untracked)
+		return "there are too many programs, or groups with programs";
 	return NULL;
 }
 
@@ -218,13 +231,11 @@ static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_gro
 			  uint64_t now)
 {
 	static const struct qos_model nothing;
-	bool rest = false;
 	size_t n = 0;
 
 	for (size_t i = 0; i < q->n_groups; i++) {
 		struct qos_group *g = &q->group[i];
 
-		rest |= g->role == QOS_REST;
 		if (!takes_part(g))
 			continue;
 		share[n] = (struct qos_share){
@@ -235,7 +246,7 @@ static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_gro
 			want(q, g, &share[n], now);
 		of[n++] = g;
 	}
-	if (rest && n < QOS_SHARES)
+	if (has_rest(q))
 		share[n++] = (struct qos_share){
 			.model = &nothing, .least = 1, .most = q->sms, .weight = 100,
 		};
@@ -364,8 +375,8 @@ uint64_t qos_next(struct qos *q)
 
 const char *qos_plan(struct qos *q, uint64_t now)
 {
-	struct qos_share share[QOS_SHARES + 1] = { 0 };
-	struct qos_group *of[QOS_SHARES + 1] = { 0 };
+	struct qos_share share[QOS_SHARES] = { 0 };
+	struct qos_group *of[QOS_SHARES] = { 0 };
 	char text[QOS_TEXT];
 	size_t n;
 

@@ -581,6 +581,21 @@ static void role_tests(void)
 	qos_groups_end(&q);
 	advance(clock_ns + 200 * MS);
 	ok(!strcmp(plan, "none"), "no groups");
+
+	start(5000);
+	qos_client_add(&q, 3, 300, "not known yet");
+	advance(clock_ns + 200 * MS);
+	ok(plan && !strcmp(plan, "1000 web=14 train=1"), "a program of no known group: %s", plan);
+	for (uint64_t id = 4; id <= QOS_CLIENTS + 1; id++)
+		qos_client_add(&q, id, (uint32_t)id, "train");
+	advance(clock_ns + 200 * MS);
+	ok(!strcmp(plan, "none") && q.why && strstr(q.why, "too many"), "too many: %s", q.why);
+	qos_client_del(&q, 77);
+	advance(clock_ns + 200 * MS);
+	ok(q.why && strstr(q.why, "too many"), "one that has a place goes");
+	qos_client_del(&q, QOS_CLIENTS + 1);
+	advance(clock_ns + 200 * MS);
+	ok(strcmp(plan, "none") && !q.why, "the one that had none goes: %s", plan);
 }
 
 int main(void)

@@ -132,7 +132,7 @@ if [ "$BACKEND" = module ]; then
 fi
 stop_gschedd
 wait $planner
-[ $? = 1 ] && grep -q "gschedd has ended" "$OUT/qos.err"
+[ $? = 1 ] && grep -q -e "gschedd has ended" -e "is the arbiter still there" "$OUT/qos.err"
 ok $? "gschedd ends: so does the planner, and says why"
 
 # gschedd --qos
