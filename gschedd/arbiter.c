@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The embedded arbiter: the core's devices and its actions, which here are stores to pages and
- * messages.
+ * The embedded arbiter: the core's devices and its actions, which here are messages.
  *
- * A client's page is written by the client and its GPU at any time. Every word is read once, and
- * its value is bounded by the core or here. The page is sealed against shrinking, so reading it
+ * The core reads and writes the clients' pages. They are sealed against shrinking, so reading one
  * cannot fault.
  */
 #include <errno.h>
@@ -19,15 +17,7 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define WATCH_NS	1000000
 #define CLIENTS_MAX	256	/* as in the module: changes of bands visit each client */
-/*
- * In a slot, the words that were stored before a seq must be read after it, also by processors that
- * reorder loads.
- */
-#define load(p)		__atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define store(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
-
 struct list_head devices = { &devices, &devices };
 unsigned int n_devices;
 /* the current call returns its grant, so no message */
@@ -43,46 +33,6 @@ static struct device *device_of(const struct gsc_device *d)
 	return container_of(d, struct device, core);
 }
 
-static void set_timer(struct source *timer, uint64_t when, uint64_t interval)
-{
-	struct itimerspec its = {
-		.it_value = { .tv_sec = when / 1000000000, .tv_nsec = when % 1000000000 },
-		.it_interval = { .tv_nsec = interval },
-	};
-
-	timerfd_settime(timer->fd, TFD_TIMER_ABSTIME, &its, NULL);
-}
-
-static void page_window(struct client *c, unsigned int slot, uint64_t window)
-{
-	struct gsched_arb_slot *s = &c->arb->slot[slot];
-
-	if (s->window == window)
-		return;
-	store(&s->window, window);
-	store(&s->generation, s->generation + 1);
-}
-
-/* The window of launches under a lease: all that the group and its ancestors allow. */
-static uint64_t leased_window(const struct client *c)
-{
-	uint32_t limit = c->dev->core.sms * GSCHED_CAPSM;
-
-	if (c->arb->header.lease == GSCHED_LEASE_NONE)
-		return 0;
-	for (const struct gsc_group *g = c->core.group; g; g = g->parent)
-		if (g->max < limit)
-			limit = g->max;
-	return GSCHED_WINDOW(0, limit);
-}
-
-static void page_leased(struct client *c)
-{
-	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
-		if (c->core.task[slot].state == GSC_TASK_NONE)
-			page_window(c, slot, leased_window(c));
-}
-
 /* ---- the core's actions ---- */
 
 static void op_set_window(struct gsc_task *task, enum gsc_change why)
@@ -94,7 +44,6 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 	struct gsched_event ev = { .type = type[why], .slot = task->slot, .seq = task->seq, .window = task->window,
 				   .time_ns = c->dev->core.now };
 
-	page_window(c, task->slot, task->window);
 	trace_event(name[why], task, c->dev->core.now);
 	monitor_task(task, name[why], c->dev->core.now);
 	if (task == submitting)
@@ -105,67 +54,33 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 		conn_event(c->conn, task->slot, &ev);
 }
 
-/* Also called when only other fields of the header have changed. */
-static void op_set_lease(struct gsc_client *core, u32 lease)
-{
-	struct client *c = client_of(core);
-	struct gsched_arb_header *h = &c->arb->header;
-	uint32_t old = h->lease;
-
-	store(&h->contended, core->contended);
-	store(&h->mode, c->dev->core.mode);
-	store(&h->priority, core->group->priority);
-	store(&h->top_priority, c->dev->core.top_priority);
-	if (lease == old)
-		return;
-	__atomic_store_n(&h->lease, lease, __ATOMIC_SEQ_CST);
-	/* launches under the old lease keep their window until the core has accounted for them */
-	if (old == GSCHED_LEASE_FREE)
-		c->scan_page = true;
-	else
-		page_leased(c);
-}
-
 static void op_arm_timer(struct gsc_device *core, u64 when)
 {
-	set_timer(&device_of(core)->timer, when, 0);
-}
+	struct itimerspec its = {
+		.it_value = { .tv_sec = when / 1000000000, .tv_nsec = when % 1000000000 },
+	};
 
-void adopted_forget(struct device *dev)
-{
-	if (!--dev->n_adopted)
-		set_timer(&dev->watch, 0, 0);
+	timerfd_settime(device_of(core)->timer.fd, TFD_TIMER_ABSTIME, &its, NULL);
 }
 
 static void op_done(struct gsc_task *task)
 {
 	struct client *c = client_of(task->client);
 
-	if (c->adopted & 1ull << task->slot) {
-		c->adopted &= ~(1ull << task->slot);
-		adopted_forget(c->dev);
-	}
 	trace_event("done", task, c->dev->core.now);
 	monitor_task(task, "done", c->dev->core.now);
-	page_window(c, task->slot, leased_window(c));
 	c->conn->events &= ~(1ull << task->slot);
 	if (c->conn->waiting & 1ull << task->slot)
 		conn_answer(c->conn, task->slot, c->conn->gone ? ENODEV : EINTR);
 }
 
-static void op_set_band(struct gsc_client *core)
+static void op_set_band(struct gsc_client *core, const struct gsc_arb *old)
 {
 	struct client *c = client_of(core);
-	struct gsched_arb_header *h = &c->arb->header;
 
 	/* a new client's first values come with its attach reply */
-	if (c->conn->client && (h->slice_us != core->arb.slice_us || h->flags != core->arb.flags))
+	if (c->conn->client && (old->slice_us != core->arb.slice_us || old->flags != core->arb.flags))
 		monitor_band(c);
-	store(&h->slice_us, core->arb.slice_us);
-	store(&h->bands, core->arb.bands);
-	store(&h->share, core->arb.share);
-	store(&h->in_flight_us, core->arb.in_flight_us);
-	store(&h->flags, core->arb.flags);
 	conn_band(c->conn);
 }
 
@@ -185,168 +100,16 @@ static void op_policy_changed(struct gsc_device *core)
 
 static const struct gsc_ops ops = {
 	.set_window = op_set_window,
-	.set_lease = op_set_lease,
 	.arm_timer = op_arm_timer,
 	.done = op_done,
 	.set_band = op_set_band,
 	.policy_changed = op_policy_changed,
 };
 
-/* ---- launches made under a lease ---- */
-
-static bool slot_over(const struct gsched_cl_slot *s, uint32_t seq)
-{
-	return load(&s->seq) != seq || load(&s->retired) == seq || load(&s->finished) == seq;
-}
-
-/*
- * The page does not tell how many blocks an SM hosts. It follows from the number of workers
- * launched for the window of the whole device, unless the grid was smaller than that.
- */
-static uint32_t guess_blocks_per_sm(const struct client *c, uint32_t launched)
-{
-	uint32_t m = (launched + c->dev->core.sms - 1) / c->dev->core.sms;
-
-	return m < 1 ? 1 : m > 32 ? 32 : m;
-}
-
-static void adopt_from_page(struct client *c, unsigned int slot, uint64_t now)
-{
-	const struct gsched_cl_slot *s = &c->cl->slot[slot];
-	struct gsched_submit req = { .size = sizeof(req), .flags = GSCHED_SUBMIT_NOWAIT, .slot = slot };
-
-	if (c->core.task[slot].state != GSC_TASK_NONE)
-		return;
-	req.seq = load(&s->seq);
-	/* known: it was submitted or adopted before, and has ended by now */
-	if (!req.seq || req.seq == c->last_seq[slot] || slot_over(s, req.seq))
-		return;
-	req.tier = load(&s->tier);
-	req.blocks = load(&s->blocks);
-	req.predicted_ns = load(&s->predicted_ns);
-	req.blocks_per_sm = guess_blocks_per_sm(c, load(&s->launched));
-	if (req.tier > GSCHED_TIER_LAUNCH)
-		req.tier = GSCHED_TIER_LAUNCH;
-	if (!req.blocks)
-		req.blocks = 1;
-	if (gsc_adopt(&c->core, &req, now))
-		return;
-	c->last_seq[slot] = req.seq;
-	c->adopted |= 1ull << slot;
-	if (!c->dev->n_adopted++)
-		set_timer(&c->dev->watch, now + WATCH_NS, WATCH_NS);
-}
-
-/* Evicts launches under a lease that now have to wait. */
-static void empty_waiting(struct client *c)
-{
-	for (uint64_t left = c->adopted; left; left &= left - 1) {
-		unsigned int slot = __builtin_ctzll(left);
-		const struct gsc_task *task = &c->core.task[slot];
-		struct gsched_event ev = {
-			.type = GSCHED_EVENT_EVICT, .slot = slot, .seq = task->seq,
-			.time_ns = c->dev->core.now,
-		};
-
-		if (!gsc_answer(task) || !c->arb->slot[slot].window)
-			continue;
-		page_window(c, slot, 0);
-		conn_event(c->conn, slot, &ev);
-	}
-}
-
-static void complete_by_page(struct client *c, unsigned int slot, uint64_t now)
-{
-	const struct gsched_cl_slot *s = &c->cl->slot[slot];
-	const struct gsc_task *task = &c->core.task[slot];
-	struct gsched_complete req = { .size = sizeof(req), .slot = slot, .seq = task->seq };
-	uint64_t start, end;
-
-	start = load(&s->start_ns);
-	end = load(&s->end_ns);
-	if (load(&s->seq) == task->seq && end > start)
-		req.ran_ns = end - start;
-	gsc_complete(&c->core, &req, now);
-}
-
-static void complete_leased(struct client *c, unsigned int slot, uint64_t now)
-{
-	if (c->adopted & 1ull << slot && slot_over(&c->cl->slot[slot], c->core.task[slot].seq))
-		complete_by_page(c, slot, now);
-}
-
-/*
- * Completes tasks that have ended according to the page, but were not completed by the client: its
- * agent hangs, or its COMPLETE is in flight and will find nothing. Called by the core's timer, so
- * that no other task waits for one that has ended.
- */
-static void complete_ended(struct device *dev, uint64_t now)
-{
-	struct gsc_task *task, *next;
-	struct gsc_client *core;
-
-	list_for_each_entry(core, &dev->core.clients, node)
-		list_for_each_entry_safe(task, next, &core->tasks, peer)
-			if (gsc_is_old(task, now) &&
-			    load(&client_of(core)->cl->slot[task->slot].retired) == task->seq)
-				complete_by_page(client_of(core), task->slot, now);
-}
-
-void client_count_leased(struct client *c)
-{
-	const struct gsched_cl_header *h = &c->cl->header;
-	const struct gsc_leased says = {
-		.tasks = load(&h->leased_tasks) + load(&h->passed), .ns = load(&h->leased_ns), .usage = load(&h->leased_usage),
-		.paced_ns = load(&h->paced_ns),
-	};
-
-	gsc_client_leased(&c->core, &says, now_ns());
-}
-
-void count_leased(struct device *dev)
-{
-	struct gsc_client *core;
-
-	list_for_each_entry(core, &dev->core.clients, node)
-		client_count_leased(client_of(core));
-}
-
-/*
- * After events of the core: commits one decision for all of them. Then adopts launches of clients
- * whose lease it withdrew, decides for those, and so on. After a change of quotas, it updates the
- * windows of empty slots.
- */
+/* After events of the core: commits one decision for all of them. */
 void device_settle(struct device *dev)
 {
-	struct gsc_client *core;
-	bool again;
-
 	gsc_commit(&dev->core, now_ns());
-	do {
-		again = false;
-		list_for_each_entry(core, &dev->core.clients, node) {
-			struct client *c = client_of(core);
-
-			if (!c->scan_page)
-				continue;
-			c->scan_page = false;
-			again = true;
-			atomic_thread_fence(memory_order_seq_cst);
-			client_count_leased(c);
-			for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
-				adopt_from_page(c, slot, now_ns());
-			page_leased(c);
-		}
-		gsc_commit(&dev->core, now_ns());
-		list_for_each_entry(core, &dev->core.clients, node)
-			empty_waiting(client_of(core));
-	} while (again);
-
-	if (dev->quotas_changed) {
-		dev->quotas_changed = false;
-		list_for_each_entry(core, &dev->core.clients, node)
-			page_leased(client_of(core));
-	}
 #ifdef __SANITIZE_ADDRESS__	/* test builds */
 	if (gsc_check(&dev->core)) {
 		say(LOG_ERROR, "the core's invariant %d does not hold", gsc_check(&dev->core));
@@ -362,22 +125,7 @@ static void timer_ready(struct source *src, uint32_t events)
 
 	if (read(src->fd, &n, sizeof(n)) != sizeof(n))
 		return;
-	complete_ended(dev, now_ns());
 	gsc_tick(&dev->core, now_ns());
-	device_settle(dev);
-}
-
-static void watch_ready(struct source *src, uint32_t events)
-{
-	struct device *dev = container_of(src, struct device, watch);
-	struct gsc_client *core;
-	uint64_t n, now = now_ns();
-
-	if (read(src->fd, &n, sizeof(n)) != sizeof(n))
-		return;
-	list_for_each_entry(core, &dev->core.clients, node)
-		for (unsigned int slot = 0; slot < GSCHED_SLOTS && client_of(core)->adopted; slot++)
-			complete_leased(client_of(core), slot, now);
 	device_settle(dev);
 }
 
@@ -393,17 +141,6 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
 	task = &c->core.task[req->slot];
-	complete_leased(c, req->slot, now);
-	/*
-	 * adopted from the page between the client's store and this call: the client knows more
-	 * about the task
-	 */
-	if (c->adopted & 1ull << req->slot && task->seq == req->seq) {
-		struct gsched_complete cancel = { .size = sizeof(cancel), .flags = GSCHED_COMPLETE_CANCEL,
-						  .slot = req->slot, .seq = req->seq };
-
-		gsc_complete(&c->core, &cancel, now);
-	}
 	before = c->arb->slot[req->slot].window;
 	err = gsc_submit(&c->core, req, now);
 	submitting = err ? NULL : task;
@@ -412,9 +149,7 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 	if (!err)
 		err = gsc_answer(task);
 	if (!err || err == -EAGAIN) {
-		c->last_seq[req->slot] = req->seq;
 		req->window = err ? 0 : task->window;
-		page_window(c, req->slot, req->window);
 		conn_told(c->conn, req->slot, req->window);
 	}
 	/*
@@ -446,18 +181,6 @@ int client_report(struct client *c, const struct gsched_report *req)
 
 	device_settle(c->dev);
 	return err;
-}
-
-/* Leaves final values for a GPU that still reads the pages of a client that is gone. */
-void client_pages_end(struct client *c, uint64_t window)
-{
-	store(&c->arb->header.lease, GSCHED_LEASE_NONE);
-	/* no arbiter could let it launch again, or restore its slice */
-	store(&c->arb->header.slice_us, 0);
-	store(&c->arb->header.flags, 0);
-	store(&c->arb->header.share, GSCHED_SHARE_ALL);
-	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
-		page_window(c, slot, window);
 }
 
 /* ---- devices ---- */
@@ -505,12 +228,9 @@ int device_add(const struct device_decl *decl)
 	err = timer_open(&dev->timer, timer_ready);
 	if (err)
 		goto free_dev;
-	err = timer_open(&dev->watch, watch_ready);
-	if (err)
-		goto close_timer;
 	err = gsc_device_init(&dev->core, &ops, decl->sms);
 	if (err)
-		goto close_watch;
+		goto close_timer;
 	INIT_LIST_HEAD(&dev->groups);
 	INIT_LIST_HEAD(&dev->root.procs);
 	dev->root.core = &dev->core.root;
@@ -527,8 +247,6 @@ int device_add(const struct device_decl *decl)
 	device_settle(dev);
 	return 0;
 
-close_watch:
-	loop_del(&dev->watch);
 close_timer:
 	loop_del(&dev->timer);
 free_dev:
@@ -542,8 +260,7 @@ static void device_free(struct device *dev)
 	monitor_device(dev, "device-delete");
 	list_del_init(&dev->node);
 	n_devices--;
-	loop_del(&dev->timer);
-	loop_free(&dev->watch, dev);
+	loop_free(&dev->timer, dev);
 }
 
 /* Detaches all clients before the next commit, so that none gets the capacity of another. */
@@ -665,7 +382,6 @@ static int device_plan(struct device *dev, const char *text)
 {
 	int err = gsc_device_plan(&dev->core, text, find_planned, dev, now_ns());
 
-	dev->quotas_changed = true;
 	device_settle(dev);
 	/* ENOENT would mean that there is no such setting */
 	return err == -ENOENT ? -ESRCH : err;

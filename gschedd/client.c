@@ -115,7 +115,8 @@ found:
 	c->dev = dev;
 	c->group = group;
 	c->id = ++last_id;
-	c->arb->header.sms = dev->core.sms;
+	c->core.arb_page = c->arb;
+	c->core.cl_page = c->cl;
 	c->core.pid = (uint32_t)conn->pid;
 	c->core.user = conn->uid;
 	err = gsc_client_attach(&c->core, c->group->core, req->flags, req->channel_group, now_ns());
@@ -160,18 +161,16 @@ void client_detach(struct client *c)
 	struct device *dev = c->dev;
 
 	say(LOG_DEBUG, "client %llu: pid %d left %s", (unsigned long long)c->id, (int)c->conn->pid, dev->decl.name);
-	client_count_leased(c);
-	gsc_client_detach(&c->core, now_ns());
-	monitor_client(c, "client-delete");
-	/* adopted tasks that the core still had are gone with the client */
-	for (; c->adopted; c->adopted &= c->adopted - 1)
-		adopted_forget(dev);
 	/*
 	 * A client that was detached and now has no arbiter may use the whole device; a dead
 	 * process uses nothing.
 	 */
+	if (c->conn->gone)
+		gsc_client_expel(&c->core, now_ns());
+	else
+		gsc_client_detach(&c->core, now_ns());
+	monitor_client(c, "client-delete");
 	c->conn->bands = c->conn->band_due = false;
-	client_pages_end(c, c->conn->gone ? GSCHED_WINDOW(0, dev->core.sms * GSCHED_CAPSM) : 0);
 	c->conn->client = NULL;
 	client_free(c);
 	device_settle(dev);
@@ -183,10 +182,8 @@ void client_regroup(struct client *c)
 
 	if (group == c->group)
 		return;
-	client_count_leased(c);
 	c->group = group;
 	gsc_client_move(&c->core, group->core, now_ns());
-	c->dev->quotas_changed = true;
 }
 
 /* The next client of the process after @after; NULL: none. */
@@ -227,7 +224,6 @@ int clients_set(struct device *dev, pid_t pid, const char *file, const char *val
 		return f;
 	for (; c && !err; c = client_of_pid(dev, pid, c))
 		err = gsc_client_store(&c->core, f, value, by->admin, now_ns());
-	dev->quotas_changed = true;
 	device_settle(dev);
 	return err;
 }

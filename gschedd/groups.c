@@ -398,7 +398,6 @@ int group_set(struct group *group, const char *file, const char *value)
 	if (!gsc_file_writable(f))
 		return -EACCES;
 	err = gsc_group_store(group->core, f, value, now_ns());
-	group->dev->quotas_changed = true;
 	device_settle(group->dev);
 	return err;
 }
@@ -428,7 +427,7 @@ int group_get(struct group *group, const char *file, char *buf, size_t size)
 	if (f < 0)
 		return f;
 	gsc_tick(&group->dev->core, now_ns());	/* brings statistics up to date */
-	count_leased(group->dev);
+	gsc_device_count(&group->dev->core, now_ns());
 	device_settle(group->dev);
 	return gsc_group_show(group->core, f, buf, size) < 0 ? -EIO : 0;
 }

@@ -184,9 +184,6 @@ struct device {
 	unsigned int n_groups;
 	struct source timer;		/* the core's arm_timer */
 	unsigned int clients_max;
-	struct source watch;		/* polls pages while the core has tasks adopted from them */
-	unsigned int n_adopted;
-	bool quotas_changed;		/* so leased windows have changed too */
 	struct device_setting setting[DEVICE_SETTINGS];
 	unsigned int n_settings;
 };
@@ -199,11 +196,6 @@ struct client {
 	uint64_t id;
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
-	/* slots whose task was adopted from the page, not submitted */
-	uint64_t adopted;
-	uint32_t last_seq[GSCHED_SLOTS];	/* last seq of each slot that the core has seen */
-	/* LEASE_FREE was withdrawn: look for launches made under it */
-	bool scan_page;
 };
 
 extern struct list_head devices;
@@ -221,11 +213,6 @@ void devices_free(void);
 int client_submit(struct client *c, struct gsched_submit *req, bool launched);
 int client_complete(struct client *c, const struct gsched_complete *req);
 int client_report(struct client *c, const struct gsched_report *req);
-void adopted_forget(struct device *dev);
-/* Accounts for launches that were not submitted. */
-void count_leased(struct device *dev);
-void client_count_leased(struct client *c);
-void client_pages_end(struct client *c, uint64_t window);
 /* After events: commits the core's decision. */
 void device_settle(struct device *dev);
 bool arbiter_contended(void);

@@ -129,7 +129,7 @@ static void op_arm_timer(struct gsc_device *core, u64 when)
 	sim_queue_add(&sim->queue, &ev);
 }
 
-static void op_set_band(struct gsc_client *core)
+static void op_set_band(struct gsc_client *core, const struct gsc_arb *old)
 {
 	struct program *p = container_of(core, struct program, core);
 	const struct sim_event ev = { .time = p->sim->now, .type = SIM_EV_BAND, .who = p->index };

@@ -276,7 +276,7 @@ static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
 	/* it has more digits than a double */
 	snprintf(stream, sizeof(stream), "%llu", known ? (unsigned long long)task->stream : 0);
 	/* a launch under a lease is only in the page */
-	if (!known && (!seq || load(&s->retired) == seq || load(&s->finished) == seq))
+	if (!known && !gsc_page_leased(&c->core, slot))
 		return;
 	o = cJSON_CreateObject();
 	cJSON_AddItemToArray(list, o);
@@ -339,7 +339,7 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	struct group *g;
 
 	gsc_tick(&dev->core, now_ns());	/* brings statistics up to date */
-	count_leased(dev);
+	gsc_device_count(&dev->core, now_ns());
 	device_settle(dev);
 	uuid_text(dev->decl.uuid, uuid);
 	cJSON_AddItemToArray(list, o);

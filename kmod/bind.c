@@ -106,13 +106,11 @@ void gsched_bind_apply(struct gsched_device *dev, u64 now)
 	struct gsc_group *group;
 
 	lockdep_assert_held(&dev->lock);
-	gsched_lease_adopt(dev, true, now);
 	list_for_each_entry_safe(core, next, &dev->core.clients, node) {
 		group = gsched_bind_resolve(dev, gsched_client_of(core)->pid);
 		if (group != core->home)
 			gsc_client_move(core, group, now);
 	}
-	dev->refresh_slots = true;
 }
 
 /* Forget the processes that are gone */

@@ -64,6 +64,8 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 
 	/* A previous attach may have failed after this point and left its state behind. */
 	memset(&client->core, 0, sizeof(client->core));
+	client->core.arb_page = client->arb;
+	client->core.cl_page = client->cl;
 	client->core.pid = pid_nr(client->pid);
 	client->core.user = from_kuid(&init_user_ns, client->uid);
 	if (!dev->dying)
@@ -79,8 +81,6 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 		 * and would take it for an event of slot 0.
 		 */
 		client->bands = req->size > offsetof(struct gsched_attach, channel_group);
-		client->stale = true;
-		dev->refresh = true;
 	}
 	gsched_unlock(dev, now);
 	return ret;
@@ -89,30 +89,19 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 static void leave_core(struct gsched_client *client)
 {
 	struct gsched_device *dev = client->dev;
-	u64 now = gsched_lock(dev), last = 0;
+	u64 now = gsched_lock(dev);
 	bool was_there = client->attached;
-	u32 slot;
 
+	client->attached = false;
 	/* Expelled while its kernels may still run: let them use the whole device. */
 	if (client->gone)
-		last = GSCHED_WINDOW(0, dev->core.sms * GSCHED_CAPSM);
-	client->attached = false;
-	gsched_lease_count(client, now);
-	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		gsched_lease_forget(client, slot);
-	gsc_client_detach(&client->core, now);
+		gsc_client_expel(&client->core, now);
+	else
+		gsc_client_detach(&client->core, now);
 	if (was_there) {
 		trace_gsched_detach(client);
 		gsched_nl_client(client, GSCHED_NL_CLIENT_DEL);
 	}
-	/* Zero the windows: a GPU still running the dead client's kernels stops. */
-	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		gsched_store_window(client, slot, last);
-	WRITE_ONCE(client->arb->header.lease, GSCHED_LEASE_NONE);
-	/* Nothing will open its gate or restore its slice later. */
-	WRITE_ONCE(client->arb->header.slice_us, 0);
-	WRITE_ONCE(client->arb->header.share, GSCHED_SHARE_ALL);
-	WRITE_ONCE(client->arb->header.flags, 0);
 	client->bands = false;
 	client->band_pending = false;
 	gsched_unlock(dev, now);
@@ -228,27 +217,11 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 		return gsched_client_dead(client);
 	if (test_bit(slot, client->in_submit))
 		return -EBUSY;
-	/*
-	 * The arbiter adopted the task from the page before this call arrived. The client's request
-	 * describes it better: replace the adopted task.
-	 */
-	if (test_bit(slot, client->adopted) && client->core.task[slot].seq == req->seq) {
-		struct gsched_complete cancel = {
-			.size = sizeof(cancel),
-			.flags = GSCHED_COMPLETE_CANCEL,
-			.slot = slot,
-			.seq = req->seq,
-		};
-
-		gsc_complete(&client->core, &cancel, now);
-		gsched_lease_forget(client, slot);
-	}
 	__set_bit(slot, client->in_submit);
 	ret = gsc_submit(&client->core, req, now);
 	if (!ret) {
 		gsc_commit(&client->dev->core, now);
 		ret = gsc_answer(&client->core.task[slot]);
-		client->known[slot] = req->seq;
 	}
 	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
 		__clear_bit(slot, client->in_submit);
@@ -257,7 +230,6 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 		client->known_limit[slot] = GSCHED_WINDOW_LIMIT(req->window);
 	} else if (ret == -EAGAIN) {
 		client->known_limit[slot] = 0;
-		gsched_store_window(client, slot, 0);
 	}
 	return ret;
 }
@@ -351,7 +323,6 @@ int gsched_client_complete(struct gsched_client *client, struct gsched_complete 
 	ret = client->attached ? gsc_complete(&client->core, req, now) : gsched_client_dead(client);
 	if (!ret) {
 		__clear_bit(req->slot, client->pending);
-		gsched_lease_forget(client, req->slot);
 		/* Another thread may be waiting for the grant of the cancelled task. */
 		if (test_bit(req->slot, client->in_submit))
 			wake_up_interruptible(&client->wait);

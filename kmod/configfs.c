@@ -28,7 +28,7 @@ static ssize_t file_show(struct config_item *item, enum gsc_file file, char *pag
 	/* charges what runs, so that the numbers are of this moment */
 	gsc_tick(&group->dev->core, now);
 	gsc_commit(&group->dev->core, now);
-	gsched_lease_count_all(group->dev, now);
+	gsc_device_count(&group->dev->core, now);
 	len = gsc_group_show(group->core, file, page, PAGE_SIZE);
 	gsched_unlock(group->dev, now);
 	return len;
@@ -44,10 +44,7 @@ static ssize_t file_store(struct config_item *item, enum gsc_file file, const ch
 	if (strlen(page) != count)
 		return -EINVAL;
 	now = gsched_lock(dev);
-	/* a quota binds what runs under a lease, too */
-	gsched_lease_adopt(dev, true, now);
 	ret = gsc_group_store(group->core, file, page, now);
-	dev->refresh_slots = true;
 	gsched_unlock(dev, now);
 	return ret ?: count;
 }

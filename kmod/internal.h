@@ -61,13 +61,8 @@ struct gsched_group {
  * @timer: calls gsched_device_expired()
  * @core_when: when the core wants its tick, 0 never (lock)
  * @armed: when @timer expires, 0 never (lock)
- * @poll_at: when to look at the adopted tasks again (lock)
- * @adopted: tasks that the arbiter found by itself, see lease.c (lock)
  * @clients_max: most clients at once (lock)
  * @dying: no more attach and mkdir (lock)
- * @scan: a FREE lease was withdrawn: look for launches made under it (lock)
- * @refresh: some client is stale (lock)
- * @refresh_slots: quotas changed: rewrite the empty slots, too (lock)
  * @events: the file of that name, for who polls it; NULL before and after it is there (lock)
  * @events_notified: the core's n_events when pollers were last woken (lock)
  * @decisions_traced: the core's decisions at the last gsched_unlock() (lock)
@@ -85,13 +80,8 @@ struct gsched_device {
 	struct hrtimer timer;
 	u64 core_when;
 	u64 armed;
-	u64 poll_at;
-	u32 adopted;
 	u32 clients_max;
 	bool dying;
-	bool scan;
-	bool refresh;
-	bool refresh_slots;
 	struct kernfs_node *events;
 	u64 events_notified;
 	u64 decisions_traced;
@@ -118,14 +108,11 @@ struct gsched_device {
  * @uid: its effective user, who owns @kobj's files
  * @gid: and group
  * @nr: its number in the initial pid namespace
- * @arb: arbiter's page, written here only
+ * @arb: arbiter's page, written by the core only
  * @cl: client's page, written by the client and its GPU: hints
  * @wait: poll, read and waiting submitters
  * @plain: tasks/ directory is named by the pid alone (lock)
- * @stale: the lease changed: rewrite the empty slots (lock)
  * @in_submit: slots with a submit under way, which itself tells of the grant: no event (lock)
- * @adopted: slots whose task the arbiter found by itself (lock)
- * @known: last task of each slot that the core was told of (lock)
  * @pending: slots with an event to read (lock)
  * @bands: the caller of attach knows EVENT_BAND (lock)
  * @band_pending: there is an EVENT_BAND to read (lock)
@@ -150,10 +137,7 @@ struct gsched_client {
 	struct gsched_cl_page *cl;
 	wait_queue_head_t wait;
 	bool plain;
-	bool stale;
 	DECLARE_BITMAP(in_submit, GSCHED_SLOTS);
-	DECLARE_BITMAP(adopted, GSCHED_SLOTS);
-	u32 known[GSCHED_SLOTS];
 	DECLARE_BITMAP(pending, GSCHED_SLOTS);
 	bool bands;
 	bool band_pending;
@@ -208,16 +192,6 @@ extern const struct gsc_ops gsched_core_ops;
 u64 gsched_lock(struct gsched_device *dev);
 void gsched_unlock(struct gsched_device *dev, u64 now);
 enum hrtimer_restart gsched_device_expired(struct hrtimer *timer);
-void gsched_store_window(struct gsched_client *client, u32 slot, u64 window);
-
-/* lease.c: launches made under a lease, without a submit */
-void gsched_lease_adopt(struct gsched_device *dev, bool all, u64 now);
-void gsched_lease_reap(struct gsched_device *dev, u64 now);
-void gsched_lease_reap_ended(struct gsched_device *dev, u64 now);
-void gsched_lease_forget(struct gsched_client *client, u32 slot);
-u64 gsched_lease_window(const struct gsched_client *client);
-void gsched_lease_count(struct gsched_client *client, u64 now);
-void gsched_lease_count_all(struct gsched_device *dev, u64 now);
 
 /* client.c */
 struct gsched_client *gsched_client_new(void);

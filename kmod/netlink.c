@@ -302,7 +302,7 @@ static int dump_one(struct sk_buff *skb, struct netlink_callback *cb, struct gsc
 	/* charges what runs, so that the numbers are of this moment */
 	gsc_tick(&dev->core, now);
 	gsc_commit(&dev->core, now);
-	gsched_lease_count_all(dev, now);
+	gsc_device_count(&dev->core, now);
 	switch (((const struct genlmsghdr *)nlmsg_data(cb->nlh))->cmd) {
 	case GSCHED_CMD_DEVICE_GET:
 		ret = dump_device(skb, cb, dev, now);

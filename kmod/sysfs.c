@@ -78,9 +78,7 @@ static ssize_t mode_store(struct device *kdev, struct device_attribute *attr, co
 			return mode;
 	}
 	now = gsched_lock(dev);
-	gsched_lease_adopt(dev, true, now);
 	ret = gsc_device_set_mode(&dev->core, mode, now);
-	dev->refresh_slots = true;
 	gsched_unlock(dev, now);
 	return ret ?: count;
 }
@@ -112,7 +110,6 @@ static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, 
 		return -EINVAL;
 	now = gsched_lock(dev);
 	ret = gsc_device_set_policy(&dev->core, strim(name), now);
-	dev->refresh_slots = true;
 	gsched_unlock(dev, now);
 	return ret ?: count;
 }
@@ -152,10 +149,7 @@ static ssize_t plan_store(struct device *kdev, struct device_attribute *attr, co
 	if (strlen(page) != count)
 		return -EINVAL;
 	now = gsched_lock(dev);
-	/* it binds what runs under a lease, too */
-	gsched_lease_adopt(dev, true, now);
 	ret = gsc_device_plan(&dev->core, page, gsched_group_find, dev, now);
-	dev->refresh_slots = true;
 	gsched_unlock(dev, now);
 	return ret ?: count;
 }
@@ -231,7 +225,7 @@ static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, cha
 
 	spin_lock_bh(&dev->lock);
 	clients = dev->core.n_clients;
-	adopted = dev->adopted;
+	adopted = dev->core.n_adopted;
 	decisions = dev->core.decisions;
 	spin_unlock_bh(&dev->lock);
 	return sysfs_emit(page, "clients %u\nadopted %u\ndecisions %llu\n", clients, adopted, decisions);
@@ -333,7 +327,7 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 	/* charges what runs, so that the numbers are of this moment */
 	gsc_tick(&dev->core, now);
 	gsc_commit(&dev->core, now);
-	gsched_lease_count(client, now);
+	gsc_client_count(&client->core, now);
 	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
 		const struct gsc_task *task = &client->core.task[slot];
 
@@ -368,10 +362,9 @@ static int slot_emit(const struct gsched_client *client, u32 slot, char *page, i
 	u32 seq = task->seq, tier = task->tier;
 
 	if (task->state == GSC_TASK_NONE) {
-		/* the client stores it last */
-		seq = smp_load_acquire(&hint->seq);
-		if (!seq || seq == client->known[slot] || READ_ONCE(hint->retired) == seq)
+		if (!gsc_page_leased(&client->core, slot))
 			return 0;
+		seq = READ_ONCE(hint->seq);
 		tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
 		blocks = READ_ONCE(hint->blocks);
 		stream = 0;
@@ -489,10 +482,7 @@ static ssize_t quota_store(struct gsched_client *client, enum gsc_file file, con
 		return -EPERM;
 	now = gsched_lock(dev);
 	if (client->attached) {
-		/* a quota binds what runs under a lease, too */
-		gsched_lease_adopt(dev, true, now);
 		ret = gsc_client_store(&client->core, file, page, admin, now);
-		dev->refresh_slots = true;
 	}
 	gsched_unlock(dev, now);
 	return ret ?: count;

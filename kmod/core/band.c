@@ -474,7 +474,7 @@ static struct gsc_arb words_for(const struct gsc_client *client)
 void gsc_bands_publish(struct gsc_device *dev)
 {
 	struct gsc_client *client;
-	struct gsc_arb arb;
+	struct gsc_arb arb, old;
 
 	list_for_each_entry(client, &dev->clients, node) {
 		arb = words_for(client);
@@ -488,9 +488,11 @@ void gsc_bands_publish(struct gsc_device *dev)
 			continue;
 		if (arb.flags & ~client->arb.flags & GSCHED_ARB_CLOSED)
 			gsc_event(client->group, GSC_EVENT_GATED);
+		old = client->arb;
 		client->arb = arb;
+		gsc_page_band(client);
 		if (dev->ops->set_band)
-			dev->ops->set_band(client);
+			dev->ops->set_band(client, &old);
 	}
 }
 

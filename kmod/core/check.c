@@ -645,11 +645,54 @@ static int check_bands(const struct gsc_device *dev)
 	return ret;
 }
 
+static int check_page(const struct gsc_client *client)
+{
+	const struct gsched_arb_header *header = &client->arb_page->header;
+	const struct gsc_task *task;
+	u32 slot;
+
+	if (header->lease != client->lease || header->contended != client->contended ||
+	    header->mode != client->dev->mode || header->flags != client->arb.flags ||
+	    header->slice_us != client->arb.slice_us || header->share != client->arb.share)
+		return 131;
+	if (!client->lease != !client->leased_window)
+		return 132;
+	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
+		u64 window = client->leased_window;
+
+		task = &client->task[slot];
+		if (task->state != GSC_TASK_NONE)
+			window = task->state == GSC_TASK_RUNNING ? task->window : 0;
+		if (client->arb_page->slot[slot].window != window)
+			return 133;
+	}
+	return 0;
+}
+
+/* What the GPU and the client read is what was decided */
+static int check_pages(const struct gsc_device *dev)
+{
+	const struct gsc_client *client;
+	const struct gsc_task *task;
+	u32 n = 0;
+	int ret;
+
+	list_for_each_entry(client, &dev->clients, node) {
+		list_for_each_entry(task, &client->tasks, peer)
+			n += task->adopted && client->cl_page;
+		/* with more launches to adopt than the commit had rounds for, the next one does the rest */
+		ret = client->arb_page && !dev->scan ? check_page(client) : 0;
+		if (ret)
+			return ret;
+	}
+	return n == dev->n_adopted ? 0 : 134;
+}
+
 int gsc_check(const struct gsc_device *dev)
 {
 	static int (*const checks[])(const struct gsc_device *dev) = {
 		check_clients, check_members, check_active, check_contended,
-		check_timer, check_slices, check_turns, check_bands,
+		check_timer, check_slices, check_turns, check_bands, check_pages,
 	};
 	const struct gsc_group *group = &dev->root;
 	u32 i;

@@ -31,42 +31,40 @@ struct gsc_group;
 struct gsc_band;
 struct gsc_client;
 struct gsc_task;
+struct gsc_arb;
 
 /* Why a window changed, for events and tracepoints */
 enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 
 /*
- * Actions: done() in the event that ends a task, policy_changed() in whichever call changes it, the
- * others in gsc_commit().
+ * Actions, for the client to be told, and for traces: what its page says is there already. done() in
+ * the event that ends a task, policy_changed() in whichever call changes it, the others in
+ * gsc_commit(). Without one nothing is done.
  */
 struct gsc_ops {
 	/*
-	 * The task may launch (GSC_GRANT: once) or its window changed: store task->window where the
-	 * GPU reads it. Tasks of one client share their window: each is told every change of it.
+	 * The task may launch (GSC_GRANT: once) or its window changed (task->window). Tasks of one
+	 * client share their window: each is told every change of it. GSC_EVICT of a task that waits:
+	 * it was launched under a lease.
 	 */
 	void (*set_window)(struct gsc_task *task, enum gsc_change why);
-	/*
-	 * The client's lease word is to be @lease (GSCHED_LEASE_*); contended etc. are in the
-	 * client. Also called when anything else in the header of its page changed: dev->mode, the
-	 * group's priority, dev->top_priority.
-	 */
-	void (*set_lease)(struct gsc_client *client, u32 lease);
+	/* The client's lease (GSCHED_LEASE_*), contended, mode or priorities changed. @old: its lease before */
+	void (*set_lease)(struct gsc_client *client, u32 old);
 	/* Call gsc_tick at @when at the latest; 0: no need. Replaces the one before. */
 	void (*arm_timer)(struct gsc_device *dev, u64 when);
 	/*
 	 * A task is over and its capacity back (complete, detach): for tracepoints and statistics.
 	 */
 	void (*done)(struct gsc_task *task);
-	/*
-	 * client->arb changed: store its words in the header of the client's page, then queue
-	 * GSCHED_EVENT_BAND. Called once in every attach. Default: nothing.
-	 */
-	void (*set_band)(struct gsc_client *client);
+	/* client->arb changed: queue GSCHED_EVENT_BAND. Called once in every attach */
+	void (*set_band)(struct gsc_client *client, const struct gsc_arb *old);
 	/*
 	 * dev->policy is another one: it was set, a plan begins or ends, or, if dev->faulty, hpf
-	 * has replaced that: to be logged, in the words of gsc_policy_why(). Default: nothing.
+	 * has replaced that: to be logged, in the words of gsc_policy_why().
 	 */
 	void (*policy_changed)(struct gsc_device *dev);
+	/* Its process is gone, although it has not detached: somebody else has its descriptor */
+	bool (*is_gone)(const struct gsc_client *client);
 };
 
 /*
@@ -488,6 +486,13 @@ struct gsc_client {
 	u64 paced_ns;			/* counted so far */
 	u32 lease;
 	bool contended;			/* others are active */
+	/* page.c: the caller sets the pages before it attaches, or leaves them NULL */
+	struct gsched_arb_page *arb_page;
+	const struct gsched_cl_page *cl_page;
+	u64 leased_window;		/* what empty slots have */
+	u32 known[GSCHED_SLOTS];	/* last seq of each slot that was submitted or adopted */
+	bool scan;			/* its free lease ended: look for launches made under it */
+	bool stale;			/* empty slots are to have another window */
 	bool has_windows;		/* pass.c: it has tasks with windows, or had lately */
 	u64 window_seen;		/* when the last of them began or ended */
 	struct gsc_task task[GSCHED_SLOTS];
@@ -582,7 +587,12 @@ struct gsc_device {
 	bool marked;			/* events since the last commit */
 	bool submitted, ended;		/* tasks among them that began; that may begin a hold */
 	u64 now;			/* time of the last event: never goes back */
-	u64 timer;
+	u64 timer;			/* when there is something to decide, 0 never */
+	u64 armed;			/* what arm_timer() was told */
+	/* page.c: tasks that were adopted, when to look at their pages; some client has @scan, @stale set */
+	u32 n_adopted;
+	u64 poll_at;
+	bool scan, stale;
 	u64 seed;		/* what policy chaos draws from; the caller may set it before the policy */
 	u32 next_id;
 	u64 next_nr;
@@ -640,7 +650,10 @@ int gsc_group_init(struct gsc_group *group, struct gsc_group *parent);		/* -EINV
 int gsc_group_exit(struct gsc_group *group);		/* -EBUSY with children or clients */
 /* -EINVAL unknown flags. @channel_group: as in struct gsched_attach */
 int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now);
+/* In the client's page the windows are 0: a GPU that still runs kernels of a dead process stops */
 void gsc_client_detach(struct gsc_client *client, u64 now);
+/* The same as the device is taken away: the windows are the whole device, for its kernels to end */
+void gsc_client_expel(struct gsc_client *client, u64 now);
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now);
 
 /*
@@ -648,11 +661,6 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
  * -EINVAL numbers out of range, or an MPS server's. The errors leave no trace.
  */
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
-/*
- * The same for a task that its client launched under a lease: it runs already. @req->blocks_per_sm
- * is the arbiter's guess. It counts for what the task is charged; no window is too small for it.
- */
-int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now);
 /* 0 it may launch now, -EAGAIN it waits: set_window(GSC_GRANT) follows */
 static inline int gsc_answer(const struct gsc_task *task)
 {
@@ -674,10 +682,14 @@ static inline bool gsc_is_old(const struct gsc_task *task, u64 now)
 int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u64 now);
 /*
  * Count what @now_says grew by since the last call, as far as the time since then allows: one task
- * a microsecond, and no longer than that on the whole device. Before statistics are read, and
- * before the client is moved or detached.
+ * a microsecond, and no longer than that on the whole device.
  */
 void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_says, u64 now);
+/* The same by what is in the client's page, or in those of all: before statistics are read */
+void gsc_client_count(struct gsc_client *client, u64 now);
+void gsc_device_count(struct gsc_device *dev, u64 now);
+/* The slot has a launch under the lease, of which only the page tells */
+bool gsc_page_leased(const struct gsc_client *client, u32 slot);
 /*
  * What a client sees of its band. -EINVAL numbers out of range. Activity is ignored unless
  * GSCHED_ARB_REPORT is set. A slice that the driver refused (any error but EOPNOTSUPP) counts as

@@ -29,6 +29,27 @@ void gsc_tasks_evict(struct gsc_band *band);
 void gsc_tasks_grant(struct gsc_band *band);
 void gsc_tasks_measure(struct gsc_band *band);	/* task->room of new ones */
 
+/* page.c: what a client's pages say; nothing where it has none */
+void gsc_page_attach(struct gsc_client *client);
+void gsc_page_detach(struct gsc_client *client, u64 window);	/* a GPU that reads on uses @window */
+void gsc_page_window(struct gsc_task *task);		/* its window changed */
+void gsc_page_empty(struct gsc_client *client, u32 slot);	/* its task ended */
+void gsc_page_waits(struct gsc_task *task);		/* it was not granted */
+void gsc_page_lease(struct gsc_client *client);		/* the lease, or what the header says beside it */
+void gsc_page_quota(struct gsc_client *client);		/* what a leased launch may use may have changed */
+void gsc_page_band(struct gsc_client *client);		/* client->arb changed */
+void gsc_page_submit(struct gsc_task *task, u32 seq, u64 now);	/* before its slot is used for @seq */
+void gsc_page_reap(struct gsc_device *dev);		/* adopted tasks that are over */
+void gsc_page_reap_old(struct gsc_device *dev);		/* all that nobody completes although they are over */
+void gsc_page_scan(struct gsc_device *dev);		/* adopts what clients launched under leases that ended */
+void gsc_page_refresh(struct gsc_device *dev);		/* the windows of empty slots */
+u64 gsc_page_poll(struct gsc_device *dev);		/* when to look again, 0 never */
+/*
+ * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess. It
+ * counts for what the task is charged; no window is too small for it. As gsc_submit()
+ */
+int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
 /* longest hold without a latency target; what comes less often than the longest hold does not recur */
 #define GSC_HOLD_NS_MAX		20000000ULL

@@ -2,6 +2,8 @@
 /* The device: its clients, the mode, and the sequence of one decision. */
 #include "decide.h"
 
+#define SCAN_ROUNDS	4
+
 /* Time that goes back stands still */
 void gsc_advance(struct gsc_device *dev, u64 now)
 {
@@ -87,19 +89,21 @@ static void update_lease(struct gsc_client *client, const struct scope *scope)
 {
 	bool contended = is_contended(client, scope->active);
 	u32 lease = lease_for(client, scope);
+	u32 priority = client->group->priority, old;
 	struct gsc_device *dev = client->dev;
-	u32 priority = client->group->priority;
 
 	if (client->lease == lease && client->contended == contended && client->told_mode == dev->mode &&
 	    client->told_priority == priority && client->told_top == dev->top_priority)
 		return;
+	old = client->lease;
 	client->lease = lease;
 	client->contended = contended;
 	client->told_mode = dev->mode;
 	client->told_priority = priority;
 	client->told_top = dev->top_priority;
+	gsc_page_lease(client);
 	if (dev->ops->set_lease)
-		dev->ops->set_lease(client, lease);
+		dev->ops->set_lease(client, old);
 }
 
 static void update_contended(struct gsc_client *client, u32 active)
@@ -109,6 +113,7 @@ static void update_contended(struct gsc_client *client, u32 active)
 	if (client->contended == contended)
 		return;
 	client->contended = contended;
+	gsc_page_lease(client);
 	if (client->dev->ops->set_lease)
 		client->dev->ops->set_lease(client, client->lease);
 }
@@ -121,8 +126,10 @@ static void update_leases(struct gsc_device *dev)
 
 	list_for_each_entry(band, &dev->bands, node) {
 		scope = scope_of(dev, band);
-		list_for_each_entry(client, &band->members, member)
+		list_for_each_entry(client, &band->members, member) {
 			update_lease(client, &scope);
+			gsc_page_quota(client);
+		}
 		band->told_active = band->n_active;
 	}
 	dev->told_active = dev->n_active;
@@ -179,9 +186,16 @@ static void update_timer(struct gsc_device *dev)
 		when = gsc_earlier(when, dev->plan_until);
 	list_for_each_entry(client, &dev->resuming, resuming)
 		when = gsc_earlier(client->resumes_until, when);
-	if (when == dev->timer)
-		return;
 	dev->timer = when;
+}
+
+static void arm_timer(struct gsc_device *dev)
+{
+	u64 when = gsc_earlier(dev->timer, gsc_page_poll(dev));
+
+	if (when == dev->armed)
+		return;
+	dev->armed = when;
 	if (dev->ops->arm_timer)
 		dev->ops->arm_timer(dev, when);
 }
@@ -297,14 +311,34 @@ static void decide(struct gsc_device *dev)
 		deactivate(dev);
 }
 
-void gsc_commit(struct gsc_device *dev, u64 now)
+/* Once more where the policy was replaced */
+static void decide_all(struct gsc_device *dev)
 {
-	if (!dev->marked)
-		return;
-	gsc_advance(dev, now);
-	/* once more where the policy was replaced */
 	while (dev->marked)
 		decide(dev);
+}
+
+void gsc_commit(struct gsc_device *dev, u64 now)
+{
+	int round;
+
+	if (!dev->marked && !dev->n_adopted && !dev->scan)
+		return;
+	gsc_advance(dev, now);
+	if (dev->n_adopted)
+		gsc_page_reap(dev);
+	decide_all(dev);
+	/*
+	 * What is adopted may end further leases. The rounds are bounded, as a client can go on
+	 * changing its page; the timer does the rest.
+	 */
+	for (round = 0; dev->scan && round < SCAN_ROUNDS; round++) {
+		gsc_page_scan(dev);
+		decide_all(dev);
+	}
+	if (dev->stale)
+		gsc_page_refresh(dev);
+	arm_timer(dev);
 }
 
 bool gsc_share_has_room(u32 mine, u32 all, u32 max)
@@ -358,6 +392,7 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	client->charged = dev->now;
 	client->leased_at = dev->now;
 	client->attached_at = dev->now;
+	gsc_page_attach(client);
 	list_add_tail(&client->node, &dev->clients);
 	dev->n_clients++;
 	client->group = NULL;
@@ -372,14 +407,13 @@ static void add_current(struct gsc_group *group, u32 units)
 		group->current_units += units;
 }
 
-void gsc_client_detach(struct gsc_client *client, u64 now)
+static void leave(struct gsc_client *client, u64 window, u64 now)
 {
 	struct gsc_device *dev = client->dev;
 	u32 slot;
 
-	if (!dev)
-		return;
 	gsc_mark(dev, now);
+	gsc_client_count(client, now);
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
 		if (client->task[slot].state != GSC_TASK_NONE)
 			gsc_task_end(&client->task[slot]);
@@ -393,7 +427,20 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 	list_del_init(&client->node);
 	dev->n_clients--;
 	gsc_client_unseat(client);
+	gsc_page_detach(client, window);
 	client->dev = NULL;
+}
+
+void gsc_client_detach(struct gsc_client *client, u64 now)
+{
+	if (client->dev)
+		leave(client, 0, now);
+}
+
+void gsc_client_expel(struct gsc_client *client, u64 now)
+{
+	if (client->dev)
+		leave(client, GSCHED_WINDOW(0, client->dev->sms * GSCHED_CAPSM), now);
 }
 
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now)
@@ -404,6 +451,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 		return;
 	gsc_mark(dev, now);
 	/* what it used so far was the old group's */
+	gsc_client_count(client, now);
 	gsc_client_charge(client);
 	add_current(client->group, -client->current_units);
 	gsc_pressure_leave(client);
@@ -425,8 +473,11 @@ void gsc_tick(struct gsc_device *dev, u64 now)
 	list_for_each_entry(band, &dev->busy, busy)
 		list_for_each_entry(client, &band->active, active)
 			gsc_client_charge(client);
-	if (dev->timer && dev->timer <= dev->now)
+	if (dev->timer && dev->timer <= dev->now) {
 		dev->marked = true;
+		/* so that others do not wait for what is over */
+		gsc_page_reap_old(dev);
+	}
 }
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now)

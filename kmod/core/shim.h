@@ -9,6 +9,7 @@
 
 #ifdef __KERNEL__
 
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
@@ -19,6 +20,8 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/types.h>
+
+#include <asm/barrier.h>
 
 #else /* !__KERNEL__ */
 
@@ -67,6 +70,15 @@ typedef __s64 s64;
 #endif
 #ifndef DIV_ROUND_UP
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+#endif
+
+/* Words that other processors, processes and GPUs read and write */
+#ifndef READ_ONCE
+#define READ_ONCE(x)			__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, value)		__atomic_store_n(&(x), value, __ATOMIC_RELAXED)
+#define smp_load_acquire(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_store_release(p, value)	__atomic_store_n(p, value, __ATOMIC_RELEASE)
+#define smp_mb()			__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
 static inline u64 div_u64(u64 dividend, u32 divisor)

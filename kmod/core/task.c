@@ -104,6 +104,7 @@ static void set_window(struct gsc_task *task, u64 window, enum gsc_change why)
 		sum_add_ns(&group->stats.wait, waited);
 	}
 	dev->n_events += why == GSC_EVICT;
+	gsc_page_window(task);
 	if (dev->ops->set_window)
 		dev->ops->set_window(task, why);
 }
@@ -232,10 +233,18 @@ void gsc_tasks_measure(struct gsc_band *band)
 			continue;
 		if (task->state == GSC_TASK_RUNNING && gsc_is_recurring(task->client))
 			task->room = room_of(task, &taken);
-		if (task->state == GSC_TASK_WAITING)
+		if (task->state == GSC_TASK_WAITING) {
 			gsc_event(task->client->group, GSC_EVENT_THROTTLED);
+			gsc_page_waits(task);
+		}
 		task->is_new = false;
 	}
+}
+
+/* Its page is looked at for its end */
+static bool is_polled(const struct gsc_task *task)
+{
+	return task->adopted && task->client->cl_page;
 }
 
 /* A task leaves the device */
@@ -255,6 +264,8 @@ void gsc_task_end(struct gsc_task *task)
 	if (gsc_is_block(task))
 		task->client->window_seen = dev->now;
 	task->state = GSC_TASK_NONE;
+	dev->n_adopted -= is_polled(task);
+	gsc_page_empty(task->client, task->slot);
 	if (dev->ops->done)
 		dev->ops->done(task);
 }
@@ -296,9 +307,12 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	    req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
 		return -EINVAL;
 	task = &client->task[req->slot];
+	if (!adopted)
+		gsc_page_submit(task, req->seq, now);
 	if (task->state != GSC_TASK_NONE)
 		return -EBUSY;
 	gsc_mark(dev, now);
+	client->known[req->slot] = req->seq;
 	/* @ended may be this slot's task, and the hold is for this one */
 	if (client->ended)
 		gsc_hold_start(client);
@@ -308,6 +322,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->blocks_per_sm = req->blocks_per_sm;
 	task->intensity = req->intensity;
 	task->adopted = adopted;
+	dev->n_adopted += is_polled(task);
 	task->blocks = req->blocks;
 	task->predicted_ns = req->predicted_ns;
 	task->block_ns = req->block_ns;

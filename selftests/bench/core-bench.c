@@ -14,10 +14,10 @@
 #define SMS	132
 
 static void op_set_window(struct gsc_task *task, enum gsc_change why) { }
-static void op_set_lease(struct gsc_client *client, u32 lease) { }
+static void op_set_lease(struct gsc_client *client, u32 old) { }
 static void op_arm_timer(struct gsc_device *dev, u64 when) { }
 static void op_done(struct gsc_task *task) { }
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL, NULL };
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL, NULL, NULL };
 
 struct bench {
 	struct gsc_device dev;

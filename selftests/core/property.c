@@ -36,6 +36,10 @@ static u32 n_midway;	/* clients told to be resumable, over all events */
 static u64 changed_at[CLIENTS];	/* when a client last changed between hold and eviction in the middle */
 static bool was_midway[CLIENTS];
 static bool batches;	/* several events to a commit */
+static bool paged;	/* clients have pages, to which they write as they like */
+static struct gsched_arb_page arb_page[CLIENTS];
+static struct gsched_cl_page cl_page[CLIENTS];
+static u32 n_adopted;
 static bool pauses;	/* now and then nothing happens for a second */
 static u32 n_emptied;	/* running tasks that were without capacity because their band's gate was closed */
 static bool was_closed[CLIENTS];	/* the gate, after the last event */
@@ -81,6 +85,11 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 
 	mix((u64)why + 1);
 	mix((u64)c * GSCHED_SLOTS + task->slot);
+	if (task->state == GSC_TASK_WAITING) {
+		if (why != GSC_EVICT || !task->adopted || !paged)
+			fail("a task that waits has a window");
+		return;
+	}
 	mix(now);
 	if (why == GSC_GRANT) {
 		if (shadow[c][task->slot].live || !GSCHED_WINDOW_LIMIT(now))
@@ -104,13 +113,13 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 	shadow[c][task->slot].window = now;
 }
 
-static void op_set_lease(struct gsc_client *c, u32 lease)
+static void op_set_lease(struct gsc_client *c, u32 old)
 {
-	mix(100 + lease);
-	shadow_lease[index_of(c)] = lease;
+	mix(100 + c->lease);
+	shadow_lease[index_of(c)] = c->lease;
 }
 
-static void op_set_band(struct gsc_client *c)
+static void op_set_band(struct gsc_client *c, const struct gsc_arb *old)
 {
 	const struct gsc_arb *arb = &c->arb;
 
@@ -143,7 +152,7 @@ static void op_done(struct gsc_task *task)
 	n_done++;
 }
 
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, NULL };
+static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, NULL, NULL };
 
 /* Bands alternate in time: windows of one band must not overlap */
 static void compare_shadow(void)
@@ -183,7 +192,7 @@ static void compare_shadow(void)
 			}
 		}
 	}
-	if (told_timer != dev->timer)
+	if (told_timer != dev->armed)
 		fail("timer not told");
 }
 
@@ -357,12 +366,44 @@ static void event_submit(struct gsc_client *c)
 	req.intensity = below(GSCHED_INTENSITY__MAX + 1);
 	if (!below(50))
 		req.blocks = 0;
-	ret = batches && !below(3) ? gsc_adopt(c, &req, clock_ns) : gsc_submit(c, &req, clock_ns);
+	ret = batches && !paged && !below(3) ? gsc_adopt(c, &req, clock_ns) : gsc_submit(c, &req, clock_ns);
 	mix((u64)-ret);
 	if (!ret && c->task[req.slot].state != GSC_TASK_RUNNING)
 		fail("0 without a grant");
 	if (ret == -EAGAIN && c->task[req.slot].state != GSC_TASK_WAITING)
 		fail("EAGAIN without waiting");
+}
+
+/*
+ * The client and its GPU write to its page: mostly what they should, now and then anything. Without
+ * a lease there should be no new launch, but a stranger may say so
+ */
+static void event_hint(struct gsc_client *c)
+{
+	struct gsched_cl_page *page = &cl_page[index_of(c)];
+	struct gsched_cl_slot *hint = &page->slot[below(4)];
+
+	switch (below(8)) {
+	case 0:
+		hint->finished = hint->seq;
+		break;
+	case 1:
+		hint->retired = hint->seq;
+		break;
+	case 2:
+		((u32 *)hint)[below(sizeof(*hint) / sizeof(u32))] = (u32)next_random();
+		break;
+	default:
+		if (arb_page[index_of(c)].header.lease == GSCHED_LEASE_NONE && below(20))
+			return;
+		hint->blocks = below(3) ? below(2000) : next_random();
+		hint->tier = below(3);
+		hint->launched = below(5000);
+		hint->predicted_ns = below(2) ? below(2 * MS) : 0;
+		hint->start_ns = clock_ns;
+		hint->end_ns = below(2) ? clock_ns + below(2 * MS) : 0;
+		hint->seq = 1 + below(SEQS);
+	}
 }
 
 static void event_complete(struct gsc_client *c)
@@ -450,6 +491,12 @@ static void event_attach(struct gsc_client *c)
 	if (channel_group < 3 && !below(6))
 		flags |= GSCHED_ATTACH_SERVER;
 	c->user = below(2);
+	if (paged) {
+		memset(&arb_page[index_of(c)], 0, sizeof(arb_page[0]));
+		memset(&cl_page[index_of(c)], 0, sizeof(cl_page[0]));
+		c->arb_page = &arb_page[index_of(c)];
+		c->cl_page = &cl_page[index_of(c)];
+	}
 	gsc_client_attach(c, any_group(), flags, channel_group, clock_ns);
 }
 
@@ -530,6 +577,8 @@ static void step(bool whole)
 	if (what >= 94 && dev->timer && below(dev->timer == dev->pass_timer ? 32 : 2) == 1)
 		clock_ns = dev->timer;
 	grant_usage();
+	if (paged && c->dev && below(3))
+		event_hint(c);
 	if (!c->dev && what < 60) {
 		memset(c, 0, sizeof(*c));
 		usage_ended[index_of(c)] = usage_most[index_of(c)] = 0;
@@ -591,6 +640,7 @@ static void after(void)
 	}
 	if (dev->faulty)
 		fail(dev->fault);
+	n_adopted += dev->n_adopted;
 	compare_shadow();
 	check_quotas();
 	check_gates();
@@ -627,7 +677,7 @@ static void give_back(void)
 		}
 	}
 	if (again || !list_empty(&dev->bands) || !list_empty(&dev->clients) || !list_empty(&dev->root.children) ||
-	    dev->turn || dev->drain || dev->timer)
+	    dev->turn || dev->drain || dev->armed)
 		fail("something is left");
 	if (n_grant > n_done)
 		fail("tasks not ended");
@@ -656,7 +706,7 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 	told_timer = 0;
 	n_shared = 0;
 	n_grant = n_evict = n_grow = n_done = n_hold = n_wait = 0;
-	n_turn = n_sliced = n_lower = n_drain = n_emptied = n_sized = n_midway = 0;
+	n_adopted = n_turn = n_sliced = n_lower = n_drain = n_emptied = n_sized = n_midway = 0;
 	memset(changed_at, 0, sizeof(changed_at));
 	memset(was_midway, 0, sizeof(was_midway));
 	memset(was_closed, 0, sizeof(was_closed));
@@ -665,6 +715,7 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 	gsc_device_init(dev, &ops, sizes[seed % 6]);
 	dev->seed = seed;
 	pauses = seed % 3 == 1;
+	paged = batches && seed % 2;
 	if (gsc_device_set_policy(dev, policy, clock_ns))
 		fail("no such policy");
 	for (steps_done = 0; steps_done < steps && !failure; steps_done++) {
@@ -689,6 +740,7 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 {
 	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed, hash, last = 0;
 	u64 turns = 0, sliced = 0, lower = 0, drains = 0, emptied = 0, sized = 0, midway = 0;
+	u64 adopted = 0;
 	bool fine = true, same = true, differ = true;
 	char name[128];
 
@@ -708,6 +760,7 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 		emptied += n_emptied;
 		sized += n_sized;
 		midway += n_midway;
+		adopted += n_adopted;
 		if (seed <= 6)
 			same &= hash == run(seed, steps, policy);
 		differ &= hash != last;
@@ -722,6 +775,7 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 	printf("# %s: %llu times a client was to launch resumable kernels\n", policy, midway);
 	if (batches) {
 		fine &= same && differ && grants && evicts && grows && waits && shared;
+		fine &= adopted || gsc_policy_find(policy)->no_leases;
 		snprintf(name, sizeof(name),
 			 "%s: every invariant after commits of several events, all given back",
 			 policy);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "kmod/core/core.h"
+#include "kmod/core/decide.h"
 
 #define US	1000ULL
 #define MS	1000000ULL

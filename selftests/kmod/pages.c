@@ -178,7 +178,7 @@ TEST_F(page, garbage_in_the_client_page)
 	close(other);
 	/* now nothing is */
 	for (i = 0; i < GSCHED_SLOTS; i++)
-		cl->slot[i].retired = 0;
+		cl->slot[i].retired = cl->slot[i].finished = 0;
 	EXPECT_GT(slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid()), 0);
 	other = gopen();
 	ASSERT_EQ(0, attach(other, 0));

@@ -16,8 +16,8 @@ $(P)/launches-drv: $(call objs,selftests/programs/launches.c selftests/vgpu/test
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
 
-PROGS += $(P)/cost-drv $(P)/waits-drv
-$(P)/cost-drv $(P)/waits-drv: $(P)/%-drv: $(call objs,selftests/programs/%.c) $(B)/vgpu/libcuda.so.1
+PROGS += $(P)/cost-drv $(P)/waits-drv $(P)/papers-drv
+$(P)/cost-drv $(P)/waits-drv $(P)/papers-drv: $(P)/%-drv: $(call objs,selftests/programs/%.c) $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
 

@@ -2,6 +2,7 @@
 """Processes of the benchmark: every one has a time limit, and none outlives the run."""
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -103,6 +104,57 @@ class Program:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             pass
+
+
+class Resident:
+    """A program that stays and answers commands, a line each on its standard input and output."""
+
+    def __init__(self, session, name, argv, env):
+        self.name = name
+        self.err = os.path.join(session.directory("resident"), "err")
+        self.rest = b""
+        with open(self.err, "wb") as err:
+            self.process = subprocess.Popen(
+                [str(a) for a in argv],
+                env=env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=err,
+            )
+
+    def tell(self, text):
+        try:
+            self.process.stdin.write(text.encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise RowFailed(f"{self.name} ended: {tail(self.err)}") from None
+
+    def hear(self, limit_s):
+        """The next line of its output."""
+        until = time.monotonic() + limit_s
+        while b"\n" not in self.rest:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                raise RowFailed(f"{self.name}: no answer in {limit_s} s: {tail(self.err)}")
+            more = os.read(self.process.stdout.fileno(), 65536)
+            if not more:
+                raise RowFailed(f"{self.name} ended: {tail(self.err)}")
+            self.rest += more
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line
+
+    def end(self):
+        """Not for ever: one in a call of the GPU's driver may not end."""
+        self.process.kill()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            pass
+        for pipe in (self.process.stdin, self.process.stdout):
+            try:
+                pipe.close()
+            except OSError:
+                pass
 
 
 class Session:

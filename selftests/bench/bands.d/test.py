@@ -540,7 +540,49 @@ def test_steps():
             expect([len(p) for p in found["sleep"][kind]], [3, 3])
             times = [pair for p in found["sleep"][kind] for pair in p]
             assert all(2e6 < issued <= took < 2e8 for took, issued in times), found
-        assert "# nobody: ended: " in run.stdout and "| sleep | " in run.stdout, run.stdout
+        assert "# nobody: nobody-0 ended: " in run.stdout and "| sleep | " in run.stdout, run.stdout
+
+
+def test_sizes():
+    """papers: sizes of kernels are found that take the papers' times"""
+    argv = ["python3", os.path.join(os.path.dirname(HERE), "papers.d", "test_sizes.py")]
+    run = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    expect((run.returncode, run.stderr), (0, ""))
+
+
+def test_papers():
+    """papers: every part on the simulated GPU, in a table"""
+    papers = os.path.join(os.path.dirname(HERE), "papers")
+    with tempfile.TemporaryDirectory() as out:
+        argv = [papers, "--vgpu", "--out", out, "--reps", "1", "--rest", "0.01"]
+        argv += ["--seconds", "0.3", "--cases", "nn-spmv,va-spmv-mm,bs-nn,md-va,nn-tinymd,nn"]
+        run = subprocess.run(argv, capture_output=True, text=True, timeout=200, check=False)
+        with open(os.path.join(out, "papers.json"), encoding="utf-8") as f:
+            found = json.load(f)
+        expect((run.returncode, run.stderr), (0, ""))
+        cases = {f: {w: list(c) for w, c in ways.items()} for f, ways in found["cases"].items()}
+        expect(
+            {f: sorted(ways) for f, ways in cases.items()},
+            {
+                "fig8": ["gsched", "mps", "mps-priority"],
+                "smguard": ["gsched", "mps", "mps-priority"],
+                "huge": ["gsched", "mps", "mps-priority"],
+                "resize": ["gsched"],
+                "antt2": ["mps", "srt"],
+                "antt3": ["mps", "srt"],
+                "ffs": ["ffs", "mps", "wfq"],
+                "spatial": ["mps", "spatial", "temporal"],
+            },
+        )
+        expect(cases["antt3"]["srt"], ["va-spmv-mm"])
+        assert found["twins"]["low-nn"]["first"] is not None, found["twins"]
+        assert "| FLEP 8 | speed-up" in run.stdout and "| SMGuard 12 |" in run.stdout, run.stdout
+        # what was not measured for want of time is said, and the run ends well before the limit
+        run = subprocess.run(
+            [*argv, "--budget", "1"], capture_output=True, text=True, timeout=60, check=False
+        )
+        expect((run.returncode, run.stderr), (1, ""))
+        assert "no time was left" in run.stdout, run.stdout
 
 
 def main():
