@@ -80,6 +80,13 @@ $(B)/selftests/gschedd/fakenvml.so: $(B)/obj/selftests/gschedd/fakenvml.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
+# The planner with the module, in QEMU
+TESTS += $(B)/test/qos-module
+$(B)/test/qos-module: $(B)/selftests/gschedd/qos modules
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/run --timeout 900 --log build/qemu/qos -- env B=%s selftests/gschedd/qos.sh module\n' $(B) >$@
+	@chmod +x $@
+
 BENCH += $(B)/selftests/gschedd/bench
 $(B)/selftests/gschedd/bench: $(B)/obj/selftests/gschedd/bench.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd
 	@mkdir -p $(@D)

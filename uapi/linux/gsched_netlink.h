@@ -83,7 +83,7 @@ enum gsched_nl_attr {
 	GSCHED_A_RUN_NS,	/* u64: since the grant; after the end, by the GPU's clock */
 	GSCHED_A_EVENT,		/* u32: enum gsched_nl_event */
 	GSCHED_A_TIME_NS,	/* u64: CLOCK_MONOTONIC */
-	GSCHED_A_INTENSITY,	/* u32: GSCHED_INTENSITY_*, as the program says; not there: unknown */
+	GSCHED_A_INTENSITY,	/* u32: GSCHED_INTENSITY_*; not there: unknown */
 	__GSCHED_A_MAX,
 	GSCHED_A_MAX = __GSCHED_A_MAX - 1
 };
