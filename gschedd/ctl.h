@@ -41,10 +41,11 @@ int ctl_status(struct ctl *ctl, int argc, char **argv);
 int ctl_watch(struct ctl *ctl, int argc, char **argv);
 int ctl_monitor(struct ctl *ctl, int argc, char **argv);
 int ctl_metrics(struct ctl *ctl, int argc, char **argv);
+int ctl_qos(struct ctl *ctl, int argc, char **argv);
 
 /* Options of single commands */
 extern const struct argp ctl_run_options, ctl_device_delete_options, ctl_output_options,
-	ctl_watch_options, ctl_monitor_options, ctl_simulate_options;
+	ctl_watch_options, ctl_monitor_options, ctl_simulate_options, ctl_qos_options;
 
 /*
  * Connects to an arbiter that has the requested device; NULL after printing what is missing and

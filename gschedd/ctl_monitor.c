@@ -107,14 +107,28 @@ static bool print_line(const cJSON *o)
 }
 
 /* Lines go out together while events come thick */
-static void print_pause(void)
+static int print_pause(void)
 {
 	fflush(stdout);
+	return -1;
 }
 
 static void say_lost(void)
 {
 	ctl_error("events came faster than they were printed, and some are lost");
+}
+
+bool ctl_monitor_wait(const struct monitor *to, int fd)
+{
+	struct pollfd more = { .fd = fd, .events = POLLIN };
+	int ms = 0;
+
+	while (poll(&more, 1, ms) <= 0) {
+		ms = to->pause();
+		if (ms == MONITOR_END)
+			return false;
+	}
+	return true;
 }
 
 /* ---- gschedd ---- */
@@ -137,13 +151,12 @@ static bool take_line(const struct monitor *to, const char *text)
 
 static int read_lines(const struct monitor *to, int fd)
 {
-	struct pollfd more = { .fd = fd, .events = POLLIN };
 	char text[LINE + 1];
 	ssize_t n;
 
 	do {
-		if (!poll(&more, 1, 0))
-			to->pause();
+		if (!ctl_monitor_wait(to, fd))
+			return 0;
 		n = read(fd, text, LINE);
 		if (n <= 0) {
 			ctl_error("gschedd has ended");
@@ -169,6 +182,13 @@ static int daemon_monitor(struct gsched *g, const struct monitor *to)
 	return rc;
 }
 
+int ctl_monitor_events(struct gsched *g, const struct monitor *to)
+{
+	if (gsched_backend(g) == GSCHED_BACKEND_MODULE)
+		return ctl_netlink_monitor(to);
+	return daemon_monitor(g, to);
+}
+
 int ctl_monitor(struct ctl *ctl, int argc, char **argv)
 {
 	const struct monitor to = {
@@ -185,10 +205,7 @@ int ctl_monitor(struct ctl *ctl, int argc, char **argv)
 		return CTL_FAIL;
 	device = ctl->device;
 	as_json = ctl->json;
-	if (gsched_backend(g) == GSCHED_BACKEND_MODULE)
-		rc = ctl_netlink_monitor(&to);
-	else
-		rc = daemon_monitor(g, &to);
+	rc = ctl_monitor_events(g, &to);
 	gsched_close(g);
 	return rc;
 }

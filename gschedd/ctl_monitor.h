@@ -8,18 +8,25 @@
 
 /*
  * @device: only its lines are needed, NULL all. @tasks: also those of tasks. line() gets each
- * object and event and returns false to end; pause() is called when there is nothing to read, lost()
- * when events were lost.
+ * object and event and returns false to end. pause() is called when there is nothing to read, and
+ * again when there was nothing for as long as it says: in ms, -1 for ever, or -2 to end. lost() is
+ * called when events were lost.
  */
 struct monitor {
 	const char *device;
 	bool tasks;
 	bool (*line)(const cJSON *o);
-	void (*pause)(void);
+	int (*pause)(void);
 	void (*lost)(void);
 };
 
-/* Until line() has said no more. The exit status; says what is wrong. */
+#define MONITOR_END	(-2)
+
+/* Until line() or pause() has said no more. The exit status; says what is wrong. */
+int ctl_monitor_events(struct gsched *g, const struct monitor *to);
+/* Waits until @fd is readable; false: pause() has said no more. */
+bool ctl_monitor_wait(const struct monitor *to, int fd);
+
 int ctl_netlink_monitor(const struct monitor *to);
 
 #endif /* GSCHEDCTL_MONITOR_H */

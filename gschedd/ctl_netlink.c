@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +45,12 @@ static const char *const tiers[] = {
 	NULL,
 };
 
+static const char *const classes[] = {
+	"", [GSCHED_INTENSITY_L_C] = "L_C", [GSCHED_INTENSITY_M_C] = "M_C",
+	[GSCHED_INTENSITY_H_C] = "H_C", [GSCHED_INTENSITY_M_M] = "M_M",
+	[GSCHED_INTENSITY_H_M] = "H_M", NULL,
+};
+
 static const struct {
 	const char *name;
 	enum kind kind;
@@ -82,6 +87,7 @@ static const struct {
 	[GSCHED_A_LIMIT] = { "limit", U32 },
 	[GSCHED_A_WAIT_NS] = { "wait_ns", U64 },
 	[GSCHED_A_RUN_NS] = { "run_ns", U64 },
+	[GSCHED_A_INTENSITY] = { "class", WORD, classes },
 	[GSCHED_A_STAT] = { "stat", STAT },
 };
 
@@ -292,12 +298,11 @@ static int open_socket(struct nl_sock **sock)
 /* Events as they come, until enough were printed */
 static int follow(struct reader *r)
 {
-	struct pollfd more = { .fd = nl_socket_get_fd(r->events), .events = POLLIN };
 	int err;
 
 	while (!r->over) {
-		if (!poll(&more, 1, 0))
-			r->to->pause();
+		if (!ctl_monitor_wait(r->to, nl_socket_get_fd(r->events)))
+			return 0;
 		err = nl_recvmsgs_default(r->events);
 		if (err == -NLE_NOMEM)
 			r->to->lost();

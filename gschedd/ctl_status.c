@@ -8,6 +8,7 @@
 #include "ctl.h"
 #include "ctl_json.h"
 #include "ctl_mps.h"
+#include "ctl_qos.h"
 #include "ctl_table.h"
 
 static const char *group_name(const char *path)
@@ -163,6 +164,7 @@ static void print_status(const cJSON *root)
 			printf("  policy: %s\n", ctl_string(d, "policy_fault"));
 		if (*ctl_string(d, "planned") && strcmp(ctl_string(d, "planned"), "none"))
 			printf("  plan: %s\n", ctl_string(d, "planned"));
+		ctl_qos_print(d);
 		print_groups(ctl_list(d, "groups"));
 		print_bands(ctl_list(d, "bands"));
 		print_clients(ctl_list(d, "clients"));
@@ -208,6 +210,18 @@ static void add_daemon(struct ctl *ctl, cJSON *root)
 	gsched_close(g);
 }
 
+/* What a planner says, if one runs */
+static void add_qos(const struct ctl *ctl, cJSON *devices)
+{
+	cJSON *d, *qos;
+
+	cJSON_ArrayForEach(d, devices) {
+		qos = ctl_qos_read(ctl, ctl_string(d, "name"));
+		if (qos)
+			cJSON_AddItemToObject(d, "qos", qos);
+	}
+}
+
 /* Prints all devices, or the requested one. */
 static int print_once(struct ctl *ctl, struct gsched *g)
 {
@@ -221,6 +235,7 @@ static int print_once(struct ctl *ctl, struct gsched *g)
 			cJSON_DeleteItemFromArray(devices, i);
 	if (gsched_backend(g) == GSCHED_BACKEND_MODULE)
 		add_daemon(ctl, root);
+	add_qos(ctl, devices);
 	if (ctl->json)
 		ctl_print_json(root);
 	else

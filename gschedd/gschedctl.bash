@@ -18,7 +18,7 @@ _gschedctl() {
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		-[dsbgno] | --device | --socket | --backend | --group | --interval | --output | --limit-by | --dispatch | --workers | --class)
+		-[dsbgno] | --device | --socket | --backend | --group | --interval | --output | --limit-by | --dispatch | --workers | --class | --margin | --ttl)
 			i=$((i + 1))
 			[ "${COMP_WORDS[i]}" != = ] || i=$((i + 1))
 			[[ $i -ge $COMP_CWORD || ! $word =~ ^-(d|s|b|-device|-socket|-backend)$ ]] || where+=("$word" "${COMP_WORDS[i]}")
@@ -52,15 +52,15 @@ _gschedctl() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	-n | --interval | --workers) return ;;
+	-n | --interval | --workers | --margin | --ttl) return ;;
 	*)
 		case "${words[*]}" in
-		'') names='run group client device showconf setconf simulate status watch monitor metrics help version' ;;
+		'') names='run group client device showconf setconf simulate status watch monitor metrics qos help version' ;;
 		group | 'help group') names='create list set get show delete' ;;
 		client | 'help client') names='set get' ;;
 		'client '[sg]et' '*) names='capsm.max= gpu.weight= gpu.priority=' ;;
 		device | 'help device') names='list set delete' ;;
-		help) names='run group client device showconf setconf simulate status watch monitor metrics help version' ;;
+		help) names='run group client device showconf setconf simulate status watch monitor metrics qos help version' ;;
 		'group '[sgd]*)
 			case ${#words[@]},${words[1]} in
 			2,*) names=$(_gschedctl_names group list) ;;
@@ -87,6 +87,7 @@ _gschedctl() {
 		simulate*) own='--output= --quiet' ;;
 		watch) own=--interval= ;;
 		monitor) own='--tasks --count= --output=' ;;
+		qos) own='--margin= --ttl= --verbose' ;;
 		'device delete'*) own=--force ;;
 		esac
 		names="$own --device= --socket= --backend= --help --usage --version"

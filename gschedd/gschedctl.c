@@ -64,6 +64,8 @@ static const struct command {
 	  ctl_monitor, .options = &ctl_monitor_options },
 	{ "metrics", NULL, "all numbers of the status, for Prometheus",
 	  ctl_metrics, .max = 0 },
+	{ "qos", NULL, "divide the SMs so that latency targets are met, until it is ended",
+	  ctl_qos, .max = 0, .options = &ctl_qos_options },
 	{ "help", "[COMMAND]", "what there is, or how a command is used",
 	  ctl_help, .max = 2 },
 	{ "version", NULL, "print the version",

@@ -48,6 +48,7 @@ struct options {
 	enum arbiter_kind arbiter;
 	uint64_t poll_ns;
 	int log_level;
+	bool qos;
 	bool mps;
 	const char *mps_program, *mps_dir;
 	const char *nvml;		/* library that lists the processes on the GPUs, "": none */
@@ -317,6 +318,11 @@ void monitor_client(const struct client *c, const char *event);
 void monitor_band(const struct client *c);
 void monitor_task(const struct gsc_task *task, const char *event, uint64_t now);
 void monitors_close(void);
+
+/* ---- planner.c ---- */
+int planner_init(void);			/* -errno, logged */
+void planner_stop(void);		/* while it can still be heard */
+void planner_exit(void);		/* waits for its end, some seconds at most */
 
 /* ---- driver.c ---- */
 /* The number of devices; 0: no driver. */

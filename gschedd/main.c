@@ -44,6 +44,7 @@ enum {
 	KEY_CACHE_SIZE = 256, KEY_DRIVER, KEY_EMBEDDED, KEY_MODULE, KEY_AUTO, KEY_POLL, KEY_FOREGROUND, KEY_LOG, KEY_POLICY,
 	KEY_MODE, KEY_TRACE, KEY_WORKER, KEY_IMAGE_MAX, KEY_SEED, KEY_MPS, KEY_MPS_PROGRAM,
 	KEY_MPS_DIR, KEY_MPS_IDLE, KEY_MPS_WAIT, KEY_NVML, KEY_STATE,
+	KEY_QOS,
 };
 
 static const struct argp_option options[] = {
@@ -66,6 +67,7 @@ static const struct argp_option options[] = {
 	{ "mode", KEY_MODE, "MODE", 0, "auto, spatial or temporal (default auto)", 3 },
 	{ "poll-us", KEY_POLL, "N", 0, "Stay awake N us after a message while clients compete (default 50000 on 8 CPUs or "
 	  "more, else 0)", 3 },
+	{ "qos", KEY_QOS, NULL, 0, "Compute plans that meet latency targets: run gschedctl qos", 3 },
 	{ "mps", KEY_MPS, NULL, 0, "Run an MPS control daemon for each user and band with programs", 4 },
 	{ "mps-program", KEY_MPS_PROGRAM, "PATH", 0, "The control daemon (default nvidia-cuda-mps-control in $PATH)", 4 },
 	{ "mps-dir", KEY_MPS_DIR, "DIR", 0, "Keep its sockets and logs here (default /run/gsched/mps)", 4 },
@@ -206,6 +208,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_NVML:
 		opt.nvml = arg;
+		break;
+	case KEY_QOS:
+		opt.qos = true;
 		break;
 	case KEY_MPS:
 		opt.mps = true;
@@ -421,6 +426,8 @@ int main(int argc, char **argv)
 		err = listen_open(opt.socket);
 	if (!err)
 		err = mps_init();
+	if (!err)
+		err = planner_init();
 	if (!err) {
 		say(LOG_INFO, "serving %s at %s", opt.arbiter == ARBITER_MODULE ? "rewriting" : "arbitration and rewriting",
 		    opt.socket);
@@ -428,10 +435,12 @@ int main(int argc, char **argv)
 		loop_run();
 		notify_systemd("STOPPING=1");
 	}
+	planner_stop();
 	listen_close();
 	devices_gone();
 	conns_flush();
 	conns_free();
+	planner_exit();
 	mps_exit();
 	nvml_exit();
 	rewrite_exit();

@@ -151,17 +151,26 @@ void monitor_band(const struct client *c)
 	CLIENT_OF(c), (task)->slot, (task)->seq, GSCHED_WINDOW_BASE((task)->window), \
 	GSCHED_WINDOW_LIMIT((task)->window)
 
+static const char *const classes[GSCHED_INTENSITY__MAX + 1] = {
+	[GSCHED_INTENSITY_L_C] = "L_C",
+	[GSCHED_INTENSITY_M_C] = "M_C",
+	[GSCHED_INTENSITY_H_C] = "H_C",
+	[GSCHED_INTENSITY_M_M] = "M_M",
+	[GSCHED_INTENSITY_H_M] = "H_M",
+};
+
 void monitor_task(const struct gsc_task *task, const char *event, uint64_t now)
 {
 	const struct client *c = container_of(task->client, struct client, core);
-	const char *name = c->dev->decl.name;
+	const char *name = c->dev->decl.name, *class = classes[task->intensity];
 	unsigned long long time = now;
 
 	if (!n_tasks)
 		return;
 	if (!strcmp(event, "grant"))
-		emit(NULL, true, ALL_HAVE TASK ",\"wait_ns\":%llu}", time, name, event,
-		     TASK_OF(c, task), (unsigned long long)(task->granted - task->submitted));
+		emit(NULL, true, ALL_HAVE TASK ",\"wait_ns\":%llu%s%s%s}", time, name, event,
+		     TASK_OF(c, task), (unsigned long long)(task->granted - task->submitted),
+		     class ? ",\"class\":\"" : "", class ? class : "", class ? "\"" : "");
 	else if (!strcmp(event, "done"))
 		emit(NULL, true, ALL_HAVE TASK ",\"run_ns\":%llu}", time, name, event,
 		     TASK_OF(c, task), (unsigned long long)task->ran);

@@ -23,6 +23,8 @@
 #define SIM_BASELINE		"mps"
 /* Baseline without MPS: the driver's time slices */
 #define SIM_TIME_SLICING	"time-slicing"
+/* hpf, and the QoS planner makes plans */
+#define SIM_QOS			"qos"
 #define SIM_DRIVER_SLICE_US	2048
 
 struct sim_kernel {
@@ -30,6 +32,7 @@ struct sim_kernel {
 	uint64_t blocks, block_ns;
 	uint32_t per_sm;		/* blocks that fit an SM */
 	bool opaque;			/* tier launch: not preemptible */
+	uint32_t intensity;		/* GSCHED_INTENSITY_* */
 };
 
 struct sim_group {
@@ -58,6 +61,7 @@ struct sim_client {
 
 struct sim_policy {
 	const char *name, *policy;
+	const char *plan;		/* for the device's file plan, NULL: none */
 	int mode;			/* argument of gsc_device_set_mode() */
 	const char *param[GSC_PARAM_COUNT];	/* NULL: the default */
 };

@@ -12,6 +12,7 @@ enum sim_event_type {
 	SIM_EV_WINDOW,			/* @what: a launch; its @n-th window is @value */
 	SIM_EV_BLOCKS,			/* @what: a launch; @n block-tasks end on SM @who */
 	SIM_EV_TIMER,			/* of the core, for the time @value */
+	SIM_EV_QOS,			/* of the QoS planner */
 	SIM_EV_SWITCHED,		/* the switch to another program has ended */
 	SIM_EV_SLICE,			/* the time slice of the @value-th owner has ended */
 	SIM_EV_BAND,			/* @who: a program whose slice or turn has changed */

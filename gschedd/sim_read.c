@@ -72,10 +72,26 @@ static uint64_t rounds_of(const struct sim_scenario *s, uint64_t blocks, uint64_
 	return (blocks + at_once - 1) / at_once;
 }
 
+static bool read_class(struct sim_reader *r, const char *path, const char *text,
+		       struct sim_kernel *k)
+{
+	static const char *const names[] = { "L_C", "M_C", "H_C", "M_M", "H_M" };
+	char at[SIM_PATH_SIZE];
+
+	if (!text)
+		return true;
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(text, names[i]))
+			k->intensity = i + 1;
+	sim_path(at, path, "class");
+	return k->intensity ||
+	       sim_refuse(r, at, "\"%.60s\" is no class; write L_C, M_C, H_C, M_M or H_M", text);
+}
+
 static bool read_kernel(struct sim_reader *r, const struct sim_scenario *s, const cJSON *o,
 			struct sim_kernel *k)
 {
-	const char *tier = "block";
+	const char *tier = "block", *class = NULL;
 	double block_us = 0, alone_us = 0;
 	uint64_t blocks = 0, per_sm = 0, rounds;
 	char path[SIM_PATH_SIZE], at[SIM_PATH_SIZE];
@@ -88,6 +104,7 @@ static bool read_kernel(struct sim_reader *r, const struct sim_scenario *s, cons
 		{ "alone_us", SIM_NUMBER, &alone_us, "the kernel's time with the device for itself",
 		  false, 0.001, TIME_MAX_US },
 		{ "tier", SIM_TEXT, &tier, "block (preemptible) or launch", false, 0, 0 },
+		{ "class", SIM_TEXT, &class, "L_C, M_C, H_C, M_M or H_M", false, 0, 0 },
 		{ 0 },
 	};
 
@@ -97,6 +114,8 @@ static bool read_kernel(struct sim_reader *r, const struct sim_scenario *s, cons
 	if (!blocks + !block_us + !alone_us != 1)
 		return sim_refuse(r, path,
 				  "write two of blocks, block_us and alone_us: the third follows");
+	if (!read_class(r, path, class, k))
+		return false;
 	k->name = o->string;
 	k->per_sm = (uint32_t)per_sm;
 	k->opaque = !strcmp(tier, "launch");
@@ -373,7 +392,9 @@ static bool read_clients(struct sim_reader *r, struct sim_scenario *s, const cJS
 static bool is_policy(const char *name)
 {
 	/* chaos is for testing programs */
-	return !strcmp(name, SIM_BASELINE) || !strcmp(name, SIM_TIME_SLICING) || (strcmp(name, "chaos") && gsc_policy_find(name));
+	return !strcmp(name, SIM_BASELINE) || !strcmp(name, SIM_TIME_SLICING) ||
+	       !strcmp(name, SIM_QOS) ||
+	       (strcmp(name, "chaos") && strcmp(name, "plan") && gsc_policy_find(name));
 }
 
 static bool read_mode(struct sim_reader *r, const char *path, const char *text,
@@ -424,7 +445,10 @@ static bool read_run(struct sim_reader *r, struct sim_scenario *s, const cJSON *
 	struct sim_policy *run = &s->runs[index];
 	char path[SIM_PATH_SIZE], at[SIM_PATH_SIZE];
 	const struct sim_key keys[] = {
-		{ "policy", SIM_TEXT, &run->policy, "hpf, srt, ffs, wfq, mps or time-slicing", true, 0, 0 },
+		{ "policy", SIM_TEXT, &run->policy,
+		  "hpf, srt, ffs, wfq, corun, qos, mps or time-slicing", true, 0, 0 },
+		{ "plan", SIM_TEXT, &run->plan, "a text in quotes, such as 60000 web=4 train=8",
+		  false, 0, 0 },
 		{ "name", SIM_TEXT, &run->name, "a name of the run", false, 0, 0 },
 		{ "mode", SIM_TEXT, &mode, "auto, spatial or temporal", false, 0, 0 },
 		{ gsc_param_name[GSC_PARAM_SWITCH_US], SIM_TEXT, &run->param[GSC_PARAM_SWITCH_US],
@@ -444,7 +468,7 @@ static bool read_run(struct sim_reader *r, struct sim_scenario *s, const cJSON *
 		sim_path(at, path, "policy");
 		return sim_refuse(
 			r, at,
-			"\"%.60s\" is no policy; write hpf, srt, ffs or wfq, or mps or time-slicing for the GPU without gsched",
+			"\"%.60s\" is no policy; write hpf, srt, ffs, wfq, corun or qos, or mps or time-slicing for the GPU without gsched",
 			run->policy);
 	}
 	if (!run->name)

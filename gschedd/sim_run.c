@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "qos.h"
 #include "sim_gpu.h"
 #include "sim_stat.h"
 
@@ -54,6 +55,8 @@ struct sim {
 	uint64_t now, last_end;
 	uint64_t last_change;		/* time of the last event other than a timer */
 	size_t timers;			/* timer events in the queue */
+	struct qos *qos;		/* NULL: no planner */
+	uint64_t qos_at;		/* time of its event in the queue, 0 none */
 	uint64_t launches;		/* of all programs */
 	size_t n_done;			/* programs with no further launches */
 	const char *failed;
@@ -96,8 +99,19 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 	struct program *p = container_of(task->client, struct program, core);
 
 	p->evictions += why == GSC_EVICT;
+	if (why == GSC_GRANT && p->sim->qos)
+		qos_granted(p->sim->qos, p->index, task->slot, task->granted,
+			    task->granted - task->submitted, task->intensity);
 	send_window(p->sim, p->slot[task->slot], task->window,
 		    why == GSC_EVICT ? p->sim->spec->evict : p->sim->spec->launch);
+}
+
+static void op_done(struct gsc_task *task)
+{
+	struct program *p = container_of(task->client, struct program, core);
+
+	if (p->sim->qos)
+		qos_done(p->sim->qos, p->index, task->slot, core_now(p->sim), task->ran);
 }
 
 static void op_arm_timer(struct gsc_device *core, u64 when)
@@ -133,6 +147,7 @@ static void op_policy_changed(struct gsc_device *core)
 
 static const struct gsc_ops ops = {
 	.set_window = op_set_window,
+	.done = op_done,
 	.arm_timer = op_arm_timer,
 	.set_band = op_set_band,
 	.policy_changed = op_policy_changed,
@@ -201,6 +216,7 @@ static void submit_launch(struct sim *sim, struct program *p, struct sim_launch 
 		.blocks_per_sm = launch->kernel->per_sm,
 		.blocks = launch->kernel->blocks,
 		.block_ns = launch->block_ns,
+		.intensity = launch->kernel->intensity,
 		.predicted_ns = (uint64_t)predicted,
 	};
 
@@ -406,6 +422,87 @@ static int open_groups(struct sim *sim)
 	return 0;
 }
 
+/* ---- plans ---- */
+
+static struct gsc_group *find_group(void *arg, const char *path, size_t len)
+{
+	struct sim *sim = arg;
+
+	if (len == 1 && *path == '/')
+		return &sim->core.root;
+	for (size_t i = 0; i < sim->spec->n_groups; i++)
+		if (strlen(sim->spec->groups[i].name) == len &&
+		    !memcmp(sim->spec->groups[i].name, path, len))
+			return &sim->groups[i];
+	return NULL;
+}
+
+static void set_plan(struct sim *sim, const char *text)
+{
+	if (gsc_device_plan(&sim->core, text, find_group, sim, core_now(sim)))
+		fail(sim, "the plan is refused: write a time up to 60000 ms and GROUP=CAPSM pairs, "
+			  "together not above the device");
+	commit_core(sim);
+}
+
+static void describe_group(struct sim *sim, const char *name, const struct gsc_group *g)
+{
+	double max = g->max == GSC_MAX_UNLIMITED ? 0 : (double)g->max / GSCHED_CAPSM;
+
+	qos_group(sim->qos, strcmp(name, "/") ? name : "", g->latency_us, g->weight, max,
+		  (double)g->min / GSCHED_CAPSM);
+}
+
+/* As gschedctl qos does from the status; here nothing of it changes. */
+static int open_qos(struct sim *sim)
+{
+	static const struct qos_options opt = QOS_OPTIONS_DEFAULT;
+	const struct sim_scenario *s = sim->spec;
+
+	if (strcmp(sim->policy->policy, SIM_QOS))
+		return 0;
+	sim->qos = calloc(1, sizeof(*sim->qos));
+	if (!sim->qos) {
+		fail(sim, "out of memory");
+		return -1;
+	}
+	qos_init(sim->qos, &opt, s->sms);
+	qos_groups_begin(sim->qos, sim->core.mode == GSCHED_MODE_SPATIAL);
+	describe_group(sim, "/", &sim->core.root);
+	for (size_t i = 0; i < s->n_groups; i++)
+		if (strcmp(s->groups[i].name, "/"))
+			describe_group(sim, s->groups[i].name, &sim->groups[i]);
+	qos_groups_end(sim->qos);
+	for (size_t i = 0; i < sim->n; i++) {
+		int group = sim->programs[i].spec->group;
+		const char *name = group < 0 ? "/" : s->groups[group].name;
+
+		qos_client_add(sim->qos, i, (uint32_t)i + 1, strcmp(name, "/") ? name : "");
+	}
+	return 0;
+}
+
+/* After the events of a moment: a plan that is due, and when the next one is */
+static void run_qos(struct sim *sim)
+{
+	struct sim_event ev = { .type = SIM_EV_QOS };
+	const char *text;
+
+	if (!sim->qos)
+		return;
+	if (core_now(sim) >= qos_next(sim->qos)) {
+		text = qos_plan(sim->qos, core_now(sim));
+		if (text)
+			set_plan(sim, text);
+	}
+	ev.time = qos_next(sim->qos) - EPOCH_NS;
+	if (sim->qos_at && sim->qos_at <= ev.time)
+		return;
+	sim->qos_at = ev.time;
+	sim->timers++;
+	sim_queue_add(&sim->queue, &ev);
+}
+
 /* The header of the program's band has changed: its slice, or its turn. */
 static void see_band(struct sim *sim, struct program *p)
 {
@@ -434,8 +531,10 @@ static int open_core(struct sim *sim)
 	struct gsc_group *group;
 	struct program *p;
 
+	bool plans = !strcmp(sim->policy->policy, SIM_QOS);
+
 	if (gsc_device_init(&sim->core, &ops, s->sms) ||
-	    gsc_device_set_policy(&sim->core, sim->policy->policy, core_now(sim)) ||
+	    gsc_device_set_policy(&sim->core, plans ? "hpf" : sim->policy->policy, core_now(sim)) ||
 	    gsc_device_set_mode(&sim->core, sim->policy->mode, core_now(sim))) {
 		fail(sim, "the core refuses the device");
 		return -1;
@@ -477,6 +576,8 @@ static int open_core(struct sim *sim)
 				  "out, or write \"mode\": \"temporal\" in the run");
 			return -1;
 		}
+	if (sim->policy->plan)
+		set_plan(sim, sim->policy->plan);
 	if (!s->mps && sim->policy->mode == GSCHED_MODE_SPATIAL && sim->n > 1) {
 		fail(sim,
 		     "without MPS programs cannot run at the same time: write \"mode\": \"temporal\" in the run, or \"mps\": true");
@@ -510,8 +611,9 @@ static int open_sim(struct sim *sim, int only)
 		p->random = p->spec->seed;
 		sim->gpu.slice[i] = SIM_DRIVER_SLICE_US * 1000ULL;
 	}
-	if (sim->managed && open_core(sim))
+	if (sim->managed && (open_core(sim) || open_qos(sim)))
 		return -1;
+	run_qos(sim);
 	for (size_t i = 0; i < sim->n; i++)
 		for (uint64_t k = 0; k < sim->programs[i].spec->in_flight; k++)
 			next_arrival(sim, &sim->programs[i], sim->programs[i].spec->start);
@@ -543,13 +645,14 @@ static void close_sim(struct sim *sim)
 	}
 	free(sim->programs);
 	free(sim->groups);
+	free(sim->qos);
 }
 
 static void handle_event(struct sim *sim, const struct sim_event *ev)
 {
 	struct sim_launch *launch = ev->what;
 
-	if (ev->type != SIM_EV_TIMER)
+	if (ev->type != SIM_EV_TIMER && ev->type != SIM_EV_QOS)
 		sim->last_change = sim->now;
 	switch (ev->type) {
 	case SIM_EV_ARRIVE:
@@ -571,6 +674,11 @@ static void handle_event(struct sim *sim, const struct sim_event *ev)
 			break;
 		gsc_tick(&sim->core, core_now(sim));
 		commit_core(sim);
+		break;
+	case SIM_EV_QOS:
+		sim->timers--;
+		if (sim->qos_at == ev->time)
+			sim->qos_at = 0;
 		break;
 	case SIM_EV_SLICE:
 		sim_gpu_slice(&sim->gpu, ev->value);
@@ -621,6 +729,7 @@ static uint64_t run_loop(struct sim *sim)
 				     "it has more than 50000000 events: write fewer launches, a shorter duration_us or longer block-tasks");
 			first = sim_queue_first(&sim->queue);
 		}
+		run_qos(sim);
 		sim_gpu_fill(&sim->gpu, sim->now);
 		if (sim->queue.failed)
 			fail(sim, "out of memory");

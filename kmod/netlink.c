@@ -165,6 +165,14 @@ static int put_window(struct sk_buff *skb, const struct gsc_task *task)
 	return 0;
 }
 
+static int put_grant(struct sk_buff *skb, const struct gsc_task *task)
+{
+	if (put_u64(skb, GSCHED_A_WAIT_NS, task->granted - task->submitted) ||
+	    (task->intensity && nla_put_u32(skb, GSCHED_A_INTENSITY, task->intensity)))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
 {
 	bool runs = task->state == GSC_TASK_RUNNING;
@@ -507,7 +515,7 @@ void gsched_nl_task(const struct gsc_task *task, enum gsched_nl_event event)
 		return;
 	ret = put_window(msg.skb, task);
 	if (!ret && event == GSCHED_NL_GRANT)
-		ret = put_u64(msg.skb, GSCHED_A_WAIT_NS, task->granted - task->submitted);
+		ret = put_grant(msg.skb, task);
 	else if (!ret && event == GSCHED_NL_DONE)
 		ret = put_u64(msg.skb, GSCHED_A_RUN_NS, task->ran);
 	event_end(&msg, event, ret);

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-POLICIES = ("hpf", "srt", "ffs", "wfq")
+POLICIES = ("hpf", "srt", "ffs", "wfq", "qos")
 
 
 def files(r, sms, share):

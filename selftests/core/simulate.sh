@@ -56,6 +56,12 @@ results() {
 
 results "alone: a launch and its rounds" '.clients |= .[:1]' \
 	'.hpf.lo.mean_us == 1005 and .mps.lo.mean_us == 1005 and .hpf.lo.ntt == 1 and .hpf.antt == 1 and .hpf.stp == 1'
+results "a fixed plan: half the SMs, twice the time, until it ends" '.clients |= .[:1] | .runs[1] += {"plan": "60000 lo=2 hi=2"} | .runs[2] = {"name": "short", "policy": "hpf", "plan": "1 lo=2"}' \
+	'.hpf.lo.mean_us == 2005 and .short.lo.mean_us > 1400 and .short.lo.mean_us < 1700'
+results "the planner: one with a target of a second leaves the other one all but an SM" '.kernels.short.blocks = 400 | .kernels.wide.blocks = 800 | .groups.hi = {"gpu.latency_target_us": "1000000"} | del(.clients[].count) |
+	.clients[1].period_us = 20000 | .duration_us = 3000000 | .runs[1] = {"policy": "qos"} | .runs[2] = {"name": "half", "policy": "hpf", "plan": "60000 lo=2 hi=2"}' \
+	'.qos.lo.share > 1.3 * .half.lo.share and .qos.hi.p50_us > 1.5 * .half.hi.p50_us and .qos.hi.launches > 100'
+results "alone it plans nothing" '.clients |= .[1:] | .groups.hi = {"gpu.latency_target_us": "1"} | .runs[1] = {"policy": "qos"} | .runs[2] = {"policy": "hpf"}' '.qos.hi.mean_us == .hpf.hi.mean_us'
 results "capsm.max: half the SMs, twice the time" '.clients |= .[:1] | .groups.lo = {"capsm.max": "2"}' \
 	'.hpf.lo.mean_us == 2005 and .mps.lo.mean_us == 1005 and (.hpf.lo.share | near(0.5)) and .hpf.lo.ntt > 1.99'
 results "capsm.max 1.5: three workers of two an SM" '.clients |= .[:1] | .groups.lo = {"capsm.max": "1.5"}' '.hpf.lo.mean_us == 2705'
@@ -169,7 +175,7 @@ check_wrong "keys that do not go together" '({path: ["clients", 0], doc: ($d | .
 	{path: ["expect", 0], doc: ($d | .expect[0].speedup_over = "mps")}, {path: ["clients", 0], doc: ($d | .clients |= .[1:2] | .clients[0].period_us = 0.001 | .duration_us = 1e9)},
 	{path: ["expect", 1, "value"], doc: ($d | del(.expect[1].client))}, {path: ["groups", "x/y"], doc: ($d | .groups["x/y"] = {})}, {path: ["groups", "a//b"], doc: ($d | .groups["a//b"] = {})},
 	{path: ["groups", "lo", "capsm.current"], doc: ($d | .groups.lo["capsm.current"] = "1")}, {path: ["groups", "lo", "procs"], doc: ($d | .groups.lo.procs = "1")},
-	{path: ["runs", 1, "policy"], doc: ($d | .runs[1].policy = "chaos")}, {path: ["cases"], doc: ($d | .cases = {})}, {path: ["cases"], doc: ($d | .cases = {"k": ["a"], "l": ["a"]})},
+	{path: ["runs", 1, "policy"], doc: ($d | .runs[1].policy = "chaos", (.runs[1].policy = "plan"))}, {path: ["kernels", "two", "class"], doc: ($d | .kernels.two.class = "H_H")}, {path: ["cases"], doc: ($d | .cases = {})}, {path: ["cases"], doc: ($d | .cases = {"k": ["a"], "l": ["a"]})},
 	{path: ["cases", "a b"], doc: ($d | .cases = {"a b": ["a"]})}, {path: ["cases"], doc: ($d | .cases = {"k": [range(1001)]})})'
 
 for text in '' '{' '[]' '{"a": 1' '{} x' 'null' '{"device": {"sms": 1}, "device": {"sms": 1}}' '"$x"'; do
@@ -193,6 +199,9 @@ refused() {
 	jq "$3" <<<"$base" >"$OUT/s.json"
 	expect 1 "$2" "$1" "${sim[@]}" "$OUT/s.json"
 }
+for plan in "web=2" "100 lo=5" "100 none=1" "0 lo=1" "60001 lo=1" "100 lo=1 lo=1" "100 /=1" ""; do
+	refused "a plan that is none: $plan" "the plan is refused" ".runs[1].plan = \"$plan\""
+done
 refused "capsm.max without MPS" "capsm.max is a share of time" '.device.mps = false | .groups.lo["capsm.max"] = "2"'
 refused "two bands" "several MPS servers are not simulated" '.groups.hi["gpu.band"] = "a"'
 refused "without MPS, together" "without MPS programs cannot run at the same time" '.device.mps = false | .runs[1].mode = "spatial"'

@@ -337,6 +337,7 @@ static void monitors(void)
 	ok(hears(few, "\"event\":\"client-add\"", true), "so is a client");
 	for (int i = 1; i <= 10000 && !err; i++) {
 		sub.seq = i;
+		sub.intensity = i == 1 ? GSCHED_INTENSITY_H_M : GSCHED_INTENSITY_UNKNOWN;
 		err = submit(&c, &sub);
 		if (!err)
 			err = complete(&c, sub.slot, i, 0);
@@ -344,7 +345,7 @@ static void monitors(void)
 	is(err, 0, "ten thousand tasks, and one who does not read");
 	detach(&c);
 	ok(hears(few, "\"event\":\"client-delete\"", true), "who asked for no tasks heard of none, and of the client's end");
-	ok(hears(slow, "\"event\":\"grant\"", true) && hears(slow, "\"event\":\"done\"", true), "tasks come to who asked for them");
+	ok(hears(slow, ",\"class\":\"H_M\"}", true) && hears(slow, "\"event\":\"done\"", true), "tasks come to who asked for them, with their class");
 	while (hears(slow, "{", false))
 		;
 	is(call(s, GSP_GROUP_DELETE, &group, sizeof(group)), 0, "the group goes");

@@ -273,6 +273,7 @@ static int join(int nl, int mcgrp)
 TEST_F(netlink, events)
 {
 	int events = nl_open(), tasks = nl_open(), fd = gopen(), high;
+	struct gsched_submit req = task(0, 1, GSCHED_SUBMIT_NOWAIT);
 	struct gsched_attach a;
 	uint64_t events_ns = 0, tasks_ns = 0;
 	struct found f;
@@ -300,6 +301,7 @@ TEST_F(netlink, events)
 	EXPECT_EQ(5, f.word[GSCHED_A_SEQ]);
 	EXPECT_EQ(WHOLE, f.word[GSCHED_A_LIMIT]);
 	EXPECT_TRUE(f.is_there[GSCHED_A_WAIT_NS]);
+	EXPECT_FALSE(f.is_there[GSCHED_A_INTENSITY]);
 
 	/* somebody more important comes and goes */
 	ASSERT_EQ(0, mkdir(ROOT "/b", 0755));
@@ -309,11 +311,13 @@ TEST_F(netlink, events)
 	high = gopen();
 	ASSERT_EQ(0, attach(high, GSCHED_ATTACH_MPS));
 	EXPECT_NEXT(events, GSCHED_NL_CLIENT_ADD);
-	ASSERT_EQ(0, submit(high, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	req.intensity = GSCHED_INTENSITY_H_M;
+	ASSERT_EQ(0, xioctl(high, GSCHED_IOC_SUBMIT, &req));
 	EXPECT_NEXT(tasks, GSCHED_NL_EVICT);
 	EXPECT_EQ(2, f.word[GSCHED_A_SLOT]);
 	EXPECT_NEXT(tasks, GSCHED_NL_GRANT);
 	EXPECT_EQ(0, f.word[GSCHED_A_SLOT]);
+	EXPECT_EQ(GSCHED_INTENSITY_H_M, f.word[GSCHED_A_INTENSITY]);
 	ASSERT_EQ(0, complete(high, 0, 1));
 	EXPECT_NEXT(tasks, GSCHED_NL_DONE);
 	EXPECT_TRUE(f.is_there[GSCHED_A_RUN_NS]);

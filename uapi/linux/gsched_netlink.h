@@ -83,6 +83,7 @@ enum gsched_nl_attr {
 	GSCHED_A_RUN_NS,	/* u64: since the grant; after the end, by the GPU's clock */
 	GSCHED_A_EVENT,		/* u32: enum gsched_nl_event */
 	GSCHED_A_TIME_NS,	/* u64: CLOCK_MONOTONIC */
+	GSCHED_A_INTENSITY,	/* u32: GSCHED_INTENSITY_*; not there: unknown */
 	__GSCHED_A_MAX,
 	GSCHED_A_MAX = __GSCHED_A_MAX - 1
 };
@@ -122,7 +123,7 @@ enum gsched_nl_event {
 	GSCHED_NL_BAND,		/* CLIENT PID ARB_FLAGS SLICE_US SHARE: slice or flags changed */
 	GSCHED_NL_POLICY,	/* POLICY [FAULT]: set, by a plan, or hpf after a fault */
 	/* group "tasks": CLIENT PID SLOT SEQ BASE LIMIT each */
-	GSCHED_NL_GRANT,	/* WAIT_NS: it may launch */
+	GSCHED_NL_GRANT,	/* WAIT_NS [INTENSITY]: it may launch */
 	GSCHED_NL_EVICT,	/* its window shrank or moved */
 	GSCHED_NL_GROW,
 	GSCHED_NL_DONE,		/* RUN_NS */

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * QoS planner: how much each user-facing group needs now, and the text of the plan. A quota is
+ * raised at once and lowered slowly: after some requests, by half of what seems to be too much.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "qos.h"
+
+#define SETTLE		8		/* requests measured before a quota is lowered */
+#define LAG_MAX		2.0
+#define TAIL_STEP	0.1
+#define LAG_RISES	4		/* requests in which most of a lag is seen */
+#define LAG_FADES	16		/* and in which it is forgotten */
+#define RATE_NS		2000000ULL	/* between two computations at least */
+#define REDIVIDE_NS	1000000000ULL	/* batch quotas follow their models no faster */
+#define IDLE_NS		2000000000ULL	/* without a request, then its quota is lent */
+#define REACT_US	2000		/* until a lent quota is back: a computation, and evictions */
+
+static void raise_lag(struct qos_group *g, double ratio)
+{
+	if (ratio > g->lag)
+		g->lag += (fmin(ratio, LAG_MAX) - g->lag) / LAG_RISES;
+}
+
+/*
+ * Targets are about the 99th percentile (9.1). No model knows it, above all where requests arrive
+ * at random and queue, so it is found by what was missed: one of a hundred keeps the factor.
+ */
+static void follow_tail(struct qos_group *g, double us)
+{
+	g->tail += us > g->target_us ? TAIL_STEP * 0.99 : -TAIL_STEP * 0.01;
+	g->tail = fmin(fmax(g->tail, 1), LAG_MAX);
+}
+
+/* Section 7: predicted and actual duration. What the model cannot know is mostly contention. */
+void qos_measured(struct qos_group *g, const struct qos_request *r)
+{
+	double us = (double)r->ns / 1000, predicted = qos_model_us(&g->model, g->sms ? g->sms : 1);
+
+	g->last_request = r->end;
+	g->requests++;
+	if (!g->sms || r->begin < g->since)
+		return;
+	follow_tail(g, us);
+	/*
+	 * What ran under two quotas says nothing about either, except that it would not have been
+	 * faster with the smaller one, its base.
+	 */
+	if (r->begin < g->changed) {
+		if (us > qos_model_us(&g->model, g->base)) {
+			raise_lag(g, us / qos_model_us(&g->model, g->base));
+			qos_model_add(&g->model, g->base, us);
+		}
+		return;
+	}
+	g->lag -= (g->lag - 1) / LAG_FADES;
+	raise_lag(g, us / predicted);
+	qos_model_add(&g->model, g->sms, us);
+}
+
+/* Of the work of a request, what is left when the task under way is late: mostly done by then */
+static double rest_of(const struct qos_flow *f)
+{
+	return f->done < f->tasks ? (f->tasks - f->done - 0.75) / f->tasks : 0.25 / f->tasks;
+}
+
+/*
+ * Section 7, equations 6 and 7: the time from its begin at which a request is behind, since it is
+ * slower than predicted and the rest, at the predicted pace, would end after the target. NAN: not
+ * known
+ */
+static double due_us(const struct qos_group *g, const struct qos_flow *f)
+{
+	double whole = qos_model_us(&g->model, g->sms ? g->sms : 1), rest;
+
+	if (!f->open || !f->tasks || !g->sms)
+		return NAN;
+	rest = rest_of(f);
+	return fmax(whole * fmin(1, 1 - rest + 0.25 / f->tasks), g->target_us - whole * rest);
+}
+
+double qos_behind_us(const struct qos_group *g, const struct qos_flow *f, uint64_t now)
+{
+	double late = (double)(now - f->begin) / 1000 - due_us(g, f);
+
+	return now > f->begin && late > 0 ? late : 0;
+}
+
+/* The quota with which the rest of the request, at its pace so far, still meets the target */
+static uint32_t need_of_rest(const struct qos_group *g, const struct qos_flow *f, uint64_t now)
+{
+	double elapsed = (double)(now - f->begin) / 1000, rest = rest_of(f);
+	double pace = elapsed / (qos_model_us(&g->model, g->sms) * fmax(1 - rest, 0.25));
+	double left_us = g->target_us - elapsed;
+	uint32_t sms = qos_model_enough(&g->model, left_us / (rest * fmax(pace, 1)), g->most);
+
+	return sms ? sms : g->most;
+}
+
+static bool is_idle(struct qos *q, const struct qos_group *g, uint64_t now)
+{
+	for (size_t i = 0; i < q->n_clients; i++)
+		if (qos_owner(q, &q->client[i]) == g && q->client[i].flow.open)
+			return false;
+	return g->last_request && now > g->last_request + IDLE_NS;
+}
+
+/* Section 6.1: just enough, with the margin and the lag. 0: the device is not */
+static uint32_t just_enough(const struct qos *q, const struct qos_group *g, double *budget_us)
+{
+	*budget_us = g->target_us * (1 - q->opt.margin);
+	return qos_model_enough(&g->model, *budget_us / (g->lag * g->tail), g->most);
+}
+
+static uint32_t lower_slowly(const struct qos_group *g, uint32_t need)
+{
+	if (!g->base || need >= g->base)
+		return need;
+	return g->requests < SETTLE ? g->base : g->base - (g->base - need + 1) / 2;
+}
+
+static void set_base(struct qos_group *g, uint32_t need, uint64_t now)
+{
+	if (g->base == need)
+		return;
+	g->base = need;
+	g->since = now;
+	g->requests = 0;
+}
+
+/* An idle group's quota is lent to others if it is back in time for the next request. */
+static void lend(struct qos *q, struct qos_group *g, double budget_us, uint64_t now)
+{
+	bool was = g->lent;
+
+	g->lent = g->state == QOS_MET && is_idle(q, g, now) &&
+		  qos_model_us(&g->model, g->base) * g->lag + REACT_US <= budget_us;
+	if (was && !g->lent)
+		g->since = now;
+}
+
+/* What is more than its base a request has only until it ends, or is not behind any more. */
+static void want(struct qos *q, struct qos_group *g, struct qos_share *share, uint64_t now)
+{
+	double budget_us, late;
+	uint32_t need = just_enough(q, g, &budget_us), rest;
+
+	g->state = !qos_model_known(&g->model) ? QOS_LEARNING : need ? QOS_MET : QOS_MISSED;
+	set_base(g, lower_slowly(g, need ? need : g->most), now);
+	lend(q, g, budget_us, now);
+	share->need = g->lent ? g->least : g->base;
+	for (size_t i = 0; i < q->n_clients && !g->lent; i++) {
+		const struct qos_flow *f = &q->client[i].flow;
+
+		late = qos_owner(q, &q->client[i]) == g ? qos_behind_us(g, f, now) : 0;
+		if (late <= 0)
+			continue;
+		share->behind_us = fmax(share->behind_us, late);
+		rest = need_of_rest(g, f, now);
+		share->need = rest > share->need ? rest : share->need;
+	}
+}
+
+static bool takes_part(const struct qos_group *g)
+{
+	return g->role == QOS_BATCH || g->role == QOS_FACING;
+}
+
+/* Requests end by time, too: no task follows for longer than a pause. */
+static void end_requests(struct qos *q, uint64_t now)
+{
+	for (size_t i = 0; i < q->n_clients; i++) {
+		struct qos_group *g = qos_owner(q, &q->client[i]);
+		struct qos_request ended;
+
+		if (g && g->role == QOS_FACING && qos_flow_idle(&q->client[i].flow, now, &ended))
+			qos_measured(g, &ended);
+	}
+}
+
+/* Are there programs whose group no plan names? They need something to share. */
+static bool has_rest(const struct qos *q)
+{
+	for (size_t i = 0; i < q->n_groups; i++)
+		if (q->group[i].role == QOS_REST)
+			return true;
+	for (size_t i = 0; i < q->n_clients; i++)
+		if (q->client[i].group < 0)
+			return true;
+	return false;
+}
+
+/* Why there is nothing to plan; NULL there is */
+static const char *no_plan(const struct qos *q)
+{
+	size_t n = has_rest(q), facing = 0;
+
+	for (size_t i = 0; i < q->n_groups; i++) {
+		facing += q->group[i].role == QOS_FACING;
+		n += takes_part(&q->group[i]);
+	}
+	if (!facing)
+		return "no group with a latency target has a program";
+	if (n < 2)
+		return "no other group has a program";
+	if (!q->space)
+		return "the programs share the GPU in time: a plan divides SMs inside one band";
+	if (n > q->sms)
+		return "there are more groups with programs than SMs";
+	if (n > QOS_SHARES || q->n_untracked)
+		return "there are too many programs, or groups with programs";
+	return NULL;
+}
+
+/* What there has to be for each at least, if all of that fits */
+static void set_least(struct qos_share *share, size_t n, uint32_t sms)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += share[i].least;
+	for (size_t i = 0; i < n && sum > sms; i++)
+		share[i].least = 1;
+}
+
+/* The shares of @of[], and of clients whose group is not named, if there are any, behind them */
+static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_group **of,
+			  uint64_t now)
+{
+	static const struct qos_model nothing;
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->n_groups; i++) {
+		struct qos_group *g = &q->group[i];
+
+		if (!takes_part(g))
+			continue;
+		share[n] = (struct qos_share){
+			.model = &g->model, .facing = g->role == QOS_FACING, .least = g->least,
+			.most = g->most, .weight = g->weight, .bandwidth = g->bandwidth,
+		};
+		if (share[n].facing)
+			want(q, g, &share[n], now);
+		of[n++] = g;
+	}
+	if (has_rest(q))
+		share[n++] = (struct qos_share){
+			.model = &nothing, .least = 1, .most = q->sms, .weight = 100,
+		};
+	set_least(share, n, q->sms);
+	return n;
+}
+
+static bool needs_change(const struct qos *q, const struct qos_share *share, size_t n,
+			 struct qos_group *const *of)
+{
+	if (q->regrouped || !q->active)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (share[i].facing && share[i].need != of[i]->sms)
+			return true;
+	return false;
+}
+
+/* Models of batch groups differ a little each time: that is not worth evictions. */
+static bool differs(const struct qos_share *share, size_t n, struct qos_group *const *of)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t old = of[i] ? of[i]->sms : share[i].sms;
+		uint32_t by = share[i].sms > old ? share[i].sms - old : old - share[i].sms;
+
+		if (by > 1 + old / 8)
+			return true;
+	}
+	return false;
+}
+
+/* New quotas in @share; false: those in force stay */
+static bool divide(struct qos *q, struct qos_share *share, size_t n, struct qos_group *const *of,
+		   uint64_t now)
+{
+	bool needed = needs_change(q, share, n, of);
+
+	if (!needed && now < q->divided + REDIVIDE_NS)
+		return false;
+	q->divided = now;
+	qos_divide(share, n, q->sms);
+	return needed || differs(share, n, of);
+}
+
+static void take_shares(struct qos *q, const struct qos_share *share, size_t n,
+			struct qos_group **of, uint64_t now)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct qos_group *g = of[i];
+
+		if (!g)
+			continue;
+		if (share[i].facing && share[i].sms < share[i].need && g->state == QOS_MET)
+			g->state = QOS_SHORT;
+		if (g->sms == share[i].sms)
+			continue;
+		if (share[i].behind_us > 0 && share[i].sms > g->sms)
+			raise_lag(g, 1 + share[i].behind_us / qos_model_us(&g->model, g->sms));
+		g->sms = share[i].sms;
+		g->changed = now;
+	}
+	q->regrouped = false;
+}
+
+__attribute__((format(printf, 3, 4)))
+static bool append(char *text, size_t *used, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(text + *used, QOS_TEXT - *used, format, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= QOS_TEXT - *used) {
+		text[*used] = '\0';
+		return false;
+	}
+	*used += (size_t)n;
+	return true;
+}
+
+/* User-facing groups first: of others those that the text has no room for share what is left. */
+static void print_plan(const struct qos *q, char *text)
+{
+	size_t used = 0;
+
+	append(text, &used, "%u", q->opt.ttl_ms);
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < q->n_groups; i++) {
+			const struct qos_group *g = &q->group[i];
+
+			if (g->role == (pass ? QOS_BATCH : QOS_FACING) && g->sms)
+				append(text, &used, " %s=%u", g->path, g->sms);
+		}
+}
+
+static const char *end_plan(struct qos *q)
+{
+	bool was = q->active;
+
+	q->active = false;
+	for (size_t i = 0; i < q->n_groups; i++)
+		q->group[i].sms = q->group[i].base = 0;
+	snprintf(q->text, sizeof(q->text), "none");
+	return was ? q->text : NULL;
+}
+
+uint64_t qos_next(struct qos *q)
+{
+	uint64_t soon = q->planned + RATE_NS, next = q->planned + q->opt.interval_ms * 1000000ULL;
+
+	if (q->urgent)
+		return soon;
+	/* when requests under way will be behind, unless something ends before */
+	for (size_t i = 0; i < q->n_clients && q->active; i++) {
+		const struct qos_flow *f = &q->client[i].flow;
+		const struct qos_group *g = qos_owner(q, &q->client[i]);
+		double due = g && g->role == QOS_FACING ? due_us(g, f) : NAN;
+		uint64_t at = f->begin + (due < 1e9 ? (uint64_t)(due * 1000) + 1 : 0);
+
+		if (due < 1e9 && at > q->planned && at < next)
+			next = at > soon ? at : soon;
+	}
+	return next;
+}
+
+const char *qos_plan(struct qos *q, uint64_t now)
+{
+	struct qos_share share[QOS_SHARES] = { 0 };
+	struct qos_group *of[QOS_SHARES] = { 0 };
+	char text[QOS_TEXT];
+	size_t n;
+
+	q->planned = now;
+	q->urgent = false;
+	end_requests(q, now);
+	q->why = no_plan(q);
+	if (q->why)
+		return end_plan(q);
+	n = make_shares(q, share, of, now);
+	if (divide(q, share, n, of, now))
+		take_shares(q, share, n, of, now);
+	print_plan(q, text);
+	if (q->active && !strcmp(text, q->text) && now < q->written + q->opt.ttl_ms * 500000ULL)
+		return NULL;
+	memcpy(q->text, text, strlen(text) + 1);
+	q->written = now;
+	q->active = true;
+	return q->text;
+}
+
+void qos_refused(struct qos *q)
+{
+	q->active = false;
+	q->regrouped = true;
+}
+
+double qos_latency_us(const struct qos_group *g)
+{
+	return g->sms ? qos_model_us(&g->model, g->sms) * g->lag : NAN;
+}
