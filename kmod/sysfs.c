@@ -481,9 +481,8 @@ static ssize_t quota_store(struct gsched_client *client, enum gsc_file file, con
 	if (!gsched_writer_acts_for_itself())
 		return -EPERM;
 	now = gsched_lock(dev);
-	if (client->attached) {
+	if (client->attached)
 		ret = gsc_client_store(&client->core, file, page, admin, now);
-	}
 	gsched_unlock(dev, now);
 	return ret ?: count;
 }

@@ -13,7 +13,7 @@
 #include "decide.h"
 
 #define HINT_NS_MAX	(3600ULL * 1000000000)
-#define HINT_BLOCKS_MAX	(1ULL << 40)
+#define HINT_BLOCKS_MAX	1000000000000ULL
 #define POLL_NS		1000000ULL	/* between looks at the pages of adopted tasks */
 
 static void store_window(struct gsc_client *client, u32 slot, u64 window)
@@ -173,7 +173,9 @@ bool gsc_page_leased(const struct gsc_client *client, u32 slot)
 /* How many blocks an SM hosts: follows from the workers that were launched for the whole device */
 static u32 guess_blocks_per_sm(const struct gsc_device *dev, u32 launched)
 {
-	return min(max(launched / dev->sms + !!(launched % dev->sms), 1U), (u32)GSC_BLOCKS_PER_SM_MAX);
+	u32 blocks = min_t(u32, launched / dev->sms + !!(launched % dev->sms), GSC_BLOCKS_PER_SM_MAX);
+
+	return blocks ? blocks : 1;
 }
 
 static void adopt(struct gsc_client *client, u32 slot)
@@ -187,6 +189,7 @@ static void adopt(struct gsc_client *client, u32 slot)
 
 	if (!gsc_page_leased(client, slot))
 		return;
+	/* before the words that describe it, as in gsc_page_leased() */
 	req.seq = smp_load_acquire(&hint->seq);
 	req.tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
 	req.blocks_per_sm = guess_blocks_per_sm(client->dev, READ_ONCE(hint->launched));
@@ -204,9 +207,13 @@ static bool is_over(const struct gsc_task *task)
 	if (!page)
 		return false;
 	hint = &page->slot[task->slot];
-	/* its stamps are older than these words */
-	return smp_load_acquire(&hint->seq) != task->seq || smp_load_acquire(&hint->retired) == task->seq ||
-	       smp_load_acquire(&hint->finished) == task->seq;
+	if (READ_ONCE(hint->seq) != task->seq)
+		return true;
+	/* its stamps are older than this word */
+	if (smp_load_acquire(&hint->retired) == task->seq)
+		return true;
+	/* and than this one */
+	return smp_load_acquire(&hint->finished) == task->seq;
 }
 
 static void complete(struct gsc_task *task, u64 now)
@@ -270,6 +277,7 @@ static bool is_retired(const struct gsc_task *task)
 {
 	const struct gsched_cl_page *page = task->client->cl_page;
 
+	/* its stamps are older than this word */
 	return page && smp_load_acquire(&page->slot[task->slot].retired) == task->seq;
 }
 

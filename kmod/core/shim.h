@@ -76,8 +76,11 @@ typedef __s64 s64;
 #ifndef READ_ONCE
 #define READ_ONCE(x)			__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, value)		__atomic_store_n(&(x), value, __ATOMIC_RELAXED)
+/* what is read after it is no older */
 #define smp_load_acquire(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
+/* what was written before it is there */
 #define smp_store_release(p, value)	__atomic_store_n(p, value, __ATOMIC_RELEASE)
+/* both, and stores before later loads */
 #define smp_mb()			__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
