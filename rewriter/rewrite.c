@@ -281,8 +281,11 @@ static const char *build_graphs(struct twin *t)
 	unsigned int i;
 
 	for (i = 0; i < t->c.n; i++)
-		if (t->c.fns[i]->f->body && !t->c.fns[i]->graph)
+		if (t->c.fns[i]->f->body && !t->c.fns[i]->graph) {
+			if (gsr_hides_names(&t->j->p, t->c.fns[i]->f))
+				gsr_flatten(&t->j->p, t->c.fns[i]->f, false);
 			gsr_graph(&t->j->p, t->c.fns[i]);
+		}
 	return NULL;
 }
 

@@ -85,6 +85,8 @@ struct gsr_sites {
  * declares itself, so that each name is declared once
  */
 void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
+/* Does an inner scope declare a name again that is declared further out? */
+bool gsr_hides_names(struct gsr_pass *p, const struct gsr_function *f);
 
 /*
  * Where the threads of a twin that is not resumable find the ids of their block-task. Resumable
