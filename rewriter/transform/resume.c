@@ -703,7 +703,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 				break;
 		}
 	if (pl->warp_sync) {
-		gsr_uniform(a, pl->fn->f, cfg, true);
+		gsr_uniform(a, pl->fn->f, cfg, true, pl->fn->loads);
 		find_lanes_awaited(pl);
 	}
 	reason = gsr_liveness(&pl->live, a, pl->fn->f, cfg);

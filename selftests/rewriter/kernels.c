@@ -192,6 +192,19 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "pairs_popc: so does a sum");
 		ok((k = find_kernel(rw, "block_or")) && !k->early_return,
 		   "block_or: a reduction over all threads does not");
+	} else if (strstr(path, "loads.ptx")) {
+		static const char *const alike[] = { "by_word", "by_generic", "by_shared", "by_parameter",
+						     "by_scopes", "by_constant" },
+				  *const apart[] = { "by_flag", "by_coherent", "by_local", "by_turns",
+						     "by_message" };
+		unsigned int i;
+
+		for (i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
+			ok((k = find_kernel(rw, alike[i])) && !k->early_return,
+			   "%s: all threads read the same", alike[i]);
+		for (i = 0; i < sizeof(apart) / sizeof(apart[0]); i++)
+			ok((k = find_kernel(rw, apart[i])) && k->early_return && k->sites,
+			   "%s: threads may read different values", apart[i]);
 	} else if (strstr(path, "shared.sm_90")) {
 		ok((k = find_kernel(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
 		ok((k = find_kernel(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");
