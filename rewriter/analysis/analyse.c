@@ -156,8 +156,6 @@ static void scan_operand(struct scan *s, const struct gsr_operand *o)
 static const char *unsupported(const struct gsr_insn *insn)
 {
 	switch (insn->op) {
-	case GSR_OP_GRIDDEPCONTROL:
-		return "programmatic dependent launch (griddepcontrol)";
 	case GSR_OP_SETMAXNREG:
 		return "setmaxnreg";
 	case GSR_OP_TCGEN05:

@@ -80,6 +80,9 @@ struct gsr_sites {
 };
 #define GSR_SITE_WARP	0x10000u
 
+/* dependents.c: removes what lets a dependent launch begin early */
+void gsr_drop_triggers(struct gsr_function *f);
+
 /*
  * scopes.c: removes inner scopes and renames what they declare, with @all also what the function
  * declares itself, so that each name is declared once

@@ -192,6 +192,9 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "pairs_popc: so does a sum");
 		ok((k = find_kernel(rw, "block_or")) && !k->early_return,
 		   "block_or: a reduction over all threads does not");
+	} else if (strstr(path, "dependents.ptx")) {
+		ok(!strstr(rw->ptx, "launch_dependents") && strstr(rw->ptx, "griddepcontrol.wait;"),
+		   "primary: lets nobody begin early, and may wait itself");
 	} else if (strstr(path, "loads.ptx")) {
 		static const char *const alike[] = { "by_word", "by_generic", "by_shared", "by_parameter",
 						     "by_scopes", "by_constant" },
