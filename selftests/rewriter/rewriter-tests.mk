@@ -92,3 +92,8 @@ $(B)/test/rewriter-toolchain: selftests/rewriter/toolchain.sh $(B)/bin/gsrewrite
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s %s %s\n' $< $(B)/bin/gsrewrite $(B)/vgpu $(B)/test/rewriter-jit >$@
 	@chmod +x $@
+
+# PTX of Triton, Numba, CUB, Thrust and CUTLASS, made anew; needs the network, nvcc and some gigabytes. GROUPS=toolkit: what nvcc brings
+.PHONY: check-packages
+check-packages: $(B)/bin/gsrewrite $(B)/bench/corpus-gpu
+	selftests/rewriter/packages/run $(B) $(GROUPS)
