@@ -307,6 +307,8 @@ static void all_points(const char *path, const char *text, size_t n)
 	};
 	static const struct expected locals[] = {
 		{ "long_array", 2, NULL }, { "too_long", 0, "too much local memory" },
+		{ "own_window", 0, "generic address of shared memory (cvta.shared)" },
+		{ "reserved", 0, "reserved shared memory" },
 	};
 
 	if (strstr(path, "/lanes.ptx"))
