@@ -304,6 +304,7 @@ static void all_points(const char *path, const char *text, size_t n)
 	static const struct expected lanes[] = {
 		{ "totals", 0, finished }, { "votes", 0, finished }, { "partial", 0, finished }, { "reduces", 0, finished },
 		{ "apart", 2, NULL }, { "apart_waited", 0, apart }, { "apart_matrix", 1, apart },
+		{ "uneven", 3, NULL },
 	};
 	static const struct expected locals[] = {
 		{ "long_array", 2, NULL }, { "too_long", 0, "too much local memory" },
