@@ -281,8 +281,11 @@ static const char *build_graphs(struct twin *t)
 	unsigned int i;
 
 	for (i = 0; i < t->c.n; i++)
-		if (t->c.fns[i]->f->body && !t->c.fns[i]->graph)
+		if (t->c.fns[i]->f->body && !t->c.fns[i]->graph) {
+			if (gsr_hides_names(&t->j->p, t->c.fns[i]->f))
+				gsr_flatten(&t->j->p, t->c.fns[i]->f, false);
 			gsr_graph(&t->j->p, t->c.fns[i]);
+		}
 	return NULL;
 }
 
@@ -547,8 +550,12 @@ static void rewrite_kernel(struct twin *t)
 /* Runs once, for all kernels; each line relies on those above it */
 static void prepare_module(struct gsr_pass *p)
 {
+	unsigned int i;
+
 	gsr_resolve_aliases(p->m);
 	gsr_analyse(p);
+	for (i = 0; i < p->n_fns; i++)
+		gsr_drop_triggers(p->fns[i].f);
 	gsr_devirtualise(p);
 	gsr_find_complete_masks(p);
 	gsr_barriers_prepare(p);

@@ -156,8 +156,6 @@ static void scan_operand(struct scan *s, const struct gsr_operand *o)
 static const char *unsupported(const struct gsr_insn *insn)
 {
 	switch (insn->op) {
-	case GSR_OP_GRIDDEPCONTROL:
-		return "programmatic dependent launch (griddepcontrol)";
 	case GSR_OP_SETMAXNREG:
 		return "setmaxnreg";
 	case GSR_OP_TCGEN05:
@@ -394,6 +392,26 @@ void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, str
 	fn->globals[fn->n_globals++] = v;
 }
 
+/* Takes as many loads to be alike as turn out to be so if they are taken to be so */
+static void find_divergence(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	bool waits;
+
+	for (fn->loads = gsr_loads_alike(p->scratch, fn, &waits);;) {
+		gsr_uniform(p->scratch, fn->f, &fn->cfg, false, fn->loads);
+		gsr_arena_reset(p->scratch);
+		fn->plain_divergent = gsr_divergent(fn);
+		if (!fn->loads)
+			break;
+		if (fn->plain_divergent)
+			fn->loads = GSR_LOADS_VARY;
+		else if (fn->loads > GSR_LOADS_SHARED && gsr_flags_stored(p->scratch, fn->f, waits))
+			fn->loads = GSR_LOADS_SHARED;
+		else
+			break;
+	}
+}
+
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 {
 	if (fn->graph)
@@ -406,13 +424,11 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 		return;
 	}
 	gsr_find_retries(p, fn->f, &fn->cfg);
-	gsr_uniform(p->scratch, fn->f, &fn->cfg, false);
-	gsr_arena_reset(p->scratch);
+	find_divergence(p, fn);
 	if (fn->warp_sync || fn->n_refs) {
-		gsr_uniform(p->scratch, fn->f, &fn->cfg, true);
+		gsr_uniform(p->scratch, fn->f, &fn->cfg, true, fn->loads);
 		gsr_arena_reset(p->scratch);
 	}
-	fn->plain_divergent = gsr_divergent(fn);
 }
 
 void gsr_analyse(struct gsr_pass *p)

@@ -33,6 +33,12 @@ struct gsr_cfg {
 	const char *error;		/* a branch without a target; NULL: none */
 };
 
+/*
+ * loads.c: which weak loads of one address give all threads of a block the same value: none, those
+ * of shared memory, those that name their memory, all. As long as no thread bypasses a plain barrier.
+ */
+enum gsr_loads { GSR_LOADS_VARY, GSR_LOADS_SHARED, GSR_LOADS_NAMED, GSR_LOADS_ALL };
+
 /* A function, which may be a kernel. "Its closure": it and all that it may call */
 struct gsr_fn {
 	struct gsr_function *f;
@@ -100,6 +106,7 @@ struct gsr_fn {
 	/* what its closure has (gsr_barriers_prepare()) */
 	bool any_plain, any_counted, any_exit, any_texture;
 	const char *any_warp_sync;
+	enum gsr_loads loads;		/* that gsr_graph() took to be alike */
 	bool plain_divergent;		/* a plain barrier that part of a thread block may bypass */
 };
 
@@ -165,11 +172,20 @@ struct gsr_region {
 void gsr_region_init(struct gsr_arena *a, const struct gsr_cfg *cfg, struct gsr_region *r);
 void gsr_region_add(struct gsr_region *r, unsigned int branch);
 
+/* loads.c */
+enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *fn, bool *waits);
+/*
+ * Is a word stored through a pointer through which all threads look at one? With @waits, in a kernel
+ * that may wait for other blocks, any store through such a pointer counts.
+ */
+bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_function *f, bool waits);
+
 /*
  * uniform.c: divergence. Sets gsr_block.varying and split, or with @warp splits_warp and
- * split_warp; leaves nothing in @scratch that is needed.
+ * split_warp, and gsr_insn.one_address; leaves nothing in @scratch that is needed.
  */
-void gsr_uniform(struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg, bool warp);
+void gsr_uniform(struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg, bool warp,
+		 enum gsr_loads loads);
 
 /* analyse.c: scans all functions, before calls through pointers are resolved (devirtualise.c) */
 void gsr_analyse(struct gsr_pass *p);
@@ -185,7 +201,12 @@ void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, str
 /* The function of that name, or NULL. Valid during gsr_analyse() only */
 struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name);
 
-/* spin.c. May a thread block of the kernel poll for what another writes? */
+/*
+ * spin.c. A bit for each enum gsr_wait of instructions in loops; with @reading, of those that read. A loop
+ * is taken to be all text between the target and the source of a back edge.
+ */
+unsigned int gsr_loop_waits(struct gsr_arena *a, const struct gsr_cfg *cfg, bool reading);
+/* May a thread block of the kernel poll for what another writes? */
 bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c);
 void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct gsr_cfg *cfg);
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);

@@ -276,20 +276,18 @@ void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct g
 	}
 }
 
-/*
- * In a function such an instruction counts anywhere, as call sites are not examined. A loop is
- * taken to be all text between the target and the source of a back edge.
- */
-bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c)
+/* A fence alone, or time, tells a thread nothing of others */
+static bool reads(const struct gsr_insn *insn)
 {
-	const struct gsr_cfg *cfg = &c->fns[0]->cfg;
-	unsigned int i, k, reach = 0;
-	unsigned int *back = gsr_alloc_array(p->arena, cfg->n_blocks + 1, sizeof(*back));
+	return insn->op != GSR_OP_FENCE && insn->op != GSR_OP_MEMBAR && insn->op != GSR_OP_NANOSLEEP;
+}
+
+unsigned int gsr_loop_waits(struct gsr_arena *a, const struct gsr_cfg *cfg, bool reading)
+{
+	unsigned int *back = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*back));
+	unsigned int i, k, reach = 0, found = 0;
 	struct gsr_stmt *s;
 
-	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->spins)
-			return true;
 	for (i = 0; i < cfg->n_blocks; i++)
 		for (k = 0; k < cfg->blocks[i].n_succ; k++)
 			if (cfg->blocks[i].succ[k] <= i)
@@ -297,11 +295,22 @@ bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c)
 	for (i = 0; i < cfg->n_blocks; i++) {
 		reach = back[i] > reach ? back[i] : reach;
 		for (s = cfg->blocks[i].first; i < reach && s; s = s->next) {
-			if (s->kind == GSR_STMT_INSN && gsr_may_wait(s->insn) == GSR_WAIT_ALL)
-				return true;
+			if (s->kind == GSR_STMT_INSN && (!reading || reads(s->insn)))
+				found |= 1u << gsr_may_wait(s->insn);
 			if (s == cfg->blocks[i].last)
 				break;
 		}
 	}
-	return false;
+	return found;
+}
+
+/* In a function such an instruction counts anywhere, as call sites are not examined */
+bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c)
+{
+	unsigned int i;
+
+	for (i = 1; i < c->n; i++)
+		if (c->fns[i]->spins)
+			return true;
+	return gsr_loop_waits(p->arena, &c->fns[0]->cfg, false) & 1u << GSR_WAIT_ALL;
 }

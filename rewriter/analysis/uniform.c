@@ -49,6 +49,7 @@ struct state {
 	struct gsr_region region;
 	bool warp;
 	bool strict;			/* do not look back any more */
+	enum gsr_loads loads;
 	unsigned int now;		/* instruction whose operands are entered */
 };
 
@@ -288,6 +289,12 @@ static bool result_varies(struct state *st, const struct gsr_insn *insn)
 		return !st->warp;
 	case GSR_UNIFORM_COUNTED:
 		return !st->warp || any_varies(st, insn, 1, 3);
+	case GSR_UNIFORM_SHARED:
+		return st->loads < GSR_LOADS_SHARED || any_varies(st, insn, 1, insn->n_opnds);
+	case GSR_UNIFORM_GLOBAL:
+		return st->loads < GSR_LOADS_NAMED || any_varies(st, insn, 1, insn->n_opnds);
+	case GSR_UNIFORM_GENERIC:
+		return st->loads < GSR_LOADS_ALL || any_varies(st, insn, 1, insn->n_opnds);
 	case GSR_UNIFORM_OPERANDS:
 		if (st->warp && !(st->strict && looks_back(insn)) && same_in_warp(st, insn))
 			return false;
@@ -428,9 +435,31 @@ static void reconsider(struct state *st, unsigned int i)
 		split_block(st, &st->cfg->blocks[st->region.found[n]]);
 }
 
-void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp)
+static void mark_one_address(struct state *st)
 {
-	struct state st = { .f = f, .cfg = cfg, .warp = warp };
+	const struct gsr_operand *at;
+	struct gsr_stmt *s;
+	enum gsr_uniform u;
+
+	for (s = st->f->first; s; s = s->next) {
+		struct gsr_insn *insn = s->kind == GSR_STMT_INSN ? s->insn : NULL;
+
+		if (!insn || (insn->op != GSR_OP_LD && insn->op != GSR_OP_ST && insn->op != GSR_OP_RED &&
+			      insn->op != GSR_OP_ATOM) || insn->n_opnds < 2)
+			continue;
+		u = insn->op == GSR_OP_LD ? gsr_result_uniform(st->f, insn) : GSR_UNIFORM_GLOBAL;
+		at = &insn->opnds[insn->op == GSR_OP_LD || insn->op == GSR_OP_ATOM];
+		insn->one_address = (u == GSR_UNIFORM_GLOBAL || u == GSR_UNIFORM_GENERIC) &&
+				    !gsr_insn_has(insn, "shared") && !gsr_insn_has(insn, "shared::cta") &&
+				    !gsr_insn_has(insn, "local") && !gsr_insn_has(insn, "param") &&
+				    !operand_varies(st, at);
+	}
+}
+
+void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp,
+		 enum gsr_loads loads)
+{
+	struct state st = { .f = f, .cfg = cfg, .warp = warp, .loads = loads };
 	unsigned int i, rounds = 0;
 
 	for (i = 0; i < cfg->n_blocks; i++) {
@@ -453,4 +482,6 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cf
 				reconsider(&st, i);
 			}
 	} while (st.n_queue);
+	if (!warp && loads > GSR_LOADS_SHARED)
+		mark_one_address(&st);
 }

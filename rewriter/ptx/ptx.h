@@ -62,6 +62,7 @@ struct gsr_insn {
 	bool unread;			/* an atomic whose result nobody reads (spin.c) */
 	bool retries;			/* a compare-and-swap whose loop waits for nobody (spin.c) */
 	bool devirtualised;		/* a direct call that replaced one through a pointer (devirtualise.c) */
+	bool one_address;		/* accesses memory others may write, at one address (uniform.c) */
 	bool all_arrive;			/* warp-synchronous: every lane of its mask arrives (barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */

@@ -23,7 +23,7 @@ enum shared {
 	BY_LANES_IF_ALL,		/* likewise, of match.all */
 	BY_LANES_OF_ONE,		/* likewise, where all read one lane */
 	BY_COUNTED,			/* by those that the barrier counts */
-	BY_READERS,			/* by threads with the same address, if nobody writes there */
+	BY_READERS,			/* by threads with the same address, as far as nobody writes there */
 };
 
 enum waits {
@@ -106,8 +106,12 @@ static bool entry_param(const struct gsr_function *f, const struct gsr_operand *
 {
 	unsigned int i;
 
-	if (!f->entry || addr->kind != GSR_OPND_ADDR || addr->n_items != 1 ||
-	    addr->items[0].kind != GSR_OPND_SYM)
+	if (!f->entry || addr->kind != GSR_OPND_ADDR || addr->n_items != 1)
+		return false;
+	/* what a function is given and returns has names only */
+	if (addr->items[0].kind == GSR_OPND_REG)
+		return true;
+	if (addr->items[0].kind != GSR_OPND_SYM)
 		return false;
 	for (i = 0; i < f->n_params; i++)
 		if (!strcmp(f->params[i].name, addr->items[0].name))
@@ -121,6 +125,31 @@ static bool reads_constant(const struct gsr_function *f, const struct gsr_insn *
 		return false;
 	return gsr_insn_has(insn, "nc") || gsr_insn_has(insn, "const") ||
 	       (gsr_insn_has(insn, "param") && entry_param(f, &insn->opnds[1]));
+}
+
+/* .cv and .cg are weak loads to PTX, but see what other SMs write: chained scans poll with them */
+static bool is_coherent(const struct gsr_insn *insn)
+{
+	static const char *const mods[] = { "volatile", "relaxed", "acquire", "mmio", "cv", "cg" };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(mods) / sizeof(mods[0]); i++)
+		if (gsr_insn_has(insn, mods[i]))
+			return true;
+	return false;
+}
+
+static enum gsr_uniform of_load(const struct gsr_function *f, const struct gsr_insn *insn)
+{
+	if (reads_constant(f, insn))
+		return GSR_UNIFORM_OPERANDS;
+	if (is_coherent(insn) || gsr_insn_has(insn, "param") || gsr_insn_has(insn, "local"))
+		return GSR_VARIES;
+	if (gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta"))
+		return GSR_UNIFORM_SHARED;
+	if (gsr_insn_has(insn, "global"))
+		return GSR_UNIFORM_GLOBAL;
+	return gsr_insn_has(insn, "shared::cluster") ? GSR_VARIES : GSR_UNIFORM_GENERIC;
 }
 
 /* shfl.idx d, a, lane, 31, mask */
@@ -156,22 +185,10 @@ enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct g
 		gsr_barrier_of(f, insn, &b);
 		return !b.red ? GSR_VARIES : b.counted ? GSR_UNIFORM_COUNTED : GSR_UNIFORM_BLOCK;
 	case BY_READERS:
-		return reads_constant(f, insn) ? GSR_UNIFORM_OPERANDS : GSR_VARIES;
+		return of_load(f, insn);
 	default:
 		return GSR_VARIES;
 	}
-}
-
-/* .cv and .cg are weak loads to PTX, but see what other SMs write: chained scans poll with them */
-static bool is_coherent(const struct gsr_insn *insn)
-{
-	static const char *const mods[] = { "volatile", "relaxed", "acquire", "mmio", "cv", "cg" };
-	unsigned int i;
-
-	for (i = 0; i < sizeof(mods) / sizeof(mods[0]); i++)
-		if (gsr_insn_has(insn, mods[i]))
-			return true;
-	return false;
 }
 
 static bool waits_for_block(const struct gsr_insn *insn)

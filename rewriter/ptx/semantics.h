@@ -26,6 +26,8 @@ enum gsr_uniform {
 	GSR_UNIFORM_WARP,		/* in a warp, whatever its operands */
 	GSR_UNIFORM_COUNTED,		/* in a warp where the barrier and the count are the same */
 	GSR_UNIFORM_BLOCK,		/* in a block, whatever its operands */
+	/* wherever its address is the same, if weak loads of that memory are known to be alike */
+	GSR_UNIFORM_SHARED, GSR_UNIFORM_GLOBAL, GSR_UNIFORM_GENERIC,
 };
 enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct gsr_insn *insn);
 /* In a loop it may wait for other threads: of its block, or any */

@@ -88,8 +88,23 @@ static unsigned int insert_check(struct gsr_pass *p, struct gsr_function *f,
 	return n + gsr_insert_text(p, f, NULL, flag);
 }
 
+/*
+ * Lanes that were apart in a loop with a point have different budgets. Where the lanes of a warp
+ * decide together, all check as soon as one has to.
+ */
+static bool budgets_differ(const struct gsr_resume *r)
+{
+	unsigned int i;
+
+	for (i = r->n_sites; i < r->n_points; i++)
+		if (!r->points[i].warp)
+			return true;
+	return false;
+}
+
 unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r)
 {
+	const bool differ = budgets_differ(r);
 	unsigned int n = 0, i;
 
 	for (i = r->n_sites; i < r->n_points; i++)
@@ -102,9 +117,11 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 
 		n += gsr_insert_format(p, f, i < r->n_sites ? pt->at : pt->at->next,
 				       "sub.s32 %%#n, %%#n, %u;\n"
-				       "setp.lt.s32 %%#q, %%#n, 0;\n"
+				       "setp.lt.s32 %%#q, %%#n, 0;\n%s"
 				       "@%%#q bra%s $#look_%u;\n"
-				       "$#go_%u:\n", pt->weight, r->in_place ? ".uni" : "", i, i);
+				       "$#go_%u:\n", pt->weight,
+				       pt->warp && differ ? "vote.sync.any.pred %#q, %#q, -1;\n" : "",
+				       r->in_place ? ".uni" : "", i, i);
 	}
 	return n;
 }

@@ -54,29 +54,41 @@ enum {
 
 static const char may_wait[] = "a loop that may wait for other threads", says_nothing[] = "";
 
-static const char *const tied_to_place[] = { "%smid", "%warpid", "%nwarpid", NULL };
+static const struct {
+	const char *name, *why;
+} tied_to_place[] = {
+	{ "%smid", "reads where it runs (%smid)" },
+	{ "%warpid", "reads where it runs (%smid)" },
+	{ "%nwarpid", "reads where it runs (%smid)" },
+	/* cooperative groups keep the barriers of large tiles there, and nothing saves it */
+	{ "%reserved_smem_offset_1", "reserved shared memory" },
+	{ "%reserved_smem_offset_0", "reserved shared memory" },
+	{ NULL, NULL },
+};
 
-static bool names_place(const struct gsr_operand *o)
+static const char *place_named(const struct gsr_operand *o)
 {
+	const char *why = NULL;
 	unsigned int i;
 
-	for (i = 0; o->kind == GSR_OPND_REG && tied_to_place[i]; i++)
-		if (o->name[1] == tied_to_place[i][1] && !strcmp(o->name, tied_to_place[i]))
-			return true;
-	for (i = 0; i < o->n_items; i++)
-		if (names_place(&o->items[i]))
-			return true;
-	return false;
+	for (i = 0; o->kind == GSR_OPND_REG && tied_to_place[i].name; i++)
+		if (o->name[1] == tied_to_place[i].name[1] && !strcmp(o->name, tied_to_place[i].name))
+			return tied_to_place[i].why;
+	for (i = 0; i < o->n_items && !why; i++)
+		why = place_named(&o->items[i]);
+	return why;
 }
 
 /* Why a kernel with this instruction is not resumable; or NULL */
 static const char *obstacle_of(const struct gsr_insn *insn)
 {
+	const char *why = NULL;
 	unsigned int i;
 
-	for (i = 0; i < insn->n_opnds; i++)
-		if (names_place(&insn->opnds[i]))
-			return "reads where it runs (%smid)";
+	for (i = 0; i < insn->n_opnds && !why; i++)
+		why = place_named(&insn->opnds[i]);
+	if (why)
+		return why;
 	switch (insn->op) {
 	case GSR_OP_MBARRIER:
 	case GSR_OP_WGMMA:
@@ -123,6 +135,10 @@ static const char *check_function(const struct gsr_function *f, bool kernel)
 		why = obstacle_of(s->insn);
 		if (why)
 			return why;
+		/* where the window of shared memory lies may differ from launch to launch */
+		if (kernel && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "shared") &&
+		    !gsr_insn_has(s->insn, "to"))
+			return "generic address of shared memory (cvta.shared)";
 		if (!kernel && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "param") &&
 		    !gsr_insn_has(s->insn, "to"))
 			return "generic address of a device function's parameter (cvta.param)";
@@ -703,7 +719,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 				break;
 		}
 	if (pl->warp_sync) {
-		gsr_uniform(a, pl->fn->f, cfg, true);
+		gsr_uniform(a, pl->fn->f, cfg, true, pl->fn->loads);
 		find_lanes_awaited(pl);
 	}
 	reason = gsr_liveness(&pl->live, a, pl->fn->f, cfg);

@@ -162,16 +162,50 @@ static void labels(struct scopes *st, const struct gsr_stmt *s)
 	}
 }
 
-void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all)
+static unsigned int declarations(const struct gsr_function *f)
 {
-	struct scopes st = { .p = p, .all = all };
-	struct gsr_stmt *s, *next;
+	const struct gsr_stmt *s;
 	unsigned int n = 0;
 
 	for (s = f->first; s; s = s->next)
 		n += s->kind == GSR_STMT_VAR || s->kind == GSR_STMT_LABEL ||
 		     s->kind == GSR_STMT_DIRECTIVE;
-	st.entries = gsr_alloc_array(p->arena, n + 1, sizeof(*st.entries));
+	return n;
+}
+
+/* The analyses go by names, so they would take one for the other */
+bool gsr_hides_names(struct gsr_pass *p, const struct gsr_function *f)
+{
+	struct scopes st = { .p = p, .all = true };
+	const struct gsr_stmt *s;
+	bool hides = false;
+
+	for (s = f->first; s && s->kind != GSR_STMT_OPEN; s = s->next)
+		;
+	if (!s)
+		return false;
+	st.entries = gsr_alloc_array(p->arena, declarations(f) + 1, sizeof(*st.entries));
+	for (s = f->first; s && !hides; s = s->next) {
+		if (s->kind == GSR_STMT_OPEN) {
+			st.base[++st.depth] = st.n;
+		} else if (s->kind == GSR_STMT_CLOSE) {
+			leave_scope(&st, st.base[st.depth--]);
+		} else if (s->kind == GSR_STMT_VAR) {
+			hides = st.depth && (entry_of(&st, s->var->name) ||
+					     meant(&st, s->var->name) != s->var->name);
+			declare(&st, s->var->name, s->var->range);
+		}
+	}
+	leave_scope(&st, 0);
+	return hides;
+}
+
+void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all)
+{
+	struct scopes st = { .p = p, .all = all };
+	struct gsr_stmt *s, *next;
+
+	st.entries = gsr_alloc_array(p->arena, declarations(f) + 1, sizeof(*st.entries));
 	labels(&st, f->first);
 	for (s = f->first; s; s = next) {
 		next = s->next;

@@ -80,11 +80,16 @@ struct gsr_sites {
 };
 #define GSR_SITE_WARP	0x10000u
 
+/* dependents.c: removes what lets a dependent launch begin early */
+void gsr_drop_triggers(struct gsr_function *f);
+
 /*
  * scopes.c: removes inner scopes and renames what they declare, with @all also what the function
  * declares itself, so that each name is declared once
  */
 void gsr_flatten(struct gsr_pass *p, struct gsr_function *f, bool all);
+/* Does an inner scope declare a name again that is declared further out? */
+bool gsr_hides_names(struct gsr_pass *p, const struct gsr_function *f);
 
 /*
  * Where the threads of a twin that is not resumable find the ids of their block-task. Resumable

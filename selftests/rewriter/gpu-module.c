@@ -191,6 +191,16 @@ static int attribute(CUfunction f, CUfunction_attribute what)
 	return cuFuncGetAttribute(&v, what, f) ? -1 : v;
 }
 
+/* More than 48 KiB have to be asked for */
+static CUresult get_function(CUfunction *f, CUmodule module, const char *name, const struct test_launch *t)
+{
+	CUresult rc = cuModuleGetFunction(f, module, name);
+
+	if (!rc && t->dynamic > 48 << 10)
+		rc = cuFuncSetAttribute(*f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)t->dynamic);
+	return rc;
+}
+
 static int per_sm(CUfunction f, const struct test_launch *t)
 {
 	const unsigned int *b = t->block_dim;
@@ -248,7 +258,7 @@ static bool load_original(const char *text, size_t size, const char *path, const
 	rc = load(text, 0, &module, log, sizeof(log));
 	r->load_ns[0] = now_ns() - r->load_ns[0];
 	if (!rc)
-		rc = cuModuleGetFunction(&out->original, module, t->kernel);
+		rc = get_function(&out->original, module, t->kernel, t);
 	out->module = module;
 	if (rc)
 		snprintf(r->why, sizeof(r->why), "the original does not load: %s %s", gpu_error(rc), log);
@@ -318,7 +328,7 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	out->twins = module;
 	snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, t->kernel);
 	if (!rc)
-		rc = cuModuleGetFunction(&out->twin, module, symbol);
+		rc = get_function(&out->twin, module, symbol, t);
 	if (rc) {
 		snprintf(r->why, sizeof(r->why), "the twin does not load: %s %s", gpu_error(rc), log);
 		return false;
@@ -330,7 +340,7 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0);
 	cap = gi_register_cap((unsigned int)r->regs[0], (unsigned int)sm_regs, (unsigned int)sm_threads);
 	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &out->capped, log, sizeof(log)) && share(out->capped, out, r) &&
-	    !cuModuleGetFunction(&capped, out->capped, symbol) && per_sm(capped, t) >= r->per_sm[0] &&
+	    !get_function(&capped, out->capped, symbol, t) && per_sm(capped, t) >= r->per_sm[0] &&
 	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(out->twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)) {
 		snprintf(r->note, sizeof(r->note), "without a cap the twin has %d registers and %d blocks per SM", r->regs[1], r->per_sm[1]);
 		r->cap = cap;

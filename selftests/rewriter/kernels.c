@@ -192,6 +192,22 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "pairs_popc: so does a sum");
 		ok((k = find_kernel(rw, "block_or")) && !k->early_return,
 		   "block_or: a reduction over all threads does not");
+	} else if (strstr(path, "dependents.ptx")) {
+		ok(!strstr(rw->ptx, "launch_dependents") && strstr(rw->ptx, "griddepcontrol.wait;"),
+		   "primary: lets nobody begin early, and may wait itself");
+	} else if (strstr(path, "loads.ptx")) {
+		static const char *const alike[] = { "by_word", "by_generic", "by_shared", "by_parameter",
+						     "by_scopes", "by_constant" },
+				  *const apart[] = { "by_flag", "by_coherent", "by_local", "by_turns",
+						     "by_message" };
+		unsigned int i;
+
+		for (i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
+			ok((k = find_kernel(rw, alike[i])) && !k->early_return,
+			   "%s: all threads read the same", alike[i]);
+		for (i = 0; i < sizeof(apart) / sizeof(apart[0]); i++)
+			ok((k = find_kernel(rw, apart[i])) && k->early_return && k->sites,
+			   "%s: threads may read different values", apart[i]);
 	} else if (strstr(path, "shared.sm_90")) {
 		ok((k = find_kernel(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
 		ok((k = find_kernel(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");
@@ -288,9 +304,12 @@ static void all_points(const char *path, const char *text, size_t n)
 	static const struct expected lanes[] = {
 		{ "totals", 0, finished }, { "votes", 0, finished }, { "partial", 0, finished }, { "reduces", 0, finished },
 		{ "apart", 2, NULL }, { "apart_waited", 0, apart }, { "apart_matrix", 1, apart },
+		{ "uneven", 3, NULL },
 	};
 	static const struct expected locals[] = {
 		{ "long_array", 2, NULL }, { "too_long", 0, "too much local memory" },
+		{ "own_window", 0, "generic address of shared memory (cvta.shared)" },
+		{ "reserved", 0, "reserved shared memory" },
 	};
 
 	if (strstr(path, "/lanes.ptx"))

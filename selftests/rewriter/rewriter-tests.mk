@@ -92,3 +92,10 @@ $(B)/test/rewriter-toolchain: selftests/rewriter/toolchain.sh $(B)/bin/gsrewrite
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s %s %s\n' $< $(B)/bin/gsrewrite $(B)/vgpu $(B)/test/rewriter-jit >$@
 	@chmod +x $@
+
+# PTX of Triton, Numba, CUB, Thrust and CUTLASS, made anew; needs the network, nvcc and some gigabytes. With GROUPS=toolkit what
+# nvcc brings, and no network. Then a program of CUB's and Thrust's algorithms under gschedd --policy chaos
+.PHONY: check-packages
+check-packages: all
+	selftests/rewriter/packages/run $(B) $(GROUPS)
+	selftests/rewriter/packages/chaos $(B)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAUNCH_PARAMS_MAX 16
+#define LAUNCH_PARAMS_MAX 32
 #define LAUNCH_REFS_MAX 8
 
 enum test_kind { PARAM_BUFFER, PARAM_VALUE, PARAM_BYTES, PARAM_TEXTURE };

@@ -18,6 +18,13 @@ $(B)/test/fuzz-twins-share: $(B)/test/fuzz-twins
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 1000001 --count 2000\n' $< >$@
 	@chmod +x $@
 
+# Kernels whose lanes came apart with unequal budgets: two votes that not all lanes reached
+TESTS += $(B)/test/fuzz-twins-again
+$(B)/test/fuzz-twins-again: $(B)/test/fuzz-twins
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 880254440 --count 20\n' $< >$@
+	@chmod +x $@
+
 # Whole programs under gschedd --policy chaos
 TESTS += $(B)/test/chaos
 $(B)/test/chaos: selftests/fuzz/gen/chaos $(B)/bench/gsr-gen $(B)/programs/launches-drv

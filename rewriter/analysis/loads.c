@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Loads that give all threads of a thread block the same value: weak loads of one address, in a
+ * kernel whose threads order their accesses by plain barriers alone.
+ *
+ * Let all threads execute a load of one address, and let another thread's store lie between the
+ * loads of two of them. The kernel has no data race, so the store is ordered behind one load and in
+ * front of the other. Only barriers order it. But all threads pass as many barriers in front of the
+ * load, as none of these is where part of the thread block may bypass it; so a store that is ordered
+ * behind one thread's load is so behind all. Warp-wide instructions order lanes of one warp, which
+ * execute each of them on the same side of the load.
+ *
+ * So nothing is assumed where threads could be ordered otherwise: by barriers with counts,
+ * mbarriers, calls, or loops with atomics whose results are read or loads that see what others
+ * write. Without a loop a thread cannot wait for another, and what is ordered by chance is a race in
+ * another run. For shared memory only such loops on shared memory count. Where a loop may wait for
+ * other blocks, loads of global memory count if the kernel stores nothing through their pointers.
+ *
+ * Programs do have benign races on flags: some thread stores "done" while others look whether it is
+ * set. Such a word is read and written through the same pointer, so loads of global memory are not
+ * assumed to be alike if a store goes to one address through a pointer that one of them uses.
+ *
+ * In: a kernel with its graph. Out: enum gsr_loads for gsr_uniform(). Assumes gsr_find_retries().
+ */
+#include <string.h>
+#include "analysis.h"
+
+enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *fn, bool *may_wait)
+{
+	const struct gsr_stmt *s;
+	unsigned int waits;
+	bool local = false;
+
+	*may_wait = false;
+	if (!fn->f->entry || fn->n_refs || fn->indirect || fn->counted || fn->mbarriers || fn->alloca)
+		return GSR_LOADS_VARY;
+	for (s = fn->f->first; s; s = s->next)
+		local |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "local");
+	waits = gsr_loop_waits(scratch, &fn->cfg, true);
+	gsr_arena_reset(scratch);
+	if (waits & 1u << GSR_WAIT_BLOCK)
+		return GSR_LOADS_VARY;
+	*may_wait = waits & 1u << GSR_WAIT_ALL;
+	/* a generic address of local memory is each thread's own */
+	return local ? GSR_LOADS_NAMED : GSR_LOADS_ALL;
+}
+
+/* ---- pointers by the parameters that they come from ---- */
+
+#define ROOTS_MAX	64u
+
+/* A register and the parameters that it may come from, a bit for each */
+struct reg {
+	const char *name;
+	uint64_t roots;
+};
+
+struct roots {
+	struct reg *regs;
+	unsigned int n;
+	struct gsr_operand *at[ROOTS_MAX];
+	unsigned int n_at;
+	bool changed;
+};
+
+static struct reg *reg_of(struct roots *r, const char *name)
+{
+	unsigned long *m = gsr_intern_mark(name);
+
+	if (!*m || *m > r->n || r->regs[*m - 1].name != name) {
+		*m = r->n + 1;
+		r->regs[r->n++].name = name;
+	}
+	return &r->regs[*m - 1];
+}
+
+static uint64_t roots_of(struct roots *r, const struct gsr_operand *o)
+{
+	uint64_t roots = o->kind == GSR_OPND_REG ? reg_of(r, o->name)->roots : 0;
+	unsigned int i;
+
+	for (i = 0; i < o->n_items; i++)
+		roots |= roots_of(r, &o->items[i]);
+	return roots;
+}
+
+static bool same_place(const struct gsr_operand *a, const struct gsr_operand *b)
+{
+	unsigned int i;
+
+	if (a->kind != b->kind || a->name != b->name || a->ival != b->ival || a->n_items != b->n_items)
+		return false;
+	for (i = 0; i < a->n_items; i++)
+		if (!same_place(&a->items[i], &b->items[i]))
+			return false;
+	return true;
+}
+
+/* The last bit stands for all parameters that have none of their own */
+static uint64_t root_of(struct roots *r, struct gsr_operand *at)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->n_at; i++)
+		if (same_place(r->at[i], at))
+			return 1ull << i;
+	if (r->n_at < ROOTS_MAX - 1)
+		r->at[r->n_at++] = at;
+	return 1ull << i;
+}
+
+static void add_roots(struct roots *r, const struct gsr_operand *o, uint64_t roots)
+{
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_REG) {
+		struct reg *reg = reg_of(r, o->name);
+
+		r->changed |= (reg->roots | roots) != reg->roots;
+		reg->roots |= roots;
+	}
+	for (i = 0; i < o->n_items; i++)
+		add_roots(r, &o->items[i], roots);
+}
+
+static unsigned int count_operands(const struct gsr_operand *o)
+{
+	unsigned int n = 1, i;
+
+	for (i = 0; i < o->n_items; i++)
+		n += count_operands(&o->items[i]);
+	return n;
+}
+
+static void find_roots(struct gsr_arena *a, struct roots *r, const struct gsr_function *f)
+{
+	unsigned int n = 0, i;
+	struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
+			n += count_operands(&s->insn->opnds[i]);
+	r->regs = gsr_alloc_array(a, n + 1, sizeof(*r->regs));
+	do {
+		r->changed = false;
+		for (s = f->first; s; s = s->next) {
+			struct gsr_insn *insn = s->insn;
+			uint64_t roots = 0;
+
+			if (s->kind != GSR_STMT_INSN || insn->n_opnds < 2 || !gsr_has_result(insn))
+				continue;
+			for (i = 1; i < insn->n_opnds; i++)
+				roots |= roots_of(r, &insn->opnds[i]);
+			if (insn->op == GSR_OP_LD && gsr_insn_has(insn, "param"))
+				roots |= root_of(r, &insn->opnds[1]);
+			add_roots(r, &insn->opnds[0], roots);
+		}
+	} while (r->changed);
+}
+
+static const struct gsr_operand *written_to(const struct gsr_stmt *s, bool any)
+{
+	const struct gsr_insn *insn = s->kind == GSR_STMT_INSN ? s->insn : NULL;
+
+	if (!insn || insn->n_opnds < 2 || (!any && !insn->one_address) ||
+	    gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
+	    gsr_insn_has(insn, "local") || gsr_insn_has(insn, "param"))
+		return NULL;
+	if (insn->op == GSR_OP_ST || insn->op == GSR_OP_RED)
+		return &insn->opnds[0];
+	return insn->op == GSR_OP_ATOM ? &insn->opnds[1] : NULL;
+}
+
+/* gsr_insn.one_address marks the accesses of one address */
+bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_function *f, bool waits)
+{
+	bool loads = false, stores = false, unknown = false;
+	uint64_t read = 0, written = 0, from;
+	const struct gsr_operand *at;
+	struct roots r = { 0 };
+	const struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next) {
+		loads |= s->kind == GSR_STMT_INSN && s->insn->one_address && s->insn->op == GSR_OP_LD;
+		stores |= written_to(s, waits) != NULL;
+		/* matrices and copies have stores of their own */
+		unknown |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CP &&
+			   gsr_insn_has(s->insn, "bulk");
+	}
+	if (!loads || (!stores && !unknown))
+		return false;
+	find_roots(scratch, &r, f);
+	for (s = f->first; s; s = s->next) {
+		bool load = s->kind == GSR_STMT_INSN && s->insn->one_address && s->insn->op == GSR_OP_LD;
+
+		at = load ? &s->insn->opnds[1] : written_to(s, waits);
+		if (!at)
+			continue;
+		from = roots_of(&r, at);
+		unknown |= !from;
+		*(load ? &read : &written) |= from;
+	}
+	gsr_arena_reset(scratch);
+	return (read & written) || (waits && unknown);
+}
