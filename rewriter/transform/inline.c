@@ -284,9 +284,7 @@ static struct gsr_stmt *replace_call(struct calls *w, struct gsr_stmt *call, str
 		call->prev->insn->guard_negated = !insn->guard_negated;
 	}
 	first = g.first;
-	/*
-	 * NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the label at the end is always there
-	 */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is always the label */
 	first->prev = call->prev;
 	if (call->prev)
 		call->prev->next = first;
