@@ -254,7 +254,7 @@ void gsc_page_submit(struct gsc_task *task, u32 seq, u64 now)
 		complete(task, now);
 }
 
-void gsc_page_reap(struct gsc_device *dev)
+static void reap(struct gsc_device *dev, bool (*ended)(const struct gsc_task *task))
 {
 	struct gsc_client *client;
 	struct gsc_task *task, *next;
@@ -263,8 +263,18 @@ void gsc_page_reap(struct gsc_device *dev)
 	list_for_each_entry(band, &dev->busy, busy)
 		list_for_each_entry(client, &band->active, active)
 			list_for_each_entry_safe(task, next, &client->tasks, peer)
-				if (task->adopted && is_over(task))
+				if (ended(task))
 					complete(task, dev->now);
+}
+
+static bool adopted_is_over(const struct gsc_task *task)
+{
+	return task->adopted && is_over(task);
+}
+
+void gsc_page_reap(struct gsc_device *dev)
+{
+	reap(dev, adopted_is_over);
 }
 
 static bool is_gone(const struct gsc_client *client)
@@ -281,17 +291,14 @@ static bool is_retired(const struct gsc_task *task)
 	return page && smp_load_acquire(&page->slot[task->slot].retired) == task->seq;
 }
 
+static bool old_is_over(const struct gsc_task *task)
+{
+	return gsc_is_old(task, task->client->dev->now) && (is_retired(task) || is_gone(task->client));
+}
+
 void gsc_page_reap_old(struct gsc_device *dev)
 {
-	struct gsc_client *client;
-	struct gsc_task *task, *next;
-	struct gsc_band *band;
-
-	list_for_each_entry(band, &dev->busy, busy)
-		list_for_each_entry(client, &band->active, active)
-			list_for_each_entry_safe(task, next, &client->tasks, peer)
-				if (gsc_is_old(task, dev->now) && (is_retired(task) || is_gone(client)))
-					complete(task, dev->now);
+	reap(dev, old_is_over);
 }
 
 void gsc_page_scan(struct gsc_device *dev)

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "libgsched/cuda/base/cudadrv.h"
+#include "selftests/programs/drv.h"
 
 #define BURST	100
 #define SHAPES	200
@@ -39,18 +39,6 @@ static CUfunction kernel;
 static CUgraphExec graph;
 static unsigned long calls = 20000;
 static enum form form;
-
-static void check(CUresult r, const char *what)
-{
-	const char *text = NULL;
-
-	if (r == CUDA_SUCCESS)
-		return;
-	cuGetErrorString(r, &text);
-	fprintf(stderr, "%s: %s (%d)\n", what, text ? text : "unknown error", (int)r);
-	exit(1);
-}
-#define DO(call) check(call, #call)
 
 static unsigned long now_ns(void)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "libgsched/cuda/base/cudadrv.h"
+#include "selftests/programs/drv.h"
 #include "dev.h"
 
 struct dev_buf { CUdeviceptr ptr; };
@@ -13,39 +13,6 @@ struct dev_graph { CUgraphExec exec; };
 static CUdevice device;
 static CUstream stream;
 static CUfunction work;
-
-static void check(CUresult r, const char *what)
-{
-	const char *text = NULL;
-
-	if (r == CUDA_SUCCESS)
-		return;
-	cuGetErrorString(r, &text);
-	fprintf(stderr, "%s: %s (%d)\n", what, text ? text : "unknown error", (int)r);
-	exit(1);
-}
-
-static char *read_text(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *text = NULL;
-	size_t size = 0, n;
-
-	if (!f) {
-		perror(path);
-		exit(1);
-	}
-	do {
-		text = realloc(text, size + 65537);
-		if (!text)
-			abort();
-		n = fread(text + size, 1, 65536, f);
-		size += n;
-	} while (n);
-	text[size] = '\0';
-	fclose(f);
-	return text;
-}
 
 void dev_init(const char *argv0, int high_priority)
 {

@@ -10,21 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "libgsched/cuda/base/cudadrv.h"
+#include "selftests/programs/drv.h"
 #include "selftests/vgpu/test-rewrite.h"
 
 static CUstream stream;
-
-static void check(CUresult r, const char *what)
-{
-	const char *text = NULL;
-
-	if (r == CUDA_SUCCESS)
-		return;
-	cuGetErrorString(r, &text);
-	fprintf(stderr, "%s: %s (%d)\n", what, text ? text : "unknown error", (int)r);
-	exit(1);
-}
 
 static void *room(size_t size)
 {
@@ -33,25 +22,6 @@ static void *room(size_t size)
 	if (!p)
 		abort();
 	return p;
-}
-
-static char *read_text(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *text;
-	long size;
-
-	if (!f || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET)) {
-		perror(path);
-		exit(1);
-	}
-	text = room((size_t)size);
-	if (fread(text, 1, (size_t)size, f) != (size_t)size) {
-		perror(path);
-		exit(1);
-	}
-	fclose(f);
-	return text;
 }
 
 static uint64_t checksum(uint64_t h, const uint8_t *bytes, size_t n)

@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "libgsched/cuda/base/cudadrv.h"
+#include "selftests/programs/drv.h"
 
 #define PARAMETERS_MAX	16
 #define LOOP_MAX	200000
@@ -46,18 +46,6 @@ static void *params[PARAMETERS_MAX];
 static CUdeviceptr buffers[PARAMETERS_MAX];
 static union { uint32_t u; float f; } values[PARAMETERS_MAX];
 static uint64_t ends[LOOP_MAX], took[LOOP_MAX];
-
-static void check(CUresult r, const char *what)
-{
-	const char *text = NULL;
-
-	if (r == CUDA_SUCCESS)
-		return;
-	cuGetErrorString(r, &text);
-	fprintf(stderr, "%s: %s (%d)\n", what, text ? text : "unknown error", (int)r);
-	exit(1);
-}
-#define DO(call) check(call, #call)
 
 static void fail(const char *what)
 {
@@ -86,28 +74,6 @@ static void wait_until(uint64_t at)
 	}
 	while (now_ns() < at)
 		;
-}
-
-static char *read_text(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *text = NULL;
-	size_t size = 0, n;
-
-	if (!f) {
-		perror(path);
-		exit(1);
-	}
-	do {
-		text = realloc(text, size + 65537);
-		if (!text)
-			abort();
-		n = fread(text + size, 1, 65536, f);
-		size += n;
-	} while (n);
-	text[size] = '\0';
-	fclose(f);
-	return text;
 }
 
 static void fill(uint32_t *host, uint32_t words, const char *kind, uint32_t m)

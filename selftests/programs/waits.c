@@ -29,7 +29,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "libgsched/cuda/base/cudadrv.h"
+#include "selftests/programs/drv.h"
 
 #define HOLD_MS		150
 #define STREAMS		47
@@ -57,18 +57,6 @@ static CUstream busy, side, own;
 static void *cubin;		/* of other_ptx */
 static volatile unsigned int *flag;
 static CUdeviceptr flag_dev;
-
-static void check(CUresult r, const char *what)
-{
-	const char *text = NULL;
-
-	if (r == CUDA_SUCCESS)
-		return;
-	cuGetErrorString(r, &text);
-	fprintf(stderr, "%s: %s (%d)\n", what, text ? text : "unknown error", (int)r);
-	exit(1);
-}
-#define DO(call) check(call, #call)
 
 static double now_ms(void)
 {
