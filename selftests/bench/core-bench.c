@@ -17,7 +17,10 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why) { }
 static void op_set_lease(struct gsc_client *client, u32 old) { }
 static void op_arm_timer(struct gsc_device *dev, u64 when) { }
 static void op_done(struct gsc_task *task) { }
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL, NULL, NULL };
+static const struct gsc_ops ops = {
+	.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
+	.done = op_done,
+};
 
 struct bench {
 	struct gsc_device dev;

@@ -152,7 +152,10 @@ static void op_done(struct gsc_task *task)
 	n_done++;
 }
 
-static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, NULL, NULL };
+static const struct gsc_ops ops = {
+	.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
+	.done = op_done, .set_band = op_set_band,
+};
 
 /* Bands alternate in time: windows of one band must not overlap */
 static void compare_shadow(void)

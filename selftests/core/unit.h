@@ -67,7 +67,8 @@ static inline void op_policy_changed(struct gsc_device *d)
 }
 
 static const struct gsc_ops ops = {
-	op_set_window, op_set_lease, op_arm_timer, op_done, op_set_band, op_policy_changed, NULL,
+	.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
+	.done = op_done, .set_band = op_set_band, .policy_changed = op_policy_changed,
 };
 
 /* A sum of times, rounded down */

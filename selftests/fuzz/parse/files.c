@@ -10,7 +10,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 {
 }
 
-static void op_set_lease(struct gsc_client *c, u32 lease)
+static void op_set_lease(struct gsc_client *c, u32 old)
 {
 }
 
@@ -24,7 +24,10 @@ static void op_done(struct gsc_task *task)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct gsc_ops ops = { op_set_window, op_set_lease, op_arm_timer, op_done, NULL, NULL };
+	static const struct gsc_ops ops = {
+		.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
+		.done = op_done,
+	};
 	static struct gsc_device dev;
 	static struct gsc_group group;
 	char before[1024], shown[1024], again[1024], text[512];
