@@ -75,10 +75,10 @@ ok $? "status: it is met"
 expect 0 "qos: web: target 10000 ms, " "in words" "$ctl" status
 us=$("$ctl" status --json | jq '.devices[0].qos.groups[0].latency_us')
 
-# less than it takes with one SM
-group_write web gpu.latency_target_us "$((us * 2 / 3))"
+# less than it takes with one SM; on a busy host that was guessed too long by a factor of two
+group_write web gpu.latency_target_us "$((us / 4))"
 wait_for 60 planned '$web > 1 and $a >= 1 and $b >= 1'
-ok $? "two thirds of what it takes with one SM, $us us: it has more"
+ok $? "a quarter of what it takes with one SM, $us us: it has more"
 # less than it takes with all
 group_write web gpu.latency_target_us 100
 wait_for 60 planned '$web == 6 and $a == 1 and $b == 1'
