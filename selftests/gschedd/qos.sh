@@ -12,7 +12,7 @@ BACKEND=${1:-daemon}
 . selftests/lib.sh
 ctl=$B/bin/gschedctl
 export GSCHED_BACKEND=$BACKEND VGPU_NAME=gsched-qos-$$ VGPU_SMS=8 LD_LIBRARY_PATH=$B/vgpu
-unset GSCHED_INTERPOSER LD_PRELOAD
+unset GSCHED_INTERPOSER
 cleanup() {
 	[ "$failed" = 0 ] || tail -n 40 "$OUT"/qos.log "$OUT"/qos.err 2>/dev/null | sed 's/^/# /'
 	jobs -p | xargs -r kill 2>/dev/null
