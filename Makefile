@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # gsched: everything is built into build/. Each room has a fragment that adds to the variables below.
 #   LIBS PROGS   what `all` builds          TESTS       what `check` runs (executables that print TAP)
-#   FAST_TESTS   the part of TESTS that check-fast runs (without QEMU)
+#   FAST_TESTS   the part of TESTS that needs no QEMU: check-fast runs the quick ones
 #   LINT         phony targets of `lint`    BENCH       executables that `bench` runs
 .DEFAULT_GOAL := all
 MAKEFLAGS += -r --no-print-directory
@@ -107,8 +107,13 @@ check-built:
 	+@$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) all $(TESTS)
 	@selftests/run-tests $(TESTS)
 
-check-fast: all $(FAST_TESTS)
-	@selftests/run-tests $(FAST_TESTS)
+# Without those that take ten seconds and more each, but for the interposer's
+SLOW_TESTS = $(addprefix $(B)/test/,rewriter-cli bench-bands corpus-vgpu fuzz-twins demo-daemon-drv libgsched/stopped) \
+	$(B)/tests/core-simulate $(addprefix $(B)/selftests/gschedd/,qos scope)
+QUICK_TESTS = $(filter-out $(SLOW_TESTS),$(FAST_TESTS))
+
+check-fast: all $(QUICK_TESTS)
+	@selftests/run-tests $(QUICK_TESTS)
 
 lint: $(LINT)
 
