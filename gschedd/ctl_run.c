@@ -147,8 +147,8 @@ static const struct argp_option options[] = {
 	{ "strict", 's' + 256, NULL, 0, "Do not run the program outside its band's MPS server", 0 },
 	{ "best-effort", 'b' + 256, NULL, 0,
 	  "Run it unmanaged if there is no arbiter or no interposer", 0 },
-	{ "limit-by", 'l' + 256, "sm|rank|worker", 0,
-	  "What the program's limits are about (default: sm)", 0 },
+	{ "limit-by", 'l' + 256, "rank|worker", 0,
+	  "What the program's limits count (default: rank, SMs)", 0 },
 	{ "dispatch", 'd' + 256, "queue|static", 0,
 	  "How preemptible kernels hand out their blocks (default: queue)", 0 },
 	{ "workers", 'w' + 256, "N", 0,
@@ -187,7 +187,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		opt.best_effort = true;
 		return 0;
 	case 'l' + 256:
-		return set_choice("limit-by", "GSCHED_LIMIT_BY", arg, "sm rank worker");
+		return set_choice("limit-by", "GSCHED_LIMIT_BY", arg, "rank worker");
 	case 'd' + 256:
 		return set_choice("dispatch", "GSCHED_DISPATCH", arg, "queue static");
 	case 'c' + 256:

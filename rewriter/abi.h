@@ -56,7 +56,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		14	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		15	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
@@ -103,8 +103,7 @@ struct gsr_launch {
 /* The same in all launches of a task, but for GSR_LAUNCH_NO_WINDOW and GSR_LAUNCH_WHOLE */
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
 /* Only of twins that were made with gsr_options.modes, and so gsr_launch.ranges */
-#define GSR_LAUNCH_BY_RANK	2u	/* the window counts the SMs that the task is on, whichever they are */
-#define GSR_LAUNCH_BY_INDEX	4u	/* it counts workers, wherever they are; not with BY_RANK */
+#define GSR_LAUNCH_BY_INDEX	4u	/* the window counts workers, not the SMs that the task is on */
 #define GSR_LAUNCH_COLUMNS	8u	/* several counters; without it one, in the order of the block-tasks' numbers */
 #define GSR_LAUNCH_WHOLE	16u	/* a task's first launch, with the whole device for its window: no place is worse than another */
 
@@ -154,8 +153,8 @@ struct gsr_control {
 	uint8_t pad2[104];
 	uint64_t ranks[GSR_SMS_MAX / 64];	/* taken, one bit each */
 	/*
-	 * By %smid: places taken in the lower half, by rank 1 + the SM's rank in the upper half, 0
-	 * not yet known. By index: indexes taken, 64 a word
+	 * By %smid: places taken in the lower half, 1 + the SM's rank in the upper half, 0 not yet
+	 * known. By index: indexes taken, 64 a word
 	 */
 	uint64_t sm[GSR_SMS_MAX];
 	struct {

@@ -122,7 +122,7 @@ struct gsr_options {
 	const char *name;		/* for messages; NULL "<ptx>" */
 	size_t max_input;		/* 0: 256 MiB */
 	bool resumable;			/* twins that can also leave a block-task in its middle: they cost a little more */
-	bool modes;			/* twins for GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX and gsr_launch.ranges: others ignore these */
+	bool modes;			/* twins for GSR_LAUNCH_BY_INDEX and gsr_launch.ranges: others ignore these */
 	unsigned int look;		/* instructions between two checks whether to leave; 0: a good default */
 	/*
 	 * For debugging: @dump gets the text of each kernel as it is after the pass of that name

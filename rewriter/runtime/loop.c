@@ -26,8 +26,7 @@ _Static_assert(offsetof(struct gsr_launch, window) == 8 &&
 		       offsetof(struct gsr_launch, fetch_max) == 52 &&
 		       offsetof(struct gsr_launch, workers) == 56 &&
 		       offsetof(struct gsr_launch, flags) == 60 &&
-		       offsetof(struct gsr_launch, first) == 84 && GSR_LAUNCH_BY_RANK == 2 &&
-		       GSR_LAUNCH_BY_INDEX == 4 && GSR_LAUNCH_WHOLE == 16,
+		       offsetof(struct gsr_launch, first) == 84 && GSR_LAUNCH_BY_INDEX == 4 && GSR_LAUNCH_WHOLE == 16,
 	       "offsets below");
 _Static_assert(offsetof(struct gsr_control, next_poll) == 8 &&
 		       offsetof(struct gsr_control, started) == 268 &&
@@ -203,37 +202,13 @@ static const char poll_copies[] =
 	"mov.u64 %#d4, %#d1;\n"
 	"bra $#relay;\n";
 
-/*
- * Sets %#p1 if the window %#d1 excludes this worker, that is unless base <= position and
- * position + weight <= base + limit
- */
-static const char test_position[] =
+/* Sets %#p1 if the window %#d1 excludes this worker: its position + weight is above the limit */
+static const char test_window[] =
 	"ld.shared.u32 %#r0, [#task+64];\n"
-	"mov.b64 {%#r2, %#r3}, %#d1;\n";
-
-/* by rank and by index only the limit counts, not the base */
-static const char test_modes[] =
-	"ld.param.u32 %#r1, [#launch+60];\n"
-	"and.b32 %#r1, %#r1, 6;\n"
-	"setp.ne.u32 %#p1, %#r1, 0;\n"
-	"selp.u32 %#r3, 0, %#r3, %#p1;\n";
-
-static const char test_limit[] =
+	"cvt.u32.u64 %#r2, %#d1;\n"
 	"ld.param.u32 %#r1, [#launch+40];\n"
-	"setp.lt.u32 %#p1, %#r0, %#r3;\n"
-	"sub.u32 %#r0, %#r0, %#r3;\n"
 	"add.u32 %#r0, %#r0, %#r1;\n"
-	"setp.gt.u32 %#p2, %#r0, %#r2;\n"
-	"or.pred %#p1, %#p1, %#p2;\n";
-
-static unsigned int test_window(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
-{
-	unsigned int n = gsr_insert_text(p, f, at, test_position);
-
-	if (p->modes)
-		n += gsr_insert_text(p, f, at, test_modes);
-	return n + gsr_insert_text(p, f, at, test_limit);
-}
+	"setp.gt.u32 %#p1, %#r0, %#r2;\n";
 
 unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 		      const char *tag, const char *inside)
@@ -246,7 +221,7 @@ unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stm
 	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#%s_window;\n", tag);
 	n += gsr_insert_format(p, f, at, poll_relay, tag, tag);
 	n += gsr_insert_format(p, f, at, "$#%s_window:\n", tag);
-	n += test_window(p, f, at);
+	n += gsr_insert_text(p, f, at, test_window);
 	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
 }
 
@@ -655,7 +630,7 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 		n += gsr_insert_text(p, f, body, gsr_queue_count);
 	n += gsr_insert_text(p, f, body, unless_window);
 	n += gsr_insert_text(p, f, body, test_expiry);
-	n += test_window(p, f, body);
+	n += gsr_insert_text(p, f, body, test_window);
 	n += gsr_insert_text(p, f, body, leave_if_excluded);
 	if (r)
 		n += gsr_resume_fetch(p, f, body);

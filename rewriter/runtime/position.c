@@ -14,7 +14,7 @@
 _Static_assert(offsetof(struct gsr_launch, stat) == 16 &&
 		       offsetof(struct gsr_launch, weight) == 40 &&
 		       offsetof(struct gsr_launch, flags) == 60 &&
-		       offsetof(struct gsr_launch, first) == 84 && GSR_LAUNCH_BY_RANK == 2 &&
+		       offsetof(struct gsr_launch, first) == 84 &&
 		       GSR_LAUNCH_BY_INDEX == 4 && GSR_LAUNCH_WHOLE == 16,
 	       "offsets below");
 _Static_assert(offsetof(struct gsr_control, started) == 268 &&
@@ -23,9 +23,13 @@ _Static_assert(offsetof(struct gsr_control, started) == 268 &&
 	       "offsets below");
 
 /*
- * A worker claims its position: by SM id and by rank a bit of its SM's word, by index a bit of one
- * of these words. It keeps the word's offset and the bit's number (64: none) to release them at the
- * end. Twins without gsr_options.modes support SM ids only.
+ * A worker claims its position: by rank a bit of its SM's word, by index a bit of one of these
+ * words. It keeps the word's offset and the bit's number (64: none) to release them at the end.
+ *
+ * Positions are of ranks, which a task gives to the SMs that it is on, and not of %smid: that is a
+ * virtual number, and SMs that are free beside a client of an MPS server have numbers from 0 on
+ * whichever of them they are (H100, H200). Two clients whose windows took different numbers drove
+ * each other away for good.
  */
 static const char load_launch[] =
 	"ld.param.u64 %#d0, [#launch];\n"
@@ -74,10 +78,7 @@ static const char claim_place[] =
 	"add.u32 %#r2, %#r2, 512;\n"
 	"st.shared.u32 [#task+88], %#r2;\n";
 
-static const char claim_number[] =
-	"and.b32 %#r2, %#r5, 2;\n"
-	"setp.eq.u32 %#p1, %#r2, 0;\n"
-	"@%#p1 bra $#position;\n"
+static const char claim_rank[] =
 	/* the task's first worker on this SM claims a rank for it, the others poll for that */
 	"setp.eq.u32 %#p1, %#r1, 0;\n"
 	"@%#p1 bra $#by_rank;\n"
@@ -97,7 +98,9 @@ static const char claim_number[] =
 	"min.u32 %#r1, %#r1, 1048576;\n"
 	"add.u32 %#r1, %#r1, 1023;\n"
 	"shr.u32 %#r1, %#r1, 10;\n"
-	"add.u64 %#d3, %#d0, 384;\n"
+	"add.u64 %#d3, %#d0, 384;\n";
+
+static const char by_index[] =
 	"bra $#number;\n"
 	"$#by_index:\n"
 	"ld.param.u32 %#r0, [#launch+84];\n"
@@ -106,12 +109,14 @@ static const char claim_number[] =
 	"min.u32 %#r1, %#r1, 1048576;\n"
 	"div.u32 %#r1, %#r1, %#r4;\n"
 	"add.u64 %#d3, %#d0, 512;\n"
+	"$#number:\n";
+
+static const char claim_number[] =
 	/*
 	 * Claims a free number below %#r1: a clear bit of the words at %#d3. The search starts at
 	 * %#r0 + %ctaid.x and wraps, so workers that start together do not compete for one bit. If
 	 * none is free the number is one that no window includes.
 	 */
-	"$#number:\n"
 	"mov.u32 %#r6, 2097151;\n"
 	"setp.eq.u32 %#p1, %#r1, 0;\n"
 	"@%#p1 bra $#numbered;\n"
@@ -157,10 +162,14 @@ static const char claim_number[] =
 	"sub.u32 %#r7, %#r7, 1;\n"
 	"setp.ne.u32 %#p1, %#r7, 0;\n"
 	"@%#p1 bra $#bits;\n"
-	"$#numbered:\n"
+	"$#numbered:\n";
+
+static const char is_index[] =
 	"and.b32 %#r2, %#r5, 4;\n"
 	"setp.ne.u32 %#p1, %#r2, 0;\n"
-	"@%#p1 bra $#index;\n"
+	"@%#p1 bra $#index;\n";
+
+static const char publish_rank[] =
 	"mov.u32 %#r1, 0;\n"
 	"add.u32 %#r2, %#r6, 1;\n"
 	"mov.b64 %#d3, {%#r1, %#r2};\n"
@@ -234,8 +243,13 @@ unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, stru
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, start_modes);
 	n += gsr_insert_text(p, f, at, claim_place);
+	n += gsr_insert_text(p, f, at, claim_rank);
 	if (p->modes)
-		n += gsr_insert_text(p, f, at, claim_number);
+		n += gsr_insert_text(p, f, at, by_index);
+	n += gsr_insert_text(p, f, at, claim_number);
+	if (p->modes)
+		n += gsr_insert_text(p, f, at, is_index);
+	n += gsr_insert_text(p, f, at, publish_rank);
 	n += gsr_insert_text(p, f, at, position);
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, index_position);
@@ -254,20 +268,19 @@ static const char load_position_bit[] =
 	"shl.b64 %#d3, %#d3, %#r1;\n"
 	"not.b64 %#d3, %#d3;\n";
 
-static const char vacate[] =
-	"red.relaxed.gpu.global.and.b64 [%#d2], %#d3;\n";
-
-static const char vacate_modes[] =
+static const char vacate_index[] =
 	"ld.param.u32 %#r0, [#launch+60];\n"
-	"and.b32 %#r0, %#r0, 2;\n"
-	"setp.ne.u32 %#p1, %#r0, 0;\n"
+	"and.b32 %#r0, %#r0, 4;\n"
+	"setp.eq.u32 %#p1, %#r0, 0;\n"
 	"@%#p1 bra $#vacate;\n"
 	"red.relaxed.gpu.global.and.b64 [%#d2], %#d3;\n"
-	"bra $#vacated;\n"
-	/*
-	 * The SM's last worker releases its rank too, in one step: the next worker of this SM is
-	 * the first again.
-	 */
+	"bra $#vacated;\n";
+
+/*
+ * The SM's last worker releases its rank too, in one step: the next worker of this SM is the first
+ * again.
+ */
+static const char vacate[] =
 	"$#vacate:\n"
 	"ld.relaxed.gpu.global.u64 %#d4, [%#d2];\n"
 	"$#vacating:\n"
@@ -299,5 +312,7 @@ unsigned int gsr_position_release(struct gsr_pass *p, struct gsr_function *f)
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, load_position_bit);
 
-	return n + gsr_insert_text(p, f, NULL, p->modes ? vacate_modes : vacate);
+	if (p->modes)
+		n += gsr_insert_text(p, f, NULL, vacate_index);
+	return n + gsr_insert_text(p, f, NULL, vacate);
 }

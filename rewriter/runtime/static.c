@@ -70,30 +70,20 @@ const char gsr_static_take[] =
 	"setp.eq.u32 %#p1, %#r3, 0;\n"
 	"@%#p1 bra $#this;\n"
 	/*
-	 * eq. 2: CapSM %#r1, in it %#r2; the window's CapSMs: %#r8 from %#r9 on; %#r10 of them all
-	 * are outside
+	 * eq. 2: CapSM %#r1, in it %#r2; the window's CapSMs: the first %#r8; %#r10 are outside
 	 */
 	"div.u32 %#r1, %#r0, %#r7;\n"
 	"mul.lo.u32 %#r2, %#r1, %#r7;\n"
 	"sub.u32 %#r2, %#r0, %#r2;\n"
 	"ld.param.u64 %#d1, [#launch];\n"
 	"ld.relaxed.gpu.global.u64 %#d1, [%#d1];\n"
-	"mov.b64 {%#r8, %#r9}, %#d1;\n"
+	"cvt.u32.u64 %#r8, %#d1;\n"
 	"shr.u32 %#r8, %#r8, 10;\n"
-	"shr.u32 %#r9, %#r9, 10;\n"
-	"ld.param.u32 %#r4, [#launch+60];\n"
-	"and.b32 %#r4, %#r4, 6;\n"
-	"setp.ne.u32 %#p1, %#r4, 0;\n"
-	"selp.u32 %#r9, 0, %#r9, %#p1;\n"
 	"add.u32 %#r10, %#r6, %#r7;\n"
 	"sub.u32 %#r10, %#r10, 1;\n"
 	"div.u32 %#r10, %#r10, %#r7;\n"
-	"setp.le.u32 %#p1, %#r10, %#r9;\n"
-	"@%#p1 bra $#any;\n"
-	"sub.u32 %#r4, %#r10, %#r9;\n"
-	"min.u32 %#r8, %#r8, %#r4;\n"
+	"min.u32 %#r8, %#r8, %#r10;\n"
 	"sub.u32 %#r10, %#r10, %#r8;\n"
-	"sub.u32 %#r1, %#r1, %#r9;\n"
 	"setp.ge.u32 %#p1, %#r1, %#r8;\n"
 	"@%#p1 bra $#any;\n"
 	/* eq. 5: %#r4 of them for each that stays; eq. 6, 7: which */
@@ -106,8 +96,6 @@ const char gsr_static_take[] =
 	"sub.u32 %#r1, %#r1, 1;\n"
 	"setp.ge.u32 %#p1, %#r1, %#r10;\n"
 	"@%#p1 bra $#any;\n"
-	"setp.lt.u32 %#p1, %#r1, %#r9;\n"
-	"selp.u32 %#r8, 0, %#r8, %#p1;\n"
 	"add.u32 %#r1, %#r1, %#r8;\n"
 	/* eq. 8 */
 	"mad.lo.u32 %#r1, %#r1, %#r7, %#r2;\n"

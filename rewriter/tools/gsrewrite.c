@@ -45,7 +45,7 @@ static const struct argp_option options[] = {
 	{ "arch", 'a', "N", 0, "choose PTX for sm_N from a fat binary (default 90)", 0 },
 	{ "image", 'i', "N", 0, "of several modules in an executable, the Nth only", 0 },
 	{ "resumable", 'r', NULL, 0, "twins that can also leave a block in its middle", 0 },
-	{ "modes", 'm', NULL, 0, "twins for static dispatch and limits by rank and worker", 0 },
+	{ "modes", 'm', NULL, 0, "twins for static dispatch and limits by worker", 0 },
 	{ 0 }
 };
 

@@ -27,10 +27,10 @@ expect 2 "unrecognized option" "unknown option" "$ctl" --frobnicate
 expect 2 "name the program" "run without a program" "$ctl" run
 expect 2 "leave the program out" "run --env with one" "$ctl" run -e -- true
 expect 2 "needs --group" "run --create without --group" "$ctl" run -c -- true
-expect 2 "none of sm rank worker" "run --limit-by with what there is not" "$ctl" run --limit-by=ran -- true
+expect 2 "none of rank worker" "run --limit-by with what there is not" "$ctl" run --limit-by=ran -- true
 expect 2 "none of L_C M_C H_C M_M H_M" "run --class with what there is not" "$ctl" run --class=H_H -- true
 expect 0 "GSCHED_CLASS=H_M" "run --class" "$ctl" run --best-effort --class=H_M -- env
-expect 0 "GSCHED_LIMIT_BY=rank" "run --limit-by" "$ctl" run --best-effort --limit-by=rank -- env
+expect 0 "GSCHED_LIMIT_BY=worker" "run --limit-by" "$ctl" run --best-effort --limit-by=worker -- env
 expect 2 "none of queue static" "run --dispatch with what there is not" "$ctl" run --dispatch= -- true
 expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --best-effort --dispatch=static -- env
 for w in 0 33 x -1 ""; do

@@ -102,7 +102,7 @@ static void windows(void)
 	static char *const what[] = { "long", "chain", "packed", "threads", NULL };
 	struct run alone, r;
 	pthread_t thread;
-	static const char *const modes[] = { "", "sm", "", "rank", "worker", "sm", "worker" };
+	static const char *const modes[] = { "", "rank", "", "rank", "worker", "rank", "worker" };
 	char name[64];
 	int i;
 
@@ -143,7 +143,7 @@ static void windows(void)
 	fake_begin(GSCHED_LEASE_FREE);
 	run(true, what, &r);
 	same(&r, &alone, "limit by what there is not");
-	ok(f.cl && strstr(f.cl->header.why, "GSCHED_LIMIT_BY=sms: neither sm, rank nor worker"), "and the page says so: %s",
+	ok(f.cl && strstr(f.cl->header.why, "GSCHED_LIMIT_BY=sms: neither rank nor worker"), "and the page says so: %s",
 	   f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 	unsetenv("GSCHED_LIMIT_BY");

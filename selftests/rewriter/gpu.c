@@ -22,7 +22,7 @@
 
 static const char usage[] =
 	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--small] [--real] [--sanitizer [--tool T]] [--rounds N]\n"
-	"                  [--limit-by sm|rank|worker] [--static]\n"
+	"                  [--limit-by rank|worker] [--static]\n"
 	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] [--target-ms N] [--all-workers]\n"
 	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump DIR] [--list]\n"
 	"  --overhead   then time original and twin in turns, full size, and how soon an evicted twin is gone; print a table\n"
@@ -31,7 +31,7 @@ static const char usage[] =
 	"  --real       only kernels that have such sizes: what programs do, not one thing that rewriting could break\n"
 	"  --small      sizes for a simulated one, with --overhead too\n"
 	"  --sanitizer  small sizes, few rounds, long patience, all in one process: for runs under compute-sanitizer\n"
-	"  --limit-by W what a window counts (any, each time another; timed: sm)\n"
+	"  --limit-by W what a window counts (any, each time another; timed: rank)\n"
 	"  --static     ranges in place of the counter, each time (now and then; timed: the counter)\n"
 	"  --tool T     leave out the kernels that its tool T is known to be wrong about, and say why (racecheck, synccheck);\n"
 	"               racecheck: launches one after the other\n"
@@ -305,8 +305,8 @@ static unsigned long long number(const char *what, const char *text, unsigned lo
 
 static bool limit_of(const char *word, uint32_t *limit)
 {
-	*limit = !strcmp(word, "rank") ? GSR_LAUNCH_BY_RANK : !strcmp(word, "worker") ? GSR_LAUNCH_BY_INDEX : 0;
-	return *limit || !strcmp(word, "sm");
+	*limit = !strcmp(word, "worker") ? GSR_LAUNCH_BY_INDEX : 0;
+	return *limit || !strcmp(word, "rank");
 }
 
 int main(int argc, char **argv)

@@ -73,7 +73,7 @@ static void device_new(struct device *d, uint32_t mode, uint64_t window)
 	gsr_control_init(d->control, window);
 	d->stat.seq = 1;
 	for (i = 0; i < SMS; i++)
-		d->id[i] = mode ? ids[i] : i;
+		d->id[i] = ids[i];
 	memcpy(d->params, &to, sizeof(to));
 	d->arg = (void *)(d->params + launch_offset);
 	*d->arg = (struct gsr_launch){
@@ -157,25 +157,10 @@ static void are_there(struct device *d, unsigned int sms, unsigned int workers, 
 		printf("# %u workers of %u, on %u SMs of %u\n", d->n, workers, sms_used(d), sms);
 }
 
-/* The base says where, and there is no where */
+/* The base does not count */
 static uint64_t sms_window(unsigned int quarters)
 {
 	return GSCHED_WINDOW(roll(4) * GSCHED_CAPSM, quarters * GSCHED_CAPSM / 4);
-}
-
-static void by_id(void)
-{
-	struct device d;
-	unsigned int i;
-
-	device_new(&d, 0, GSCHED_WINDOW(2 * GSCHED_CAPSM, 3 * GSCHED_CAPSM));
-	bring(&d, WORKERS_MAX, 0);
-	are_there(&d, 3, 3 * PER_SM, "by SM id: the window's SMs");
-	for (i = 0; i < SMS; i++)
-		if (d.resident[i] != (i >= 2 && i < 5 ? PER_SM : 0))
-			break;
-	ok(i == SMS, "by SM id: these and no others");
-	device_free(&d);
 }
 
 static void by_rank(void)
@@ -184,7 +169,7 @@ static void by_rank(void)
 	struct device d;
 	unsigned int i;
 
-	device_new(&d, GSR_LAUNCH_BY_RANK, sms_window(4 * SMS));
+	device_new(&d, 0, sms_window(4 * SMS));
 	bring(&d, WORKERS_MAX, 0);
 	are_there(&d, SMS, WORKERS_MAX, "by rank: the whole device, whatever the SMs' ids");
 	d.window = sms_window(4 * 3);
@@ -216,7 +201,7 @@ static void by_rank(void)
 	bring(&d, PER_SM, 0);
 	are_there(&d, 4, 4 * PER_SM, "by rank: a wing that reckons wrong comes all the same");
 	device_free(&d);
-	device_new(&d, GSR_LAUNCH_BY_RANK, sms_window(4 * 5));
+	device_new(&d, 0, sms_window(4 * 5));
 	bring(&d, WORKERS_MAX, 0);
 	are_there(&d, 5, 5 * PER_SM, "by rank: launched with more than the window holds");
 	d.window = 0;
@@ -387,7 +372,7 @@ static void undisturbed(uint32_t mode, const char *what)
 }
 
 /* SMGuard's algorithm 2: 8 CapSMs, the first 3 are evicted; by eq. 5 to 7 CapSM 3 goes on with 0, 4 with 1, 5 with 2 */
-static void remapped(uint32_t mode, unsigned int keep, const char *what)
+static void remapped(uint32_t mode, const char *what)
 {
 	const unsigned int stay = SMS - 3;
 	unsigned int i, place, from, to;
@@ -398,19 +383,19 @@ static void remapped(uint32_t mode, unsigned int keep, const char *what)
 	ranges_new(&d, &r, mode);
 	ranges_bring(&d, &r, WORKERS_MAX);
 	good = ranges_run(&d, &r, 0, WORKERS_MAX, 4);
-	d.window = GSCHED_WINDOW(keep * GSCHED_CAPSM, stay * GSCHED_CAPSM);
+	d.window = GSCHED_WINDOW(0, stay * GSCHED_CAPSM);
 	/* the evicted run what they have fetched, and leave */
-	good = good && ranges_run(&d, &r, keep ? 0 : stay * PER_SM, keep ? keep * PER_SM : WORKERS_MAX, TOTAL);
+	good = good && ranges_run(&d, &r, stay * PER_SM, WORKERS_MAX, TOTAL);
 	ok(good && d.n == stay * PER_SM && r.at->taken_count == stay * PER_SM && d.stat.left == 3 * PER_SM,
 	   "static, %s: 3 of 8 CapSMs are evicted, and leave their ranges", what);
 	/* those that have something to take over first: the others would take it as what nobody has */
-	good = ranges_run(&d, &r, keep * PER_SM, (keep + 3) * PER_SM, TOTAL);
+	good = ranges_run(&d, &r, 0, 3 * PER_SM, TOTAL);
 	for (i = 0; i < 3 * PER_SM; i++) {
 		unsigned int left = 0, me, k;
 
 		place = i % PER_SM;
-		me = (keep + i / PER_SM) * PER_SM + place;
-		from = ((keep ? 0 : stay) + i / PER_SM) * PER_SM + place;
+		me = i / PER_SM * PER_SM + place;
+		from = (stay + i / PER_SM) * PER_SM + place;
 		while (left < EACH && r.by[from * EACH + left] == from)
 			left++;
 		to = (from + 1) * EACH;
@@ -519,7 +504,7 @@ static void polls(unsigned int copies)
 	uint64_t seen, begin;
 	struct device d;
 
-	device_new(&d, GSR_LAUNCH_BY_RANK, sms_window(4 * SMS));
+	device_new(&d, 0, sms_window(4 * SMS));
 	d.arg->poll_ns = (uint32_t)poll_ns;
 	d.arg->last_copy = copies - 1;
 	bring(&d, WORKERS_MAX, 0);
@@ -559,13 +544,12 @@ int main(void)
 	launch_offset = rw.kernels[0].launch_offset;
 	if (!ok(twin, "loaded %s", why))
 		return tap_done();
-	by_id();
 	by_rank();
 	by_index();
-	undisturbed(0, "by SM id");
+	undisturbed(0, "by rank");
 	undisturbed(GSR_LAUNCH_BY_INDEX, "by index");
-	remapped(0, 3, "by SM id");
-	remapped(GSR_LAUNCH_BY_INDEX, 0, "by index");
+	remapped(0, "by rank");
+	remapped(GSR_LAUNCH_BY_INDEX, "by index");
 	winged();
 	in_stripes(GSR_ORDER_STRIPES, "stripes");
 	in_stripes(GSR_ORDER_STRICT, "strict order");

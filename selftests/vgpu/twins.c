@@ -484,10 +484,8 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 /* How a worker comes to its position */
 static uint32_t any_mode(void)
 {
-	static const uint32_t modes[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
-	uint32_t mode = modes[roll(3)];
+	uint32_t mode = roll(3) ? 0 : GSR_LAUNCH_BY_INDEX;
 
-	twins_stats.by_rank += mode == GSR_LAUNCH_BY_RANK;
 	twins_stats.by_index += mode == GSR_LAUNCH_BY_INDEX;
 	return mode;
 }

@@ -21,7 +21,7 @@ struct twins {
 };
 
 struct twins_stats {
-	unsigned long long runs, workers, left, wings, changes, late, resumable, suspended, by_rank, by_index, ranges;
+	unsigned long long runs, workers, left, wings, changes, late, resumable, suspended, by_index, ranges;
 };
 extern struct twins_stats twins_stats;
 

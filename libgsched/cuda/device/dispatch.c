@@ -33,7 +33,7 @@ static void read_modes(void)
 {
 	const char *limit = getenv("GSCHED_LIMIT_BY"), *source = getenv("GSCHED_DISPATCH");
 
-	modes = (limit && *limit && strcmp(limit, "sm")) || (source && *source && strcmp(source, "queue"));
+	modes = (limit && *limit && strcmp(limit, "rank")) || (source && *source && strcmp(source, "queue"));
 }
 
 bool gi_needs_modes(void)
@@ -46,13 +46,13 @@ bool gi_needs_modes(void)
 
 void gi_dispatch(struct gi_client *c)
 {
-	static const char *const limits[] = { "sm", "rank", "worker" }, *const sources[] = { "queue", "static" };
+	static const char *const limits[] = { "rank", "worker" }, *const sources[] = { "queue", "static" };
 	/* in the order of GSCHED_INTENSITY_* */
 	static const char *const classes[] = { "unknown", "L_C", "M_C", "H_C", "M_M", "H_M" };
-	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_RANK, GSR_LAUNCH_BY_INDEX };
+	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_INDEX };
 	const char *workers = getenv("GSCHED_WORKERS");
 
-	c->dispatch = gi_needs_modes() ? flags[env_choice(c, "GSCHED_LIMIT_BY", limits, 3)] : 0;
+	c->dispatch = gi_needs_modes() ? flags[env_choice(c, "GSCHED_LIMIT_BY", limits, 2)] : 0;
 	c->ranges = gi_needs_modes() && env_choice(c, "GSCHED_DISPATCH", sources, 2);
 	c->intensity = env_choice(c, "GSCHED_CLASS", classes, GSCHED_INTENSITY__MAX + 1);
 	c->workers = gi_env("GSCHED_WORKERS", 0);

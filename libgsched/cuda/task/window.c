@@ -1,37 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How many workers a window holds under each dispatch mode (device/dispatch.c); static ranges. */
+/* How many workers a window holds, by what it counts (device/dispatch.c); static ranges. */
 #include "task/task.h"
 
-/* Counts positions SM by SM, exactly as the workers do. */
+/* Counts as the workers do: whole SMs, and on the last one places that end within the limit. */
 unsigned int gi_window_workers(const struct gi_client *c, uint64_t window, unsigned int m)
 {
-	uint64_t base = c->dispatch & (GSR_LAUNCH_BY_RANK | GSR_LAUNCH_BY_INDEX) ? 0 : GSCHED_WINDOW_BASE(window);
-	uint64_t end = base + GSCHED_WINDOW_LIMIT(window), whole = (uint64_t)c->sms * GSCHED_CAPSM;
-	unsigned int weight = GSCHED_CAPSM / m, first, last, sm, bit, n = 0;
+	unsigned int limit = GSCHED_WINDOW_LIMIT(window), weight = GSCHED_CAPSM / m, last, n;
 
-	if (!base && end >= whole)
-		return c->sms * m;
-	if (end > whole)
-		end = whole;
-	if (base >= end)
-		return 0;
-	if (c->dispatch & GSR_LAUNCH_BY_INDEX)
-		return end / weight < c->sms * m ? end / weight : c->sms * m;
-	first = base / GSCHED_CAPSM;
-	last = (end - 1) / GSCHED_CAPSM;
-	for (sm = first; sm <= last; sm++) {
-		if (sm > first && sm < last) {
-			n += m * (last - first - 1);
-			sm = last - 1;
-			continue;
-		}
-		for (bit = 0; bit < m; bit++) {
-			uint64_t p = (uint64_t)sm * GSCHED_CAPSM + bit * weight;
-
-			n += base <= p && p + weight <= end;
-		}
+	if (c->dispatch & GSR_LAUNCH_BY_INDEX) {
+		n = limit / weight;
+	} else {
+		last = limit % GSCHED_CAPSM / weight;
+		n = limit / GSCHED_CAPSM * m + (last < m ? last : m);
 	}
-	return n;
+	return n < c->sms * m ? n : c->sms * m;
 }
 
 /* ---- static ranges ---- */
