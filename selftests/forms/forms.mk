@@ -34,3 +34,10 @@ $(B)/test/forms: selftests/forms/run $(FORMS)/drv $(FORMS)/kernels.ptx
 	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s --short\n' $(B) $< >$@
 	@chmod +x $@
 TESTS += $(B)/test/forms
+
+$(B)/test/forms-programs: selftests/forms/test-programs selftests/forms/run $(FORMS)/drv $(FORMS)/kernels.ptx
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s\n' $(B) $< >$@
+	@chmod +x $@
+TESTS += $(B)/test/forms-programs
+FAST_TESTS += $(B)/test/forms-programs
