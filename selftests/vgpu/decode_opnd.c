@@ -20,7 +20,7 @@ static const struct special {
 	{ "%reserved_smem_offset_end", SR_ZERO }, { "%reserved_smem_offset_cap", SR_ZERO },
 	{ "%is_explicit_cluster", SR_ZERO }, { "%clusterid", SR_CTAID }, { "%nclusterid", SR_NCTAID },
 	{ "%cluster_ctaid", SR_ZERO }, { "%cluster_nctaid", SR_ONE }, { "%cluster_ctarank", SR_ZERO },
-	{ "%cluster_nctarank", SR_ONE },
+	{ "%cluster_nctarank", SR_ONE }, { "%envreg1", SR_WORKSPACE_HI }, { "%envreg2", SR_WORKSPACE },
 };
 
 static int special(const char *name)
