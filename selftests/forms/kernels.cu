@@ -278,7 +278,7 @@ extern "C" __global__ void fetch(u32 *out, cudaTextureObject_t picture, cudaSurf
 
 // Blocks that wait for each other
 
-// All threads of a cooperative launch: those of grid.sync() are as here
+// Of all threads of a cooperative launch, as grid.sync() does it
 __device__ void grid_barrier(void)
 {
 	u32 high, low, was, now, blocks = gridDim.x;
@@ -367,7 +367,8 @@ extern "C" __global__ void locked(u32 *lock, volatile u32 *sum, u32 n)
 		}
 }
 
-// Inclusive, in one launch: a block waits for the sums of those before it. state: 1 its own sum, 2 with all before
+// Inclusive, in one launch: a block waits for the sums of those before it. state: 1 its own sum, 2
+// with all before
 extern "C" __global__ void scan_once(u32 *data, volatile u64 *state, u32 *next)
 {
 	__shared__ u32 part[64], block, before;
@@ -409,7 +410,8 @@ extern "C" __global__ void scan_once(u32 *data, volatile u64 *state, u32 *next)
 	data[i] = part[t] + before;
 }
 
-// Runs until the host has had all that it wants: a mailbox of two words, what is asked for and what was answered
+// Runs until the host has had all that it wants: a mailbox of two words, what is asked for and what
+// was answered
 extern "C" __global__ void serve(volatile u32 *mail, u32 *arrived, u32 *words, u32 n)
 {
 	__shared__ u32 asked;

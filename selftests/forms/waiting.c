@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Blocks that wait for each other, for the host or for another launch: barriers of the whole grid, a
- * lock, a scan that looks back, a kernel that stays
+ * Blocks that wait for each other, for the host or for another launch: barriers of the whole grid,
+ * a lock, a scan that looks back, a kernel that stays
  */
 #include "forms.h"
 
@@ -69,7 +69,7 @@ static uint32_t sms(void)
 	return (uint32_t)n;
 }
 
-/* How many blocks the device holds at once; the form is skipped where there are no cooperative launches */
+/* Blocks that the device holds at once; the form is skipped where it has no cooperative launches */
 static uint32_t most(CUfunction f)
 {
 	int n;
@@ -86,8 +86,10 @@ static uint32_t most(CUfunction f)
 static void whole(CUfunction f, uint32_t blocks, CUstream s, struct pair *p, bool ex)
 {
 	CUlaunchAttribute a = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
-	CUlaunchConfig c = { .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1,
-			     .blockDimZ = 1, .hStream = s, .attrs = &a, .numAttrs = 1 };
+	CUlaunchConfig c = {
+		.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .hStream = s, .attrs = &a, .numAttrs = 1,
+	};
 	uint32_t n = ROUNDS, rounds = 3;
 	void *params[] = { &p->at, &n, &rounds };
 
@@ -174,8 +176,9 @@ static void grid_too_large(void)
 	form_begin();
 	f = form_function("rounds_whole");
 	p = pair_new(THREADS);
-	IS(COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchCooperativeKernel(f, most(f) + 1, 1, 1, THREADS, 1, 1, 0, NULL,
-								   (void *[]){ &p.at, &n, &rounds }));
+	IS(COOPERATIVE_LAUNCH_TOO_LARGE,
+	   cuLaunchCooperativeKernel(f, most(f) + 1, 1, 1, THREADS, 1, 1, 0, NULL,
+				     (void *[]){ &p.at, &n, &rounds }));
 	whole(f, 1, NULL, &p, false);
 	pair_show("grid-too-large", &p);
 }
