@@ -181,7 +181,7 @@ static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 	if (client->closed || (band->fractional && !can_run(task)))
 		task->want = 0;
 	if (!task->want) {
-		client->closed = true;
+		client->closed = !task->chained;
 		return;
 	}
 	if (gsc_is_fixed(task)) {
@@ -628,7 +628,9 @@ static void trim(struct gsc_band *band, const struct gsc_group *group)
  */
 static void assign(struct gsc_client *client)
 {
-	bool open = client->alloc != 0;
+	const struct gsc_task *head = list_first_entry(&client->tasks, struct gsc_task, peer);
+	u32 kept = gsc_is_fixed(head) && head->chained ? gsc_limit(head) : 0;
+	bool open = client->alloc || kept;
 	struct gsc_task *task;
 
 	client->windowed = false;
@@ -641,7 +643,8 @@ static void assign(struct gsc_client *client)
 		if (!open || !task->want)
 			open = false;
 		else if (!gsc_is_block(task))
-			task->alloc = min(min(task->want, client->fair * GSCHED_CAPSM), client->alloc);
+			task->alloc = max(min(min(task->want, client->fair * GSCHED_CAPSM), client->alloc),
+					  min(task->want, kept));
 		else if (client->alloc >= gsc_least(task))
 			task->alloc = client->alloc;
 		client->windowed |= gsc_is_block(task) && task->alloc;

@@ -330,6 +330,7 @@ struct gsc_task {
 	bool adopted;			/* blocks_per_sm is a guess */
 	bool midway;			/* in the resumable form: its block-tasks can be left in their middle */
 	bool overdue;			/* opaque, and equals no longer wait for its end */
+	bool chained;			/* opaque, and may wait for its client's later tasks: these wait no longer */
 	bool late;			/* others have made way for it */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;

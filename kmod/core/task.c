@@ -336,6 +336,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->demand = spread(dev, req->blocks);
 	task->room = 0;
 	task->overdue = false;
+	task->chained = false;
 	task->late = false;
 	task->is_new = true;
 	dev->submitted = true;

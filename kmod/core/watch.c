@@ -6,15 +6,34 @@
  * hardware divides the SMs, as it would have without gsched. Its client gets nothing more in this
  * band until it ends.
  *
+ * Unless the client has a task that waits for as long: the opaque one may be a kernel that polls
+ * what a later launch in another stream writes, and would never end. It is then chained: until it
+ * ends, its client is served as if it were gone, and opaque tasks of the client share what it keeps
+ * where they would get nothing.
+ *
  * Rewritten kernels need none of this: equals get their part of the SMs at once, by eviction.
  */
 #include "decide.h"
 
+static const struct gsc_task *first_waiting(const struct gsc_client *client)
+{
+	const struct gsc_task *task;
+
+	list_for_each_entry(task, &client->tasks, peer)
+		if (task->state == GSC_TASK_WAITING)
+			return task;
+	return NULL;
+}
+
+/* What others may keep from the client: its first task, or the first behind a chained one */
 static const struct gsc_task *head_of(const struct gsc_client *client)
 {
+	const struct gsc_task *head;
+
 	if (list_empty(&client->tasks))
 		return NULL;
-	return list_first_entry(&client->tasks, struct gsc_task, peer);
+	head = list_first_entry(&client->tasks, struct gsc_task, peer);
+	return head->chained ? first_waiting(client) : head;
 }
 
 /* When whoever waits longest for what @task keeps runs out of patience; 0: nobody waits */
@@ -33,6 +52,14 @@ static u64 due_at(const struct gsc_band *band, const struct gsc_task *task)
 	return since == U64_MAX ? 0 : max(since, task->granted) + GSC_PATIENCE_NS;
 }
 
+/* When the first one that waits behind @task, of its client, runs out of patience; 0: none waits */
+static u64 chained_at(const struct gsc_task *task)
+{
+	const struct gsc_task *next = first_waiting(task->client);
+
+	return next ? max(task->granted, next->submitted) + GSC_PATIENCE_NS : 0;
+}
+
 void gsc_watch(struct gsc_band *band)
 {
 	struct gsc_client *client;
@@ -46,6 +73,11 @@ void gsc_watch(struct gsc_band *band)
 		task = list_first_entry(&client->tasks, struct gsc_task, peer);
 		if (!gsc_is_fixed(task) || !task->want)
 			continue;
+		due = task->chained ? 0 : chained_at(task);
+		if (due && due <= client->dev->now)
+			task->chained = true;
+		else
+			band->watch = gsc_earlier(band->watch, due);
 		due = task->overdue ? client->dev->now : due_at(band, task);
 		if (due && due <= client->dev->now) {
 			if (!task->overdue)

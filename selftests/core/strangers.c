@@ -202,6 +202,50 @@ static void who_never_completes_is_overdue(void)
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0 && !task(0, 0)->overdue);
 }
 
+/* It may be a kernel that polls what a later launch of its program writes: that is granted after all */
+static void who_never_completes_may_wait_for_what_follows(void)
+{
+	attach(2);
+	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
+	EXPECT(submit(1, 0, LAUNCH, 100000) == -EAGAIN);
+	clock_ns += 500 * MS;
+	gsc_tick(&dev, clock_ns);
+	EXPECT(task(0, 0)->overdue && task(1, 0)->state == GSC_TASK_RUNNING);
+	/* an equal again, after half a second */
+	EXPECT(submit(0, 1, LAUNCH, 8) == -EAGAIN);
+	clock_ns += 499 * MS;
+	gsc_tick(&dev, clock_ns);
+	EXPECT(task(0, 1)->state == GSC_TASK_WAITING);
+	clock_ns += MS;
+	gsc_tick(&dev, clock_ns);
+	checked();
+	EXPECT(task(0, 0)->chained && task(0, 1)->state == GSC_TASK_RUNNING);
+	/* the equal's kernel may wait for this client's on the device: it holds nobody up either */
+	EXPECT(task(1, 0)->overdue);
+	EXPECT(submit(0, 2, LAUNCH, 8) == 0);
+	EXPECT(submit(0, 3, BLOCK, 100000) == 0 && GSCHED_WINDOW_LIMIT(task(0, 3)->window) == 132 * SM);
+	EXPECT(complete(0, 0) == 0 && complete(0, 1) == 0 && complete(0, 2) == 0 && complete(0, 3) == 0);
+	EXPECT(submit(0, 0, LAUNCH, 8) == 0 && !task(0, 0)->chained);
+}
+
+/* Beside one that is more important and never idle, too: it shares what the first one keeps */
+static void who_waits_for_what_follows_goes_on_below_others(void)
+{
+	attach(2);
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "1"));
+	EXPECT(submit(1, 0, LAUNCH, 8) == 0);
+	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+	EXPECT(submit(1, 1, LAUNCH, 100000) == -EAGAIN);
+	clock_ns += 500 * MS;
+	gsc_tick(&dev, clock_ns);
+	checked();
+	EXPECT(task(1, 1)->state == GSC_TASK_RUNNING && GSCHED_WINDOW_LIMIT(task(1, 1)->window) == 8 * SM);
+	EXPECT(submit(1, 2, LAUNCH, 1) == 0);
+	/* and no more once that has ended */
+	EXPECT(complete(1, 0) == 0 && complete(1, 1) == 0 && complete(1, 2) == 0);
+	EXPECT(submit(1, 3, LAUNCH, 1) == -EAGAIN);
+}
+
 static void lower_ranks_wait_for_an_opaque_task(void)
 {
 	attach(2);
@@ -318,7 +362,8 @@ static const struct {
 } tests[] = {
 	TEST(descriptors_are_no_shares), TEST(users_share_a_group), TEST(bands_weigh_by_user),
 	TEST(turns_go_by_user), TEST(room_for_others),
-	TEST(who_never_completes_is_overdue), TEST(lower_ranks_wait_for_an_opaque_task),
+	TEST(who_never_completes_is_overdue), TEST(who_never_completes_may_wait_for_what_follows),
+	TEST(who_waits_for_what_follows_goes_on_below_others), TEST(lower_ranks_wait_for_an_opaque_task),
 	TEST(a_client_has_a_max), TEST(a_client_has_a_priority), TEST(a_client_has_a_weight),
 };
 

@@ -2,7 +2,7 @@
 # Programs of one form or feature each (drv over the driver API, rt and rts over the shared and the static runtime where nvcc
 # is), and `run`, which runs each natively and under gsched in several settings
 FORMS := $(B)/forms
-FORMS_SRCS := $(addprefix selftests/forms/,forms.c launch.c streams.c contexts.c modules.c memory.c graphs.c algorithms.c process.c)
+FORMS_SRCS := $(addprefix selftests/forms/,forms.c launch.c streams.c contexts.c modules.c memory.c graphs.c algorithms.c waiting.c process.c)
 PROGS += $(FORMS)/drv $(FORMS)/kernels.ptx
 
 $(FORMS)/drv: $(call objs,$(FORMS_SRCS)) $(B)/vgpu/libcuda.so.1
@@ -34,3 +34,10 @@ $(B)/test/forms: selftests/forms/run $(FORMS)/drv $(FORMS)/kernels.ptx
 	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s --short\n' $(B) $< >$@
 	@chmod +x $@
 TESTS += $(B)/test/forms
+
+$(B)/test/forms-programs: selftests/forms/test-programs selftests/forms/run $(FORMS)/drv $(FORMS)/kernels.ptx
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s\n' $(B) $< >$@
+	@chmod +x $@
+TESTS += $(B)/test/forms-programs
+FAST_TESTS += $(B)/test/forms-programs

@@ -275,3 +275,161 @@ extern "C" __global__ void fetch(u32 *out, cudaTextureObject_t picture, cudaSurf
 	surf2Dread(&v, board, x * 4, y);
 	surf2Dwrite(v + out[y * width + x], board, x * 4, y);
 }
+
+// Blocks that wait for each other
+
+// Of all threads of a cooperative launch, as grid.sync() does it
+__device__ void grid_barrier(void)
+{
+	u32 high, low, was, now, blocks = gridDim.x;
+	u64 at;
+
+	asm volatile("mov.u32 %0, %%envreg1;" : "=r"(high));
+	asm volatile("mov.u32 %0, %%envreg2;" : "=r"(low));
+	at = ((u64)high << 32 | low) + 4;
+	__syncthreads();
+	if (!threadIdx.x) {
+		asm volatile("atom.add.release.gpu.u32 %0, [%1], %2;"
+			     : "=r"(was)
+			     : "l"(at), "r"(blockIdx.x ? 1u : 0x80000000u - (blocks - 1))
+			     : "memory");
+		do
+			asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(at) : "memory");
+		while (!((was ^ now) & 0x80000000u));
+	}
+	__syncthreads();
+}
+
+// Each round every thread reads what another block wrote in the round before
+__device__ u32 around(volatile u32 *words, u32 n)
+{
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x, all = gridDim.x * blockDim.x;
+
+	return mix(words[i] + words[(i + blockDim.x + 1) % all], n);
+}
+
+extern "C" __global__ void rounds_whole(u32 *words, u32 n, u32 rounds)
+{
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	for (u32 r = 0; r < rounds; r++) {
+		u32 v = around(words, n);
+
+		grid_barrier();
+		words[i] = v;
+		grid_barrier();
+	}
+}
+
+// The same in an ordinary launch of as many blocks as the device holds
+__device__ void counted_barrier(volatile u32 *arrived, u32 *goal)
+{
+	__syncthreads();
+	*goal += gridDim.x;
+	if (!threadIdx.x) {
+		__threadfence();
+		atomicAdd((u32 *)arrived, 1);
+		while (*arrived < *goal)
+			;
+		__threadfence();
+	}
+	__syncthreads();
+}
+
+extern "C" __global__ void rounds_counted(u32 *words, u32 *arrived, u32 n, u32 rounds)
+{
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x, goal = 0;
+
+	for (u32 r = 0; r < rounds; r++) {
+		u32 v = around(words, n);
+
+		counted_barrier(arrived, &goal);
+		words[i] = v;
+		counted_barrier(arrived, &goal);
+	}
+}
+
+// One lock for all threads of all blocks; lanes of a warp take their turns
+extern "C" __global__ void locked(u32 *lock, volatile u32 *sum, u32 n)
+{
+	u32 v = mix(blockIdx.x * blockDim.x + threadIdx.x, n);
+
+	for (u32 lane = 0; lane < 32; lane++)
+		if ((threadIdx.x & 31) == lane) {
+			while (atomicCAS(lock, 0, 1))
+				;
+			__threadfence();
+			sum[0] += v;
+			sum[1] ^= v;
+			sum[2]++;
+			__threadfence();
+			atomicExch(lock, 0);
+		}
+}
+
+// Inclusive, in one launch: a block waits for the sums of those before it. state: 1 its own sum, 2
+// with all before
+extern "C" __global__ void scan_once(u32 *data, volatile u64 *state, u32 *next)
+{
+	__shared__ u32 part[64], block, before;
+	u32 t = threadIdx.x, i;
+
+	if (!t)
+		block = atomicAdd(next, 1);
+	__syncthreads();
+	i = block * blockDim.x + t;
+	part[t] = data[i];
+	__syncthreads();
+	for (u32 k = 1; k < blockDim.x; k *= 2) {
+		u32 left = t >= k ? part[t - k] : 0;
+
+		__syncthreads();
+		part[t] += left;
+		__syncthreads();
+	}
+	if (!t) {
+		u32 sum = 0, own = part[blockDim.x - 1];
+
+		if (block) {
+			state[block] = 1ull << 32 | own;
+			for (u32 b = block - 1;; b--) {
+				u64 s;
+
+				do
+					s = state[b];
+				while (!(s >> 32));
+				sum += (u32)s;
+				if (s >> 32 == 2)
+					break;
+			}
+		}
+		state[block] = 2ull << 32 | (u32)(sum + own);
+		before = sum;
+	}
+	__syncthreads();
+	data[i] = part[t] + before;
+}
+
+// Runs until the host has had all that it wants: a mailbox of two words, what is asked for and what
+// was answered
+extern "C" __global__ void serve(volatile u32 *mail, u32 *arrived, u32 *words, u32 n)
+{
+	__shared__ u32 asked;
+	u32 i = blockIdx.x * blockDim.x + threadIdx.x, goal = 0;
+
+	for (u32 turn = 1;; turn++) {
+		if (!threadIdx.x) {
+			while ((asked = mail[0]) < turn)
+				;
+		}
+		__syncthreads();
+		if (asked == 0xffffffffu)
+			break;
+		words[i] = mix(words[i] ^ turn, n);
+		__threadfence_system();
+		counted_barrier(arrived, &goal);
+		if (!i)
+			mail[1] = turn;
+		__syncthreads();
+	}
+}

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 #include <cooperative_groups.h>
+#include <cuda.h>
 
 #define THREADS 64u
 #define TURNS 6u
@@ -142,6 +143,29 @@ static void launch()
 	for (uint32_t i = 0; i < TURNS; i++)
 		w.run(nullptr, i);
 	w.show("launch");
+}
+
+// The driver's own launch, by the address that the runtime gives
+static void entry_point()
+{
+	Words w(blocks * THREADS);
+	cudaDriverEntryPointQueryResult found;
+	decltype(&cuLaunchKernel) launch;
+	uint32_t n = rounds, i;
+	cudaFunction_t f;
+	void *fn;
+
+	DO(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &fn, 12000, cudaEnableDefault, &found));
+	CHECK(found == cudaDriverEntryPointSuccess && fn);
+	launch = (decltype(launch))fn;
+	DO(cudaGetFuncBySymbol(&f, (const void *)work));
+	for (i = 0; i < TURNS; i++) {
+		void *params[] = { &w.at, &n, &i };
+
+		CHECK(launch(f, blocks, 1, 1, THREADS, 1, 1, 0, nullptr, params, nullptr) == CUDA_SUCCESS);
+		w.expect(i);
+	}
+	w.show("entry-point");
 }
 
 static void launch_ex()
@@ -466,6 +490,7 @@ static const struct {
 	{ "launch", launch },
 	{ "launch-ex", launch_ex },
 	{ "launch-by-address", launch_by_address },
+	{ "entry-point", entry_point },
 	{ "cooperative", cooperative },
 	{ "templates", templates },
 	{ "symbols", symbols },

@@ -67,9 +67,10 @@ cudaError_t rt_error(CUresult r)
 	}
 }
 
+static CUresult (*get)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+
 static void start(void)
 {
-	CUresult (*get)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	CUdriverProcAddressQueryResult status;
 	CUresult r;
@@ -104,6 +105,29 @@ cudaError_t rt_ready(void)
 	pthread_once(&once, start);
 	return rt_fail(start_error);
 }
+
+/* @own: of a program that was compiled for default streams of its threads. Flags and results have the driver's numbers */
+static cudaError_t entry_point(const char *symbol, void **fn, unsigned int version, unsigned long long flags,
+			       CUdriverProcAddressQueryResult *found, bool own)
+{
+	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+	cudaError_t e = symbol && fn ? rt_ready() : rt_fail(cudaErrorInvalidValue);
+	CUresult r;
+
+	if (e)
+		return e;
+	if (!flags)
+		flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+	r = get(symbol, fn, (int)version, flags, &status);
+	if (found)
+		*found = status;
+	return rt_error(r);
+}
+
+RT_BOTH(cudaGetDriverEntryPointByVersion, _ptsz, (const char *symbol, void **fn, unsigned int version, unsigned long long flags,
+	CUdriverProcAddressQueryResult *found), entry_point(symbol, fn, version, flags, found, own))
+RT_BOTH(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **fn, unsigned long long flags,
+	CUdriverProcAddressQueryResult *found), entry_point(symbol, fn, RT_DRIVER_VERSION, flags, found, own))
 
 CUresult rt_primary(int dev, CUcontext *ctx)
 {

@@ -22,8 +22,7 @@
 	X(cudaFreeMipmappedArray) X(cudaFuncSetSharedMemConfig) X(cudaGLGetDevices) X(cudaGLMapBufferObject) \
 	X(cudaGLMapBufferObjectAsync) X(cudaGLRegisterBufferObject) X(cudaGLSetBufferObjectMapFlags) \
 	X(cudaGLSetGLDevice) X(cudaGLUnmapBufferObject) X(cudaGLUnmapBufferObjectAsync) X(cudaGLUnregisterBufferObject) \
-	X(cudaGetChannelDesc) X(cudaGetDriverEntryPoint) X(cudaGetDriverEntryPointByVersion) \
-	X(cudaGetDriverEntryPointByVersion_ptsz) X(cudaGetDriverEntryPoint_ptsz) X(cudaGetExportTable) \
+	X(cudaGetChannelDesc) X(cudaGetExportTable) \
 	X(cudaGetMipmappedArrayLevel) X(cudaGetSurfaceObjectResourceDesc) X(cudaGetTextureObjectResourceDesc) \
 	X(cudaGetTextureObjectResourceViewDesc) X(cudaGetTextureObjectTextureDesc) \
 	X(cudaGraphAddExternalSemaphoresSignalNode) X(cudaGraphAddExternalSemaphoresWaitNode) \

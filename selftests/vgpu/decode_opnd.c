@@ -20,7 +20,7 @@ static const struct special {
 	{ "%reserved_smem_offset_end", SR_ZERO }, { "%reserved_smem_offset_cap", SR_ZERO },
 	{ "%is_explicit_cluster", SR_ZERO }, { "%clusterid", SR_CTAID }, { "%nclusterid", SR_NCTAID },
 	{ "%cluster_ctaid", SR_ZERO }, { "%cluster_nctaid", SR_ONE }, { "%cluster_ctarank", SR_ZERO },
-	{ "%cluster_nctarank", SR_ONE },
+	{ "%cluster_nctarank", SR_ONE }, { "%envreg1", SR_WORKSPACE_HI }, { "%envreg2", SR_WORKSPACE },
 };
 
 static int special(const char *name)
@@ -124,6 +124,10 @@ static bool named(struct dec *d, const struct gsr_operand *o, int64_t offset, in
 		}
 	}
 	s = vars_find(d->k->module, o->name);
+	if (!s && !strcmp(o->name, "WARP_SZ")) {
+		*out = dec_const(d, 32 + (uint64_t)offset);
+		return *out != NO_OPND;
+	}
 	if (!s)
 		return from_special(d, o, out);
 	switch (s->kind) {

@@ -207,6 +207,8 @@ enum xresult x_special(struct xctx *x, const struct xinsn *in, uint32_t m)
 	case SR_DYNAMIC_SMEM_SIZE: v = b->l.dynamic_shared; break;
 	case SR_TOTAL_SMEM_SIZE: v = b->shared_size; break;
 	case SR_ONE: v = 1; break;
+	case SR_WORKSPACE: v = (uint32_t)b->l.workspace; break;
+	case SR_WORKSPACE_HI: v = b->l.workspace >> 32; break;
 	}
 	FOR_LANES(m, d[i] = v);
 	return X_NEXT;

@@ -49,6 +49,7 @@ struct vgpu_launch {
 	uint64_t grid_id;
 	unsigned int nsmid;
 	uint64_t seed;			/* not 0: warps and diverged threads take turns at random */
+	uint64_t workspace;		/* a cooperative grid's, for its barriers: what %envreg1 and %envreg2 have; 0 none */
 	struct vgpu_watch *watch;	/* for VGPU_CHECK_GRID: of all blocks that run at once; NULL none. Outlives them */
 };
 

@@ -11,7 +11,8 @@ CUresult vg_node_kernel(struct CUgraphNode_st *n, const CUDA_KERNEL_NODE_PARAMS 
 
 	if (!p->func == !p->kern)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = vg_kernel_new(p->func ? (const void *)p->func : p->kern, p, n->op ? n->op->kernel.priority : VG_LEAST_PRIORITY, &op);
+	r = vg_kernel_new(p->func ? (const void *)p->func : p->kern, p, n->op ? n->op->kernel.priority : VG_LEAST_PRIORITY,
+			  n->op && n->op->kernel.need.whole, &op);
 	if (!r)
 		vg_node_set_op(n, op);
 	return r;

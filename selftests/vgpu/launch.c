@@ -70,12 +70,36 @@ static CUresult pack(const struct vgpu_kernel_info *info, void **params, void **
 	return CUDA_SUCCESS;
 }
 
+/*
+ * The words of grid-wide barriers, one a cooperative launch by turns: more of them than launches can be on their way. Each
+ * barrier leaves its word as it was, but for the highest bit.
+ */
+#define WORKSPACES	4096
+
+static bool workspace(uint64_t *at)
+{
+	static struct { uint32_t size, barrier; } spaces[WORKSPACES];
+	static unsigned int n;
+	const struct vg_region region = { .base = (uintptr_t)spaces, .size = sizeof(spaces), .kind = VG_MEM_GLOBAL };
+	unsigned int i = n % WORKSPACES;
+
+	if (!n && vg_region_add(&region))
+		return false;
+	n++;
+	spaces[i].size = sizeof(spaces[i]);
+	spaces[i].barrier = 0;
+	*at = (uintptr_t)&spaces[i];
+	return true;
+}
+
 bool vg_kernel_arm(struct vg_op *op)
 {
 	struct vgpu_launch *l = &op->kernel.launch;
 
 	op->kernel.n_references = op->kernel.function->info->n_references;
 	if (!vg_references_take(op->kernel.function, &op->kernel.references))
+		return false;
+	if (op->kernel.need.whole && !workspace(&l->workspace))
 		return false;
 	l->params = op->kernel.params;
 	l->references = op->kernel.references;
@@ -86,7 +110,7 @@ bool vg_kernel_arm(struct vg_op *op)
 	return l->watch || !(vgpu_checks & VGPU_CHECK_GRID);
 }
 
-CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority, struct vg_op **out)
+CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority, bool cooperative, struct vg_op **out)
 {
 	const unsigned int grid[3] = { p->gridDimX, p->gridDimY, p->gridDimZ }, b[3] = { p->blockDimX, p->blockDimY, p->blockDimZ };
 	struct CUfunc_st *f;
@@ -103,6 +127,10 @@ CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int
 	need = vg_function_need(f, b[0] * b[1] * b[2], p->sharedMemBytes);
 	if (b[0] * b[1] * b[2] > (unsigned int)limit || !vg_sched_fit(&f->module->gpu->config, &need))
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	need.whole = cooperative;
+	if (cooperative && (uint64_t)grid[0] * grid[1] * grid[2] >
+	    (uint64_t)vg_sched_fit(&f->module->gpu->config, &need) * f->module->gpu->config.sms)
+		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	op = vg_op_new(VG_OP_KERNEL);
 	if (!op)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -141,8 +169,13 @@ CUresult vgpuDependents(unsigned int *kernel, unsigned int *other)
 	return r ? r : vg_leave(CUDA_SUCCESS);
 }
 
-static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, const int *priority,
-		       bool dependent, CUstream stream, bool own)
+/* What a launch may have beside a kernel node's parameters */
+struct options {
+	const int *priority;
+	bool dependent, cooperative;
+};
+
+static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, const struct options *o, CUstream stream, bool own)
 {
 	struct CUstream_st *s;
 	struct CUctx_st *ctx;
@@ -160,15 +193,15 @@ static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, con
 	if (!r && (f->module->gpu != ctx->gpu || s->ctx->gpu != ctx->gpu))
 		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r)
-		r = vg_kernel_new(handle, p, priority ? *priority : s->priority, &op);
-	if (!r && dependent && s->tail) {
+		r = vg_kernel_new(handle, p, o->priority ? *o->priority : s->priority, o->cooperative, &op);
+	if (!r && o->dependent && s->tail) {
 		behind_kernel += s->tail->kind == VG_OP_KERNEL;
 		behind_other += s->tail->kind != VG_OP_KERNEL;
 	}
 	return vg_leave(r ? r : vg_push(s, op));
 }
 
-static CUresult attributes(const CUlaunchConfig *c, const int **priority, bool *dependent)
+static CUresult attributes(const CUlaunchConfig *c, struct options *o)
 {
 	for (unsigned int i = 0; i < c->numAttrs; i++) {
 		const CUlaunchAttributeValue *v = &c->attrs[i].value;
@@ -177,11 +210,10 @@ static CUresult attributes(const CUlaunchConfig *c, const int **priority, bool *
 		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 			if (v->priority > VG_LEAST_PRIORITY || v->priority < VG_GREATEST_PRIORITY)
 				return CUDA_ERROR_INVALID_VALUE;
-			*priority = &v->priority;
+			o->priority = &v->priority;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-			if (v->cooperative)
-				return vg_unsimulated("cuLaunchKernelEx with a cooperative grid");
+			o->cooperative = v->cooperative;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
 			if (v->clusterDim.x > 1 || v->clusterDim.y > 1 || v->clusterDim.z > 1)
@@ -189,7 +221,7 @@ static CUresult attributes(const CUlaunchConfig *c, const int **priority, bool *
 			break;
 		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
 			/* it need not be used */
-			*dependent = v->programmaticStreamSerializationAllowed;
+			o->dependent = v->programmaticStreamSerializationAllowed;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
 		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
@@ -204,8 +236,7 @@ static CUresult attributes(const CUlaunchConfig *c, const int **priority, bool *
 static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params, void **extra, bool own)
 {
 	CUDA_KERNEL_NODE_PARAMS p;
-	const int *priority = NULL;
-	bool dependent = false;
+	struct options o = { 0 };
 	CUresult r;
 
 	if (!c || (c->numAttrs && !c->attrs))
@@ -215,24 +246,24 @@ static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params,
 		.blockDimY = c->blockDimY, .blockDimZ = c->blockDimZ, .sharedMemBytes = c->sharedMemBytes,
 		.kernelParams = params, .extra = extra,
 	};
-	r = attributes(c, &priority, &dependent);
-	return r ? r : launch(f, &p, priority, dependent, c->hStream, own);
+	r = attributes(c, &o);
+	return r ? r : launch(f, &p, &o, c->hStream, own);
 }
 
 CUDADRV_API CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 				    unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
 				    void **extra)
 {
-	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL }, NULL, false,
-		      stream, false);
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL },
+		      &(struct options){ 0 }, stream, false);
 }
 
 CUDADRV_API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 					 unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
 					 void **extra)
 {
-	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL }, NULL, false,
-		      stream, true);
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL },
+		      &(struct options){ 0 }, stream, true);
 }
 
 CUDADRV_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
@@ -243,6 +274,22 @@ CUDADRV_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
 CUDADRV_API CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
 	return launch_ex(config, f, params, extra, true);
+}
+
+CUDADRV_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+					       unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream,
+					       void **params)
+{
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, NULL, NULL, NULL },
+		      &(struct options){ .cooperative = true }, stream, false);
+}
+
+CUDADRV_API CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+						    unsigned int bx, unsigned int by, unsigned int bz, unsigned int dynamic,
+						    CUstream stream, void **params)
+{
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, NULL, NULL, NULL },
+		      &(struct options){ .cooperative = true }, stream, true);
 }
 
 /* Occupancy */

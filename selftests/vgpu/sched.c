@@ -141,6 +141,17 @@ static int emptiest(const struct vg_config *c, const struct vg_sm *sms, const st
 	return best;
 }
 
+/* Is there room for all blocks of a cooperative grid? */
+static bool room(const struct vg_config *c, const struct vg_sm *sms, const struct vg_entry *e)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < c->sms && n < e->total; i++)
+		for (struct vg_sm sm = sms[i]; fits(c, &sm, &e->need); n++)
+			occupy(&sm, &e->need, 1);
+	return n >= e->total;
+}
+
 static vg_procs dispatch_group(struct vg_device *d, vg_procs procs)
 {
 	vg_procs got = 0;
@@ -149,6 +160,8 @@ static vg_procs dispatch_group(struct vg_device *d, vg_procs procs)
 	while ((e = head(d, procs))) {
 		struct vg_sm *sms = plane(d, e->proc);
 
+		if (e->need.whole && !e->placed && !room(&d->config, sms, e))
+			return got;
 		while (e->placed < e->total) {
 			int i = emptiest(&d->config, sms, &e->need);
 

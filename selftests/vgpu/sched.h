@@ -42,6 +42,8 @@ struct vg_config {
 struct vg_need {
 	uint32_t threads, regs, smem;
 	uint32_t carveout;	/* the split of L1 and shared memory that the kernel wants, bytes */
+	uint32_t whole;		/* a cooperative grid: its blocks are placed all at once */
+	uint32_t unused;	/* instead of padding */
 };
 
 struct vg_sm {

@@ -47,7 +47,7 @@ static bool device(void)
 	OK(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, 0));
 	CHECK(v == 1);
 	OK(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 0));
-	CHECK(v == 0);
+	CHECK(v == 1);
 	IS(INVALID_VALUE, cuDeviceGetAttribute(&v, (CUdevice_attribute)9999, 0));
 	IS(INVALID_DEVICE, cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 3));
 	return true;
@@ -381,8 +381,8 @@ static bool entry_points(void)
 	OK(cuGetProcAddress("cuGraphConditionalHandleCreate", &q, 13000, 0, &status));
 	CHECK(heard((CUresult (*)(void))q, text, sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
 	      strstr(text, "cuGraphConditionalHandleCreate"));
-	CHECK(heard((CUresult (*)(void))(void *)cuLaunchCooperativeKernel, text, sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
-	      strstr(text, "cuLaunchCooperativeKernel"));
+	CHECK(heard((CUresult (*)(void))(void *)cuMemPoolTrimTo, text, sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
+	      strstr(text, "cuMemPoolTrimTo"));
 	return true;
 }
 

@@ -522,8 +522,8 @@ static void launches(void)
 		"mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %ntid.x; mov.u32 %r4, %nctaid.x; mov.u32 %r5, %warpid; mov.u32 %r6, %laneid;\n"
 		"mov.u32 %r7, %smid; mov.u32 %r8, %nsmid; mov.u64 %rd5, %gridid; cvt.u32.u64 %r9, %rd5; mov.u32 %r10, %lanemask_lt;\n"
 		"setp.ne.u32 %p1, %r1, 37;\n@%p1 ret;\nst.global.v4.u32 [%rd1], {%r2, %r3, %r4, %r5}; st.global.v4.u32 [%rd1+16], {%r6, %r7, %r8, %r9};\n"
-		"st.global.u32 [%rd1+32], %r10; ret;");
-	static const uint32_t want[] = { 0, 64, 1, 1, 5, 0, 4, 7, 31 };
+		"st.global.u32 [%rd1+32], %r10; mov.u32 %r1, WARP_SZ; sub.u32 %r2, %r1, WARP_SZ; st.global.v2.u32 [%rd1+40], {%r1, %r2}; ret;");
+	static const uint32_t want[] = { 0, 64, 1, 1, 5, 0, 4, 7, 31, 0, 32, 0 };
 	char err[256];
 	struct vgpu_module *m = vgpu_module_load(ptx, strlen(ptx), err, sizeof(err));
 	const struct vgpu_kernel_info *i = vgpu_kernel_info(vgpu_module_kernel(m, "k"));

@@ -196,6 +196,27 @@ static bool priorities(void)
 	return true;
 }
 
+/* A cooperative grid goes whole, and holds back what comes behind it */
+static bool whole(void)
+{
+	struct vg_need n;
+	int a, b, c;
+
+	setup(plain, 2);
+	n = need(64, 0);
+	n.whole = 1;
+	a = submit(0, 64, 3, 0);
+	b = vg_sched_submit(&dev, 0, &n, (uint64_t)plain.sms * vg_sched_fit(&plain, &n) - 2, 0);
+	c = submit(1, 64, 1, 0);
+	vg_sched_dispatch(&dev);
+	CHECK(held(a) == 3 && held(b) == 0 && held(c) == 0);
+	end_one(a, 0);
+	CHECK(held(a) == 2 && held(b) == plain.sms * vg_sched_fit(&plain, &n) - 2 && held(c) == 0);
+	end_one(a, 1);
+	CHECK(held(c) == 1);
+	return true;
+}
+
 static bool carveout(void)
 {
 	struct vg_config c = plain;
@@ -946,6 +967,7 @@ int main(void)
 	tap_ok(leftover(), "the next kernel gets what the first leaves over");
 	tap_ok(head_of_line(), "a kernel whose blocks do not fit holds back later ones");
 	tap_ok(priorities(), "blocks of higher priority go first, resident ones stay");
+	tap_ok(whole(), "a cooperative grid is placed whole or not at all");
 	tap_ok(carveout(), "SMs with another carve-out take no block until they are empty");
 	tap_ok(finishing(), "a finished kernel leaves nothing");
 	tap_ok(full_queue(), "a full queue refuses");

@@ -282,7 +282,7 @@ bool vg_references_take(const struct CUfunc_st *f, uint64_t **handles);
 void vg_references_put(uint64_t *handles, unsigned int n);
 
 /* launch.c */
-CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority, struct vg_op **out);
+CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority, bool cooperative, struct vg_op **out);
 bool vg_kernel_arm(struct vg_op *op);	/* what each launch has of its own. false: out of memory */
 struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads, size_t dynamic);
 
