@@ -294,6 +294,8 @@ static void waits_for_launch(void)
 	CUfunction f;
 	CUstream s[2];
 
+	/* a kernel that is loaded at its first launch could wait for the one that waits for it */
+	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	form_begin();
 	f = form_function("set");
 	w = words_new((size_t)form_blocks * THREADS);

@@ -299,11 +299,10 @@ struct gsched_event {
 /*
  * Pages
  *
- * A window is the part of the device that a task may use: a worker at position p (its SM's %smid * GSCHED_CAPSM plus its
- * place on that SM * weight, weight = GSCHED_CAPSM / blocks_per_sm) may run while
- *	base <= p  and  p + weight <= base + limit.
- * One 64-bit word, so that the GPU reads it whole. A client may have its workers count the SMs they are on, or themselves,
- * in place of %smid and place (rewriter/abi.h): then the limit holds as well, and the base means nothing.
+ * A window is the part of the device that a task may use: a worker at position p may run while p + weight <= limit, where
+ * weight is GSCHED_CAPSM / blocks_per_sm, and p is its SM's rank * GSCHED_CAPSM plus its place on that SM * weight. A task ranks
+ * the SMs that it is on as it comes there. A client may have its workers count themselves instead (rewriter/abi.h). The base
+ * says where the arbiter would place it beside others; workers ignore it. One 64-bit word, so that the GPU reads it whole.
  */
 #define GSCHED_WINDOW(base, limit)	(((__u64)(base) << 32) | (__u32)(limit))
 #define GSCHED_WINDOW_BASE(w)		((__u32)((__u64)(w) >> 32))
