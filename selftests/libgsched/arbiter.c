@@ -139,6 +139,7 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		break;
 	case GSP_SUBMIT:
 		f->last_submit = *(struct gsched_submit *)body;
+		f->tier[f->last_submit.slot % GSCHED_SLOTS] = f->last_submit.tier;
 		if (head->flags & GSP_FLAG_ASYNC) {
 			f->async_submits++;
 			break;
@@ -155,6 +156,7 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 	case GSP_COMPLETE:
 		f->last_complete = *(struct gsched_complete *)body;
 		f->completes++;
+		f->timed_originals += f->last_complete.ran_ns && f->tier[f->last_complete.slot % GSCHED_SLOTS] == GSCHED_TIER_LAUNCH;
 		f->cancels += f->last_complete.flags == GSCHED_COMPLETE_CANCEL;
 		break;
 	case GSP_REPORT:

@@ -35,7 +35,8 @@ struct fake {
 	bool closed;			/* ... or nothing */
 	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */
 	/* what was seen */
-	unsigned int infos, submits, async_submits, completes, cancels, rewrites, attached_count, detached;
+	uint32_t tier[GSCHED_SLOTS];	/* of the last submit, by slot */
+	unsigned int infos, submits, async_submits, completes, timed_originals, cancels, rewrites, attached_count, detached;
 	struct gsched_submit last_submit;
 	struct gsched_complete last_complete;
 	struct gsched_attach last_attach;

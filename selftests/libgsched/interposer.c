@@ -933,6 +933,8 @@ static void profile(const char *step, unsigned int blocks)
 	   (unsigned long long)f.last_submit.blocks, f.last_submit.blocks_per_sm);
 	ok(f.last_submit.predicted_ns, "and takes %llu ns",
 	   (unsigned long long)f.last_submit.predicted_ns);
+	ok(f.timed_originals, "the arbiter is told how long it took (%u of %u times)", f.timed_originals,
+	   f.completes);
 	fake_stop(&f);
 
 	/* nobody is asked: timed now and then, and the page has what they took */

@@ -147,7 +147,7 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 {
 	struct gi_client *c = s->cx->client;
-	struct gi_timed of = { s->fn, s->graph, s->shape, s->blocks };
+	struct gi_timed of = { s->fn, s->graph, s->shape, s->blocks, s, s->seq };
 	CUstreamBatchMemOpParams op = { 0 };
 	CUresult rc;
 
@@ -157,7 +157,7 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 			gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
 		return rc;
 	}
-	if (s->shape && gi_timing_due(s->shape))
+	if (s->shape && gi_timing_due(s->shape, GI_TIMED_ASKED))
 		rc = gi_timing_launch(c, s->cx, l, forward_shared, &of);
 	else
 		rc = forward_shared(l);
@@ -469,7 +469,7 @@ static bool learns_time(const struct gi_launch *l, const struct candidate *k)
 static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 				const struct candidate *k)
 {
-	struct gi_timed of = { k->fn, k->graph, k->shape, k->blocks };
+	struct gi_timed of = { k->fn, k->graph, k->shape, k->blocks, NULL, 0 };
 	bool due;
 	uint64_t ns;
 
@@ -478,7 +478,7 @@ static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, st
 	ns = atomic_load_explicit(&k->shape->predicted_ns, memory_order_relaxed);
 	if (ns)
 		gi_count_leased(c, ns, k->blocks, k->shape->original_m);
-	due = gi_timing_due(k->shape) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
+	due = gi_timing_due(k->shape, GI_TIMED_EVERY) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
 	      !(k->fn && atomic_load_explicit(&k->fn->is_primary, memory_order_relaxed));
 	atomic_fetch_add_explicit(&k->shape->launches, 1, memory_order_relaxed);
 	return due ? gi_timing_launch(c, cx, l, forward_shared, &of) : forward_shared(l);

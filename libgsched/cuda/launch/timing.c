@@ -42,6 +42,15 @@ static void learn_times(const struct gi_client *c, const struct gi_timed *of, ui
 	atomic_fetch_add(&of->shape->samples, 1);
 }
 
+/* For the report of the task's end, if that is still to come */
+static void tell_slot(const struct gi_timed *of, uint64_t ns)
+{
+	if (!of->slot)
+		return;
+	atomic_store_explicit(&of->slot->timed_ns, ns, memory_order_relaxed);
+	atomic_store_explicit(&of->slot->timed_seq, of->seq, memory_order_release);
+}
+
 /* Called with the lock held. */
 static void forget_oldest(struct gi_timings *t, const struct gi_timed *of)
 {
@@ -59,6 +68,7 @@ static void reap_flights(struct gi_client *c)
 
 	for (i = gi_flight_poll(&t->flights, &ns); i >= 0; i = gi_flight_poll(&t->flights, &ns)) {
 		learn_times(c, &t->of[i], ns);
+		tell_slot(&t->of[i], ns);
 		forget_oldest(t, &t->of[i]);
 	}
 	atomic_store(&t->flying, t->flights.flying);
@@ -96,11 +106,16 @@ void gi_timings_poll(struct gi_client *c)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_timings *t = c->timings;
+	CUcontext before = NULL;
 
 	if (!atomic_load(&t->flying) || pthread_mutex_trylock(&t->lock))
 		return;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	reap_flights(c);
+	gi_real.cuCtxGetCurrent(&before);
+	if (t->flights.flying && !gi_real.cuCtxSetCurrent(t->flights.cx->handle)) {
+		reap_flights(c);
+		gi_real.cuCtxSetCurrent(before);
+	}
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&t->lock);
 }

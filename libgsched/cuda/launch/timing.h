@@ -2,7 +2,9 @@
 /*
  * Measures how long originals take, by shape. This decides whether a kernel is worth a twin, and is
  * the estimate that the arbiter gets with a launch. The first launches of a shape, and later one in
- * GI_TIMED_EVERY, are bracketed by two events, whether the arbiter is asked about them or not.
+ * GI_TIMED_EVERY, are bracketed by two events. Of launches that the arbiter is asked about it is one
+ * in GI_TIMED_ASKED, and the arbiter is told their times, too: it learns from them how many SMs
+ * recurring kernels need.
  */
 #ifndef GI_TIMING_H
 #define GI_TIMING_H
@@ -11,14 +13,15 @@
 
 #define GI_TIMED_FIRST	3	/* launches of a shape that are timed */
 #define GI_TIMED_EVERY	256	/* then one in so many: well below the 1% that a p99 shows */
+#define GI_TIMED_ASKED	8
 
 bool gi_timings_new(struct gi_client *c);	/* makes c->timings */
 
-/* Whether the shape's next launch is to be timed. */
-static inline bool gi_timing_due(const struct gi_shape *shape)
+/* Whether the shape's next launch is to be timed, one of @every. */
+static inline bool gi_timing_due(const struct gi_shape *shape, unsigned int every)
 {
 	return atomic_load_explicit(&shape->samples, memory_order_relaxed) < GI_TIMED_FIRST ||
-	       atomic_load_explicit(&shape->launches, memory_order_relaxed) % GI_TIMED_EVERY == 0;
+	       atomic_load_explicit(&shape->launches, memory_order_relaxed) % every == 0;
 }
 
 /* What a timed launch is about */
@@ -27,13 +30,15 @@ struct gi_timed {
 	struct gi_graph *graph;		/* ... or a graph */
 	struct gi_shape *shape;
 	uint64_t blocks;
+	struct gi_slot *slot;		/* the task's, for as long as its seq is @seq; NULL: none */
+	uint32_t seq;
 };
 
 /* Makes the launch by @forward, and times it if possible now. The stream is not being captured. */
 CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 			  CUresult (*forward)(const struct gi_launch *l), const struct gi_timed *of);
 
-/* Takes the times of launches that have ended. */
+/* Takes the times of launches that have ended. Leaves the calling thread's context as it was. */
 void gi_timings_poll(struct gi_client *c);
 
 /* Drops all references, before code is unloaded or a context destroyed. */

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "libgsched/transport.h"
+#include "launch/timing.h"
 #include "process/process.h"
 
 /* keep polling after the last task, so the next need not wake us */
@@ -120,6 +121,7 @@ static void *agent_main(void *arg)
 		if (!atomic_load(&c->gone) && depends_on_arbiter(c) && gsched_check(c->g))
 			gi_client_gone(c, "the arbiter does not answer");
 		gi_pace_watch(c, gi_now());
+		gi_timings_poll(c);
 		pthread_mutex_lock(&c->lock);
 		if (c->stop) {
 			pthread_mutex_unlock(&c->lock);

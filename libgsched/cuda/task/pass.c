@@ -36,14 +36,15 @@ static void learn_workers(const struct gi_client *c, struct gi_slot *s, uint64_t
 	gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran * workers / all);
 }
 
-/* Updates the shape's estimates. Returns the GPU time of the run, 0 if unknown. */
+/* Updates the shape's estimates of twins. Returns the GPU time of the run, 0 if unknown. */
 static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
 			    const struct gsched_cl_slot *line, uint64_t now)
 {
 	uint64_t start = gi_load(&line->start_ns), end = gi_load(&line->end_ns), ran, span, workers;
 
 	if (s->tier != GSCHED_TIER_BLOCK)
-		return 0;
+		return atomic_load_explicit(&s->timed_seq, memory_order_acquire) == s->seq ?
+			atomic_load_explicit(&s->timed_ns, memory_order_relaxed) : 0;
 	if (!start || end <= start || end - start > 3600000000000ull)
 		return 0;
 	ran = end - start;

@@ -53,6 +53,9 @@ struct gi_slot {
 	bool submitted;
 	bool retires_at_launch;		/* nothing may follow it: it retires once launched */
 	bool tuned;			/* @m is what gi_tune_workers() said */
+	/* what the original took on the GPU, of the task of this number: launch/timing.c */
+	_Atomic uint64_t timed_ns;
+	_Atomic uint32_t timed_seq;
 	uint32_t generation;		/* of the arbiter's slot, at launch */
 	uint64_t launch_ns, predicted_ns;	/* CLOCK_MONOTONIC; the time if it ran alone */
 	/* time integral of the window, in workers */
