@@ -27,9 +27,8 @@ _Static_assert(offsetof(struct gsr_control, started) == 268 &&
  * words. It keeps the word's offset and the bit's number (64: none) to release them at the end.
  *
  * Positions are of ranks, which a task gives to the SMs that it is on, and not of %smid: that is a
- * virtual number, and SMs that are free beside a client of an MPS server have numbers from 0 on
- * whichever of them they are (H100, H200). Two clients whose windows took different numbers drove
- * each other away for good.
+ * virtual number, and one that two clients of an MPS server see can be two SMs' (H100, H200). Two
+ * clients whose windows took different numbers drove each other away for good.
  */
 static const char load_launch[] =
 	"ld.param.u64 %#d0, [#launch];\n"

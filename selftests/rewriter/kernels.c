@@ -343,7 +343,7 @@ static void modes(void)
 			ok(!strstr(rw[i].ptx, only[k]) == !opts.modes, "%s%s: %s", opts.modes ? "all modes" : "the default",
 			   opts.resumable ? ", resumable" : "", only[k]);
 	}
-	ok(n[0] < n[1] * 4 / 5 && n[2] < n[3] * 4 / 5, "they are much longer: %u and %u instructions, resumable %u and %u", n[0], n[1], n[2],
+	ok(n[0] < n[1] * 3 / 4 && n[2] < n[3] * 3 / 4, "they are much longer: %u and %u instructions, resumable %u and %u", n[0], n[1], n[2],
 	   n[3]);
 	for (i = 0; i < 4; i++)
 		gsr_rewrite_free(&rw[i]);

@@ -371,7 +371,7 @@ static void undisturbed(uint32_t mode, const char *what)
 	ranges_free(&d, &r);
 }
 
-/* SMGuard's algorithm 2: 8 CapSMs, the first 3 are evicted; by eq. 5 to 7 CapSM 3 goes on with 0, 4 with 1, 5 with 2 */
+/* SMGuard's algorithm 2: 8 CapSMs, the last 3 are evicted; by eq. 5 to 7 CapSM 0 goes on with 5, 1 with 6, 2 with 7 */
 static void remapped(uint32_t mode, const char *what)
 {
 	const unsigned int stay = SMS - 3;

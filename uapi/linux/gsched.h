@@ -300,9 +300,9 @@ struct gsched_event {
  * Pages
  *
  * A window is the part of the device that a task may use: a worker at position p may run while p + weight <= limit, where
- * weight is GSCHED_CAPSM / blocks_per_sm, and p is its SM's rank * GSCHED_CAPSM plus its place on that SM * weight. A task ranks
- * the SMs that it is on as it comes there. A client may have its workers count themselves instead (rewriter/abi.h). The base
- * says where the arbiter would place it beside others; workers ignore it. One 64-bit word, so that the GPU reads it whole.
+ * weight is GSCHED_CAPSM / blocks_per_sm, and p is its SM's rank * GSCHED_CAPSM plus its place on that SM * weight. A task
+ * gives ranks to the SMs that it is on. A client may have its workers count themselves instead (rewriter/abi.h). The base says
+ * where the arbiter would place the window beside others; workers ignore it. One 64-bit word, so that the GPU reads it whole.
  */
 #define GSCHED_WINDOW(base, limit)	(((__u64)(base) << 32) | (__u32)(limit))
 #define GSCHED_WINDOW_BASE(w)		((__u32)((__u64)(w) >> 32))

@@ -478,7 +478,8 @@ static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, st
 	ns = atomic_load_explicit(&k->shape->predicted_ns, memory_order_relaxed);
 	if (ns)
 		gi_count_leased(c, ns, k->blocks, k->shape->original_m);
-	due = gi_timing_due(k->shape, GI_TIMED_EVERY) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
+	due = gi_timing_due(k->shape, GI_TIMED_EVERY) &&
+	      !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
 	      !(k->fn && atomic_load_explicit(&k->fn->is_primary, memory_order_relaxed));
 	atomic_fetch_add_explicit(&k->shape->launches, 1, memory_order_relaxed);
 	return due ? gi_timing_launch(c, cx, l, forward_shared, &of) : forward_shared(l);

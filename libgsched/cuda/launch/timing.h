@@ -13,7 +13,7 @@
 
 #define GI_TIMED_FIRST	3	/* launches of a shape that are timed */
 #define GI_TIMED_EVERY	256	/* then one in so many: well below the 1% that a p99 shows */
-#define GI_TIMED_ASKED	8
+#define GI_TIMED_ASKED	8	/* ... of those that the arbiter is asked about */
 
 bool gi_timings_new(struct gi_client *c);	/* makes c->timings */
 

@@ -71,9 +71,11 @@ static void finish_task(struct gi_client *c, struct gi_slot *s, unsigned int i, 
 	if (gi_slot_state(s) == GI_SLOT_RUNNING) {
 		uint64_t ran = learn_times(c, s, line, now);
 
-		gi_debug("%s ended in slot %u: %u workers with %u wings, %u of them left early, %llu of %llu us",
-			 s->fn && s->fn->named ? s->fn->named->name : "?", i, s->launched, s->wings, gi_load(&line->left),
-			 (unsigned long long)ran / 1000, (unsigned long long)(now - s->launch_ns) / 1000);
+		if (s->tier == GSCHED_TIER_BLOCK)
+			gi_debug("%s ended in slot %u: %u workers with %u wings, %u left early, %llu of %llu us",
+				 s->fn && s->fn->named ? s->fn->named->name : "?", i, s->launched,
+				 s->wings, gi_load(&line->left), (unsigned long long)ran / 1000,
+				 (unsigned long long)(now - s->launch_ns) / 1000);
 		gi_slot_drain(c, i);
 		/* a launch under a lease that is still valid is only counted */
 		if (!atomic_load(&c->gone) &&

@@ -164,7 +164,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 		s->next_wing = now + WING_GAP_MAX;
 		return;
 	}
-	gi_debug("wing of %u workers in slot %u, window %u+%u, present %u of %u", workers, i, GSCHED_WINDOW_BASE(s->window),
+	gi_debug("wing of %u workers in slot %u, window %u, present %u of %u", workers, i,
 		 GSCHED_WINDOW_LIMIT(s->window), present, want);
 	s->launched += workers;
 	gi_store(&line->launched, s->launched);
