@@ -506,7 +506,8 @@ struct gsc_client {
 	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
 	u64 hold_until;
-	u64 last_submit, interval;	/* smoothed time between submits */
+	u64 last_submit, interval;	/* smoothed time between submits, 0 not yet known */
+	bool has_paused;		/* the first such time, which does not count, is over */
 	u64 last_end;
 	u64 gap;			/* longest such time lately that a hold can bridge; it fades */
 	u32 burst, burst_before;	/* submits since the last gap, and between the two before */

@@ -7,6 +7,9 @@
 
 #define SIZES	4	/* tasks that end between two looks at what is the largest */
 #define GAP_FADES	64	/* submits in which the longest gap loses most of its weight */
+#define PAUSE_FACTOR	8	/* the longest pause counts for so many times the usual one */
+#define INTERVAL_NS_MIN	1000ULL
+#define INTERVAL_NS_MAX	3600000000000ULL	/* an hour is as good as never, and cannot overflow */
 
 /*
  * What the task would occupy alone. The hardware spreads blocks over the SMs, one each as long as
@@ -270,14 +273,28 @@ void gsc_task_end(struct gsc_task *task)
 		dev->ops->done(task);
 }
 
+/*
+ * The pause between a program's first kernel and its work says nothing of when its kernels come, and
+ * one among many kernels little: it counts for so much at most.
+ */
+static void note_pause(struct gsc_client *client, u64 passed)
+{
+	u64 had = client->interval;
+
+	if (client->has_paused) {
+		if (had)
+			passed = (7 * had + min(passed, PAUSE_FACTOR * had)) / 8;
+		client->interval = min(max(passed, INTERVAL_NS_MIN), INTERVAL_NS_MAX);
+	}
+	client->has_paused = true;
+}
+
 static void note_submit(struct gsc_client *client, u32 demand)
 {
 	u64 now = client->dev->now, passed = now - client->last_submit;
 
 	if (client->last_submit) {
-		/* an hour is as good as never, and cannot overflow */
-		passed = min(passed, (u64)3600 * 1000000000);
-		client->interval = client->interval ? (7 * client->interval + passed) / 8 : passed;
+		note_pause(client, passed);
 		client->gap -= client->gap / GAP_FADES;
 		if (passed <= gsc_hold_ns_max(client))
 			client->gap = max(client->gap, passed);

@@ -140,6 +140,18 @@ static void requests_too_rare_for_a_hold(void)
 	EXPECT(!told);
 }
 
+/* As a program that has started and prepares its work, or that nobody asks for a while */
+static void one_pause_says_nothing(void)
+{
+	start(5 * MS);
+	requests(1, 1100 * MS);
+	requests(700, MS);
+	EXPECT(!n_changes && client[REQUEST].hold_units == 10 * SM);
+	requests(1, 10000 * MS);
+	requests(100, MS);
+	EXPECT(!n_changes && client[REQUEST].hold_units == 10 * SM);
+}
+
 static void without_the_form_the_hold_goes_on(void)
 {
 	start(5 * MS);
@@ -311,6 +323,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	TEST(frequent_requests_are_held_for), TEST(rare_requests_evict_in_the_middle), TEST(requests_too_rare_for_a_hold),
+	TEST(one_pause_says_nothing),
 	TEST(without_the_form_the_hold_goes_on), TEST(short_block_tasks_need_no_form), TEST(nobody_is_told_by_equals_or_ffs),
 	TEST(it_changes_both_ways), TEST(rounds_count), TEST(one_round),
 	TEST(others_make_way_for_a_late_kernel), TEST(a_form_that_is_slow_is_given_up), TEST(it_does_not_flap),
