@@ -13,9 +13,9 @@
  * and take the form at their next launch. Until then, and where a kernel has no such form, the hold
  * goes on.
  *
- * What lost capacity costs a kernel of long block-tasks goes by rounds: 8448 block-tasks on 132 SMs
- * of 8 workers take 8 rounds, on 131 to 118 SMs 9, on 117 already 10. So a hold gives up the few
- * SMs that are worth a round.
+ * What lost capacity costs a kernel goes by rounds of one block-task an SM, as those that share an SM
+ * slow each other down: 8448 block-tasks of 5 ms, 8 on an SM, took 64 rounds on 132 SMs, 72 on 118 and
+ * 73 on 117 (H100). In few rounds one is much, so a hold gives up the few SMs that are worth one.
  */
 #include "decide.h"
 
@@ -45,10 +45,10 @@
 /* Rounds that the block-tasks of @task take with @units less than the device */
 static u64 rounds(const struct gsc_task *task, u32 units)
 {
-	u64 left = task->client->dev->sms * GSCHED_CAPSM - units;
-	u64 workers = left * task->blocks_per_sm / GSCHED_CAPSM;
+	u32 left = task->client->dev->sms * GSCHED_CAPSM - units;
 
-	return div64_u64(task->blocks - 1, max_t(u64, workers, 1)) + 1;
+	/* an hour's kernel has less than 2^48 block-tasks; beyond nothing overflows */
+	return div64_u64((min(task->blocks, 1ULL << 48) * GSCHED_CAPSM) - 1, max_t(u32, left, 1)) + 1;
 }
 
 /* Per mille of its throughput that @task loses without @units */

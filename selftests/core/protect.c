@@ -210,18 +210,18 @@ static void a_form_that_is_slow_is_given_up(void)
 	EXPECT(client[REQUEST].resume_cost > 200 && client[REQUEST].resume_cost < 320);
 }
 
-/* 8448 block-tasks on 132 SMs of 8: 8 rounds; with 9 SMs less, 9; with 17, 10 */
+/* Eight block-tasks an SM: with 10 SMs less nine rounds */
 static void rounds_count(void)
 {
 	start(5 * MS);
-	batch_blocks = 8ull * SMS * 8;
+	batch_blocks = 8ull * SMS;
 	requests(3000, MS);
 	EXPECT(client[REQUEST].hold_units == 10 * SM && client[REQUEST].hold_cost == 111);
 	EXPECT(!told);
 	/* 9 rounds on 124 SMs, 10 on 122 */
 	setup();
 	start(5 * MS);
-	batch_blocks = 9ull * 8 * 124;
+	batch_blocks = 9ull * 124;
 	requests(3000, MS);
 	EXPECT(client[REQUEST].hold_units == 8 * SM);
 	EXPECT(says(REQUEST, "holds 8 of 132 SMs"));
@@ -231,7 +231,7 @@ static void rounds_count(void)
 	EXPECT(client[REQUEST].hold_units == 10 * SM);
 }
 
-/* One round: where the hold's SMs would be idle anyway it costs nothing, else half */
+/* Where the hold's SMs would be idle anyway in the last round it costs nothing; of one round half */
 static void one_round(void)
 {
 	start(5 * MS);
@@ -240,7 +240,7 @@ static void one_round(void)
 	EXPECT(client[REQUEST].hold_units == 10 * SM && !client[REQUEST].hold_cost && !told);
 	setup();
 	start(5 * MS);
-	batch_blocks = 8 * SMS;
+	batch_blocks = SMS;
 	requests(3000, MS);
 	EXPECT(client[REQUEST].hold_cost == 500 && told && batch_midway);
 }
