@@ -115,7 +115,7 @@ static u32 choose(const struct gsc_sizes *sizes, u64 limit)
 {
 	u32 class = sizes->ns[0] ? GSC_SIZE_CLASSES - 1 : 0;
 
-	while (class && !is_fast(sizes, class, class == sizes->chosen ? limit + limit / 8 : limit))
+	while (class && !is_fast(sizes, class, class == sizes->chosen ? limit + limit / 4 : limit))
 		class--;
 	return class;
 }
@@ -212,11 +212,28 @@ static bool differs(u64 a, u64 b)
 	return a >> 1 > b || b >> 1 > a;
 }
 
+static void note_time(struct gsc_sizes *sizes, const struct gsc_task *ended)
+{
+	u32 class = GSC_SIZE_CLASSES;
+	u64 ran = ended->ran;
+
+	if (ended->late) {
+		/* others may have made it so; but if that goes on, the smaller size did */
+		if (sizes->tried > sizes->chosen)
+			class = sizes->tried;
+		ran = max(ran, ended->client->dev->now - ended->granted);
+	} else if (ended->room && (!gsc_is_block(ended) || gsc_sms(gsc_limit(ended)) == ended->room)) {
+		/* a window that changed says nothing about either size */
+		class = class_of(sizes, ended->room);
+	}
+	if (ran && class < GSC_SIZE_CLASSES)
+		record(sizes, class, ran);
+}
+
 void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks)
 {
 	struct gsc_sizes *sizes = &client->sizes;
 	u64 limit;
-	u32 class;
 
 	if (!gsc_is_recurring(client))
 		return;
@@ -224,16 +241,9 @@ void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32
 		memset(sizes, 0, sizeof(*sizes));
 	sizes->whole = whole;
 	sizes->blocks = blocks;
-	/*
-	 * smaller kernels than the largest say nothing about it, and a window that changed nothing
-	 * about either size
-	 */
-	if (ended->room && ended->ran && !differs(ended->blocks, blocks) &&
-	    (!gsc_is_block(ended) || gsc_sms(gsc_limit(ended)) == ended->room)) {
-		class = class_of(sizes, ended->room);
-		if (class < GSC_SIZE_CLASSES)
-			record(sizes, class, ended->ran);
-	}
+	/* smaller kernels than the largest say nothing about it */
+	if (!differs(ended->blocks, blocks))
+		note_time(sizes, ended);
 	limit = limit_ns(client);
 	sizes->chosen = choose(sizes, limit);
 	reconsider(sizes, limit);
