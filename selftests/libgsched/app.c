@@ -747,6 +747,24 @@ static void covered(CUmodule m)
 	DO(cuMemFreeHost(h.words));
 }
 
+/* Two hundred kernels, each launched as soon as the program knows that the one before has ended */
+static void one_by_one(CUmodule m)
+{
+	uint32_t n = N, seed = 3;
+	CUdeviceptr out;
+	void *params[] = { &out, &n, &seed };
+	CUfunction f;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuMemAlloc(&out, BLOCKS * THREADS * 4));
+	DO(cuMemsetD8(out, 0, BLOCKS * THREADS * 4));
+	for (int i = 0; i < 200; i++) {
+		DO(cuLaunchKernel(f, 2, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		DO(cuCtxSynchronize());
+	}
+	show("one_by_one", hash_of(out, 2 * THREADS));
+}
+
 /* Copies by other threads are under way when the program's first tasks are launched. */
 static _Atomic bool launched;
 static void *early_copier(void *arg)
@@ -1341,6 +1359,8 @@ int main(int argc, char **argv)
 			kinds();
 		else if (!strcmp(argv[i], "covered"))
 			covered(m);
+		else if (!strcmp(argv[i], "one_by_one"))
+			one_by_one(m);
 		else if (!strcmp(argv[i], "early"))
 			early(m);
 		else if (!strcmp(argv[i], "waits"))

@@ -730,6 +730,21 @@ static void covered(void)
 	}
 }
 
+/* A kernel that has ended stands for nothing, though the agent may not have seen its end yet. */
+static void covered_no_more(void)
+{
+	static char *const what[] = { "one_by_one", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	f.mode = GSCHED_MODE_SPATIAL;
+	run(true, what, &r);
+	same(&r, &alone, "two hundred kernels, one by one");
+	ok(f.submits == 200, "of them %u are submitted", f.submits);
+	fake_stop(&f);
+}
+
 /* The arbiter is stopped while the program's gate is closed, or its task has no window: it runs on unmanaged. */
 static void silent(void)
 {
@@ -1402,6 +1417,7 @@ int main(void)
 	direct();
 	among_equals();
 	covered();
+	covered_no_more();
 	refused();
 	variables();
 	tables();

@@ -155,11 +155,19 @@ static void end_cover(struct gi_client *c, unsigned int slot)
 		atomic_compare_exchange_strong(&c->tasks->cover, &cover, 0);
 }
 
+/*
+ * One that has ended covers nothing, though the agent may not have seen it yet: the arbiter does not
+ * know of the next launch then, so its windows may take what that is to run on.
+ */
 bool gi_slot_covers(const struct gi_client *c, uint64_t blocks)
 {
 	uint64_t cover = atomic_load_explicit(&c->tasks->cover, memory_order_relaxed);
+	const struct gsched_cl_slot *line;
 
-	return cover && blocks <= (uint32_t)cover;
+	if (!cover || blocks > (uint32_t)cover)
+		return false;
+	line = &c->cl->slot[(cover >> 32) - 1];
+	return gi_load(&line->retired) != gi_load(&line->seq);
 }
 
 bool gi_slot_run(struct gi_client *c, unsigned int slot)
