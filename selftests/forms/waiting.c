@@ -156,6 +156,8 @@ static void grid_sync_between(void)
 	blocks = most(f);
 	p = pair_new((size_t)blocks * THREADS);
 	w = words_new((size_t)form_blocks * THREADS);
+	/* the stream does not wait for what filled them */
+	DO(cuCtxSynchronize());
 	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	for (uint32_t k = 0; k < TURNS; k++) {
 		work(g, s, &w, ROUNDS, k);
