@@ -3,8 +3,8 @@
  * How many SMs a client's recurring kernels need. A kernel of 132 short blocks spreads over 132
  * SMs, but may be as fast on 16. SMs that are kept free for it cost the others their part of the
  * device all the time, while the kernel uses them for microseconds. So it is given the smallest
- * size on which it takes no more than max_slowdown of its best time, or than what its group's
- * latency target leaves it. A client that keeps the device busy would lose throughput: it is given
+ * size on which it takes, with its launch, no more than max_slowdown of its best time, or than what
+ * its group's latency target leaves it. A client that keeps the device busy would lose throughput: it is given
  * nearly its best time.
  *
  * Times are measured. Class k is a 2^(k/3)-th of what the kernel can fill; each completion is a
@@ -23,6 +23,8 @@
 #define ENOUGH		3	/* samples to reject a class by */
 #define OCTAVE		3	/* classes to half the size */
 #define TOLERATED_NS	5000
+/* Until a program that launches a kernel and waits for it has its result, beside the kernel (H200, H100) */
+#define LAUNCH_NS	15000
 #define BUSY_EVERY	64	/* requests between two looks at how busy the client is */
 #define BUSY_PERCENT	125	/* of its best time for a kernel of a busy client */
 
@@ -63,10 +65,8 @@ static u64 limit_ns(const struct gsc_client *client)
 	u64 target;
 
 	if (client->sizes.busy)
-		percent = min_t(u64, percent, BUSY_PERCENT);
-	best = max(div_u64(best * percent, 100), best + TOLERATED_NS);
-	if (client->sizes.busy)
-		return best;
+		return max(div_u64(best * min_t(u64, percent, BUSY_PERCENT), 100), best + TOLERATED_NS);
+	best = max(div_u64((best + LAUNCH_NS) * percent, 100) - LAUNCH_NS, best + TOLERATED_NS);
 	/* half of the target is for launching and waiting; a request's kernels share the rest */
 	target = div_u64((u64)client->group->latency_us * 1000 / 2, gsc_burst(client));
 	return max(best, target);

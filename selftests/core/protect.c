@@ -70,7 +70,7 @@ static void requests(u32 n, u64 period)
 
 	while (n--) {
 		EXPECT(submit(REQUEST, 0, LAUNCH, 132) != -EBUSY);
-		req.ran_ns = 13 * US * (SMS - batch_sms() >= 10 ? 1 : 3);
+		req.ran_ns = 13 * US * (SMS - batch_sms() >= 10 ? 1 : 5);
 		pass(50 * US);
 		EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
 		checked();
