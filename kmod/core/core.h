@@ -356,6 +356,7 @@ struct gsc_sizes {
 	u32 best_ns;			/* smallest of @ns, 0 none is known */
 	u64 blocks;			/* of its largest kernels lately: only such are measured */
 	u32 whole;			/* SMs that they can fill */
+	u32 last;			/* smallest class that is tried */
 	u32 chosen;			/* smallest class that is fast enough */
 	u32 tried;			/* class for the next request: @chosen, or a smaller one that is unknown */
 	u32 retried;			/* class that was too slow and has another chance, 0 none */

@@ -12,6 +12,9 @@
  * while that is fast enough, then between the smallest that was and the largest that was not. One
  * fast sample accepts a class, for noise makes kernels slower; it takes three to reject one.
  *
+ * All blocks fit on that size at once, unless they take a quarter of what they spread over: the
+ * hardware gives those that do not to SMs where a worker is missing, and there they may stall.
+ *
  * The size limits what is kept free between two kernels and what block-tasks of less important
  * clients are evicted for; the allocator still grants the rest where it would be idle. Times come
  * from the client: wrong ones only change which part of its own demand it is given.
@@ -22,6 +25,7 @@
 #define FORGET_EVERY	512	/* samples after which the next smaller class, too slow so far, may be tried again */
 #define ENOUGH		3	/* samples to reject a class by */
 #define OCTAVE		3	/* classes to half the size */
+#define FEW_WAVES	4
 #define TOLERATED_NS	5000
 /* Until a program that launches a kernel and waits for it has its result, beside the kernel (H200, H100) */
 #define LAUNCH_NS	15000
@@ -113,7 +117,7 @@ static bool is_slow(const struct gsc_sizes *sizes, u32 class, u64 limit)
  */
 static u32 choose(const struct gsc_sizes *sizes, u64 limit)
 {
-	u32 class = sizes->ns[0] ? GSC_SIZE_CLASSES - 1 : 0;
+	u32 class = sizes->ns[0] ? sizes->last : 0;
 
 	while (class && !is_fast(sizes, class, class == sizes->chosen ? limit + limit / 4 : limit))
 		class--;
@@ -169,7 +173,7 @@ static u32 candidate(const struct gsc_sizes *sizes, u64 limit)
 	if (slow < GSC_SIZE_CLASSES)
 		class = chosen + (slow - chosen) / 2;
 	else
-		class = min_t(u32, chosen + OCTAVE, GSC_SIZE_CLASSES - 1);
+		class = min_t(u32, chosen + OCTAVE, sizes->last);
 	/* small wholes: of several classes of one size the first counts */
 	class = class_of(sizes, class_sms(sizes, class));
 	return max(class, chosen);
@@ -212,6 +216,17 @@ static bool differs(u64 a, u64 b)
 	return a >> 1 > b || b >> 1 > a;
 }
 
+static u32 last_class(const struct gsc_sizes *sizes, const struct gsc_task *ended)
+{
+	u32 least = gsc_sms(gsc_packed(ended, sizes->whole * GSCHED_CAPSM)), class = 0;
+
+	if (least * FEW_WAVES > sizes->whole)
+		return GSC_SIZE_CLASSES - 1;
+	while (class < GSC_SIZE_CLASSES - 1 && class_sms(sizes, class + 1) >= least)
+		class++;
+	return class;
+}
+
 static void note_time(struct gsc_sizes *sizes, const struct gsc_task *ended)
 {
 	u32 class = GSC_SIZE_CLASSES;
@@ -242,8 +257,10 @@ void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32
 	sizes->whole = whole;
 	sizes->blocks = blocks;
 	/* smaller kernels than the largest say nothing about it */
-	if (!differs(ended->blocks, blocks))
+	if (!differs(ended->blocks, blocks)) {
+		sizes->last = last_class(sizes, ended);
 		note_time(sizes, ended);
+	}
 	limit = limit_ns(client);
 	sizes->chosen = choose(sizes, limit);
 	reconsider(sizes, limit);

@@ -69,7 +69,7 @@ static void requests(u32 n, u64 period)
 	struct gsched_complete req = make_complete(0, 1);
 
 	while (n--) {
-		EXPECT(submit(REQUEST, 0, LAUNCH, 132) != -EBUSY);
+		EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) != -EBUSY);
 		req.ran_ns = 13 * US * (SMS - batch_sms() >= 10 ? 1 : 5);
 		pass(50 * US);
 		EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
@@ -256,7 +256,7 @@ static void others_make_way_for_a_late_kernel(void)
 	start(100 * US);
 	requests(600, MS);
 	EXPECT(client[REQUEST].hold_units == 10 * SM);
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) != -EBUSY);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) != -EBUSY);
 	pass(200 * US);
 	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window));
 	pass(40 * US);
@@ -267,7 +267,7 @@ static void others_make_way_for_a_late_kernel(void)
 	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) >= 122 * SM);
 	EXPECT(client[REQUEST].hold_units == 10 * SM);
 	/* one that never ends takes it for so long only */
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) != -EBUSY);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) != -EBUSY);
 	pass(10 * MS);
 	EXPECT(!GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window));
 	pass(11 * MS);
@@ -276,7 +276,7 @@ static void others_make_way_for_a_late_kernel(void)
 	/* what is promised stays */
 	EXPECT(!store(&group[BATCH], GSC_FILE_CAPSM_MIN, "50"));
 	requests(1, MS);
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) != -EBUSY);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) != -EBUSY);
 	pass(MS);
 	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) >= 50 * SM);
 	EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));

@@ -61,7 +61,7 @@ static u32 request(u32 tier, u64 blocks, model_fn model, bool waited)
 	u32 before = SMS - sms_of(BATCH), free;
 	u64 wait = 0, ran;
 
-	EXPECT(submit(REQUEST, 0, tier, blocks) == 0);
+	EXPECT(submit_small(REQUEST, 0, tier, blocks, 16) == 0);
 	free = SMS - sms_of(BATCH);
 	if (tier == BLOCK)
 		free = min(free, GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) / SM);
@@ -110,7 +110,7 @@ static void a_few_sms_are_enough_for(u32 tier, bool waited)
 	EXPECT(!waits && n_evict == 0);
 	EXPECT_WINDOW(task(BATCH, 0), 0, 122);
 	/* while it runs it has taken what it says */
-	EXPECT(submit(REQUEST, 0, tier, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, tier, 132, 16) == 0);
 	EXPECT(client_says("takes 10 of 132 SMs from block-tasks below; its kernels take 13 us on them, 13 us at best"));
 	clock_ns += 13 * US;
 	end_request(13 * US);
@@ -138,13 +138,13 @@ static void queued_kernels_are_measured_too(void)
 
 	attach_batch("10");
 	for (int i = 0; i < 400; i++) {
-		EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+		EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 		for (u32 n = 1; n <= 8; n++) {
 			struct gsched_complete req = make_complete(!(n & 1), 1);
 
 			req.ran_ns = packs(SMS - sms_of(BATCH));
 			if (n < 8)
-				EXPECT(submit(REQUEST, n & 1, LAUNCH, 132) == 0);
+				EXPECT(submit_small(REQUEST, n & 1, LAUNCH, 132, 16) == 0);
 			clock_ns += req.ran_ns;
 			EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
 			checked();
@@ -158,14 +158,14 @@ static void queued_kernels_are_measured_too(void)
 	 */
 	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM && client[REQUEST].interval < 500 * US);
 	evicted = n_evict;
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 	EXPECT_WINDOW(task(BATCH, 0), 0, 122);
 	EXPECT(n_evict == evicted);
 	end_request(13 * US);
 	/* one kernel after the other from here on: the gap is forgotten */
 	for (int i = 0; i < 400; i++) {
 		clock_ns += 100 * US;
-		EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+		EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 		clock_ns += 13 * US;
 		end_request(13 * US);
 	}
@@ -201,7 +201,7 @@ static void who_allows_no_slowdown_evicts(void)
 	for (int i = 0; i < 200; i++) {
 		u64 wait = client[REQUEST].sizes.tried ? 0 : BLOCK_NS / 2;
 
-		EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+		EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 		clock_ns += wait + MS;
 		end_request(50 * US * SMS / (SMS - sms_of(BATCH)));
 		clock_ns += MS;
@@ -210,7 +210,7 @@ static void who_allows_no_slowdown_evicts(void)
 	clock_ns += 40 * MS;
 	gsc_tick(&dev, clock_ns);
 	EXPECT(task(BATCH, 0)->window == ALL);
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
 }
 
@@ -244,8 +244,11 @@ static u64 launches(u32 sms)
 static void few_for_a_kernel_that_is_all_launch(void)
 {
 	attach_batch("10");
-	requests(300, LAUNCH, 132, launches, false);
+	requests(300, LAUNCH, 64, launches, false);
 	expect_sms(4, 8);
+	/* all its blocks fit at once */
+	requests(300, LAUNCH, 132, launches, false);
+	expect_sms(9, 10);
 }
 
 static u64 rng = 1;
@@ -309,7 +312,7 @@ static void bad_first_samples_are_outvoted(void)
 	attach_batch("10");
 	for (int i = 0; i < 1200; i++) {
 		class = client[REQUEST].sizes.tried;
-		EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+		EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 		clock_ns += 130 * US;
 		end_request((class && seen[class]++ == 0 ? 10 : 1) * packs(SMS - sms_of(BATCH)));
 		clock_ns += MS;
@@ -317,15 +320,15 @@ static void bad_first_samples_are_outvoted(void)
 	expect_sms(10, 10);
 }
 
-/* On less than 10 SMs a kernel takes so long that others make way for it, and is not measured */
+/* On less than 20 SMs a kernel takes so long that others make way for it, and is not measured */
 static void a_late_trial_is_given_up(void)
 {
 	u32 n_late = 0;
 
 	attach_batch("10");
 	for (int i = 0; i < 600; i++) {
-		EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
-		if (SMS - sms_of(BATCH) >= 10) {
+		EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
+		if (SMS - sms_of(BATCH) >= 20) {
 			clock_ns += 13 * US;
 			end_request(13 * US);
 		} else {
@@ -336,7 +339,7 @@ static void a_late_trial_is_given_up(void)
 		}
 		clock_ns += MS;
 	}
-	expect_sms(10, 10);
+	expect_sms(20, 20);
 	EXPECT(n_late && n_late < 30);
 }
 
@@ -404,7 +407,7 @@ static void who_is_busy_keeps_its_throughput(void)
 {
 	attach_batch("10");
 	for (int i = 0; i < 1000; i++) {
-		EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+		EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 		clock_ns += scales(SMS - sms_of(BATCH));
 		end_request(scales(SMS - sms_of(BATCH)));
 		clock_ns += 10 * US;
@@ -418,7 +421,7 @@ static void alone_it_gets_all_it_wants(void)
 	attach_batch("10");
 	requests(300, BLOCK, 132, packs, false);
 	EXPECT(complete(BATCH, 0) == 0);
-	EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
 	EXPECT(task(REQUEST, 0)->window == ALL);
 	/* what it runs on stays its own */
 	EXPECT(submit_block_ns(BATCH, 0, BLOCK, 100000, 0, BLOCK_NS) == -EAGAIN);
@@ -435,8 +438,8 @@ static void equals_share_as_before(void)
 	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
 	for (int first = 0; first < 2; first++) {
-		EXPECT(submit(first ? REQUEST : 2, 0, BLOCK, 132) == 0);
-		EXPECT(submit(first ? 2 : REQUEST, 0, BLOCK, 132) == 0);
+		EXPECT(submit_small(first ? REQUEST : 2, 0, BLOCK, 132, 16) == 0);
+		EXPECT(submit_small(first ? 2 : REQUEST, 0, BLOCK, 132, 16) == 0);
 		EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == 66 * SM);
 		EXPECT(GSCHED_WINDOW_LIMIT(task(2, 0)->window) == 66 * SM);
 		EXPECT(client[REQUEST].sizes.tried == TEN_SMS);
@@ -450,13 +453,13 @@ static void opaque_tasks_below_get_nothing_of_it(void)
 {
 	attach_batch("10");
 	requests(300, LAUNCH, 132, packs, false);
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 122 * SM);
 	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 0, clock_ns));
 	clock_ns += 13 * US;
 	end_request(13 * US);
 	EXPECT(submit(2, 0, LAUNCH, 4) == 0);
-	EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
 	EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == SMS * SM);
 }
 
@@ -465,7 +468,7 @@ static void guarantees_hold(void)
 	attach_batch("10");
 	requests(300, BLOCK, 132, packs, false);
 	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MIN, "40"));
-	EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
 	EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == 40 * SM);
 	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 92 * SM);
 	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MIN, "0"));
@@ -476,7 +479,7 @@ static void guarantees_hold(void)
 	EXPECT(client[REQUEST].hold_got <= 9 * SM);
 	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MAX, "max"));
 	EXPECT(!store(&group[BATCH], GSC_FILE_CAPSM_MIN, "130"));
-	EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
 	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 130 * SM);
 }
 
@@ -497,7 +500,7 @@ static void lies_gain_nothing(void)
 			u32 most = limited ? 10 : 100;
 
 			rng = rng * 6364136223846793005ull + 1442695040888963407ull;
-			EXPECT(submit(REQUEST, 0, rng >> 60 & 1 ? LAUNCH : BLOCK, limited ? 132 : 100) == 0);
+			EXPECT(submit_small(REQUEST, 0, rng >> 60 & 1 ? LAUNCH : BLOCK, limited ? 132 : 100, 16) == 0);
 			EXPECT(client[REQUEST].current_units <= most * SM);
 			EXPECT(sms_of(BATCH) >= SMS - most);
 			clock_ns += 13 * US;
@@ -514,14 +517,14 @@ static void an_outlier_changes_nothing(void)
 {
 	attach_batch("10");
 	requests(300, LAUNCH, 132, packs, false);
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 	/* another band's slice came between */
 	clock_ns += 3 * MS;
 	end_request(3 * MS);
 	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM && client[REQUEST].sizes.ns[TEN_SMS] == 13 * US);
 	/* nor does a time that no kernel can have had, once it is known better */
 	clock_ns += MS;
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 	end_request(1);
 	requests(40, LAUNCH, 132, packs, false);
 	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].sizes.ns[TEN_SMS] > 12 * US);
@@ -559,7 +562,7 @@ static void another_kernel_starts_anew(void)
 	requests(300, LAUNCH, 132, packs, false);
 	requests(1, LAUNCH, 100000, scales, false);
 	EXPECT(!client[REQUEST].sizes.chosen && !client[REQUEST].sizes.tried);
-	EXPECT(submit(REQUEST, 0, LAUNCH, 100000) == 0);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 100000, 16) == 0);
 	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
 }
 
@@ -572,7 +575,7 @@ static void small_kernels_say_nothing_of_large_ones(void)
 	requests(300, LAUNCH, 132, packs, false);
 	known = client[REQUEST].sizes.ns[TEN_SMS];
 	for (int i = 0; i < 30; i++) {
-		EXPECT(submit(REQUEST, 0, LAUNCH, i % 3 ? 8 : 132) == 0);
+		EXPECT(submit_small(REQUEST, 0, LAUNCH, i % 3 ? 8 : 132, 16) == 0);
 		EXPECT(sms_of(BATCH) == 122);
 		clock_ns += 13 * US;
 		end_request(i % 3 ? 2 * US : 13 * US);
@@ -589,7 +592,7 @@ static void rare_kernels_teach_nothing(void)
 		clock_ns += 40 * MS;
 	}
 	EXPECT(!client[REQUEST].sizes.whole && task(BATCH, 0)->window == ALL);
-	EXPECT(submit(REQUEST, 0, LAUNCH, 132) == 0);
+	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
 }
 
@@ -598,7 +601,7 @@ static void ffs_learns_nothing(void)
 	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns));
 	attach_batch("10");
 	for (int i = 0; i < 60; i++) {
-		EXPECT(submit(REQUEST, 0, BLOCK, 132) == 0);
+		EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
 		EXPECT(sms_of(BATCH) == 66);
 		clock_ns += 13 * US;
 		end_request(13 * US);

@@ -121,6 +121,18 @@ static inline int submit(int c, u32 slot, u32 tier, u64 blocks)
 	return submit_block_ns(c, slot, tier, blocks, 0, 0);
 }
 
+/* Of a kernel of which @per_sm blocks fit on an SM */
+static inline int submit_small(int c, u32 slot, u32 tier, u64 blocks, u32 per_sm)
+{
+	struct gsched_submit req = make_submit(slot, 1, tier, blocks);
+	int ret;
+
+	req.blocks_per_sm = per_sm;
+	ret = gsc_submit(&client[c], &req, clock_ns);
+	checked();
+	return ret;
+}
+
 static inline int complete(int c, u32 slot)
 {
 	struct gsched_complete req = make_complete(slot, 1);
