@@ -12,7 +12,7 @@
  * while that is fast enough, then between the smallest that was and the largest that was not. One
  * fast sample accepts a class, for noise makes kernels slower; it takes three to reject one.
  *
- * All blocks fit on that size at once, unless they take a quarter of what they spread over: the
+ * All blocks fit on that size at once, unless they take an eighth of what they spread over: the
  * hardware gives those that do not to SMs where a worker is missing, and there they may stall.
  *
  * The size limits what is kept free between two kernels and what block-tasks of less important
@@ -25,7 +25,7 @@
 #define FORGET_EVERY	512	/* samples after which the next smaller class, too slow so far, may be tried again */
 #define ENOUGH		3	/* samples to reject a class by */
 #define OCTAVE		3	/* classes to half the size */
-#define FEW_WAVES	4
+#define FEW_WAVES	8
 #define TOLERATED_NS	5000
 /* Until a program that launches a kernel and waits for it has its result, beside the kernel (H200, H100) */
 #define LAUNCH_NS	15000
