@@ -332,7 +332,7 @@ static void see_window(struct sim *sim, struct sim_launch *launch, const struct 
 	/* changes have different delays, so an older one may arrive later */
 	if (ev->n > launch->seen) {
 		launch->seen = ev->n;
-		sim_gpu_window(&sim->gpu, launch, ev->value);
+		sim_gpu_window(&sim->gpu, launch, (uint32_t)ev->value);
 	}
 	launch_first(sim, p);
 	report_activity(sim, p);
