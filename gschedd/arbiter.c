@@ -150,7 +150,7 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 		err = gsc_answer(task);
 	if (!err || err == -EAGAIN) {
 		req->window = err ? 0 : task->window;
-		conn_told(c->conn, req->slot, req->window);
+		conn_told(c->conn, req->slot, err ? 0 : task->window);
 	}
 	/*
 	 * the client does not read a reply, so send an event if the window is not the one it used

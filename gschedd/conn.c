@@ -125,9 +125,9 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 		conn_kill(conn);
 }
 
-void conn_told(struct conn *conn, unsigned int slot, uint64_t window)
+void conn_told(struct conn *conn, unsigned int slot, uint32_t window)
 {
-	conn->sent_limit[slot] = GSCHED_WINDOW_LIMIT(window);
+	conn->sent_limit[slot] = window;
 }
 
 /*
@@ -143,7 +143,7 @@ void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event 
 	if (before == GSCHED_EVENT_GRANT)
 		e->type = GSCHED_EVENT_GRANT;
 	else if (before == GSCHED_EVENT_GROW &&
-		 GSCHED_WINDOW_LIMIT(event->window) > conn->sent_limit[slot])
+		 event->window > conn->sent_limit[slot])
 		e->type = GSCHED_EVENT_GROW;
 	conn->events |= 1ull << slot;
 	conn_dirty(conn);
@@ -227,7 +227,7 @@ static int conn_flush(struct conn *conn)
 		err = send_event(conn, &conn->event[slot]);
 		if (err)
 			return err;
-		conn_told(conn, slot, conn->event[slot].window);
+		conn_told(conn, slot, (uint32_t)conn->event[slot].window);
 		conn->events &= conn->events - 1;
 	}
 	if (conn->band_due) {

@@ -146,10 +146,9 @@ void monitor_band(const struct client *c)
 		     CLIENT_OF(c), BAND_OF(c));
 }
 
-#define TASK		CLIENT ",\"slot\":%u,\"seq\":%u,\"base\":%u,\"limit\":%u"
+#define TASK		CLIENT ",\"slot\":%u,\"seq\":%u,\"limit\":%u"
 #define TASK_OF(c, task) \
-	CLIENT_OF(c), (task)->slot, (task)->seq, GSCHED_WINDOW_BASE((task)->window), \
-	GSCHED_WINDOW_LIMIT((task)->window)
+	CLIENT_OF(c), (task)->slot, (task)->seq, (task)->window
 
 static const char *const classes[GSCHED_INTENSITY__MAX + 1] = {
 	[GSCHED_INTENSITY_L_C] = "L_C",

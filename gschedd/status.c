@@ -269,7 +269,6 @@ static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
 	const struct gsc_task *task = &c->core.task[slot];
 	bool known = task->state != GSC_TASK_NONE;
 	uint32_t seq = known ? task->seq : load(&s->seq);
-	uint64_t window = known ? task->window : c->arb->slot[slot].window;
 	char stream[24];
 	cJSON *o;
 
@@ -285,8 +284,7 @@ static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
 	cJSON_AddStringToObject(o, "state", !known ? "leased" : task->state == GSC_TASK_WAITING ? "waiting" : "running");
 	cJSON_AddNumberToObject(o, "tier", known ? task->tier : load(&s->tier));
 	cJSON_AddNumberToObject(o, "blocks", known ? task->blocks : load(&s->blocks));
-	cJSON_AddNumberToObject(o, "base", GSCHED_WINDOW_BASE(window));
-	cJSON_AddNumberToObject(o, "limit", GSCHED_WINDOW_LIMIT(window));
+	cJSON_AddNumberToObject(o, "limit", c->arb->slot[slot].window);
 	cJSON_AddNumberToObject(o, "seen", load(&s->seen_limit));
 	cJSON_AddNumberToObject(o, "launched", load(&s->launched));
 	cJSON_AddNumberToObject(o, "left", load(&s->left));

@@ -41,7 +41,7 @@ static void queue_event(struct gsched_client *client, const struct gsc_task *tas
 		if (event->type == GSCHED_EVENT_GRANT)
 			type = GSCHED_EVENT_GRANT;
 		else if (event->type == GSCHED_EVENT_GROW &&
-			 GSCHED_WINDOW_LIMIT(task->window) > client->known_limit[task->slot])
+			 task->window > client->known_limit[task->slot])
 			type = GSCHED_EVENT_GROW;
 	}
 	*event = (struct gsched_event) {

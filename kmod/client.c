@@ -227,7 +227,7 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 		__clear_bit(slot, client->in_submit);
 	if (!ret) {
 		req->window = client->core.task[slot].window;
-		client->known_limit[slot] = GSCHED_WINDOW_LIMIT(req->window);
+		client->known_limit[slot] = req->window;
 	} else if (ret == -EAGAIN) {
 		client->known_limit[slot] = 0;
 	}
@@ -268,7 +268,7 @@ static int submit_end(struct gsched_client *client, struct gsched_submit *req, b
 		return -ENOENT;		/* another thread withdrew it */
 	if (task->state == GSC_TASK_RUNNING) {
 		req->window = task->window;
-		client->known_limit[req->slot] = GSCHED_WINDOW_LIMIT(req->window);
+		client->known_limit[req->slot] = req->window;
 		return 0;
 	}
 	if (WARN_ON_ONCE(!interrupted))
@@ -369,7 +369,7 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 	slot = find_first_bit(client->pending, GSCHED_SLOTS);
 	if (slot < GSCHED_SLOTS) {
 		*event = client->event[slot];
-		client->known_limit[slot] = GSCHED_WINDOW_LIMIT(event->window);
+		client->known_limit[slot] = event->window;
 		__clear_bit(slot, client->pending);
 	} else if (client->band_pending) {
 		*event = (struct gsched_event) { .type = GSCHED_EVENT_BAND, .time_ns = client->band_ns };

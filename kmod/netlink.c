@@ -159,8 +159,7 @@ static int put_window(struct sk_buff *skb, const struct gsc_task *task)
 	if (put_client(skb, gsched_client_of(task->client)) ||
 	    nla_put_u32(skb, GSCHED_A_SLOT, task->slot) ||
 	    nla_put_u32(skb, GSCHED_A_SEQ, task->seq) ||
-	    nla_put_u32(skb, GSCHED_A_BASE, GSCHED_WINDOW_BASE(task->window)) ||
-	    nla_put_u32(skb, GSCHED_A_LIMIT, GSCHED_WINDOW_LIMIT(task->window)))
+	    nla_put_u32(skb, GSCHED_A_LIMIT, task->window))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -333,7 +333,7 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 
 		if (task->state == GSC_TASK_RUNNING) {
 			running++;
-			limit += GSCHED_WINDOW_LIMIT(task->window);
+			limit += task->window;
 		} else if (task->state == GSC_TASK_WAITING) {
 			waiting++;
 		}
@@ -357,8 +357,7 @@ static int slot_emit(const struct gsched_client *client, u32 slot, char *page, i
 {
 	const struct gsc_task *task = &client->core.task[slot];
 	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
-	u64 window = client->arb->slot[slot].window, blocks = task->blocks;
-	u64 stream = task->stream;
+	u64 blocks = task->blocks, stream = task->stream;
 	u32 seq = task->seq, tier = task->tier;
 
 	if (task->state == GSC_TASK_NONE) {
@@ -370,8 +369,8 @@ static int slot_emit(const struct gsched_client *client, u32 slot, char *page, i
 		stream = 0;
 	}
 	return sysfs_emit_at(page, len,
-			     "slot %u seq %u tier %u blocks %llu base %u limit %u seen %u launched %u left %u start_ns %llu stream %llu\n",
-			     slot, seq, tier, blocks, GSCHED_WINDOW_BASE(window), GSCHED_WINDOW_LIMIT(window),
+			     "slot %u seq %u tier %u blocks %llu limit %llu seen %u launched %u left %u start_ns %llu stream %llu\n",
+			     slot, seq, tier, blocks, client->arb->slot[slot].window,
 			     READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left),
 			     READ_ONCE(hint->start_ns), stream);
 }

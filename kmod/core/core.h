@@ -99,12 +99,6 @@ struct gsc_policy {
 	 */
 	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
 	/*
-	 * In each decision: where the window of @client, client->sms SMs, begins: at any SM from
-	 * @lo to @hi. Default: client->base, as near as possible to where it was, for a window that
-	 * moves drives workers out.
-	 */
-	u32 (*place)(struct gsc_device *dev, const struct gsc_client *client, u32 lo, u32 hi);
-	/*
 	 * When bands have changed: sum of the time slices of the @n bands that are not lower, in
 	 * us; each has a part of it by its weight. Default: @n slices of the driver's, so that no
 	 * band of mean weight waits longer than on an unmanaged GPU.
@@ -321,7 +315,7 @@ struct gsc_task {
 	u32 intensity;			/* GSCHED_INTENSITY_* */
 	u64 blocks, predicted_ns, block_ns;
 	u64 stream;			/* tasks of a client with the same one run in order; 0 unknown */
-	u64 window;			/* GSCHED_WINDOW(base, limit) */
+	u32 window;			/* units: what it may use now */
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
 	u64 usage;			/* unit-ns, of what its client was charged; stops at 2^64 */
 	u32 id;				/* order of arrival */
@@ -397,7 +391,6 @@ struct gsc_band {
 	struct list_head members;	/* gsc_client.member, by arrival: the MPS server, too */
 	struct list_head active;	/* gsc_client.active, by arrival */
 	struct list_head tasks;		/* active ones, sorted by the policy */
-	struct list_head placed;	/* clients with a window, by base */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
 	u32 n_tasks;			/* in @tasks */
@@ -490,7 +483,7 @@ struct gsc_client {
 	/* page.c: the caller sets the pages before it attaches, or leaves them NULL */
 	struct gsched_arb_page *arb_page;
 	const struct gsched_cl_page *cl_page;
-	u64 leased_window;		/* what empty slots have */
+	u32 leased_window;		/* what empty slots have */
 	u32 known[GSCHED_SLOTS];	/* last seq of each slot that was submitted or adopted */
 	bool scan;			/* its free lease ended: look for launches made under it */
 	bool stale;			/* empty slots are to have another window */
@@ -498,8 +491,7 @@ struct gsc_client {
 	u64 window_seen;		/* when the last of them began or ended */
 	struct gsc_task task[GSCHED_SLOTS];
 	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
-	struct list_head place;		/* band->placed, while its window is not empty */
-	u64 window;			/* of all its running tasks of tier block; 0 without one */
+	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage is charged */
 	bool waits, runs;		/* as counted in gsc_group.pressure */
@@ -537,8 +529,6 @@ struct gsc_client {
 	u32 need, use, fixed, fair;
 	u32 full;			/* what its largest task wants, which may be more than it needs */
 	u32 alloc;			/* units */
-	bool windowed;			/* a task of tier block has a part of it */
-	u32 sms, base;			/* footprint and place of the window, in SMs */
 	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
 };

@@ -16,7 +16,7 @@
 #define HINT_BLOCKS_MAX	1000000000000ULL
 #define POLL_NS		1000000ULL	/* between looks at the pages of adopted tasks */
 
-static void store_window(struct gsc_client *client, u32 slot, u64 window)
+static void store_window(struct gsc_client *client, u32 slot, u32 window)
 {
 	struct gsched_arb_slot *to = &client->arb_page->slot[slot];
 
@@ -29,7 +29,7 @@ static void store_window(struct gsc_client *client, u32 slot, u64 window)
 }
 
 /* What a launch under the lease may use: everything up to the smallest max above the client */
-static u64 leased_window(const struct gsc_client *client)
+static u32 leased_window(const struct gsc_client *client)
 {
 	const struct gsc_group *group;
 	u32 limit = client->dev->sms * GSCHED_CAPSM;
@@ -38,12 +38,12 @@ static u64 leased_window(const struct gsc_client *client)
 		return 0;
 	for (group = client->group; group; group = group->parent)
 		limit = min(limit, group->max);
-	return GSCHED_WINDOW(0, limit);
+	return limit;
 }
 
 static void store_leased(struct gsc_client *client)
 {
-	u64 window = leased_window(client);
+	u32 window = leased_window(client);
 	u32 slot;
 
 	client->leased_window = window;
@@ -64,7 +64,7 @@ void gsc_page_attach(struct gsc_client *client)
 }
 
 /* @window: what a GPU that still runs kernels of the client may use */
-void gsc_page_detach(struct gsc_client *client, u64 window)
+void gsc_page_detach(struct gsc_client *client, u32 window)
 {
 	struct gsched_arb_page *page = client->arb_page;
 	u32 slot;

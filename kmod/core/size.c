@@ -229,7 +229,7 @@ void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32
 	 * about either size
 	 */
 	if (ended->room && ended->ran && !differs(ended->blocks, blocks) &&
-	    (!gsc_is_block(ended) || gsc_sms(gsc_limit(ended)) == ended->room)) {
+	    (!gsc_is_block(ended) || gsc_sms(ended->window) == ended->room)) {
 		class = class_of(sizes, ended->room);
 		if (class < GSC_SIZE_CLASSES)
 			record(sizes, class, ended->ran);

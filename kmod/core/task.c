@@ -66,9 +66,9 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 	struct gsc_task *task;
 
 	list_for_each_entry(task, &client->tasks, peer) {
-		if (task->state != GSC_TASK_RUNNING || !gsc_limit(task))
+		if (task->state != GSC_TASK_RUNNING || !task->window)
 			continue;
-		units = gsc_packed(task, min(gsc_limit(task), client->current_units));
+		units = gsc_packed(task, min(task->window, client->current_units));
 		if (units <= most)
 			continue;
 		task->usage = saturated(task->usage, ns, units - most);
@@ -84,7 +84,7 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 	}
 }
 
-static void set_window(struct gsc_task *task, u64 window, enum gsc_change why)
+static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 {
 	struct gsc_device *dev = task->client->dev;
 	struct gsc_group *group;
@@ -109,24 +109,9 @@ static void set_window(struct gsc_task *task, u64 window, enum gsc_change why)
 		dev->ops->set_window(task, why);
 }
 
-static u64 new_window(const struct gsc_task *task)
+static u32 new_window(const struct gsc_task *task)
 {
-	if (gsc_is_fixed(task))
-		return task->window;
-	if (!gsc_is_block(task))
-		return GSCHED_WINDOW(0, task->alloc);
-	/* with nothing left it keeps its base, to come back there */
-	return GSCHED_WINDOW(task->client->base * GSCHED_CAPSM, task->alloc);
-}
-
-/* Does some worker have to leave? */
-static bool is_eviction(u64 old, u64 new)
-{
-	u64 old_end = (u64)GSCHED_WINDOW_BASE(old) + GSCHED_WINDOW_LIMIT(old);
-	u64 new_end = (u64)GSCHED_WINDOW_BASE(new) + GSCHED_WINDOW_LIMIT(new);
-
-	return GSCHED_WINDOW_LIMIT(old) &&
-	       (GSCHED_WINDOW_BASE(new) > GSCHED_WINDOW_BASE(old) || new_end < old_end);
+	return gsc_is_fixed(task) ? task->window : task->alloc;
 }
 
 /*
@@ -144,14 +129,14 @@ static void settle_client(struct gsc_client *client)
 		if (task->state != GSC_TASK_RUNNING)
 			break;
 		if (!gsc_is_block(task)) {
-			opaque += min(gsc_limit(task), client->alloc - min(opaque, client->alloc));
+			opaque += min(task->window, client->alloc - min(opaque, client->alloc));
 			if (gsc_is_head(task))
-				units = gsc_limit(task);
+				units = task->window;
 		} else if (!client->window) {
 			client->window = task->window;
 		}
 	}
-	units = max(units, max(opaque, GSCHED_WINDOW_LIMIT(client->window)));
+	units = max(units, max(opaque, client->window));
 	if (units == old)
 		return;
 	gsc_client_charge(client);
@@ -163,13 +148,11 @@ static void settle_client(struct gsc_client *client)
 void gsc_tasks_evict(struct gsc_band *band)
 {
 	struct gsc_task *task;
-	u64 window;
+	u32 window;
 
 	list_for_each_entry(task, &band->tasks, node) {
-		if (task->state != GSC_TASK_RUNNING)
-			continue;
 		window = new_window(task);
-		if (window != task->window && is_eviction(task->window, window))
+		if (task->state == GSC_TASK_RUNNING && window < task->window)
 			set_window(task, window, GSC_EVICT);
 	}
 }
@@ -178,7 +161,7 @@ void gsc_tasks_grant(struct gsc_band *band)
 {
 	struct gsc_client *client;
 	struct gsc_task *task;
-	u64 window;
+	u32 window;
 
 	list_for_each_entry(task, &band->tasks, node) {
 		if (task->state == GSC_TASK_WAITING) {
@@ -216,7 +199,7 @@ static u32 room_of(const struct gsc_task *task, u32 *taken)
 	u32 sms = task->client->dev->sms, others;
 
 	if (gsc_is_block(task))
-		return gsc_sms(gsc_limit(task));
+		return gsc_sms(task->window);
 	if (*taken == U32_MAX)
 		*taken = taken_by_all(task->client->band);
 	others = *taken - gsc_sms(task->client->current_units);
@@ -373,7 +356,7 @@ int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 no
  */
 static u32 fillable(const struct gsc_client *client, const struct gsc_task *ended)
 {
-	u32 units = min(gsc_limit(ended), ended->demand), whole;
+	u32 units = min(ended->window, ended->demand), whole;
 	const struct gsc_group *group;
 
 	if (!client->sizes.tried)
@@ -473,7 +456,7 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 	gsc_task_end(task);
 	if (ran)
 		gsc_protect_measure(task);
-	if (ran && gsc_limit(task))
+	if (ran && task->window)
 		learn(client, task);
 	return 0;
 }

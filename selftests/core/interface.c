@@ -73,7 +73,7 @@ static void detach_gives_all_back(void)
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(0, 1, LAUNCH, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 66 * SM);
+	EXPECT(task(1, 0)->window == 66 * SM);
 	gsc_client_detach(&client[0], clock_ns);
 	EXPECT(n_done == 2);
 	EXPECT(task(1, 0)->window == ALL);
@@ -89,7 +89,7 @@ static void move_takes_the_quota_of_the_new_group(void)
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	clock_ns += 100 * US;
 	gsc_client_move(&client[0], &group[1], clock_ns);
-	EXPECT_WINDOW(task(0, 0), 0, 9);
+	EXPECT_WINDOW(task(0, 0), 9);
 	EXPECT(NS(group[0].stats.capsm) == 100 * US * SMS && !NS(group[1].stats.capsm));
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "0\n"));
 	EXPECT(shows(&group[1], GSC_FILE_CAPSM_CURRENT, "9\n"));

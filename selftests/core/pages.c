@@ -182,10 +182,10 @@ static void quota_reaches_empty_slots(void)
 	come(1, true);
 	EXPECT(arb[0].header.lease == GSCHED_LEASE_NOTIFY && shown(0, 5) == ALL);
 	EXPECT(!gsc_group_store(&group[0], GSC_FILE_CAPSM_MAX, "10", clock_ns));
-	EXPECT(arb[0].header.lease == GSCHED_LEASE_NOTIFY && shown(0, 5) == GSCHED_WINDOW(0, 10 * SM));
+	EXPECT(arb[0].header.lease == GSCHED_LEASE_NOTIFY && shown(0, 5) == 10 * SM);
 	EXPECT(!gsc_client_store(&client[0], GSC_FILE_CAPSM_MAX, "4", true, clock_ns));
 	gsc_commit(&dev, clock_ns);
-	EXPECT(shown(0, 5) == GSCHED_WINDOW(0, 4 * SM));
+	EXPECT(shown(0, 5) == 4 * SM);
 	checked();
 }
 

@@ -267,11 +267,11 @@ static void check_inversion(void)
 	for (int a = 0; a < CLIENTS; a++) {
 		const struct gsc_task *t = client[a].dev ? first_of(&client[a]) : NULL;
 
-		if (!t || GSCHED_WINDOW_LIMIT(t->window))
+		if (!t || t->window)
 			continue;
 		for (int b = 0; b < CLIENTS; b++)
 			if (client[b].dev && shares(&client[a], &client[b]) && group[b].priority < group[a].priority &&
-			    GSCHED_WINDOW_LIMIT(client[b].window))
+			    client[b].window)
 				fails("somebody less important has what one more important needs");
 	}
 }
@@ -292,7 +292,7 @@ static void check_state(void)
 		if (client[c].dev && first_of(&client[c])) {
 			n_waits += first_of(&client[c])->state == GSC_TASK_WAITING;
 			n_evicted += first_of(&client[c])->state == GSC_TASK_RUNNING &&
-				     !GSCHED_WINDOW_LIMIT(first_of(&client[c])->window);
+				     !first_of(&client[c])->window;
 		}
 }
 
@@ -307,7 +307,7 @@ static void check_end(void)
 
 			if (client[c].dev && (t != NULL) == (client[c].activity == GSCHED_ACTIVITY_IDLE))
 				reports(&client[c]);
-			if (t && GSCHED_WINDOW_LIMIT(t->window))
+			if (t && t->window)
 				ends(t);
 			tasks |= t != NULL;
 		}
@@ -327,12 +327,12 @@ static void check_starvation(int victim)
 		return;
 	n_starve++;
 	for (int round = 0; round < STARVE_ROUNDS; round++) {
-		if (GSCHED_WINDOW_LIMIT(first_of(&client[victim])->window))
+		if (first_of(&client[victim])->window)
 			return;
 		for (int c = 0; c < CLIENTS; c++) {
 			struct gsc_task *t = client[c].dev && c != victim ? first_of(&client[c]) : NULL;
 
-			if (t && GSCHED_WINDOW_LIMIT(t->window))
+			if (t && t->window)
 				ends(t);
 			while (client[c].dev && c != victim && submits(&client[c], LARGE))
 				;
