@@ -195,9 +195,9 @@ static void show_group(struct monitor *m, const struct group *group)
 static void show_tasks(struct monitor *m, const struct client *c)
 {
 	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++) {
-		const struct gsc_task *task = &c->core.task[slot];
+		const struct gsc_task *task = gsc_task_in(&c->core, slot);
 
-		if (task->state != GSC_TASK_NONE)
+		if (task)
 			emit(m, true, OBJECTS_HAVE TASK ",\"state\":\"%s\"}", c->dev->decl.name,
 			     "task", TASK_OF(c, task),
 			     task->state == GSC_TASK_RUNNING ? "running" : "waiting");

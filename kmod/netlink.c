@@ -279,9 +279,9 @@ static int dump_tasks(struct sk_buff *skb, struct netlink_callback *cb, struct g
 		if (nr++ < walk->object)
 			continue;
 		for (; walk->slot < GSCHED_SLOTS; walk->slot++) {
-			const struct gsc_task *task = &client->task[walk->slot];
+			const struct gsc_task *task = gsc_task_in(client, walk->slot);
 
-			if (task->state == GSC_TASK_NONE)
+			if (!task)
 				continue;
 			head = begin(skb, cb, dev, GSCHED_CMD_TASK_GET);
 			if (!head || end(skb, head, put_task(skb, task, now)))

@@ -60,8 +60,10 @@ static int check_clients(const struct gsc_device *dev)
 		if (!check_seat(client))
 			return 120;
 		for (tasks = 0, slot = 0; slot < GSCHED_SLOTS; slot++) {
-			const struct gsc_task *task = &client->task[slot];
+			const struct gsc_task *task = client->task[slot];
 
+			if (!task)
+				continue;
 			if (task->client != client || task->slot != slot)
 				return 2;
 			if (list_empty(&task->node) ? task->state != GSC_TASK_NONE : task->state == GSC_TASK_NONE)
@@ -646,13 +648,14 @@ static int check_page(const struct gsc_client *client)
 	    header->mode != client->dev->mode || header->flags != client->arb.flags ||
 	    header->slice_us != client->arb.slice_us || header->share != client->arb.share)
 		return 131;
-	if (!client->lease != !client->leased_window)
+	/* the window of the old lease stays while launches under it are not yet known */
+	if (!client->scan && !client->lease != !client->leased_window)
 		return 132;
 	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
 		u32 window = client->leased_window;
 
-		task = &client->task[slot];
-		if (task->state != GSC_TASK_NONE)
+		task = gsc_task_in(client, slot);
+		if (task)
 			window = task->state == GSC_TASK_RUNNING ? task->window : 0;
 		if (client->arb_page->slot[slot].window != window)
 			return 133;

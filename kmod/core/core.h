@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The decision core: events in, actions out. No clock, no allocation, no locks, no I/O: the caller
- * gives the time with every event, owns every object, and holds one lock per device around every
- * call. Same events, same actions, always.
+ * gives the time with every event, owns every object, brings memory for tasks as slots are first
+ * used (new_task()), and holds one lock per device around every call. Same events, same actions,
+ * always.
  *
  * Events change what is known and only mark the device. gsc_commit() takes one decision for all
  * events since the last one and publishes it by the actions; without a mark it does nothing. The
@@ -65,6 +66,12 @@ struct gsc_ops {
 	void (*policy_changed)(struct gsc_device *dev);
 	/* Its process is gone, although it has not detached: somebody else has its descriptor */
 	bool (*is_gone)(const struct gsc_client *client);
+	/*
+	 * Zeroed memory for the tasks of @slot, which @client uses for the first time: in
+	 * gsc_submit(), and in gsc_commit() for what was launched under a lease. NULL: there is none
+	 * now. The caller frees what is in client->task after the client has detached.
+	 */
+	struct gsc_task *(*new_task)(struct gsc_client *client, u32 slot);
 };
 
 /*
@@ -484,12 +491,11 @@ struct gsc_client {
 	struct gsched_arb_page *arb_page;
 	const struct gsched_cl_page *cl_page;
 	u32 leased_window;		/* what empty slots have */
-	u32 known[GSCHED_SLOTS];	/* last seq of each slot that was submitted or adopted */
 	bool scan;			/* its free lease ended: look for launches made under it */
 	bool stale;			/* empty slots are to have another window */
 	bool has_windows;		/* pass.c: it has tasks with windows, or had lately */
 	u64 window_seen;		/* when the last of them began or ended */
-	struct gsc_task task[GSCHED_SLOTS];
+	struct gsc_task *task[GSCHED_SLOTS];	/* by new_task(); NULL: never used */
 	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
 	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
@@ -649,9 +655,17 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 
 /*
  * A task wants to run; gsc_answer() says after the commit whether it may. -EBUSY slot taken,
- * -EINVAL numbers out of range, or an MPS server's. The errors leave no trace.
+ * -EINVAL numbers out of range, or an MPS server's, -ENOMEM. The errors leave no trace.
  */
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+/* The task that waits or runs in @slot, NULL none */
+static inline struct gsc_task *gsc_task_in(const struct gsc_client *client, u32 slot)
+{
+	struct gsc_task *task = client->task[slot];
+
+	return task && task->state != GSC_TASK_NONE ? task : NULL;
+}
+
 /* 0 it may launch now, -EAGAIN it waits: set_window(GSC_GRANT) follows */
 static inline int gsc_answer(const struct gsc_task *task)
 {

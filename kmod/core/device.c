@@ -367,7 +367,6 @@ int gsc_group_room(struct gsc_group *group, u32 user, bool all, u32 max)
 int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
 {
 	struct gsc_device *dev = group->dev;
-	u32 slot;
 
 	if (!dev || client->dev || (flags & ~GSCHED_ATTACH__ALL))
 		return -EINVAL;
@@ -376,12 +375,6 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	client->flags = flags;
 	client->channel_group = channel_group;
 	client->lease = U32_MAX;	/* nothing told yet */
-	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
-		client->task[slot].client = client;
-		client->task[slot].slot = slot;
-		INIT_LIST_HEAD(&client->task[slot].node);
-		INIT_LIST_HEAD(&client->task[slot].peer);
-	}
 	INIT_LIST_HEAD(&client->tasks);
 	INIT_LIST_HEAD(&client->active);
 	INIT_LIST_HEAD(&client->resuming);
@@ -407,13 +400,12 @@ static void add_current(struct gsc_group *group, u32 units)
 static void leave(struct gsc_client *client, u32 window, u64 now)
 {
 	struct gsc_device *dev = client->dev;
-	u32 slot;
+	struct gsc_task *task, *next;
 
 	gsc_mark(dev, now);
 	gsc_client_count(client, now);
-	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		if (client->task[slot].state != GSC_TASK_NONE)
-			gsc_task_end(&client->task[slot]);
+	list_for_each_entry_safe(task, next, &client->tasks, peer)
+		gsc_task_end(task);
 	gsc_hold_drop(client);
 	gsc_band_leave(client);
 	add_current(client->group, -client->current_units);

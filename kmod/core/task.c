@@ -279,6 +279,24 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		gsc_hold_drop(client);
 }
 
+/* The memory of the slot's tasks; NULL: there is none */
+static struct gsc_task *task_of(struct gsc_client *client, u32 slot)
+{
+	struct gsc_task *task = client->task[slot];
+
+	if (task || !client->dev->ops->new_task)
+		return task;
+	task = client->dev->ops->new_task(client, slot);
+	if (!task)
+		return NULL;
+	task->client = client;
+	task->slot = slot;
+	INIT_LIST_HEAD(&task->node);
+	INIT_LIST_HEAD(&task->peer);
+	WRITE_ONCE(client->task[slot], task);
+	return task;
+}
+
 static int begin_task(struct gsc_client *client, const struct gsched_submit *req, bool adopted,
 		      u64 now)
 {
@@ -289,13 +307,14 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	    req->tier > GSCHED_TIER_LAUNCH || req->intensity > GSCHED_INTENSITY__MAX || !req->blocks_per_sm ||
 	    req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
 		return -EINVAL;
-	task = &client->task[req->slot];
+	task = task_of(client, req->slot);
+	if (!task)
+		return -ENOMEM;
 	if (!adopted)
 		gsc_page_submit(task, req->seq, now);
 	if (task->state != GSC_TASK_NONE)
 		return -EBUSY;
 	gsc_mark(dev, now);
-	client->known[req->slot] = req->seq;
 	/* @ended may be this slot's task, and the hold is for this one */
 	if (client->ended)
 		gsc_hold_start(client);
@@ -441,8 +460,8 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 
 	if (!dev || req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
-	task = &client->task[req->slot];
-	if (task->state == GSC_TASK_NONE || task->seq != req->seq)
+	task = gsc_task_in(client, req->slot);
+	if (!task || task->seq != req->seq)
 		return -ENOENT;
 	gsc_mark(dev, now);
 	ran = task->state == GSC_TASK_RUNNING && !(req->flags & GSCHED_COMPLETE_CANCEL);

@@ -26,7 +26,9 @@ static void op_arm_timer(struct gsc_device *d, u64 when)
 	timer = when;
 }
 
-static const struct gsc_ops ops = { .set_window = op_set_window, .arm_timer = op_arm_timer };
+static const struct gsc_ops ops = {
+	.new_task = op_new_task, .set_window = op_set_window, .arm_timer = op_arm_timer,
+};
 
 static u32 attach_flags = GSCHED_ATTACH_MPS;
 
@@ -62,9 +64,9 @@ static bool all_served(u64 seed, s32 mode, int clients, int ticks)
 		fine = timer && !gsc_check(&dev);
 		gsc_tick(&dev, timer);
 		for (int c = 0; c < clients; c++)
-			served[c] |= client[c].task[0].window != 0;
+			served[c] |= task_at(&client[c], 0)->window != 0;
 		/* what is opaque has to end, in temporal mode most of all */
-		if (clients > 1 && client[1].task[0].state == GSC_TASK_RUNNING) {
+		if (clients > 1 && task_at(&client[1], 0)->state == GSC_TASK_RUNNING) {
 			struct gsched_complete end = make_complete(0, 1);
 
 			gsc_complete(&client[1], &end, timer);

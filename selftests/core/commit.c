@@ -242,7 +242,7 @@ static void event(struct world *w, const u32 *dice, u32 attach_flags)
 /* Of what a client has, that for which it has a use */
 static u32 useful(const struct gsc_client *c)
 {
-	return min(c->task[0].window, c->task[0].demand);
+	return min(task_at(c, 0)->window, task_at(c, 0)->demand);
 }
 
 static bool same_client(const struct gsc_client *a, const struct gsc_client *b)
@@ -257,7 +257,7 @@ static bool same_client(const struct gsc_client *a, const struct gsc_client *b)
 		return false;
 	if (!a->n_tasks || !b->n_tasks)
 		return a->n_tasks == b->n_tasks;
-	return a->task[0].demand == b->task[0].demand && useful(a) == useful(b);
+	return task_at(a, 0)->demand == task_at(b, 0)->demand && useful(a) == useful(b);
 }
 
 static u64 timer_of(const struct gsc_device *dev)

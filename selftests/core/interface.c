@@ -144,7 +144,6 @@ static u64 stat_of(const struct gsc_group *g, const char *key)
 /* Three years on the largest device, whether somebody looks each day or only at the end */
 static void years_of_usage(void)
 {
-	struct gsc_task *t = task(0, 0);
 	u64 last = 0, now;
 	u32 days = 0;
 
@@ -177,7 +176,7 @@ static void years_of_usage(void)
 			EXPECT(gsc_complete(&client[i], &req, clock_ns) == 0);
 			gsc_client_detach(&client[i], clock_ns);
 		}
-		EXPECT(t->usage == U64_MAX);
+		EXPECT(task(0, 0)->usage == U64_MAX);
 		EXPECT(stat_of(&dev.root, "capsm_usec") == days * DAY_US * 8 * GSCHED_SMS_MAX);
 		EXPECT(stat_of(&dev.root, "usage_usec") == days * DAY_US * 8);
 		EXPECT(stat_of(&dev.root, "ran_usec") == days * DAY_US * 8);

@@ -149,6 +149,7 @@ static void op_done(struct gsc_task *task)
 }
 
 static const struct gsc_ops ops = {
+	.new_task = op_new_task,
 	.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
 	.done = op_done, .set_band = op_set_band,
 };
@@ -168,7 +169,7 @@ static void compare_shadow(void)
 			fail("band not told");
 		most = 0;
 		for (slot = 0; slot < GSCHED_SLOTS; slot++) {
-			const struct gsc_task *task = &client[c].task[slot];
+			const struct gsc_task *task = task_at(&client[c], (u32)slot);
 			u32 w = shadow[c][slot].window;
 
 			if (shadow[c][slot].live != (task->state == GSC_TASK_RUNNING))
@@ -196,7 +197,7 @@ static u64 window_of(int c)
 	u64 w = 0;
 
 	for (int s = 0; client[c].dev && s < GSCHED_SLOTS; s++) {
-		const struct gsc_task *task = &client[c].task[s];
+		const struct gsc_task *task = task_at(&client[c], (u32)s);
 
 		if (!shadow[c][s].live || task->tier != GSCHED_TIER_BLOCK || !shadow[c][s].window)
 			continue;
@@ -214,12 +215,12 @@ static u64 window_of(int c)
 static void check_order(int c)
 {
 	for (int a = 0; a < GSCHED_SLOTS; a++) {
-		const struct gsc_task *x = &client[c].task[a];
+		const struct gsc_task *x = task_at(&client[c], (u32)a);
 
 		if (x->state == GSC_TASK_NONE || shadow[c][a].window)
 			continue;
 		for (int b = 0; b < GSCHED_SLOTS; b++) {
-			const struct gsc_task *y = &client[c].task[b];
+			const struct gsc_task *y = task_at(&client[c], (u32)b);
 
 			if (y->state == GSC_TASK_NONE || (s32)(y->id - x->id) <= 0 || !shadow[c][b].live)
 				continue;
@@ -249,10 +250,10 @@ static void check_usage(void)
 		bool block = true;
 
 		for (int s = 0; s < GSCHED_SLOTS && client[c].dev; s++) {
-			if (client[c].task[s].state == GSC_TASK_NONE)
+			if (task_at(&client[c], (u32)s)->state == GSC_TASK_NONE)
 				continue;
-			usage += client[c].task[s].usage;
-			block &= client[c].task[s].tier == GSCHED_TIER_BLOCK;
+			usage += task_at(&client[c], (u32)s)->usage;
+			block &= task_at(&client[c], (u32)s)->tier == GSCHED_TIER_BLOCK;
 		}
 		if (usage > usage_most[c])
 			fail("charged more than was granted");
@@ -328,7 +329,7 @@ static void check_closed(void)
 		if (closed && was_closed[c] && granted_now[c])
 			fail("a grant behind a closed gate");
 		for (int s = 0; closed && s < GSCHED_SLOTS; s++) {
-			if (!shadow[c][s].live || client[c].task[s].tier != GSCHED_TIER_BLOCK)
+			if (!shadow[c][s].live || task_at(&client[c], (u32)s)->tier != GSCHED_TIER_BLOCK)
 				continue;
 			if (shadow[c][s].window)
 				fail("a window behind a closed gate");
@@ -362,9 +363,9 @@ static void event_submit(struct gsc_client *c)
 		req.blocks = 0;
 	ret = batches && !paged && !below(3) ? gsc_adopt(c, &req, clock_ns) : gsc_submit(c, &req, clock_ns);
 	mix((u64)-ret);
-	if (!ret && c->task[req.slot].state != GSC_TASK_RUNNING)
+	if (!ret && task_at(c, req.slot)->state != GSC_TASK_RUNNING)
 		fail("0 without a grant");
-	if (ret == -EAGAIN && c->task[req.slot].state != GSC_TASK_WAITING)
+	if (ret == -EAGAIN && task_at(c, req.slot)->state != GSC_TASK_WAITING)
 		fail("EAGAIN without waiting");
 }
 
@@ -405,7 +406,7 @@ static void event_complete(struct gsc_client *c)
 	struct gsched_complete req = make_complete(below(4), 1);
 
 	if (below(40))
-		req.seq = c->task[req.slot].seq;
+		req.seq = task_at(c, req.slot)->seq;
 	if (!below(10))
 		req.flags = GSCHED_COMPLETE_CANCEL;
 	req.ran_ns = below(3) ? below(2 * MS) : 0;

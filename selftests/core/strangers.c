@@ -25,7 +25,7 @@ static void hog(int n, struct gsc_group *g, u32 user, u32 flags)
 
 static u32 limit(const struct gsc_client *c)
 {
-	return c->task[0].window;
+	return task_at(c, 0)->window;
 }
 
 static u32 crowd_limit(int n)

@@ -66,6 +66,7 @@ static inline void op_policy_changed(struct gsc_device *d)
 }
 
 static const struct gsc_ops ops = {
+	.new_task = op_new_task,
 	.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
 	.done = op_done, .set_band = op_set_band, .policy_changed = op_policy_changed,
 };
@@ -150,7 +151,7 @@ static inline bool shows(const struct gsc_group *g, enum gsc_file file, const ch
 
 static inline struct gsc_task *task(int c, u32 slot)
 {
-	return &client[c].task[slot];
+	return task_at(&client[c], slot);
 }
 
 enum { BLOCK = GSCHED_TIER_BLOCK, SLICE = GSCHED_TIER_SLICE, LAUNCH = GSCHED_TIER_LAUNCH };
