@@ -98,7 +98,13 @@ static void op_policy_changed(struct gsc_device *core)
 		monitor_device(dev, "policy");
 }
 
+static struct gsc_task *op_new_task(struct gsc_client *client, u32 slot)
+{
+	return calloc(1, sizeof(struct gsc_task));
+}
+
 static const struct gsc_ops ops = {
+	.new_task = op_new_task,
 	.set_window = op_set_window,
 	.arm_timer = op_arm_timer,
 	.done = op_done,
@@ -140,9 +146,9 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
-	task = &c->core.task[req->slot];
 	before = c->arb->slot[req->slot].window;
 	err = gsc_submit(&c->core, req, now);
+	task = c->core.task[req->slot];
 	submitting = err ? NULL : task;
 	gsc_commit(&c->dev->core, now);
 	submitting = NULL;
@@ -150,7 +156,7 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 		err = gsc_answer(task);
 	if (!err || err == -EAGAIN) {
 		req->window = err ? 0 : task->window;
-		conn_told(c->conn, req->slot, req->window);
+		conn_told(c->conn, req->slot, err ? 0 : task->window);
 	}
 	/*
 	 * the client does not read a reply, so send an event if the window is not the one it used

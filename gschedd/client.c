@@ -57,6 +57,8 @@ static void client_free(struct client *c)
 		munmap(c->arb, sizeof(*c->arb));
 	if (c->cl)
 		munmap(c->cl, sizeof(*c->cl));
+	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++)
+		free(c->core.task[slot]);
 	free(c);
 }
 

@@ -125,9 +125,9 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 		conn_kill(conn);
 }
 
-void conn_told(struct conn *conn, unsigned int slot, uint64_t window)
+void conn_told(struct conn *conn, unsigned int slot, uint32_t window)
 {
-	conn->sent_limit[slot] = GSCHED_WINDOW_LIMIT(window);
+	conn->sent_limit[slot] = window;
 }
 
 /*
@@ -143,7 +143,7 @@ void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event 
 	if (before == GSCHED_EVENT_GRANT)
 		e->type = GSCHED_EVENT_GRANT;
 	else if (before == GSCHED_EVENT_GROW &&
-		 GSCHED_WINDOW_LIMIT(event->window) > conn->sent_limit[slot])
+		 event->window > conn->sent_limit[slot])
 		e->type = GSCHED_EVENT_GROW;
 	conn->events |= 1ull << slot;
 	conn_dirty(conn);
@@ -172,14 +172,21 @@ void conn_answer(struct conn *conn, unsigned int slot, int err)
 	conn_dirty(conn);
 }
 
+static uint32_t window_of(const struct conn *conn, unsigned int slot)
+{
+	const struct gsc_task *task = conn->client ? conn->client->core.task[slot] : NULL;
+
+	return task ? task->window : 0;
+}
+
 static int send_answer(struct conn *conn, unsigned int slot)
 {
 	struct packet p = { .h = { .type = GSP_SUBMIT, .cookie = conn->wait[slot].cookie, .err = conn->wait[slot].err } };
 	struct gsched_submit req = conn->wait[slot].req;
 	size_t len = conn->wait[slot].len;
 
-	if (!req.window && conn->client && !conn->wait[slot].err)
-		req.window = conn->client->core.task[slot].window;
+	if (!req.window && !conn->wait[slot].err)
+		req.window = window_of(conn, slot);
 	memcpy(p.body, &req, len < sizeof(req) ? len : sizeof(req));
 	return send_packet(conn, &p, sizeof(p.h) + len, NULL, 0);
 }
@@ -217,8 +224,7 @@ static int conn_flush(struct conn *conn)
 		err = send_answer(conn, slot);
 		if (err)
 			return err;
-		if (conn->client)
-			conn_told(conn, slot, conn->client->core.task[slot].window);
+		conn_told(conn, slot, window_of(conn, slot));
 		conn->answer &= conn->answer - 1;
 	}
 	while (conn->events) {
@@ -227,7 +233,7 @@ static int conn_flush(struct conn *conn)
 		err = send_event(conn, &conn->event[slot]);
 		if (err)
 			return err;
-		conn_told(conn, slot, conn->event[slot].window);
+		conn_told(conn, slot, (uint32_t)conn->event[slot].window);
 		conn->events &= conn->events - 1;
 	}
 	if (conn->band_due) {

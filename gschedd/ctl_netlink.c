@@ -83,7 +83,6 @@ static const struct {
 	[GSCHED_A_STATE] = { "state", WORD, states },
 	[GSCHED_A_TIER] = { "tier", WORD, tiers },
 	[GSCHED_A_BLOCKS] = { "blocks", U64 },
-	[GSCHED_A_BASE] = { "base", U32 },
 	[GSCHED_A_LIMIT] = { "limit", U32 },
 	[GSCHED_A_WAIT_NS] = { "wait_ns", U64 },
 	[GSCHED_A_RUN_NS] = { "run_ns", U64 },

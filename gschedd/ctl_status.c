@@ -74,15 +74,14 @@ static void add_task(struct libscols_table *t, const cJSON *client, const cJSON 
 	static const char *const tier[] = { "block", "slice", "launch" };
 	double number = ctl_number(s, "tier");
 	const char *stream = ctl_text(s, "stream");
-	char sms[32], from[32], seen[32];
+	char sms[32], seen[32];
 
 	snprintf(sms, sizeof(sms), "%g", ctl_number(s, "limit") / 1024);
-	snprintf(from, sizeof(from), "%g", ctl_number(s, "base") / 1024);
 	snprintf(seen, sizeof(seen), "%g", ctl_number(s, "seen") / 1024);
 	ctl_row(t, ctl_text(client, "pid"), ctl_text(s, "slot"), ctl_text(s, "seq"),
 		ctl_text(s, "state"),
 		number == 0 || number == 1 || number == 2 ? tier[(int)number] : "?",
-		ctl_text(s, "blocks"), sms, from, seen, ctl_text(s, "launched"),
+		ctl_text(s, "blocks"), sms, seen, ctl_text(s, "launched"),
 		ctl_text(s, "left"), strcmp(stream, "0") ? stream : "-");
 }
 
@@ -96,8 +95,7 @@ static void print_tasks(const cJSON *clients)
 		n += cJSON_GetArraySize(ctl_list(c, "slots"));
 	if (!n)
 		return;
-	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >FROM >ACTS_ON >WORKERS >LEFT "
-		      "STREAM");
+	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >ACTS_ON >WORKERS >LEFT STREAM");
 	cJSON_ArrayForEach(c, clients)
 		cJSON_ArrayForEach(s, ctl_list(c, "slots"))
 			add_task(t, c, s);

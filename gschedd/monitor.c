@@ -146,10 +146,9 @@ void monitor_band(const struct client *c)
 		     CLIENT_OF(c), BAND_OF(c));
 }
 
-#define TASK		CLIENT ",\"slot\":%u,\"seq\":%u,\"base\":%u,\"limit\":%u"
+#define TASK		CLIENT ",\"slot\":%u,\"seq\":%u,\"limit\":%u"
 #define TASK_OF(c, task) \
-	CLIENT_OF(c), (task)->slot, (task)->seq, GSCHED_WINDOW_BASE((task)->window), \
-	GSCHED_WINDOW_LIMIT((task)->window)
+	CLIENT_OF(c), (task)->slot, (task)->seq, (task)->window
 
 static const char *const classes[GSCHED_INTENSITY__MAX + 1] = {
 	[GSCHED_INTENSITY_L_C] = "L_C",
@@ -196,9 +195,9 @@ static void show_group(struct monitor *m, const struct group *group)
 static void show_tasks(struct monitor *m, const struct client *c)
 {
 	for (unsigned int slot = 0; slot < GSCHED_SLOTS; slot++) {
-		const struct gsc_task *task = &c->core.task[slot];
+		const struct gsc_task *task = gsc_task_in(&c->core, slot);
 
-		if (task->state != GSC_TASK_NONE)
+		if (task)
 			emit(m, true, OBJECTS_HAVE TASK ",\"state\":\"%s\"}", c->dev->decl.name,
 			     "task", TASK_OF(c, task),
 			     task->state == GSC_TASK_RUNNING ? "running" : "waiting");

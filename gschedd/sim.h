@@ -112,7 +112,7 @@ struct sim_client_result {
 	/* latency from arrival to end; NAN if there are no launches */
 	double mean_us, p50_us, p99_us;
 	double share;			/* of the device's capacity times time */
-	uint64_t evictions;		/* how often windows of its kernels shrank or moved */
+	uint64_t evictions;		/* how often windows of its kernels shrank */
 	/* relative to the same launches of the client alone (NAN) */
 	double ntt;
 };

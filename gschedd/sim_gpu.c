@@ -19,6 +19,16 @@ int sim_gpu_init(struct sim_gpu *gpu, struct sim_queue *queue, uint32_t sms, uin
 	return 0;
 }
 
+static void free_places(struct sim_launch *launch)
+{
+	free(launch->workers);
+	free(launch->rank);
+	free(launch->ranked);
+	launch->workers = NULL;
+	launch->rank = NULL;
+	launch->ranked = NULL;
+}
+
 static void remove_launch(struct sim_gpu *gpu, struct sim_launch *launch)
 {
 	if (launch->device_prev)
@@ -31,8 +41,7 @@ static void remove_launch(struct sim_gpu *gpu, struct sim_launch *launch)
 		gpu->last = launch->device_prev;
 	launch->device_next = NULL;
 	launch->device_prev = NULL;
-	free(launch->workers);
-	launch->workers = NULL;
+	free_places(launch);
 }
 
 void sim_gpu_free(struct sim_gpu *gpu)
@@ -50,8 +59,12 @@ void sim_gpu_free(struct sim_gpu *gpu)
 int sim_gpu_launch(struct sim_gpu *gpu, struct sim_launch *launch)
 {
 	launch->workers = calloc(gpu->sms, sizeof(*launch->workers));
-	if (!launch->workers)
+	launch->rank = calloc(gpu->sms, sizeof(*launch->rank));
+	launch->ranked = calloc(gpu->sms, sizeof(*launch->ranked));
+	if (!launch->workers || !launch->rank || !launch->ranked) {
+		free_places(launch);
 		return -1;
+	}
 	launch->device_prev = gpu->last;
 	if (gpu->last)
 		gpu->last->device_next = launch;
@@ -62,24 +75,22 @@ int sim_gpu_launch(struct sim_gpu *gpu, struct sim_launch *launch)
 	return 0;
 }
 
-void sim_gpu_window(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t window)
+void sim_gpu_window(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t window)
 {
 	launch->window = window;
 	gpu->changed = true;
 }
 
-/* Most workers of @launch on @sm. Only the last SM of a window may be partially inside. */
-static uint32_t workers_max(const struct sim_launch *launch, uint32_t sm)
+/* Most workers of @launch on its SM of @rank. The last one may be partially inside the window. */
+static uint32_t workers_max(const struct sim_launch *launch, uint32_t rank)
 {
-	uint32_t base = GSCHED_WINDOW_BASE(launch->window) / GSCHED_CAPSM,
-		 limit = GSCHED_WINDOW_LIMIT(launch->window);
 	uint32_t units;
 
 	if (launch->opaque)
 		return launch->kernel->per_sm;
-	if (sm < base || (sm - base) * GSCHED_CAPSM >= limit)
+	if (rank * GSCHED_CAPSM >= launch->window)
 		return 0;
-	units = limit - (sm - base) * GSCHED_CAPSM;
+	units = launch->window - rank * GSCHED_CAPSM;
 	return (units < GSCHED_CAPSM ? units : GSCHED_CAPSM) * launch->kernel->per_sm /
 	       GSCHED_CAPSM;
 }
@@ -130,7 +141,7 @@ static bool is_blocked(const struct sim_gpu *gpu, const struct sim_launch *launc
 bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t sm, uint32_t n,
 			uint64_t now)
 {
-	uint32_t others = launch->workers[sm] - n, most = workers_max(launch, sm), stay;
+	uint32_t others = launch->workers[sm] - n, most = workers_max(launch, launch->rank[sm]), stay;
 
 	launch->events--;
 	launch->running -= n;
@@ -147,6 +158,8 @@ bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t
 		launch->workers[sm] -= n - stay;
 		gpu->room[sm] += (n - stay) * room_of(launch);
 		gpu->changed = true;
+		if (!launch->workers[sm])
+			launch->ranked[launch->rank[sm]] = false;
 	}
 	if (launch->left || launch->running)
 		return false;
@@ -158,13 +171,19 @@ bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t
 static void place_blocks(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t now)
 {
 	uint64_t each = room_of(launch), left = launch->left;
+	uint32_t rank, unused = 0;
 	bool placed = true;
 
 	while (placed && left) {
 		placed = false;
 		for (uint32_t sm = 0; sm < gpu->sms && left; sm++) {
-			if (gpu->room[sm] < each || launch->workers[sm] >= workers_max(launch, sm))
+			while (!launch->workers[sm] && launch->ranked[unused])
+				unused++;
+			rank = launch->workers[sm] ? launch->rank[sm] : unused;
+			if (gpu->room[sm] < each || launch->workers[sm] >= workers_max(launch, rank))
 				continue;
+			launch->rank[sm] = rank;
+			launch->ranked[rank] = true;
 			gpu->room[sm] -= each;
 			launch->workers[sm]++;
 			gpu->new[sm]++;
@@ -181,7 +200,7 @@ static void place_blocks(struct sim_gpu *gpu, struct sim_launch *launch, uint64_
 
 static bool may_start(const struct sim_launch *launch)
 {
-	return launch->left && (launch->opaque || GSCHED_WINDOW_LIMIT(launch->window));
+	return launch->left && (launch->opaque || launch->window);
 }
 
 /* Whether the program has block-tasks that run, could start, or are paused. */

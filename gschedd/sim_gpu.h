@@ -2,9 +2,10 @@
 /*
  * gschedctl simulate: the device. SMs hold thread blocks; if an SM can host M blocks of a kernel,
  * each takes an M-th of it. Two kinds of launches share the device:
- * - Preemptible ones have workers only in their window of SMs. A worker fetches block-tasks until
- *   none is left or its SM is outside the window, which it checks at the end of each block-task.
- *   Where room becomes free inside the window, a worker starts (a wing).
+ * - Preemptible ones give ranks to the SMs that they are on, and have workers only inside their
+ *   window. A worker fetches block-tasks until none is left or it is outside the window, which it
+ *   checks at the end of each block-task. Where an SM with room has a rank inside the window, or can
+ *   have one, a worker starts (a wing).
  * - Opaque ones have a block per block-task, on any SM with room. Until all blocks of one have
  *   started, no later launch gets any room: leftover dispatch, as in hardware.
  * Without MPS one program at a time has the device. With time slices the device switches in the
@@ -30,8 +31,10 @@ struct sim_launch {
 	uint64_t block_ns;
 	uint64_t left, running;		/* block-tasks: not fetched yet; running */
 	bool opaque;
-	uint64_t window;		/* as seen by workers */
-	uint32_t *workers;		/* per SM, while it is on the device */
+	uint32_t window;		/* as seen by workers */
+	/* while it is on the device, per SM: workers; its rank, if there are any; and per rank */
+	uint32_t *workers, *rank;
+	bool *ranked;			/* an SM has this rank */
 	/* used by the owner */
 	uint32_t slot, seq;		/* slot GSCHED_SLOTS: not submitted yet */
 	uint32_t told, seen;		/* changes of its window: sent; arrived */
@@ -69,7 +72,7 @@ void sim_gpu_free(struct sim_gpu *gpu);
 
 /* Puts it on the device, until sim_gpu_blocks_end() returns true. -1: out of memory. */
 int sim_gpu_launch(struct sim_gpu *gpu, struct sim_launch *launch);
-void sim_gpu_window(struct sim_gpu *gpu, struct sim_launch *launch, uint64_t window);
+void sim_gpu_window(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t window);
 /* Handles SIM_EV_BLOCKS. True: the launch has ended and is off the device. */
 bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t sm, uint32_t n,
 			uint64_t now);

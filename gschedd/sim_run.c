@@ -22,6 +22,7 @@ struct sim;
 
 struct program {
 	struct gsc_client core;
+	struct gsc_task task[GSCHED_SLOTS];
 	struct gsc_group group;		/* if it has its own */
 	struct sim *sim;
 	const struct sim_client *spec;
@@ -145,7 +146,13 @@ static void op_policy_changed(struct gsc_device *core)
 		     "the policy broke its contract with the core: please report it with the scenario");
 }
 
+static struct gsc_task *op_new_task(struct gsc_client *core, u32 slot)
+{
+	return &container_of(core, struct program, core)->task[slot];
+}
+
 static const struct gsc_ops ops = {
+	.new_task = op_new_task,
 	.set_window = op_set_window,
 	.done = op_done,
 	.arm_timer = op_arm_timer,
@@ -332,7 +339,7 @@ static void see_window(struct sim *sim, struct sim_launch *launch, const struct 
 	/* changes have different delays, so an older one may arrive later */
 	if (ev->n > launch->seen) {
 		launch->seen = ev->n;
-		sim_gpu_window(&sim->gpu, launch, ev->value);
+		sim_gpu_window(&sim->gpu, launch, (uint32_t)ev->value);
 	}
 	launch_first(sim, p);
 	report_activity(sim, p);

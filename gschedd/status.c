@@ -266,27 +266,25 @@ static void add_client_band(cJSON *o, const struct client *c)
 static void add_slot(cJSON *list, const struct client *c, unsigned int slot)
 {
 	const struct gsched_cl_slot *s = &c->cl->slot[slot];
-	const struct gsc_task *task = &c->core.task[slot];
-	bool known = task->state != GSC_TASK_NONE;
-	uint32_t seq = known ? task->seq : load(&s->seq);
-	uint64_t window = known ? task->window : c->arb->slot[slot].window;
+	const struct gsc_task *task = gsc_task_in(&c->core, slot);
+	uint32_t seq = task ? task->seq : load(&s->seq);
 	char stream[24];
 	cJSON *o;
 
 	/* it has more digits than a double */
-	snprintf(stream, sizeof(stream), "%llu", known ? (unsigned long long)task->stream : 0);
+	snprintf(stream, sizeof(stream), "%llu", task ? (unsigned long long)task->stream : 0);
 	/* a launch under a lease is only in the page */
-	if (!known && !gsc_page_leased(&c->core, slot))
+	if (!task && !gsc_page_leased(&c->core, slot))
 		return;
 	o = cJSON_CreateObject();
 	cJSON_AddItemToArray(list, o);
 	cJSON_AddNumberToObject(o, "slot", slot);
 	cJSON_AddNumberToObject(o, "seq", seq);
-	cJSON_AddStringToObject(o, "state", !known ? "leased" : task->state == GSC_TASK_WAITING ? "waiting" : "running");
-	cJSON_AddNumberToObject(o, "tier", known ? task->tier : load(&s->tier));
-	cJSON_AddNumberToObject(o, "blocks", known ? task->blocks : load(&s->blocks));
-	cJSON_AddNumberToObject(o, "base", GSCHED_WINDOW_BASE(window));
-	cJSON_AddNumberToObject(o, "limit", GSCHED_WINDOW_LIMIT(window));
+	cJSON_AddStringToObject(o, "state", !task ? "leased" :
+				task->state == GSC_TASK_WAITING ? "waiting" : "running");
+	cJSON_AddNumberToObject(o, "tier", task ? task->tier : load(&s->tier));
+	cJSON_AddNumberToObject(o, "blocks", task ? task->blocks : load(&s->blocks));
+	cJSON_AddNumberToObject(o, "limit", c->arb->slot[slot].window);
 	cJSON_AddNumberToObject(o, "seen", load(&s->seen_limit));
 	cJSON_AddNumberToObject(o, "launched", load(&s->launched));
 	cJSON_AddNumberToObject(o, "left", load(&s->left));

@@ -57,10 +57,9 @@ void trace_event(const char *what, const struct gsc_task *task, uint64_t now)
 	/* names and paths are [A-Za-z0-9_.-/], so nothing needs escaping */
 	n = snprintf(buffer + used, LINE,
 		     "{\"time_ns\":%llu,\"event\":\"%s\",\"device\":\"%s\",\"pid\":%d,\"group\":\"%s\",\"slot\":%u,"
-		     "\"seq\":%u,\"base\":%u,\"limit\":%u,\"priority\":%u,\"ran_ns\":%llu}\n",
+		     "\"seq\":%u,\"limit\":%u,\"priority\":%u,\"ran_ns\":%llu}\n",
 		     (unsigned long long)now, what, c->dev->decl.name, (int)c->conn->pid, c->group->path, task->slot,
-		     task->seq, GSCHED_WINDOW_BASE(task->window), GSCHED_WINDOW_LIMIT(task->window),
-		     c->group->core->priority, (unsigned long long)task->ran);
+		     task->seq, task->window, c->group->core->priority, (unsigned long long)task->ran);
 	if (n > 0 && n < LINE)
 		used += n;
 }

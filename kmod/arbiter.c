@@ -7,6 +7,7 @@
 #include <linux/hrtimer.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 #include <linux/timekeeping.h>
@@ -35,13 +36,14 @@ static const enum gsched_nl_event nl_event_of[] = {
  */
 static void queue_event(struct gsched_client *client, const struct gsc_task *task, u32 type)
 {
-	struct gsched_event *event = &client->event[task->slot];
+	struct gsched_slot *slot = gsched_slot_of(task);
+	struct gsched_event *event = &slot->event;
 
 	if (test_bit(task->slot, client->pending) && event->seq == task->seq) {
 		if (event->type == GSCHED_EVENT_GRANT)
 			type = GSCHED_EVENT_GRANT;
 		else if (event->type == GSCHED_EVENT_GROW &&
-			 GSCHED_WINDOW_LIMIT(task->window) > client->known_limit[task->slot])
+			 task->window > slot->known_limit)
 			type = GSCHED_EVENT_GROW;
 	}
 	*event = (struct gsched_event) {
@@ -134,7 +136,23 @@ static bool is_gone(const struct gsc_client *core)
 	return !pid_has_task(client->pid, PIDTYPE_TGID);
 }
 
+/*
+ * A submit brings memory that is charged to its process. What is adopted is charged to nobody: the
+ * process that runs here is not the one that launched it.
+ */
+static struct gsc_task *new_task(struct gsc_client *core, u32 nr)
+{
+	struct gsched_client *client = gsched_client_of(core);
+	struct gsched_slot *slot = client->spare;
+
+	client->spare = NULL;
+	if (!slot)
+		slot = kzalloc(sizeof(*slot), GFP_NOWAIT | __GFP_NOWARN);
+	return slot ? &slot->core : NULL;
+}
+
 const struct gsc_ops gsched_core_ops = {
+	.new_task = new_task,
 	.set_window = set_window,
 	.set_lease = set_lease,
 	.arm_timer = arm_timer,

@@ -17,7 +17,7 @@ static atomic64_t next_id;
 
 struct gsched_client *gsched_client_new(void)
 {
-	struct gsched_client *client = kvzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+	struct gsched_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 
 	if (!client)
 		return NULL;
@@ -30,11 +30,16 @@ struct gsched_client *gsched_client_new(void)
 /* Last reference gone: from gsched_client_ktype */
 void gsched_client_free(struct gsched_client *client)
 {
+	u32 i;
+
+	for (i = 0; i < GSCHED_SLOTS; i++)
+		if (client->core.task[i])
+			kfree(gsched_slot_of(client->core.task[i]));
 	gsched_pages_free(client);
 	put_pid(client->pid);
 	if (client->dev)
 		gsched_device_put(client->dev);
-	kvfree(client);
+	kfree(client);
 }
 
 /*
@@ -62,7 +67,7 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 	struct gsc_group *group = gsched_bind_resolve(dev, client->pid);
 	int ret = -ENOENT;
 
-	/* A previous attach may have failed after this point and left its state behind. */
+	/* A previous attach may have failed after this point and left its state, but no tasks. */
 	memset(&client->core, 0, sizeof(client->core));
 	client->core.arb_page = client->arb;
 	client->core.cl_page = client->cl;
@@ -221,15 +226,13 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 	ret = gsc_submit(&client->core, req, now);
 	if (!ret) {
 		gsc_commit(&client->dev->core, now);
-		ret = gsc_answer(&client->core.task[slot]);
+		ret = gsc_answer(client->core.task[slot]);
 	}
 	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
 		__clear_bit(slot, client->in_submit);
-	if (!ret) {
-		req->window = client->core.task[slot].window;
-		client->known_limit[slot] = GSCHED_WINDOW_LIMIT(req->window);
-	} else if (ret == -EAGAIN) {
-		client->known_limit[slot] = 0;
+	if (!ret || ret == -EAGAIN) {
+		req->window = client->core.task[slot]->window;
+		gsched_slot_of(client->core.task[slot])->known_limit = req->window;
 	}
 	return ret;
 }
@@ -237,7 +240,7 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 /* Takes the lock so that a decision in progress is seen either not at all or completely. */
 static bool submit_is_over(struct gsched_client *client, u32 slot, u32 seq)
 {
-	const struct gsc_task *task = &client->core.task[slot];
+	const struct gsc_task *task = client->core.task[slot];
 	bool over;
 
 	spin_lock_bh(&client->dev->lock);
@@ -249,7 +252,7 @@ static bool submit_is_over(struct gsched_client *client, u32 slot, u32 seq)
 /* The second half: after the wait. @interrupted: a signal came. */
 static int submit_end(struct gsched_client *client, struct gsched_submit *req, bool interrupted, u64 now)
 {
-	const struct gsc_task *task = &client->core.task[req->slot];
+	const struct gsc_task *task = client->core.task[req->slot];
 	struct gsched_complete cancel = {
 		.size = sizeof(cancel),
 		.flags = GSCHED_COMPLETE_CANCEL,
@@ -268,7 +271,7 @@ static int submit_end(struct gsched_client *client, struct gsched_submit *req, b
 		return -ENOENT;		/* another thread withdrew it */
 	if (task->state == GSC_TASK_RUNNING) {
 		req->window = task->window;
-		client->known_limit[req->slot] = GSCHED_WINDOW_LIMIT(req->window);
+		gsched_slot_of(task)->known_limit = req->window;
 		return 0;
 	}
 	if (WARN_ON_ONCE(!interrupted))
@@ -279,6 +282,7 @@ static int submit_end(struct gsched_client *client, struct gsched_submit *req, b
 
 int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req)
 {
+	struct gsched_slot *spare = NULL;
 	struct gsched_device *dev;
 	bool interrupted;
 	u64 now;
@@ -291,10 +295,19 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	if (req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
 	req->slot = array_index_nospec(req->slot, GSCHED_SLOTS);
+	if (!READ_ONCE(client->core.task[req->slot])) {
+		spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+		if (!spare)
+			return -ENOMEM;
+	}
 	dev = client->dev;
 	now = gsched_lock(dev);
+	client->spare = spare;
 	ret = submit_begin(client, req, now);
+	spare = client->spare;
+	client->spare = NULL;
 	gsched_unlock(dev, now);
+	kfree(spare);
 	trace_gsched_submit(client, req, ret);
 	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
 		return ret;
@@ -368,8 +381,10 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 	}
 	slot = find_first_bit(client->pending, GSCHED_SLOTS);
 	if (slot < GSCHED_SLOTS) {
-		*event = client->event[slot];
-		client->known_limit[slot] = GSCHED_WINDOW_LIMIT(event->window);
+		struct gsched_slot *from = gsched_slot_of(client->core.task[slot]);
+
+		*event = from->event;
+		from->known_limit = event->window;
 		__clear_bit(slot, client->pending);
 	} else if (client->band_pending) {
 		*event = (struct gsched_event) { .type = GSCHED_EVENT_BAND, .time_ns = client->band_ns };
@@ -384,14 +399,15 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 /* Requeues an event that could not be copied to user space, unless its task has ended. */
 void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event)
 {
-	const struct gsc_task *task = &client->core.task[event->slot];
+	const struct gsc_task *task;
 
 	spin_lock_bh(&client->dev->lock);
+	task = gsc_task_in(&client->core, event->slot);
 	if (event->type == GSCHED_EVENT_GONE)
 		client->gone_read = false;
 	else if (event->type == GSCHED_EVENT_BAND)
 		WRITE_ONCE(client->band_pending, client->bands);
-	else if (task->state != GSC_TASK_NONE && task->seq == event->seq)
+	else if (task && task->seq == event->seq)
 		__set_bit(event->slot, client->pending);
 	spin_unlock_bh(&client->dev->lock);
 }

@@ -117,8 +117,7 @@ struct gsched_device {
  * @bands: the caller of attach knows EVENT_BAND (lock)
  * @band_pending: there is an EVENT_BAND to read (lock)
  * @band_ns: time of the decision that it tells of (lock)
- * @event: last event of each slot (lock)
- * @known_limit: limit that userspace last learned of, by slot (lock)
+ * @spare: for the slot that a submit is about to use for the first time (lock)
  */
 struct gsched_client {
 	struct kobject kobj;
@@ -142,9 +141,25 @@ struct gsched_client {
 	bool bands;
 	bool band_pending;
 	u64 band_ns;
-	struct gsched_event event[GSCHED_SLOTS];
-	u32 known_limit[GSCHED_SLOTS];
+	struct gsched_slot *spare;
 };
+
+/**
+ * struct gsched_slot - a task slot of a client, from its first use until the client is freed
+ * @core: the core's object (lock)
+ * @event: the last event (lock)
+ * @known_limit: limit that userspace last learned of (lock)
+ */
+struct gsched_slot {
+	struct gsc_task core;
+	struct gsched_event event;
+	u32 known_limit;
+};
+
+static inline struct gsched_slot *gsched_slot_of(const struct gsc_task *core)
+{
+	return container_of(core, struct gsched_slot, core);
+}
 
 static inline struct gsched_client *gsched_client_of(struct gsc_client *core)
 {

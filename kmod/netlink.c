@@ -159,8 +159,7 @@ static int put_window(struct sk_buff *skb, const struct gsc_task *task)
 	if (put_client(skb, gsched_client_of(task->client)) ||
 	    nla_put_u32(skb, GSCHED_A_SLOT, task->slot) ||
 	    nla_put_u32(skb, GSCHED_A_SEQ, task->seq) ||
-	    nla_put_u32(skb, GSCHED_A_BASE, GSCHED_WINDOW_BASE(task->window)) ||
-	    nla_put_u32(skb, GSCHED_A_LIMIT, GSCHED_WINDOW_LIMIT(task->window)))
+	    nla_put_u32(skb, GSCHED_A_LIMIT, task->window))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -280,9 +279,9 @@ static int dump_tasks(struct sk_buff *skb, struct netlink_callback *cb, struct g
 		if (nr++ < walk->object)
 			continue;
 		for (; walk->slot < GSCHED_SLOTS; walk->slot++) {
-			const struct gsc_task *task = &client->task[walk->slot];
+			const struct gsc_task *task = gsc_task_in(client, walk->slot);
 
-			if (task->state == GSC_TASK_NONE)
+			if (!task)
 				continue;
 			head = begin(skb, cb, dev, GSCHED_CMD_TASK_GET);
 			if (!head || end(skb, head, put_task(skb, task, now)))

@@ -319,7 +319,8 @@ static ssize_t lease_show(struct gsched_client *client, char *page)
 static ssize_t usage_show(struct gsched_client *client, char *page)
 {
 	struct gsched_device *dev = client->dev;
-	u32 slot, running = 0, waiting = 0;
+	u32 running = 0, waiting = 0;
+	const struct gsc_task *task;
 	u64 limit = 0, now;
 	int len;
 
@@ -328,15 +329,10 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 	gsc_tick(&dev->core, now);
 	gsc_commit(&dev->core, now);
 	gsc_client_count(&client->core, now);
-	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
-		const struct gsc_task *task = &client->core.task[slot];
-
-		if (task->state == GSC_TASK_RUNNING) {
-			running++;
-			limit += GSCHED_WINDOW_LIMIT(task->window);
-		} else if (task->state == GSC_TASK_WAITING) {
-			waiting++;
-		}
+	list_for_each_entry(task, &client->core.tasks, peer) {
+		running += task->state == GSC_TASK_RUNNING;
+		waiting += task->state == GSC_TASK_WAITING;
+		limit += task->window;
 	}
 	len = sysfs_emit(page, "id %llu\nrunning %u\nwaiting %u\nlimit %llu\n",
 			 client->id, running, waiting, limit);
@@ -348,30 +344,33 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 #define SLOT_LINE_MAX	224
 
 /*
- * One line a used slot: "slot 3 seq 7 tier 0 blocks 1000 base 0 limit 4096 seen 4096 launched 4
+ * One line a used slot: "slot 3 seq 7 tier 0 blocks 1000 limit 4096 seen 4096 launched 4
  * left 0 start_ns 123 stream 5". Up to limit, and the stream, as the arbiter knows it, the rest as
  * client and GPU report. A launch under a lease has the window of the lease. Cut at a page, after a
  * line.
  */
 static int slot_emit(const struct gsched_client *client, u32 slot, char *page, int len)
 {
-	const struct gsc_task *task = &client->core.task[slot];
+	const struct gsc_task *task = gsc_task_in(&client->core, slot);
 	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
-	u64 window = client->arb->slot[slot].window, blocks = task->blocks;
-	u64 stream = task->stream;
-	u32 seq = task->seq, tier = task->tier;
+	u64 blocks, stream = 0;
+	u32 seq, tier;
 
-	if (task->state == GSC_TASK_NONE) {
-		if (!gsc_page_leased(&client->core, slot))
-			return 0;
+	if (task) {
+		seq = task->seq;
+		tier = task->tier;
+		blocks = task->blocks;
+		stream = task->stream;
+	} else if (gsc_page_leased(&client->core, slot)) {
 		seq = READ_ONCE(hint->seq);
 		tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
 		blocks = READ_ONCE(hint->blocks);
-		stream = 0;
+	} else {
+		return 0;
 	}
 	return sysfs_emit_at(page, len,
-			     "slot %u seq %u tier %u blocks %llu base %u limit %u seen %u launched %u left %u start_ns %llu stream %llu\n",
-			     slot, seq, tier, blocks, GSCHED_WINDOW_BASE(window), GSCHED_WINDOW_LIMIT(window),
+			     "slot %u seq %u tier %u blocks %llu limit %llu seen %u launched %u left %u start_ns %llu stream %llu\n",
+			     slot, seq, tier, blocks, client->arb->slot[slot].window,
 			     READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left),
 			     READ_ONCE(hint->start_ns), stream);
 }

@@ -21,7 +21,6 @@ DECLARE_EVENT_CLASS(gsched_task,
 		__field(pid_t, pid)
 		__field(u32, slot)
 		__field(u32, seq)
-		__field(u32, base)
 		__field(u32, limit)
 		__field(u64, wait_ns)
 		__field(u64, ran_ns)
@@ -31,14 +30,13 @@ DECLARE_EVENT_CLASS(gsched_task,
 		__entry->pid = client->core.pid;
 		__entry->slot = task->slot;
 		__entry->seq = task->seq;
-		__entry->base = GSCHED_WINDOW_BASE(task->window);
-		__entry->limit = GSCHED_WINDOW_LIMIT(task->window);
+		__entry->limit = task->window;
 		__entry->wait_ns = task->granted > task->submitted ? task->granted - task->submitted : 0;
 		__entry->ran_ns = task->ran;
 	),
-	TP_printk("device=%s pid=%d slot=%u seq=%u base=%u limit=%u wait_ns=%llu ran_ns=%llu",
-		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->base, __entry->limit,
-		  __entry->wait_ns, __entry->ran_ns)
+	TP_printk("device=%s pid=%d slot=%u seq=%u limit=%u wait_ns=%llu ran_ns=%llu",
+		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->limit, __entry->wait_ns,
+		  __entry->ran_ns)
 );
 
 DEFINE_EVENT(gsched_task, gsched_grant,

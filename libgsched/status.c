@@ -12,7 +12,7 @@
  *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
  *     "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
  *     "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
- *     "slots": [{"slot", "seq", "tier", "blocks", "base", "limit", "seen", "launched", "left",
+ *     "slots": [{"slot", "seq", "tier", "blocks", "limit", "seen", "launched", "left",
  *       "start_ns", "stream"}]}]}]}
  * The key of a file that does not exist is left out: older modules have fewer files.
  */

@@ -15,17 +15,17 @@
  *     stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*), of
  *     twins made with gsr_options.modes, as launch.ranges below:
  *     by rank: rank * 1024 + bit * weight. The first worker on an SM claims a rank for it, a clear bit of control.ranks
- *     below the relay's limit / 1024, rounded up, and stores 1 + rank to the upper half of control.sm[%smid], where those
+ *     below the relay / 1024, rounded up, and stores 1 + rank to the upper half of control.sm[%smid], where those
  *     that come later read it.
- *     by index: index * weight. A worker claims an index, a clear bit of control.sm (64 a word) below limit / weight.
+ *     by index: index * weight. A worker claims an index, a clear bit of control.sm (64 a word) below relay / weight.
  *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
- *     of every window. So the limit counts SMs, or workers, of those that are there, and the window's base is not looked at.
+ *     of every window. So the window counts SMs, or workers, of those that are there.
  *  2. scheduling point: load the window and until when it is good (16 bytes, one L2 access): at first control.relay and
  *     control.next_poll, which the launcher has written, then, and with GSR_LAUNCH_WHOLE at once, the worker's
  *     control.copy. If %globaltimer is past that, swap it for now + poll_ns; who wins takes control.relay into its copy, and
  *     if it is past control.next_poll too and the swap succeeds there, gives the copies new times, from now + poll_ns on,
  *     poll_ns / 4 apart, and reads the window from the page (launch.window, host memory, volatile): if it changed into
- *     control.relay and all copies, and the limit to stat.seen_limit. If the window excludes this worker's position: leave
+ *     control.relay and all copies, and its lower half to stat.seen_limit. If the window excludes this worker's position: leave
  *     early. A resumable twin looks at control.relay and control.next_poll always.
  *  3. fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of all of them: leave. n stays if
  *     the last fetch took about fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last

@@ -188,7 +188,7 @@ static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 		/* it asks for no more; behind others, for nothing of its own */
 		if (!gsc_is_head(task))
 			return;
-		task->want = gsc_limit(task);
+		task->want = task->window;
 		client->fixed = gsc_sms(task->want);
 	}
 	sms = gsc_sms(task->want);
@@ -438,7 +438,7 @@ static u32 room_above(const struct gsc_client *client)
 /* A window that nobody else has a use for does not shrink: its workers may be anywhere in it */
 static u32 spare_use(const struct gsc_client *client)
 {
-	u32 use = max(client->use, gsc_sms(GSCHED_WINDOW_LIMIT(client->window)));
+	u32 use = max(client->use, gsc_sms(client->window));
 
 	return use - min(use, gsc_sms(client->alloc));
 }
@@ -629,14 +629,13 @@ static void trim(struct gsc_band *band, const struct gsc_group *group)
 static void assign(struct gsc_client *client)
 {
 	const struct gsc_task *head = list_first_entry(&client->tasks, struct gsc_task, peer);
-	u32 kept = gsc_is_fixed(head) && head->chained ? gsc_limit(head) : 0;
+	u32 kept = gsc_is_fixed(head) && head->chained ? head->window : 0;
 	bool open = client->alloc || kept;
 	struct gsc_task *task;
 
-	client->windowed = false;
 	list_for_each_entry(task, &client->tasks, peer) {
 		if (gsc_is_fixed(task)) {
-			task->alloc = task->want ? gsc_limit(task) : 0;
+			task->alloc = task->want ? task->window : 0;
 			continue;
 		}
 		task->alloc = 0;
@@ -647,7 +646,6 @@ static void assign(struct gsc_client *client)
 					  min(task->want, kept));
 		else if (client->alloc >= gsc_least(task))
 			task->alloc = client->alloc;
-		client->windowed |= gsc_is_block(task) && task->alloc;
 		open = open && task->alloc;
 	}
 }

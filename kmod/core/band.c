@@ -93,7 +93,6 @@ void gsc_band_join(struct gsc_client *client)
 	INIT_LIST_HEAD(&band->members);
 	INIT_LIST_HEAD(&band->active);
 	INIT_LIST_HEAD(&band->tasks);
-	INIT_LIST_HEAD(&band->placed);
 	/* behind all that have waited for a turn so far */
 	band->served = dev->turns;
 	band->vtime = dev->vtime;
@@ -137,7 +136,6 @@ static void rehome(struct gsc_band *band)
 	move_all(&band->members, &heir->members);
 	move_all(&band->active, &heir->active);
 	move_all(&band->tasks, &heir->tasks);
-	move_all(&band->placed, &heir->placed);
 	list_for_each_entry(client, &heir->members, member)
 		client->band = heir;
 	gsc_turn_forget(dev, band, heir);
@@ -156,7 +154,6 @@ void gsc_band_leave(struct gsc_client *client)
 	band->n_tasks -= client->n_tasks;
 	gsc_pass_leave(client);
 	gsc_client_deactivate(client);
-	list_del_init(&client->place);
 	list_del_init(&client->member);
 	client->band = NULL;
 	dev->bands_stale = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * At random: who is important, how much each gets, where, and for how long nobody else may have it.
- * For tests: whatever an arbiter does, programs must compute the same. All follows from dev->seed
+ * At random: who is important, how much each gets, and for how long nobody else may have it. For
+ * tests: whatever an arbiter does, programs must compute the same. All follows from dev->seed
  * and the events, so a run can be repeated.
  *
  * A draw holds for a while, some events apart; the timer brings the next one, so whoever has
@@ -73,18 +73,10 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *task, u64 now)
 	return whim(task->client, 48, 4) ? 0 : HOLD_NS;
 }
 
-static u32 place(struct gsc_device *dev, const struct gsc_client *client, u32 lo, u32 hi)
-{
-	if (whim(client, 40, 2))
-		return client->base;
-	return lo + whim(client, 24, hi - lo + 1);
-}
-
 const struct gsc_policy gsc_policy_chaos = {
 	.name = "chaos",
 	.order = order,
 	.hold = hold,
-	.place = place,
 	.idles = true,
 	.no_leases = true,
 };

@@ -60,8 +60,10 @@ static int check_clients(const struct gsc_device *dev)
 		if (!check_seat(client))
 			return 120;
 		for (tasks = 0, slot = 0; slot < GSCHED_SLOTS; slot++) {
-			const struct gsc_task *task = &client->task[slot];
+			const struct gsc_task *task = client->task[slot];
 
+			if (!task)
+				continue;
 			if (task->client != client || task->slot != slot)
 				return 2;
 			if (list_empty(&task->node) ? task->state != GSC_TASK_NONE : task->state == GSC_TASK_NONE)
@@ -174,8 +176,7 @@ static int check_active(const struct gsc_device *dev)
 		n = 0;
 		clients = 0;
 		list_for_each_entry(client, &band->members, member) {
-			bool active = client->n_tasks || client->hold_units ||
-				      client->current_units || !list_empty(&client->place);
+			bool active = client->n_tasks || client->hold_units || client->current_units;
 
 			if (active == list_empty(&client->active) || client->ended)
 				return 100;
@@ -441,7 +442,7 @@ static int check_turns(const struct gsc_device *dev)
 static int check_tasks(const struct gsc_client *client)
 {
 	const struct gsc_task *task, *last = NULL;
-	bool open = true, waits = false;
+	bool open = true, waits = false, has = false;
 	u32 n = 0;
 
 	list_for_each_entry(task, &client->tasks, peer) {
@@ -460,20 +461,19 @@ static int check_tasks(const struct gsc_client *client)
 		if (waits)
 			return 13;
 		if (!gsc_is_block(task)) {
-			if (!gsc_limit(task))
+			if (!task->window)
 				return 14;
 			continue;
 		}
-		if (GSCHED_WINDOW_BASE(task->window) != GSCHED_WINDOW_BASE(client->window))
-			return 15;
-		if (gsc_limit(task) && (!open || task->window != client->window ||
-					gsc_limit(task) < gsc_least(task)))
+		if (task->window && (!open || task->window != client->window ||
+					task->window < gsc_least(task)))
 			return 16;
-		open = open && gsc_limit(task);
+		open = open && task->window;
+		has |= task->window != 0;
 	}
 	if (n != client->n_tasks)
 		return 17;
-	return (GSCHED_WINDOW_LIMIT(client->window) != 0) == !list_empty(&client->place) ? 0 : 18;
+	return (client->window != 0) == has ? 0 : 18;
 }
 
 static int check_windows(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_band **owner)
@@ -481,27 +481,20 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 	const struct gsc_client *client;
 	const struct gsc_task *task;
 	u32 tasks = 0;
-	u64 base, end = 0;
 	int ret;
 
-	list_for_each_entry(client, &band->placed, place) {
-		base = GSCHED_WINDOW_BASE(client->window);
-		if (client->band != band || base % GSCHED_CAPSM || base < end)
-			return 20;
-		end = base + (u64)gsc_sms(GSCHED_WINDOW_LIMIT(client->window)) * GSCHED_CAPSM;
-		if (end > (u64)dev->sms * GSCHED_CAPSM)
-			return 21;
-		if (dev->mode == GSCHED_MODE_TEMPORAL && *owner && *owner != band)
-			return 23;
-		if (gsc_band_closed(band))
-			return 25;
-		*owner = band;
-	}
 	list_for_each_entry(client, &band->members, member) {
 		ret = check_tasks(client);
 		if (ret)
 			return ret;
 		tasks += client->n_tasks;
+		if (!client->window)
+			continue;
+		if (dev->mode == GSCHED_MODE_TEMPORAL && *owner && *owner != band)
+			return 23;
+		if (gsc_band_closed(band))
+			return 25;
+		*owner = band;
 	}
 	list_for_each_entry(task, &band->tasks, node) {
 		if (task->client->band != band)
@@ -521,7 +514,7 @@ static int check_capacity(const struct gsc_device *dev, const struct gsc_band *b
 	u64 block = 0, held = 0;
 
 	list_for_each_entry(client, &band->members, member) {
-		block += gsc_sms(GSCHED_WINDOW_LIMIT(client->window));
+		block += gsc_sms(client->window);
 		held += gsc_sms(client->hold_got);
 	}
 	return block + held <= dev->sms ? 0 : 30;
@@ -542,7 +535,7 @@ static int check_band_group(const struct gsc_device *dev, const struct gsc_band 
 			continue;
 		sum += client->current_units;
 		footprint += gsc_sms(client->current_units);
-		block += GSCHED_WINDOW_LIMIT(client->window);
+		block += client->window;
 	}
 	if (block > gsc_group_max(group))
 		return 42;
@@ -616,7 +609,7 @@ static int check_waiting(const struct gsc_device *dev, const struct gsc_band *ba
 	if (out >= dev->sms)
 		return 0;
 	list_for_each_entry(task, &band->tasks, node) {
-		if (gsc_limit(task) || (band->late && task->rank < band->late->rank))
+		if (task->window || (band->late && task->rank < band->late->rank))
 			continue;
 		if (list_first_entry(&task->client->tasks, struct gsc_task, peer)->overdue)
 			continue;
@@ -655,13 +648,14 @@ static int check_page(const struct gsc_client *client)
 	    header->mode != client->dev->mode || header->flags != client->arb.flags ||
 	    header->slice_us != client->arb.slice_us || header->share != client->arb.share)
 		return 131;
-	if (!client->lease != !client->leased_window)
+	/* the window of the old lease stays while launches under it are not yet known */
+	if (!client->scan && !client->lease != !client->leased_window)
 		return 132;
 	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
-		u64 window = client->leased_window;
+		u32 window = client->leased_window;
 
-		task = &client->task[slot];
-		if (task->state != GSC_TASK_NONE)
+		task = gsc_task_in(client, slot);
+		if (task)
 			window = task->state == GSC_TASK_RUNNING ? task->window : 0;
 		if (client->arb_page->slot[slot].window != window)
 			return 133;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The decision core: events in, actions out. No clock, no allocation, no locks, no I/O: the caller
- * gives the time with every event, owns every object, and holds one lock per device around every
- * call. Same events, same actions, always.
+ * gives the time with every event, owns every object, brings memory for tasks as slots are first
+ * used (new_task()), and holds one lock per device around every call. Same events, same actions,
+ * always.
  *
  * Events change what is known and only mark the device. gsc_commit() takes one decision for all
  * events since the last one and publishes it by the actions; without a mark it does nothing. The
@@ -65,6 +66,12 @@ struct gsc_ops {
 	void (*policy_changed)(struct gsc_device *dev);
 	/* Its process is gone, although it has not detached: somebody else has its descriptor */
 	bool (*is_gone)(const struct gsc_client *client);
+	/*
+	 * Zeroed memory for the tasks of @slot, which @client uses for the first time: in
+	 * gsc_submit(), and in gsc_commit() for what was launched under a lease. NULL: there is none
+	 * now. The caller frees what is in client->task after the client has detached.
+	 */
+	struct gsc_task *(*new_task)(struct gsc_client *client, u32 slot);
 };
 
 /*
@@ -98,12 +105,6 @@ struct gsc_policy {
 	 * those that it ended with. Default 0.
 	 */
 	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
-	/*
-	 * In each decision: where the window of @client, client->sms SMs, begins: at any SM from
-	 * @lo to @hi. Default: client->base, as near as possible to where it was, for a window that
-	 * moves drives workers out.
-	 */
-	u32 (*place)(struct gsc_device *dev, const struct gsc_client *client, u32 lo, u32 hi);
 	/*
 	 * When bands have changed: sum of the time slices of the @n bands that are not lower, in
 	 * us; each has a part of it by its weight. Default: @n slices of the driver's, so that no
@@ -321,7 +322,7 @@ struct gsc_task {
 	u32 intensity;			/* GSCHED_INTENSITY_* */
 	u64 blocks, predicted_ns, block_ns;
 	u64 stream;			/* tasks of a client with the same one run in order; 0 unknown */
-	u64 window;			/* GSCHED_WINDOW(base, limit) */
+	u32 window;			/* units: what it may use now */
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
 	u64 usage;			/* unit-ns, of what its client was charged; stops at 2^64 */
 	u32 id;				/* order of arrival */
@@ -398,7 +399,6 @@ struct gsc_band {
 	struct list_head members;	/* gsc_client.member, by arrival: the MPS server, too */
 	struct list_head active;	/* gsc_client.active, by arrival */
 	struct list_head tasks;		/* active ones, sorted by the policy */
-	struct list_head placed;	/* clients with a window, by base */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
 	u32 n_tasks;			/* in @tasks */
@@ -491,16 +491,14 @@ struct gsc_client {
 	/* page.c: the caller sets the pages before it attaches, or leaves them NULL */
 	struct gsched_arb_page *arb_page;
 	const struct gsched_cl_page *cl_page;
-	u64 leased_window;		/* what empty slots have */
-	u32 known[GSCHED_SLOTS];	/* last seq of each slot that was submitted or adopted */
+	u32 leased_window;		/* what empty slots have */
 	bool scan;			/* its free lease ended: look for launches made under it */
 	bool stale;			/* empty slots are to have another window */
 	bool has_windows;		/* pass.c: it has tasks with windows, or had lately */
 	u64 window_seen;		/* when the last of them began or ended */
-	struct gsc_task task[GSCHED_SLOTS];
+	struct gsc_task *task[GSCHED_SLOTS];	/* by new_task(); NULL: never used */
 	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
-	struct list_head place;		/* band->placed, while its window is not empty */
-	u64 window;			/* of all its running tasks of tier block; 0 without one */
+	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage is charged */
 	bool waits, runs;		/* as counted in gsc_group.pressure */
@@ -539,8 +537,6 @@ struct gsc_client {
 	u32 need, use, fixed, fair;
 	u32 full;			/* what its largest task wants, which may be more than it needs */
 	u32 alloc;			/* units */
-	bool windowed;			/* a task of tier block has a part of it */
-	u32 sms, base;			/* footprint and place of the window, in SMs */
 	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
 };
@@ -661,9 +657,17 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 
 /*
  * A task wants to run; gsc_answer() says after the commit whether it may. -EBUSY slot taken,
- * -EINVAL numbers out of range, or an MPS server's. The errors leave no trace.
+ * -EINVAL numbers out of range, or an MPS server's, -ENOMEM. The errors leave no trace.
  */
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+/* The task that waits or runs in @slot, NULL none */
+static inline struct gsc_task *gsc_task_in(const struct gsc_client *client, u32 slot)
+{
+	struct gsc_task *task = client->task[slot];
+
+	return task && task->state != GSC_TASK_NONE ? task : NULL;
+}
+
 /* 0 it may launch now, -EAGAIN it waits: set_window(GSC_GRANT) follows */
 static inline int gsc_answer(const struct gsc_task *task)
 {

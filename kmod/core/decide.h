@@ -31,7 +31,7 @@ void gsc_tasks_measure(struct gsc_band *band);	/* task->room of new ones */
 
 /* page.c: what a client's pages say; nothing where it has none */
 void gsc_page_attach(struct gsc_client *client);
-void gsc_page_detach(struct gsc_client *client, u64 window);	/* a GPU that reads on uses @window */
+void gsc_page_detach(struct gsc_client *client, u32 window);	/* a GPU that reads on uses @window */
 void gsc_page_window(struct gsc_task *task);		/* its window changed */
 void gsc_page_empty(struct gsc_client *client, u32 slot);	/* its task ended */
 void gsc_page_waits(struct gsc_task *task);		/* it was not granted */
@@ -159,9 +159,6 @@ bool gsc_policy_check(const struct gsc_band *band);
  */
 void gsc_allocate(struct gsc_band *band);
 
-/* window.c: client->alloc to client->base, for clients with tasks of tier block */
-void gsc_place(struct gsc_band *band);
-
 #define GSC_ERRNO_MAX		4095
 
 /* band.c: membership, attributes and mode, what clients are told */
@@ -252,11 +249,6 @@ static inline bool gsc_is_fixed(const struct gsc_task *task)
 static inline bool gsc_is_head(const struct gsc_task *task)
 {
 	return task->peer.prev == &task->client->tasks;
-}
-
-static inline u32 gsc_limit(const struct gsc_task *task)
-{
-	return GSCHED_WINDOW_LIMIT(task->window);
 }
 
 /* It is another band's turn, or the band that had the last one still drains */

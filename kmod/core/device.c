@@ -214,8 +214,7 @@ static void start_holds(struct gsc_device *dev)
 
 static bool has_anything(const struct gsc_client *client)
 {
-	return client->n_tasks || client->hold_units || client->current_units ||
-	       !list_empty(&client->place);
+	return client->n_tasks || client->hold_units || client->current_units;
 }
 
 /* Those who have nothing any more leave the lists that decisions walk */
@@ -289,7 +288,6 @@ static void decide(struct gsc_device *dev)
 	list_for_each_entry(band, &dev->busy, busy) {
 		gsc_watch(band);
 		gsc_allocate(band);
-		gsc_place(band);
 		gsc_tasks_evict(band);
 	}
 	list_for_each_entry(band, &dev->busy, busy)
@@ -369,7 +367,6 @@ int gsc_group_room(struct gsc_group *group, u32 user, bool all, u32 max)
 int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
 {
 	struct gsc_device *dev = group->dev;
-	u32 slot;
 
 	if (!dev || client->dev || (flags & ~GSCHED_ATTACH__ALL))
 		return -EINVAL;
@@ -378,14 +375,7 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	client->flags = flags;
 	client->channel_group = channel_group;
 	client->lease = U32_MAX;	/* nothing told yet */
-	for (slot = 0; slot < GSCHED_SLOTS; slot++) {
-		client->task[slot].client = client;
-		client->task[slot].slot = slot;
-		INIT_LIST_HEAD(&client->task[slot].node);
-		INIT_LIST_HEAD(&client->task[slot].peer);
-	}
 	INIT_LIST_HEAD(&client->tasks);
-	INIT_LIST_HEAD(&client->place);
 	INIT_LIST_HEAD(&client->active);
 	INIT_LIST_HEAD(&client->resuming);
 	client->nr = dev->next_nr++;
@@ -407,16 +397,15 @@ static void add_current(struct gsc_group *group, u32 units)
 		group->current_units += units;
 }
 
-static void leave(struct gsc_client *client, u64 window, u64 now)
+static void leave(struct gsc_client *client, u32 window, u64 now)
 {
 	struct gsc_device *dev = client->dev;
-	u32 slot;
+	struct gsc_task *task, *next;
 
 	gsc_mark(dev, now);
 	gsc_client_count(client, now);
-	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		if (client->task[slot].state != GSC_TASK_NONE)
-			gsc_task_end(&client->task[slot]);
+	list_for_each_entry_safe(task, next, &client->tasks, peer)
+		gsc_task_end(task);
 	gsc_hold_drop(client);
 	gsc_band_leave(client);
 	add_current(client->group, -client->current_units);
@@ -440,7 +429,7 @@ void gsc_client_detach(struct gsc_client *client, u64 now)
 void gsc_client_expel(struct gsc_client *client, u64 now)
 {
 	if (client->dev)
-		leave(client, GSCHED_WINDOW(0, client->dev->sms * GSCHED_CAPSM), now);
+		leave(client, client->dev->sms * GSCHED_CAPSM, now);
 }
 
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now)

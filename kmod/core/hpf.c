@@ -37,7 +37,7 @@ static void limit_needs(struct gsc_band *band)
 			single &= task->client == first->client;
 		units = gsc_protect_units(first->client, gsc_size_units(first->client));
 		for (; single && units && first != task; first = next_task(band, first))
-			first->need = min(first->want, max(units, gsc_limit(first)));
+			first->need = min(first->want, max(units, first->window));
 	}
 }
 

@@ -16,7 +16,7 @@
 #define HINT_BLOCKS_MAX	1000000000000ULL
 #define POLL_NS		1000000ULL	/* between looks at the pages of adopted tasks */
 
-static void store_window(struct gsc_client *client, u32 slot, u64 window)
+static void store_window(struct gsc_client *client, u32 slot, u32 window)
 {
 	struct gsched_arb_slot *to = &client->arb_page->slot[slot];
 
@@ -29,7 +29,7 @@ static void store_window(struct gsc_client *client, u32 slot, u64 window)
 }
 
 /* What a launch under the lease may use: everything up to the smallest max above the client */
-static u64 leased_window(const struct gsc_client *client)
+static u32 leased_window(const struct gsc_client *client)
 {
 	const struct gsc_group *group;
 	u32 limit = client->dev->sms * GSCHED_CAPSM;
@@ -38,18 +38,18 @@ static u64 leased_window(const struct gsc_client *client)
 		return 0;
 	for (group = client->group; group; group = group->parent)
 		limit = min(limit, group->max);
-	return GSCHED_WINDOW(0, limit);
+	return limit;
 }
 
 static void store_leased(struct gsc_client *client)
 {
-	u64 window = leased_window(client);
+	u32 window = leased_window(client);
 	u32 slot;
 
 	client->leased_window = window;
 	client->stale = false;
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		if (client->task[slot].state == GSC_TASK_NONE)
+		if (!gsc_task_in(client, slot))
 			store_window(client, slot, window);
 }
 
@@ -58,13 +58,12 @@ void gsc_page_attach(struct gsc_client *client)
 	client->stale = false;
 	client->scan = false;
 	client->leased_window = 0;
-	memset(client->known, 0, sizeof(client->known));
 	if (client->arb_page)
 		WRITE_ONCE(client->arb_page->header.sms, client->dev->sms);
 }
 
 /* @window: what a GPU that still runs kernels of the client may use */
-void gsc_page_detach(struct gsc_client *client, u64 window)
+void gsc_page_detach(struct gsc_client *client, u32 window)
 {
 	struct gsched_arb_page *page = client->arb_page;
 	u32 slot;
@@ -158,15 +157,16 @@ void gsc_page_band(struct gsc_client *client)
 
 bool gsc_page_leased(const struct gsc_client *client, u32 slot)
 {
+	const struct gsc_task *task = client->task[slot];
 	const struct gsched_cl_slot *hint;
 	u32 seq;
 
-	if (!client->cl_page || client->task[slot].state != GSC_TASK_NONE)
+	if (!client->cl_page || gsc_task_in(client, slot))
 		return false;
 	hint = &client->cl_page->slot[slot];
 	/* the client stores it last: what else is read of the slot is of this task or a later one */
 	seq = smp_load_acquire(&hint->seq);
-	return seq && seq != client->known[slot] && READ_ONCE(hint->retired) != seq &&
+	return seq && (!task || seq != task->seq) && READ_ONCE(hint->retired) != seq &&
 	       READ_ONCE(hint->finished) != seq;
 }
 
@@ -196,7 +196,11 @@ static void adopt(struct gsc_client *client, u32 slot)
 	req.blocks = min_t(u64, READ_ONCE(hint->blocks), HINT_BLOCKS_MAX);
 	req.blocks = max_t(u64, req.blocks, 1);
 	req.predicted_ns = min_t(u64, READ_ONCE(hint->predicted_ns), HINT_NS_MAX);
-	gsc_adopt(client, &req, client->dev->now);
+	if (gsc_adopt(client, &req, client->dev->now) != -ENOMEM)
+		return;
+	/* the timer brings the next attempt; until then the slot keeps its window */
+	client->scan = true;
+	client->dev->scan = true;
 }
 
 static bool is_over(const struct gsc_task *task)
@@ -322,9 +326,11 @@ void gsc_page_refresh(struct gsc_device *dev)
 	struct gsc_client *client;
 
 	dev->stale = false;
-	list_for_each_entry(client, &dev->clients, node)
-		if (client->stale)
+	list_for_each_entry(client, &dev->clients, node) {
+		if (client->stale && !client->scan)
 			store_leased(client);
+		dev->stale |= client->stale;
+	}
 }
 
 u64 gsc_page_poll(struct gsc_device *dev)

@@ -237,7 +237,7 @@ static void note_time(struct gsc_sizes *sizes, const struct gsc_task *ended)
 		if (sizes->tried > sizes->chosen)
 			class = sizes->tried;
 		ran = max(ran, ended->client->dev->now - ended->granted);
-	} else if (ended->room && (!gsc_is_block(ended) || gsc_sms(gsc_limit(ended)) == ended->room)) {
+	} else if (ended->room && (!gsc_is_block(ended) || gsc_sms(ended->window) == ended->room)) {
 		/* a window that changed says nothing about either size */
 		class = class_of(sizes, ended->room);
 	}

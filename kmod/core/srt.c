@@ -35,7 +35,7 @@ static const struct gsc_task *head_of(const struct gsc_client *client)
 
 static bool has_capacity(const struct gsc_client *client)
 {
-	return head_of(client)->state == GSC_TASK_RUNNING && gsc_limit(head_of(client));
+	return head_of(client)->state == GSC_TASK_RUNNING && head_of(client)->window;
 }
 
 static u64 remaining(struct gsc_client *client)

@@ -69,9 +69,9 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 	struct gsc_task *task;
 
 	list_for_each_entry(task, &client->tasks, peer) {
-		if (task->state != GSC_TASK_RUNNING || !gsc_limit(task))
+		if (task->state != GSC_TASK_RUNNING || !task->window)
 			continue;
-		units = gsc_packed(task, min(gsc_limit(task), client->current_units));
+		units = gsc_packed(task, min(task->window, client->current_units));
 		if (units <= most)
 			continue;
 		task->usage = saturated(task->usage, ns, units - most);
@@ -87,7 +87,7 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 	}
 }
 
-static void set_window(struct gsc_task *task, u64 window, enum gsc_change why)
+static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 {
 	struct gsc_device *dev = task->client->dev;
 	struct gsc_group *group;
@@ -112,24 +112,9 @@ static void set_window(struct gsc_task *task, u64 window, enum gsc_change why)
 		dev->ops->set_window(task, why);
 }
 
-static u64 new_window(const struct gsc_task *task)
+static u32 new_window(const struct gsc_task *task)
 {
-	if (gsc_is_fixed(task))
-		return task->window;
-	if (!gsc_is_block(task))
-		return GSCHED_WINDOW(0, task->alloc);
-	/* with nothing left it keeps its base, to come back there */
-	return GSCHED_WINDOW(task->client->base * GSCHED_CAPSM, task->alloc);
-}
-
-/* Does some worker have to leave? */
-static bool is_eviction(u64 old, u64 new)
-{
-	u64 old_end = (u64)GSCHED_WINDOW_BASE(old) + GSCHED_WINDOW_LIMIT(old);
-	u64 new_end = (u64)GSCHED_WINDOW_BASE(new) + GSCHED_WINDOW_LIMIT(new);
-
-	return GSCHED_WINDOW_LIMIT(old) &&
-	       (GSCHED_WINDOW_BASE(new) > GSCHED_WINDOW_BASE(old) || new_end < old_end);
+	return gsc_is_fixed(task) ? task->window : task->alloc;
 }
 
 /*
@@ -147,14 +132,14 @@ static void settle_client(struct gsc_client *client)
 		if (task->state != GSC_TASK_RUNNING)
 			break;
 		if (!gsc_is_block(task)) {
-			opaque += min(gsc_limit(task), client->alloc - min(opaque, client->alloc));
+			opaque += min(task->window, client->alloc - min(opaque, client->alloc));
 			if (gsc_is_head(task))
-				units = gsc_limit(task);
+				units = task->window;
 		} else if (!client->window) {
 			client->window = task->window;
 		}
 	}
-	units = max(units, max(opaque, GSCHED_WINDOW_LIMIT(client->window)));
+	units = max(units, max(opaque, client->window));
 	if (units == old)
 		return;
 	gsc_client_charge(client);
@@ -166,13 +151,11 @@ static void settle_client(struct gsc_client *client)
 void gsc_tasks_evict(struct gsc_band *band)
 {
 	struct gsc_task *task;
-	u64 window;
+	u32 window;
 
 	list_for_each_entry(task, &band->tasks, node) {
-		if (task->state != GSC_TASK_RUNNING)
-			continue;
 		window = new_window(task);
-		if (window != task->window && is_eviction(task->window, window))
+		if (task->state == GSC_TASK_RUNNING && window < task->window)
 			set_window(task, window, GSC_EVICT);
 	}
 }
@@ -181,7 +164,7 @@ void gsc_tasks_grant(struct gsc_band *band)
 {
 	struct gsc_client *client;
 	struct gsc_task *task;
-	u64 window;
+	u32 window;
 
 	list_for_each_entry(task, &band->tasks, node) {
 		if (task->state == GSC_TASK_WAITING) {
@@ -219,7 +202,7 @@ static u32 room_of(const struct gsc_task *task, u32 *taken)
 	u32 sms = task->client->dev->sms, others;
 
 	if (gsc_is_block(task))
-		return gsc_sms(gsc_limit(task));
+		return gsc_sms(task->window);
 	if (*taken == U32_MAX)
 		*taken = taken_by_all(task->client->band);
 	others = *taken - gsc_sms(task->client->current_units);
@@ -313,6 +296,24 @@ static void note_submit(struct gsc_client *client, u32 demand)
 		gsc_hold_drop(client);
 }
 
+/* The memory of the slot's tasks; NULL: there is none */
+static struct gsc_task *task_of(struct gsc_client *client, u32 slot)
+{
+	struct gsc_task *task = client->task[slot];
+
+	if (task || !client->dev->ops->new_task)
+		return task;
+	task = client->dev->ops->new_task(client, slot);
+	if (!task)
+		return NULL;
+	task->client = client;
+	task->slot = slot;
+	INIT_LIST_HEAD(&task->node);
+	INIT_LIST_HEAD(&task->peer);
+	WRITE_ONCE(client->task[slot], task);
+	return task;
+}
+
 static int begin_task(struct gsc_client *client, const struct gsched_submit *req, bool adopted,
 		      u64 now)
 {
@@ -323,13 +324,14 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	    req->tier > GSCHED_TIER_LAUNCH || req->intensity > GSCHED_INTENSITY__MAX || !req->blocks_per_sm ||
 	    req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
 		return -EINVAL;
-	task = &client->task[req->slot];
+	task = task_of(client, req->slot);
+	if (!task)
+		return -ENOMEM;
 	if (!adopted)
 		gsc_page_submit(task, req->seq, now);
 	if (task->state != GSC_TASK_NONE)
 		return -EBUSY;
 	gsc_mark(dev, now);
-	client->known[req->slot] = req->seq;
 	/* @ended may be this slot's task, and the hold is for this one */
 	if (client->ended)
 		gsc_hold_start(client);
@@ -390,7 +392,7 @@ int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 no
  */
 static u32 fillable(const struct gsc_client *client, const struct gsc_task *ended)
 {
-	u32 units = min(gsc_limit(ended), ended->demand), whole;
+	u32 units = min(ended->window, ended->demand), whole;
 	const struct gsc_group *group;
 
 	if (!client->sizes.tried)
@@ -475,8 +477,8 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 
 	if (!dev || req->slot >= GSCHED_SLOTS)
 		return -EINVAL;
-	task = &client->task[req->slot];
-	if (task->state == GSC_TASK_NONE || task->seq != req->seq)
+	task = gsc_task_in(client, req->slot);
+	if (!task || task->seq != req->seq)
 		return -ENOENT;
 	gsc_mark(dev, now);
 	ran = task->state == GSC_TASK_RUNNING && !(req->flags & GSCHED_COMPLETE_CANCEL);
@@ -490,7 +492,7 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 	gsc_task_end(task);
 	if (ran)
 		gsc_protect_measure(task);
-	if (ran && gsc_limit(task))
+	if (ran && task->window)
 		learn(client, task);
 	return 0;
 }

@@ -202,7 +202,7 @@ static const char poll_copies[] =
 	"mov.u64 %#d4, %#d1;\n"
 	"bra $#relay;\n";
 
-/* Sets %#p1 if the window %#d1 excludes this worker: its position + weight is above the limit */
+/* Sets %#p1 if the window %#d1 excludes this worker: its position + weight is above it */
 static const char test_window[] =
 	"ld.shared.u32 %#r0, [#task+64];\n"
 	"cvt.u32.u64 %#r2, %#d1;\n"

@@ -17,7 +17,16 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why) { }
 static void op_set_lease(struct gsc_client *client, u32 old) { }
 static void op_arm_timer(struct gsc_device *dev, u64 when) { }
 static void op_done(struct gsc_task *task) { }
+static struct gsc_task (*tasks)[GSCHED_SLOTS];	/* of each client */
+static const struct gsc_client *clients;
+
+static struct gsc_task *op_new_task(struct gsc_client *client, u32 slot)
+{
+	return &tasks[client - clients][slot];
+}
+
 static const struct gsc_ops ops = {
+	.new_task = op_new_task,
 	.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
 	.done = op_done,
 };
@@ -124,7 +133,9 @@ static void setup(struct bench *b, const struct bench_case *c)
 	b->now = 1;
 	b->client = calloc(c->n, sizeof(*b->client));
 	b->group = calloc(c->n, sizeof(*b->group));
-	if (!b->client || !b->group || gsc_device_init(&b->dev, &ops, SMS))
+	tasks = calloc(c->n, sizeof(*tasks));
+	clients = b->client;
+	if (!b->client || !b->group || !tasks || gsc_device_init(&b->dev, &ops, SMS))
 		fail("no memory");
 	if (c->policy && gsc_device_set_policy(&b->dev, c->policy, b->now))
 		fail("no such policy");
@@ -166,6 +177,7 @@ static void run(const struct bench_case *c)
 	printf("core: %-13s %6llu decisions, %9.0f ns each, %8.3f ms in all\n", c->name,
 	       (unsigned long long)decisions, ns / (double)decisions, ns / 1e6);
 	free(b.client);
+	free(tasks);
 	free(b.group);
 }
 

@@ -116,8 +116,8 @@ static void each_band_has_the_device(void)
 	EXPECT(task(0, 0)->window == ALL && task(1, 0)->window == ALL && n_evict == 0);
 	EXPECT(client[0].contended == 0 && client[1].contended == 0);
 	EXPECT(!store(&dev.root, GSC_FILE_CAPSM_MAX, "40"));
-	EXPECT_WINDOW(task(0, 0), 0, 40);
-	EXPECT_WINDOW(task(1, 0), 0, 40);
+	EXPECT_WINDOW(task(0, 0), 40);
+	EXPECT_WINDOW(task(1, 0), 40);
 	EXPECT(shows(&dev.root, GSC_FILE_CAPSM_CURRENT, "80\n"));
 }
 
@@ -133,8 +133,8 @@ static void leases_and_windows_are_of_the_band(void)
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 8) == 0);
 	EXPECT(submit(2, 0, BLOCK, 100000) == 0);
-	EXPECT_WINDOW(task(0, 0), 0, 124);
-	EXPECT_WINDOW(task(1, 0), 124, 8);
+	EXPECT_WINDOW(task(0, 0), 124);
+	EXPECT_WINDOW(task(1, 0), 8);
 	EXPECT(task(2, 0)->window == ALL);
 	EXPECT(client[0].contended == 1 && client[1].contended == 1 && client[2].contended == 0);
 }
@@ -228,14 +228,14 @@ static void temporal_turns_end(void)
 	gsc_tick(&dev, clock_ns);
 	checked();
 	EXPECT(task(1, 0)->window == ALL);
-	EXPECT_WINDOW(task(0, 0), 0, 0);
+	EXPECT_WINDOW(task(0, 0), 0);
 	/* the other's tasks are old, and wait for as long */
 	EXPECT(dev.timer == clock_ns + 500 * MS);
 	clock_ns += 500 * MS;
 	gsc_tick(&dev, clock_ns);
 	checked();
 	EXPECT(task(0, 0)->window == ALL);
-	EXPECT_WINDOW(task(1, 0), 0, 0);
+	EXPECT_WINDOW(task(1, 0), 0);
 	/* three take turns in order */
 	join(2, 0, 0);
 	EXPECT(submit(2, 0, BLOCK, 100000) == -EAGAIN);
@@ -265,10 +265,10 @@ static void temporal_one_band_at_a_time(void)
 	EXPECT(submit(2, 0, BLOCK, 8) == -EAGAIN);
 	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
 	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
-	EXPECT_WINDOW(task(2, 0), 0, 8);
-	EXPECT_WINDOW(task(0, 0), 0, 0);
+	EXPECT_WINDOW(task(2, 0), 8);
+	EXPECT_WINDOW(task(0, 0), 0);
 	EXPECT(complete(2, 0) == 0);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(0, 0)->window) == 66 * SM && GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 66 * SM);
+	EXPECT(task(0, 0)->window == 66 * SM && task(1, 0)->window == 66 * SM);
 }
 
 static bool passes(int c)
@@ -686,8 +686,8 @@ static void ffs_shares_a_band_by_weight(void)
 	EXPECT(client[0].lease == GSCHED_LEASE_NONE);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
-	EXPECT_WINDOW(task(0, 0), 0, 33);
-	EXPECT_WINDOW(task(1, 0), 33, 99);
+	EXPECT_WINDOW(task(0, 0), 33);
+	EXPECT_WINDOW(task(1, 0), 99);
 }
 
 static void share_of_the_time(void)
@@ -731,8 +731,8 @@ static void band_outlives_the_member_it_lives_in(void)
 		EXPECT(submit(c, 0, BLOCK, 44) == 0);
 	leave(0);
 	EXPECT(client[2].band == client[1].band && client[1].band == &client[1].own_band && dev.n_bands == 2);
-	EXPECT_WINDOW(task(1, 0), 44, 44);
-	EXPECT_WINDOW(task(2, 0), 88, 44);
+	EXPECT_WINDOW(task(1, 0), 44);
+	EXPECT_WINDOW(task(2, 0), 44);
 	EXPECT(submit(1, 1, BLOCK, 100000) == 0);
 	join(0, CLIENT, 7);
 	EXPECT(client[0].band == &client[1].own_band);
@@ -844,20 +844,20 @@ static void forced_modes_regroup(void)
 	join(2, OWN, 0);
 	for (int c = 0; c < 3; c++)
 		EXPECT(submit(c, 0, BLOCK, 66) == 0);
-	EXPECT_WINDOW(task(2, 0), 0, 66);
+	EXPECT_WINDOW(task(2, 0), 66);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_SPATIAL, clock_ns));
 	checked();
 	for (int c = 0; c < 3; c++)
-		EXPECT(GSCHED_WINDOW_LIMIT(task(c, 0)->window) == 44 * SM);
+		EXPECT(task(c, 0)->window == 44 * SM);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	checked();
 	EXPECT(dev.n_bands == 3);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(0, 0)->window) == 66 * SM);
-	EXPECT(!GSCHED_WINDOW_LIMIT(task(1, 0)->window) && !GSCHED_WINDOW_LIMIT(task(2, 0)->window));
+	EXPECT(task(0, 0)->window == 66 * SM);
+	EXPECT(!task(1, 0)->window && !task(2, 0)->window);
 	EXPECT(!gsc_device_set_mode(&dev, -1, clock_ns));
 	checked();
 	for (int c = 0; c < 3; c++)
-		EXPECT(GSCHED_WINDOW_LIMIT(task(c, 0)->window) == 66 * SM);
+		EXPECT(task(c, 0)->window == 66 * SM);
 }
 
 static void band_names(void)

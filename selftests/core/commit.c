@@ -52,7 +52,7 @@ static void many_tasks_one_decision(void)
 		EXPECT(commit() == 1);
 		EXPECT(n_grant == (u32)n * GSCHED_SLOTS && !n_evict && !n_grow);
 		for (int c = 0; c < n; c++)
-			EXPECT(GSCHED_WINDOW_LIMIT(task(c, 63)->window) >= SMS / 8 * SM);
+			EXPECT(task(c, 63)->window >= SMS / 8 * SM);
 		begin();
 		complete_all(n, GSCHED_SLOTS);
 		EXPECT(n_done == (u32)n * GSCHED_SLOTS);
@@ -119,7 +119,7 @@ static void next_kernel_with_the_end_of_the_last(void)
 	EXPECT(gsc_submit(&client[1], &next, clock_ns) == -EAGAIN);
 	EXPECT(commit() == 1);
 	EXPECT(task(1, 0)->state == GSC_TASK_RUNNING && !client[1].hold_units && !n_evict);
-	EXPECT_WINDOW(task(0, 0), 0, 124);
+	EXPECT_WINDOW(task(0, 0), 124);
 	/* only the end: the capacity is held */
 	begin();
 	EXPECT(gsc_complete(&client[1], &last, clock_ns) == 0);
@@ -242,7 +242,7 @@ static void event(struct world *w, const u32 *dice, u32 attach_flags)
 /* Of what a client has, that for which it has a use */
 static u32 useful(const struct gsc_client *c)
 {
-	return min(GSCHED_WINDOW_LIMIT(c->task[0].window), c->task[0].demand);
+	return min(task_at(c, 0)->window, task_at(c, 0)->demand);
 }
 
 static bool same_client(const struct gsc_client *a, const struct gsc_client *b)
@@ -257,7 +257,7 @@ static bool same_client(const struct gsc_client *a, const struct gsc_client *b)
 		return false;
 	if (!a->n_tasks || !b->n_tasks)
 		return a->n_tasks == b->n_tasks;
-	return a->task[0].demand == b->task[0].demand && useful(a) == useful(b);
+	return task_at(a, 0)->demand == task_at(b, 0)->demand && useful(a) == useful(b);
 }
 
 static u64 timer_of(const struct gsc_device *dev)

@@ -17,7 +17,7 @@ static const char *const table[6] = {
 
 static u32 sms_of(int c)
 {
-	return client[c].dev ? GSCHED_WINDOW_LIMIT(client[c].window) / SM : 0;
+	return client[c].dev ? client[c].window / SM : 0;
 }
 
 static int submit_class(int c, u32 slot, u32 seq, u32 class, u64 blocks)

@@ -16,7 +16,15 @@ static void evicted(struct gsc_task *task, enum gsc_change why)
 	op_set_window(task, why);
 }
 
+static bool no_memory;
+
+static struct gsc_task *new_task(struct gsc_client *c, u32 slot)
+{
+	return no_memory ? NULL : op_new_task(c, slot);
+}
+
 static const struct gsc_ops paged_ops = {
+	.new_task = new_task,
 	.set_window = evicted, .arm_timer = op_arm_timer, .done = op_done, .is_gone = is_gone,
 };
 
@@ -35,7 +43,7 @@ static void come(int c, bool mps)
 static void begin(void)
 {
 	setup();
-	gone = false;
+	gone = no_memory = false;
 	dev.ops = &paged_ops;
 }
 
@@ -74,8 +82,8 @@ static void adopted_at_the_end_of_a_lease(void)
 	launch(0, 3, 5, GSCHED_TIER_BLOCK, 10000, 4 * SMS);
 	EXPECT(gsc_page_leased(&client[0], 3) && !gsc_page_leased(&client[0], 4));
 	come(1, true);
-	EXPECT(client[0].task[3].state == GSC_TASK_RUNNING && client[0].task[3].seq == 5);
-	EXPECT(client[0].task[3].blocks_per_sm == 4 && client[0].task[3].adopted);
+	EXPECT(client[0].task[3]->state == GSC_TASK_RUNNING && client[0].task[3]->seq == 5);
+	EXPECT(client[0].task[3]->blocks_per_sm == 4 && client[0].task[3]->adopted);
 	EXPECT(dev.n_adopted == 1 && !gsc_page_leased(&client[0], 3));
 	EXPECT(arb[0].header.lease == GSCHED_LEASE_NONE && shown(0, 0) == 0 && shown(0, 3) == ALL);
 	EXPECT(dev.armed == clock_ns + MS);
@@ -120,7 +128,7 @@ static void ends_by_its_page(void)
 		gsc_commit(&dev, clock_ns);
 		EXPECT(client[0].n_tasks == 0);
 		/* the stamps are of whoever has the slot */
-		EXPECT(client[0].task[0].ran == (way == 2 ? 0 : 700 * US));
+		EXPECT(client[0].task[0]->ran == (way == 2 ? 0 : 700 * US));
 		checked();
 	}
 }
@@ -132,9 +140,9 @@ static void submitted_after_it_was_adopted(void)
 	come(0, true);
 	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, SMS);
 	come(1, true);
-	EXPECT(client[0].task[0].blocks_per_sm == 1);
+	EXPECT(client[0].task[0]->blocks_per_sm == 1);
 	EXPECT(submit(0, 0, GSCHED_TIER_BLOCK, 10000) == 0);
-	EXPECT(client[0].task[0].blocks_per_sm == 8 && !client[0].task[0].adopted && dev.n_adopted == 0);
+	EXPECT(client[0].task[0]->blocks_per_sm == 8 && !client[0].task[0]->adopted && dev.n_adopted == 0);
 	EXPECT(submit(0, 0, GSCHED_TIER_BLOCK, 10000) == -EBUSY);
 }
 
@@ -148,7 +156,7 @@ static void submitted_into_the_slot_of_one_that_is_over(void)
 	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, SMS);
 	come(1, true);
 	cl[0].slot[0].seq = 9;
-	EXPECT(gsc_submit(&client[0], &req, clock_ns) == 0 && client[0].task[0].seq == 9);
+	EXPECT(gsc_submit(&client[0], &req, clock_ns) == 0 && client[0].task[0]->seq == 9);
 	checked();
 }
 
@@ -168,7 +176,7 @@ static void adopted_has_to_wait(void)
 	       client[1].n_tasks == 1);
 	later = false;
 	gsc_commit(&dev, clock_ns);
-	EXPECT(client[0].n_tasks == 1 && client[0].task[0].state == GSC_TASK_WAITING);
+	EXPECT(client[0].n_tasks == 1 && client[0].task[0]->state == GSC_TASK_WAITING);
 	EXPECT(shown(0, 0) == 0 && n_evict == 1);
 	checked();
 }
@@ -182,10 +190,10 @@ static void quota_reaches_empty_slots(void)
 	come(1, true);
 	EXPECT(arb[0].header.lease == GSCHED_LEASE_NOTIFY && shown(0, 5) == ALL);
 	EXPECT(!gsc_group_store(&group[0], GSC_FILE_CAPSM_MAX, "10", clock_ns));
-	EXPECT(arb[0].header.lease == GSCHED_LEASE_NOTIFY && shown(0, 5) == GSCHED_WINDOW(0, 10 * SM));
+	EXPECT(arb[0].header.lease == GSCHED_LEASE_NOTIFY && shown(0, 5) == 10 * SM);
 	EXPECT(!gsc_client_store(&client[0], GSC_FILE_CAPSM_MAX, "4", true, clock_ns));
 	gsc_commit(&dev, clock_ns);
-	EXPECT(shown(0, 5) == GSCHED_WINDOW(0, 4 * SM));
+	EXPECT(shown(0, 5) == 4 * SM);
 	checked();
 }
 
@@ -213,7 +221,7 @@ static void process_is_gone(void)
 	gone = true;
 	clock_ns += GSC_PATIENCE_NS;
 	gsc_tick(&dev, clock_ns);
-	EXPECT(client[0].n_tasks == 0 && client[1].task[0].state == GSC_TASK_RUNNING);
+	EXPECT(client[0].n_tasks == 0 && client[1].task[0]->state == GSC_TASK_RUNNING);
 	checked();
 }
 
@@ -226,10 +234,58 @@ static void lies(void)
 	cl[0].slot[0].predicted_ns = ~0ULL;
 	launch(0, 1, 1, GSCHED_TIER_BLOCK, 0, 0);
 	come(1, true);
-	EXPECT(client[0].task[0].tier == GSCHED_TIER_LAUNCH && client[0].task[0].blocks_per_sm == GSC_BLOCKS_PER_SM_MAX);
-	EXPECT(client[0].task[0].blocks == 1000000000000ULL && client[0].task[0].predicted_ns == 3600ULL * 1000 * MS);
-	EXPECT(client[0].task[1].blocks == 1 && client[0].task[1].blocks_per_sm == 1);
+	EXPECT(client[0].task[0]->tier == GSCHED_TIER_LAUNCH && client[0].task[0]->blocks_per_sm == GSC_BLOCKS_PER_SM_MAX);
+	EXPECT(client[0].task[0]->blocks == 1000000000000ULL && client[0].task[0]->predicted_ns == 3600ULL * 1000 * MS);
+	EXPECT(client[0].task[1]->blocks == 1 && client[0].task[1]->blocks_per_sm == 1);
 	checked();
+}
+
+static u64 hash_of(const void *object, size_t size)
+{
+	const unsigned char *byte = object;
+	u64 hash = 0;
+
+	while (size--)
+		hash = (hash ^ *byte++) * 0x100000001B3ULL;
+	return hash;
+}
+
+static void no_memory_for_a_submit(void)
+{
+	u64 before;
+
+	begin();
+	come(0, true);
+	come(1, true);
+	no_memory = true;
+	before = hash_of(&client[0], sizeof(client[0])) ^ hash_of(&dev, sizeof(dev));
+	EXPECT(submit(0, 3, BLOCK, 100) == -ENOMEM);
+	EXPECT(before == (hash_of(&client[0], sizeof(client[0])) ^ hash_of(&dev, sizeof(dev))));
+	no_memory = false;
+	EXPECT(submit(0, 3, BLOCK, 100) == 0 && complete(0, 3) == 0);
+	no_memory = true;
+	EXPECT(submit(0, 3, BLOCK, 100) == 0);
+}
+
+/* What cannot be adopted keeps the window of its lease, and is adopted once there is memory */
+static void no_memory_for_what_is_adopted(void)
+{
+	begin();
+	come(0, true);
+	launch(0, 3, 5, GSCHED_TIER_BLOCK, 10000, 4 * SMS);
+	no_memory = true;
+	come(1, true);
+	for (int i = 0; i < 3; i++) {
+		EXPECT(arb[0].header.lease == GSCHED_LEASE_NONE && shown(0, 3) == ALL);
+		EXPECT(!client[0].n_tasks && dev.armed == clock_ns + MS);
+		clock_ns += MS;
+		no_memory = i < 2;
+		gsc_tick(&dev, clock_ns);
+		gsc_commit(&dev, clock_ns);
+		checked();
+	}
+	EXPECT(client[0].task[3]->state == GSC_TASK_RUNNING && client[0].task[3]->adopted);
+	EXPECT(shown(0, 0) == 0 && shown(0, 3) == ALL && n_grant == 1 && !n_evict);
 }
 
 int main(void)
@@ -239,7 +295,7 @@ int main(void)
 		TEST(ends_by_its_page), TEST(submitted_after_it_was_adopted),
 		TEST(submitted_into_the_slot_of_one_that_is_over), TEST(adopted_has_to_wait),
 		TEST(quota_reaches_empty_slots), TEST(windows_of_those_who_left), TEST(process_is_gone),
-		TEST(lies),
+		TEST(lies), TEST(no_memory_for_a_submit), TEST(no_memory_for_what_is_adopted),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {

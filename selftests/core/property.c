@@ -22,7 +22,7 @@ static const char *failure;
 static struct {
 	bool live;
 	u32 seq;
-	u64 window;
+	u32 window;
 	u32 lease;
 } shadow[CLIENTS][GSCHED_SLOTS];
 static u32 shadow_lease[CLIENTS];
@@ -77,11 +77,7 @@ static int index_of(const struct gsc_client *c)
 static void op_set_window(struct gsc_task *task, enum gsc_change why)
 {
 	int c = index_of(task->client);
-	u64 old = shadow[c][task->slot].window, now = task->window;
-	u64 old_end = (u64)GSCHED_WINDOW_BASE(old) + GSCHED_WINDOW_LIMIT(old);
-	u64 now_end = (u64)GSCHED_WINDOW_BASE(now) + GSCHED_WINDOW_LIMIT(now);
-	bool covers = !GSCHED_WINDOW_LIMIT(old) ||
-		(GSCHED_WINDOW_BASE(now) <= GSCHED_WINDOW_BASE(old) && now_end >= old_end);
+	u32 old = shadow[c][task->slot].window, now = task->window;
 
 	mix((u64)why + 1);
 	mix((u64)c * GSCHED_SLOTS + task->slot);
@@ -92,7 +88,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 	}
 	mix(now);
 	if (why == GSC_GRANT) {
-		if (shadow[c][task->slot].live || !GSCHED_WINDOW_LIMIT(now))
+		if (shadow[c][task->slot].live || !now)
 			fail("granted twice, or nothing");
 		shadow[c][task->slot].live = true;
 		shadow[c][task->slot].seq = task->seq;
@@ -105,7 +101,7 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 			fail("a window that did not change");
 		if (task->tier != GSCHED_TIER_BLOCK)
 			fail("an opaque task's window changed");
-		if ((why == GSC_GROW) != covers)
+		if ((why == GSC_GROW) != (now > old))
 			fail("evict and grow confused");
 		n_evict += why == GSC_EVICT;
 		n_grow += why == GSC_GROW;
@@ -153,18 +149,17 @@ static void op_done(struct gsc_task *task)
 }
 
 static const struct gsc_ops ops = {
+	.new_task = op_new_task,
 	.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
 	.done = op_done, .set_band = op_set_band,
 };
 
-/* Bands alternate in time: windows of one band must not overlap */
+/* Bands alternate in time: windows of one band must fit the device together */
 static void compare_shadow(void)
 {
-	static u32 owner[CLIENTS][GSCHED_SMS_MAX];
-	u32 *owned;
+	u32 sum[CLIENTS] = { 0 }, *of_band, most;
 	int c, slot;
 
-	memset(owner, 0, sizeof(owner));
 	for (c = 0; c < CLIENTS; c++) {
 		if (!client[c].dev)
 			continue;
@@ -172,10 +167,10 @@ static void compare_shadow(void)
 			fail("lease not told");
 		if (memcmp(&shadow_arb[c], &client[c].arb, sizeof(shadow_arb[c])))
 			fail("band not told");
-		owned = owner[index_of(container_of(client[c].band, struct gsc_client, own_band))];
+		most = 0;
 		for (slot = 0; slot < GSCHED_SLOTS; slot++) {
-			const struct gsc_task *task = &client[c].task[slot];
-			u64 w = shadow[c][slot].window, sm;
+			const struct gsc_task *task = task_at(&client[c], (u32)slot);
+			u32 w = shadow[c][slot].window;
 
 			if (shadow[c][slot].live != (task->state == GSC_TASK_RUNNING))
 				fail("grant not told");
@@ -184,16 +179,13 @@ static void compare_shadow(void)
 				continue;
 			if (w != task->window)
 				fail("window not told");
-			if (task->tier != GSCHED_TIER_BLOCK)
-				continue;
-			for (sm = GSCHED_WINDOW_BASE(w); sm < (u64)GSCHED_WINDOW_BASE(w) + GSCHED_WINDOW_LIMIT(w); sm += SM) {
-				if (sm / SM >= dev->sms || (owned[sm / SM] && owned[sm / SM] != (u32)c + 1)) {
-					fail("windows overlap");
-					break;
-				}
-				owned[sm / SM] = (u32)c + 1;
-			}
+			if (task->tier == GSCHED_TIER_BLOCK)
+				most = max(most, w);
 		}
+		of_band = &sum[index_of(container_of(client[c].band, struct gsc_client, own_band))];
+		*of_band += (most + SM - 1) / SM;
+		if (*of_band > dev->sms)
+			fail("windows exceed the device");
 	}
 	if (told_timer != dev->armed)
 		fail("timer not told");
@@ -205,9 +197,9 @@ static u64 window_of(int c)
 	u64 w = 0;
 
 	for (int s = 0; client[c].dev && s < GSCHED_SLOTS; s++) {
-		const struct gsc_task *task = &client[c].task[s];
+		const struct gsc_task *task = task_at(&client[c], (u32)s);
 
-		if (!shadow[c][s].live || task->tier != GSCHED_TIER_BLOCK || !GSCHED_WINDOW_LIMIT(shadow[c][s].window))
+		if (!shadow[c][s].live || task->tier != GSCHED_TIER_BLOCK || !shadow[c][s].window)
 			continue;
 		if (w && w != shadow[c][s].window)
 			fail("a client with two windows");
@@ -223,18 +215,18 @@ static u64 window_of(int c)
 static void check_order(int c)
 {
 	for (int a = 0; a < GSCHED_SLOTS; a++) {
-		const struct gsc_task *x = &client[c].task[a];
+		const struct gsc_task *x = task_at(&client[c], (u32)a);
 
-		if (x->state == GSC_TASK_NONE || GSCHED_WINDOW_LIMIT(shadow[c][a].window))
+		if (x->state == GSC_TASK_NONE || shadow[c][a].window)
 			continue;
 		for (int b = 0; b < GSCHED_SLOTS; b++) {
-			const struct gsc_task *y = &client[c].task[b];
+			const struct gsc_task *y = task_at(&client[c], (u32)b);
 
 			if (y->state == GSC_TASK_NONE || (s32)(y->id - x->id) <= 0 || !shadow[c][b].live)
 				continue;
 			if (x->state == GSC_TASK_WAITING)
 				fail("granted before one that came earlier");
-			if (y->tier == GSCHED_TIER_BLOCK && GSCHED_WINDOW_LIMIT(shadow[c][b].window))
+			if (y->tier == GSCHED_TIER_BLOCK && shadow[c][b].window)
 				fail("capacity while an earlier one has none");
 		}
 	}
@@ -258,14 +250,14 @@ static void check_usage(void)
 		bool block = true;
 
 		for (int s = 0; s < GSCHED_SLOTS && client[c].dev; s++) {
-			if (client[c].task[s].state == GSC_TASK_NONE)
+			if (task_at(&client[c], (u32)s)->state == GSC_TASK_NONE)
 				continue;
-			usage += client[c].task[s].usage;
-			block &= client[c].task[s].tier == GSCHED_TIER_BLOCK;
+			usage += task_at(&client[c], (u32)s)->usage;
+			block &= task_at(&client[c], (u32)s)->tier == GSCHED_TIER_BLOCK;
 		}
 		if (usage > usage_most[c])
 			fail("charged more than was granted");
-		if (client[c].dev && block && client[c].current_units != GSCHED_WINDOW_LIMIT(window_of(c)))
+		if (client[c].dev && block && client[c].current_units != window_of(c))
 			fail("counts for more or less than its window");
 	}
 }
@@ -287,7 +279,7 @@ static void check_quotas(void)
 			if (!up)
 				continue;
 			home = index_of(container_of(client[c].band, struct gsc_client, own_band));
-			sum[home] += GSCHED_WINDOW_LIMIT(window_of(c));
+			sum[home] += window_of(c);
 			if (sum[home] > group[g].max)
 				fail("above max");
 		}
@@ -337,9 +329,9 @@ static void check_closed(void)
 		if (closed && was_closed[c] && granted_now[c])
 			fail("a grant behind a closed gate");
 		for (int s = 0; closed && s < GSCHED_SLOTS; s++) {
-			if (!shadow[c][s].live || client[c].task[s].tier != GSCHED_TIER_BLOCK)
+			if (!shadow[c][s].live || task_at(&client[c], (u32)s)->tier != GSCHED_TIER_BLOCK)
 				continue;
-			if (GSCHED_WINDOW_LIMIT(shadow[c][s].window))
+			if (shadow[c][s].window)
 				fail("a window behind a closed gate");
 			n_emptied++;
 		}
@@ -371,9 +363,9 @@ static void event_submit(struct gsc_client *c)
 		req.blocks = 0;
 	ret = batches && !paged && !below(3) ? gsc_adopt(c, &req, clock_ns) : gsc_submit(c, &req, clock_ns);
 	mix((u64)-ret);
-	if (!ret && c->task[req.slot].state != GSC_TASK_RUNNING)
+	if (!ret && task_at(c, req.slot)->state != GSC_TASK_RUNNING)
 		fail("0 without a grant");
-	if (ret == -EAGAIN && c->task[req.slot].state != GSC_TASK_WAITING)
+	if (ret == -EAGAIN && task_at(c, req.slot)->state != GSC_TASK_WAITING)
 		fail("EAGAIN without waiting");
 }
 
@@ -414,7 +406,7 @@ static void event_complete(struct gsc_client *c)
 	struct gsched_complete req = make_complete(below(4), 1);
 
 	if (below(40))
-		req.seq = c->task[req.slot].seq;
+		req.seq = task_at(c, req.slot)->seq;
 	if (!below(10))
 		req.flags = GSCHED_COMPLETE_CANCEL;
 	req.ran_ns = below(3) ? below(2 * MS) : 0;

@@ -258,27 +258,27 @@ static void others_make_way_for_a_late_kernel(void)
 	EXPECT(client[REQUEST].hold_units == 10 * SM);
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) != -EBUSY);
 	pass(200 * US);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window));
+	EXPECT(task(BATCH, 0)->window);
 	pass(40 * US);
-	EXPECT(!GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window));
+	EXPECT(!task(BATCH, 0)->window);
 	req.ran_ns = 600 * US;
 	EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
 	checked();
-	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) >= 122 * SM);
+	EXPECT(task(BATCH, 0)->window >= 122 * SM);
 	EXPECT(client[REQUEST].hold_units == 10 * SM);
 	/* one that never ends takes it for so long only */
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) != -EBUSY);
 	pass(10 * MS);
-	EXPECT(!GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window));
+	EXPECT(!task(BATCH, 0)->window);
 	pass(11 * MS);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window));
+	EXPECT(task(BATCH, 0)->window);
 	EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
 	/* what is promised stays */
 	EXPECT(!store(&group[BATCH], GSC_FILE_CAPSM_MIN, "50"));
 	requests(1, MS);
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) != -EBUSY);
 	pass(MS);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) >= 50 * SM);
+	EXPECT(task(BATCH, 0)->window >= 50 * SM);
 	EXPECT(!gsc_complete(&client[REQUEST], &req, clock_ns));
 }
 

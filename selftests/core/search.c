@@ -20,15 +20,11 @@ enum kind { SMALL, LARGE, OPAQUE, ADOPTED, N_KINDS };
 enum { ATTACH, SUBMIT, FIRST_ENDS = SUBMIT + N_KINDS, LAST_ENDS, REPORT, N_OF_CLIENT };
 #define N_EVENTS	(CLIENTS * N_OF_CLIENT + 1)	/* the last one: time passes */
 
-/* What an event can change of a client: slots that are not used stay as attached */
-#define HEAD_SIZE	offsetof(struct gsc_client, task[USED_SLOTS])
-#define TAIL_START	offsetof(struct gsc_client, tasks)
-#define TAIL_SIZE	(sizeof(struct gsc_client) - TAIL_START)
-
 struct snapshot {
 	struct gsc_device dev;
 	struct gsc_group group[CLIENTS];
-	char head[CLIENTS][HEAD_SIZE], tail[CLIENTS][TAIL_SIZE];
+	struct gsc_client client[CLIENTS];
+	struct gsc_task task[CLIENTS][USED_SLOTS];
 	u64 now;
 };
 
@@ -52,10 +48,11 @@ static void save(struct snapshot *s)
 {
 	s->dev = dev;
 	memcpy(s->group, group, sizeof(s->group));
-	for (int c = 0; c < CLIENTS; c++) {
-		memcpy(s->head[c], &client[c], HEAD_SIZE);
-		memcpy(s->tail[c], (char *)&client[c] + TAIL_START, TAIL_SIZE);
-	}
+	memcpy(s->client, client, sizeof(s->client));
+	for (int c = 0; c < CLIENTS; c++)
+		for (u32 slot = 0; slot < USED_SLOTS; slot++)
+			if (client[c].task[slot])
+				s->task[c][slot] = *client[c].task[slot];
 	s->now = clock_ns;
 }
 
@@ -63,10 +60,11 @@ static void restore(const struct snapshot *s)
 {
 	dev = s->dev;
 	memcpy(group, s->group, sizeof(s->group));
-	for (int c = 0; c < CLIENTS; c++) {
-		memcpy(&client[c], s->head[c], HEAD_SIZE);
-		memcpy((char *)&client[c] + TAIL_START, s->tail[c], TAIL_SIZE);
-	}
+	memcpy(client, s->client, sizeof(s->client));
+	for (int c = 0; c < CLIENTS; c++)
+		for (u32 slot = 0; slot < USED_SLOTS; slot++)
+			if (client[c].task[slot])
+				*client[c].task[slot] = s->task[c][slot];
 	clock_ns = s->now;
 }
 
@@ -143,7 +141,7 @@ static bool submits(struct gsc_client *c, enum kind kind)
 	struct gsched_submit req = make_submit(0, ++seq, kind == OPAQUE ? LAUNCH : BLOCK, blocks[kind]);
 	int ret;
 
-	while (req.slot < USED_SLOTS && c->task[req.slot].state != GSC_TASK_NONE)
+	while (req.slot < USED_SLOTS && gsc_task_in(c, req.slot))
 		req.slot++;
 	if (req.slot == USED_SLOTS)
 		return false;
@@ -267,11 +265,11 @@ static void check_inversion(void)
 	for (int a = 0; a < CLIENTS; a++) {
 		const struct gsc_task *t = client[a].dev ? first_of(&client[a]) : NULL;
 
-		if (!t || GSCHED_WINDOW_LIMIT(t->window))
+		if (!t || t->window)
 			continue;
 		for (int b = 0; b < CLIENTS; b++)
 			if (client[b].dev && shares(&client[a], &client[b]) && group[b].priority < group[a].priority &&
-			    GSCHED_WINDOW_LIMIT(client[b].window))
+			    client[b].window)
 				fails("somebody less important has what one more important needs");
 	}
 }
@@ -292,7 +290,7 @@ static void check_state(void)
 		if (client[c].dev && first_of(&client[c])) {
 			n_waits += first_of(&client[c])->state == GSC_TASK_WAITING;
 			n_evicted += first_of(&client[c])->state == GSC_TASK_RUNNING &&
-				     !GSCHED_WINDOW_LIMIT(first_of(&client[c])->window);
+				     !first_of(&client[c])->window;
 		}
 }
 
@@ -307,7 +305,7 @@ static void check_end(void)
 
 			if (client[c].dev && (t != NULL) == (client[c].activity == GSCHED_ACTIVITY_IDLE))
 				reports(&client[c]);
-			if (t && GSCHED_WINDOW_LIMIT(t->window))
+			if (t && t->window)
 				ends(t);
 			tasks |= t != NULL;
 		}
@@ -327,12 +325,12 @@ static void check_starvation(int victim)
 		return;
 	n_starve++;
 	for (int round = 0; round < STARVE_ROUNDS; round++) {
-		if (GSCHED_WINDOW_LIMIT(first_of(&client[victim])->window))
+		if (first_of(&client[victim])->window)
 			return;
 		for (int c = 0; c < CLIENTS; c++) {
 			struct gsc_task *t = client[c].dev && c != victim ? first_of(&client[c]) : NULL;
 
-			if (t && GSCHED_WINDOW_LIMIT(t->window))
+			if (t && t->window)
 				ends(t);
 			while (client[c].dev && c != victim && submits(&client[c], LARGE))
 				;

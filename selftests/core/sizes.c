@@ -64,7 +64,7 @@ static u32 request(u32 tier, u64 blocks, model_fn model, bool waited)
 	EXPECT(submit_small(REQUEST, 0, tier, blocks, 16) == 0);
 	free = SMS - sms_of(BATCH);
 	if (tier == BLOCK)
-		free = min(free, GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) / SM);
+		free = min(free, task(REQUEST, 0)->window / SM);
 	/* evicted workers leave in the middle of their block-tasks on average */
 	if (free > before)
 		wait = BLOCK_NS / 2;
@@ -102,13 +102,13 @@ static void a_few_sms_are_enough_for(u32 tier, bool waited)
 	EXPECT(client_says(""));
 	requests(300, tier, 132, packs, waited);
 	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM && client[REQUEST].hold_got == 10 * SM);
-	EXPECT_WINDOW(task(BATCH, 0), 0, 122);
+	EXPECT_WINDOW(task(BATCH, 0), 122);
 	EXPECT(client_says("holds 10 of 132 SMs between its kernels: block-tasks below take 5000 us; its kernels take 13 us on them"));
 	/* nothing is evicted for it any more, and nothing waits */
 	n_evict = 0;
 	requests(100, tier, 132, packs, waited);
 	EXPECT(!waits && n_evict == 0);
-	EXPECT_WINDOW(task(BATCH, 0), 0, 122);
+	EXPECT_WINDOW(task(BATCH, 0), 122);
 	/* while it runs it has taken what it says */
 	EXPECT(submit_small(REQUEST, 0, tier, 132, 16) == 0);
 	EXPECT(client_says("takes 10 of 132 SMs from block-tasks below; its kernels take 13 us on them, 13 us at best"));
@@ -159,7 +159,7 @@ static void queued_kernels_are_measured_too(void)
 	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM && client[REQUEST].interval < 500 * US);
 	evicted = n_evict;
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
-	EXPECT_WINDOW(task(BATCH, 0), 0, 122);
+	EXPECT_WINDOW(task(BATCH, 0), 122);
 	EXPECT(n_evict == evicted);
 	end_request(13 * US);
 	/* one kernel after the other from here on: the gap is forgotten */
@@ -211,7 +211,7 @@ static void who_allows_no_slowdown_evicts(void)
 	gsc_tick(&dev, clock_ns);
 	EXPECT(task(BATCH, 0)->window == ALL);
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
-	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
+	EXPECT_WINDOW(task(BATCH, 0), 0);
 }
 
 /*
@@ -428,7 +428,7 @@ static void alone_it_gets_all_it_wants(void)
 	EXPECT(task(REQUEST, 0)->window == ALL);
 	clock_ns += 13 * US;
 	end_request(13 * US);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 122 * SM);
+	EXPECT(task(BATCH, 0)->window == 122 * SM);
 }
 
 static void equals_share_as_before(void)
@@ -440,8 +440,8 @@ static void equals_share_as_before(void)
 	for (int first = 0; first < 2; first++) {
 		EXPECT(submit_small(first ? REQUEST : 2, 0, BLOCK, 132, 16) == 0);
 		EXPECT(submit_small(first ? 2 : REQUEST, 0, BLOCK, 132, 16) == 0);
-		EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == 66 * SM);
-		EXPECT(GSCHED_WINDOW_LIMIT(task(2, 0)->window) == 66 * SM);
+		EXPECT(task(REQUEST, 0)->window == 66 * SM);
+		EXPECT(task(2, 0)->window == 66 * SM);
 		EXPECT(client[REQUEST].sizes.tried == TEN_SMS);
 		EXPECT(complete(2, 0) == 0 && complete(REQUEST, 0) == 0);
 		clock_ns += MS;
@@ -454,13 +454,13 @@ static void opaque_tasks_below_get_nothing_of_it(void)
 	attach_batch("10");
 	requests(300, LAUNCH, 132, packs, false);
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 122 * SM);
+	EXPECT(task(BATCH, 0)->window == 122 * SM);
 	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 0, clock_ns));
 	clock_ns += 13 * US;
 	end_request(13 * US);
 	EXPECT(submit(2, 0, LAUNCH, 4) == 0);
 	EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == SMS * SM);
+	EXPECT(task(REQUEST, 0)->window == SMS * SM);
 }
 
 static void guarantees_hold(void)
@@ -469,18 +469,18 @@ static void guarantees_hold(void)
 	requests(300, BLOCK, 132, packs, false);
 	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MIN, "40"));
 	EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == 40 * SM);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 92 * SM);
+	EXPECT(task(REQUEST, 0)->window == 40 * SM);
+	EXPECT(task(BATCH, 0)->window == 92 * SM);
 	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MIN, "0"));
 	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MAX, "9"));
-	EXPECT(GSCHED_WINDOW_LIMIT(task(REQUEST, 0)->window) == 9 * SM);
+	EXPECT(task(REQUEST, 0)->window == 9 * SM);
 	clock_ns += 13 * US;
 	end_request(13 * US);
 	EXPECT(client[REQUEST].hold_got <= 9 * SM);
 	EXPECT(!store(&group[REQUEST], GSC_FILE_CAPSM_MAX, "max"));
 	EXPECT(!store(&group[BATCH], GSC_FILE_CAPSM_MIN, "130"));
 	EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(BATCH, 0)->window) == 130 * SM);
+	EXPECT(task(BATCH, 0)->window == 130 * SM);
 }
 
 /*
@@ -563,7 +563,7 @@ static void another_kernel_starts_anew(void)
 	requests(1, LAUNCH, 100000, scales, false);
 	EXPECT(!client[REQUEST].sizes.chosen && !client[REQUEST].sizes.tried);
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 100000, 16) == 0);
-	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
+	EXPECT_WINDOW(task(BATCH, 0), 0);
 }
 
 /* A smaller kernel of the same client has no part in what is known of the large one */
@@ -593,7 +593,7 @@ static void rare_kernels_teach_nothing(void)
 	}
 	EXPECT(!client[REQUEST].sizes.whole && task(BATCH, 0)->window == ALL);
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
-	EXPECT_WINDOW(task(BATCH, 0), 0, 0);
+	EXPECT_WINDOW(task(BATCH, 0), 0);
 }
 
 static void ffs_learns_nothing(void)

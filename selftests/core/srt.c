@@ -24,7 +24,7 @@ static void launch(int c, u64 ns, u64 block_ns)
 
 static bool has_all(int c)
 {
-	return task(c, 0)->state == GSC_TASK_RUNNING && GSCHED_WINDOW_LIMIT(task(c, 0)->window) == SMS * SM;
+	return task(c, 0)->state == GSC_TASK_RUNNING && task(c, 0)->window == SMS * SM;
 }
 
 static void pass(u64 ns)
@@ -54,10 +54,10 @@ static void shorter_one_first(void)
 		EXPECT(has_all(0));
 		EXPECT(says(0, "no other program of its priority has a kernel"));
 		launch(1, 2 * MS, 50 * US);
-		EXPECT(has_all(1) && !GSCHED_WINDOW_LIMIT(task(0, 0)->window));
+		EXPECT(has_all(1) && !task(0, 0)->window);
 		EXPECT(says(1, "its kernel has the least to go: 2000 us"));
 		launch(2, MS, 50 * US);
-		EXPECT(has_all(2) && !GSCHED_WINDOW_LIMIT(task(1, 0)->window));
+		EXPECT(has_all(2) && !task(1, 0)->window);
 		pass(MS / 2);
 		EXPECT(says(1, "has 2000 us to go and waits for shorter ones, since 500 us"));
 		complete(2, 0);
@@ -105,7 +105,7 @@ static void remaining_time_counts(void)
 	launch(2, MS, 0);
 	EXPECT(has_all(2));
 	pass(MS / 2);
-	EXPECT(!GSCHED_WINDOW_LIMIT(task(0, 0)->window));
+	EXPECT(!task(0, 0)->window);
 	complete(2, 0);
 	EXPECT(has_all(0));
 	pass(MS);
@@ -163,8 +163,8 @@ static void rest_is_used(void)
 	launch(0, 10 * MS, 0);
 	launch(1, 5 * MS, 0);
 	submit_block_ns(2, 0, BLOCK, 32, MS, 0);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(2, 0)->window) == 32 * SM);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 100 * SM && !GSCHED_WINDOW_LIMIT(task(0, 0)->window));
+	EXPECT(task(2, 0)->window == 32 * SM);
+	EXPECT(task(1, 0)->window == 100 * SM && !task(0, 0)->window);
 }
 
 static void opaque_kernel_stays(void)
@@ -197,7 +197,7 @@ static void mean_slowdown(void)
 		while (n && clock_ns < begun + 1000 * MS) {
 			pass(10 * US);
 			for (int c = 0; c < 4; c++) {
-				u64 had = left[c] ? GSCHED_WINDOW_LIMIT(task(c, 0)->window) * 10 * US : 0;
+				u64 had = left[c] ? task(c, 0)->window * 10 * US : 0;
 
 				if (!left[c])
 					continue;

@@ -11,7 +11,7 @@
 
 static u32 limit_of(int c)
 {
-	return client[c].dev ? GSCHED_WINDOW_LIMIT(client[c].window) / SM : 0;
+	return client[c].dev ? client[c].window / SM : 0;
 }
 
 static void start(void)

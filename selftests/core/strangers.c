@@ -25,7 +25,7 @@ static void hog(int n, struct gsc_group *g, u32 user, u32 flags)
 
 static u32 limit(const struct gsc_client *c)
 {
-	return GSCHED_WINDOW_LIMIT(c->task[0].window);
+	return task_at(c, 0)->window;
 }
 
 static u32 crowd_limit(int n)
@@ -42,7 +42,7 @@ static void descriptors_are_no_shares(void)
 	attach(1);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	hog(CROWD, &dev.root, 1000, GSCHED_ATTACH_MPS);
-	EXPECT_WINDOW(task(0, 0), 0, 66);
+	EXPECT_WINDOW(task(0, 0), 66);
 	EXPECT(crowd_limit(CROWD) == 66 * SM);
 	/* another user in the root group: each has a third */
 	client[1].user = 1001;
@@ -190,14 +190,14 @@ static void who_never_completes_is_overdue(void)
 	clock_ns += MS;
 	gsc_tick(&dev, clock_ns);
 	checked();
-	EXPECT_WINDOW(task(1, 0), 0, 66);
-	EXPECT_WINDOW(task(2, 0), 66, 66);
+	EXPECT_WINDOW(task(1, 0), 66);
+	EXPECT_WINDOW(task(2, 0), 66);
 	EXPECT(dev.timer == dev.pass_timer);
 	/* its client has no more until it ends after all */
-	EXPECT(!GSCHED_WINDOW_LIMIT(task(0, 1)->window));
+	EXPECT(!task(0, 1)->window);
 	EXPECT(submit(0, 2, BLOCK, 8) == -EAGAIN);
 	EXPECT(complete(0, 0) == 0);
-	EXPECT(GSCHED_WINDOW_LIMIT(task(0, 1)->window) == 44 * SM && GSCHED_WINDOW_LIMIT(task(1, 0)->window) == 44 * SM);
+	EXPECT(task(0, 1)->window == 44 * SM && task(1, 0)->window == 44 * SM);
 	/* the slot's next task is none */
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0 && !task(0, 0)->overdue);
 }
@@ -223,7 +223,7 @@ static void who_never_completes_may_wait_for_what_follows(void)
 	/* the equal's kernel may wait for this client's on the device: it holds nobody up either */
 	EXPECT(task(1, 0)->overdue);
 	EXPECT(submit(0, 2, LAUNCH, 8) == 0);
-	EXPECT(submit(0, 3, BLOCK, 100000) == 0 && GSCHED_WINDOW_LIMIT(task(0, 3)->window) == 132 * SM);
+	EXPECT(submit(0, 3, BLOCK, 100000) == 0 && task(0, 3)->window == 132 * SM);
 	EXPECT(complete(0, 0) == 0 && complete(0, 1) == 0 && complete(0, 2) == 0 && complete(0, 3) == 0);
 	EXPECT(submit(0, 0, LAUNCH, 8) == 0 && !task(0, 0)->chained);
 }
@@ -239,7 +239,7 @@ static void who_waits_for_what_follows_goes_on_below_others(void)
 	clock_ns += 500 * MS;
 	gsc_tick(&dev, clock_ns);
 	checked();
-	EXPECT(task(1, 1)->state == GSC_TASK_RUNNING && GSCHED_WINDOW_LIMIT(task(1, 1)->window) == 8 * SM);
+	EXPECT(task(1, 1)->state == GSC_TASK_RUNNING && task(1, 1)->window == 8 * SM);
 	EXPECT(submit(1, 2, LAUNCH, 1) == 0);
 	/* and no more once that has ended */
 	EXPECT(complete(1, 0) == 0 && complete(1, 1) == 0 && complete(1, 2) == 0);

@@ -308,25 +308,25 @@ static void a_closed_band_drains_by_its_windows(void)
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(2, 0, BLOCK, 8) == 0);
 	EXPECT(task(1, 0)->window == ALL);
-	EXPECT_WINDOW(task(2, 0), 0, 8);
+	EXPECT_WINDOW(task(2, 0), 8);
 	EXPECT_LEASES(FREE, FREE);
 	report(1, BUSY);
 	EXPECT(task(1, 0)->window == ALL && n_evict == 1);
-	EXPECT_WINDOW(task(2, 0), 0, 0);
+	EXPECT_WINDOW(task(2, 0), 0);
 	EXPECT_LEASES(FREE, NONE);
 	report(2, BUSY);
 	/* what is submitted while the gate is closed waits for the turn */
 	EXPECT(submit(2, 1, BLOCK, 16) == -EAGAIN);
 	timer_after(30 * MS);
-	EXPECT_WINDOW(task(1, 0), 0, 0);
-	EXPECT_WINDOW(task(2, 0), 0, 0);
+	EXPECT_WINDOW(task(1, 0), 0);
+	EXPECT_WINDOW(task(2, 0), 0);
 	EXPECT_LEASES(NONE, NONE);
 	EXPECT(shows(&dev.root, GSC_FILE_CAPSM_CURRENT, "132\n"));
 	n_grant = n_evict = n_grow = 0;
 	report(1, WAITING);
-	EXPECT_WINDOW(task(1, 0), 0, 0);
-	EXPECT_WINDOW(task(2, 0), 0, 24);
-	EXPECT_WINDOW(task(2, 1), 0, 24);
+	EXPECT_WINDOW(task(1, 0), 0);
+	EXPECT_WINDOW(task(2, 0), 24);
+	EXPECT_WINDOW(task(2, 1), 24);
 	EXPECT_LEASES(NONE, FREE);
 	EXPECT(n_grant == 1 && n_grow == 1 && n_evict == 0);
 	/* it may end while its gate is closed */
@@ -334,7 +334,7 @@ static void a_closed_band_drains_by_its_windows(void)
 	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
 	gsc_client_detach(&client[2], clock_ns);
 	checked();
-	EXPECT_WINDOW(task(1, 0), 0, 8);
+	EXPECT_WINDOW(task(1, 0), 8);
 	EXPECT(client[1].lease == GSCHED_LEASE_FREE);
 	/* the top band never closes */
 	EXPECT(task(0, 0)->window == ALL && client[0].lease == GSCHED_LEASE_FREE);
@@ -350,11 +350,11 @@ static void a_running_opaque_task_keeps_its_capacity(void)
 	report(2, WAITING);
 	timer_after(30 * MS);
 	EXPECT(!open_for(1) && task(1, 0)->window == ALL);
-	EXPECT_WINDOW(task(1, 1), 0, 0);
+	EXPECT_WINDOW(task(1, 1), 0);
 	EXPECT(submit(1, 2, LAUNCH, 8) == -EAGAIN);
 	EXPECT(n_evict == 1);
 	EXPECT(complete(1, 0) == 0);
-	EXPECT_WINDOW(task(1, 1), 0, 0);
+	EXPECT_WINDOW(task(1, 1), 0);
 	EXPECT(task(1, 2)->state == GSC_TASK_WAITING);
 	report(1, WAITING);
 	EXPECT(open_for(2) && task(1, 2)->state == GSC_TASK_WAITING);
@@ -375,12 +375,12 @@ static void all_windows_of_an_mps_band_close(void)
 	EXPECT(submit(3, 0, BLOCK, 8) == 0);
 	EXPECT(client[3].lease == GSCHED_LEASE_NOTIFY);
 	report(1, BUSY);
-	EXPECT_WINDOW(task(2, 0), 0, 0);
-	EXPECT_WINDOW(task(3, 0), 124, 0);
+	EXPECT_WINDOW(task(2, 0), 0);
+	EXPECT_WINDOW(task(3, 0), 0);
 	EXPECT(client[2].lease == GSCHED_LEASE_NONE && client[3].lease == GSCHED_LEASE_NONE);
 	report(1, IDLE);
-	EXPECT_WINDOW(task(2, 0), 0, 124);
-	EXPECT_WINDOW(task(3, 0), 124, 8);
+	EXPECT_WINDOW(task(2, 0), 124);
+	EXPECT_WINDOW(task(3, 0), 8);
 	EXPECT(client[3].lease == GSCHED_LEASE_NOTIFY);
 }
 

@@ -6,7 +6,7 @@
 #include "world.h"
 
 #define SMS	132
-#define ALL	GSCHED_WINDOW(0, SMS * SM)
+#define ALL	(SMS * SM)
 
 static struct gsc_device dev;
 static struct gsc_group group[8];
@@ -22,11 +22,10 @@ static u32 n_done, n_evict, n_grow, n_grant, n_lease, n_timer, n_band, n_replace
 	} \
 } while (0)
 
-#define EXPECT_WINDOW(t, b, l) do { \
-	u64 w_ = (t)->window; \
-	if ((t)->state != GSC_TASK_RUNNING || w_ != GSCHED_WINDOW((b) * SM, (l) * SM)) { \
-		printf("# %s:%d: state %d, window %g+%g, not %g+%g\n", __FILE__, __LINE__, (t)->state, \
-		       GSCHED_WINDOW_BASE(w_) / 1024., GSCHED_WINDOW_LIMIT(w_) / 1024., (double)(b), (double)(l)); \
+#define EXPECT_WINDOW(t, l) do { \
+	if ((t)->state != GSC_TASK_RUNNING || (t)->window != (l) * SM) { \
+		printf("# %s:%d: state %d, window %g, not %g\n", __FILE__, __LINE__, (t)->state, \
+		       (t)->window / 1024., (double)(l)); \
 		good = false; \
 	} \
 } while (0)
@@ -67,6 +66,7 @@ static inline void op_policy_changed(struct gsc_device *d)
 }
 
 static const struct gsc_ops ops = {
+	.new_task = op_new_task,
 	.set_window = op_set_window, .set_lease = op_set_lease, .arm_timer = op_arm_timer,
 	.done = op_done, .set_band = op_set_band, .policy_changed = op_policy_changed,
 };
@@ -163,7 +163,7 @@ static inline bool shows(const struct gsc_group *g, enum gsc_file file, const ch
 
 static inline struct gsc_task *task(int c, u32 slot)
 {
-	return &client[c].task[slot];
+	return task_at(&client[c], slot);
 }
 
 enum { BLOCK = GSCHED_TIER_BLOCK, SLICE = GSCHED_TIER_SLICE, LAUNCH = GSCHED_TIER_LAUNCH };

@@ -33,7 +33,7 @@ static u64 rate_of(int c)
 
 	if (p->seq == p->ended || t->state != GSC_TASK_RUNNING)
 		return 0;
-	return min_t(u64, GSCHED_WINDOW_LIMIT(t->window), (u64)p->blocks * SM);
+	return min_t(u64, t->window, (u64)p->blocks * SM);
 }
 
 static void launch(int c)

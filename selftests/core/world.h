@@ -45,6 +45,39 @@ static inline struct gsched_complete make_complete(u32 slot, u32 seq)
 	return (struct gsched_complete){ .size = sizeof(struct gsched_complete), .slot = slot, .seq = seq };
 }
 
+/* Memory for the tasks of each client that a test has: it stays there as clients come and go */
+static struct kept {
+	const struct gsc_client *client;
+	struct gsc_task task[GSCHED_SLOTS];
+	struct kept *next;
+} *kept;
+
+static inline struct gsc_task *op_new_task(struct gsc_client *client, u32 slot)
+{
+	struct kept *k = kept;
+
+	while (k && k->client != client)
+		k = k->next;
+	if (!k) {
+		k = calloc(1, sizeof(*k));
+		if (!k)
+			exit(1);
+		k->client = client;
+		k->next = kept;
+		kept = k;
+	}
+	k->task[slot] = (struct gsc_task){ 0 };
+	return &k->task[slot];
+}
+
+/* What the slot has or had last, which may be nothing */
+static inline struct gsc_task *task_at(const struct gsc_client *client, u32 slot)
+{
+	static struct gsc_task none;
+
+	return client->task[slot] ? client->task[slot] : &none;
+}
+
 /*
  * The tests look at what each event leads to, so each is committed at once. With @later set, the
  * caller commits; a submit then answers for a task that waits.
@@ -63,7 +96,7 @@ static inline int submit_committed(struct gsc_client *client, const struct gsche
 {
 	int ret = committed(client->dev, now, gsc_submit(client, req, now));
 
-	return ret ? ret : gsc_answer(&client->task[req->slot]);
+	return ret ? ret : gsc_answer(client->task[req->slot]);
 }
 #define gsc_submit submit_committed
 
@@ -72,7 +105,7 @@ static inline int adopt_committed(struct gsc_client *client, const struct gsched
 {
 	int ret = committed(client->dev, now, gsc_adopt(client, req, now));
 
-	return ret ? ret : gsc_answer(&client->task[req->slot]);
+	return ret ? ret : gsc_answer(client->task[req->slot]);
 }
 #define gsc_adopt adopt_committed
 

@@ -68,10 +68,10 @@ static bool told(struct peer_client *c, uint32_t type, uint32_t limit)
 	struct gsched_event ev;
 
 	while (next_of_task(c, &ev))
-		if (ev.type == type && ev.slot == 0 && ev.seq == 1 && GSCHED_WINDOW_LIMIT(ev.window) == limit)
+		if (ev.type == type && ev.slot == 0 && ev.seq == 1 && ev.window == limit)
 			return true;
 		else
-			printf("# another event: type %u, limit %u\n", ev.type, GSCHED_WINDOW_LIMIT(ev.window));
+			printf("# another event: type %u, window %llu\n", ev.type, (unsigned long long)ev.window);
 	return false;
 }
 

@@ -437,7 +437,7 @@ bool next_event(struct peer_client *c, struct gsched_event *ev, int timeout_ms)
 
 uint32_t page_limit(const struct peer_client *c, unsigned int slot)
 {
-	return GSCHED_WINDOW_LIMIT(__atomic_load_n(&c->arb->slot[slot].window, __ATOMIC_ACQUIRE));
+	return __atomic_load_n(&c->arb->slot[slot].window, __ATOMIC_ACQUIRE);
 }
 
 bool wait_limit(const struct peer_client *c, unsigned int slot, uint32_t limit)

@@ -158,9 +158,9 @@ TEST_F(band, windows_are_each_bands_own)
 	ASSERT_EQ(0, attach_band(self->low[0], GSCHED_ATTACH_SLICE, 1, &self->req[0]));
 	ASSERT_EQ(0, attach_band(self->low[1], GSCHED_ATTACH_SLICE, 2, &self->req[1]));
 	ASSERT_EQ(0, xioctl(self->low[0], GSCHED_IOC_SUBMIT, &req));
-	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(WHOLE, req.window);
 	ASSERT_EQ(0, xioctl(self->low[1], GSCHED_IOC_SUBMIT, &req));
-	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(WHOLE, req.window);
 }
 
 TEST_F(band, slices_by_priority)

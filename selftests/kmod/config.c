@@ -279,7 +279,7 @@ TEST_F(config, procs_moves_a_running_client)
 	GROUP_IS("a/b");
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(GSCHED_EVENT_EVICT, event.type);
-	EXPECT_EQ(6 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(6 * GSCHED_CAPSM, event.window);
 	slurp(self->text, sizeof(self->text), ROOT "/a/b/capsm.current");
 	EXPECT_STREQ("6", self->text);
 	/* one group at a time */
@@ -387,7 +387,7 @@ TEST_F(config, quota_of_a_parent_binds_the_child)
 	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
 	ASSERT_EQ(0, attach(self->fd, 0));
 	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
-	EXPECT_EQ(3 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(3 * GSCHED_CAPSM, req.window);
 	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
 	EXPECT_STREQ("3", self->text);
 }
@@ -422,7 +422,7 @@ TEST_F(config, priority_evicts)
 	ASSERT_EQ(0, put("70", ROOT "/a/gpu.priority"));
 	ASSERT_EQ(0, attach(self->fd, GSCHED_ATTACH_MPS));
 	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
-	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(WHOLE, req.window);
 	pid = fork();
 	if (pid == 0) {
 		struct gsched_submit mine = task(0, 1, 0);
@@ -430,7 +430,7 @@ TEST_F(config, priority_evicts)
 		if (put("0", ROOT "/a/procs") || attach(other, GSCHED_ATTACH_MPS))
 			_exit(1);
 		mine.blocks = 4;
-		if (xioctl(other, GSCHED_IOC_SUBMIT, &mine) || GSCHED_WINDOW_LIMIT(mine.window) < 4 * GSCHED_CAPSM)
+		if (xioctl(other, GSCHED_IOC_SUBMIT, &mine) || mine.window < 4 * GSCHED_CAPSM)
 			_exit(2);
 		if (write(ready[1], "r", 1) != 1 || read(go[0], &c, 1) != 1)
 			_exit(3);
@@ -439,14 +439,14 @@ TEST_F(config, priority_evicts)
 	ASSERT_EQ(1, read(ready[0], &c, 1));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(GSCHED_EVENT_EVICT, event.type);
-	EXPECT_EQ(12 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(12 * GSCHED_CAPSM, event.window);
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	/* the connection outlives the child here: it is ours, and the capacity is back all the same */
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(GSCHED_EVENT_GROW, event.type);
-	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(WHOLE, event.window);
 	EXPECT_EQ(-ENOTCONN, submit(other, 0, 2, 0));
 	close(other);
 }
@@ -491,7 +491,7 @@ TEST_F(config, held_capacity_comes_back)
 	ASSERT_EQ(1, read(ready[0], &c, 1));
 	do {
 		ASSERT_TRUE(next_event(self->fd, &event));
-	} while (GSCHED_WINDOW_LIMIT(event.window) != WHOLE);
+	} while (event.window != WHOLE);
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
@@ -581,7 +581,7 @@ TEST_F(config, sysfs_tasks)
 	strcpy((char *)cl->header.why, "because\n");
 	ASSERT_EQ(0, submit(self->fd, 9, 5, 0));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
-	snprintf(line, sizeof(line), "slot 9 seq 5 tier 0 blocks 1000000 base 0 limit %u seen 111 launched 22 left 3 start_ns 44 stream 0",
+	snprintf(line, sizeof(line), "slot 9 seq 5 tier 0 blocks 1000000 limit %u seen 111 launched 22 left 3 start_ns 44 stream 0",
 		 WHOLE);
 	EXPECT_STREQ(line, self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
@@ -633,7 +633,7 @@ TEST_F(config, sysfs_tasks)
 	cl->slot[1].blocks = 77;
 	cl->slot[1].seq = 3;
 	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
-	snprintf(line, sizeof(line), "slot 1 seq 3 tier 0 blocks 77 base 0 limit %u seen 0 launched 0 left 0 start_ns 0 stream 0", WHOLE);
+	snprintf(line, sizeof(line), "slot 1 seq 3 tier 0 blocks 77 limit %u seen 0 launched 0 left 0 start_ns 0 stream 0", WHOLE);
 	EXPECT_STREQ(line, self->text);
 	munmap((void *)cl, req.cl_size);
 }
@@ -811,7 +811,7 @@ TEST_F(config, reserve_is_kept)
 	EXPECT_EQ(1, read(ready[0], &c, 1));
 	close(ready[0]);
 	EXPECT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &sub));
-	EXPECT_EQ((DEV_SMS - 6) * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(sub.window));
+	EXPECT_EQ((DEV_SMS - 6) * GSCHED_CAPSM, sub.window);
 	EXPECT_EQ(0, put("auto", ROOT "/a/b/capsm.reserve"));
 	slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
 	EXPECT_STREQ("16", self->text);

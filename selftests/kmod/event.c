@@ -56,14 +56,14 @@ TEST_F(event, quota_lowered_and_raised)
 	EXPECT_EQ(GSCHED_EVENT_EVICT, event.type);
 	EXPECT_EQ(6, event.slot);
 	EXPECT_EQ(1, event.seq);
-	EXPECT_EQ(5 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(5 * GSCHED_CAPSM, event.window);
 	EXPECT_NE(0, event.time_ns);
 	/* two changes before it is read: one event, the last state */
 	ASSERT_EQ(0, put("7", CONFIG "/" DEV_NAME "/capsm.max"));
 	ASSERT_EQ(0, put("9", CONFIG "/" DEV_NAME "/capsm.max"));
 	EXPECT_EQ(sizeof(two), read(self->a, two, sizeof(two)));
 	EXPECT_EQ(GSCHED_EVENT_GROW, two[0].type);
-	EXPECT_EQ(9 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(two[0].window));
+	EXPECT_EQ(9 * GSCHED_CAPSM, two[0].window);
 	/* behind the slots comes the share of time that goes with the quota */
 	EXPECT_EQ(GSCHED_EVENT_BAND, two[1].type);
 	/* up and down again, but still more than was known: workers are missing */
@@ -71,7 +71,7 @@ TEST_F(event, quota_lowered_and_raised)
 	ASSERT_EQ(0, put("10", CONFIG "/" DEV_NAME "/capsm.max"));
 	ASSERT_TRUE(next_event(self->a, &event));
 	EXPECT_EQ(GSCHED_EVENT_GROW, event.type);
-	EXPECT_EQ(10 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(10 * GSCHED_CAPSM, event.window);
 	/* what is over is not told of */
 	ASSERT_EQ(0, put("2", CONFIG "/" DEV_NAME "/capsm.max"));
 	ASSERT_EQ(0, complete(self->a, 6, 1));

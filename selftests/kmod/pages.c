@@ -82,7 +82,7 @@ TEST_F(page, header)
 	EXPECT_EQ(self->req.mode, arb->header.mode);
 	EXPECT_EQ(self->req.priority, arb->header.priority);
 	EXPECT_EQ(GSCHED_LEASE_FREE, arb->header.lease);
-	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(arb->slot[5].window));
+	EXPECT_EQ(WHOLE, arb->slot[5].window);
 	EXPECT_EQ(0, arb->header.contended);
 	EXPECT_EQ(GSCHED_MODE_SPATIAL, arb->header.mode);
 	EXPECT_EQ(1, arb->header.bands);
@@ -112,10 +112,10 @@ TEST_F(page, window_of_a_task)
 	EXPECT_EQ(req.window, arb->slot[2].window);
 	generation = arb->slot[2].generation;
 	ASSERT_EQ(0, put("4", CONFIG "/" DEV_NAME "/capsm.max"));
-	EXPECT_EQ(4 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(arb->slot[2].window));
+	EXPECT_EQ(4 * GSCHED_CAPSM, arb->slot[2].window);
 	EXPECT_LT(generation, arb->slot[2].generation);
 	/* an empty slot may use no more */
-	EXPECT_GE(4 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(arb->slot[3].window));
+	EXPECT_GE(4 * GSCHED_CAPSM, arb->slot[3].window);
 }
 
 /* A launch under a lease that the arbiter was not told of is found when the lease ends, and goes by its own page */
@@ -262,11 +262,11 @@ TEST_F(pin, limit_is_seen_through_the_pin)
 	RETURN_IF_SKIPPED();
 	ASSERT_EQ(0, pin(self->pin, self->arb, 2, false));
 	ASSERT_EQ(0, submit(self->fd, 1, 1, 0));
-	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(peek(self->pin, window)));
+	EXPECT_EQ(WHOLE, peek(self->pin, window));
 	ASSERT_EQ(0, put("3", CONFIG "/" DEV_NAME "/capsm.max"));
-	EXPECT_EQ(3 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(peek(self->pin, window)));
+	EXPECT_EQ(3 * GSCHED_CAPSM, peek(self->pin, window));
 	ASSERT_EQ(0, put("max", CONFIG "/" DEV_NAME "/capsm.max"));
-	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(peek(self->pin, window)));
+	EXPECT_EQ(WHOLE, peek(self->pin, window));
 }
 
 /* Unmapped, closed, and still pinned: the pin keeps its pages, and the GPU that reads them finds no capacity */

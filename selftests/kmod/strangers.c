@@ -187,7 +187,7 @@ TEST_F(strangers, descriptors_are_no_shares)
 	EXPECT_EQ(10, hear(o.from));
 	EXPECT_EQ(-EDQUOT, hear(o.from));
 	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
-	EXPECT_EQ(WHOLE / 2, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(WHOLE / 2, req.window);
 	EXPECT_EQ(0, end(&o));
 }
 
@@ -237,7 +237,7 @@ TEST_F(strangers, who_never_completes_blocks_nobody)
 	ASSERT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	ASSERT_TRUE(next_event(other, &event));
 	EXPECT_EQ(GSCHED_EVENT_GRANT, event.type);
-	EXPECT_EQ(WHOLE, GSCHED_WINDOW_LIMIT(event.window));
+	EXPECT_EQ(WHOLE, event.window);
 	EXPECT_EQ(0, complete(self->fd, 0, 1));
 	close(other);
 }
@@ -514,14 +514,14 @@ TEST_F(strangers, quotas_of_a_client)
 	arb = map_arb(self->fd, &info);
 	ASSERT_NE(MAP_FAILED, arb);
 	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &req));
-	EXPECT_EQ(9 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(req.window));
+	EXPECT_EQ(9 * GSCHED_CAPSM, req.window);
 	EXPECT_EQ(0, set_own("capsm.max", "12"));
 	EXPECT_EQ(0, set_own("gpu.priority", "60"));
-	EXPECT_EQ(9 * GSCHED_CAPSM, GSCHED_WINDOW_LIMIT(arb->slot[0].window));
+	EXPECT_EQ(9 * GSCHED_CAPSM, arb->slot[0].window);
 	EXPECT_EQ(50, arb->header.priority);
 	EXPECT_EQ(0, set_own("capsm.max", "2.5"));
 	EXPECT_EQ(0, set_own("gpu.priority", "7"));
-	EXPECT_EQ(5 * GSCHED_CAPSM / 2, GSCHED_WINDOW_LIMIT(arb->slot[0].window));
+	EXPECT_EQ(5 * GSCHED_CAPSM / 2, arb->slot[0].window);
 	EXPECT_EQ(7, arb->header.priority);
 	munmap((void *)arb, info.arb_size);
 }

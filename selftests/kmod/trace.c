@@ -38,7 +38,7 @@ static int seen(char *text, const char *event, unsigned int slot, unsigned int s
 {
 	char line[256];
 
-	snprintf(line, sizeof(line), "%s: device=" DEV_NAME " pid=%d slot=%u seq=%u base=0 limit=%u wait_ns=",
+	snprintf(line, sizeof(line), "%s: device=" DEV_NAME " pid=%d slot=%u seq=%u limit=%u wait_ns=",
 		 event, getpid(), slot, seq, limit);
 	return strstr(text, line) != NULL;
 }

@@ -85,7 +85,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 	f->arb->header.top_priority = f->top_priority;
 	/* what a leased launch may use */
 	for (i = 0; i < GSCHED_SLOTS; i++)
-		f->arb->slot[i].window = f->window ? f->window : GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
+		f->arb->slot[i].window = f->window ? f->window : f->sms * GSCHED_CAPSM;
 	req->client_id = 7;
 	req->arb_size = sizeof(*f->arb);
 	req->cl_size = sizeof(*f->cl);
@@ -100,7 +100,7 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 
 static void grant(struct fake *f, int fd, const struct gsp_header *head, struct gsched_submit *req)
 {
-	uint64_t window = f->closed ? 0 : f->window ? f->window : GSCHED_WINDOW(0, f->sms * GSCHED_CAPSM);
+	uint64_t window = f->closed ? 0 : f->window ? f->window : f->sms * GSCHED_CAPSM;
 	unsigned int i;
 
 	for (i = 0; i < f->events_before_reply; i++) {

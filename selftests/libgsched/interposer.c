@@ -33,14 +33,11 @@ static void *stir(void *arg)
 
 		for (i = 0; i < GSCHED_SLOTS && f.cl; i++) {
 			struct gsched_cl_slot *line = &f.cl->slot[i];
-			uint32_t seq = line->seq, sms = f.sms;
-			uint32_t base, limit;
+			uint32_t seq = line->seq;
 
 			if (!seq || line->retired == seq)
 				continue;
-			base = rand_r(&seed) % sms;
-			limit = rand_r(&seed) % (sms - base + 1);
-			fake_window(&f, i, GSCHED_WINDOW(base * GSCHED_CAPSM, limit * GSCHED_CAPSM));
+			fake_window(&f, i, rand_r(&seed) % (f.sms + 1) * GSCHED_CAPSM);
 			fake_event(&f, GSCHED_EVENT_EVICT, i, seq, f.arb->slot[i].window);
 		}
 		usleep(rand_r(&seed) % 3000);
@@ -256,10 +253,10 @@ static void open_windows(void)
 	pthread_mutex_lock(&f.lock);
 	f.closed = false;
 	for (slot = 0; slot < GSCHED_SLOTS; slot++)
-		fake_window(&f, slot, GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+		fake_window(&f, slot, f.sms * GSCHED_CAPSM);
 	pthread_mutex_unlock(&f.lock);
 	fake_event(&f, GSCHED_EVENT_GROW, f.last_submit.slot, f.last_submit.seq,
-		   GSCHED_WINDOW(0, f.sms * GSCHED_CAPSM));
+		   f.sms * GSCHED_CAPSM);
 }
 
 /*
@@ -428,7 +425,7 @@ static void suspended(void)
 	tell(&r, "2");
 	ok(line->finished != line->seq, "nothing of it runs");
 	/* two SMs' worth: less than the workers that have ended for want of work */
-	fake_window(&f, slot, GSCHED_WINDOW(3 * GSCHED_CAPSM, 2 * GSCHED_CAPSM));
+	fake_window(&f, slot, 2 * GSCHED_CAPSM);
 	fake_event(&f, GSCHED_EVENT_GROW, slot, line->seq, f.arb->slot[slot].window);
 	finish(&r);
 	same(&r, &alone, "resumed");
@@ -450,7 +447,7 @@ static void queued(void)
 	tell(&alone, "12");
 	finish(&alone);
 	fake_begin(GSCHED_LEASE_NONE);
-	f.window = GSCHED_WINDOW(0, 2 * GSCHED_CAPSM);
+	f.window = 2 * GSCHED_CAPSM;
 	start(&r, true, what);
 	ok(fake_wait(&f, &f.submits, 1), "tasks of two SMs");
 	/* so that no more workers are launched than the window holds */
@@ -471,12 +468,12 @@ static void queued(void)
 	line = &f.cl->slot[slot[!i]];
 	launched = line->launched;
 	wings = f.cl->header.wings;
-	fake_window(&f, slot[!i], GSCHED_WINDOW(0, 8 * GSCHED_CAPSM));
-	fake_window(&f, slot[i], GSCHED_WINDOW(0, 4 * GSCHED_CAPSM));
+	fake_window(&f, slot[!i], 8 * GSCHED_CAPSM);
+	fake_window(&f, slot[i], 4 * GSCHED_CAPSM);
 	fake_event(&f, GSCHED_EVENT_GROW, slot[i], f.cl->slot[slot[i]].seq, f.arb->slot[slot[i]].window);
 	becomes_64(&f.cl->header.wings, wings + 1);
 	/* when the second wing of it is there, the agent has looked at the other one at least once */
-	fake_window(&f, slot[i], GSCHED_WINDOW(0, 8 * GSCHED_CAPSM));
+	fake_window(&f, slot[i], 8 * GSCHED_CAPSM);
 	fake_event(&f, GSCHED_EVENT_GROW, slot[i], f.cl->slot[slot[i]].seq, f.arb->slot[slot[i]].window);
 	ok(becomes_64(&f.cl->header.wings, wings + 2), "both windows grow: wings come");
 	ok(line->launched == launched && !line->start_ns, "none for the one that has not begun");
@@ -656,12 +653,12 @@ static void direct(void)
 	fake_wait(&f, &f.attached_count, 1);
 	ok(f.cl && becomes_64(&f.cl->header.passed, 3), "launches pass");
 	for (i = 0; f.arb && i < GSCHED_SLOTS; i++)
-		fake_window(&f, i, GSCHED_WINDOW(0, 2 * GSCHED_CAPSM));
+		fake_window(&f, i, 2 * GSCHED_CAPSM);
 	if (f.arb)
 		f.arb->header.share = GSCHED_SHARE_ALL / 4;
 	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 3), "a quota: twins");
 	for (i = 0; f.arb && i < GSCHED_SLOTS; i++)
-		fake_window(&f, i, GSCHED_WINDOW(0, 8 * GSCHED_CAPSM));
+		fake_window(&f, i, 8 * GSCHED_CAPSM);
 	if (f.arb)
 		f.arb->header.share = GSCHED_SHARE_ALL;
 	passed = f.cl ? f.cl->header.passed : 0;
@@ -841,7 +838,7 @@ static void first_launches(void)
 	setenv("GSCHED_TWIN_WAIT_MS", "500", 1);
 	fake_begin(GSCHED_LEASE_FREE);
 	f.rewrite_us = 300000;
-	f.window = GSCHED_WINDOW(0, 2 * GSCHED_CAPSM);
+	f.window = 2 * GSCHED_CAPSM;
 	run(true, what, &r);
 	same(&r, &alone, "twenty first launches");
 	h = f.cl ? &f.cl->header : NULL;
@@ -865,7 +862,7 @@ static void tried(void)
 	for (i = 0; i < 2; i++) {
 		fake_begin(GSCHED_LEASE_FREE);
 		f.hold_rewrites = true;
-		f.window = i ? GSCHED_WINDOW(0, 2 * GSCHED_CAPSM) : 0;
+		f.window = i ? 2 * GSCHED_CAPSM : 0;
 		start(&r, true, what);
 		ok(fake_wait(&f, &f.attached_count, 1), "attached");
 		if (!i)
@@ -893,7 +890,7 @@ static void resident(void)
 
 	run(false, what, &alone);
 	fake_begin(GSCHED_LEASE_FREE);
-	f.window = GSCHED_WINDOW(0, 2 * GSCHED_CAPSM);
+	f.window = 2 * GSCHED_CAPSM;
 	run(true, what, &r);
 	same(&r, &alone, "blocks that wait for each other");
 	ok(f.cl && f.cl->header.passed && !f.cl->header.managed[GSCHED_TIER_BLOCK],

@@ -25,7 +25,7 @@ static _Atomic bool evicting;
  */
 static void *evict(void *arg)
 {
-	const uint64_t whole = GSCHED_WINDOW(0, FAKE_SMS * GSCHED_CAPSM);
+	const uint64_t whole = FAKE_SMS * GSCHED_CAPSM;
 	unsigned int i, rounds[GSCHED_SLOTS] = { 0 };
 	uint32_t evicted[GSCHED_SLOTS] = { 0 };
 

@@ -56,20 +56,16 @@ static bool run_original(struct gpu *g, const unsigned int grid[3])
 
 static uint64_t any_window(const struct gpu *g)
 {
-	unsigned int base, n;
-
 	switch (roll(6)) {
 	case 0:
 	case 1:
-		return GSCHED_WINDOW(0, 0);
+		return 0;
 	case 2:
-		return GSCHED_WINDOW(0, g->sms * GSCHED_CAPSM);
+		return g->sms * GSCHED_CAPSM;
 	case 3:	/* parts of SMs */
-		return GSCHED_WINDOW(roll(g->sms * GSCHED_CAPSM), roll(g->sms * GSCHED_CAPSM));
+		return roll(g->sms * GSCHED_CAPSM);
 	default:
-		base = roll(g->sms);
-		n = 1 + roll(g->sms - base);
-		return GSCHED_WINDOW(base * GSCHED_CAPSM, n * GSCHED_CAPSM);
+		return (1 + roll(g->sms)) * GSCHED_CAPSM;
 	}
 }
 
@@ -274,7 +270,7 @@ static bool arbitrate(struct gpu *g, struct run *run)
 			seen_at = t;
 		}
 		/* for who left, not one by one; at once if nobody is there any more */
-		if (left != answered && GSCHED_WINDOW_LIMIT(g->page->window) >= g->arg.weight &&
+		if (left != answered && g->page->window >= g->arg.weight &&
 		    (left == g->page->stat.launched || t - seen_at > roll(100000))) {
 			unsigned int n = roll(3) ? left - answered : 1 + roll(run->full);
 

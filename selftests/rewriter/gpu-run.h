@@ -74,7 +74,7 @@ static inline uint32_t gpu_load32(const uint32_t *p)
 
 static inline uint64_t gpu_whole(const struct gpu *g)
 {
-	return GSCHED_WINDOW(0, g->sms * GSCHED_CAPSM);
+	return g->sms * GSCHED_CAPSM;
 }
 
 static inline void gpu_set_window(struct gpu *g, uint64_t window)

@@ -244,7 +244,7 @@ static bool evict_one(struct bench *b, float *us)
 	while (gpu_now() - begin < (uint64_t)(g->r->timing.median_ms[1] * 400000))
 		;
 	from = gpu_now();
-	gpu_set_window(g, GSCHED_WINDOW(0, 0));
+	gpu_set_window(g, 0);
 	do {
 		to = gpu_now();
 	} while (gpu_load32(&g->page->stat.left) < b->workers && gpu_load32(&g->page->stat.finished) != g->seq && to < deadline);

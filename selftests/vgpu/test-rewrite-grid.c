@@ -40,7 +40,7 @@ static uint64_t timer(void)
 
 static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_t grid[3], uint64_t first, unsigned int n)
 {
-	uint64_t total = (uint64_t)grid[0] * grid[1] * grid[2], window = GSCHED_WINDOW(0, GSCHED_CAPSM), i;
+	uint64_t total = (uint64_t)grid[0] * grid[1] * grid[2], window = GSCHED_CAPSM, i;
 	struct gsr_control *control = aligned_alloc(128, (sizeof(*control) + 127) & ~(size_t)127);
 	struct gsched_cl_slot stat = { .seq = 1 };
 	struct vgpu_launch l = { .kernel = k, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .nsmid = 1 };

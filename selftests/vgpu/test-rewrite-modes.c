@@ -157,10 +157,9 @@ static void are_there(struct device *d, unsigned int sms, unsigned int workers, 
 		printf("# %u workers of %u, on %u SMs of %u\n", d->n, workers, sms_used(d), sms);
 }
 
-/* The base does not count */
 static uint64_t sms_window(unsigned int quarters)
 {
-	return GSCHED_WINDOW(roll(4) * GSCHED_CAPSM, quarters * GSCHED_CAPSM / 4);
+	return quarters * GSCHED_CAPSM / 4;
 }
 
 static void by_rank(void)
@@ -262,7 +261,7 @@ static void ranges_new(struct device *d, struct ranges *r, uint32_t mode)
 {
 	size_t size = sizeof(*r->at) + WORKERS_MAX * sizeof(*r->at->next);
 
-	device_new(d, mode, GSCHED_WINDOW(0, SMS * GSCHED_CAPSM));
+	device_new(d, mode, SMS * GSCHED_CAPSM);
 	memset(r, 0, sizeof(*r));
 	r->at = aligned_alloc(128, (size + 127) & ~(size_t)127);
 	if (!r->at)
@@ -383,7 +382,7 @@ static void remapped(uint32_t mode, const char *what)
 	ranges_new(&d, &r, mode);
 	ranges_bring(&d, &r, WORKERS_MAX);
 	good = ranges_run(&d, &r, 0, WORKERS_MAX, 4);
-	d.window = GSCHED_WINDOW(0, stay * GSCHED_CAPSM);
+	d.window = stay * GSCHED_CAPSM;
 	/* the evicted run what they have fetched, and leave */
 	good = good && ranges_run(&d, &r, stay * PER_SM, WORKERS_MAX, TOTAL);
 	ok(good && d.n == stay * PER_SM && r.at->taken_count == stay * PER_SM && d.stat.left == 3 * PER_SM,
@@ -422,7 +421,7 @@ static void winged(void)
 	good = good && ranges_run(&d, &r, 0, WORKERS_MAX, TOTAL);
 	ok(good && !d.n && !r.at->taken_count && d.stat.left == WORKERS_MAX && d.control->gate != 1,
 	   "static: all are evicted, all ranges are left");
-	d.window = d.control->relay = GSCHED_WINDOW(0, SMS * GSCHED_CAPSM);
+	d.window = d.control->relay = SMS * GSCHED_CAPSM;
 	ranges_bring(&d, &r, 5);
 	good = ranges_run(&d, &r, 0, WORKERS_MAX, TOTAL);
 	ok(good && once(&r) && d.control->gate == 1, "static: a wing of 5 workers ends them all");
@@ -448,7 +447,7 @@ static void in_stripes(enum gsr_order order, const char *how)
 	struct device d;
 	bool row;
 
-	device_new(&d, 0, GSCHED_WINDOW(0, SMS * GSCHED_CAPSM));
+	device_new(&d, 0, SMS * GSCHED_CAPSM);
 	d.arg->grid[0] = TOTAL_STRIPES;
 	d.arg->fetch_ns = 100000;
 	d.arg->workers = WIDE;
@@ -511,7 +510,7 @@ static void polls(unsigned int copies)
 	begin = ticks;
 	seen = d.control->relay;
 	for (slices = 0; slices < 200000 && d.n == WORKERS_MAX; slices++) {
-		d.window = GSCHED_WINDOW(slices, SMS * GSCHED_CAPSM);
+		d.window = SMS * GSCHED_CAPSM + slices;
 		if (vgpu_block_run(d.worker[roll(d.n)], 1 + roll(100), NULL) != VGPU_RUNNING)
 			break;
 		n += seen != d.control->relay;

@@ -319,20 +319,16 @@ static bool may_access(uint64_t addr, size_t size, bool write)
 
 static uint64_t any_window(const struct sim *s)
 {
-	unsigned int base, n;
-
 	switch (roll(6)) {
 	case 0:
 	case 1:
-		return GSCHED_WINDOW(0, 0);
+		return 0;
 	case 2:
-		return GSCHED_WINDOW(0, s->sms * GSCHED_CAPSM);
+		return s->sms * GSCHED_CAPSM;
 	case 3:	/* parts of SMs */
-		return GSCHED_WINDOW(roll(s->sms * GSCHED_CAPSM), roll(s->sms * GSCHED_CAPSM));
+		return roll(s->sms * GSCHED_CAPSM);
 	default:
-		base = roll(s->sms);
-		n = 1 + roll(s->sms - base);
-		return GSCHED_WINDOW(base * GSCHED_CAPSM, n * GSCHED_CAPSM);
+		return (1 + roll(s->sms)) * GSCHED_CAPSM;
 	}
 }
 
@@ -427,12 +423,12 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 		if (s->changes < quiet && roll(pace) == 0) {
 			s->window = any_window(s);
 			s->changes++;
-		} else if ((s->changes >= quiet || s->wings > 150) && s->window != GSCHED_WINDOW(0, s->sms * GSCHED_CAPSM)) {
-			s->window = GSCHED_WINDOW(0, s->sms * GSCHED_CAPSM);
+		} else if ((s->changes >= quiet || s->wings > 150) && s->window != s->sms * GSCHED_CAPSM) {
+			s->window = s->sms * GSCHED_CAPSM;
 		}
 		/* wings: for workers that left, or when nobody is there to go on */
 		if (!s->pending && s->stat.finished != SEQ && (s->stat.left != seen || !s->n)) {
-			if (GSCHED_WINDOW_LIMIT(s->window) && (roll(8) == 0 || !s->n)) {
+			if (s->window && (roll(8) == 0 || !s->n)) {
 				seen = s->stat.left;
 				s->pending = 1 + roll(s->sms * s->per_sm);
 				s->launched += s->pending;
@@ -544,7 +540,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	}
 	now = 1000000 + roll(1000000);
 	s.weight = GSCHED_CAPSM / s.per_sm;
-	s.window = roll(4) ? GSCHED_WINDOW(0, s.sms * GSCHED_CAPSM) : any_window(&s);
+	s.window = roll(4) ? s.sms * GSCHED_CAPSM : any_window(&s);
 	gsr_control_init(s.control, s.window);
 	workers = s.sms * s.per_sm < total ? s.sms * s.per_sm : total;
 	workers = roll(3) ? workers : 1 + roll(workers);
@@ -561,7 +557,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		goto out;
 	gsr_launch_order(&a, g->waits || s.ranges || roll(4) == 0 ? GSR_ORDER_STRICT : GSR_ORDER_STRIPES, 1 + roll(2 * workers), roll(10));
 	a.last_copy = (1u << roll(6)) - 1;
-	if (s.window == GSCHED_WINDOW(0, s.sms * GSCHED_CAPSM) && roll(2))
+	if (s.window == s.sms * GSCHED_CAPSM && roll(2))
 		a.flags |= GSR_LAUNCH_WHOLE;
 	for (i = 0; i < g->n_references; i++) {
 		uint64_t handle = reference_of(m, g->references[i].name);

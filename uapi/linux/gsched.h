@@ -188,7 +188,7 @@ struct gsched_attach {
  * @blocks: block-tasks of the grid, not 0
  * @predicted_ns: predicted time alone on the device (T_e of FLEP 5.2.1), 0 unknown
  * @block_ns: predicted time of one block-task: bounds the eviction delay. 0 unknown
- * @window: out: base and limit granted, as in struct gsched_arb_slot
+ * @window: out: what was granted, as in struct gsched_arb_slot
  * @stream: any number that is the same for tasks that the client knows to run one after another, in the order of their
  *	SUBMITs (a CUDA stream's), and different for others. 0 unknown. Not there in the first version: SUBMIT takes a
  *	structure that ends before it
@@ -270,8 +270,8 @@ struct gsched_report {
 
 /* struct gsched_event.type */
 #define GSCHED_EVENT_GRANT	1	/* a task that waited may launch */
-#define GSCHED_EVENT_EVICT	2	/* the limit of a running task went down, or its window moved */
-#define GSCHED_EVENT_GROW	3	/* the limit of a running task went up: launch a wing */
+#define GSCHED_EVENT_EVICT	2	/* the window of a running task shrank */
+#define GSCHED_EVENT_GROW	3	/* the window of a running task grew: launch a wing */
 #define GSCHED_EVENT_GONE	4	/* the device was removed, or the arbiter ends: run unmanaged. The last event */
 #define GSCHED_EVENT_BAND	5	/* slice_us, flags, share or in_flight_us of the arbiter's page changed; @slot and @seq are 0 */
 
@@ -299,14 +299,11 @@ struct gsched_event {
 /*
  * Pages
  *
- * A window is the part of the device that a task may use: a worker at position p may run while p + weight <= limit, where
- * weight is GSCHED_CAPSM / blocks_per_sm, and p is its SM's rank * GSCHED_CAPSM plus its place on that SM * weight. A task
- * gives ranks to the SMs that it is on. A client may have its workers count themselves instead (rewriter/abi.h). The base says
- * where the arbiter would place the window beside others; workers ignore it. One 64-bit word, so that the GPU reads it whole.
+ * A window is how much of the device a task may use, in 1/1024 CapSM: a worker at position p may run while
+ * p + weight <= window, where weight is GSCHED_CAPSM / blocks_per_sm, and p is its SM's rank * GSCHED_CAPSM plus its place on
+ * that SM * weight. A task gives ranks to the SMs that it is on. A client may have its workers count themselves instead
+ * (rewriter/abi.h). It is at most GSCHED_SMS_MAX * GSCHED_CAPSM: the upper half of the word is 0.
  */
-#define GSCHED_WINDOW(base, limit)	(((__u64)(base) << 32) | (__u32)(limit))
-#define GSCHED_WINDOW_BASE(w)		((__u32)((__u64)(w) >> 32))
-#define GSCHED_WINDOW_LIMIT(w)		((__u32)(w))
 
 /* struct gsched_arb_header.lease */
 #define GSCHED_LEASE_NONE	0	/* submit and wait for the grant */
@@ -369,8 +366,8 @@ struct gsched_arb_header {
 };
 
 /**
- * struct gsched_arb_slot - limits of one task slot, one cache line; the GPU reads @window
- * @window: GSCHED_WINDOW(base, limit) of the task in the slot. While the slot is empty: what a leased launch may use
+ * struct gsched_arb_slot - window of one task slot, one cache line; the GPU reads @window
+ * @window: of the task in the slot. While the slot is empty: what a leased launch may use
  * @generation: counts changes of @window
  * @__reserved: 0
  */
@@ -391,7 +388,7 @@ struct gsched_arb_page {
  * @retired: the stream: seq of the last task whose launch ended and whose done gate opened
  * @launched: client: workers launched for the task, wings included. 0 for a task that is not tier block
  * @left: GPU: workers that left before the end, because the window excluded them
- * @seen_limit: GPU: the limit that the running kernel acts on
+ * @seen_limit: GPU: the window that the running kernel acts on
  * @wings_retired: the wing streams: wings of the task that ended
  * @blocks: client: block-tasks of the grid
  * @predicted_ns: client: as in struct gsched_submit

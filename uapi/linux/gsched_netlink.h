@@ -18,7 +18,7 @@
  *			[BAND] CLIENTS STAT
  *	CLIENT_GET	DEVICE CLIENT PID UID GROUP LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS
  *			SLICE_US SHARE STAT
- *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS BASE LIMIT WAIT_NS RUN_NS
+ *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS LIMIT WAIT_NS RUN_NS
  *
  * Events: messages of GSCHED_CMD_EVENT with EVENT, TIME_NS and DEVICE to one of two multicast
  * groups, and what else is beside their names in enum gsched_nl_event. A reader that is too slow
@@ -77,8 +77,7 @@ enum gsched_nl_attr {
 	GSCHED_A_STATE,		/* u32: enum gsched_nl_state */
 	GSCHED_A_TIER,		/* u32: GSCHED_TIER_* */
 	GSCHED_A_BLOCKS,	/* u64 */
-	GSCHED_A_BASE,		/* u32: of its window, 1/1024 CapSM */
-	GSCHED_A_LIMIT,		/* u32: likewise, how much it is */
+	GSCHED_A_LIMIT,		/* u32: its window, 1/1024 CapSM */
 	GSCHED_A_WAIT_NS,	/* u64: from submit to grant, or until now */
 	GSCHED_A_RUN_NS,	/* u64: since the grant; after the end, by the GPU's clock */
 	GSCHED_A_EVENT,		/* u32: enum gsched_nl_event */
@@ -122,9 +121,9 @@ enum gsched_nl_event {
 	GSCHED_NL_CLIENT_DEL,	/* CLIENT PID UID STAT; behind DONE of each of its tasks */
 	GSCHED_NL_BAND,		/* CLIENT PID ARB_FLAGS SLICE_US SHARE: slice or flags changed */
 	GSCHED_NL_POLICY,	/* POLICY [FAULT]: set, by a plan, or hpf after a fault */
-	/* group "tasks": CLIENT PID SLOT SEQ BASE LIMIT each */
+	/* group "tasks": CLIENT PID SLOT SEQ LIMIT each */
 	GSCHED_NL_GRANT,	/* WAIT_NS [INTENSITY]: it may launch */
-	GSCHED_NL_EVICT,	/* its window shrank or moved */
+	GSCHED_NL_EVICT,	/* its window shrank */
 	GSCHED_NL_GROW,
 	GSCHED_NL_DONE,		/* RUN_NS */
 	__GSCHED_NL_MAX,

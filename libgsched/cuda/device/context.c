@@ -135,7 +135,7 @@ static bool prepare_context(struct gi_ctx *cx)
 	cx->blank = host;
 	memset(cx->blank, 0, bytes + sizeof(struct gsr_save));
 	for (i = 0; i < GSCHED_SLOTS; i++)
-		gsr_control_init(&cx->blank[i], GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM));
+		gsr_control_init(&cx->blank[i], c->sms * GSCHED_CAPSM);
 	rc = make_words(cx);
 	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream, CU_STREAM_NON_BLOCKING, cx->least);
 	for (i = 0; i < GI_WING_STREAMS && !rc; i++)

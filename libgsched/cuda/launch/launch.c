@@ -80,7 +80,7 @@ static CUresult forward_shared(const struct gi_launch *l)
  */
 static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
 {
-	const uint64_t whole = GSCHED_WINDOW(0, s->cx->client->sms * GSCHED_CAPSM);
+	const uint64_t whole = s->cx->client->sms * GSCHED_CAPSM;
 	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
@@ -684,7 +684,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	window = &c->arb->slot[slot];
 	s->generation = gi_load(&window->generation);
 	s->window = gi_load(&window->window);
-	if (!GSCHED_WINDOW_LIMIT(s->window))
+	if (!s->window)
 		s->window = k->leased;
 	s->launched = form ? workers_for(c, s) : 0;
 	publish_task(&c->cl->slot[slot], s);
@@ -869,8 +869,8 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 	/* the window of a free slot shows what the group may use */
 	slot = __builtin_ctzll(~gi_slots_taken(c->tasks) | 1ull << 63);
 	k.leased = gi_load(&c->arb->slot[slot].window);
-	if (!GSCHED_WINDOW_LIMIT(k.leased))
-		k.leased = GSCHED_WINDOW(0, c->sms * GSCHED_CAPSM);
+	if (!k.leased)
+		k.leased = c->sms * GSCHED_CAPSM;
 	if (!alone_in_band(c))
 		first = note_priority(c, l->stream);
 	/* while the time is unknown, do not leave it to the next timed launch to find out */

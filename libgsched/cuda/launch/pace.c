@@ -776,7 +776,7 @@ static bool slots_on_gpu(const struct gi_client *c, bool *evicted)
 		unsigned int i = __builtin_ctzll(mask);
 		const struct gsched_cl_slot *line = &c->cl->slot[i];
 
-		if (gi_load(&line->tier) != GSCHED_TIER_BLOCK || GSCHED_WINDOW_LIMIT(gi_load(&c->arb->slot[i].window)) ||
+		if (gi_load(&line->tier) != GSCHED_TIER_BLOCK || gi_load(&c->arb->slot[i].window) ||
 		    gi_load(&line->left) < gi_load(&line->launched))
 			return true;
 		*evicted = true;

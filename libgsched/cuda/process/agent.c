@@ -72,7 +72,7 @@ static bool depends_on_arbiter(const struct gi_client *c)
 		unsigned int i = __builtin_ctzll(mask);
 
 		if (gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&
-		    !GSCHED_WINDOW_LIMIT(gi_load(&c->arb->slot[i].window)))
+		    !gi_load(&c->arb->slot[i].window))
 			return true;
 	}
 	return false;

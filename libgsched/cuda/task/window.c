@@ -5,7 +5,7 @@
 /* Counts as the workers do: whole SMs, and on the last one places that end within the limit. */
 unsigned int gi_window_workers(const struct gi_client *c, uint64_t window, unsigned int m)
 {
-	unsigned int limit = GSCHED_WINDOW_LIMIT(window), weight = GSCHED_CAPSM / m, last, n;
+	unsigned int limit = (unsigned int)window, weight = GSCHED_CAPSM / m, last, n;
 
 	if (c->dispatch & GSR_LAUNCH_BY_INDEX) {
 		n = limit / weight;

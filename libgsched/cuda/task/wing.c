@@ -77,7 +77,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	/* this window goes to the relay directly, so no worker will report having seen it */
 	op[2].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op[2].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, seen_limit);
-	op[2].writeValue.value = GSCHED_WINDOW_LIMIT(s->window);
+	op[2].writeValue.value = (cuuint32_t)s->window;
 	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 3, op, 0);
 	rc = rc ? rc : gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0], s->block[1], s->block[2],
 					      s->shared, cx->wing_stream[k], NULL, extra);
@@ -165,7 +165,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 		return;
 	}
 	gi_debug("wing of %u workers in slot %u, window %u, present %u of %u", workers, i,
-		 GSCHED_WINDOW_LIMIT(s->window), present, want);
+		 (unsigned int)s->window, present, want);
 	s->launched += workers;
 	gi_store(&line->launched, s->launched);
 	__atomic_fetch_add(&c->cl->header.wings, 1, __ATOMIC_RELAXED);
