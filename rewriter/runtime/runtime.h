@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The runtime of a twin: the code around its body that makes a thread block a worker (abi.h).
+ * The runtime of a twin: the code around its body that makes a thread block a worker (abi.h). It is
+ * written as fragments of PTX, X.ptx beside X.c, which says when each is inserted.
  * The passes of transform/ have run; nothing here looks at the body.
  */
 #ifndef GSR_RUNTIME_H
@@ -58,9 +59,9 @@ unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct g
 			    bool resumable);
 unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable);
 
-/* static.c: the same for a grid that is cut into static ranges */
-extern const char gsr_static_take[], gsr_static_leave[], gsr_static_waits[];
+/* loop.ptx */
 extern const char gsr_not_first[];	/* sets %#p0 unless the thread is thread 0 */
+extern const char gsr_converge_and_sync[];	/* a format: %d is the barrier */
 
 /*
  * suspend.c, for resumable twins: the checks at resume points; taking a suspended block-task; the
