@@ -84,13 +84,13 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 		n += gsr_insert_text(p, f, body, init_resumable);
 	else
 		n += gsr_insert_text(p, f, body, "@%#p0 bra $#started;\n");
-	n += gsr_position_claim(p, f, body);
+	n += gsr_position_claim(p, f, body, r);
 	if (cleanup->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
 	if (cleanup->swbarrier)
 		n += gsr_insert_text(p, f, body, gsr_swbarrier_init);
 	if (!r) {
-		n += gsr_insert_text(p, f, body, count_warps);
+		n += gsr_insert_text(p, f, body, started);
 		n += gsr_insert_format(p, f, body, gsr_converge_and_sync, id);
 	}
 	n += gsr_insert_text(p, f, body, "$#next:\n");

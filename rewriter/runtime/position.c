@@ -10,7 +10,8 @@
 #include "runtime.h"
 #include "rewriter/runtime/position.ptx.h"
 
-unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+				bool resumable)
 {
 	unsigned int n = gsr_insert_text(p, f, at, load_launch);
 
@@ -30,7 +31,7 @@ unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, stru
 	n += gsr_insert_text(p, f, at, positioned);
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, first_range);
-	return n + gsr_insert_text(p, f, at, started);
+	return n + gsr_insert_text(p, f, at, resumable ? init_resumable_state : init_state);
 }
 
 unsigned int gsr_position_release(struct gsr_pass *p, struct gsr_function *f)

@@ -21,7 +21,8 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 		      const struct gsr_resume *resume);
 
 /* position.c: claims the worker's position, and resets its state; releases the position */
-unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
+unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+				bool resumable);
 unsigned int gsr_position_release(struct gsr_pass *p, struct gsr_function *f);
 
 /* own.c: the shared variables that a twin needs for itself */
