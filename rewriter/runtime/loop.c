@@ -157,7 +157,7 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 		n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
 	n += gsr_insert_text(p, f, NULL, excluded);
 	n += gsr_queue_seldom(p, f, resumable);
-	n += gsr_insert_text(p, f, NULL, divide_ids);
+	n += gsr_insert_text(p, f, NULL, divide_wide);
 	return p->modes ? n + gsr_insert_text(p, f, NULL, static_take) : n;
 }
 

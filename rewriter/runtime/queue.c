@@ -36,7 +36,7 @@ unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct g
 }
 
 /*
- * Ends where a block-task's number in %#d2 is still to be divided, and how many there are is in
+ * Ends where a wide number in %#d2 is still to be divided, and how many block-tasks there are is in
  * %#r6
  */
 unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable)
@@ -64,7 +64,8 @@ unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool r
 	n += gsr_insert_text(p, f, NULL, fetch_in_order);
 	if (p->modes)
 		n += gsr_insert_text(p, f, NULL, from_range);
-	return n + gsr_insert_text(p, f, NULL, from_counter);
+	n += gsr_insert_text(p, f, NULL, from_counter);
+	return p->modes ? n + gsr_insert_text(p, f, NULL, number_of_range) : n;
 }
 
 static unsigned int log2_floor(uint64_t n)
