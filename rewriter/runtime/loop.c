@@ -30,7 +30,11 @@ unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stm
 	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
 }
 
-static const char *const count_up[] = { count_up_x, count_up_y, count_up_z };
+static const struct {
+	const char *count_up, *carry, *wrap;
+} component[GSR_IDS_ALL] = {
+	{ count_up_x, carry_x, wrap_x }, { count_up_y, carry_y, wrap_y }, { .count_up = count_up_z }
+};
 
 /* Advances to the next block-task of the batch, or to the next fetch */
 static unsigned int insert_advance(struct gsr_pass *p, struct gsr_function *f,
@@ -47,8 +51,13 @@ static unsigned int insert_advance(struct gsr_pass *p, struct gsr_function *f,
 		n += gsr_insert_text(p, f, NULL, gsr_mbarriers_down);
 		n += gsr_insert_text(p, f, NULL, "$#unmade:\n");
 	}
-	for (i = 0; i < ids->held && i < GSR_IDS_ALL; i++)
-		n += gsr_insert_text(p, f, NULL, count_up[i]);
+	for (i = 0; i < ids->held && i < GSR_IDS_ALL; i++) {
+		n += gsr_insert_text(p, f, NULL, component[i].count_up);
+		if (i + 1 < ids->held)
+			n += gsr_insert_text(p, f, NULL, component[i].carry);
+		if (component[i].wrap)
+			n += gsr_insert_text(p, f, NULL, component[i].wrap);
+	}
 	n += gsr_insert_text(p, f, NULL, "sub.u32 %#cn, %#cn, 2;\n");
 	if (ids->shared)
 		n += gsr_insert_text(p, f, NULL, publish_ids);
