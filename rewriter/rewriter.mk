@@ -3,7 +3,7 @@
 # runtime, transform, analysis, ptx. libgsr.a needs GSR_LIBS where it is linked
 RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c describe.c addresses.c) \
 	$(addprefix rewriter/image/,fatbin.c select.c link.c) \
-	$(addprefix rewriter/runtime/,loop.c position.c queue.c static.c own.c suspend.c) \
+	$(addprefix rewriter/runtime/,loop.c position.c queue.c own.c suspend.c) \
 	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c devirtualise.c exits.c swbarrier.c warpsync.c \
 		blockids.c globals.c dependents.c references.c mbarriers.c returns.c resume.c remat.c stripmine.c unroll.c) \
 	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c loads.c spin.c barriers.c ranges.c \
@@ -22,4 +22,19 @@ $(B)/lib/libgsr.a: $(call objs,$(RW_SRCS))
 $(B)/bin/gsrewrite: $(call objs,$(RW_TOOL_SRCS)) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -lcjson -ldl -o $@
+
+# The runtime's PTX as C strings, which the C files beside it include; values of the names in it are
+# taken from the compiler's output, since a program could not run here if this is cross-compiled
+RW_RUNTIME := $(B)/obj/rewriter/runtime
+RW_FRAGMENTS := $(patsubst %,$(RW_RUNTIME)/%.ptx.h,loop position queue static suspend)
+$(RW_RUNTIME)/offsets.s: rewriter/runtime/offsets.c $(FLAGS) | $(SYSROOT)
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d -S $< -o $@
+
+$(RW_FRAGMENTS): $(B)/obj/%.ptx.h: %.ptx rewriter/runtime/fragments.awk $(RW_RUNTIME)/offsets.s
+	$(call Q,GEN)awk -f $(word 2,$^) $(word 3,$^) $< >$@.tmp && mv $@.tmp $@
+
+RW_RUNTIME_OBJS := $(patsubst %,$(RW_RUNTIME)/%.o,loop position queue suspend)
+$(RW_RUNTIME_OBJS): CPPFLAGS += -I$(B)/obj -Wunused-const-variable=2
+$(RW_RUNTIME_OBJS): $(RW_FRAGMENTS)
 include selftests/rewriter/rewriter-tests.mk

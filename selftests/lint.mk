@@ -3,7 +3,7 @@
 # form included, shellcheck, and which room of the interposer and of the rewriter calls which. Every message fails. clang-tidy looks again only at
 # what changed; -j helps. The module in selftests/kmod/pin is looked at with the module (kmod.mk).
 LINT_SRCS := $(filter-out selftests/kmod/pin/%,$(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*/*.c rewriter/*.c rewriter/*/*.c kmod/core/*.c selftests/*/*.c selftests/*/*/*.c)))
-LINT_INC := $(INC) -Ikmod/core -Ilibgsched -Ilibgsched/cuda
+LINT_INC := $(INC) -I$(B)/obj -Ikmod/core -Ilibgsched -Ilibgsched/cuda
 LINT_DEFS := -D_GNU_SOURCE -DBUILD='"$(B)"' -DGSCHED_LIBDIR='"$(LIBDIR)"'
 LINT += lint-cppcheck lint-clang-tidy lint-shellcheck lint-rooms
 .PHONY: lint-cppcheck lint-clang-tidy lint-shellcheck lint-rooms
@@ -12,7 +12,7 @@ LINT += lint-cppcheck lint-clang-tidy lint-shellcheck lint-rooms
 # cppcheck does not see. System headers are left out; the macro of them that it has to know is in cppcheck.cfg.
 CPPCHECK := cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c11 \
 	--suppress=varFuncNullUB --library=selftests/cppcheck.cfg -D__x86_64__ -D__GNUC__=12
-lint-cppcheck:
+lint-cppcheck: $(RW_FRAGMENTS)
 	$(call Q,LINT)$(CPPCHECK) $(LINT_INC) $(LINT_DEFS) $(filter-out selftests/kmod/%,$(LINT_SRCS))
 
 LINT_TIDY := $(LINT_SRCS:%.c=$(B)/lint/%.tidy)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The runtime of a twin: the code around its body that makes a thread block a worker (abi.h).
+ * The runtime of a twin: the code around its body that makes a thread block a worker (abi.h). It is
+ * written as fragments of PTX, X.ptx beside X.c, which says when each is inserted.
  * The passes of transform/ have run; nothing here looks at the body.
  */
 #ifndef GSR_RUNTIME_H
@@ -20,7 +21,8 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 		      const struct gsr_resume *resume);
 
 /* position.c: claims the worker's position, and resets its state; releases the position */
-unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
+unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+				bool resumable);
 unsigned int gsr_position_release(struct gsr_pass *p, struct gsr_function *f);
 
 /* own.c: the shared variables that a twin needs for itself */
@@ -58,9 +60,9 @@ unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct g
 			    bool resumable);
 unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable);
 
-/* static.c: the same for a grid that is cut into static ranges */
-extern const char gsr_static_take[], gsr_static_leave[], gsr_static_waits[];
+/* loop.ptx */
 extern const char gsr_not_first[];	/* sets %#p0 unless the thread is thread 0 */
+extern const char gsr_converge_and_sync[];	/* a format: %d is the barrier */
 
 /*
  * suspend.c, for resumable twins: the checks at resume points; taking a suspended block-task; the

@@ -19,7 +19,7 @@
 /* u64: about where the last fetch was, and from where on each batch size is computed again */
 #define GSR_TASK_INDEX		48
 #define GSR_TASK_NEAR		56	/* of a static range: next one, end */
-#define GSR_TASK_POSITION	64	/* u32 */
+#define GSR_TASK_LIMIT		64	/* u32: the least limit that includes it: position + weight */
 #define GSR_TASK_BIT		68	/* u32: its bit in a word of control.sm; 64: none */
 #define GSR_TASK_TIME		72	/* u32: %globaltimer of the last fetch */
 #define GSR_TASK_COUNT		76	/* u32: its batch size */

@@ -16,6 +16,12 @@ $(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s\n' $< $(B)/bin/gsrewrite >$@
 	@chmod +x $@
 
+$(B)/test/rewriter-fragments: selftests/rewriter/fragments.sh
+	@mkdir -p $(@D)
+	$(call Q,GEN)ln -srf $< $@
+TESTS += $(B)/test/rewriter-fragments
+FAST_TESTS += $(B)/test/rewriter-fragments
+
 BENCH += $(B)/bench/rewrite-bench
 $(B)/bench/rewrite-bench: $(B)/obj/selftests/rewriter/bench.o $(B)/lib/libgsr.a
 	@mkdir -p $(@D)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What the names in the runtime's PTX stand for: fields, as STRUCT.FIELD, and constants. Compiled
+ * to assembly only, in which fragments.awk finds each as a line "->NAME VALUE". So the values are
+ * the target's when this is cross-compiled.
+ *
+ * In: abi.h, the page's slot, the layout of #task. Out: names and values. Assumes nothing.
+ */
+#include <linux/gsched.h>
+#include "runtime.h"
+
+#define VALUE(name, value)	__asm__ volatile("\n.ascii \"->" name " %c0\"" : : "i"(value))
+#define CONSTANT(name)		VALUE(#name, name)
+#define FIELD(of, name)		VALUE(#of "." #name, offsetof(struct gsr_##of, name))
+#define SLOT(name)		VALUE("slot." #name, offsetof(struct gsched_cl_slot, name))
+
+static const struct gsr_control *const control;
+
+static __attribute__((used)) void offsets(void)
+{
+	/* the extra parameter, #launch */
+	FIELD(launch, control);
+	FIELD(launch, window);
+	FIELD(launch, stat);
+	VALUE("launch.grid.x", offsetof(struct gsr_launch, grid[0]));
+	VALUE("launch.grid.y", offsetof(struct gsr_launch, grid[1]));
+	VALUE("launch.grid.z", offsetof(struct gsr_launch, grid[2]));
+	FIELD(launch, seq);
+	FIELD(launch, weight);
+	FIELD(launch, poll_ns);
+	FIELD(launch, fetch_ns);
+	FIELD(launch, fetch_max);
+	FIELD(launch, workers);
+	FIELD(launch, flags);
+	FIELD(launch, save);
+	FIELD(launch, save_stride);
+	FIELD(launch, save_per_sm);
+	FIELD(launch, save_sms);
+	FIELD(launch, first);
+	FIELD(launch, ranges);
+	VALUE("launch.step.x", offsetof(struct gsr_launch, step[0]));
+	VALUE("launch.step.y", offsetof(struct gsr_launch, step[1]));
+	VALUE("launch.step.z", offsetof(struct gsr_launch, step[2]));
+	FIELD(launch, positions);
+	FIELD(launch, last_counter);
+	FIELD(launch, counter_shift);
+	FIELD(launch, depth);
+	FIELD(launch, depth_shift);
+	FIELD(launch, width_mask);
+	FIELD(launch, width_shift);
+	FIELD(launch, fetch_first);
+	VALUE("launch.divide.x.factor", offsetof(struct gsr_launch, divide[0].factor));
+	VALUE("launch.divide.x.shift", offsetof(struct gsr_launch, divide[0].shift));
+	VALUE("launch.divide.y.factor", offsetof(struct gsr_launch, divide[1].factor));
+	VALUE("launch.divide.y.shift", offsetof(struct gsr_launch, divide[1].shift));
+	FIELD(launch, last_copy);
+	CONSTANT(GSR_LAUNCH_NO_WINDOW);
+	CONSTANT(GSR_LAUNCH_BY_INDEX);
+	CONSTANT(GSR_LAUNCH_COLUMNS);
+	CONSTANT(GSR_LAUNCH_WHOLE);
+
+	FIELD(control, relay);
+	FIELD(control, next_poll);
+	FIELD(control, exhausted);
+	FIELD(control, done);
+	FIELD(control, gate);
+	FIELD(control, started);
+	FIELD(control, left);
+	FIELD(control, telling);
+	FIELD(control, ranks);
+	FIELD(control, sm);
+	FIELD(control, counter);
+	VALUE("counter.size", sizeof(control->counter[0]));
+	FIELD(control, copy);
+	VALUE("control.copy.until", offsetof(struct gsr_control, copy[0].until));
+	VALUE("copy.window", offsetof(struct gsr_control, copy[0].window) -
+			     offsetof(struct gsr_control, copy));
+	VALUE("copy.until", offsetof(struct gsr_control, copy[0].until) -
+			    offsetof(struct gsr_control, copy));
+	VALUE("copy.size", sizeof(control->copy[0]));
+
+	/* the page's slot, launch.stat */
+	SLOT(left);
+	SLOT(seen_limit);
+	SLOT(start_ns);
+	SLOT(end_ns);
+	SLOT(finished);
+
+	FIELD(save, waiting_count);
+	FIELD(save, taken);
+	FIELD(save, waiting);
+	VALUE("save.size", sizeof(struct gsr_save));
+	FIELD(record, ctaid);
+	FIELD(ranges, taken_count);
+	FIELD(ranges, taken);
+	FIELD(ranges, left);
+	FIELD(ranges, next);
+
+	/* the worker's state, #task */
+	CONSTANT(GSR_TASK_CTAID);
+	VALUE("GSR_TASK_CTAID_W", GSR_TASK_CTAID + 12);
+	CONSTANT(GSR_TASK_RESUME);
+	CONSTANT(GSR_TASK_NCTAID);
+	CONSTANT(GSR_TASK_TOTAL);
+	CONSTANT(GSR_TASK_RAN);
+	CONSTANT(GSR_TASK_INDEX);
+	CONSTANT(GSR_TASK_NEAR);
+	CONSTANT(GSR_TASK_LIMIT);
+	CONSTANT(GSR_TASK_BIT);
+	CONSTANT(GSR_TASK_TIME);
+	CONSTANT(GSR_TASK_EARLY);
+	CONSTANT(GSR_TASK_WARPS);
+	CONSTANT(GSR_TASK_WORD);
+	CONSTANT(GSR_TASK_COME);
+	CONSTANT(GSR_TASK_ASIDE);
+	CONSTANT(GSR_TASK_REST);
+	CONSTANT(GSR_TASK_REST_COUNT);
+	CONSTANT(GSR_TASK_RELAY);
+	CONSTANT(GSR_TASK_COUNTER);
+	CONSTANT(GSR_TASK_RANGE);
+	CONSTANT(GSR_TASK_RECORD);
+	CONSTANT(GSR_TASK_RECORD_SM);
+	CONSTANT(GSR_TASK_RECORD_MASK);
+	CONSTANT(GSR_TASK_FLAG);
+	CONSTANT(GSR_TASK_LOOK);
+	CONSTANT(GSR_TASK_DEADLINE);
+	CONSTANT(GSR_RESUME_START);
+	CONSTANT(GSR_RESUME_BACK);
+
+	/* the worker polls the relay like a copy, and finds copies by their line */
+	_Static_assert(offsetof(struct gsr_control, relay) == 0 &&
+			       offsetof(struct gsr_control, next_poll) ==
+				       offsetof(struct gsr_control, copy[0].until) -
+					       offsetof(struct gsr_control, copy) &&
+			       offsetof(struct gsr_control, copy) % sizeof(control->copy[0]) == 0,
+		       "as a copy");
+	VALUE("COPY_SHIFT", __builtin_ctz(sizeof(control->copy[0])));
+	VALUE("COPIES_BEFORE", offsetof(struct gsr_control, copy) / sizeof(control->copy[0]) - 1);
+	VALUE("LAST_SM", GSR_SMS_MAX - 1);
+	VALUE("LIMIT_MAX", GSR_SMS_MAX * 1024);		/* the window of the whole device */
+	VALUE("NO_NUMBER", GSR_SMS_MAX * 2048 - 1);	/* of a worker outside of all windows */
+}
