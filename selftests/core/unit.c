@@ -611,6 +611,7 @@ static void hold_is_no_larger_than_the_kernel(void)
 	attach(2);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT(submit_block_ns(0, 0, BLOCK, 8, 0, MS) == 0);
+	EXPECT(submit(1, 0, BLOCK, 8) == 0 && complete(1, 0) == 0);
 	for (u32 slot = 0; slot < 2; slot++) {
 		clock_ns += 50 * US;
 		EXPECT(submit(1, slot, BLOCK, 8) == 0);
