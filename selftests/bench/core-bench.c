@@ -127,6 +127,15 @@ static void come_and_go(struct bench *b)
 	gsc_commit(&b->dev, b->now);
 }
 
+static void set_targets(struct bench *b)
+{
+	b->now += 1000;
+	for (unsigned int i = 0; i < b->n; i++)
+		if (gsc_group_store(&b->group[i], GSC_FILE_GPU_LATENCY, "1000", b->now))
+			fail("a latency target was refused");
+	gsc_commit(&b->dev, b->now);
+}
+
 /* Client 0 is more important and runs short kernels; the other active ones share what it leaves */
 static const struct bench_case cases[] = {
 	{ "2-active", 2, 2, NULL, short_kernel, 1000, NULL, false },
@@ -146,12 +155,16 @@ static const struct bench_case cases[] = {
 	{ "reap-16x64", 16, 0, adopt, reap, 1, NULL, false },
 	{ "adopt-256x64", 256, 0, NULL, adopt, 1, NULL, false },
 	{ "reap-256x64", 256, 0, adopt, reap, 1, NULL, false },
+	{ "adopt-1024x64", 1024, 0, NULL, adopt, 1, NULL, false },
 	{ "attach-256", 256, 0, NULL, come_and_go, 100, NULL, false },
 	{ "attach-1000", 1000, 0, NULL, come_and_go, 20, NULL, false },
 	{ "attach-4000", 4000, 0, NULL, come_and_go, 5, NULL, false },
+	{ "attach-256x64", 256, 0, adopt, come_and_go, 20, NULL, false },
+	{ "attach-1024x64", 1024, 0, adopt, come_and_go, 5, NULL, false },
 	{ "bands-256", 256, 0, NULL, come_and_go, 100, NULL, true },
 	{ "bands-1000", 1000, 0, NULL, come_and_go, 20, NULL, true },
 	{ "bands-4000", 4000, 0, NULL, come_and_go, 5, NULL, true },
+	{ "targets-1000", 1000, 0, set_targets, come_and_go, 20, NULL, true },
 };
 
 static void setup(struct bench *b, const struct bench_case *c)
@@ -203,7 +216,7 @@ static void run(const struct bench_case *c)
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	decisions = b.dev.decisions - decisions;
 	ns = (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec);
-	printf("core: %-13s %6llu decisions, %9.0f ns each, %8.3f ms in all\n", c->name,
+	printf("core: %-14s %6llu decisions, %9.0f ns each, %8.3f ms in all\n", c->name,
 	       (unsigned long long)decisions, ns / (double)decisions, ns / 1e6);
 	free(b.client);
 	free(tasks);
