@@ -60,7 +60,7 @@ static u32 cost_of_units(const struct gsc_task *task, u32 units)
 	if (units >= all)
 		return 1000;
 	if (before > ROUNDS_MAX)
-		return (u32)((u64)units * 1000 / all);
+		return (u32)div_u64((u64)units * 1000, max_t(u32, all, 1));
 	with = rounds(task, units);
 	return (u32)div64_u64((with - before) * 1000, with);
 }
