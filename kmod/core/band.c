@@ -388,19 +388,12 @@ static u32 share_of(const struct gsc_client *client)
  * The hardware serves streams of greater priority first, as soon as blocks end. So kernels with
  * short blocks need no windows beside more important clients that use such streams.
  */
-static bool yields(const struct gsc_client *client)
+static bool yields(const struct gsc_client *client, const struct gsc_ranks *ranks)
 {
-	const struct gsc_client *other;
-	bool above = false;
+	const struct gsc_policy *policy = client->dev->policy;
 
-	list_for_each_entry(other, &client->band->members, member) {
-		if (gsc_is_server(other) || other->group->priority <= client->group->priority)
-			continue;
-		if (!other->prioritised)
-			return false;
-		above = true;
-	}
-	return above && !client->dev->policy->equals && !client->dev->policy->no_leases;
+	return client->group->priority < client->band->priority &&
+	       gsc_is_below_ordered(client, ranks) && !policy->equals && !policy->no_leases;
 }
 
 /*
@@ -439,12 +432,32 @@ bool gsc_band_ends_blocks(const struct gsc_band *band)
 	return true;
 }
 
-static struct gsc_arb words_for(const struct gsc_client *client)
+static struct gsc_ranks ranks_of(const struct gsc_band *band)
+{
+	struct gsc_ranks ranks = { .least = GSC_PRIORITY_MAX };
+	const struct gsc_client *client;
+	u32 priority;
+
+	list_for_each_entry(client, &band->members, member) {
+		if (gsc_is_server(client))
+			continue;
+		priority = client->group->priority;
+		ranks.least = min(ranks.least, priority);
+		if (!client->prioritised)
+			ranks.top_unordered = max(ranks.top_unordered, priority);
+		if (client->resumes)
+			ranks.top_resuming = max(ranks.top_resuming, priority);
+	}
+	return ranks;
+}
+
+static struct gsc_arb words_for(const struct gsc_client *client, const struct gsc_client *owner,
+				const struct gsc_ranks *ranks)
 {
 	const struct gsc_band *band = client->band;
 	struct gsc_arb arb = { .bands = client->dev->n_bands, .share = GSCHED_SHARE_ALL };
 
-	if (gsc_band_owner(band) == client) {
+	if (owner == client) {
 		arb.slice_us = band->slice_us;
 		arb.flags = gsc_band_ends_blocks(band) ? GSCHED_ARB_BLOCK_END : 0;
 	}
@@ -453,13 +466,13 @@ static struct gsc_arb words_for(const struct gsc_client *client)
 	arb.flags |= band->flags | (band->n_clients == 1 ? GSCHED_ARB_ALONE : 0);
 	if (is_left_early(band))
 		arb.flags |= GSCHED_ARB_TIMED;
-	if (yields(client))
+	if (yields(client, ranks))
 		arb.flags |= GSCHED_ARB_YIELDS;
 	if (private_band(client))
 		arb.flags |= GSCHED_ARB_PRIVATE;
-	if (gsc_may_pass(client))
+	if (gsc_may_pass(client, ranks))
 		arb.flags |= GSCHED_ARB_PASS;
-	if (gsc_is_resumable(client))
+	if (gsc_is_resumable(client, ranks->top_resuming))
 		arb.flags |= GSCHED_ARB_RESUMABLE;
 	arb.in_flight_us = band->flags & GSCHED_ARB_PACED ? GSC_IN_FLIGHT_US : 0;
 	arb.share = share_of(client);
@@ -468,28 +481,40 @@ static struct gsc_arb words_for(const struct gsc_client *client)
 	return arb;
 }
 
+static void publish(struct gsc_client *client, struct gsc_arb arb)
+{
+	const struct gsc_ops *ops = client->dev->ops;
+	struct gsc_arb old = client->arb;
+
+	if (!(arb.flags & GSCHED_ARB_REPORT))
+		client->activity = GSCHED_ACTIVITY_IDLE;
+	gsc_pressure_update(client);
+	if (!(arb.flags & GSCHED_ARB_TIMED))
+		client->block_us = 0;
+	if (arb.flags == old.flags && arb.slice_us == old.slice_us && arb.bands == old.bands &&
+	    arb.share == old.share && arb.in_flight_us == old.in_flight_us)
+		return;
+	if (arb.flags & ~old.flags & GSCHED_ARB_CLOSED)
+		gsc_event(client->group, GSC_EVENT_GATED);
+	client->arb = arb;
+	gsc_page_band(client);
+	if (ops->set_band)
+		ops->set_band(client, &old);
+}
+
+/* Under the device's lock, for every attach: linear in the clients, whatever bands they are in */
 void gsc_bands_publish(struct gsc_device *dev)
 {
+	const struct gsc_client *owner;
 	struct gsc_client *client;
-	struct gsc_arb arb, old;
+	struct gsc_ranks ranks;
+	struct gsc_band *band;
 
-	list_for_each_entry(client, &dev->clients, node) {
-		arb = words_for(client);
-		if (!(arb.flags & GSCHED_ARB_REPORT))
-			client->activity = GSCHED_ACTIVITY_IDLE;
-		gsc_pressure_update(client);
-		if (!(arb.flags & GSCHED_ARB_TIMED))
-			client->block_us = 0;
-		if (arb.flags == client->arb.flags && arb.slice_us == client->arb.slice_us && arb.bands == client->arb.bands &&
-		    arb.share == client->arb.share && arb.in_flight_us == client->arb.in_flight_us)
-			continue;
-		if (arb.flags & ~client->arb.flags & GSCHED_ARB_CLOSED)
-			gsc_event(client->group, GSC_EVENT_GATED);
-		old = client->arb;
-		client->arb = arb;
-		gsc_page_band(client);
-		if (dev->ops->set_band)
-			dev->ops->set_band(client, &old);
+	list_for_each_entry(band, &dev->bands, node) {
+		owner = gsc_band_owner(band);
+		ranks = ranks_of(band);
+		list_for_each_entry(client, &band->members, member)
+			publish(client, words_for(client, owner, &ranks));
 	}
 }
 

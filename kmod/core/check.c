@@ -310,11 +310,7 @@ static bool all_short(const struct gsc_band *band)
 	return n && longest <= GSC_BLOCK_END_US;
 }
 
-/*
- * Clients without promises, among whom nobody has to wait for @client nor it for them. Who has a
- * window is remembered for a while, so of the others' windows only this is certain: none, if
- * @client passes.
- */
+/* Clients without promises, among whom nobody has to wait for @client nor it for them */
 static bool nobody_waits(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
@@ -341,25 +337,19 @@ static int check_pass(const struct gsc_client *client)
 {
 	const struct gsc_client *other;
 	const struct gsc_task *task;
-	bool windows = false, kept = false;
+	bool kept = false, pass = client->arb.flags & GSCHED_ARB_PASS;
 	u32 n = 0;
 
 	list_for_each_entry(other, &client->band->members, member) {
 		n += other->has_windows;
 		kept |= other->has_windows && other != client;
-		list_for_each_entry(task, &other->tasks, peer) {
-			if (!gsc_is_block(task))
-				continue;
-			if (!other->has_windows)
+		list_for_each_entry(task, &other->tasks, peer)
+			if (gsc_is_block(task) && !other->has_windows)
 				return 120;
-			windows |= other != client;
-		}
 	}
 	if (n != client->band->n_windows)
 		return 121;
-	if (client->arb.flags & GSCHED_ARB_PASS)
-		return windows || !nobody_waits(client) ? 122 : 0;
-	return !gsc_is_server(client) && !kept && nobody_waits(client) ? 123 : 0;
+	return pass == (!gsc_is_server(client) && !kept && nobody_waits(client)) ? 0 : 122;
 }
 
 /*
@@ -390,6 +380,9 @@ static int check_flags(const struct gsc_client *client)
 		flags |= GSCHED_ARB_BLOCK_END;
 	if ((client->arb.flags & ~GSCHED_ARB_PASS) != flags)
 		return 82;
+	/* policy hpf looks for it in the list of those that resume */
+	if (gsc_is_resumable(client, gsc_top_resuming(band)) != leaves_midway(client))
+		return 123;
 	ret = check_pass(client);
 	if (ret)
 		return ret;

@@ -74,7 +74,12 @@ void gsc_protect(struct gsc_client *client, u64 ran, u32 units);
 u32 gsc_protect_units(const struct gsc_client *client, u32 units);
 void gsc_protect_set(struct gsc_client *client, bool resumes);
 void gsc_protect_expire(struct gsc_device *dev);
-bool gsc_is_resumable(const struct gsc_client *client);
+u32 gsc_top_resuming(const struct gsc_band *band);	/* as in struct gsc_ranks */
+/* Somebody more important in its band is better served by the resumable form than by a hold */
+static inline bool gsc_is_resumable(const struct gsc_client *client, u32 top_resuming)
+{
+	return !client->dev->policy->equals && client->group->priority < top_resuming;
+}
 
 /* standby.c: capsm.reserve */
 #define GSC_STANDBY_NS_MAX	1000000000ULL	/* longest hold of a client with a latency target */
@@ -115,6 +120,24 @@ static inline u32 gsc_group_max(const struct gsc_group *group)
 	return min(group->max, gsc_group_plan(group));
 }
 
+/*
+ * What a client is told depends on which priorities the others of its band have. These numbers, of
+ * one walk over the members, say enough for each of them: the client itself is never above or below
+ * itself. As nobody is less important than priority 0, 0 also stands for no such client.
+ */
+struct gsc_ranks {
+	u32 least;			/* lowest gpu.priority of a client */
+	u32 top_unordered;		/* highest of one without prioritised streams */
+	u32 top_resuming;		/* highest of one with @resumes set */
+};
+
+/* Is everybody above @client served first by the hardware? Also true where nobody is above it */
+static inline bool gsc_is_below_ordered(const struct gsc_client *client,
+					const struct gsc_ranks *ranks)
+{
+	return client->group->priority >= ranks->top_unordered;
+}
+
 /* files.c. NULL: no number up to @most; else what follows. 0 or -EINVAL */
 const char *gsc_parse_number(const char *text, u64 most, u64 *value);
 int gsc_parse_units(const char *text, u32 sms, u32 least, u32 *to);
@@ -124,7 +147,7 @@ void gsc_pass_window(struct gsc_client *client);	/* a task with a window was sub
 void gsc_pass_join(struct gsc_client *client);
 void gsc_pass_leave(struct gsc_client *client);
 void gsc_pass_expire(struct gsc_device *dev);
-bool gsc_may_pass(const struct gsc_client *client);
+bool gsc_may_pass(const struct gsc_client *client, const struct gsc_ranks *ranks);
 
 /* watch.c: opaque tasks that are not completed while others wait for what they keep */
 void gsc_watch(struct gsc_band *band);

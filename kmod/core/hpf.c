@@ -132,6 +132,7 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 {
 	struct gsc_client *client = ended->client;
 	u64 time = gsc_size_ns(client), longest = 0, tolerated;
+	u32 top_resuming;
 	const struct gsc_task *task;
 	bool below = false;
 
@@ -143,12 +144,13 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 	/* rarer than the longest hold: it would be over before the next kernel comes */
 	if (!gsc_is_recurring(client))
 		return 0;
+	top_resuming = gsc_top_resuming(client->band);
 	list_for_each_entry(task, &client->band->tasks, node) {
 		/* one that waits is about to be granted */
 		if (task->client == client || !gsc_is_block(task) || task->client->group->priority >= client->group->priority)
 			continue;
 		/* it gives way soon enough, and pays for that already */
-		if (task->midway && gsc_is_resumable(task->client))
+		if (task->midway && gsc_is_resumable(task->client, top_resuming))
 			continue;
 		below = true;
 		longest = max(longest, min(task->block_ns, U64_MAX - GSC_EVICT_NS));

@@ -86,25 +86,22 @@ void gsc_pass_expire(struct gsc_device *dev)
 	}
 }
 
-/* Of two that are not equal, are the launches of the more important one served first? */
-static bool is_ordered(const struct gsc_client *a, const struct gsc_client *b)
+/* Of @client and any other in its band, are the launches of the more important one served first? */
+static bool is_ordered(const struct gsc_client *client, const struct gsc_ranks *ranks)
 {
-	if (a->group->priority == b->group->priority || a->dev->policy->equals)
+	if (client->dev->policy->equals)
 		return true;
-	return a->group->priority > b->group->priority ? a->prioritised : b->prioritised;
+	return gsc_is_below_ordered(client, ranks) &&
+	       (client->prioritised || client->group->priority == ranks->least);
 }
 
-bool gsc_may_pass(const struct gsc_client *client)
+bool gsc_may_pass(const struct gsc_client *client, const struct gsc_ranks *ranks)
 {
 	const struct gsc_device *dev = client->dev;
 	const struct gsc_band *band = client->band;
-	const struct gsc_client *other;
 
 	if (dev->mode == GSCHED_MODE_TEMPORAL || !dev->policy->passes || band->n_clients < 2 ||
 	    band->promised || band->standby || band->n_windows != client->has_windows)
 		return false;
-	list_for_each_entry(other, &band->members, member)
-		if (!gsc_is_server(other) && !is_ordered(client, other))
-			return false;
-	return true;
+	return is_ordered(client, ranks);
 }

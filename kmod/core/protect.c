@@ -60,7 +60,7 @@ static u32 cost_of_units(const struct gsc_task *task, u32 units)
 	if (units >= all)
 		return 1000;
 	if (before > ROUNDS_MAX)
-		return (u32)((u64)units * 1000 / all);
+		return (u32)div_u64((u64)units * 1000, max_t(u32, all, 1));
 	with = rounds(task, units);
 	return (u32)div64_u64((with - before) * 1000, with);
 }
@@ -217,15 +217,14 @@ void gsc_protect_expire(struct gsc_device *dev)
 			gsc_protect_set(client, false);
 }
 
-/* Somebody more important in its band is better served by the resumable form than by a hold */
-bool gsc_is_resumable(const struct gsc_client *client)
+/* Few clients resume, so their list is walked and not that of the band's members */
+u32 gsc_top_resuming(const struct gsc_band *band)
 {
-	const struct gsc_client *other;
+	const struct gsc_client *client;
+	u32 top = 0;
 
-	if (client->dev->policy->equals)
-		return false;
-	list_for_each_entry(other, &client->band->members, member)
-		if (other->resumes && other->group->priority > client->group->priority)
-			return true;
-	return false;
+	list_for_each_entry(client, &gsc_band_device(band)->resuming, resuming)
+		if (client->band == band)
+			top = max(top, client->group->priority);
+	return top;
 }

@@ -43,38 +43,56 @@ static bool is_limited(const struct gsc_band *except, const struct gsc_band *ban
 	return except != band && takes_part(band, false);
 }
 
-/*
- * All bands that are not lower, but for @except, have no more than @most together, as far as the
- * shortest slices allow
- */
-static void limit_sum(struct gsc_device *dev, const struct gsc_band *except, u64 most)
+/* The slices of all bands that are not lower, but for @except */
+static u64 sum_of_slices(const struct gsc_device *dev, const struct gsc_band *except)
 {
-	struct gsc_band *band;
+	const struct gsc_band *band;
 	u64 sum = 0;
 
 	list_for_each_entry(band, &dev->bands, node)
 		if (is_limited(except, band))
 			sum += band->slice_us;
+	return sum;
+}
+
+/*
+ * All bands that are not lower, but for @except, have no more than @most together, as far as the
+ * shortest slices allow. @sum: what they have. Returns what they have then.
+ */
+static u64 limit_sum(struct gsc_device *dev, const struct gsc_band *except, u64 sum, u64 most)
+{
+	struct gsc_band *band;
+	u64 left = 0;
+
 	if (sum <= most)
-		return;
+		return sum;
 	list_for_each_entry(band, &dev->bands, node) {
 		if (!is_limited(except, band))
 			continue;
 		band->slice_us = (u32)max_t(u64, div64_u64(band->slice_us * most, sum), GSC_SLICE_LEAST_US);
+		left += band->slice_us;
 	}
+	return left;
 }
 
 /*
  * A band with a latency target waits for the slices of all others. Slices only shrink here: no
- * target undoes another
+ * target undoes another. The @n bands are walked only where that shortens a slice, since all of
+ * them may have a target.
  */
-static void honour_latency(struct gsc_device *dev)
+static void honour_latency(struct gsc_device *dev, u32 n)
 {
+	u64 sum = sum_of_slices(dev, NULL), least = (u64)n * GSC_SLICE_LEAST_US, others;
 	const struct gsc_band *band;
 
-	list_for_each_entry(band, &dev->bands, node)
-		if (takes_part(band, false) && band->latency_us)
-			limit_sum(dev, band, band->latency_us);
+	list_for_each_entry(band, &dev->bands, node) {
+		if (!takes_part(band, false) || !band->latency_us)
+			continue;
+		others = sum - band->slice_us;
+		if (others + GSC_SLICE_LEAST_US > least)
+			others = limit_sum(dev, band, others, band->latency_us);
+		sum = others + band->slice_us;
+	}
 }
 
 static u32 top_latency(const struct gsc_device *dev)
@@ -118,7 +136,8 @@ static void keep_promises(struct gsc_device *dev, u32 latency)
 	}
 	/* what is above keeps a tenth in any case */
 	promised = min(promised, div_u64(device * 9, 10));
-	limit_sum(dev, NULL, div64_u64(lower * (device - promised), promised));
+	limit_sum(dev, NULL, sum_of_slices(dev, NULL),
+		  div64_u64(lower * (device - promised), promised));
 }
 
 static void lower_slices(struct gsc_device *dev, u32 latency)
@@ -150,7 +169,7 @@ void gsc_slices_update(struct gsc_device *dev)
 				band->slice_us = GSC_SLICE_WHOLE_US;
 	} else {
 		share_epoch(dev, n_top);
-		honour_latency(dev);
+		honour_latency(dev, n_top);
 	}
 	if (!dev->n_lower)
 		return;

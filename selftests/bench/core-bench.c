@@ -37,6 +37,7 @@ struct bench {
 	struct gsc_client *client;
 	unsigned int n;
 	u64 now;
+	u32 flags;			/* GSCHED_ATTACH_* of all clients */
 };
 
 /* One row: @n clients, of which @active have a kernel; what measured() does with them */
@@ -47,6 +48,7 @@ struct bench_case {
 	void (*measured)(struct bench *b);
 	unsigned int rounds;
 	const char *policy;		/* NULL hpf */
+	bool apart;			/* each client has a band of its own */
 };
 
 static void fail(const char *what)
@@ -105,25 +107,64 @@ static void reap(struct bench *b)
 	gsc_commit(&b->dev, b->now);
 }
 
+static void attach(struct bench *b, unsigned int client)
+{
+	if (gsc_client_attach(&b->client[client], &b->group[client], b->flags, 0, b->now))
+		fail("an attach was refused");
+}
+
+/* The last client goes and comes back: two decisions about all bands */
+static void come_and_go(struct bench *b)
+{
+	struct gsc_client *last = &b->client[b->n - 1];
+
+	b->now += 1000;
+	gsc_client_detach(last, b->now);
+	gsc_commit(&b->dev, b->now);
+	memset(last, 0, sizeof(*last));
+	b->now += 1000;
+	attach(b, b->n - 1);
+	gsc_commit(&b->dev, b->now);
+}
+
+static void set_targets(struct bench *b)
+{
+	b->now += 1000;
+	for (unsigned int i = 0; i < b->n; i++)
+		if (gsc_group_store(&b->group[i], GSC_FILE_GPU_LATENCY, "1000", b->now))
+			fail("a latency target was refused");
+	gsc_commit(&b->dev, b->now);
+}
+
 /* Client 0 is more important and runs short kernels; the other active ones share what it leaves */
 static const struct bench_case cases[] = {
-	{ "2-active", 2, 2, NULL, short_kernel, 1000, NULL },
-	{ "20-active", 20, 20, NULL, short_kernel, 1000, NULL },
-	{ "64-active", 64, 64, NULL, short_kernel, 1000, NULL },
-	{ "20-of-256", 256, 20, NULL, short_kernel, 1000, NULL },
-	{ "20-of-10000", 10000, 20, NULL, short_kernel, 1000, NULL },
-	{ "1-of-257", 257, 1, NULL, short_kernel, 1000, NULL },
-	{ "srt-2-active", 2, 2, NULL, short_kernel, 1000, "srt" },
-	{ "srt-20-active", 20, 20, NULL, short_kernel, 1000, "srt" },
-	{ "srt-64-active", 64, 64, NULL, short_kernel, 1000, "srt" },
-	{ "wfq-2-active", 2, 2, NULL, short_kernel, 1000, "wfq" },
-	{ "wfq-20-active", 20, 20, NULL, short_kernel, 1000, "wfq" },
-	{ "wfq-64-active", 64, 64, NULL, short_kernel, 1000, "wfq" },
-	{ "wfq-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "wfq" },
-	{ "adopt-16x64", 16, 0, NULL, adopt, 1, NULL },
-	{ "reap-16x64", 16, 0, adopt, reap, 1, NULL },
-	{ "adopt-256x64", 256, 0, NULL, adopt, 1, NULL },
-	{ "reap-256x64", 256, 0, adopt, reap, 1, NULL },
+	{ "2-active", 2, 2, NULL, short_kernel, 1000, NULL, false },
+	{ "20-active", 20, 20, NULL, short_kernel, 1000, NULL, false },
+	{ "64-active", 64, 64, NULL, short_kernel, 1000, NULL, false },
+	{ "20-of-256", 256, 20, NULL, short_kernel, 1000, NULL, false },
+	{ "20-of-10000", 10000, 20, NULL, short_kernel, 1000, NULL, false },
+	{ "1-of-257", 257, 1, NULL, short_kernel, 1000, NULL, false },
+	{ "srt-2-active", 2, 2, NULL, short_kernel, 1000, "srt", false },
+	{ "srt-20-active", 20, 20, NULL, short_kernel, 1000, "srt", false },
+	{ "srt-64-active", 64, 64, NULL, short_kernel, 1000, "srt", false },
+	{ "wfq-2-active", 2, 2, NULL, short_kernel, 1000, "wfq", false },
+	{ "wfq-20-active", 20, 20, NULL, short_kernel, 1000, "wfq", false },
+	{ "wfq-64-active", 64, 64, NULL, short_kernel, 1000, "wfq", false },
+	{ "wfq-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "wfq", false },
+	{ "adopt-16x64", 16, 0, NULL, adopt, 1, NULL, false },
+	{ "reap-16x64", 16, 0, adopt, reap, 1, NULL, false },
+	{ "adopt-256x64", 256, 0, NULL, adopt, 1, NULL, false },
+	{ "reap-256x64", 256, 0, adopt, reap, 1, NULL, false },
+	{ "adopt-1024x64", 1024, 0, NULL, adopt, 1, NULL, false },
+	{ "attach-256", 256, 0, NULL, come_and_go, 100, NULL, false },
+	{ "attach-1000", 1000, 0, NULL, come_and_go, 20, NULL, false },
+	{ "attach-4000", 4000, 0, NULL, come_and_go, 5, NULL, false },
+	{ "attach-256x64", 256, 0, adopt, come_and_go, 20, NULL, false },
+	{ "attach-1024x64", 1024, 0, adopt, come_and_go, 5, NULL, false },
+	{ "bands-256", 256, 0, NULL, come_and_go, 100, NULL, true },
+	{ "bands-1000", 1000, 0, NULL, come_and_go, 20, NULL, true },
+	{ "bands-4000", 4000, 0, NULL, come_and_go, 5, NULL, true },
+	{ "targets-1000", 1000, 0, set_targets, come_and_go, 20, NULL, true },
 };
 
 static void setup(struct bench *b, const struct bench_case *c)
@@ -131,6 +172,7 @@ static void setup(struct bench *b, const struct bench_case *c)
 	memset(b, 0, sizeof(*b));
 	b->n = c->n;
 	b->now = 1;
+	b->flags = c->apart ? GSCHED_ATTACH_SLICE : GSCHED_ATTACH_MPS;
 	b->client = calloc(c->n, sizeof(*b->client));
 	b->group = calloc(c->n, sizeof(*b->group));
 	tasks = calloc(c->n, sizeof(*tasks));
@@ -140,9 +182,9 @@ static void setup(struct bench *b, const struct bench_case *c)
 	if (c->policy && gsc_device_set_policy(&b->dev, c->policy, b->now))
 		fail("no such policy");
 	for (unsigned int i = 0; i < c->n; i++) {
-		if (gsc_group_init(&b->group[i], &b->dev.root) ||
-		    gsc_client_attach(&b->client[i], &b->group[i], GSCHED_ATTACH_MPS, 0, b->now))
-			fail("an attach was refused");
+		if (gsc_group_init(&b->group[i], &b->dev.root))
+			fail("a group was refused");
+		attach(b, i);
 		if (i && i < c->active)
 			submit(b, i, 0, 100000);
 	}
@@ -174,7 +216,7 @@ static void run(const struct bench_case *c)
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	decisions = b.dev.decisions - decisions;
 	ns = (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec);
-	printf("core: %-13s %6llu decisions, %9.0f ns each, %8.3f ms in all\n", c->name,
+	printf("core: %-14s %6llu decisions, %9.0f ns each, %8.3f ms in all\n", c->name,
 	       (unsigned long long)decisions, ns / (double)decisions, ns / 1e6);
 	free(b.client);
 	free(tasks);
