@@ -4,8 +4,8 @@
  * SMs, but may be as fast on 16. SMs that are kept free for it cost the others their part of the
  * device all the time, while the kernel uses them for microseconds. So it is given the smallest
  * size on which it takes, with its launch, no more than max_slowdown of its best time, or than what
- * its group's latency target leaves it. A client that keeps the device busy would lose throughput: it is given
- * nearly its best time.
+ * its group's latency target leaves it. A client that keeps the device busy would lose throughput:
+ * it is given nearly its best time.
  *
  * Times are measured. Class k is a 2^(k/3)-th of what the kernel can fill; each completion is a
  * sample of the class that the kernel ran in. Smaller classes are tried now and then: half the size
@@ -25,9 +25,9 @@
 #define FORGET_EVERY	512	/* samples after which the next smaller class, too slow so far, may be tried again */
 #define ENOUGH		3	/* samples to reject a class by */
 #define OCTAVE		3	/* classes to half the size */
-#define FEW_WAVES	8
+#define FEW_WAVES	8	/* the part of its SMs on which a kernel is to fit at once */
 #define TOLERATED_NS	5000
-/* Until a program that launches a kernel and waits for it has its result, beside the kernel (H200, H100) */
+/* What a program waits beside the kernel itself, if it launches one for it (H200, H100) */
 #define LAUNCH_NS	15000
 #define BUSY_EVERY	64	/* requests between two looks at how busy the client is */
 #define BUSY_PERCENT	125	/* of its best time for a kernel of a busy client */
@@ -227,6 +227,7 @@ static u32 last_class(const struct gsc_sizes *sizes, const struct gsc_task *ende
 	return class;
 }
 
+/* Of which class the time of a task that ended is a sample, if of any */
 static void note_time(struct gsc_sizes *sizes, const struct gsc_task *ended)
 {
 	u32 class = GSC_SIZE_CLASSES;

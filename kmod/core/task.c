@@ -257,8 +257,8 @@ void gsc_task_end(struct gsc_task *task)
 }
 
 /*
- * The pause between a program's first kernel and its work says nothing of when its kernels come, and
- * one among many kernels little: it counts for so much at most.
+ * The pause between a program's first kernel and its work says nothing of when its kernels come,
+ * and one among many kernels little: it counts for so much at most.
  */
 static void note_pause(struct gsc_client *client, u64 passed)
 {

@@ -156,8 +156,9 @@ static void end_cover(struct gi_client *c, unsigned int slot)
 }
 
 /*
- * One that has ended covers nothing, though the agent may not have seen it yet: the arbiter does not
- * know of the next launch then, so its windows may take what that is to run on.
+ * For the most important client, whose submits are only messages, a task that has ended covers
+ * nothing, though the agent may not have seen it yet: the arbiter does not know of the next launch
+ * then, so windows may take what that is to run on. Others would wait for an answer each time.
  */
 bool gi_slot_covers(const struct gi_client *c, uint64_t blocks)
 {
@@ -166,6 +167,8 @@ bool gi_slot_covers(const struct gi_client *c, uint64_t blocks)
 
 	if (!cover || blocks > (uint32_t)cover)
 		return false;
+	if (gi_load(&c->arb->header.lease) != GSCHED_LEASE_NOTIFY)
+		return true;
 	line = &c->cl->slot[(cover >> 32) - 1];
 	return gi_load(&line->retired) != gi_load(&line->seq);
 }
