@@ -327,8 +327,8 @@ static uint64_t any_window(const struct sim *s)
 		return s->sms * GSCHED_CAPSM;
 	case 3:	/* parts of SMs */
 		return roll(s->sms * GSCHED_CAPSM);
-	default:
-		return (1 + roll(s->sms)) * GSCHED_CAPSM;
+	default:	/* small ones more often: they take more away */
+		return (1 + roll(s->sms - roll(s->sms))) * GSCHED_CAPSM;
 	}
 }
 
