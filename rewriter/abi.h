@@ -21,8 +21,9 @@
  *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
  *     of every window. So the window counts SMs, or workers, of those that are there.
  *  2. scheduling point: load the window and until when it is good (16 bytes, one L2 access): at first control.relay and
- *     control.next_poll, which the launcher has written and the worker stores to its control.copy, then, and with
- *     GSR_LAUNCH_WHOLE at once, that copy. If %globaltimer is past that, swap it for now + poll_ns; who wins takes control.relay into its copy, and
+ *     control.next_poll, which the launcher has written and the worker stores to its control.copy; then,
+ *     and with GSR_LAUNCH_WHOLE at once, that copy. If %globaltimer is past that, swap it for now + poll_ns;
+ *     who wins takes control.relay into its copy, and
  *     if it is past control.next_poll too and the swap succeeds there, gives the copies new times, from now + poll_ns on,
  *     poll_ns / 4 apart, and reads the window from the page (launch.window, host memory, volatile): if it changed into
  *     control.relay and all copies, and its lower half to stat.seen_limit. If the window excludes this worker's position: leave

@@ -15,7 +15,7 @@
  *
  * What lost capacity costs a kernel goes by rounds of one block-task an SM, as those that share an
  * SM slow each other down: 8448 block-tasks of 5 ms, 8 on an SM, took 64 rounds on 132 SMs, 72 on
- * 118 and 73 on 117 (H100). In few rounds one is much, so a hold gives up the SMs that are worth one.
+ * 118 and 73 on 117 (H100). In few rounds one is much, so a hold gives up the SMs worth one.
  */
 #include "decide.h"
 

@@ -104,33 +104,35 @@ static inline void attach(int n)
 	checked();
 }
 
-static inline int submit_block_ns(int c, u32 slot, u32 tier, u64 blocks, u64 predicted, u64 block_ns)
+static inline int submit_this(int c, const struct gsched_submit *req)
 {
-	struct gsched_submit req = make_submit(slot, 1, tier, blocks);
-	int ret;
+	int ret = gsc_submit(&client[c], req, clock_ns);
 
-	req.predicted_ns = predicted;
-	req.block_ns = block_ns;
-	ret = gsc_submit(&client[c], &req, clock_ns);
 	checked();
 	return ret;
 }
 
-static inline int submit(int c, u32 slot, u32 tier, u64 blocks)
+static inline int submit_block_ns(int c, u32 slot, u32 tier, u64 blocks, u64 predicted, u64 block_ns)
 {
-	return submit_block_ns(c, slot, tier, blocks, 0, 0);
+	struct gsched_submit req = make_submit(slot, 1, tier, blocks);
+
+	req.predicted_ns = predicted;
+	req.block_ns = block_ns;
+	return submit_this(c, &req);
 }
 
 /* Of a kernel of which @per_sm blocks fit on an SM */
 static inline int submit_small(int c, u32 slot, u32 tier, u64 blocks, u32 per_sm)
 {
 	struct gsched_submit req = make_submit(slot, 1, tier, blocks);
-	int ret;
 
 	req.blocks_per_sm = per_sm;
-	ret = gsc_submit(&client[c], &req, clock_ns);
-	checked();
-	return ret;
+	return submit_this(c, &req);
+}
+
+static inline int submit(int c, u32 slot, u32 tier, u64 blocks)
+{
+	return submit_block_ns(c, slot, tier, blocks, 0, 0);
 }
 
 static inline int complete(int c, u32 slot)
