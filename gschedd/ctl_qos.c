@@ -120,6 +120,20 @@ static void move_clients(struct planner *p, const cJSON *clients)
 	}
 }
 
+/* An MPS server launches nothing: it has no use for a share */
+static void drop_servers(struct planner *p, const cJSON *bands)
+{
+	const cJSON *b;
+
+	cJSON_ArrayForEach(b, bands) {
+		uint32_t pid = (uint32_t)ctl_number(b, "server");
+
+		for (size_t i = 0; pid && i < p->qos.n_clients; i++)
+			if (p->qos.client[i].pid == pid)
+				qos_client_del(&p->qos, p->qos.client[i--].id);
+	}
+}
+
 static void take_groups(struct planner *p, const cJSON *device)
 {
 	const cJSON *g;
@@ -132,6 +146,7 @@ static void take_groups(struct planner *p, const cJSON *device)
 			  units(g, "capsm.max"), units(g, "capsm.min"));
 	qos_groups_end(&p->qos);
 	move_clients(p, ctl_list(device, "clients"));
+	drop_servers(p, ctl_list(device, "bands"));
 }
 
 static void read_status(uint64_t now)

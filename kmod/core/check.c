@@ -602,7 +602,7 @@ static int check_waiting(const struct gsc_device *dev, const struct gsc_band *ba
 	if (out >= dev->sms)
 		return 0;
 	list_for_each_entry(task, &band->tasks, node) {
-		if (task->window || (band->late && task->rank < band->late->rank))
+		if (task->window || (band->late && !task->want))
 			continue;
 		if (list_first_entry(&task->client->tasks, struct gsc_task, peer)->overdue)
 			continue;

@@ -162,7 +162,7 @@ enum gsc_event {
 	GSC_EVENT_THROTTLED,	/* a launch had to wait for capacity */
 	GSC_EVENT_GATED,	/* a client has to wait for its band's turn */
 	GSC_EVENT_OVERDUE,	/* watch.c: an opaque kernel is not completed while others wait for its end */
-	GSC_EVENT_LATE,		/* hpf.c: a kernel took far longer than usual, and others made way */
+	GSC_EVENT_LATE,		/* late.c: a kernel took far longer than usual, and others made way */
 	GSC_EVENT_REFUSED,	/* a program found no place among the device's clients */
 	GSC_EVENT_COUNT
 };
@@ -333,6 +333,7 @@ struct gsc_task {
 	bool overdue;			/* opaque, and equals no longer wait for its end */
 	bool chained;			/* opaque, and may wait for its client's later tasks: these wait no longer */
 	bool late;			/* others have made way for it */
+	u64 late_again;			/* when they do so again; 0 it is not late yet */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
 	u32 need;			/* of @want, what less important tasks are evicted for */
@@ -392,6 +393,15 @@ struct gsc_arb {
  * another one when that one detaches. A band without clients, of an MPS server that nobody uses,
  * takes no part in time sharing.
  */
+/* Others make way for a kernel that is late: who has no target, is less important, or is equal */
+enum gsc_help_kind { GSC_HELP_TARGET, GSC_HELP_RANK, GSC_HELP_EQUAL };
+
+struct gsc_help {
+	u32 id;				/* of the task */
+	enum gsc_help_kind kind;
+	u64 since, until;		/* 0: nobody is helped */
+};
+
 struct gsc_band {
 	struct list_head node;		/* dev->bands */
 	struct list_head busy;		/* dev->busy, while @active is not empty */
@@ -405,7 +415,9 @@ struct gsc_band {
 	bool told_active;		/* idle members were told that others are not idle */
 	u32 n_holds;			/* clients with hold_units */
 	u32 n_windows;			/* clients with has_windows */
-	const struct gsc_task *late;	/* those below make way for it, until the next order() */
+	const struct gsc_task *late;	/* others make way for it, until the next order() */
+	struct gsc_help help;
+	u64 equals_again;		/* before that equals do not make way */
 	u64 again;			/* when the policy wants to decide anew, 0 never; its order() sets it */
 	u64 watch;			/* when an opaque task is overdue, 0 never */
 	u64 stamp;			/* of the allocator's last run: the scratch of groups that carry it is of this band */

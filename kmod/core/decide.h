@@ -149,6 +149,14 @@ void gsc_pass_leave(struct gsc_client *client);
 void gsc_pass_expire(struct gsc_device *dev);
 bool gsc_may_pass(const struct gsc_client *client, const struct gsc_ranks *ranks);
 
+/*
+ * late.c, at the end of an order(), with the tasks sorted: takes their wishes from those that make
+ * way for a kernel that is late. Sets band->late, clears band->again
+ */
+void gsc_make_way(struct gsc_band *band, u64 now);
+/* As granted(): sets band->again for the next one that will be late */
+void gsc_late_watch(struct gsc_band *band, u64 now);
+
 /* watch.c: opaque tasks that are not completed while others wait for what they keep */
 void gsc_watch(struct gsc_band *band);
 

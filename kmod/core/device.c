@@ -238,7 +238,6 @@ static bool order_tasks(struct gsc_device *dev)
 
 	list_for_each_entry(band, &dev->busy, busy) {
 		policy->order(band, dev->now);
-		/* hpf takes the place of others: tests check it, nothing could replace it */
 		if (policy != &gsc_policy_hpf && !gsc_policy_check(band))
 			return false;
 	}
@@ -254,7 +253,8 @@ static void note_granted(struct gsc_device *dev)
 	list_for_each_entry(band, &dev->busy, busy) {
 		if (policy->granted)
 			policy->granted(band, dev->now);
-		if (band->again && band->again <= dev->now) {
+		/* hpf takes the place of others: tests check it, nothing could replace it */
+		if (policy != &gsc_policy_hpf && band->again && band->again <= dev->now) {
 			gsc_policy_replace(dev, "band->again asks for a decision in the past");
 			return;
 		}
@@ -292,8 +292,7 @@ static void decide(struct gsc_device *dev)
 	}
 	list_for_each_entry(band, &dev->busy, busy)
 		gsc_tasks_grant(band);
-	if (dev->policy != &gsc_policy_hpf)
-		note_granted(dev);
+	note_granted(dev);
 	if (dev->submitted)
 		list_for_each_entry(band, &dev->busy, busy)
 			gsc_tasks_measure(band);

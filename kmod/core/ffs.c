@@ -16,11 +16,13 @@ static void order(struct gsc_band *band, u64 now)
 		task->need = task->want;
 	}
 	gsc_sort(band);
+	gsc_make_way(band, now);
 }
 
 const struct gsc_policy gsc_policy_ffs = {
 	.name = "ffs",
 	.order = order,
+	.granted = gsc_late_watch,
 	.epoch_us = gsc_fair_epoch_us,
 	.passes = true,
 	.equals = true,

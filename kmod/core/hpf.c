@@ -7,9 +7,6 @@
 #include "decide.h"
 
 #define HOLD_FRACTION	4
-#define LATE_FACTOR	3		/* of its usual time, and */
-#define LATE_NS		200000ULL	/* that: a kernel is late */
-#define LATE_NS_MAX	20000000ULL	/* for so long the others make way for it */
 
 static struct gsc_task *next_task(const struct gsc_band *band, struct gsc_task *task)
 {
@@ -41,72 +38,11 @@ static void limit_needs(struct gsc_band *band)
 	}
 }
 
-/* When it is late; 0: it may take any time, or waits behind another one of its client */
-static u64 late_at(const struct gsc_task *task, u64 now)
-{
-	u64 usual = max(gsc_size_ns(task->client), task->predicted_ns), from = now;
-
-	if (!usual || usual > LATE_NS_MAX || !gsc_is_head(task))
-		return 0;
-	/* one that waits is about to be granted */
-	if (task->state == GSC_TASK_RUNNING)
-		from = max(task->granted, task->client->last_end);
-	return from + LATE_FACTOR * usual + LATE_NS;
-}
-
-static bool is_promised(const struct gsc_group *group)
-{
-	while (group && !group->min)
-		group = group->parent;
-	return group;
-}
-
-/*
- * Blocks of a more important kernel that came to SMs among less important workers, as those were
- * launched, may stand still until those have left (seen on an H200; presumably an SM prefers its
- * oldest warps, and workers that only compute never wait). What takes far longer than it should
- * gets the device for itself.
- */
-static void make_way(struct gsc_band *band, u64 now)
-{
-	struct gsc_task *last, *task;
-	u64 late;
-
-	if (band->n_tasks < 2 || gsc_band_device(band)->mode == GSCHED_MODE_TEMPORAL)
-		return;
-	last = list_last_entry(&band->tasks, struct gsc_task, node);
-	list_for_each_entry(task, &band->tasks, node) {
-		if (task->rank == last->rank)
-			return;
-		late = late_at(task, now);
-		if (!late || now >= late + LATE_NS_MAX)
-			continue;
-		band->again = gsc_earlier(band->again, now < late ? late : late + LATE_NS_MAX);
-		if (now < late)
-			continue;
-		/* the time says nothing about the size that it had */
-		task->room = 0;
-		band->late = task;
-		if (!task->late)
-			gsc_event(task->client->group, GSC_EVENT_LATE);
-		task->late = true;
-		for (; last->rank < task->rank; last = list_prev_entry(last, node)) {
-			if (is_promised(last->client->group))
-				continue;
-			last->want = 0;
-			last->need = 0;
-		}
-		return;
-	}
-}
-
 static void order(struct gsc_band *band, u64 now)
 {
 	struct gsc_task *task;
 	bool sized = false;
 
-	band->again = 0;
-	band->late = NULL;
 	list_for_each_entry(task, &band->tasks, node) {
 		task->rank = task->client->group->priority;
 		task->want = task->demand;
@@ -116,7 +52,7 @@ static void order(struct gsc_band *band, u64 now)
 	gsc_sort(band);
 	if (sized)
 		limit_needs(band);
-	make_way(band, now);
+	gsc_make_way(band, now);
 }
 
 /*
@@ -167,6 +103,7 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 const struct gsc_policy gsc_policy_hpf = {
 	.name = "hpf",
 	.order = order,
+	.granted = gsc_late_watch,
 	.hold = hold,
 	.passes = true,
 };

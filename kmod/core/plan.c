@@ -166,6 +166,7 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 const struct gsc_policy gsc_policy_plan = {
 	.name = "plan",
 	.order = order,
+	.granted = gsc_late_watch,
 	.epoch_us = gsc_fair_epoch_us,
 	.why = why,
 	.equals = true,

@@ -275,6 +275,7 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 const struct gsc_policy gsc_policy_srt = {
 	.name = "srt",
 	.order = order,
+	.granted = gsc_late_watch,
 	.hold = hold,
 	.turn = turn,
 	.why = why,

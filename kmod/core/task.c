@@ -357,6 +357,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->overdue = false;
 	task->chained = false;
 	task->late = false;
+	task->late_again = 0;
 	task->is_new = true;
 	dev->submitted = true;
 	gsc_protect_submitted(task);

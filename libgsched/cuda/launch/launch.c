@@ -172,11 +172,16 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	return CUDA_SUCCESS;
 }
 
-/* How many of the @full twin blocks that fit an SM to use */
+/*
+ * How many of the @full twin blocks that fit an SM to use. Beside others all: their blocks would
+ * come where there is room, and stand still, as an SM serves its oldest warps first.
+ */
 static unsigned int tuned_m(struct gi_client *c, struct gi_slot *s, unsigned int full)
 {
 	if (c->workers)
 		return c->workers < full ? c->workers : full;
+	if (!(gi_load(&c->arb->header.flags) & GSCHED_ARB_ALONE))
+		return full;
 	s->tuned = true;
 	return gi_tune_workers(&s->shape->tune, full,
 			       atomic_load_explicit(&s->shape->launches, memory_order_relaxed));
@@ -249,16 +254,27 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 	}
 }
 
-/* The number of workers: all that fit while no one else is on the device, else the window's. */
+/*
+ * As many workers as fit the device, also where the window is smaller: the hardware puts them on
+ * the emptiest SM first, so fewer would leave room beside them on each SM of the window, where
+ * blocks of others could stand still. Those outside the window leave at once.
+ */
 static uint32_t workers_for(const struct gi_client *c, const struct gi_slot *s)
 {
-	uint32_t full = c->sms * s->m, want = full;
+	uint32_t full = c->sms * s->m;
 
-	if (gi_load(&c->arb->header.contended))
-		want = gi_window_workers(c, s->window, s->m);
-	if (want > s->blocks)
-		want = s->blocks;
-	return want ? want : 1;
+	return s->blocks < full ? s->blocks : full;
+}
+
+/*
+ * The agent may nap for longer than the task takes. Where others wait for what it has, they would
+ * wait for that.
+ */
+static bool agent_comes_late(const struct gi_client *c, const struct gi_slot *s)
+{
+	return atomic_load(&c->tasks->idle) ||
+	       (gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE &&
+		atomic_load(&c->tasks->next_pass) > s->launch_ns + s->predicted_ns);
 }
 
 /*
@@ -704,8 +720,6 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			return launch_unmanaged(l, cx);
 		}
 		s->submitted = true;
-		s->launched = form ? workers_for(c, s) : 0;
-		gi_store(&c->cl->slot[slot].launched, s->launched);
 	}
 	s->launch_ns = s->window_since = gi_now();
 	if (form) {
@@ -742,7 +756,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	gi_slot_run(c, slot);
 	if (form)
 		gi_twin_launch_end(inside);
-	if (atomic_load(&c->tasks->idle))
+	if (agent_comes_late(c, s))
 		gi_agent_wake(c);
 	return CUDA_SUCCESS;
 }

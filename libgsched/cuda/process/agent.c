@@ -107,13 +107,18 @@ static void *agent_main(void *arg)
 			       !atomic_load(&c->pacer->in_flight) &&
 			       !atomic_load(&c->pacer->held_launches);
 		}
+		/* as for idle: a launch after this store sees it, an earlier one is seen below */
+		atomic_store(&c->tasks->next_pass, now + NAP_NS);
 		ts.tv_nsec = gi_tasks_due(c, now, c->activity <= GSCHED_ACTIVITY_BUSY && c->activity != GSCHED_ACTIVITY_IDLE ?
 					  ACTIVE_NS : NAP_NS);
 		/* nothing wakes the agent when there is an arbiter again */
 		if (idle && atomic_load(&c->gone))
 			ts = (struct timespec){ .tv_sec = GI_RECONNECT_NS / 1000000000 };
+		if (gi_slots_in_flight(c->tasks))
+			atomic_store(&c->tasks->next_pass, 0);
 		ppoll(fds, 2, idle && !atomic_load(&c->gone) ? NULL : &ts, NULL);
 		atomic_store(&c->tasks->idle, false);
+		atomic_store(&c->tasks->next_pass, 0);
 		if (fds[0].revents && read(c->tasks->wake, &n, sizeof(n)) < 0 && errno != EAGAIN)
 			break;
 		if (fds[1].revents)

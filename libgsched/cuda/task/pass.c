@@ -9,6 +9,7 @@
 #include "task/task.h"
 
 #define HEALTH_NS	1000000000
+#define OUTLIER		4
 #define NAP_NS		50000
 /* a leased task that lasts so long is submitted, for gpu.stat */
 #define SUBMIT_NS		1000000
@@ -16,10 +17,13 @@
 
 /* ---- ends ---- */
 
+/* A kernel that stood still among others' workers says little: it counts as OUTLIER times the average */
 static void update_average(_Atomic uint64_t *to, uint64_t x)
 {
 	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
 
+	if (had && x > OUTLIER * had)
+		x = OUTLIER * had;
 	atomic_store_explicit(to, had ? (3 * had + x) / 4 : x, memory_order_relaxed);
 }
 
@@ -64,31 +68,39 @@ static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
 	return ran;
 }
 
+static void report_end(struct gi_client *c, const struct gi_slot *s, unsigned int i)
+{
+	/* a launch under a lease that is still valid is only counted */
+	if (!atomic_load(&c->gone) &&
+	    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
+	     gi_load(&c->arb->slot[i].generation) != s->generation)) {
+		gsched_complete(c->g, i, s->seq, s->ran, false);
+	} else {
+		__atomic_fetch_add(&c->cl->header.leased_tasks, 1, __ATOMIC_RELAXED);
+		gi_count_leased(c, s->ran ? s->ran : s->predicted_ns, s->blocks, s->m);
+	}
+}
+
 static void finish_task(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
 	struct gsched_cl_slot *line = &c->cl->slot[i];
 
 	if (gi_slot_state(s) == GI_SLOT_RUNNING) {
-		uint64_t ran = learn_times(c, s, line, now);
-
+		s->ran = learn_times(c, s, line, now);
 		if (s->tier == GSCHED_TIER_BLOCK)
 			gi_debug("%s ended in slot %u: %u workers with %u wings, %u left early, %llu of %llu us",
 				 s->fn && s->fn->named ? s->fn->named->name : "?", i, s->launched,
-				 s->wings, gi_load(&line->left), (unsigned long long)ran / 1000,
+				 s->wings, gi_load(&line->left), (unsigned long long)s->ran / 1000,
 				 (unsigned long long)(now - s->launch_ns) / 1000);
 		gi_slot_drain(c, i);
-		/* a launch under a lease that is still valid is only counted */
-		if (!atomic_load(&c->gone) &&
-		    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
-		     gi_load(&c->arb->slot[i].generation) != s->generation)) {
-			gsched_complete(c->g, i, s->seq, ran, false);
-		} else {
-			__atomic_fetch_add(&c->cl->header.leased_tasks, 1, __ATOMIC_RELAXED);
-			gi_count_leased(c, ran ? ran : s->predicted_ns, s->blocks, s->m);
-		}
 	}
+	/*
+	 * Until the wings have ended the task is not over: the program waits for them, too, if it
+	 * synchronizes its context, and may need the arbiter's help for that.
+	 */
 	if (!gi_wings_ended(s, line))
 		return;
+	report_end(c, s, i);
 	if (s->tier == GSCHED_TIER_BLOCK)
 		gi_control_release(s->cx, i);
 	gi_slot_finish(c, i);
@@ -204,6 +216,7 @@ void gi_agent_wake(struct gi_client *c)
 	uint64_t one = 1;
 
 	atomic_store(&c->tasks->idle, false);
+	atomic_store(&c->tasks->next_pass, 0);
 	if (write(c->tasks->wake, &one, sizeof(one)) < 0)
 		return;
 }
@@ -223,7 +236,7 @@ uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 		if (s->tier != GSCHED_TIER_BLOCK && s->predicted_ns < NAP_SHORT_NS && left > NAP_NS)
 			left = NAP_NS;
 		if (gi_slot_state(s) == GI_SLOT_DRAINING)
-			left = 100000;
+			left = NAP_NS;
 		if (free_lease)
 			left = left < 200000 ? 200000 : left;
 		if (left < 20000)

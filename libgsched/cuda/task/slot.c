@@ -156,9 +156,9 @@ static void end_cover(struct gi_client *c, unsigned int slot)
 }
 
 /*
- * For the most important client, whose submits are only messages, a task that has ended covers
- * nothing, though the agent may not have seen it yet: the arbiter does not know of the next launch
- * then, so windows may take what that is to run on. Others would wait for an answer each time.
+ * A task that has ended covers nothing, though the agent may not have seen that yet: the arbiter
+ * would not know of the next launch, so windows could take what that is to run on, and nobody
+ * would help it if it stood still.
  */
 bool gi_slot_covers(const struct gi_client *c, uint64_t blocks)
 {
@@ -167,8 +167,6 @@ bool gi_slot_covers(const struct gi_client *c, uint64_t blocks)
 
 	if (!cover || blocks > (uint32_t)cover)
 		return false;
-	if (gi_load(&c->arb->header.lease) != GSCHED_LEASE_NOTIFY)
-		return true;
 	line = &c->cl->slot[(cover >> 32) - 1];
 	return gi_load(&line->retired) != gi_load(&line->seq);
 }

@@ -64,6 +64,7 @@ struct gi_slot {
 	uint32_t wings, wing_ticket[GI_WING_STREAMS];
 	uint32_t wing_count[GI_WING_STREAMS];
 	uint64_t next_wing, wing_gap;
+	uint64_t ran;			/* of a task that drains: GPU time, 0 unknown */
 	enum gi_order order;
 	uint32_t free_wings;		/* mask of wing streams: this wing ignores the window */
 	_Atomic bool unlimited;		/* such a wing runs: the task ends without another one */
@@ -80,6 +81,7 @@ struct gi_tasks {
 	_Atomic int overdue;		/* launches that have been held back for long */
 	_Atomic int released;		/* > 0: ignore windows, so that tasks end */
 	_Atomic bool idle;		/* the agent sleeps until woken */
+	_Atomic uint64_t next_pass;	/* when it wakes by itself at the latest; 0: soon */
 	_Atomic bool unattended;	/* the agent has ended */
 	int wake;			/* eventfd */
 	_Atomic uint64_t finished;	/* number of finished tasks, which shows progress */

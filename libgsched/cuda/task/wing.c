@@ -121,6 +121,18 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 	return n;
 }
 
+/* Others came: from now on there is no room for them beside the workers on an SM, as at a launch */
+static void fill_sms(const struct gi_client *c, struct gi_slot *s)
+{
+	s->tuned = false;
+	if (s->arg.ranges)
+		return;
+	s->m = gi_form_m(s->fn, s->shape, GI_TWIN);
+	s->weight = GSCHED_CAPSM / s->m;
+	s->arg.weight = s->weight;
+	s->arg.workers = c->sms * s->m;
+}
+
 /*
  * Workers that found nothing to do are not counted in @left. The exception is a resumable task with
  * suspended block-tasks: then all are counted, so launched - left is the number of workers that can
@@ -131,7 +143,8 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 {
 	struct gsched_cl_slot *line = &c->cl->slot[i];
 	bool free = atomic_load(&c->gone) || atomic_load(&c->tasks->released);
-	uint32_t left = gi_load(&line->left), full = c->sms * s->m, want, present, stalled, workers;
+	uint32_t left = gi_load(&line->left), full = c->sms * s->m;
+	uint32_t window, want, present, stalled, workers;
 	unsigned int k;
 	CUresult rc;
 
@@ -140,21 +153,21 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 			atomic_store(&s->unlimited, true);
 	if (!gi_load(&line->start_ns) || gi_load(&line->finished) == s->seq || now < s->next_wing)
 		return;
-	want = free ? full : gi_window_workers(c, s->window, s->m);
-	if (want > s->blocks)
-		want = s->blocks;
+	if (s->tuned && !(gi_load(&c->arb->header.flags) & GSCHED_ARB_ALONE)) {
+		fill_sms(c, s);
+		full = c->sms * s->m;
+	}
+	window = free ? full : gi_window_workers(c, s->window, s->m);
+	want = window < s->blocks ? window : s->blocks;
 	stalled = workers_stalled(s, now);
 	present = s->launched - stalled;
 	present = left > present ? 0 : present - left;
 	if (present >= want)
 		return;
-	/* workers outside the window exit at once: ask for more each time, up to the full device */
 	workers = want - present;
-	if (s->wing_gap) {
-		uint64_t more = (uint64_t)workers * (s->wing_gap / WING_GAP_MIN + 1);
-
-		workers = more > full - present ? full - present : more;
-	}
+	/* those on SMs outside the window exit at once: only a full device fills those inside */
+	if (window < full)
+		workers = full - present < s->blocks ? full - present : s->blocks;
 	k = pick_stream(s);
 	if (k == GI_WING_STREAMS)
 		return;

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Kernels that stand still beside workers, and who makes way for them.
+ *
+ * An SM serves its oldest warps first. Blocks of one kernel hold up younger ones of another only
+ * until they end, but workers stay for as long as their kernel runs: where three or four of the
+ * eight blocks of 256 threads that fit an SM are workers that compute without a pause, blocks that
+ * came later get nothing at all until those have left (docs/measurements/2026-11-26-age-h100.md).
+ * Windows keep the workers of clients on different SMs, but cannot keep the hardware from placing
+ * blocks wherever there is room.
+ *
+ * So a kernel that takes longer than it should is helped: the workers of others leave. They come
+ * back at once, and are then younger than it. But what is less important stays away until it has
+ * ended, for LATE_NS_MAX at most. A kernel that takes long, or nobody knows how long, is late after
+ * LATE_NS_MAX, and helped in the short way; under a plan one with a latency target is late when
+ * that is at risk. One that was helped is late again when it has taken twice as long: by standing
+ * still no kernel takes much more than twice its time.
+ *
+ * How long a kernel should take is what its client says, so equals make way only for a small part
+ * of the time: nobody gains by a lie.
+ */
+#include "decide.h"
+
+#define LATE_FACTOR	3		/* of its usual time, and */
+#define LATE_NS		200000ULL	/* that: a kernel is late */
+#define LATE_NS_MAX	20000000ULL	/* late at the latest; for so long others make way for it */
+#define AWAY_NS		100000ULL	/* until workers whose block-tasks take no time have left */
+#define EQUAL_PAUSE	32		/* equals make way, and then do not for so many times as long */
+
+/* Equals under the policy; the list of tasks is in this order, too */
+static u32 level_of(const struct gsc_task *task)
+{
+	return task->client->dev->policy->equals ? 0 : task->client->group->priority;
+}
+
+static bool has_target(const struct gsc_task *task)
+{
+	return task->client->dev->policy == &gsc_policy_plan && task->client->group->latency_us;
+}
+
+static u64 began(const struct gsc_task *task)
+{
+	return max(task->granted, task->client->last_end);
+}
+
+/* With all that it can use; 0 unknown, or longer than a help */
+static u64 usual_ns(const struct gsc_task *task)
+{
+	u64 usual = max(gsc_size_ns(task->client), task->predicted_ns);
+
+	return usual > LATE_NS_MAX ? 0 : usual;
+}
+
+/*
+ * When it has had @needed ns of all that it can use, if its window stays. A kernel with a part of
+ * the device takes longer, and is not late for that
+ */
+static u64 had_at(const struct gsc_task *task, u64 needed, u64 now)
+{
+	u64 had;
+
+	gsc_client_charge(task->client);
+	had = div_u64(task->usage, gsc_packed(task, task->demand));
+	if (had >= needed || !task->window)
+		return now;
+	return now + div_u64((needed - had) * max(task->demand, task->window), task->window);
+}
+
+/* What the target leaves for a kernel that takes @usual */
+static u64 spare_ns(const struct gsc_task *task, u64 usual)
+{
+	u64 target = (u64)task->client->group->latency_us * 1000;
+
+	return max(target - min(usual, target), target / 4);
+}
+
+/* When it is late for the first time, or again; 0: it waits for another one, or never ends (watch.c) */
+static u64 late_at(const struct gsc_task *task, enum gsc_help_kind kind, u64 now)
+{
+	u64 usual = usual_ns(task), needed = LATE_FACTOR * usual + LATE_NS, late;
+
+	if (task->state != GSC_TASK_RUNNING || !gsc_is_head(task) || task->overdue || task->chained)
+		return 0;
+	if (kind == GSC_HELP_TARGET)
+		needed = min(needed, usual + spare_ns(task, usual) / 2);
+	if (task->late_again)
+		late = task->late_again;
+	else if (!usual)
+		late = began(task) + LATE_NS_MAX;
+	else if (kind == GSC_HELP_RANK)
+		late = began(task) + needed;
+	else
+		late = had_at(task, needed, now);
+	return kind == GSC_HELP_EQUAL ? max(late, task->client->band->equals_again) : late;
+}
+
+static bool is_promised(const struct gsc_group *group)
+{
+	while (group && !group->min)
+		group = group->parent;
+	return group;
+}
+
+static bool makes_way(const struct gsc_task *other, const struct gsc_task *task, enum gsc_help_kind kind)
+{
+	if (other->client == task->client || is_promised(other->client->group))
+		return false;
+	if (kind == GSC_HELP_RANK || level_of(other) != level_of(task))
+		return level_of(other) < level_of(task);
+	if (kind == GSC_HELP_TARGET)
+		return !has_target(other) && !gsc_is_fixed(other);
+	return gsc_is_block(other) && (has_target(task) || !has_target(other));
+}
+
+/* A kernel whose workers can leave */
+static bool has_workers(const struct gsc_task *task)
+{
+	return gsc_is_block(task) && task->window && !is_promised(task->client->group);
+}
+
+/* Clients with workers */
+struct workers {
+	const struct gsc_client *first;
+	bool several;
+};
+
+static void note_worker(struct workers *workers, const struct gsc_client *client)
+{
+	workers->several |= workers->first && workers->first != client;
+	workers->first = client;
+}
+
+static bool has_others(const struct workers *workers, const struct gsc_client *client)
+{
+	return workers->several || (workers->first && workers->first != client);
+}
+
+/* Who could help a task: the lowest level with workers, those of its own level */
+struct helpers {
+	u32 lowest, level;
+	struct workers all, untargeted;
+};
+
+static void find_lowest(const struct gsc_band *band, struct helpers *helpers)
+{
+	const struct gsc_task *task;
+
+	helpers->lowest = U32_MAX;
+	list_for_each_entry_reverse(task, &band->tasks, node)
+		if (has_workers(task)) {
+			helpers->lowest = level_of(task);
+			return;
+		}
+}
+
+/* @task is the first one of its level */
+static void find_equals(const struct gsc_band *band, const struct gsc_task *task, struct helpers *helpers)
+{
+	memset(&helpers->all, 0, sizeof(helpers->all));
+	memset(&helpers->untargeted, 0, sizeof(helpers->untargeted));
+	helpers->level = level_of(task);
+	for (; !list_entry_is_head(task, &band->tasks, node); task = list_next_entry(task, node)) {
+		if (level_of(task) != helpers->level)
+			return;
+		if (!has_workers(task))
+			continue;
+		note_worker(&helpers->all, task->client);
+		if (!has_target(task))
+			note_worker(&helpers->untargeted, task->client);
+	}
+}
+
+static bool can_help(const struct gsc_band *band, const struct gsc_task *task, const struct helpers *helpers,
+		     enum gsc_help_kind kind)
+{
+	/* who makes way already has no workers */
+	if (band->help.until && band->help.id == task->id && band->help.kind == kind)
+		return true;
+	switch (kind) {
+	case GSC_HELP_TARGET:
+		return has_target(task) && helpers->untargeted.first;
+	case GSC_HELP_RANK:
+		return level_of(task) > helpers->lowest;
+	case GSC_HELP_EQUAL:
+		/* there a longer one waits for shorter ones */
+		if (task->client->dev->policy == &gsc_policy_srt)
+			return false;
+		return has_others(has_target(task) ? &helpers->all : &helpers->untargeted, task->client);
+	}
+	return false;
+}
+
+/* What find() is to do with a task that could be helped, if it is or will be late at @late; true: that is the one */
+typedef bool (*found_fn)(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now);
+
+/* The first one in the order of ranks for which @found is true, and how it is helped */
+static struct gsc_task *find(struct gsc_band *band, enum gsc_help_kind *kind, u64 now, found_fn found)
+{
+	struct helpers helpers;
+	struct gsc_task *task;
+	bool first = true;
+	u64 late;
+
+	find_lowest(band, &helpers);
+	list_for_each_entry(task, &band->tasks, node) {
+		if (first || level_of(task) != helpers.level)
+			find_equals(band, task, &helpers);
+		first = false;
+		for (*kind = GSC_HELP_TARGET; *kind <= GSC_HELP_EQUAL; ++*kind) {
+			if (!can_help(band, task, &helpers, *kind))
+				continue;
+			late = late_at(task, *kind, now);
+			if (late && found(band, task, late, now))
+				return task;
+		}
+	}
+	return NULL;
+}
+
+static bool is_late(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now)
+{
+	return now >= late;
+}
+
+static void come_again(struct gsc_task *task, u64 now)
+{
+	task->late_again = now + max(now - min(began(task), now), LATE_NS);
+}
+
+static bool is_to_come(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now)
+{
+	/* workers that were granted only now are younger than its blocks */
+	if (late <= now) {
+		come_again(task, now);
+		late = task->late_again;
+	}
+	band->again = gsc_earlier(band->again, late);
+	return false;
+}
+
+/* Until the workers have left: some block-tasks have just begun */
+static u64 away_ns(const struct gsc_band *band, const struct gsc_task *task, enum gsc_help_kind kind)
+{
+	const struct gsc_task *other;
+	u64 longest = 0;
+
+	list_for_each_entry(other, &band->tasks, node)
+		if (makes_way(other, task, kind))
+			longest = max(longest, min(other->block_ns, LATE_NS_MAX));
+	return min(AWAY_NS + 2 * longest, LATE_NS_MAX);
+}
+
+static struct gsc_task *find_task(struct gsc_band *band, u32 id)
+{
+	struct gsc_task *task;
+
+	list_for_each_entry(task, &band->tasks, node)
+		if (task->id == id)
+			return task;
+	return NULL;
+}
+
+static void end_help(struct gsc_band *band, u64 now)
+{
+	struct gsc_help *help = &band->help;
+	struct gsc_task *task;
+
+	if (now >= help->until) {
+		task = find_task(band, help->id);
+		if (task)
+			come_again(task, now);
+	}
+	if (help->kind == GSC_HELP_EQUAL)
+		band->equals_again = now + EQUAL_PAUSE * (min(now, help->until) - help->since);
+	help->until = 0;
+}
+
+static void begin_help(struct gsc_band *band, struct gsc_task *task, enum gsc_help_kind kind, u64 now)
+{
+	u64 length = LATE_NS_MAX;
+
+	if (kind != GSC_HELP_RANK || !usual_ns(task))
+		length = away_ns(band, task, kind);
+	band->help = (struct gsc_help){ .id = task->id, .kind = kind, .since = now, .until = now + length };
+	/* the time says nothing about the size that it had */
+	task->room = 0;
+	if (!task->late)
+		gsc_event(task->client->group, GSC_EVENT_LATE);
+	task->late = true;
+}
+
+static bool may_help(const struct gsc_band *band)
+{
+	return band->n_tasks > 1 && gsc_band_device(band)->mode != GSCHED_MODE_TEMPORAL;
+}
+
+void gsc_late_watch(struct gsc_band *band, u64 now)
+{
+	enum gsc_help_kind kind;
+
+	if (band->help.until)
+		band->again = gsc_earlier(band->again, band->help.until);
+	else if (may_help(band))
+		find(band, &kind, now, is_to_come);
+}
+
+void gsc_make_way(struct gsc_band *band, u64 now)
+{
+	struct gsc_help *help = &band->help;
+	struct gsc_task *task = NULL, *other;
+	enum gsc_help_kind kind;
+
+	band->again = 0;
+	band->late = NULL;
+	if (help->until && now >= help->until)
+		end_help(band, now);
+	if (may_help(band))
+		task = find(band, &kind, now, is_late);
+	if (help->until && (!task || task->id != help->id || kind != help->kind))
+		end_help(band, now);
+	if (!task)
+		return;
+	if (!help->until)
+		begin_help(band, task, kind, now);
+	band->late = task;
+	list_for_each_entry(other, &band->tasks, node) {
+		if (!makes_way(other, task, kind))
+			continue;
+		other->want = 0;
+		other->need = 0;
+	}
+}
