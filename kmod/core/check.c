@@ -14,7 +14,7 @@ static bool check_seat(const struct gsc_client *client)
 {
 	const struct gsc_group *own = client->group, *user = own->parent;
 	const struct gsc_client *other;
-	u32 n = 0, units = 0;
+	u32 n = 0, units = 0, weight = 0;
 
 	if (own != &client->own || own->current_units != client->current_units || !own->weight ||
 	    own->priority > client->home->priority || own->latency_us != client->home->latency_us)
@@ -29,11 +29,12 @@ static bool check_seat(const struct gsc_client *client)
 		if (user != other->own.parent && !gsc_is_server(client))
 			return false;
 		units += other->current_units;
+		weight = max(weight, other->own.weight);
 		n++;
 	}
 	if (user == client->home)
 		return n <= 1 || gsc_is_server(client);
-	return n > 1 && user->parent == client->home && user->current_units == units &&
+	return n > 1 && user->parent == client->home && user->current_units == units && user->weight == weight &&
 	       own->depth < GSC_DEPTH_MAX;
 }
 

@@ -261,7 +261,7 @@ struct gsc_corun_client {
 /*
  * A quota holder. Those that gsc_group_init() makes are the operator's. Below them the core has one
  * for each client (gsc_client.own) and, where a user has several clients in a group, one for the
- * user (gsc_client.sharing of the first of them): a user has one share of a group, however many
+ * user (gsc_client.sharing of one of them): a user has one share of a group, however many
  * descriptors are open. Groups of clients and users are reached by @parent only and have no name.
  */
 struct gsc_group {
@@ -466,6 +466,9 @@ struct gsc_client {
 	 */
 	struct gsc_group *seat;
 	struct gsc_group own, sharing;
+	/* ring of the clients of its user in @home, servers left out */
+	struct list_head peers;
+	u32 n_heaviest;			/* while the group of its user is in @sharing: who has its weight */
 	u32 priority_max;		/* its own gpu.priority, U32_MAX: its group's */
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */

@@ -181,19 +181,60 @@ static inline int list_is_singular(const struct list_head *head)
 
 typedef int (*list_cmp_func_t)(void *priv, const struct list_head *a, const struct list_head *b);
 
-/* Stable. Insertion from the back: what the core sorts is nearly in order already */
+/* Of equals @a comes first. The lists end with NULL and have no links back */
+static inline struct list_head *list_merge(void *priv, list_cmp_func_t cmp, struct list_head *a,
+					   struct list_head *b)
+{
+	struct list_head *head = NULL, **tail = &head;
+
+	while (a && b) {
+		struct list_head **from = cmp(priv, a, b) > 0 ? &b : &a;
+
+		*tail = *from;
+		tail = &(*tail)->next;
+		*from = *tail;
+	}
+	*tail = a ? a : b;
+	return head;
+}
+
+/* Off @rest: as many as are in order */
+static inline struct list_head *list_take_run(void *priv, list_cmp_func_t cmp,
+					      struct list_head **rest)
+{
+	struct list_head *run = *rest, *last = run;
+
+	while (last->next && cmp(priv, last, last->next) <= 0)
+		last = last->next;
+	*rest = last->next;
+	last->next = NULL;
+	return run;
+}
+
+/* Stable. What the core sorts is nearly in order already: runs that are in order are merged */
 static inline void list_sort(void *priv, struct list_head *head, list_cmp_func_t cmp)
 {
-	struct list_head *node = head->next, *next, *after;
+	struct list_head *merged[32] = { NULL }, *rest = head->next, *list, *node;
+	size_t i;
 
-	for (; node != head; node = next) {
-		next = node->next;
-		for (after = node->prev; after != head && cmp(priv, after, node) > 0; after = after->prev)
-			;
-		if (after != node->prev) {
-			list_del_init(node);
-			list_add(node, after);
+	if (list_empty(head))
+		return;
+	head->prev->next = NULL;
+	/* merged[i]: 2^i runs, or none */
+	while (rest) {
+		list = list_take_run(priv, cmp, &rest);
+		for (i = 0; merged[i]; i++) {
+			list = list_merge(priv, cmp, merged[i], list);
+			merged[i] = NULL;
 		}
+		merged[i] = list;
+	}
+	for (list = NULL, i = 0; i < ARRAY_SIZE(merged); i++)
+		list = list_merge(priv, cmp, merged[i], list);
+	INIT_LIST_HEAD(head);
+	for (node = list; node; node = list) {
+		list = node->next;
+		list_add_tail(node, head);
 	}
 }
 

@@ -757,7 +757,7 @@ static void share_of_the_time(void)
 	EXPECT(!gsc_group_exit(&sub[0]) && !gsc_group_exit(&sub[1]));
 }
 
-/* The band lives in its first member: with tasks in it, that one leaves */
+/* The band lives in one of its members: with tasks in it, that one leaves */
 static void band_outlives_the_member_it_lives_in(void)
 {
 	join(0, CLIENT, 7);
@@ -768,14 +768,15 @@ static void band_outlives_the_member_it_lives_in(void)
 	for (int c = 0; c < 3; c++)
 		EXPECT(submit(c, 0, BLOCK, 44) == 0);
 	leave(0);
-	EXPECT(client[2].band == client[1].band && client[1].band == &client[1].own_band && dev.n_bands == 2);
+	EXPECT(client[2].band == client[1].band && client[1].band == &client[2].own_band && dev.n_bands == 2);
 	EXPECT_WINDOW(task(1, 0), 44);
 	EXPECT_WINDOW(task(2, 0), 44);
 	EXPECT(submit(1, 1, BLOCK, 100000) == 0);
 	join(0, CLIENT, 7);
-	EXPECT(client[0].band == &client[1].own_band);
-	leave(1);
+	EXPECT(client[0].band == &client[2].own_band);
 	leave(2);
+	EXPECT(client[0].band == client[1].band && client[1].band == &client[0].own_band);
+	leave(1);
 	EXPECT(client[0].band == &client[0].own_band);
 	leave(0);
 	EXPECT(dev.n_bands == 1);
