@@ -106,6 +106,8 @@ static void leave_core(struct gsched_client *client)
 	if (was_there) {
 		trace_gsched_detach(client);
 		gsched_nl_client(client, GSCHED_NL_CLIENT_DEL);
+	} else {
+		gsched_nl_changed();
 	}
 	client->bands = false;
 	client->band_pending = false;

@@ -246,6 +246,7 @@ ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page);
 void gsched_bind_drop(struct gsched_group *group);
 
 /* netlink.c: events, which cost next to nothing while nobody listens */
+void gsched_nl_changed(void);
 void gsched_nl_device(const struct gsched_device *dev, enum gsched_nl_event event);
 void gsched_nl_group(const struct gsched_group *group, enum gsched_nl_event event);
 void gsched_nl_client(const struct gsched_client *client, enum gsched_nl_event event);
