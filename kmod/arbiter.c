@@ -53,7 +53,7 @@ static void queue_event(struct gsched_client *client, const struct gsc_task *tas
 		.window = task->window,
 		.time_ns = client->dev->core.now,
 	};
-	__set_bit(task->slot, client->pending);
+	set_bit(task->slot, client->pending);
 }
 
 static void set_window(struct gsc_task *task, enum gsc_change why)
@@ -95,7 +95,7 @@ static void done(struct gsc_task *task)
 	lockdep_assert_held(&client->dev->lock);
 	trace_gsched_done(client, task);
 	gsched_nl_task(task, GSCHED_NL_DONE);
-	__clear_bit(task->slot, client->pending);
+	clear_bit(task->slot, client->pending);
 }
 
 static void set_band(struct gsc_client *core, const struct gsc_arb *old)

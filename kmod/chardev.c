@@ -197,9 +197,15 @@ static int gsched_mmap(struct file *file, struct vm_area_struct *vma)
 	return gsched_pages_mmap(client, vma);
 }
 
+/* Without the lock: who wakes the reader has written before */
 static bool has_event(const struct gsched_client *client)
 {
-	return !bitmap_empty(client->pending, GSCHED_SLOTS) || READ_ONCE(client->band_pending);
+	int i;
+
+	for (i = 0; i < BITS_TO_LONGS(GSCHED_SLOTS); i++)
+		if (READ_ONCE(client->pending[i]))
+			return true;
+	return READ_ONCE(client->band_pending);
 }
 
 /* Once attached, and expelled since: there is one event left, or none any more */

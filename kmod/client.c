@@ -97,7 +97,8 @@ static void leave_core(struct gsched_client *client)
 	u64 now = gsched_lock(dev);
 	bool was_there = client->attached;
 
-	client->attached = false;
+	/* gsched_client_live() reads it without the lock */
+	WRITE_ONCE(client->attached, false);
 	/* Expelled while its kernels may still run: let them use the whole device. */
 	if (client->gone)
 		gsc_client_expel(&client->core, now);
@@ -337,7 +338,7 @@ int gsched_client_complete(struct gsched_client *client, struct gsched_complete 
 	now = gsched_lock(dev);
 	ret = client->attached ? gsc_complete(&client->core, req, now) : gsched_client_dead(client);
 	if (!ret) {
-		__clear_bit(req->slot, client->pending);
+		clear_bit(req->slot, client->pending);
 		/* Another thread may be waiting for the grant of the cancelled task. */
 		if (test_bit(req->slot, client->in_submit))
 			wake_up_interruptible(&client->wait);
@@ -373,10 +374,11 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 	u32 slot;
 
 	spin_lock_bh(&client->dev->lock);
-	if (client->gone && !client->attached) {
+	/* written under the mutex, before attached is cleared under the lock */
+	if (!client->attached && READ_ONCE(client->gone)) {
 		bool read_before = client->gone_read;
 
-		client->gone_read = true;
+		WRITE_ONCE(client->gone_read, true);
 		spin_unlock_bh(&client->dev->lock);
 		*event = (struct gsched_event) { .type = GSCHED_EVENT_GONE, .time_ns = ktime_get_ns() };
 		return !read_before;
@@ -387,7 +389,7 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 
 		*event = from->event;
 		from->known_limit = event->window;
-		__clear_bit(slot, client->pending);
+		clear_bit(slot, client->pending);
 	} else if (client->band_pending) {
 		*event = (struct gsched_event) { .type = GSCHED_EVENT_BAND, .time_ns = client->band_ns };
 		WRITE_ONCE(client->band_pending, false);
@@ -406,10 +408,10 @@ void gsched_client_event_back(struct gsched_client *client, const struct gsched_
 	spin_lock_bh(&client->dev->lock);
 	task = gsc_task_in(&client->core, event->slot);
 	if (event->type == GSCHED_EVENT_GONE)
-		client->gone_read = false;
+		WRITE_ONCE(client->gone_read, false);
 	else if (event->type == GSCHED_EVENT_BAND)
 		WRITE_ONCE(client->band_pending, client->bands);
 	else if (task && task->seq == event->seq)
-		__set_bit(event->slot, client->pending);
+		set_bit(event->slot, client->pending);
 	spin_unlock_bh(&client->dev->lock);
 }

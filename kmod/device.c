@@ -9,7 +9,7 @@
 
 static DEFINE_MUTEX(gsched_devices_mutex);
 static LIST_HEAD(devices);		/* gsched_device.node (gsched_devices_mutex) */
-static u32 device_count;		/* (gsched_devices_mutex) */
+static u32 device_count;		/* (gsched_devices_mutex); read without it */
 
 static struct gsched_device *find(const u8 *uuid)
 {
@@ -106,7 +106,7 @@ static int publish(struct gsched_device *dev)
 		goto err_tasks;
 	set_events(dev, sysfs_get_dirent(dev->dev.kobj.sd, "events"));
 	list_add_tail(&dev->node, &devices);
-	device_count++;
+	WRITE_ONCE(device_count, device_count + 1);
 	gsched_nl_device(dev, GSCHED_NL_DEVICE_ADD);
 	return 0;
 
@@ -143,10 +143,11 @@ int gsched_device_add(const struct gsched_device_add *req)
 static bool retire(struct gsched_device *dev)
 {
 	u64 now = gsched_lock(dev);
+	bool dying = !dev->core.n_clients && list_empty(&dev->core.root.children);
 
-	dev->dying = !dev->core.n_clients && list_empty(&dev->core.root.children);
+	dev->dying = dying;
 	gsched_unlock(dev, now);
-	return dev->dying;
+	return dying;
 }
 
 static int withdraw(struct gsched_device *dev)
@@ -155,7 +156,7 @@ static int withdraw(struct gsched_device *dev)
 	if (!retire(dev))
 		return -EBUSY;
 	list_del(&dev->node);
-	device_count--;
+	WRITE_ONCE(device_count, device_count - 1);
 	gsched_nl_device(dev, GSCHED_NL_DEVICE_DEL);
 	gsched_configfs_del(dev);
 	set_events(dev, NULL);

@@ -113,7 +113,7 @@ struct gsched_device {
  * @wait: poll, read and waiting submitters
  * @plain: tasks/ directory is named by the pid alone (lock)
  * @in_submit: slots with a submit under way, which itself tells of the grant: no event (lock)
- * @pending: slots with an event to read (lock)
+ * @pending: slots with an event to read (lock); atomically, since poll and read look without it
  * @bands: the caller of attach knows EVENT_BAND (lock)
  * @band_pending: there is an EVENT_BAND to read (lock)
  * @band_ns: time of the decision that it tells of (lock)

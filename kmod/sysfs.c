@@ -310,8 +310,11 @@ static ssize_t group_show(struct gsched_client *client, char *page)
 
 static ssize_t lease_show(struct gsched_client *client, char *page)
 {
-	u32 lease = READ_ONCE(client->core.lease);
+	u32 lease;
 
+	spin_lock_bh(&client->dev->lock);
+	lease = client->core.lease;
+	spin_unlock_bh(&client->dev->lock);
 	return sysfs_emit(page, "%s\n", lease < ARRAY_SIZE(lease_name) ? lease_name[lease] : "?");
 }
 
