@@ -174,7 +174,8 @@ static struct gsched_client *first_client(struct gsched_device *dev)
 
 	spin_lock_bh(&dev->lock);
 	if (!list_empty(&dev->core.clients)) {
-		client = gsched_client_of(list_first_entry(&dev->core.clients, struct gsc_client, node));
+		client = gsched_client_of(
+			list_first_entry(&dev->core.clients, struct gsc_client, node));
 		/* whoever is in the list has its file's reference */
 		kobject_get(&client->kobj);
 	}
@@ -182,7 +183,10 @@ static struct gsched_client *first_client(struct gsched_device *dev)
 	return client;
 }
 
-/* Send all clients away, and let none come. A client's mutex is outside of the table's, so that is not held. */
+/*
+ * Send all clients away, and let none come. A client's mutex is outside of the table's, so that is
+ * not held.
+ */
 static int expel_all(const u8 *uuid)
 {
 	struct gsched_device *dev = gsched_device_get(uuid);

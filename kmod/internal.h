@@ -97,7 +97,8 @@ struct gsched_device {
  * struct gsched_client - an open file of /dev/gsched; a client of @dev once attached
  * @kobj: sysfs tasks/<pid>; its reference count is the object's
  * @mutex: attach against detach
- * @attached: set when all below is valid, cleared by detach; written under @mutex and the device's lock
+ * @attached: set when all below is valid, cleared by detach; written under @mutex and the device's
+ *	lock
  * @used: was attached once: a file attaches once (mutex)
  * @gone: the device was taken away from it (mutex); set before @attached is cleared
  * @gone_read: that was read (lock)
@@ -232,7 +233,8 @@ int gsched_configfs_init(void);
 void gsched_configfs_exit(void);
 int gsched_configfs_add(struct gsched_device *dev);
 void gsched_configfs_del(struct gsched_device *dev);
-int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf, size_t size);
+int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf,
+		      size_t size);
 struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len);
 
 /* bind.c: which group a process belongs to */

@@ -263,7 +263,8 @@ struct gsc_client *gsc_band_owner(const struct gsc_band *band)
 	list_for_each_entry(client, &band->members, member) {
 		if (gsc_is_server(client))
 			return client;
-		if (!owner || (!(owner->flags & GSCHED_ATTACH_SLICE) && client->flags & GSCHED_ATTACH_SLICE))
+		if (!owner ||
+		    (!(owner->flags & GSCHED_ATTACH_SLICE) && client->flags & GSCHED_ATTACH_SLICE))
 			owner = client;
 	}
 	/* the channel group of MPS clients is their server's */
@@ -436,7 +437,8 @@ void gsc_bands_update(struct gsc_device *dev)
 	dev->top_priority = top;
 	choose_mode(dev);
 	list_for_each_entry(band, &dev->bands, node) {
-		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->equals && band->n_clients && band->priority < top;
+		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->equals &&
+			      band->n_clients && band->priority < top;
 		dev->n_lower += band->lower;
 		dev->n_top += band->priority == top ? band->n_top : 0;
 	}
@@ -457,7 +459,8 @@ static u32 share_of(const struct gsc_client *client)
 	for (group = client->group; group; group = group->parent) {
 		if (group->max >= whole)
 			continue;
-		part = div_u64(div_u64((u64)group->max * GSCHED_SHARE_ALL, whole), max_t(u32, group->active, 1));
+		part = div_u64(div_u64((u64)group->max * GSCHED_SHARE_ALL, whole),
+			       max_t(u32, group->active, 1));
 		share = min_t(u32, share, part);
 	}
 	return max_t(u32, share, 1);
@@ -483,8 +486,8 @@ static bool private_band(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
 
-	return dev->mode_set < 0 && dev->mode != GSCHED_MODE_TEMPORAL && !dev->policy->no_leases && !in_space(client) &&
-	       !client->channel_group && gsc_band_can_slice(client->band);
+	return dev->mode_set < 0 && dev->mode != GSCHED_MODE_TEMPORAL && !dev->policy->no_leases &&
+	       !in_space(client) && !client->channel_group && gsc_band_can_slice(client->band);
 }
 
 /* The GPU leaves it as soon as a band above has work */
@@ -506,7 +509,8 @@ bool gsc_band_ends_blocks(const struct gsc_band *band)
 	if (!is_left_early(band) || !band->n_clients)
 		return false;
 	list_for_each_entry(client, &band->members, member)
-		if (!gsc_is_server(client) && (!client->block_us || client->block_us > GSC_BLOCK_END_US))
+		if (!gsc_is_server(client) &&
+		    (!client->block_us || client->block_us > GSC_BLOCK_END_US))
 			return false;
 	return true;
 }
@@ -601,7 +605,8 @@ int gsc_client_report(struct gsc_client *client, const struct gsched_report *req
 {
 	struct gsc_device *dev = client->dev;
 
-	if (!dev || req->activity > GSCHED_ACTIVITY_BUSY || req->slice_error > GSC_ERRNO_MAX || req->prioritised > 1)
+	if (!dev || req->activity > GSCHED_ACTIVITY_BUSY || req->slice_error > GSC_ERRNO_MAX ||
+	    req->prioritised > 1)
 		return -EINVAL;
 	gsc_mark(dev, now);
 	if (req->flags & GSCHED_REPORT_SLICE) {

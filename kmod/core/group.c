@@ -85,7 +85,8 @@ static void place(struct gsc_client *client, struct gsc_group *parent)
 
 	place_below(&client->own, parent);
 	client->seat = &client->own;
-	if (parent == client->home && own->max == GSC_MAX_UNLIMITED && own->weight == GSC_WEIGHT_DEFAULT)
+	if (parent == client->home && own->max == GSC_MAX_UNLIMITED &&
+	    own->weight == GSC_WEIGHT_DEFAULT)
 		client->seat = client->home;
 }
 

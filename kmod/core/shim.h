@@ -165,8 +165,10 @@ static inline int list_is_singular(const struct list_head *head)
 #define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
 #define list_of(pos, member) \
 	((struct list_head *)((char *)(pos) + offsetof(__typeof__(*(pos)), member)))
-#define list_next_entry(pos, member)	list_entry(list_of(pos, member)->next, __typeof__(*(pos)), member)
-#define list_prev_entry(pos, member)	list_entry(list_of(pos, member)->prev, __typeof__(*(pos)), member)
+#define list_next_entry(pos, member) \
+	list_entry(list_of(pos, member)->next, __typeof__(*(pos)), member)
+#define list_prev_entry(pos, member) \
+	list_entry(list_of(pos, member)->prev, __typeof__(*(pos)), member)
 #define list_entry_is_head(pos, head, member)	(list_of(pos, member) == (head))
 #define list_for_each_entry(pos, head, member) \
 	for (pos = list_first_entry(head, __typeof__(*pos), member); \
@@ -175,7 +177,8 @@ static inline int list_is_singular(const struct list_head *head)
 	for (pos = list_last_entry(head, __typeof__(*pos), member); \
 	     !list_entry_is_head(pos, head, member); pos = list_prev_entry(pos, member))
 #define list_for_each_entry_safe(pos, n, head, member) \
-	for (pos = list_first_entry(head, __typeof__(*pos), member), n = list_next_entry(pos, member); \
+	for (pos = list_first_entry(head, __typeof__(*pos), member), \
+	     n = list_next_entry(pos, member); \
 	     !list_entry_is_head(pos, head, member); pos = n, n = list_next_entry(n, member))
 #endif
 

@@ -34,7 +34,8 @@ static void share_epoch(struct gsc_device *dev, u32 n)
 		if (!takes_part(band, false))
 			continue;
 		slice = div64_u64(epoch * band->weight, max_t(u64, sum, 1));
-		band->slice_us = max_t(u32, min_t(u64, slice, GSC_SLICE_WHOLE_US), GSC_SLICE_LEAST_US);
+		band->slice_us =
+			max_t(u32, min_t(u64, slice, GSC_SLICE_WHOLE_US), GSC_SLICE_LEAST_US);
 	}
 }
 
@@ -147,7 +148,8 @@ static u32 top_latency(const struct gsc_device *dev)
 	u32 least = 0;
 
 	list_for_each_entry(band, &dev->bands, node)
-		if (takes_part(band, false) && band->latency_us && (!least || band->latency_us < least))
+		if (takes_part(band, false) && band->latency_us &&
+		    (!least || band->latency_us < least))
 			least = band->latency_us;
 	return least;
 }
@@ -177,7 +179,8 @@ static void keep_promises(struct gsc_device *dev, u32 latency)
 	list_for_each_entry(band, &dev->bands, node) {
 		if (!takes_part(band, true) || !band->promised)
 			continue;
-		band->slice_us = (u32)max_t(u64, div64_u64(slice * band->promised, promised), GSC_SLICE_LEAST_US);
+		band->slice_us = (u32)max_t(u64, div64_u64(slice * band->promised, promised),
+					    GSC_SLICE_LEAST_US);
 		lower += band->slice_us;
 	}
 	/* what is above keeps a tenth in any case */
@@ -196,7 +199,8 @@ static void lower_slices(struct gsc_device *dev, u32 latency)
 		busy += takes_part(band, true) && band->activity == GSCHED_ACTIVITY_BUSY;
 	list_for_each_entry(band, &dev->bands, node)
 		if (takes_part(band, true))
-			band->slice_us = busy > 1 && band->activity == GSCHED_ACTIVITY_BUSY ? slice : GSC_SLICE_TINY_US;
+			band->slice_us = busy > 1 && band->activity == GSCHED_ACTIVITY_BUSY ?
+						 slice : GSC_SLICE_TINY_US;
 }
 
 void gsc_slices_update(struct gsc_device *dev)
