@@ -113,6 +113,18 @@ static s64 room(const struct gsc_device *dev, u64 least, u64 factor, const struc
 	return most == S64_MAX ? S64_MAX : (s64)(most - sum);
 }
 
+/* The smallest factor that leaves any slice longer than the shortest */
+static u64 longer_than_least(const struct gsc_device *dev)
+{
+	u32 longest = GSC_SLICE_LEAST_US;
+	const struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->bands, node)
+		if (takes_part(band, false))
+			longest = max(longest, band->slice_us);
+	return div_u64((u64)(GSC_SLICE_LEAST_US + 1) << WHOLE_BITS, longest) + 1;
+}
+
 /*
  * A band with a latency target waits for the slices of all others. All slices are scaled by the
  * largest factor with which all targets hold, so that bands keep the proportions of their weights,
@@ -129,10 +141,13 @@ static void honour_latency(struct gsc_device *dev, u32 n)
 
 	if (room(dev, least, bit, NULL, NULL) >= 0)
 		return;
+	/* targets that cannot be reached: none holds with the least factor that lengthens a slice */
+	if (room(dev, least, longer_than_least(dev), NULL, NULL) < 0)
+		bit = 1;
 	while (bit >>= 1)
 		if (room(dev, least, factor + bit, NULL, NULL) >= 0)
 			factor += bit;
-	room(dev, least, factor + 1, NULL, &tightest);
+	room(dev, least, factor ? factor + 1 : longer_than_least(dev), NULL, &tightest);
 	more = (u32)min_t(s64, room(dev, least, factor, tightest, NULL), GSC_SLICE_WHOLE_US);
 	list_for_each_entry(band, &dev->bands, node) {
 		u32 slice = scaled(band, factor) + (band == tightest ? more : 0);
