@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Between the core and the rest: its actions (events, tracepoints, netlink, the timer), and the lock
- * around every event. The actions run inside a call of the core and may not call it again.
+ * Between the core and the rest: its actions (events, tracepoints, netlink, the timer), and the
+ * lock around every event. The actions run inside a call of the core and may not call it again.
  * gsched_unlock() commits: the core decides once for all events under one lock.
  */
 #include <linux/hrtimer.h>
@@ -31,8 +31,8 @@ static const enum gsched_nl_event nl_event_of[] = {
 
 /*
  * One event per slot, with the newest window. The type is relative to what user space has read: an
- * unread grant stays a grant, and an unread grow followed by an evict that still leaves more than the
- * known limit stays a grow.
+ * unread grant stays a grant, and an unread grow followed by an evict that still leaves more than
+ * the known limit stays a grow.
  */
 static void queue_event(struct gsched_client *client, const struct gsc_task *task, u32 type)
 {
@@ -53,7 +53,7 @@ static void queue_event(struct gsched_client *client, const struct gsc_task *tas
 		.window = task->window,
 		.time_ns = client->dev->core.now,
 	};
-	__set_bit(task->slot, client->pending);
+	set_bit(task->slot, client->pending);
 }
 
 static void set_window(struct gsc_task *task, enum gsc_change why)
@@ -95,7 +95,7 @@ static void done(struct gsc_task *task)
 	lockdep_assert_held(&client->dev->lock);
 	trace_gsched_done(client, task);
 	gsched_nl_task(task, GSCHED_NL_DONE);
-	__clear_bit(task->slot, client->pending);
+	clear_bit(task->slot, client->pending);
 }
 
 static void set_band(struct gsc_client *core, const struct gsc_arb *old)

@@ -39,14 +39,16 @@ static bool is_server(const struct gsc_client *core)
 }
 
 /* "clients 12,13 server 11 "; a word that would be empty is left out */
-static int members_emit(const struct gsc_band *band, const struct gsc_client *owner, char *page, int len)
+static int members_emit(const struct gsc_band *band, const struct gsc_client *owner, char *page,
+			int len)
 {
 	struct gsc_client *core;
 	int start = len;
 
 	list_for_each_entry(core, &band->members, member)
 		if (!is_server(core))
-			len += sysfs_emit_at(page, len, "%s%u", len == start ? "clients " : ",", core->pid);
+			len += sysfs_emit_at(page, len, "%s%u", len == start ? "clients " : ",",
+					     core->pid);
 	if (len != start)
 		len += sysfs_emit_at(page, len, " ");
 	list_for_each_entry(core, &band->members, member)
@@ -72,7 +74,8 @@ static bool block_end(struct gsc_client *owner)
 	return owner && READ_ONCE(gsched_client_of(owner)->cl->header.block_end);
 }
 
-static int band_emit(const struct gsched_device *dev, const struct gsc_band *band, char *page, int len)
+static int band_emit(const struct gsched_device *dev, const struct gsc_band *band, char *page,
+		     int len)
 {
 	struct gsc_client *owner = gsc_band_owner(band);
 	u32 thousandths = band->weight % GSC_BAND_WEIGHT_SCALE * 1000 / GSC_BAND_WEIGHT_SCALE;

@@ -59,7 +59,8 @@ static struct gsched_group *by_process(struct gsched_device *dev, struct task_st
 	if (list_empty(&dev->bindings))
 		return NULL;
 	/* the parent of the first process is the idle task, number 0 */
-	for (task = task->group_leader; task->pid; task = rcu_dereference(task->real_parent)->group_leader) {
+	for (task = task->group_leader; task->pid;
+	     task = rcu_dereference(task->real_parent)->group_leader) {
 		binding = find(dev, task_tgid(task));
 		if (binding)
 			return binding->group;

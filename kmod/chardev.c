@@ -63,8 +63,9 @@ static int call_info(struct gsched_client *client, struct gsched_cmd *cmd)
 
 	if (req->flags || req->__reserved)
 		return -EOPNOTSUPP;
-	req->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-			GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_CORUN;
+	req->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM |
+			GSCHED_FEATURE_FORCE | GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS |
+			GSCHED_FEATURE_CORUN;
 	req->devices = gsched_device_count();
 	return respond(cmd, sizeof(*req));
 }
@@ -122,7 +123,11 @@ static int call_report(struct gsched_client *client, struct gsched_cmd *cmd)
 }
 
 #define CALL(nr, fn, type, last) \
-	[_IOC_NR(nr)] = { .handler = fn, .size = sizeof(struct type), .min_size = offsetofend(struct type, last) }
+	[_IOC_NR(nr)] = { \
+		.handler = fn, \
+		.size = sizeof(struct type), \
+		.min_size = offsetofend(struct type, last), \
+	}
 
 static const struct gsched_call calls[] = {
 	CALL(GSCHED_IOC_INFO, call_info, gsched_info, __reserved),
@@ -174,7 +179,8 @@ static int gsched_flush(struct file *file, fl_owner_t id)
 {
 	struct gsched_client *client = file->private_data;
 
-	if (gsched_client_live(client) && current->flags & PF_EXITING && task_tgid(current) == client->pid)
+	if (gsched_client_live(client) && current->flags & PF_EXITING &&
+	    task_tgid(current) == client->pid)
 		gsched_client_detach(client);
 	return 0;
 }
@@ -197,9 +203,15 @@ static int gsched_mmap(struct file *file, struct vm_area_struct *vma)
 	return gsched_pages_mmap(client, vma);
 }
 
+/* Without the lock: who wakes the reader has written before */
 static bool has_event(const struct gsched_client *client)
 {
-	return !bitmap_empty(client->pending, GSCHED_SLOTS) || READ_ONCE(client->band_pending);
+	int i;
+
+	for (i = 0; i < BITS_TO_LONGS(GSCHED_SLOTS); i++)
+		if (READ_ONCE(client->pending[i]))
+			return true;
+	return READ_ONCE(client->band_pending);
 }
 
 /* Once attached, and expelled since: there is one event left, or none any more */
@@ -234,7 +246,8 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		ret = wait_event_interruptible(client->wait, has_event(client) || !gsched_client_live(client));
+		ret = wait_event_interruptible(client->wait,
+					       has_event(client) || !gsched_client_live(client));
 		if (ret)
 			return ret;
 	}

@@ -78,12 +78,15 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 	if (!ret)
 		ret = gsc_client_attach(&client->core, group, req->flags, req->channel_group, now);
 	if (!ret) {
-		/* client->bands is not set yet: no EVENT_BAND, the caller reads the page after mapping it. */
+		/*
+		 * client->bands is not set yet: no EVENT_BAND, the caller reads the page after
+		 * mapping it.
+		 */
 		gsc_commit(&dev->core, now);
 		client->plain = !pid_is_taken(client);
 		/*
-		 * A caller built against the first version of the structure does not know EVENT_BAND
-		 * and would take it for an event of slot 0.
+		 * A caller built against the first version of the structure does not know
+		 * EVENT_BAND and would take it for an event of slot 0.
 		 */
 		client->bands = req->size > offsetof(struct gsched_attach, channel_group);
 	}
@@ -97,7 +100,8 @@ static void leave_core(struct gsched_client *client)
 	u64 now = gsched_lock(dev);
 	bool was_there = client->attached;
 
-	client->attached = false;
+	/* gsched_client_live() reads it without the lock */
+	WRITE_ONCE(client->attached, false);
 	/* Expelled while its kernels may still run: let them use the whole device. */
 	if (client->gone)
 		gsc_client_expel(&client->core, now);
@@ -106,6 +110,8 @@ static void leave_core(struct gsched_client *client)
 	if (was_there) {
 		trace_gsched_detach(client);
 		gsched_nl_client(client, GSCHED_NL_CLIENT_DEL);
+	} else {
+		gsched_nl_changed();
 	}
 	client->bands = false;
 	client->band_pending = false;
@@ -137,7 +143,8 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 	if (client->plain)
 		ret = kobject_add(&client->kobj, dev->tasks, "%u", client->core.pid);
 	else
-		ret = kobject_add(&client->kobj, dev->tasks, "%u-%llu", client->core.pid, client->id);
+		ret = kobject_add(&client->kobj, dev->tasks, "%u-%llu", client->core.pid,
+				  client->id);
 	if (ret)
 		goto err_core;
 	client->used = true;
@@ -250,7 +257,8 @@ static bool submit_is_over(struct gsched_client *client, u32 slot, u32 seq)
 }
 
 /* The second half: after the wait. @interrupted: a signal came. */
-static int submit_end(struct gsched_client *client, struct gsched_submit *req, bool interrupted, u64 now)
+static int submit_end(struct gsched_client *client, struct gsched_submit *req, bool interrupted,
+		      u64 now)
 {
 	const struct gsc_task *task = client->core.task[req->slot];
 	struct gsched_complete cancel = {
@@ -311,7 +319,8 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	trace_gsched_submit(client, req, ret);
 	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
 		return ret;
-	interrupted = wait_event_interruptible(client->wait, submit_is_over(client, req->slot, req->seq));
+	interrupted = wait_event_interruptible(client->wait,
+					       submit_is_over(client, req->slot, req->seq));
 	now = gsched_lock(dev);
 	ret = submit_end(client, req, interrupted, now);
 	gsched_unlock(dev, now);
@@ -335,7 +344,7 @@ int gsched_client_complete(struct gsched_client *client, struct gsched_complete 
 	now = gsched_lock(dev);
 	ret = client->attached ? gsc_complete(&client->core, req, now) : gsched_client_dead(client);
 	if (!ret) {
-		__clear_bit(req->slot, client->pending);
+		clear_bit(req->slot, client->pending);
 		/* Another thread may be waiting for the grant of the cancelled task. */
 		if (test_bit(req->slot, client->in_submit))
 			wake_up_interruptible(&client->wait);
@@ -356,14 +365,15 @@ int gsched_client_report(struct gsched_client *client, const struct gsched_repor
 		return gsched_client_dead(client);
 	dev = client->dev;
 	now = gsched_lock(dev);
-	ret = client->attached ? gsc_client_report(&client->core, req, now) : gsched_client_dead(client);
+	ret = client->attached ? gsc_client_report(&client->core, req, now) :
+				 gsched_client_dead(client);
 	gsched_unlock(dev, now);
 	return ret;
 }
 
 /*
- * Dequeues the event of the lowest slot that has one, then EVENT_BAND. After the client was expelled,
- * EVENT_GONE once. False: no event.
+ * Dequeues the event of the lowest slot that has one, then EVENT_BAND. After the client was
+ * expelled, EVENT_GONE once. False: no event.
  */
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event)
 {
@@ -371,12 +381,16 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 	u32 slot;
 
 	spin_lock_bh(&client->dev->lock);
-	if (client->gone && !client->attached) {
+	/* written under the mutex, before attached is cleared under the lock */
+	if (!client->attached && READ_ONCE(client->gone)) {
 		bool read_before = client->gone_read;
 
-		client->gone_read = true;
+		WRITE_ONCE(client->gone_read, true);
 		spin_unlock_bh(&client->dev->lock);
-		*event = (struct gsched_event) { .type = GSCHED_EVENT_GONE, .time_ns = ktime_get_ns() };
+		*event = (struct gsched_event) {
+			.type = GSCHED_EVENT_GONE,
+			.time_ns = ktime_get_ns(),
+		};
 		return !read_before;
 	}
 	slot = find_first_bit(client->pending, GSCHED_SLOTS);
@@ -385,9 +399,12 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 
 		*event = from->event;
 		from->known_limit = event->window;
-		__clear_bit(slot, client->pending);
+		clear_bit(slot, client->pending);
 	} else if (client->band_pending) {
-		*event = (struct gsched_event) { .type = GSCHED_EVENT_BAND, .time_ns = client->band_ns };
+		*event = (struct gsched_event) {
+			.type = GSCHED_EVENT_BAND,
+			.time_ns = client->band_ns,
+		};
 		WRITE_ONCE(client->band_pending, false);
 	} else {
 		found = false;
@@ -404,10 +421,10 @@ void gsched_client_event_back(struct gsched_client *client, const struct gsched_
 	spin_lock_bh(&client->dev->lock);
 	task = gsc_task_in(&client->core, event->slot);
 	if (event->type == GSCHED_EVENT_GONE)
-		client->gone_read = false;
+		WRITE_ONCE(client->gone_read, false);
 	else if (event->type == GSCHED_EVENT_BAND)
 		WRITE_ONCE(client->band_pending, client->bands);
 	else if (task && task->seq == event->seq)
-		__set_bit(event->slot, client->pending);
+		set_bit(event->slot, client->pending);
 	spin_unlock_bh(&client->dev->lock);
 }

@@ -34,7 +34,8 @@ static ssize_t file_show(struct config_item *item, enum gsc_file file, char *pag
 	return len;
 }
 
-static ssize_t file_store(struct config_item *item, enum gsc_file file, const char *page, size_t count)
+static ssize_t file_store(struct config_item *item, enum gsc_file file, const char *page,
+			  size_t count)
 {
 	struct gsched_group *group = to_group(item);
 	struct gsched_device *dev = group->dev;
@@ -115,8 +116,12 @@ static struct configfs_attribute attrs[FILE_COUNT] = {
 	[GSC_FILE_GPU_STAT] = { .show = stat_show, .store = stat_store },
 	[GSC_FILE_GPU_PRESSURE] = { .show = pressure_show, .store = pressure_store },
 	[GSC_FILE_GPU_EVENTS] = { .show = events_show, .store = events_store },
-	[FILE_PROCS] = { .ca_name = "procs", .ca_mode = 0644, .show = procs_show, .store = procs_store },
-	[FILE_CGROUP] = { .ca_name = "cgroup", .ca_mode = 0644, .show = cgroup_show, .store = cgroup_store },
+	[FILE_PROCS] = {
+		.ca_name = "procs", .ca_mode = 0644, .show = procs_show, .store = procs_store,
+	},
+	[FILE_CGROUP] = {
+		.ca_name = "cgroup", .ca_mode = 0644, .show = cgroup_show, .store = cgroup_store,
+	},
 };
 
 static struct configfs_attribute *attr_list[FILE_COUNT + 1];
@@ -144,7 +149,8 @@ static struct config_group *group_make(struct config_group *parent_cg, const cha
 	int ret;
 
 	/* names stand in flat text files */
-	if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@-") != strlen(name))
+	if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@-") !=
+	    strlen(name))
 		return ERR_PTR(-EINVAL);
 	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
 	if (!group)
@@ -220,7 +226,8 @@ static struct configfs_subsystem subsystem = {
 };
 
 /* "a/b", or "/" for the root. Returns the length, as scnprintf. */
-int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *core, char *buf, size_t size)
+int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *core, char *buf,
+		      size_t size)
 {
 	struct gsched_group *group;
 	int len = 0;
@@ -231,7 +238,8 @@ int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *c
 	if (core->parent->parent)
 		len = gsched_group_path(dev, core->parent, buf, size);
 	group = container_of(core, struct gsched_group, own);
-	return len + scnprintf(buf + len, size - len, "%s%s", len ? "/" : "", config_item_name(&group->cg.cg_item));
+	return len + scnprintf(buf + len, size - len, "%s%s", len ? "/" : "",
+			       config_item_name(&group->cg.cg_item));
 }
 
 /* The group of a path as gsched_group_path() makes it; for gsc_device_plan(). NULL there is none */
@@ -243,7 +251,8 @@ struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len)
 
 	lockdep_assert_held(&dev->lock);
 	list_for_each_entry(group, &dev->groups, node)
-		if (gsched_group_path(dev, group->core, name, sizeof(name)) == len && !memcmp(name, path, len))
+		if (gsched_group_path(dev, group->core, name, sizeof(name)) == len &&
+		    !memcmp(name, path, len))
 			return group->core;
 	return NULL;
 }

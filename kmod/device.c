@@ -9,7 +9,7 @@
 
 static DEFINE_MUTEX(gsched_devices_mutex);
 static LIST_HEAD(devices);		/* gsched_device.node (gsched_devices_mutex) */
-static u32 device_count;		/* (gsched_devices_mutex) */
+static u32 device_count;		/* (gsched_devices_mutex); read without it */
 
 static struct gsched_device *find(const u8 *uuid)
 {
@@ -106,7 +106,7 @@ static int publish(struct gsched_device *dev)
 		goto err_tasks;
 	set_events(dev, sysfs_get_dirent(dev->dev.kobj.sd, "events"));
 	list_add_tail(&dev->node, &devices);
-	device_count++;
+	WRITE_ONCE(device_count, device_count + 1);
 	gsched_nl_device(dev, GSCHED_NL_DEVICE_ADD);
 	return 0;
 
@@ -143,10 +143,11 @@ int gsched_device_add(const struct gsched_device_add *req)
 static bool retire(struct gsched_device *dev)
 {
 	u64 now = gsched_lock(dev);
+	bool dying = !dev->core.n_clients && list_empty(&dev->core.root.children);
 
-	dev->dying = !dev->core.n_clients && list_empty(&dev->core.root.children);
+	dev->dying = dying;
 	gsched_unlock(dev, now);
-	return dev->dying;
+	return dying;
 }
 
 static int withdraw(struct gsched_device *dev)
@@ -155,7 +156,7 @@ static int withdraw(struct gsched_device *dev)
 	if (!retire(dev))
 		return -EBUSY;
 	list_del(&dev->node);
-	device_count--;
+	WRITE_ONCE(device_count, device_count - 1);
 	gsched_nl_device(dev, GSCHED_NL_DEVICE_DEL);
 	gsched_configfs_del(dev);
 	set_events(dev, NULL);
@@ -173,7 +174,8 @@ static struct gsched_client *first_client(struct gsched_device *dev)
 
 	spin_lock_bh(&dev->lock);
 	if (!list_empty(&dev->core.clients)) {
-		client = gsched_client_of(list_first_entry(&dev->core.clients, struct gsc_client, node));
+		client = gsched_client_of(
+			list_first_entry(&dev->core.clients, struct gsc_client, node));
 		/* whoever is in the list has its file's reference */
 		kobject_get(&client->kobj);
 	}
@@ -181,7 +183,10 @@ static struct gsched_client *first_client(struct gsched_device *dev)
 	return client;
 }
 
-/* Send all clients away, and let none come. A client's mutex is outside of the table's, so that is not held. */
+/*
+ * Send all clients away, and let none come. A client's mutex is outside of the table's, so that is
+ * not held.
+ */
 static int expel_all(const u8 *uuid)
 {
 	struct gsched_device *dev = gsched_device_get(uuid);

@@ -97,7 +97,8 @@ struct gsched_device {
  * struct gsched_client - an open file of /dev/gsched; a client of @dev once attached
  * @kobj: sysfs tasks/<pid>; its reference count is the object's
  * @mutex: attach against detach
- * @attached: set when all below is valid, cleared by detach; written under @mutex and the device's lock
+ * @attached: set when all below is valid, cleared by detach; written under @mutex and the device's
+ *	lock
  * @used: was attached once: a file attaches once (mutex)
  * @gone: the device was taken away from it (mutex); set before @attached is cleared
  * @gone_read: that was read (lock)
@@ -113,7 +114,7 @@ struct gsched_device {
  * @wait: poll, read and waiting submitters
  * @plain: tasks/ directory is named by the pid alone (lock)
  * @in_submit: slots with a submit under way, which itself tells of the grant: no event (lock)
- * @pending: slots with an event to read (lock)
+ * @pending: slots with an event to read (lock); atomically, since poll and read look without it
  * @bands: the caller of attach knows EVENT_BAND (lock)
  * @band_pending: there is an EVENT_BAND to read (lock)
  * @band_ns: time of the decision that it tells of (lock)
@@ -232,7 +233,8 @@ int gsched_configfs_init(void);
 void gsched_configfs_exit(void);
 int gsched_configfs_add(struct gsched_device *dev);
 void gsched_configfs_del(struct gsched_device *dev);
-int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf, size_t size);
+int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf,
+		      size_t size);
 struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len);
 
 /* bind.c: which group a process belongs to */
@@ -246,6 +248,7 @@ ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page);
 void gsched_bind_drop(struct gsched_group *group);
 
 /* netlink.c: events, which cost next to nothing while nobody listens */
+void gsched_nl_changed(void);
 void gsched_nl_device(const struct gsched_device *dev, enum gsched_nl_event event);
 void gsched_nl_group(const struct gsched_group *group, enum gsched_nl_event event);
 void gsched_nl_client(const struct gsched_client *client, enum gsched_nl_event event);

@@ -82,11 +82,30 @@ $(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko
 	@chmod +x $@
 TESTS += $(KMOD_QEMU_TESTS)
 
-# The same on a kernel that finds bugs, and the fuzzer for two minutes. Not in `check`: that kernel takes minutes to build.
-.PHONY: check-debug
+# The same on a kernel that finds bugs, and the fuzzer for a minute. Beside the stock ones: those are what people run, and
+# have no time for all of that. The kernel is built with all else, in some three minutes of two processors, and kept.
+KMOD_DEBUG_TESTS := build/test/qemu-debug build/test/qemu-debug-fuzz
+build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) $(KMOD_SRCS) $(KMOD_PIN_SRCS) $(KMOD_TESTS) \
+		build/bin/gschedctl
+	@mkdir -p $(@D)
+	+@selftests/qemu/debug-kernel
+	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel test\n' >$@
+	@chmod +x $@
+
+build/test/qemu-debug-fuzz: build/test/qemu-debug
+	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel fuzz 60\n' >$@
+	@chmod +x $@
+TESTS += $(KMOD_DEBUG_TESTS)
+
+# These alone, and the fuzzer for longer. check-kcsan: on a kernel that finds data races, which is another one to build
+.PHONY: check-debug check-kcsan
 check-debug:
-	selftests/qemu/debug-kernel test
-	selftests/qemu/debug-kernel fuzz
+	+selftests/qemu/debug-kernel test
+	+selftests/qemu/debug-kernel fuzz
+
+check-kcsan:
+	+selftests/qemu/debug-kernel --kcsan test
+	+selftests/qemu/debug-kernel --kcsan fuzz
 
 # dkms for real, on an overlay of this system, and the module it installs in a guest
 build/test/dkms: selftests/kmod/dkms-install

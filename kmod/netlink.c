@@ -453,6 +453,12 @@ static void event_end(struct message *msg, enum gsched_nl_event event, int ret)
 	genlmsg_multicast(&family, msg->skb, 0, mcgrp_of(event), GFP_ATOMIC);
 }
 
+/* A client is gone of which no event told, since its attach failed: a dump may have met it */
+void gsched_nl_changed(void)
+{
+	atomic_inc(&generation);
+}
+
 void gsched_nl_device(const struct gsched_device *dev, enum gsched_nl_event event)
 {
 	struct message msg;

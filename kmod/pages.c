@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The two mappings of a client. Ordinary pages, each with a reference count of its own, inserted one by one: drivers
- * pin them for long (FOLL_LONGTERM), which a PFN map would not allow, and a pin that outlives the file keeps its page.
+ * The two mappings of a client. Ordinary pages, each with a reference count of its own, inserted
+ * one by one: drivers pin them for long (FOLL_LONGTERM), which a PFN map would not allow, and a pin
+ * that outlives the file keeps its page.
  *
- * Where a page is larger than a mapping (16 and 64 KiB, on arm64), the mapping has one, and the rest of it is zero.
+ * Where a page is larger than a mapping (16 and 64 KiB, on arm64), the mapping has one, and the
+ * rest of it is zero.
  */
 #include <linux/build_bug.h>
 #include <linux/gfp.h>
@@ -81,7 +83,10 @@ static int insert(struct vm_area_struct *vma, void *addr, size_t size)
 	return ret;
 }
 
-/* EINVAL unknown offset, wrong length, or a private mapping; EACCES writable where only the arbiter writes */
+/*
+ * EINVAL unknown offset, wrong length, or a private mapping; EACCES writable where only the arbiter
+ * writes
+ */
 int gsched_pages_mmap(struct gsched_client *client, struct vm_area_struct *vma)
 {
 	size_t size = vma->vm_end - vma->vm_start;
@@ -99,7 +104,10 @@ int gsched_pages_mmap(struct gsched_client *client, struct vm_area_struct *vma)
 	}
 	if (size != (arb ? ARB_LENGTH : CL_LENGTH))
 		return -EINVAL;
-	/* also for read-only mappings: a private one turns into a copy that the GPU would poll in vain */
+	/*
+	 * also for read-only mappings: a private one turns into a copy that the GPU would poll in
+	 * vain
+	 */
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	/* The pages belong to one process: a child must not inherit them */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, policy_fault, plan, switch_us, max_overhead,
- * max_slowdown, clients_max, stat, events, bands, and tasks/<pid>/ for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, policy, policy_fault, plan, switch_us,
+ * max_overhead, max_slowdown, clients_max, stat, events, bands, and tasks/<pid>/ for every client.
  *
  * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced".
  * Written: one of auto, temporal, spatial; sliced is what auto comes to if every band can have its
  * slice. policy reads as the list of policies with the one in force in brackets; policy_fault says
- * which one hpf has replaced and why, else nothing. plan takes an allocation (gsc_device_plan()), which
- * policy plan is in force for, and reads as what became of it.
+ * which one hpf has replaced and why, else nothing. plan takes an allocation (gsc_device_plan()),
+ * which policy plan is in force for, and reads as what became of it.
  */
 #include <linux/capability.h>
 #include <linux/device.h>
@@ -66,7 +66,8 @@ static ssize_t mode_show(struct device *kdev, struct device_attribute *attr, cha
 	return sysfs_emit(page, "[%s] %s\n", set < 0 ? "auto" : mode_name[set], mode_name[mode]);
 }
 
-static ssize_t mode_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count)
+static ssize_t mode_store(struct device *kdev, struct device_attribute *attr, const char *page,
+			  size_t count)
 {
 	struct gsched_device *dev = to_device(kdev);
 	int mode = -1, ret;
@@ -94,12 +95,13 @@ static ssize_t policy_show(struct device *kdev, struct device_attribute *attr, c
 	current_policy = dev->core.policy;
 	spin_unlock_bh(&dev->lock);
 	for (policy = gsc_policies; *policy; policy++)
-		len += sysfs_emit_at(page, len, *policy == current_policy ? "%s[%s]" : "%s%s", len ? " " : "",
-				     (*policy)->name);
+		len += sysfs_emit_at(page, len, *policy == current_policy ? "%s[%s]" : "%s%s",
+				     len ? " " : "", (*policy)->name);
 	return len + sysfs_emit_at(page, len, "\n");
 }
 
-static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count)
+static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, const char *page,
+			    size_t count)
 {
 	struct gsched_device *dev = to_device(kdev);
 	char name[GSCHED_NAME_SIZE];
@@ -140,7 +142,8 @@ static ssize_t plan_show(struct device *kdev, struct device_attribute *attr, cha
 	return len + sysfs_emit_at(page, len, "\n");
 }
 
-static ssize_t plan_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count)
+static ssize_t plan_store(struct device *kdev, struct device_attribute *attr, const char *page,
+			  size_t count)
 {
 	struct gsched_device *dev = to_device(kdev);
 	int ret;
@@ -166,7 +169,8 @@ static ssize_t param_show(struct device *kdev, enum gsc_param param, char *page)
 	return len;
 }
 
-static ssize_t param_store(struct device *kdev, enum gsc_param param, const char *page, size_t count)
+static ssize_t param_store(struct device *kdev, enum gsc_param param, const char *page,
+			   size_t count)
 {
 	struct gsched_device *dev = to_device(kdev);
 	int ret;
@@ -182,11 +186,13 @@ static ssize_t param_store(struct device *kdev, enum gsc_param param, const char
 
 /* The parameters of the core: gsc_param_name */
 #define PARAM(_name, _param) \
-	static ssize_t _name##_show(struct device *kdev, struct device_attribute *attr, char *page) \
+	static ssize_t _name##_show(struct device *kdev, struct device_attribute *attr, \
+				    char *page) \
 	{ \
 		return param_show(kdev, _param, page); \
 	} \
-	static ssize_t _name##_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count) \
+	static ssize_t _name##_store(struct device *kdev, struct device_attribute *attr, \
+				     const char *page, size_t count) \
 	{ \
 		return param_store(kdev, _param, page, count); \
 	} \
@@ -202,7 +208,8 @@ static ssize_t clients_max_show(struct device *kdev, struct device_attribute *at
 	return sysfs_emit(page, "%u\n", READ_ONCE(to_device(kdev)->clients_max));
 }
 
-static ssize_t clients_max_store(struct device *kdev, struct device_attribute *attr, const char *page, size_t count)
+static ssize_t clients_max_store(struct device *kdev, struct device_attribute *attr,
+				 const char *page, size_t count)
 {
 	struct gsched_device *dev = to_device(kdev);
 	u32 value;
@@ -228,11 +235,14 @@ static ssize_t stat_show(struct device *kdev, struct device_attribute *attr, cha
 	adopted = dev->core.n_adopted;
 	decisions = dev->core.decisions;
 	spin_unlock_bh(&dev->lock);
-	return sysfs_emit(page, "clients %u\nadopted %u\ndecisions %llu\n", clients, adopted, decisions);
+	return sysfs_emit(page, "clients %u\nadopted %u\ndecisions %llu\n", clients, adopted,
+			  decisions);
 }
 static DEVICE_ATTR_ADMIN_RO(stat);
 
-/* gpu.events of the root group. poll(2) tells when a number has grown: configfs has no such thing */
+/*
+ * gpu.events of the root group. poll(2) tells when a number has grown: configfs has no such thing
+ */
 static ssize_t events_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
 	struct gsched_device *dev = to_device(kdev);
@@ -310,8 +320,11 @@ static ssize_t group_show(struct gsched_client *client, char *page)
 
 static ssize_t lease_show(struct gsched_client *client, char *page)
 {
-	u32 lease = READ_ONCE(client->core.lease);
+	u32 lease;
 
+	spin_lock_bh(&client->dev->lock);
+	lease = client->core.lease;
+	spin_unlock_bh(&client->dev->lock);
 	return sysfs_emit(page, "%s\n", lease < ARRAY_SIZE(lease_name) ? lease_name[lease] : "?");
 }
 
@@ -368,11 +381,12 @@ static int slot_emit(const struct gsched_client *client, u32 slot, char *page, i
 	} else {
 		return 0;
 	}
-	return sysfs_emit_at(page, len,
-			     "slot %u seq %u tier %u blocks %llu limit %llu seen %u launched %u left %u start_ns %llu stream %llu\n",
-			     slot, seq, tier, blocks, client->arb->slot[slot].window,
-			     READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left),
-			     READ_ONCE(hint->start_ns), stream);
+	return sysfs_emit_at(
+		page, len,
+		"slot %u seq %u tier %u blocks %llu limit %llu seen %u launched %u left %u start_ns %llu stream %llu\n",
+		slot, seq, tier, blocks, client->arb->slot[slot].window,
+		READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left),
+		READ_ONCE(hint->start_ns), stream);
 }
 
 static ssize_t slots_show(struct gsched_client *client, char *page)
@@ -393,7 +407,8 @@ static ssize_t managed_show(struct gsched_client *client, char *page)
 	const struct gsched_cl_header *header = &client->cl->header;
 
 	return sysfs_emit(page, "block %llu\nslice %llu\nlaunch %llu\n",
-			  READ_ONCE(header->managed[GSCHED_TIER_BLOCK]), READ_ONCE(header->managed[GSCHED_TIER_SLICE]),
+			  READ_ONCE(header->managed[GSCHED_TIER_BLOCK]),
+			  READ_ONCE(header->managed[GSCHED_TIER_SLICE]),
 			  READ_ONCE(header->managed[GSCHED_TIER_LAUNCH]));
 }
 

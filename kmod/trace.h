@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints gsched:*: who comes and asks, and what is decided. base and limit are in 1/1024 CapSM,
- * times in ns. All but gsched_submit come with the device's lock held.
+ * Tracepoints gsched:*: who comes and asks, and what is decided. base and limit are in 1/1024
+ * CapSM, times in ns. All but gsched_submit come with the device's lock held.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM gsched
@@ -31,22 +31,27 @@ DECLARE_EVENT_CLASS(gsched_task,
 		__entry->slot = task->slot;
 		__entry->seq = task->seq;
 		__entry->limit = task->window;
-		__entry->wait_ns = task->granted > task->submitted ? task->granted - task->submitted : 0;
+		__entry->wait_ns = task->granted > task->submitted ?
+					   task->granted - task->submitted : 0;
 		__entry->ran_ns = task->ran;
 	),
 	TP_printk("device=%s pid=%d slot=%u seq=%u limit=%u wait_ns=%llu ran_ns=%llu",
-		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->limit, __entry->wait_ns,
-		  __entry->ran_ns)
+		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->limit,
+		  __entry->wait_ns, __entry->ran_ns)
 );
 
 DEFINE_EVENT(gsched_task, gsched_grant,
-	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task), TP_ARGS(client, task));
+	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task),
+	TP_ARGS(client, task));
 DEFINE_EVENT(gsched_task, gsched_evict,
-	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task), TP_ARGS(client, task));
+	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task),
+	TP_ARGS(client, task));
 DEFINE_EVENT(gsched_task, gsched_grow,
-	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task), TP_ARGS(client, task));
+	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task),
+	TP_ARGS(client, task));
 DEFINE_EVENT(gsched_task, gsched_done,
-	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task), TP_ARGS(client, task));
+	TP_PROTO(const struct gsched_client *client, const struct gsc_task *task),
+	TP_ARGS(client, task));
 
 /*
  * The slice that a client has to set, or its gate, changed. @flags: GSCHED_ARB_*, @share: in
@@ -106,7 +111,8 @@ DECLARE_EVENT_CLASS(gsched_client,
 		__entry->flags = client->core.flags;
 		__entry->clients = client->dev->core.n_clients;
 	),
-	TP_printk("device=%s pid=%d id=%llu flags=%s clients=%u", __entry->device, __entry->pid, __entry->id,
+	TP_printk("device=%s pid=%d id=%llu flags=%s clients=%u",
+		  __entry->device, __entry->pid, __entry->id,
 		  __print_flags(__entry->flags, "|",
 				{ GSCHED_ATTACH_MPS, "mps" },
 				{ GSCHED_ATTACH_SLICE, "slice" },
@@ -114,8 +120,12 @@ DECLARE_EVENT_CLASS(gsched_client,
 		  __entry->clients)
 );
 
-DEFINE_EVENT(gsched_client, gsched_attach, TP_PROTO(const struct gsched_client *client), TP_ARGS(client));
-DEFINE_EVENT(gsched_client, gsched_detach, TP_PROTO(const struct gsched_client *client), TP_ARGS(client));
+DEFINE_EVENT(gsched_client, gsched_attach,
+	TP_PROTO(const struct gsched_client *client),
+	TP_ARGS(client));
+DEFINE_EVENT(gsched_client, gsched_detach,
+	TP_PROTO(const struct gsched_client *client),
+	TP_ARGS(client));
 
 /* The answer to a submit: 0 granted, -EAGAIN it waits (gsched_grant follows), or an error */
 TRACE_EVENT(gsched_submit,
@@ -144,8 +154,8 @@ TRACE_EVENT(gsched_submit,
 		__entry->ret = ret;
 	),
 	TP_printk("device=%s pid=%d slot=%u seq=%u tier=%u blocks=%llu blocks_per_sm=%u predicted_ns=%llu ret=%d",
-		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->tier, __entry->blocks,
-		  __entry->blocks_per_sm, __entry->predicted_ns, __entry->ret)
+		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->tier,
+		  __entry->blocks, __entry->blocks_per_sm, __entry->predicted_ns, __entry->ret)
 );
 
 /* @old, @lease: GSCHED_LEASE_* */
@@ -165,9 +175,11 @@ TRACE_EVENT(gsched_lease,
 		__entry->lease = lease;
 	),
 	TP_printk("device=%s pid=%d old=%s lease=%s", __entry->device, __entry->pid,
-		  __print_symbolic(__entry->old, { GSCHED_LEASE_NONE, "none" }, { GSCHED_LEASE_NOTIFY, "notify" },
+		  __print_symbolic(__entry->old, { GSCHED_LEASE_NONE, "none" },
+				   { GSCHED_LEASE_NOTIFY, "notify" },
 				   { GSCHED_LEASE_FREE, "free" }),
-		  __print_symbolic(__entry->lease, { GSCHED_LEASE_NONE, "none" }, { GSCHED_LEASE_NOTIFY, "notify" },
+		  __print_symbolic(__entry->lease, { GSCHED_LEASE_NONE, "none" },
+				   { GSCHED_LEASE_NOTIFY, "notify" },
 				   { GSCHED_LEASE_FREE, "free" }))
 );
 
@@ -189,8 +201,9 @@ TRACE_EVENT(gsched_decision,
 		__entry->active = dev->core.n_active;
 		__entry->ns = ns;
 	),
-	TP_printk("device=%s decisions=%llu clients=%u active=%u ns=%llu", __entry->device, __entry->decisions,
-		  __entry->clients, __entry->active, __entry->ns)
+	TP_printk("device=%s decisions=%llu clients=%u active=%u ns=%llu",
+		  __entry->device, __entry->decisions, __entry->clients, __entry->active,
+		  __entry->ns)
 );
 
 /* @why: that hpf has replaced one that broke its contract; else empty */

@@ -210,7 +210,8 @@ static void prepare_claims(struct gsc_band *band, struct tree *tree, u64 stamp)
 	list_for_each_entry(client, &band->members, member) {
 		if (gsc_is_server(client))
 			continue;
-		for (group = client->home; group && group->standby_seen != stamp; group = group->parent) {
+		for (group = client->home; group && group->standby_seen != stamp;
+		     group = group->parent) {
 			group->standby_seen = stamp;
 			claim = gsc_standby_claim(band, group);
 			if (!claim)
@@ -289,7 +290,8 @@ static void guarantee(struct tree *tree)
 			group->asked = min(group->asked, group->cap);
 			group->demand = min(group->demand, group->cap);
 			if (group->claimed_below)
-				group->demand = max(group->asked, min(group->demand, group->cap - 1));
+				group->demand =
+					max(group->asked, min(group->demand, group->cap - 1));
 			group->demand = max(group->demand, min(group->claim, group->cap));
 			for (share = group->contest.first; share; share = share->next)
 				group->reserve += share->hi;
@@ -300,8 +302,10 @@ static void guarantee(struct tree *tree)
 			group->share.weight = group->reserve;
 			if (!group->parent)
 				continue;
-			group->parent->asked = min(group->parent->asked + group->asked, group->dev->sms);
-			group->parent->demand = min(group->parent->demand + group->demand, group->dev->sms);
+			group->parent->asked =
+				min(group->parent->asked + group->asked, group->dev->sms);
+			group->parent->demand =
+				min(group->parent->demand + group->demand, group->dev->sms);
 			if (group->claimed_below || group->claim > group->asked)
 				group->parent->claimed_below = true;
 			if (group->reserve)
@@ -312,7 +316,9 @@ static void guarantee(struct tree *tree)
 		for (group = tree->first[depth]; group; group = group->next_level) {
 			if (group->parent)
 				group->reserve = group->reserve ? group->share.got : 0;
-			divide(&group->contest, group->claimed_below ? min(group->reserve, group->cap - 1) : group->reserve);
+			divide(&group->contest, group->claimed_below ?
+							min(group->reserve, group->cap - 1) :
+							group->reserve);
 		}
 	}
 }
@@ -389,7 +395,9 @@ static void contend(struct gsc_band *band, struct tree *tree, enum contest_kind 
 			 * what lower ranks are guaranteed is claimed here too, though only they
 			 * will take it
 			 */
-			group->share.firm = max(firm, hold && band->guarantees ? owed(group) : unfilled(group, kind));
+			group->share.firm = max(firm, hold && band->guarantees ?
+							      owed(group) :
+							      unfilled(group, kind));
 			beside = hold ? group->share.firm - firm : 0;
 			group->share.hi = max(group->share.firm, min(room, hi + beside));
 			group->share.lo = max(group->share.firm, min(lo, group->share.hi));
@@ -403,7 +411,8 @@ static void contend(struct gsc_band *band, struct tree *tree, enum contest_kind 
 	dev->root.share.got = dev->root.share.hi;
 	for (depth = 0; depth <= tree->depth; depth++)
 		for (group = tree->first[depth]; group; group = group->next_level)
-			divide(&group->contest, group->share.got - min(group->share.got, group->beside));
+			divide(&group->contest,
+			       group->share.got - min(group->share.got, group->beside));
 }
 
 static void new_contest(struct tree *tree)
@@ -447,7 +456,8 @@ static u32 spare_use(const struct gsc_client *client)
  * The clients of one rank, @from being the first task of it. Returns the stamp of those that took
  * part
  */
-static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_task *from, enum contest_kind kind)
+static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_task *from,
+			   enum contest_kind kind)
 {
 	struct gsc_client *client;
 	u64 stamp = ++gsc_band_device(band)->stamp;
@@ -464,7 +474,8 @@ static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_
 		if (kind == CONTEST_SPARE || kind == CONTEST_LEND)
 			enter_client(client, 0, spare_use(client));
 		else
-			enter_client(client, kind == CONTEST_KEEP ? client->fixed : 0, client->need);
+			enter_client(client, kind == CONTEST_KEEP ? client->fixed : 0,
+				     client->need);
 	}
 	contend(band, tree, kind);
 	return stamp;
@@ -642,7 +653,8 @@ static void assign(struct gsc_client *client)
 		if (!open || !task->want)
 			open = false;
 		else if (!gsc_is_block(task))
-			task->alloc = max(min(min(task->want, client->fair * GSCHED_CAPSM), client->alloc),
+			task->alloc = max(min(min(task->want, client->fair * GSCHED_CAPSM),
+					      client->alloc),
 					  min(task->want, kept));
 		else if (client->alloc >= gsc_least(task))
 			task->alloc = client->alloc;
@@ -686,7 +698,8 @@ static void count_kept(struct gsc_band *band, struct tree *tree)
 		for (group = tree->first[depth]; group; group = group->next_level) {
 			own = min(group->reserve, group->claim);
 			own -= min(own, group->used - group->held);
-			group->kept_free = min(max(group->kept_free, own), group->cap - min(group->cap, group->used));
+			group->kept_free = min(max(group->kept_free, own),
+					       group->cap - min(group->cap, group->used));
 			if (group->parent)
 				group->parent->kept_free += group->kept_free;
 		}
@@ -713,7 +726,8 @@ static void share_out(struct gsc_band *band, bool holds)
 		count_kept(band, &tree);
 	for (depth = tree.depth; band->fractional && depth >= 0; depth--)
 		for (group = tree.first[depth]; group; group = group->next_level)
-			if (gsc_group_max(group) % GSCHED_CAPSM && gsc_group_max(group) != GSC_MAX_UNLIMITED)
+			if (gsc_group_max(group) % GSCHED_CAPSM &&
+			    gsc_group_max(group) != GSC_MAX_UNLIMITED)
 				trim(band, group);
 	list_for_each_entry(client, &band->active, active)
 		if (client->n_tasks)

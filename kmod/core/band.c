@@ -78,16 +78,8 @@ void gsc_client_deactivate(struct gsc_client *client)
 	list_del_init(&client->band->busy);
 }
 
-void gsc_band_join(struct gsc_client *client)
+static void open_band(struct gsc_device *dev, struct gsc_band *band)
 {
-	struct gsc_device *dev = client->dev;
-	struct gsc_band *band;
-	struct gsc_task *task;
-
-	list_for_each_entry(band, &dev->bands, node)
-		if (gsc_same_band(client, first_member(band)))
-			goto found;
-	band = &client->own_band;
 	memset(band, 0, sizeof(*band));
 	INIT_LIST_HEAD(&band->busy);
 	INIT_LIST_HEAD(&band->members);
@@ -98,7 +90,15 @@ void gsc_band_join(struct gsc_client *client)
 	band->vtime = dev->vtime;
 	band->nr = dev->next_nr++;
 	list_add_tail(&band->node, &dev->bands);
-found:
+}
+
+/* @band is its own, which is opened, or that of a client that came before */
+static void enter_band(struct gsc_client *client, struct gsc_band *band)
+{
+	struct gsc_task *task;
+
+	if (band == &client->own_band)
+		open_band(client->dev, band);
 	client->band = band;
 	memset(&client->data, 0, sizeof(client->data));
 	list_add_tail(&client->member, &band->members);
@@ -107,42 +107,73 @@ found:
 	band->n_active += client->n_tasks != 0;
 	band->n_tasks += client->n_tasks;
 	gsc_pass_join(client);
-	if (client->n_tasks || client->current_units)
-		gsc_client_activate(client);
-	dev->bands_stale = true;
+	client->dev->bands_stale = true;
 }
 
-static void move_all(struct list_head *from, struct list_head *to)
+static bool is_active(const struct gsc_client *client)
 {
-	INIT_LIST_HEAD(to);
-	while (!list_empty(from))
-		list_move_tail(from->next, to);
+	return client->n_tasks || client->current_units;
 }
 
-/* The member that the band lives in leaves: it moves to the next one */
+void gsc_band_join(struct gsc_client *client)
+{
+	struct gsc_device *dev = client->dev;
+	struct gsc_band *band, *found = &client->own_band;
+
+	list_for_each_entry(band, &dev->bands, node)
+		if (gsc_same_band(client, first_member(band))) {
+			found = band;
+			break;
+		}
+	enter_band(client, found);
+	if (is_active(client))
+		gsc_client_activate(client);
+}
+
+/* As a node of a list, or as the head of one */
+static void replace(struct list_head *from, struct list_head *to)
+{
+	list_add(to, from);
+	list_del_init(from);
+}
+
+static struct gsc_client *middle_member(const struct gsc_band *band)
+{
+	struct gsc_client *middle = first_member(band), *client;
+	bool odd = false;
+
+	list_for_each_entry(client, &band->members, member) {
+		if (odd)
+			middle = list_next_entry(middle, member);
+		odd = !odd;
+	}
+	return middle;
+}
+
+/*
+ * The member that the band lives in leaves: it moves to the one in the middle. Whether all members
+ * leave in the order in which they came or the other way round, it moves a logarithmic number of
+ * times, so that all of them together take time linear in their number.
+ */
 static void rehome(struct gsc_band *band)
 {
-	struct gsc_band *heir = &first_member(band)->own_band;
+	struct gsc_band *heir = &middle_member(band)->own_band;
 	struct gsc_device *dev = gsc_band_device(band);
 	struct gsc_client *client;
 
 	*heir = *band;
-	list_add(&heir->node, &band->node);
-	list_del_init(&band->node);
-	INIT_LIST_HEAD(&heir->busy);
-	if (!list_empty(&band->busy))
-		list_add(&heir->busy, &band->busy);
-	list_del_init(&band->busy);
-	move_all(&band->members, &heir->members);
-	move_all(&band->active, &heir->active);
-	move_all(&band->tasks, &heir->tasks);
+	replace(&band->node, &heir->node);
+	replace(&band->busy, &heir->busy);
+	replace(&band->members, &heir->members);
+	replace(&band->active, &heir->active);
+	replace(&band->tasks, &heir->tasks);
 	list_for_each_entry(client, &heir->members, member)
 		client->band = heir;
 	gsc_turn_forget(dev, band, heir);
 }
 
-/* The caller dropped its hold */
-void gsc_band_leave(struct gsc_client *client)
+/* All but that the band itself stays where it is, even if that is in @client */
+static void leave_band(struct gsc_client *client)
 {
 	struct gsc_device *dev = client->dev;
 	struct gsc_band *band = client->band;
@@ -160,21 +191,69 @@ void gsc_band_leave(struct gsc_client *client)
 	if (list_empty(&band->members)) {
 		list_del_init(&band->node);
 		gsc_turn_forget(dev, band, NULL);
-	} else if (band == &client->own_band) {
-		rehome(band);
 	}
 }
 
-void gsc_bands_rebuild(struct gsc_device *dev)
+/* The caller dropped its hold */
+void gsc_band_leave(struct gsc_client *client)
+{
+	struct gsc_band *band = client->band;
+
+	leave_band(client);
+	if (band == &client->own_band && !list_empty(&band->members))
+		rehome(band);
+}
+
+static int compare_channel_groups(void *priv, const struct list_head *a, const struct list_head *b)
+{
+	const struct gsc_client *x = list_entry(a, struct gsc_client, member);
+	const struct gsc_client *y = list_entry(b, struct gsc_client, member);
+
+	return x->channel_group > y->channel_group;
+}
+
+/* Those for whom gsc_same_band() may hold: equals are neighbours then, by arrival */
+static void sort_equals(struct gsc_device *dev, struct list_head *sorted)
 {
 	struct gsc_client *client;
 
+	INIT_LIST_HEAD(sorted);
+	if (dev->mode_set == GSCHED_MODE_TEMPORAL)
+		return;
+	list_for_each_entry(client, &dev->clients, node)
+		if (dev->mode_set == GSCHED_MODE_SPATIAL || client->channel_group ||
+		    in_space(client))
+			list_add_tail(&client->member, sorted);
+	if (dev->mode_set != GSCHED_MODE_SPATIAL)
+		list_sort(NULL, sorted, compare_channel_groups);
+}
+
+/* The same bands as if all clients attached one after the other, but without a search for each */
+void gsc_bands_rebuild(struct gsc_device *dev)
+{
+	struct gsc_client *client, *next, *first = NULL;
+	struct list_head sorted;
+	struct gsc_band *band;
+
 	list_for_each_entry(client, &dev->clients, node) {
 		gsc_hold_drop(client);
-		gsc_band_leave(client);
+		leave_band(client);
+		client->band = &client->own_band;
+	}
+	sort_equals(dev, &sorted);
+	list_for_each_entry_safe(client, next, &sorted, member) {
+		if (!first || !gsc_same_band(first, client))
+			first = client;
+		client->band = &first->own_band;
+		list_del_init(&client->member);
 	}
 	list_for_each_entry(client, &dev->clients, node)
-		gsc_band_join(client);
+		enter_band(client, client->band);
+	/* in the order of both lists: nothing is searched for in them */
+	list_for_each_entry(band, &dev->bands, node)
+		list_for_each_entry(client, &band->members, member)
+			if (is_active(client))
+				gsc_client_activate(client);
 }
 
 struct gsc_client *gsc_band_owner(const struct gsc_band *band)
@@ -184,7 +263,8 @@ struct gsc_client *gsc_band_owner(const struct gsc_band *band)
 	list_for_each_entry(client, &band->members, member) {
 		if (gsc_is_server(client))
 			return client;
-		if (!owner || (!(owner->flags & GSCHED_ATTACH_SLICE) && client->flags & GSCHED_ATTACH_SLICE))
+		if (!owner ||
+		    (!(owner->flags & GSCHED_ATTACH_SLICE) && client->flags & GSCHED_ATTACH_SLICE))
 			owner = client;
 	}
 	/* the channel group of MPS clients is their server's */
@@ -357,7 +437,8 @@ void gsc_bands_update(struct gsc_device *dev)
 	dev->top_priority = top;
 	choose_mode(dev);
 	list_for_each_entry(band, &dev->bands, node) {
-		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->equals && band->n_clients && band->priority < top;
+		band->lower = dev->mode == GSCHED_MODE_SLICED && !dev->policy->equals &&
+			      band->n_clients && band->priority < top;
 		dev->n_lower += band->lower;
 		dev->n_top += band->priority == top ? band->n_top : 0;
 	}
@@ -378,7 +459,8 @@ static u32 share_of(const struct gsc_client *client)
 	for (group = client->group; group; group = group->parent) {
 		if (group->max >= whole)
 			continue;
-		part = div_u64(div_u64((u64)group->max * GSCHED_SHARE_ALL, whole), max_t(u32, group->active, 1));
+		part = div_u64(div_u64((u64)group->max * GSCHED_SHARE_ALL, whole),
+			       max_t(u32, group->active, 1));
 		share = min_t(u32, share, part);
 	}
 	return max_t(u32, share, 1);
@@ -404,8 +486,8 @@ static bool private_band(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
 
-	return dev->mode_set < 0 && dev->mode != GSCHED_MODE_TEMPORAL && !dev->policy->no_leases && !in_space(client) &&
-	       !client->channel_group && gsc_band_can_slice(client->band);
+	return dev->mode_set < 0 && dev->mode != GSCHED_MODE_TEMPORAL && !dev->policy->no_leases &&
+	       !in_space(client) && !client->channel_group && gsc_band_can_slice(client->band);
 }
 
 /* The GPU leaves it as soon as a band above has work */
@@ -427,7 +509,8 @@ bool gsc_band_ends_blocks(const struct gsc_band *band)
 	if (!is_left_early(band) || !band->n_clients)
 		return false;
 	list_for_each_entry(client, &band->members, member)
-		if (!gsc_is_server(client) && (!client->block_us || client->block_us > GSC_BLOCK_END_US))
+		if (!gsc_is_server(client) &&
+		    (!client->block_us || client->block_us > GSC_BLOCK_END_US))
 			return false;
 	return true;
 }
@@ -522,7 +605,8 @@ int gsc_client_report(struct gsc_client *client, const struct gsched_report *req
 {
 	struct gsc_device *dev = client->dev;
 
-	if (!dev || req->activity > GSCHED_ACTIVITY_BUSY || req->slice_error > GSC_ERRNO_MAX || req->prioritised > 1)
+	if (!dev || req->activity > GSCHED_ACTIVITY_BUSY || req->slice_error > GSC_ERRNO_MAX ||
+	    req->prioritised > 1)
 		return -EINVAL;
 	gsc_mark(dev, now);
 	if (req->flags & GSCHED_REPORT_SLICE) {

@@ -14,13 +14,14 @@ static bool check_seat(const struct gsc_client *client)
 {
 	const struct gsc_group *own = client->group, *user = own->parent;
 	const struct gsc_client *other;
-	u32 n = 0, units = 0;
+	u32 n = 0, units = 0, weight = 0;
 
 	if (own != &client->own || own->current_units != client->current_units || !own->weight ||
 	    own->priority > client->home->priority || own->latency_us != client->home->latency_us)
 		return false;
-	if (!gsc_is_server(client) && client->seat != own && (client->seat != client->home || user != client->home ||
-				    own->max != GSC_MAX_UNLIMITED || own->weight != GSC_WEIGHT_DEFAULT))
+	if (!gsc_is_server(client) && client->seat != own &&
+	    (client->seat != client->home || user != client->home ||
+	     own->max != GSC_MAX_UNLIMITED || own->weight != GSC_WEIGHT_DEFAULT))
 		return false;
 	list_for_each_entry(other, &client->dev->clients, node) {
 		if (other->home != client->home || other->user != client->user ||
@@ -29,12 +30,13 @@ static bool check_seat(const struct gsc_client *client)
 		if (user != other->own.parent && !gsc_is_server(client))
 			return false;
 		units += other->current_units;
+		weight = max(weight, other->own.weight);
 		n++;
 	}
 	if (user == client->home)
 		return n <= 1 || gsc_is_server(client);
 	return n > 1 && user->parent == client->home && user->current_units == units &&
-	       own->depth < GSC_DEPTH_MAX;
+	       user->weight == weight && own->depth < GSC_DEPTH_MAX;
 }
 
 /* gpu.pressure counts it as what it is */
@@ -66,7 +68,8 @@ static int check_clients(const struct gsc_device *dev)
 				continue;
 			if (task->client != client || task->slot != slot)
 				return 2;
-			if (list_empty(&task->node) ? task->state != GSC_TASK_NONE : task->state == GSC_TASK_NONE)
+			if (list_empty(&task->node) ? task->state != GSC_TASK_NONE :
+						      task->state == GSC_TASK_NONE)
 				return 3;
 			if (list_empty(&task->peer) != list_empty(&task->node))
 				return 4;
@@ -78,13 +81,15 @@ static int check_clients(const struct gsc_device *dev)
 			return 130;
 		if (!client->hold_units && (client->hold_got || client->hold_until))
 			return 6;
-		if (client->hold_units && (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
+		if (client->hold_units &&
+		    (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
 			return 7;
 		if (client->hold_units && !gsc_standby_is_auto(client))
 			return 7;
 		if (client->hold_units > dev->sms * GSCHED_CAPSM || client->sizes.whole > dev->sms)
 			return 19;
-		if (client->sizes.tried >= GSC_SIZE_CLASSES || client->sizes.tried < client->sizes.chosen)
+		if (client->sizes.tried >= GSC_SIZE_CLASSES ||
+		    client->sizes.tried < client->sizes.chosen)
 			return 19;
 		clients++;
 	}
@@ -159,7 +164,9 @@ static int check_members(const struct gsc_device *dev)
 			return 63;
 		bands += clients != 0;
 		list_for_each_entry(other, &dev->bands, node)
-			if (other != band && gsc_same_band(first, list_first_entry(&other->members, struct gsc_client, member)))
+			if (other != band &&
+			    gsc_same_band(first, list_first_entry(&other->members,
+								  struct gsc_client, member)))
 				return 64;
 	}
 	return members == dev->n_clients && bands == dev->n_bands ? 0 : 65;
@@ -176,7 +183,8 @@ static int check_active(const struct gsc_device *dev)
 		n = 0;
 		clients = 0;
 		list_for_each_entry(client, &band->members, member) {
-			bool active = client->n_tasks || client->hold_units || client->current_units;
+			bool active = client->n_tasks || client->hold_units ||
+				      client->current_units;
 
 			if (active == list_empty(&client->active) || client->ended)
 				return 100;
@@ -239,14 +247,18 @@ static int check_slices(const struct gsc_device *dev)
 
 		if (!band->slice_us == slice || (slice && dev->n_bands < 2))
 			return 70;
-		if (slice && (band->slice_us < GSC_SLICE_LEAST_US || band->slice_us > GSC_SLICE_WHOLE_US) &&
+		if (slice &&
+		    (band->slice_us < GSC_SLICE_LEAST_US || band->slice_us > GSC_SLICE_WHOLE_US) &&
 		    !(band->lower && band->slice_us == GSC_SLICE_TINY_US))
 			return 71;
-		tiny += band->slice_us == GSC_SLICE_TINY_US && band->activity == GSCHED_ACTIVITY_BUSY;
+		tiny += band->slice_us == GSC_SLICE_TINY_US &&
+			band->activity == GSCHED_ACTIVITY_BUSY;
 		list_for_each_entry(client, &band->members, member) {
-			if (client->arb.slice_us != (gsc_band_owner(band) == client ? band->slice_us : 0))
+			if (client->arb.slice_us !=
+			    (gsc_band_owner(band) == client ? band->slice_us : 0))
 				return 72;
-			if (client->arb.bands != dev->n_bands || !client->arb.share || client->arb.share > GSCHED_SHARE_ALL)
+			if (client->arb.bands != dev->n_bands || !client->arb.share ||
+			    client->arb.share > GSCHED_SHARE_ALL)
 				return 73;
 		}
 	}
@@ -267,7 +279,8 @@ static bool may_yield(const struct gsc_client *client)
 		above++;
 		prioritised += other->prioritised;
 	}
-	return above && above == prioritised && !client->dev->policy->equals && !client->dev->policy->no_leases;
+	return above && above == prioritised && !client->dev->policy->equals &&
+	       !client->dev->policy->no_leases;
 }
 
 /*
@@ -278,10 +291,12 @@ static bool is_private(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
 
-	if (client->flags & (GSCHED_ATTACH_MPS | GSCHED_ATTACH_SERVER) || client->channel_group || dev->policy->no_leases)
+	if (client->flags & (GSCHED_ATTACH_MPS | GSCHED_ATTACH_SERVER) || client->channel_group ||
+	    dev->policy->no_leases)
 		return false;
-	return dev->mode_set == -1 && dev->mode != GSCHED_MODE_TEMPORAL && client->band->n_clients == 1 &&
-	       client->flags & GSCHED_ATTACH_SLICE && !client->slice_error;
+	return dev->mode_set == -1 && dev->mode != GSCHED_MODE_TEMPORAL &&
+	       client->band->n_clients == 1 && client->flags & GSCHED_ATTACH_SLICE &&
+	       !client->slice_error;
 }
 
 static bool leaves_midway(const struct gsc_client *client)
@@ -290,7 +305,8 @@ static bool leaves_midway(const struct gsc_client *client)
 	bool found = false;
 
 	list_for_each_entry(other, &client->dev->clients, node)
-		found |= other->resumes && other->band == client->band && other->group->priority > client->group->priority;
+		found |= other->resumes && other->band == client->band &&
+			 other->group->priority > client->group->priority;
 	return found && !client->dev->policy->equals;
 }
 
@@ -317,7 +333,8 @@ static bool nobody_waits(const struct gsc_client *client)
 	const struct gsc_client *other;
 	const struct gsc_group *group;
 
-	if (dev->mode == GSCHED_MODE_TEMPORAL || !dev->policy->passes || client->band->n_clients < 2)
+	if (dev->mode == GSCHED_MODE_TEMPORAL || !dev->policy->passes ||
+	    client->band->n_clients < 2)
 		return false;
 	list_for_each_entry(other, &client->band->members, member) {
 		if (gsc_is_server(other))
@@ -409,7 +426,8 @@ static int check_turns(const struct gsc_device *dev)
 			return 80;
 		if (!(band->flags & GSCHED_ARB_REPORT) == band->lower)
 			return 89;
-		if (dev->mode == GSCHED_MODE_SLICED && band == dev->turn && (!gsc_contends(band) || gsc_band_closed(band)))
+		if (dev->mode == GSCHED_MODE_SLICED && band == dev->turn &&
+		    (!gsc_contends(band) || gsc_band_closed(band)))
 			return 81;
 		list_for_each_entry(client, &band->members, member) {
 			ret = check_flags(client);
@@ -417,7 +435,8 @@ static int check_turns(const struct gsc_device *dev)
 				return ret;
 		}
 	}
-	if (lower != dev->n_lower || (dev->drain && (lower < 2 || dev->turn || !gsc_contends(dev->drain))))
+	if (lower != dev->n_lower ||
+	    (dev->drain && (lower < 2 || dev->turn || !gsc_contends(dev->drain))))
 		return 84;
 	if (lower < 2)
 		return 0;
@@ -469,7 +488,8 @@ static int check_tasks(const struct gsc_client *client)
 	return (client->window != 0) == has ? 0 : 18;
 }
 
-static int check_windows(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_band **owner)
+static int check_windows(const struct gsc_device *dev, const struct gsc_band *band,
+			 const struct gsc_band **owner)
 {
 	const struct gsc_client *client;
 	const struct gsc_task *task;
@@ -518,7 +538,8 @@ static int check_capacity(const struct gsc_device *dev, const struct gsc_band *b
  * max cannot take back what they have. It is at least what the allocator guaranteed, up to one SM
  * for a max that is no whole number of SMs.
  */
-static int check_band_group(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_group *group)
+static int check_band_group(const struct gsc_device *dev, const struct gsc_band *band,
+			    const struct gsc_group *group)
 {
 	u64 sum = 0, block = 0, footprint = 0;
 	const struct gsc_client *client;
@@ -532,8 +553,9 @@ static int check_band_group(const struct gsc_device *dev, const struct gsc_band 
 	}
 	if (block > gsc_group_max(group))
 		return 42;
-	if (group->seen == band->stamp && band->guarantees && !band->fractional && dev->mode != GSCHED_MODE_TEMPORAL && sum &&
-	    !group->claimed_below && group->asked && footprint < min(group->reserve, group->asked))
+	if (group->seen == band->stamp && band->guarantees && !band->fractional &&
+	    dev->mode != GSCHED_MODE_TEMPORAL && sum && !group->claimed_below && group->asked &&
+	    footprint < min(group->reserve, group->asked))
 		return 43;
 	return 0;
 }
@@ -568,8 +590,8 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 }
 
 /*
- * Capacity of the band's clients at or below @group, holds and what capsm.reserve keeps included. Of
- * the latter nothing is known where another band has used the group's scratch since.
+ * Capacity of the band's clients at or below @group, holds and what capsm.reserve keeps included.
+ * Of the latter nothing is known where another band has used the group's scratch since.
  */
 static u64 taken(const struct gsc_band *band, const struct gsc_group *group)
 {
@@ -577,11 +599,13 @@ static u64 taken(const struct gsc_band *band, const struct gsc_group *group)
 	u64 sum = band->kept_free * GSCHED_CAPSM;
 
 	if (band->claims && group->parent)
-		sum = group->seen == band->stamp ? group->kept_free * GSCHED_CAPSM : gsc_group_max(group);
+		sum = group->seen == band->stamp ? group->kept_free * GSCHED_CAPSM :
+						   gsc_group_max(group);
 
 	list_for_each_entry(client, &band->members, member)
 		if (is_below(client->group, group))
-			sum += client->current_units + (u64)gsc_sms(client->hold_got) * GSCHED_CAPSM;
+			sum += client->current_units +
+			       (u64)gsc_sms(client->hold_got) * GSCHED_CAPSM;
 	return sum;
 }
 
@@ -667,7 +691,10 @@ static int check_pages(const struct gsc_device *dev)
 	list_for_each_entry(client, &dev->clients, node) {
 		list_for_each_entry(task, &client->tasks, peer)
 			n += task->adopted && client->cl_page;
-		/* with more launches to adopt than the commit had rounds for, the next one does the rest */
+		/*
+		 * with more launches to adopt than the commit had rounds for, the next one does the
+		 * rest
+		 */
 		ret = client->arb_page && !dev->scan ? check_page(client) : 0;
 		if (ret)
 			return ret;

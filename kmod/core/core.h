@@ -38,18 +38,21 @@ struct gsc_arb;
 enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
 
 /*
- * Actions, for the client to be told, and for traces: what its page says is there already. done() in
- * the event that ends a task, policy_changed() in whichever call changes it, the others in
+ * Actions, for the client to be told, and for traces: what its page says is there already. done()
+ * in the event that ends a task, policy_changed() in whichever call changes it, the others in
  * gsc_commit(). Without one nothing is done.
  */
 struct gsc_ops {
 	/*
 	 * The task may launch (GSC_GRANT: once) or its window changed (task->window). Tasks of one
-	 * client share their window: each is told every change of it. GSC_EVICT of a task that waits:
-	 * it was launched under a lease.
+	 * client share their window: each is told every change of it. GSC_EVICT of a task that
+	 * waits: it was launched under a lease.
 	 */
 	void (*set_window)(struct gsc_task *task, enum gsc_change why);
-	/* The client's lease (GSCHED_LEASE_*), contended, mode or priorities changed. @old: its lease before */
+	/*
+	 * The client's lease (GSCHED_LEASE_*), contended, mode or priorities changed. @old: its
+	 * lease before
+	 */
 	void (*set_lease)(struct gsc_client *client, u32 old);
 	/* Call gsc_tick at @when at the latest; 0: no need. Replaces the one before. */
 	void (*arm_timer)(struct gsc_device *dev, u64 when);
@@ -68,8 +71,8 @@ struct gsc_ops {
 	bool (*is_gone)(const struct gsc_client *client);
 	/*
 	 * Zeroed memory for the tasks of @slot, which @client uses for the first time: in
-	 * gsc_submit(), and in gsc_commit() for what was launched under a lease. NULL: there is none
-	 * now. The caller frees what is in client->task after the client has detached.
+	 * gsc_submit(), and in gsc_commit() for what was launched under a lease. NULL: there is
+	 * none now. The caller frees what is in client->task after the client has detached.
 	 */
 	struct gsc_task *(*new_task)(struct gsc_client *client, u32 slot);
 };
@@ -112,8 +115,8 @@ struct gsc_policy {
 	 */
 	u64 (*epoch_us)(const struct gsc_device *dev, u32 n);
 	/*
-	 * @client used @unit_ns of capacity times time since the last call: in many events, always before what it has or its
-	 * group changes. Default: nothing.
+	 * @client used @unit_ns of capacity times time since the last call: in many events, always
+	 * before what it has or its group changes. Default: nothing.
 	 */
 	void (*charge)(struct gsc_client *client, u64 unit_ns);
 	/*
@@ -134,8 +137,10 @@ struct gsc_policy {
 	int (*why)(const struct gsc_client *client, char *buf, size_t size);
 	bool idles;		/* may leave capacity unused while tasks wait */
 	bool no_leases;		/* every launch is submitted first */
-	bool passes;		/* launches without a window may go unseen where nobody depends on them: pass.c */
-	bool equals;		/* gpu.priority means nothing: no band is lower, no client protected from another */
+	/* launches without a window may go unseen where nobody depends on them: pass.c */
+	bool passes;
+	/* gpu.priority means nothing: no band is lower, no client protected from another */
+	bool equals;
 };
 
 extern const struct gsc_policy gsc_policy_hpf;
@@ -144,7 +149,8 @@ extern const struct gsc_policy gsc_policy_wfq;
 extern const struct gsc_policy gsc_policy_srt;
 extern const struct gsc_policy gsc_policy_corun;
 extern const struct gsc_policy gsc_policy_plan;		/* by gsc_device_plan() only */
-extern const struct gsc_policy gsc_policy_chaos;	/* for tests, in userspace only: the module has no such policy */
+/* for tests, in userspace only: the module has no such policy */
+extern const struct gsc_policy gsc_policy_chaos;
 extern const struct gsc_policy *const gsc_policies[];	/* all of them, up to NULL */
 const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 
@@ -161,8 +167,10 @@ struct gsc_sum {
 enum gsc_event {
 	GSC_EVENT_THROTTLED,	/* a launch had to wait for capacity */
 	GSC_EVENT_GATED,	/* a client has to wait for its band's turn */
-	GSC_EVENT_OVERDUE,	/* watch.c: an opaque kernel is not completed while others wait for its end */
-	GSC_EVENT_LATE,		/* late.c: a kernel took far longer than usual, and others made way */
+	/* watch.c: an opaque kernel is not completed while others wait for its end */
+	GSC_EVENT_OVERDUE,
+	/* late.c: a kernel took far longer than usual, and others made way */
+	GSC_EVENT_LATE,
 	GSC_EVENT_REFUSED,	/* a program found no place among the device's clients */
 	GSC_EVENT_COUNT
 };
@@ -195,7 +203,8 @@ struct gsc_pressure {
 struct gsc_share {
 	struct gsc_share *next;
 	u32 lo, hi;			/* least and most it can take */
-	u32 firm;			/* of lo, what is guaranteed; the rest yields where there is not enough */
+	/* of lo, what is guaranteed; the rest yields where there is not enough */
+	u32 firm;
 	u32 weight, got;
 };
 
@@ -212,14 +221,18 @@ struct gsc_wfq_queue {
 	struct gsc_group *next, *prev;	/* queues of the band, by turn */
 	u64 used;			/* virtual time since the last decision */
 	u64 sum;			/* weights of what is active directly below */
-	u64 pace;			/* virtual to real time while it has the device, 16 bits behind the point */
+	/* virtual to real time while it has the device, 16 bits behind the point */
+	u64 pace;
 	u64 want, share;		/* units */
-	u64 bar, top_bar;		/* one with a smaller virtual time overtakes it; the largest from there to the front */
+	/* one with a smaller virtual time overtakes it; the largest from there to the front */
+	u64 bar, top_bar;
 	u32 n;				/* active clients, directly */
 	u32 rank;
 	bool listed, counted, known;	/* in the list; in its parent's sum; has a virtual time */
-	bool content;			/* wants no more than its share, or all can have what they want */
-	bool bounded;			/* a max above it leaves it less than its share of the device */
+	/* wants no more than its share, or all can have what they want */
+	bool content;
+	/* a max above it leaves it less than its share of the device */
+	bool bounded;
 	bool fresh;			/* was not active at the last decision */
 	u64 band;			/* gsc_wfq_band.id of the band that the rest is of */
 	u64 vtime, ended;		/* and when its last task ended */
@@ -261,7 +274,7 @@ struct gsc_corun_client {
 /*
  * A quota holder. Those that gsc_group_init() makes are the operator's. Below them the core has one
  * for each client (gsc_client.own) and, where a user has several clients in a group, one for the
- * user (gsc_client.sharing of the first of them): a user has one share of a group, however many
+ * user (gsc_client.sharing of one of them): a user has one share of a group, however many
  * descriptors are open. Groups of clients and users are reached by @parent only and have no name.
  */
 struct gsc_group {
@@ -287,10 +300,12 @@ struct gsc_group {
 	struct gsc_contest contest;	/* who shares its capacity */
 	struct gsc_share share;		/* as one who shares its parent's */
 	u32 cap, used, held;		/* max; taken so far; of that, by holds */
-	u32 demand, reserve, beside;	/* wanted below; guaranteed below; of its part, what no hold may take */
+	/* wanted below; guaranteed below; of its part, what no hold may take */
+	u32 demand, reserve, beside;
 	/*
-	 * capsm.reserve: claimed by itself in this run; wanted by tasks below, which @demand exceeds by
-	 * what is claimed for nobody; some group below claims so; of the claims, what nobody has
+	 * capsm.reserve: claimed by itself in this run; wanted by tasks below, which @demand
+	 * exceeds by what is claimed for nobody; some group below claims so; of the claims, what
+	 * nobody has
 	 */
 	u32 claim, asked;
 	bool claimed_below;
@@ -321,17 +336,21 @@ struct gsc_task {
 	u32 slot, seq, tier, blocks_per_sm;
 	u32 intensity;			/* GSCHED_INTENSITY_* */
 	u64 blocks, predicted_ns, block_ns;
-	u64 stream;			/* tasks of a client with the same one run in order; 0 unknown */
+	/* tasks of a client with the same one run in order; 0 unknown */
+	u64 stream;
 	u32 window;			/* units: what it may use now */
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
 	u64 usage;			/* unit-ns, of what its client was charged; stops at 2^64 */
 	u32 id;				/* order of arrival */
-	u32 room;			/* SMs it could use, if it was granted when it was submitted, else 0 */
+	/* SMs it could use, if it was granted when it was submitted, else 0 */
+	u32 room;
 	bool is_new;			/* submitted since the last commit */
 	bool adopted;			/* blocks_per_sm is a guess */
-	bool midway;			/* in the resumable form: its block-tasks can be left in their middle */
+	/* in the resumable form: its block-tasks can be left in their middle */
+	bool midway;
 	bool overdue;			/* opaque, and equals no longer wait for its end */
-	bool chained;			/* opaque, and may wait for its client's later tasks: these wait no longer */
+	/* opaque, and may wait for its client's later tasks: these wait no longer */
+	bool chained;
 	bool late;			/* others have made way for it */
 	u64 late_again;			/* when they do so again; 0 it is not late yet */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
@@ -360,7 +379,8 @@ struct gsc_sizes {
 	u32 whole;			/* SMs that they can fill */
 	u32 last;			/* smallest class that is tried */
 	u32 chosen;			/* smallest class that is fast enough */
-	u32 tried;			/* class for the next request: @chosen, or a smaller one that is unknown */
+	/* class for the next request: @chosen, or a smaller one that is unknown */
+	u32 tried;
 	u32 retried;			/* class that was too slow and has another chance, 0 none */
 	u32 n_requests, n_measured;
 	u64 since;			/* when @busy was last looked at */
@@ -418,14 +438,17 @@ struct gsc_band {
 	const struct gsc_task *late;	/* others make way for it, until the next order() */
 	struct gsc_help help;
 	u64 equals_again;		/* before that equals do not make way */
-	u64 again;			/* when the policy wants to decide anew, 0 never; its order() sets it */
+	/* when the policy wants to decide anew, 0 never; its order() sets it */
+	u64 again;
 	u64 watch;			/* when an opaque task is overdue, 0 never */
-	u64 stamp;			/* of the allocator's last run: the scratch of groups that carry it is of this band */
+	/* of the allocator's last run: the scratch of groups that carry it is of this band */
+	u64 stamp;
 	bool fractional;		/* the last run met a max that is no whole number of SMs */
 	bool guarantees;		/* the last run met a min, or a claim */
 	bool claims;			/* a capsm.reserve stands against some task: standby.c */
 	u32 kept_free;			/* SMs that claims keep free and nobody is lent */
-	u64 lend_ns;			/* whoever can be evicted in that time is lent what is claimed */
+	/* whoever can be evicted in that time is lent what is claimed */
+	u64 lend_ns;
 	bool standby;			/* a group of its clients has a capsm.reserve */
 	/* attributes, from its clients and their groups */
 	u32 priority, n_top;		/* highest gpu.priority; clients that have it */
@@ -443,7 +466,8 @@ struct gsc_band {
 	u32 slice_us;			/* for its channel group, 0 the driver's */
 	u32 flags;			/* GSCHED_ARB_* for all its clients */
 	u64 served;			/* dev->turns when it last got a turn */
-	u64 vtime;			/* of turns: what it had of them by its weight, in sliced mode */
+	/* of turns: what it had of them by its weight, in sliced mode */
+	u64 vtime;
 	union gsc_band_data {
 		struct gsc_wfq_band wfq;
 		struct gsc_corun_band corun;
@@ -455,7 +479,8 @@ struct gsc_srt_client {
 	struct gsc_client *next, *prev;
 	u64 seen;
 	u64 left, overhead;		/* T_r of its first task; what its preemption would cost */
-	u64 bar, top_bar;		/* an equal with less left overtakes it; the largest of its equals up to the first */
+	/* an equal with less left overtakes it; the largest of its equals up to the first */
+	u64 bar, top_bar;
 	u32 place;			/* among those of its priority */
 	bool runs;
 };
@@ -473,11 +498,15 @@ struct gsc_client {
 	struct gsc_group *home;		/* the operator's group that it is in */
 	struct gsc_group *group;	/* @own, below @home or below that of its user there */
 	/*
-	 * where the allocator has it: @group, or, if that says nothing since the user has no other client
-	 * there and @own no limits, @home
+	 * where the allocator has it: @group, or, if that says nothing since the user has no other
+	 * client there and @own no limits, @home
 	 */
 	struct gsc_group *seat;
 	struct gsc_group own, sharing;
+	/* ring of the clients of its user in @home, servers left out */
+	struct list_head peers;
+	/* while the group of its user is in @sharing: who has its weight */
+	u32 n_heaviest;
 	u32 priority_max;		/* its own gpu.priority, U32_MAX: its group's */
 	struct list_head node;		/* dev->clients */
 	u32 flags;			/* GSCHED_ATTACH_* */
@@ -490,7 +519,8 @@ struct gsc_client {
 	struct list_head active;
 	u64 nr;				/* order of arrival */
 	struct gsc_arb arb;		/* as at the last set_band */
-	u32 activity;			/* GSCHED_ACTIVITY_*, IDLE while it is not asked to report */
+	/* GSCHED_ACTIVITY_*, IDLE while it is not asked to report */
+	u32 activity;
 	u32 block_us;			/* as it reported, while GSCHED_ARB_TIMED is set */
 	bool prioritised;		/* as it reported: its streams have the greatest priority */
 	u32 slice_us, slice_error;	/* as it reported them; 0 nothing */
@@ -509,7 +539,8 @@ struct gsc_client {
 	bool has_windows;		/* pass.c: it has tasks with windows, or had lately */
 	u64 window_seen;		/* when the last of them began or ended */
 	struct gsc_task *task[GSCHED_SLOTS];	/* by new_task(); NULL: never used */
-	struct list_head tasks;		/* the active ones by arrival: they are granted in this order */
+	/* the active ones by arrival: they are granted in this order */
+	struct list_head tasks;
 	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage is charged */
@@ -520,7 +551,8 @@ struct gsc_client {
 	u64 last_submit, interval;	/* smoothed time between submits, 0 not yet known */
 	bool has_paused;		/* the first such time, which does not count, is over */
 	u64 last_end;
-	u64 gap;			/* longest such time lately that a hold can bridge; it fades */
+	/* longest such time lately that a hold can bridge; it fades */
+	u64 gap;
 	u32 burst, burst_before;	/* submits since the last gap, and between the two before */
 	u32 hold_rank;			/* of the task that ended */
 	u32 hold_got;			/* what the allocator keeps free for it now, units */
@@ -533,7 +565,8 @@ struct gsc_client {
 	/* protect.c: as one whose kernels block-tasks below are left in their middle for */
 	bool resumes;
 	struct list_head resuming;	/* dev->resuming */
-	u64 resumes_since, resumes_until;	/* last change, 0 none; when it ends without another kernel */
+	/* last change, 0 none; when it ends without another kernel */
+	u64 resumes_since, resumes_until;
 	u32 hold_cost, resume_cost;	/* per mille of the others' throughput, 0 not yet known */
 	/* and as one of those below */
 	u64 block_ns;			/* of its last task in the plain form */
@@ -547,7 +580,8 @@ struct gsc_client {
 	 * nothing opaque ran
 	 */
 	u32 need, use, fixed, fair;
-	u32 full;			/* what its largest task wants, which may be more than it needs */
+	/* what its largest task wants, which may be more than it needs */
+	u32 full;
 	u32 alloc;			/* units */
 	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
@@ -557,7 +591,9 @@ struct gsc_client {
  * Numbers of a device that the administrator may set: one table of names and ranges for sysfs and
  * the socket
  */
-enum gsc_param { GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_MAX_SLOWDOWN, GSC_PARAM_COUNT };
+enum gsc_param {
+	GSC_PARAM_SWITCH_US, GSC_PARAM_MAX_OVERHEAD, GSC_PARAM_MAX_SLOWDOWN, GSC_PARAM_COUNT
+};
 
 struct gsc_device {
 	const struct gsc_ops *ops;
@@ -569,8 +605,8 @@ struct gsc_device {
 	const struct gsc_policy *faulty;
 	const char *fault;
 	/*
-	 * While policy plan is in force: which plan, for how many groups, until when, and what comes
-	 * then. @plan_expired: the last one came to that.
+	 * While policy plan is in force: which plan, for how many groups, until when, and what
+	 * comes then. @plan_expired: the last one came to that.
 	 */
 	u64 plan_round, plan_until;
 	u32 n_planned;
@@ -600,15 +636,20 @@ struct gsc_device {
 	u64 now;			/* time of the last event: never goes back */
 	u64 timer;			/* when there is something to decide, 0 never */
 	u64 armed;			/* what arm_timer() was told */
-	/* page.c: tasks that were adopted, when to look at their pages; some client has @scan, @stale set */
+	/*
+	 * page.c: tasks that were adopted, when to look at their pages; some client has @scan,
+	 * @stale set
+	 */
 	u32 n_adopted;
 	u64 poll_at;
 	bool scan, stale;
-	u64 seed;		/* what policy chaos draws from; the caller may set it before the policy */
+	/* what policy chaos draws from; the caller may set it before the policy */
+	u64 seed;
 	u32 next_id;
 	u64 next_nr;
 	u64 decisions;			/* commits that had something to decide */
-	u64 n_events;			/* grows with each event of gpu.events: for who watches them */
+	/* grows with each event of gpu.events: for who watches them */
+	u64 n_events;
 	/*
 	 * Whose turn it is. Temporal mode: the band whose tasks may run. Sliced mode: the lower
 	 * band whose gate is open, or NULL. @drain had the turn before and may still have work on
@@ -638,8 +679,10 @@ struct gsc_device {
 #define GSC_BAND_WEIGHT_SCALE	1024
 #define GSC_LATENCY_US_MAX	10000000
 #define GSC_SWITCH_US_DEFAULT	190	/* from one channel group to another, measured on an H200 */
-#define GSC_MAX_OVERHEAD_DEFAULT	50	/* per mille of the time that may go into switching */
-#define GSC_MAX_SLOWDOWN_DEFAULT	200	/* per cent of its best time that a recurring kernel may take on what is held */
+/* per mille of the time that may go into switching */
+#define GSC_MAX_OVERHEAD_DEFAULT	50
+/* per cent of its best time that a recurring kernel may take on what is held for it */
+#define GSC_MAX_SLOWDOWN_DEFAULT	200
 
 /*
  * Half of what the others leave at most: one user never has all there is, and neither do two or
@@ -647,8 +690,8 @@ struct gsc_device {
  */
 bool gsc_share_has_room(u32 mine, u32 all, u32 max);
 /*
- * May one more of @user come to @group, of @max on its device? -ENOSPC; -EDQUOT it has its share: an
- * event of the group. @all: it may have all
+ * May one more of @user come to @group, of @max on its device? -ENOSPC; -EDQUOT it has its share:
+ * an event of the group. @all: it may have all
  */
 int gsc_group_room(struct gsc_group *group, u32 user, bool all, u32 max);
 
@@ -656,11 +699,14 @@ int gsc_group_room(struct gsc_group *group, u32 user, bool all, u32 max);
  * Lifetime. The caller zeroes the objects first. exit and detach may be called in any state and
  * give everything back.
  */
-int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);	/* -EINVAL */
-int gsc_group_init(struct gsc_group *group, struct gsc_group *parent);		/* -EINVAL nested too deep */
+/* -EINVAL */
+int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms);
+/* -EINVAL nested too deep */
+int gsc_group_init(struct gsc_group *group, struct gsc_group *parent);
 int gsc_group_exit(struct gsc_group *group);		/* -EBUSY with children or clients */
 /* -EINVAL unknown flags. @channel_group: as in struct gsched_attach */
-int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now);
+int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags,
+		      u64 channel_group, u64 now);
 /* In the client's page the windows are 0: a GPU that still runs kernels of a dead process stops */
 void gsc_client_detach(struct gsc_client *client, u64 now);
 /* The same as the device is taken away: the windows are the whole device, for its kernels to end */
@@ -740,15 +786,17 @@ void gsc_commit(struct gsc_device *dev, u64 now);
 void gsc_tick(struct gsc_device *dev, u64 now);
 
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
-int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);	/* -EINVAL unknown */
+/* -EINVAL unknown */
+int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);
 /*
- * Install an allocation, as policy plan: "TIME PATH=CAPSM ..." with the time to live in ms, at most a
- * minute, and groups by their paths, which @find knows; or "none", which ends the one in force.
+ * Install an allocation, as policy plan: "TIME PATH=CAPSM ..." with the time to live in ms, at most
+ * a minute, and groups by their paths, which @find knows; or "none", which ends the one in force.
  * -EINVAL, also for a group twice, below another one, the root, and for more than the device has;
  * -ENOENT no such group. The errors leave the old plan.
  */
 int gsc_device_plan(struct gsc_device *dev, const char *text,
-		    struct gsc_group *(*find)(void *arg, const char *path, size_t len), void *arg, u64 now);
+		    struct gsc_group *(*find)(void *arg, const char *path, size_t len), void *arg,
+		    u64 now);
 /* The plan in force, or what became of the last one, in words, without a newline; length */
 int gsc_plan_show(const struct gsc_device *dev, char *buf, size_t size);
 /* Which policy was replaced by hpf and why, in words, without a newline; length, 0 none was */
@@ -756,8 +804,10 @@ int gsc_policy_why(const struct gsc_device *dev, char *buf, size_t size);
 
 extern const char *const gsc_param_name[GSC_PARAM_COUNT];	/* "switch_us" … */
 int gsc_param_find(const char *name);			/* -ENOENT */
-int gsc_device_set_param(struct gsc_device *dev, enum gsc_param param, const char *text, u64 now);	/* -EINVAL */
-int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, char *buf, size_t size);
+/* -EINVAL */
+int gsc_device_set_param(struct gsc_device *dev, enum gsc_param param, const char *text, u64 now);
+int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, char *buf,
+			  size_t size);
 
 /*
  * The files of a group: one implementation of names and formats for configfs, the socket and
@@ -769,10 +819,11 @@ int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, ch
  * it, since a process cannot change its channel group.
  */
 enum gsc_file {
-	GSC_FILE_CAPSM_MAX, GSC_FILE_CAPSM_MIN, GSC_FILE_CAPSM_RESERVE, GSC_FILE_GPU_WEIGHT, GSC_FILE_GPU_PRIORITY,
-	GSC_FILE_GPU_BAND, GSC_FILE_GPU_LATENCY,
+	GSC_FILE_CAPSM_MAX, GSC_FILE_CAPSM_MIN, GSC_FILE_CAPSM_RESERVE, GSC_FILE_GPU_WEIGHT,
+	GSC_FILE_GPU_PRIORITY, GSC_FILE_GPU_BAND, GSC_FILE_GPU_LATENCY,
 	/* to be read only */
-	GSC_FILE_CAPSM_CURRENT, GSC_FILE_CAPSM_PLAN, GSC_FILE_GPU_STAT, GSC_FILE_GPU_PRESSURE, GSC_FILE_GPU_EVENTS,
+	GSC_FILE_CAPSM_CURRENT, GSC_FILE_CAPSM_PLAN, GSC_FILE_GPU_STAT, GSC_FILE_GPU_PRESSURE,
+	GSC_FILE_GPU_EVENTS,
 	GSC_FILE_COUNT
 };
 
@@ -782,16 +833,17 @@ int gsc_file_find(const char *name);			/* -ENOENT */
 int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *text, u64 now);
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size);
 /*
- * The same for one client: capsm.max, gpu.weight and gpu.priority, inside its group's. What is written
- * may be above the group's, and counts for no more than that then; gpu.priority also takes "max", the
- * group's and the default. @raise: the caller may also give it more than it has; else -EPERM for that.
- * -ENOENT no such file of a client. They end with the client.
+ * The same for one client: capsm.max, gpu.weight and gpu.priority, inside its group's. What is
+ * written may be above the group's, and counts for no more than that then; gpu.priority also takes
+ * "max", the group's and the default. @raise: the caller may also give it more than it has; else
+ * -EPERM for that. -ENOENT no such file of a client. They end with the client.
  */
 bool gsc_client_has(enum gsc_file file);
 int gsc_client_store(struct gsc_client *client, enum gsc_file file, const char *text, bool raise,
 		     u64 now);
 int gsc_client_show(const struct gsc_client *client, enum gsc_file file, char *buf, size_t size);
-const char *gsc_group_band(const struct gsc_group *group);	/* its band's name or the nearest ancestor's, "" none */
+/* its band's name or the nearest ancestor's, "" none */
+const char *gsc_group_band(const struct gsc_group *group);
 
 /*
  * For tests and WARN_ON in debug builds: 0 if every invariant holds, else the number of the first

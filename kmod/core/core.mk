@@ -21,6 +21,18 @@ $(CORE_TESTS): $(B)/tests/core-%: $(call objs,selftests/core/%.c) $(B)/lib/libgs
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# How the cost of decisions grows: the core once more, in which each basic block that runs is counted
+CORE_STEPS := $(patsubst %.c,$(B)/obj/steps/%.o,$(CORE_SRCS))
+TESTS += $(B)/tests/core-linear
+FAST_TESTS += $(B)/tests/core-linear
+$(CORE_STEPS): $(B)/obj/steps/%.o: %.c $(FLAGS)
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize-coverage=trace-pc -c $< -o $@
+
+$(B)/tests/core-linear: $(call objs,selftests/core/linear.c) $(CORE_STEPS)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 # gschedctl simulate: the committed scenarios, files that are wrong; random scenarios
 CORE_SIMULATE := $(B)/tests/core-simulate $(B)/tests/core-simulate-random
 TESTS += $(CORE_SIMULATE)

@@ -3,21 +3,21 @@
  * Complementary kernels share the device, others have it one after another (Slate III.B, table I).
  * Priorities mean nothing. Clients with tasks stand in line, by when they became active. The first
  * one has the device, and beside it the first one behind it whose kernel the table pairs with its
- * own: both share by gpu.weight. SMs that the two leave idle, since their kernels are small, go to the
- * others: Slate's kernels all fill the device, so the table says nothing about such.
+ * own: both share by gpu.weight. SMs that the two leave idle, since their kernels are small, go to
+ * the others: Slate's kernels all fill the device, so the table says nothing about such.
  *
  * Slate runs a kernel to its end before the next one. Here a client that has had the device for a
- * turn goes to the end of the line if somebody behind it gets nothing, or too little: so nobody waits
- * for more than a turn of each of the others. A turn is so long that the overhead of switching,
- * switch_us and a block-task, stays below max_overhead. An opaque kernel that runs then is not waited
- * for: the hardware divides the SMs until it ends.
+ * turn goes to the end of the line if somebody behind it gets nothing, or too little: so nobody
+ * waits for more than a turn of each of the others. A turn is so long that the overhead of
+ * switching, switch_us and a block-task, stays below max_overhead. An opaque kernel that runs then
+ * is not waited for: the hardware divides the SMs until it ends.
  *
  * The class comes with each task from its client (struct gsched_submit.intensity); the kernel that
  * came first stands for the client's others. One of an unknown class has the device for itself:
  * nothing says that it may share.
  *
- * Of table I as it is printed rows are the kernel that runs and columns the one that comes. It is not
- * symmetric: M_M runs beside H_C and H_C beside H_M, but not the other way round.
+ * Of table I as it is printed rows are the kernel that runs and columns the one that comes. It is
+ * not symmetric: M_M runs beside H_C and H_C beside H_M, but not the other way round.
  */
 #include "decide.h"
 
@@ -68,7 +68,8 @@ static bool may_pair(const struct gsc_client *first, const struct gsc_client *ot
 static u64 turn_ns(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
-	u64 cost = (u64)dev->param[GSC_PARAM_SWITCH_US] * 1000 + min(head_of(client)->block_ns, BLOCK_NS_MAX);
+	u64 cost = (u64)dev->param[GSC_PARAM_SWITCH_US] * 1000 +
+		   min(head_of(client)->block_ns, BLOCK_NS_MAX);
 
 	return min(div_u64(cost * 1000, dev->param[GSC_PARAM_MAX_OVERHEAD]), TURN_NS_MAX);
 }
@@ -218,9 +219,10 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 		return scnprintf(buf, size, "its kernel (%s) waits for its turn: %s", name,
 				 "it is no complement of what runs, or another one is");
 	if (!other)
-		return scnprintf(buf, size, "its kernel (%s) runs alone: no other one is a complement", name);
-	return scnprintf(buf, size, "its kernel (%s) runs beside one of %u (%s), its complement", name, other->pid,
-			 class_name[head_of(other)->intensity]);
+		return scnprintf(buf, size,
+				 "its kernel (%s) runs alone: no other one is a complement", name);
+	return scnprintf(buf, size, "its kernel (%s) runs beside one of %u (%s), its complement",
+			 name, other->pid, class_name[head_of(other)->intensity]);
 }
 
 const struct gsc_policy gsc_policy_corun = {

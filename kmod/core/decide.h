@@ -12,8 +12,10 @@ void gsc_hold_drop(struct gsc_client *client);
 
 /* group.c: the groups of a client and of its user in client->home */
 void gsc_client_seat(struct gsc_client *client, struct gsc_group *home);
-void gsc_client_unseat(struct gsc_client *client);	/* it is off dev->clients, or goes elsewhere */
-void gsc_clients_follow(struct gsc_group *home);	/* attributes that they take from it changed */
+/* it is off dev->clients, or goes elsewhere */
+void gsc_client_unseat(struct gsc_client *client);
+/* attributes that they take from it changed */
+void gsc_clients_follow(struct gsc_group *home);
 void gsc_client_follow(struct gsc_client *client);	/* its own did */
 
 /* task.c */
@@ -31,38 +33,46 @@ void gsc_tasks_measure(struct gsc_band *band);	/* task->room of new ones */
 
 /* page.c: what a client's pages say; nothing where it has none */
 void gsc_page_attach(struct gsc_client *client);
-void gsc_page_detach(struct gsc_client *client, u32 window);	/* a GPU that reads on uses @window */
+/* a GPU that reads on uses @window */
+void gsc_page_detach(struct gsc_client *client, u32 window);
 void gsc_page_window(struct gsc_task *task);		/* its window changed */
 void gsc_page_empty(struct gsc_client *client, u32 slot);	/* its task ended */
 void gsc_page_waits(struct gsc_task *task);		/* it was not granted */
-void gsc_page_lease(struct gsc_client *client);		/* the lease, or what the header says beside it */
-void gsc_page_quota(struct gsc_client *client);		/* what a leased launch may use may have changed */
+/* the lease, or what the header says beside it */
+void gsc_page_lease(struct gsc_client *client);
+/* what a leased launch may use may have changed */
+void gsc_page_quota(struct gsc_client *client);
 void gsc_page_band(struct gsc_client *client);		/* client->arb changed */
-void gsc_page_submit(struct gsc_task *task, u32 seq, u64 now);	/* before its slot is used for @seq */
+/* before its slot is used for @seq */
+void gsc_page_submit(struct gsc_task *task, u32 seq, u64 now);
 void gsc_page_reap(struct gsc_device *dev);		/* adopted tasks that are over */
-void gsc_page_reap_old(struct gsc_device *dev);		/* all that nobody completes although they are over */
-void gsc_page_scan(struct gsc_device *dev);		/* adopts what clients launched under leases that ended */
+/* all that nobody completes although they are over */
+void gsc_page_reap_old(struct gsc_device *dev);
+/* adopts what clients launched under leases that ended */
+void gsc_page_scan(struct gsc_device *dev);
 void gsc_page_refresh(struct gsc_device *dev);		/* the windows of empty slots */
 u64 gsc_page_poll(struct gsc_device *dev);		/* when to look again, 0 never */
 /*
- * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess. It
- * counts for what the task is charged; no window is too small for it. As gsc_submit()
+ * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess.
+ * It counts for what the task is charged; no window is too small for it. As gsc_submit()
  */
 int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now);
 
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
-/* longest hold without a latency target; what comes less often than the longest hold does not recur */
+/* longest hold without a latency target; what comes less often than that does not recur */
 #define GSC_HOLD_NS_MAX		20000000ULL
 /*
  * A task ended that can fill @whole SMs like those of @blocks blocks, which are the largest lately
  */
 void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks);
-u32 gsc_size_units(const struct gsc_client *client);		/* for its next request; 0: all it wants */
+/* for its next request; 0: all it wants */
+u32 gsc_size_units(const struct gsc_client *client);
 u64 gsc_size_ns(const struct gsc_client *client);		/* time on that many; 0 unknown */
 u64 gsc_size_best_ns(const struct gsc_client *client);
 
 /* protect.c: hold, or block-tasks that are left in their middle */
-#define GSC_LEAVE_NS		20000ULL	/* block_ns of a task in the resumable form is at most this */
+/* block_ns of a task in the resumable form is at most this */
+#define GSC_LEAVE_NS		20000ULL
 void gsc_protect_submitted(struct gsc_task *task);
 void gsc_protect_measure(const struct gsc_task *ended);
 /* A kernel ended that ran for @ran; @units: what would be held for the next one */
@@ -83,7 +93,8 @@ static inline bool gsc_is_resumable(const struct gsc_client *client, u32 top_res
 
 /* standby.c: capsm.reserve */
 #define GSC_STANDBY_NS_MAX	1000000000ULL	/* longest hold of a client with a latency target */
-#define GSC_MIDWAY_NS	80000ULL	/* until workers in the middle of block-tasks are gone, measured */
+/* until workers in the middle of block-tasks are gone, measured */
+#define GSC_MIDWAY_NS	80000ULL
 void gsc_standby_set(struct gsc_group *group, u32 units);
 bool gsc_standby_is_auto(const struct gsc_client *client);	/* no group above it has a number */
 /* A number of capsm.reserve, 0 if it has none */
@@ -92,13 +103,17 @@ static inline u32 gsc_standby_units(const struct gsc_group *group)
 	return group->standby == GSC_STANDBY_AUTO ? 0 : group->standby;
 }
 
-u64 gsc_eviction_ns(const struct gsc_task *task);		/* U64_MAX unknown, or it cannot be evicted */
-u64 gsc_standby_limit_ns(const struct gsc_group *group);	/* what is evicted in that time is no obstacle */
-u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group);	/* SMs, after order() */
+/* U64_MAX unknown, or it cannot be evicted */
+u64 gsc_eviction_ns(const struct gsc_task *task);
+/* what is evicted in that time is no obstacle */
+u64 gsc_standby_limit_ns(const struct gsc_group *group);
+/* SMs, after order() */
+u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group);
 bool gsc_standby_may_borrow(const struct gsc_band *band, const struct gsc_client *client);
 
 /* pressure.c */
-void gsc_pressure_update(struct gsc_client *client);	/* its tasks or its activity may have changed */
+/* its tasks or its activity may have changed */
+void gsc_pressure_update(struct gsc_client *client);
 void gsc_pressure_leave(struct gsc_client *client);	/* before it leaves its group */
 int gsc_pressure_show(const struct gsc_group *group, char *buf, size_t size);
 void gsc_event(struct gsc_group *group, enum gsc_event event);
@@ -111,8 +126,8 @@ static inline u32 gsc_group_plan(const struct gsc_group *group)
 {
 	const struct gsc_device *dev = group->dev;
 
-	return dev->policy == &gsc_policy_plan && group->plan_round == dev->plan_round ? group->plan_units :
-		GSC_MAX_UNLIMITED;
+	return dev->policy == &gsc_policy_plan && group->plan_round == dev->plan_round ?
+		       group->plan_units : GSC_MAX_UNLIMITED;
 }
 
 static inline u32 gsc_group_max(const struct gsc_group *group)
@@ -160,7 +175,8 @@ void gsc_late_watch(struct gsc_band *band, u64 now);
 /* watch.c: opaque tasks that are not completed while others wait for what they keep */
 void gsc_watch(struct gsc_band *band);
 
-#define GSC_EVICT_NS	20000ULL	/* from the store of a window until workers act on it, measured */
+/* from the store of a window until workers act on it, measured */
+#define GSC_EVICT_NS	20000ULL
 
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort_tasks(struct gsc_band *band);
@@ -201,19 +217,22 @@ void gsc_client_deactivate(struct gsc_client *client);
 void gsc_bands_rebuild(struct gsc_device *dev);		/* gsc_same_band() changed */
 void gsc_bands_update(struct gsc_device *dev);
 void gsc_bands_publish(struct gsc_device *dev);
-bool gsc_band_ends_blocks(const struct gsc_band *band);	/* the GPU may wait for them when it leaves it */
+/* the GPU may wait for them when it leaves it */
+bool gsc_band_ends_blocks(const struct gsc_band *band);
 
 /* slice.c: band->slice_us of every band */
 #define GSC_SLICE_TINY_US	1		/* leaves the GPU as soon as anyone else has work */
 #define GSC_SLICE_WHOLE_US	1000000		/* runs until it is idle */
-#define GSC_BLOCK_END_US	64		/* thread blocks up to this are waited for at a switch */
+/* thread blocks up to this are waited for at a switch */
+#define GSC_BLOCK_END_US	64
 #define GSC_SLICE_LEAST_US	500		/* shortest slice in which a band makes progress */
 void gsc_slices_update(struct gsc_device *dev);
 
 /*
  * turn.c: dev->turn and band->flags. Both modes set task->want to 0 in bands that may not run now.
  */
-#define GSC_DRAIN_NS		200000000ULL	/* longest time that the next band waits for work in flight */
+/* longest time that the next band waits for work in flight */
+#define GSC_DRAIN_NS		200000000ULL
 #define GSC_IN_FLIGHT_US	2000		/* work on the GPU of a band whose turn may end */
 void gsc_turns_update(struct gsc_device *dev);
 void gsc_turn_sliced(struct gsc_device *dev);

@@ -36,7 +36,8 @@ static void expire_holds(struct gsc_device *dev)
 		if (!band->n_holds)
 			continue;
 		list_for_each_entry(client, &band->active, active)
-			if (client->hold_units && (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
+			if (client->hold_units &&
+			    (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
 				gsc_hold_drop(client);
 	}
 }
@@ -72,7 +73,8 @@ static u32 lease_for(const struct gsc_client *client, const struct scope *scope)
 
 	if (policy->no_leases || gsc_is_server(client) || gsc_band_closed(client->band))
 		return GSCHED_LEASE_NONE;
-	if (scope->clients > 1 && scope->n_top == 1 && client->group->priority == scope->priority && !policy->equals)
+	if (scope->clients > 1 && scope->n_top == 1 && client->group->priority == scope->priority &&
+	    !policy->equals)
 		return GSCHED_LEASE_NOTIFY;
 	if (scope->clients == 1 && whole_device(client->group))
 		return GSCHED_LEASE_FREE;
@@ -92,8 +94,9 @@ static void update_lease(struct gsc_client *client, const struct scope *scope)
 	u32 priority = client->group->priority, old;
 	struct gsc_device *dev = client->dev;
 
-	if (client->lease == lease && client->contended == contended && client->told_mode == dev->mode &&
-	    client->told_priority == priority && client->told_top == dev->top_priority)
+	if (client->lease == lease && client->contended == contended &&
+	    client->told_mode == dev->mode && client->told_priority == priority &&
+	    client->told_top == dev->top_priority)
 		return;
 	old = client->lease;
 	client->lease = lease;
@@ -363,7 +366,8 @@ int gsc_group_room(struct gsc_group *group, u32 user, bool all, u32 max)
 	return ret;
 }
 
-int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags, u64 channel_group, u64 now)
+int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 flags,
+		      u64 channel_group, u64 now)
 {
 	struct gsc_device *dev = group->dev;
 

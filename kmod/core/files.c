@@ -190,7 +190,8 @@ static int store_band(struct gsc_group *group, const char *text)
 	for (len = 0; !is_end(text + len); len++) {
 		char c = text[len];
 
-		if (len + 1 >= sizeof(name) || !(is_digit(c) || (c >= 'a' && c <= 'z') || c == '_' || c == '-'))
+		if (len + 1 >= sizeof(name) ||
+		    !(is_digit(c) || (c >= 'a' && c <= 'z') || c == '_' || c == '-'))
 			return -EINVAL;
 		name[len] = c;
 	}
@@ -306,7 +307,8 @@ int gsc_device_set_param(struct gsc_device *dev, enum gsc_param param, const cha
 
 	if (param >= GSC_PARAM_COUNT)
 		return -EINVAL;
-	ret = parse_plain(text, param_range[param].least, param_range[param].most, &dev->param[param]);
+	ret = parse_plain(text, param_range[param].least, param_range[param].most,
+			  &dev->param[param]);
 	if (ret)
 		return ret;
 	gsc_mark(dev, now);
@@ -314,7 +316,8 @@ int gsc_device_set_param(struct gsc_device *dev, enum gsc_param param, const cha
 	return 0;
 }
 
-int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, char *buf, size_t size)
+int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, char *buf,
+			  size_t size)
 {
 	return param < GSC_PARAM_COUNT ? scnprintf(buf, size, "%u\n", dev->param[param]) : -EINVAL;
 }

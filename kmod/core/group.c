@@ -79,56 +79,141 @@ void gsc_clients_follow(struct gsc_group *home)
 			follow(client);
 }
 
-static bool is_of(const struct gsc_client *client, const struct gsc_group *home, u32 user)
-{
-	return client->home == home && client->user == user && !gsc_is_server(client);
-}
-
 static void place(struct gsc_client *client, struct gsc_group *parent)
 {
 	const struct gsc_group *own = &client->own;
 
 	place_below(&client->own, parent);
 	client->seat = &client->own;
-	if (parent == client->home && own->max == GSC_MAX_UNLIMITED && own->weight == GSC_WEIGHT_DEFAULT)
+	if (parent == client->home && own->max == GSC_MAX_UNLIMITED &&
+	    own->weight == GSC_WEIGHT_DEFAULT)
 		client->seat = client->home;
 }
 
-/*
- * The clients of @user in @home compete for one share if there are several. A user's weight is that
- * of the heaviest client: a second one adds nothing, and one alone has its own.
- */
-static void seat_user(struct gsc_group *home, u32 user)
+static bool is_alone(const struct gsc_client *client)
 {
-	struct gsc_client *client, *first = NULL;
-	struct gsc_group *sharing = NULL;
-	u32 units = 0, weight = 0, n = 0;
+	return list_empty(&client->peers);
+}
 
-	list_for_each_entry(client, &home->dev->clients, node) {
-		if (!is_of(client, home, user))
-			continue;
-		first = first ? first : client;
-		weight = max(weight, client->own.weight);
-		units += client->own.current_units;
-		n++;
+/* The client in whose @sharing the group of its user is; not for one that is alone */
+static struct gsc_client *holder_of(const struct gsc_client *client)
+{
+	return container_of(client->own.parent, struct gsc_client, sharing);
+}
+
+/*
+ * A user weighs as much as the heaviest client: a second one adds nothing, and one alone has its
+ * own weight.
+ */
+static void weigh_user(struct gsc_client *holder)
+{
+	struct gsc_group *user = &holder->sharing;
+	struct gsc_client *client = holder;
+
+	user->weight = 0;
+	do {
+		if (client->own.weight > user->weight) {
+			user->weight = client->own.weight;
+			holder->n_heaviest = 0;
+		}
+		holder->n_heaviest += client->own.weight == user->weight;
+		client = list_next_entry(client, peers);
+	} while (client != holder);
+}
+
+/* The group of the user of @holder, who has several clients there, is in @holder from now on */
+static void hold_user(struct gsc_client *holder)
+{
+	struct gsc_group *user = &holder->sharing;
+	struct gsc_client *client = holder;
+
+	memset(user, 0, sizeof(*user));
+	group_setup(user, holder->dev);
+	place_below(user, holder->home);
+	do {
+		user->current_units += client->own.current_units;
+		place(client, user);
+		client = list_next_entry(client, peers);
+	} while (client != holder);
+	weigh_user(holder);
+}
+
+static struct gsc_client *find_peer(const struct gsc_client *client)
+{
+	struct gsc_client *other;
+
+	list_for_each_entry(other, &client->dev->clients, node)
+		if (other != client && other->home == client->home && other->user == client->user &&
+		    !gsc_is_server(other))
+			return other;
+	return NULL;
+}
+
+/* The clients of a user in a group compete for one share if there are several */
+static void join_user(struct gsc_client *client)
+{
+	struct gsc_client *peer = find_peer(client), *holder;
+	bool second;
+
+	if (!peer)
+		return;
+	second = is_alone(peer);
+	list_add_tail(&client->peers, &peer->peers);
+	if (second) {
+		hold_user(peer);
+		return;
 	}
-	if (n > 1) {
-		sharing = &first->sharing;
-		memset(sharing, 0, sizeof(*sharing));
-		group_setup(sharing, home->dev);
-		place_below(sharing, home);
-		sharing->weight = weight;
-		sharing->current_units = units;
+	holder = holder_of(peer);
+	place(client, &holder->sharing);
+	if (client->own.weight == holder->sharing.weight)
+		holder->n_heaviest++;
+	else if (client->own.weight > holder->sharing.weight)
+		weigh_user(holder);
+}
+
+static struct gsc_client *middle_peer(struct gsc_client *client)
+{
+	struct gsc_client *middle = client, *other;
+	bool odd = true;
+
+	list_for_each_entry(other, &client->peers, peers) {
+		if (odd)
+			middle = list_next_entry(middle, peers);
+		odd = !odd;
 	}
-	list_for_each_entry(client, &home->dev->clients, node)
-		if (is_of(client, home, user))
-			place(client, sharing ? sharing : home);
+	return middle;
+}
+
+/*
+ * Constant time, but where the user's group is in @client or it is the last of the heaviest. The
+ * group moves to the client in the middle, as a band does: see rehome().
+ */
+static void leave_user(struct gsc_client *client)
+{
+	struct gsc_client *holder, *middle, *peer;
+
+	if (is_alone(client))
+		return;
+	holder = holder_of(client);
+	middle = holder == client ? middle_peer(client) : NULL;
+	peer = list_next_entry(client, peers);
+	list_del_init(&client->peers);
+	if (is_alone(peer))
+		place(peer, peer->home);
+	else if (middle)
+		hold_user(middle);
+	else if (client->own.weight == holder->sharing.weight && !--holder->n_heaviest)
+		weigh_user(holder);
 }
 
 void gsc_client_follow(struct gsc_client *client)
 {
 	follow(client);
-	seat_user(client->home, client->user);
+	if (gsc_is_server(client))
+		return;
+	place(client, client->own.parent);
+	if (!is_alone(client))
+		weigh_user(holder_of(client));
 }
 
 void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
@@ -140,19 +225,19 @@ void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 		group_setup(own, home->dev);
 		client->priority_max = U32_MAX;
 	}
+	INIT_LIST_HEAD(&client->peers);
 	client->home = home;
 	client->group = own;
 	home->clients++;
 	place(client, home);
 	follow(client);
-	seat_user(home, client->user);
+	if (!gsc_is_server(client))
+		join_user(client);
 }
 
 void gsc_client_unseat(struct gsc_client *client)
 {
-	struct gsc_group *home = client->home;
-
-	home->clients--;
+	client->home->clients--;
+	leave_user(client);
 	client->home = NULL;
-	seat_user(home, client->user);
 }

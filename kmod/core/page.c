@@ -3,12 +3,13 @@
  * The pages of a client: what the core stores in the arbiter's, and what it takes from the other
  * one, which the client and its GPU write.
  *
- * A client that is alone in its band has a free lease: it launches without a call and only notes the
- * launch in its page. When the lease ends, because someone came or a quota was set, the core looks
- * at the page and adopts what runs there. An adopted task ends when its client says so, or its page.
+ * A client that is alone in its band has a free lease: it launches without a call and only notes
+ * the launch in its page. When the lease ends, because someone came or a quota was set, the core
+ * looks at the page and adopts what runs there. An adopted task ends when its client says so, or
+ * its page.
  *
- * All that is read here is a hint: read once, bounded, and only ever counted against the client that
- * wrote it. Without pages, as in the simulator, nothing here does anything.
+ * All that is read here is a hint: read once, bounded, and only ever counted against the client
+ * that wrote it. Without pages, as in the simulator, nothing here does anything.
  */
 #include "decide.h"
 
@@ -164,7 +165,9 @@ bool gsc_page_leased(const struct gsc_client *client, u32 slot)
 	if (!client->cl_page || gsc_task_in(client, slot))
 		return false;
 	hint = &client->cl_page->slot[slot];
-	/* the client stores it last: what else is read of the slot is of this task or a later one */
+	/*
+	 * the client stores it last: what else is read of the slot is of this task or a later one
+	 */
 	seq = smp_load_acquire(&hint->seq);
 	return seq && (!task || seq != task->seq) && READ_ONCE(hint->retired) != seq &&
 	       READ_ONCE(hint->finished) != seq;
@@ -173,7 +176,8 @@ bool gsc_page_leased(const struct gsc_client *client, u32 slot)
 /* How many blocks an SM hosts: follows from the workers that were launched for the whole device */
 static u32 guess_blocks_per_sm(const struct gsc_device *dev, u32 launched)
 {
-	u32 blocks = min_t(u32, launched / dev->sms + !!(launched % dev->sms), GSC_BLOCKS_PER_SM_MAX);
+	u32 blocks =
+		min_t(u32, launched / dev->sms + !!(launched % dev->sms), GSC_BLOCKS_PER_SM_MAX);
 
 	return blocks ? blocks : 1;
 }
@@ -297,7 +301,8 @@ static bool is_retired(const struct gsc_task *task)
 
 static bool old_is_over(const struct gsc_task *task)
 {
-	return gsc_is_old(task, task->client->dev->now) && (is_retired(task) || is_gone(task->client));
+	return gsc_is_old(task, task->client->dev->now) &&
+	       (is_retired(task) || is_gone(task->client));
 }
 
 void gsc_page_reap_old(struct gsc_device *dev)

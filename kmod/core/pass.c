@@ -8,7 +8,8 @@
  */
 #include "decide.h"
 
-#define KEEP_NS	1000000000ULL	/* a client that had a window is expected to have one again for so long */
+/* a client that had a window is expected to have one again for so long */
+#define KEEP_NS	1000000000ULL
 
 static void look_at(struct gsc_device *dev, u64 when)
 {

@@ -67,9 +67,11 @@ static const char *find_fault(const struct gsc_band *band)
 			return "order() has a task of another band in the list";
 		if (task->need > task->want || task->want > task->demand)
 			return "order() wants more for a task than it demands, or needs more than it wants";
-		if (task->rank != list_first_entry(&task->client->tasks, struct gsc_task, peer)->rank)
+		if (task->rank !=
+		    list_first_entry(&task->client->tasks, struct gsc_task, peer)->rank)
 			return "order() gives tasks of one client different ranks";
-		if (last && last->rank <= task->rank && (last->rank != task->rank || (s32)(task->id - last->id) < 0))
+		if (last && last->rank <= task->rank &&
+		    (last->rank != task->rank || (s32)(task->id - last->id) < 0))
 			return "order() left the list unsorted";
 		last = task;
 	}
@@ -108,7 +110,8 @@ bool gsc_policy_check(const struct gsc_band *band)
  */
 u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n)
 {
-	return div_u64((u64)n * dev->param[GSC_PARAM_SWITCH_US] * 1000, dev->param[GSC_PARAM_MAX_OVERHEAD]);
+	return div_u64((u64)n * dev->param[GSC_PARAM_SWITCH_US] * 1000,
+		       dev->param[GSC_PARAM_MAX_OVERHEAD]);
 }
 
 const struct gsc_policy *const gsc_policies[] = {

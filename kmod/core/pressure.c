@@ -2,16 +2,16 @@
 /*
  * gpu.pressure and gpu.events: how much a group's launches wait, and what was done to them.
  *
- * Pressure is that of PSI (Documentation/accounting/psi.rst), of clients in place of tasks: "some" is
- * the time in which at least one client of the group waits for capacity, "full" that in which one
- * does and none runs. A client waits while a task of it is not granted, or runs without a window
- * left, or while it reports that launches wait for its band's turn or for its share of time; it runs
- * while it has capacity or reports work on the GPU.
+ * Pressure is that of PSI (Documentation/accounting/psi.rst), of clients in place of tasks: "some"
+ * is the time in which at least one client of the group waits for capacity, "full" that in which
+ * one does and none runs. A client waits while a task of it is not granted, or runs without a
+ * window left, or while it reports that launches wait for its band's turn or for its share of time;
+ * it runs while it has capacity or reports work on the GPU.
  *
  * The averages are those of the kernel's load: every two seconds the part of them that was spent
  * waiting is one sample, in fixed point with FIXED_SHIFT binary digits. There is no timer: whenever
- * the state of a group changes, and when the file is read, the samples that are due are taken, which
- * are all equal but for the first one.
+ * the state of a group changes, and when the file is read, the samples that are due are taken,
+ * which are all equal but for the first one.
  */
 #include "decide.h"
 
@@ -96,7 +96,8 @@ static void pass(struct gsc_pressure *pressure, u64 now)
 			pressure->total_ns[kind] += now - pressure->since;
 		pressure->part_ns[kind] += on ? first - pressure->since : 0;
 		add_samples(pressure->average[kind], sample_of(pressure->part_ns[kind]), 1);
-		add_samples(pressure->average[kind], on ? 100 * FIXED_ONE : 0, div64_u64(last - first, PERIOD_NS));
+		add_samples(pressure->average[kind], on ? 100 * FIXED_ONE : 0,
+			    div64_u64(last - first, PERIOD_NS));
 		pressure->part_ns[kind] = on ? now - last : 0;
 	}
 	pressure->since = now;
@@ -150,8 +151,9 @@ int gsc_pressure_show(const struct gsc_group *group, char *buf, size_t size)
 		len += scnprintf(buf + len, size - (size_t)len, "%s", kind_name[kind]);
 		for (i = 0; i < GSC_PRESSURE_WINDOWS; i++) {
 			average = pressure.average[kind][i];
-			len += scnprintf(buf + len, size - (size_t)len, " %s=%u.%02u", window_name[i],
-					 average >> FIXED_SHIFT, (average & (FIXED_ONE - 1)) * 100 >> FIXED_SHIFT);
+			len += scnprintf(buf + len, size - (size_t)len, " %s=%u.%02u",
+					 window_name[i], average >> FIXED_SHIFT,
+					 (average & (FIXED_ONE - 1)) * 100 >> FIXED_SHIFT);
 		}
 		len += scnprintf(buf + len, size - (size_t)len, " total=%llu\n",
 				 (unsigned long long)div_u64(pressure.total_ns[kind], 1000));

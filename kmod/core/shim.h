@@ -44,6 +44,9 @@ typedef __s64 s64;
 #ifndef U32_MAX
 #define U32_MAX		((u32)~0U)
 #endif
+#ifndef S64_MAX
+#define S64_MAX		((s64)(U64_MAX >> 1))
+#endif
 #ifndef U64_MAX
 #define U64_MAX		((u64)~0ULL)
 #endif
@@ -162,8 +165,10 @@ static inline int list_is_singular(const struct list_head *head)
 #define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
 #define list_of(pos, member) \
 	((struct list_head *)((char *)(pos) + offsetof(__typeof__(*(pos)), member)))
-#define list_next_entry(pos, member)	list_entry(list_of(pos, member)->next, __typeof__(*(pos)), member)
-#define list_prev_entry(pos, member)	list_entry(list_of(pos, member)->prev, __typeof__(*(pos)), member)
+#define list_next_entry(pos, member) \
+	list_entry(list_of(pos, member)->next, __typeof__(*(pos)), member)
+#define list_prev_entry(pos, member) \
+	list_entry(list_of(pos, member)->prev, __typeof__(*(pos)), member)
 #define list_entry_is_head(pos, head, member)	(list_of(pos, member) == (head))
 #define list_for_each_entry(pos, head, member) \
 	for (pos = list_first_entry(head, __typeof__(*pos), member); \
@@ -172,25 +177,67 @@ static inline int list_is_singular(const struct list_head *head)
 	for (pos = list_last_entry(head, __typeof__(*pos), member); \
 	     !list_entry_is_head(pos, head, member); pos = list_prev_entry(pos, member))
 #define list_for_each_entry_safe(pos, n, head, member) \
-	for (pos = list_first_entry(head, __typeof__(*pos), member), n = list_next_entry(pos, member); \
+	for (pos = list_first_entry(head, __typeof__(*pos), member), \
+	     n = list_next_entry(pos, member); \
 	     !list_entry_is_head(pos, head, member); pos = n, n = list_next_entry(n, member))
 #endif
 
 typedef int (*list_cmp_func_t)(void *priv, const struct list_head *a, const struct list_head *b);
 
-/* Stable. Insertion from the back: what the core sorts is nearly in order already */
+/* Of equals @a comes first. The lists end with NULL and have no links back */
+static inline struct list_head *list_merge(void *priv, list_cmp_func_t cmp, struct list_head *a,
+					   struct list_head *b)
+{
+	struct list_head *head = NULL, **tail = &head;
+
+	while (a && b) {
+		struct list_head **from = cmp(priv, a, b) > 0 ? &b : &a;
+
+		*tail = *from;
+		tail = &(*tail)->next;
+		*from = *tail;
+	}
+	*tail = a ? a : b;
+	return head;
+}
+
+/* Off @rest: as many as are in order */
+static inline struct list_head *list_take_run(void *priv, list_cmp_func_t cmp,
+					      struct list_head **rest)
+{
+	struct list_head *run = *rest, *last = run;
+
+	while (last->next && cmp(priv, last, last->next) <= 0)
+		last = last->next;
+	*rest = last->next;
+	last->next = NULL;
+	return run;
+}
+
+/* Stable. What the core sorts is nearly in order already: runs that are in order are merged */
 static inline void list_sort(void *priv, struct list_head *head, list_cmp_func_t cmp)
 {
-	struct list_head *node = head->next, *next, *after;
+	struct list_head *merged[32] = { NULL }, *rest = head->next, *list, *node;
+	size_t i;
 
-	for (; node != head; node = next) {
-		next = node->next;
-		for (after = node->prev; after != head && cmp(priv, after, node) > 0; after = after->prev)
-			;
-		if (after != node->prev) {
-			list_del_init(node);
-			list_add(node, after);
+	if (list_empty(head))
+		return;
+	head->prev->next = NULL;
+	/* merged[i]: 2^i runs, or none */
+	while (rest) {
+		list = list_take_run(priv, cmp, &rest);
+		for (i = 0; merged[i]; i++) {
+			list = list_merge(priv, cmp, merged[i], list);
+			merged[i] = NULL;
 		}
+		merged[i] = list;
+	}
+	for (list = NULL, i = 0; i < ARRAY_SIZE(merged); i++)
+		list = list_merge(priv, cmp, merged[i], list);
+	INIT_LIST_HEAD(head);
+	for (node = list; node; node = list) {
+		list = node->next;
+		list_add_tail(node, head);
 	}
 }
 

@@ -22,7 +22,8 @@
 #include "decide.h"
 
 #define TRIAL_EVERY	16	/* requests between two trials of a smaller class */
-#define FORGET_EVERY	512	/* samples after which the next smaller class, too slow so far, may be tried again */
+/* samples after which the next smaller class, too slow so far, may be tried again */
+#define FORGET_EVERY	512
 #define ENOUGH		3	/* samples to reject a class by */
 #define OCTAVE		3	/* classes to half the size */
 #define FEW_WAVES	8	/* the part of its SMs on which a kernel is to fit at once */
@@ -69,7 +70,8 @@ static u64 limit_ns(const struct gsc_client *client)
 	u64 target;
 
 	if (client->sizes.busy)
-		return max(div_u64(best * min_t(u64, percent, BUSY_PERCENT), 100), best + TOLERATED_NS);
+		return max(div_u64(best * min_t(u64, percent, BUSY_PERCENT), 100),
+			   best + TOLERATED_NS);
 	best = max(div_u64((best + LAUNCH_NS) * percent, 100) - LAUNCH_NS, best + TOLERATED_NS);
 	/* half of the target is for launching and waiting; a request's kernels share the rest */
 	target = div_u64((u64)client->group->latency_us * 1000 / 2, gsc_burst(client));
@@ -188,7 +190,8 @@ static void plan_trial(struct gsc_sizes *sizes, u64 limit)
 	u32 tried = sizes->tried;
 
 	sizes->n_requests++;
-	if (tried > sizes->chosen && !is_slow(sizes, tried, limit) && tried == candidate(sizes, limit))
+	if (tried > sizes->chosen && !is_slow(sizes, tried, limit) &&
+	    tried == candidate(sizes, limit))
 		return;
 	sizes->tried = sizes->chosen;
 	if (sizes->n_requests % TRIAL_EVERY == 0 && sizes->ns[sizes->chosen])
@@ -273,7 +276,8 @@ u32 gsc_size_units(const struct gsc_client *client)
 {
 	const struct gsc_sizes *sizes = &client->sizes;
 
-	return sizes->tried && gsc_is_recurring(client) ? class_sms(sizes, sizes->tried) * GSCHED_CAPSM : 0;
+	return sizes->tried && gsc_is_recurring(client) ?
+		       class_sms(sizes, sizes->tried) * GSCHED_CAPSM : 0;
 }
 
 u64 gsc_size_ns(const struct gsc_client *client)

@@ -34,64 +34,126 @@ static void share_epoch(struct gsc_device *dev, u32 n)
 		if (!takes_part(band, false))
 			continue;
 		slice = div64_u64(epoch * band->weight, max_t(u64, sum, 1));
-		band->slice_us = max_t(u32, min_t(u64, slice, GSC_SLICE_WHOLE_US), GSC_SLICE_LEAST_US);
+		band->slice_us =
+			max_t(u32, min_t(u64, slice, GSC_SLICE_WHOLE_US), GSC_SLICE_LEAST_US);
 	}
 }
 
-static bool is_limited(const struct gsc_band *except, const struct gsc_band *band)
-{
-	return except != band && takes_part(band, false);
-}
-
-/* The slices of all bands that are not lower, but for @except */
-static u64 sum_of_slices(const struct gsc_device *dev, const struct gsc_band *except)
+/* The slices of all bands that are not lower */
+static u64 sum_of_slices(const struct gsc_device *dev)
 {
 	const struct gsc_band *band;
 	u64 sum = 0;
 
 	list_for_each_entry(band, &dev->bands, node)
-		if (is_limited(except, band))
+		if (takes_part(band, false))
 			sum += band->slice_us;
 	return sum;
 }
 
-/*
- * All bands that are not lower, but for @except, have no more than @most together, as far as the
- * shortest slices allow. @sum: what they have. Returns what they have then.
- */
-static u64 limit_sum(struct gsc_device *dev, const struct gsc_band *except, u64 sum, u64 most)
+/* Bands that are not lower have no more than @most together, but for the shortest slices */
+static void limit_sum(struct gsc_device *dev, u64 most)
 {
+	u64 sum = sum_of_slices(dev);
 	struct gsc_band *band;
-	u64 left = 0;
 
 	if (sum <= most)
-		return sum;
-	list_for_each_entry(band, &dev->bands, node) {
-		if (!is_limited(except, band))
-			continue;
-		band->slice_us = (u32)max_t(u64, div64_u64(band->slice_us * most, sum), GSC_SLICE_LEAST_US);
-		left += band->slice_us;
-	}
-	return left;
+		return;
+	list_for_each_entry(band, &dev->bands, node)
+		if (takes_part(band, false))
+			band->slice_us = (u32)max_t(u64, div64_u64(band->slice_us * most, sum),
+						    GSC_SLICE_LEAST_US);
+}
+
+#define WHOLE_BITS	32	/* a slice is scaled by a factor in 1/2^32 */
+
+static u32 scaled(const struct gsc_band *band, u64 factor)
+{
+	return max_t(u32, (band->slice_us * factor) >> WHOLE_BITS, GSC_SLICE_LEAST_US);
+}
+
+static bool has_target(const struct gsc_band *band)
+{
+	return takes_part(band, false) && band->latency_us;
 }
 
 /*
- * A band with a latency target waits for the slices of all others. Slices only shrink here: no
- * target undoes another. The @n bands are walked only where that shortens a slice, since all of
- * them may have a target.
+ * Longest sum of slices, its own included, with which the target of @band holds. No target asks for
+ * less than @least, the sum of the shortest slices of all others.
+ */
+static u64 longest_sum(const struct gsc_band *band, u64 least, u64 factor)
+{
+	return max_t(u64, band->latency_us, least) + scaled(band, factor);
+}
+
+/*
+ * With all slices scaled by @factor: what the targets of all bands but @except leave of the sum of
+ * slices, below 0 where one does not hold. @tightest: the band that leaves least. S64_MAX without a
+ * target
+ */
+static s64 room(const struct gsc_device *dev, u64 least, u64 factor, const struct gsc_band *except,
+		struct gsc_band **tightest)
+{
+	u64 sum = 0, most = S64_MAX, longest;
+	struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->bands, node) {
+		if (!takes_part(band, false))
+			continue;
+		sum += scaled(band, factor);
+		if (!has_target(band) || band == except)
+			continue;
+		longest = longest_sum(band, least, factor);
+		if (longest < most) {
+			most = longest;
+			if (tightest)
+				*tightest = band;
+		}
+	}
+	return most == S64_MAX ? S64_MAX : (s64)(most - sum);
+}
+
+/* The smallest factor that leaves any slice longer than the shortest */
+static u64 longer_than_least(const struct gsc_device *dev)
+{
+	u32 longest = GSC_SLICE_LEAST_US;
+	const struct gsc_band *band;
+
+	list_for_each_entry(band, &dev->bands, node)
+		if (takes_part(band, false))
+			longest = max(longest, band->slice_us);
+	return div_u64((u64)(GSC_SLICE_LEAST_US + 1) << WHOLE_BITS, longest) + 1;
+}
+
+/*
+ * A band with a latency target waits for the slices of all others. All slices are scaled by the
+ * largest factor with which all targets hold, so that bands keep the proportions of their weights,
+ * as far as the shortest slices allow; no target undoes another, and the order of the bands does
+ * not matter. The slice of the band whose target is the tightest does not count against that
+ * target: it is as long as the other targets allow. One walk over the @n bands for each bit of the
+ * factor, however many of them have a target.
  */
 static void honour_latency(struct gsc_device *dev, u32 n)
 {
-	u64 sum = sum_of_slices(dev, NULL), least = (u64)n * GSC_SLICE_LEAST_US, others;
-	const struct gsc_band *band;
+	u64 factor = 0, bit = 1ULL << WHOLE_BITS, least = (u64)(n - 1) * GSC_SLICE_LEAST_US;
+	struct gsc_band *band, *tightest = NULL;
+	u32 more;
 
+	if (room(dev, least, bit, NULL, NULL) >= 0)
+		return;
+	/* targets that cannot be reached: none holds with the least factor that lengthens a slice */
+	if (room(dev, least, longer_than_least(dev), NULL, NULL) < 0)
+		bit = 1;
+	while (bit >>= 1)
+		if (room(dev, least, factor + bit, NULL, NULL) >= 0)
+			factor += bit;
+	room(dev, least, factor ? factor + 1 : longer_than_least(dev), NULL, &tightest);
+	more = (u32)min_t(s64, room(dev, least, factor, tightest, NULL), GSC_SLICE_WHOLE_US);
 	list_for_each_entry(band, &dev->bands, node) {
-		if (!takes_part(band, false) || !band->latency_us)
-			continue;
-		others = sum - band->slice_us;
-		if (others + GSC_SLICE_LEAST_US > least)
-			others = limit_sum(dev, band, others, band->latency_us);
-		sum = others + band->slice_us;
+		u32 slice = scaled(band, factor) + (band == tightest ? more : 0);
+
+		if (takes_part(band, false))
+			band->slice_us = min(band->slice_us, slice);
 	}
 }
 
@@ -101,7 +163,8 @@ static u32 top_latency(const struct gsc_device *dev)
 	u32 least = 0;
 
 	list_for_each_entry(band, &dev->bands, node)
-		if (takes_part(band, false) && band->latency_us && (!least || band->latency_us < least))
+		if (takes_part(band, false) && band->latency_us &&
+		    (!least || band->latency_us < least))
 			least = band->latency_us;
 	return least;
 }
@@ -131,13 +194,13 @@ static void keep_promises(struct gsc_device *dev, u32 latency)
 	list_for_each_entry(band, &dev->bands, node) {
 		if (!takes_part(band, true) || !band->promised)
 			continue;
-		band->slice_us = (u32)max_t(u64, div64_u64(slice * band->promised, promised), GSC_SLICE_LEAST_US);
+		band->slice_us = (u32)max_t(u64, div64_u64(slice * band->promised, promised),
+					    GSC_SLICE_LEAST_US);
 		lower += band->slice_us;
 	}
 	/* what is above keeps a tenth in any case */
 	promised = min(promised, div_u64(device * 9, 10));
-	limit_sum(dev, NULL, sum_of_slices(dev, NULL),
-		  div64_u64(lower * (device - promised), promised));
+	limit_sum(dev, div64_u64(lower * (device - promised), promised));
 }
 
 static void lower_slices(struct gsc_device *dev, u32 latency)
@@ -151,7 +214,8 @@ static void lower_slices(struct gsc_device *dev, u32 latency)
 		busy += takes_part(band, true) && band->activity == GSCHED_ACTIVITY_BUSY;
 	list_for_each_entry(band, &dev->bands, node)
 		if (takes_part(band, true))
-			band->slice_us = busy > 1 && band->activity == GSCHED_ACTIVITY_BUSY ? slice : GSC_SLICE_TINY_US;
+			band->slice_us = busy > 1 && band->activity == GSCHED_ACTIVITY_BUSY ?
+						 slice : GSC_SLICE_TINY_US;
 }
 
 void gsc_slices_update(struct gsc_device *dev)

@@ -15,8 +15,10 @@
 #include "decide.h"
 
 #define UNKNOWN_NS	1000000ULL
-#define LOOK_NS		1000000000ULL	/* longest time to a look at whether a kernel is longer than expected */
-#define EQUALS_MAX	65536U		/* places among clients of one priority; the rest share the last one */
+/* longest time to a look at whether a kernel is longer than expected */
+#define LOOK_NS		1000000000ULL
+/* places among clients of one priority; the rest share the last one */
+#define EQUALS_MAX	65536U
 
 /* Clients in order */
 struct line {
@@ -143,7 +145,8 @@ static void line_up(struct gsc_band *band, struct line *line)
 	for (client = line->first; client; client = next) {
 		next = client->data.srt.next;
 		target = NULL;
-		for (before = client->data.srt.prev; before && !is_behind_all(client, before); before = before->data.srt.prev)
+		for (before = client->data.srt.prev; before && !is_behind_all(client, before);
+		     before = before->data.srt.prev)
 			if (overtakes(client, before))
 				target = before;
 		if (target)
@@ -170,7 +173,8 @@ static void order(struct gsc_band *band, u64 now)
 	line_up(band, &line);
 	gsc_policy_hpf.order(band, now);
 	for (client = line.first; client; client = client->data.srt.next) {
-		place = before && priority_of(before) == priority_of(client) ? min(place + 1, EQUALS_MAX - 1) : 0;
+		place = before && priority_of(before) == priority_of(client) ?
+				min(place + 1, EQUALS_MAX - 1) : 0;
 		client->data.srt.place = place;
 		/* it may be longer than predicted, and then another one is shorter */
 		if (before && place == 1 && before->data.srt.runs)
@@ -178,7 +182,8 @@ static void order(struct gsc_band *band, u64 now)
 		before = client;
 	}
 	list_for_each_entry(task, &band->tasks, node)
-		task->rank = priority_of(task->client) * EQUALS_MAX + EQUALS_MAX - 1 - task->client->data.srt.place;
+		task->rank = priority_of(task->client) * EQUALS_MAX + EQUALS_MAX - 1 -
+			     task->client->data.srt.place;
 	gsc_sort(band);
 }
 
@@ -189,7 +194,8 @@ static u64 switch_ns(const struct gsc_device *dev)
 
 static struct gsc_client *first_client(const struct gsc_band *band)
 {
-	return list_empty(&band->tasks) ? NULL : list_first_entry(&band->tasks, struct gsc_task, node)->client;
+	return list_empty(&band->tasks) ? NULL :
+		       list_first_entry(&band->tasks, struct gsc_task, node)->client;
 }
 
 static struct gsc_band *turn(struct gsc_device *dev, u64 now)
@@ -254,17 +260,24 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 	if (!other)
 		return scnprintf(buf, size, "no other program of its priority has a kernel");
 	if (!has_capacity(client))
-		return scnprintf(buf, size, "its kernel has %llu us to go and waits for shorter ones, since %llu us",
-				 us(data->left), us(client->dev->now - head_of(client)->submitted));
+		return scnprintf(
+			buf, size,
+			"its kernel has %llu us to go and waits for shorter ones, since %llu us",
+			us(data->left), us(client->dev->now - head_of(client)->submitted));
 	if (data->left <= other->data.srt.left)
-		return scnprintf(buf, size, "its kernel has the least to go: %llu us", us(data->left));
+		return scnprintf(buf, size, "its kernel has the least to go: %llu us",
+				 us(data->left));
 	cost = data->overhead;
 	if (client->dev->mode == GSCHED_MODE_TEMPORAL)
 		cost += switch_ns(client->dev);
 	if (!gsc_is_block(head_of(client)))
-		return scnprintf(buf, size, "its kernel cannot be preempted; a shorter one waits or has the rest");
-	return scnprintf(buf, size, "its kernel has %llu us to go; another one has %llu, but a preemption costs %llu",
-			 us(data->left), us(other->data.srt.left), us(cost));
+		return scnprintf(
+			buf, size,
+			"its kernel cannot be preempted; a shorter one waits or has the rest");
+	return scnprintf(
+		buf, size,
+		"its kernel has %llu us to go; another one has %llu, but a preemption costs %llu",
+		us(data->left), us(other->data.srt.left), us(cost));
 }
 
 static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * capsm.reserve: SMGuard's standby. A group's number of CapSM is kept for it while it has nothing to
- * run, against tasks of others that would not be gone in time when it has: those whose eviction
+ * capsm.reserve: SMGuard's standby. A group's number of CapSM is kept for it while it has nothing
+ * to run, against tasks of others that would not be gone in time when it has: those whose eviction
  * takes longer than half of the group's gpu.latency_target_us, the other half being for its own
  * kernels (size.c), or than DELAY_NS without a target. What can be evicted in time is lent the
  * reserve until then, so it costs nothing where all block-tasks are short.
  *
  * A task's eviction delay is GSC_EVICT_NS and one block-task, as its client measured it (SMGuard
- * 6.5: the delay is that of a block-task). Where that is unknown, and for an opaque kernel, it has no
- * bound. The hardware puts the blocks of opaque kernels wherever it finds room: what others have of
- * the reserve then, it has only in the books.
+ * 6.5: the delay is that of a block-task). Where that is unknown, and for an opaque kernel, it has
+ * no bound. The hardware puts the blocks of opaque kernels wherever it finds room: what others have
+ * of the reserve then, it has only in the books.
  *
  * This is Algorithm 1 of SMGuard with R_request = capsm.reserve: as long as the reserve stands,
  * R_request <= R_remain and R_gap = 0; where it is lent, R_gap is what the allocator evicts.
@@ -55,7 +55,10 @@ u64 gsc_eviction_ns(const struct gsc_task *task)
 {
 	if (!gsc_is_block(task) || !task->block_ns)
 		return U64_MAX;
-	/* the resumable form tells the time to leave, of which there is more than that of one worker */
+	/*
+	 * the resumable form tells the time to leave, of which there is more than that of one
+	 * worker
+	 */
 	return (task->midway ? GSC_MIDWAY_NS : GSC_EVICT_NS) + min(task->block_ns, U64_MAX / 2);
 }
 
@@ -78,7 +81,8 @@ static bool stands(const struct gsc_band *band, const struct gsc_group *group)
 	const struct gsc_task *task;
 
 	list_for_each_entry(task, &band->tasks, node)
-		if (task->want && gsc_eviction_ns(task) > limit && !is_below(task->client->group, group))
+		if (task->want && gsc_eviction_ns(task) > limit &&
+		    !is_below(task->client->group, group))
 			return true;
 	return false;
 }

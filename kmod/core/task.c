@@ -9,7 +9,8 @@
 #define GAP_FADES	64	/* submits in which the longest gap loses most of its weight */
 #define PAUSE_FACTOR	8	/* the longest pause counts for so many times the usual one */
 #define INTERVAL_NS_MIN	1000ULL
-#define INTERVAL_NS_MAX	3600000000000ULL	/* an hour is as good as never, and cannot overflow */
+/* an hour is as good as never, and cannot overflow */
+#define INTERVAL_NS_MAX	3600000000000ULL
 
 /*
  * What the task would occupy alone. The hardware spreads blocks over the SMs, one each as long as
@@ -321,8 +322,8 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	struct gsc_task *task;
 
 	if (!dev || gsc_is_server(client) || req->slot >= GSCHED_SLOTS || !req->seq ||
-	    req->tier > GSCHED_TIER_LAUNCH || req->intensity > GSCHED_INTENSITY__MAX || !req->blocks_per_sm ||
-	    req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
+	    req->tier > GSCHED_TIER_LAUNCH || req->intensity > GSCHED_INTENSITY__MAX ||
+	    !req->blocks_per_sm || req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
 		return -EINVAL;
 	task = task_of(client, req->slot);
 	if (!task)
@@ -436,7 +437,8 @@ static void learn(struct gsc_client *client, struct gsc_task *ended)
 	if (!may_hold(client->dev))
 		return;
 	size = max(client->size_recent, client->size_before);
-	gsc_size_learn(client, ended, gsc_sms(size), max(client->blocks_recent, client->blocks_before));
+	gsc_size_learn(client, ended, gsc_sms(size),
+		       max(client->blocks_recent, client->blocks_before));
 	client->ended = ended;
 	client->dev->ended = true;
 }

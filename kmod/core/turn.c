@@ -121,15 +121,17 @@ static struct gsc_band *update_holder(struct gsc_device *dev)
 	const struct gsc_band *last = dev->turn ? NULL : dev->drain;
 	struct gsc_band *rival;
 
-	if (dev->drain && (!dev->drain->lower || dev->drain->activity != GSCHED_ACTIVITY_BUSY || dev->drain_until <= dev->now))
+	if (dev->drain && (!dev->drain->lower || dev->drain->activity != GSCHED_ACTIVITY_BUSY ||
+			   dev->drain_until <= dev->now))
 		dev->drain = NULL;
 	if (dev->turn && !gsc_contends(dev->turn))
 		dev->turn = NULL;
 	rival = holder_after(dev, last);
 	if (dev->turn && rival && dev->turn_end <= dev->now && is_behind(dev, dev->turn, rival)) {
 		begin_turn(dev, dev->turn);
-	} else if (dev->turn && rival && (rival->priority > dev->turn->priority ||
-				   (rival->priority == dev->turn->priority && dev->turn_end <= dev->now))) {
+	} else if (dev->turn && rival &&
+		   (rival->priority > dev->turn->priority ||
+		    (rival->priority == dev->turn->priority && dev->turn_end <= dev->now))) {
 		if (dev->turn->activity == GSCHED_ACTIVITY_BUSY) {
 			dev->drain = dev->turn;
 			dev->drain_until = dev->now + GSC_DRAIN_NS;
@@ -221,7 +223,8 @@ static bool runs(const struct gsc_band *band)
  * Is @band to have the device rather than @other? Rank, then who has it, then who has something
  * running, then who came first
  */
-static bool precedes(const struct gsc_device *dev, const struct gsc_band *band, const struct gsc_band *other)
+static bool precedes(const struct gsc_device *dev, const struct gsc_band *band,
+		     const struct gsc_band *other)
 {
 	const struct gsc_task *a = first_task(band), *b = first_task(other);
 	bool a_runs, b_runs;

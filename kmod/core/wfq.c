@@ -117,7 +117,8 @@ static void collect_usage(struct gsc_band *band, u64 stamp)
 			continue;
 		queue->known = true;
 		queue->vtime = max(queue->vtime, data->vtime);
-		queue->used += virtual_ns(take_used(&data->used, device_units(client->dev)), data->pace);
+		queue->used +=
+			virtual_ns(take_used(&data->used, device_units(client->dev)), data->pace);
 		queue->ended = max(queue->ended, client->last_end);
 		if (data->round == state->round)
 			queue->fresh = false;
@@ -133,7 +134,8 @@ static void count_weight(struct gsc_group *group, u64 band, u64 stamp)
 	}
 }
 
-static void add_task(struct gsc_band *band, struct queues *queues, const struct gsc_task *task, u64 stamp)
+static void add_task(struct gsc_band *band, struct queues *queues, const struct gsc_task *task,
+		     u64 stamp)
 {
 	struct gsc_wfq_client *data = &task->client->data.wfq;
 	struct gsc_group *group = task->client->home;
@@ -184,7 +186,9 @@ static void find_share(struct gsc_group *group)
 		within = min(within, part_of(group->max, pace));
 		if (!group->parent)
 			break;
-		pace = max(min(div_u64(pace * queue_of(group->parent)->sum, group->weight), PACE_MAX), PACE_ONE);
+		pace = max(min(div_u64(pace * queue_of(group->parent)->sum, group->weight),
+			       PACE_MAX),
+			   PACE_ONE);
 	}
 	queue->pace = pace;
 	queue->want = min_t(u64, queue->want, most);
@@ -212,7 +216,8 @@ static u64 prepare_queues(struct gsc_band *band, const struct queues *queues)
 	}
 	for (group = queues->first; group; group = queue_of(group)->next) {
 		queue = queue_of(group);
-		queue->content = queue->want <= queue->share || (wanted <= device_units(dev) && !queue->bounded);
+		queue->content = queue->want <= queue->share ||
+				 (wanted <= device_units(dev) && !queue->bounded);
 		if (queue->fresh)
 			continue;
 		latest = max(latest, queue->vtime);
@@ -230,7 +235,8 @@ static void set_vtimes(struct gsc_band *band, const struct queues *queues, u64 n
 
 	for (group = queues->first; group; group = queue_of(group)->next) {
 		queue = queue_of(group);
-		if (queue->content || (queue->fresh && (!queue->known || now - queue->ended > state->quantum)))
+		if (queue->content ||
+		    (queue->fresh && (!queue->known || now - queue->ended > state->quantum)))
 			queue->vtime = max(queue->vtime, state->vtime);
 	}
 }
@@ -246,7 +252,8 @@ static bool overtakes(const struct gsc_wfq_queue *queue, const struct gsc_wfq_qu
 /* Nobody from @before on to the front is overtaken */
 static bool is_behind_all(const struct gsc_wfq_queue *queue, const struct gsc_wfq_queue *before)
 {
-	return before->content || (!queue->fresh && !queue->content && queue->vtime >= before->top_bar);
+	return before->content ||
+	       (!queue->fresh && !queue->content && queue->vtime >= before->top_bar);
 }
 
 static void note_bar(struct gsc_wfq_queue *queue)
@@ -291,7 +298,8 @@ static void sort_queues(const struct gsc_wfq_band *state, struct queues *queues)
 		ahead = virtual_ns(state->quantum, queue->pace);
 		queue->bar = queue->vtime - min(ahead, queue->vtime);
 		target = NULL;
-		for (before = queue->prev; before && !is_behind_all(queue, queue_of(before)); before = queue_of(before)->prev)
+		for (before = queue->prev; before && !is_behind_all(queue, queue_of(before));
+		     before = queue_of(before)->prev)
 			if (overtakes(queue, queue_of(before)))
 				target = before;
 		if (target)
@@ -386,13 +394,15 @@ static void order(struct gsc_band *band, u64 now)
 }
 
 /* A run of tasks of one rank is a queue. Returns the first task behind it */
-static const struct gsc_task *count_units(const struct gsc_band *band, const struct gsc_task *task, u64 *units)
+static const struct gsc_task *count_units(const struct gsc_band *band, const struct gsc_task *task,
+					  u64 *units)
 {
 	u64 stamp = ++gsc_band_device(band)->stamp;
 	u32 rank = task->rank;
 
 	*units = 0;
-	for (; !list_entry_is_head(task, &band->tasks, node) && task->rank == rank; task = list_next_entry(task, node)) {
+	for (; !list_entry_is_head(task, &band->tasks, node) && task->rank == rank;
+	     task = list_next_entry(task, node)) {
 		if (task->client->data.wfq.seen == stamp)
 			continue;
 		task->client->data.wfq.seen = stamp;
@@ -427,8 +437,9 @@ static void granted(struct gsc_band *band, u64 now)
 		speed = div_u64(units * data->pace, all);
 		if (before && !before->content && !data->content) {
 			limit = data->vtime + virtual_ns(state->quantum, before->pace);
-			band->again = gsc_earlier(band->again, overtaken_at(state, limit - min(limit, before->vtime),
-									    last_speed, speed, now));
+			band->again = gsc_earlier(
+				band->again, overtaken_at(state, limit - min(limit, before->vtime),
+							  last_speed, speed, now));
 		}
 		before = data;
 		last_speed = speed;
@@ -457,7 +468,8 @@ static void prepare_turns(struct gsc_device *dev, u64 quantum)
 			weights += band->weight;
 	list_for_each_entry(band, &dev->busy, busy) {
 		state = &band->data.wfq;
-		state->turn_vtime += virtual_ns(take_used(&state->used, device_units(dev)), state->pace);
+		state->turn_vtime +=
+			virtual_ns(take_used(&state->used, device_units(dev)), state->pace);
 		state->fresh = !last || state->turn_round != last;
 		if (list_empty(&band->tasks))
 			continue;
@@ -518,7 +530,8 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 		return scnprintf(buf, size, "%s", "");
 	share = (u32)div64_u64(1000 * PACE_ONE, data->pace);
 	us = div_u64(ahead ? data->vtime - base : base - data->vtime, 1000);
-	return scnprintf(buf, size, "its group's share of the band is %u.%u %%%s: %llu us %s in virtual time",
+	return scnprintf(buf, size,
+			 "its group's share of the band is %u.%u %%%s: %llu us %s in virtual time",
 			 share / 10, share % 10, data->content ? ", and it wants no more" : "",
 			 (unsigned long long)us, ahead ? "ahead" : "behind");
 }

@@ -53,7 +53,7 @@ struct gsched_device_info {
 
 /*
  * Makes the process a client of the device with this UUID. @mps: it runs under MPS. ENOENT, EBUSY,
- * EACCES. @info may be NULL.
+ * EACCES, ENOMEM. @info may be NULL.
  */
 GSCHED_API int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info);
 
@@ -114,8 +114,8 @@ struct gsched_task {
 };
 
 /*
- * Asks for a grant and waits for it. EINVAL, EBUSY, EINTR; ENODEV, EPIPE: the arbiter is gone, run
- * unmanaged.
+ * Asks for a grant and waits for it. EINVAL, EBUSY, EINTR, ENOMEM; ENODEV, EPIPE: the arbiter is
+ * gone, run unmanaged.
  */
 GSCHED_API int gsched_submit(struct gsched *g, struct gsched_task *task);
 /* Notifies the arbiter of a launch, without waiting (lease NOTIFY). */

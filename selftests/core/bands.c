@@ -491,6 +491,44 @@ static void latency_target_bounds_the_others(void)
 	EXPECT_SLICE(1, 2048);
 }
 
+/* All hold, in whatever order the bands came, and equals stay equals */
+static void several_latency_targets(void)
+{
+	processes(3, NULL);
+	for (int c = 0; c < 3; c++)
+		EXPECT(!store(&group[c], GSC_FILE_GPU_LATENCY, "2048"));
+	for (int c = 0; c < 3; c++)
+		EXPECT_SLICE(c, 1024);
+	/* the slice of the one with the tightest target is as long as the others' allow */
+	EXPECT(!store(&group[0], GSC_FILE_GPU_LATENCY, "3000"));
+	EXPECT(!store(&group[2], GSC_FILE_GPU_LATENCY, "1500"));
+	EXPECT(!store(&group[1], GSC_FILE_GPU_LATENCY, "2000"));
+	EXPECT_SLICE(0, 750);
+	EXPECT_SLICE(1, 750);
+	EXPECT_SLICE(2, 1250);
+	EXPECT(!store(&group[1], GSC_FILE_GPU_LATENCY, "0"));
+	EXPECT_SLICE(0, 750);
+	EXPECT_SLICE(1, 750);
+	EXPECT_SLICE(2, 2048);
+	/* what cannot be reached does not keep others from theirs */
+	EXPECT(!store(&group[2], GSC_FILE_GPU_LATENCY, "1"));
+	EXPECT(!store(&group[1], GSC_FILE_GPU_LATENCY, "1100"));
+	EXPECT_SLICE(0, 500);
+	EXPECT_SLICE(1, 500);
+	EXPECT_SLICE(2, 600);
+}
+
+/* The target holds although a slice is the shortest: the other one is cut by more */
+static void latency_target_beside_the_shortest_slice(void)
+{
+	EXPECT(!store(&group[2], GSC_FILE_GPU_WEIGHT, "10"));
+	EXPECT(!store(&group[0], GSC_FILE_GPU_LATENCY, "2000"));
+	processes(3, NULL);
+	EXPECT_SLICE(0, 2925);
+	EXPECT_SLICE(1, 1500);
+	EXPECT_SLICE(2, 500);
+}
+
 /* Two busy bands that both give way at once would only switch */
 static void two_busy_lower_bands_get_time(void)
 {
@@ -719,7 +757,7 @@ static void share_of_the_time(void)
 	EXPECT(!gsc_group_exit(&sub[0]) && !gsc_group_exit(&sub[1]));
 }
 
-/* The band lives in its first member: with tasks in it, that one leaves */
+/* The band lives in one of its members: with tasks in it, that one leaves */
 static void band_outlives_the_member_it_lives_in(void)
 {
 	join(0, CLIENT, 7);
@@ -730,14 +768,15 @@ static void band_outlives_the_member_it_lives_in(void)
 	for (int c = 0; c < 3; c++)
 		EXPECT(submit(c, 0, BLOCK, 44) == 0);
 	leave(0);
-	EXPECT(client[2].band == client[1].band && client[1].band == &client[1].own_band && dev.n_bands == 2);
+	EXPECT(client[2].band == client[1].band && client[1].band == &client[2].own_band && dev.n_bands == 2);
 	EXPECT_WINDOW(task(1, 0), 44);
 	EXPECT_WINDOW(task(2, 0), 44);
 	EXPECT(submit(1, 1, BLOCK, 100000) == 0);
 	join(0, CLIENT, 7);
-	EXPECT(client[0].band == &client[1].own_band);
-	leave(1);
+	EXPECT(client[0].band == &client[2].own_band);
 	leave(2);
+	EXPECT(client[0].band == client[1].band && client[1].band == &client[0].own_band);
+	leave(1);
 	EXPECT(client[0].band == &client[0].own_band);
 	leave(0);
 	EXPECT(dev.n_bands == 1);
@@ -925,7 +964,8 @@ static const struct {
 	TEST(several_tops_have_the_drivers_slice), TEST(equals_have_the_drivers_slice_by_weight), TEST(ffs_shares_an_epoch_by_weight),
 	TEST(weight_is_of_the_groups_of_a_band), TEST(alone_is_the_only_client_of_a_band),
 	TEST(a_band_is_private_while_slices_keep_it_apart),
-	TEST(latency_target_bounds_the_others), TEST(two_busy_lower_bands_get_time), TEST(promised_capacity_bounds_the_top),
+	TEST(latency_target_bounds_the_others), TEST(several_latency_targets), TEST(latency_target_beside_the_shortest_slice),
+	TEST(two_busy_lower_bands_get_time), TEST(promised_capacity_bounds_the_top),
 	TEST(the_hardware_serves_prioritised_streams), TEST(short_blocks_are_waited_for),
 	TEST(one_with_long_blocks_is_enough), TEST(ffs_knows_no_priorities), TEST(ffs_shares_a_band_by_weight), TEST(share_of_the_time),
 	TEST(band_outlives_the_member_it_lives_in), TEST(move_changes_the_band), TEST(names), TEST(why),

@@ -7,6 +7,7 @@
 
 #include "common.h"
 #include "kselftest_harness.h"
+#include "netlink.h"
 
 #define FAIL_NTH	"/proc/self/task/%d/fail-nth"
 #define NTH_MAX		500
@@ -195,6 +196,53 @@ TEST_F(failnth, attach_again)
 	}
 	EXPECT_FALSE(fired);
 	EXPECT_GT(n, 2);
+}
+
+/*
+ * Until it fails, an attach may have come so far that a dump meets the client. When that goes, all
+ * behind it move up, of which the dump has to tell.
+ */
+TEST_F(failnth, attach_interrupts_a_dump)
+{
+	enum { N = 2 };
+	int fd[N], i, n, asks = nl_open(), nl = nl_open(), failing, ret, failed = 0, interrupted = 0;
+	/* of another socket: the parts of a dump are as large as the largest buffer that was read into */
+	struct nl_request req = nl_request(nl_family(asks, NULL, NULL), GSCHED_CMD_TASK_GET, NLM_F_DUMP);
+	bool fired = true;
+	char small[2048];
+
+	RETURN_IF_SKIPPED();
+	for (i = 0; i < N; i++) {
+		fd[i] = gopen();
+		ASSERT_EQ(0, attach(fd[i], GSCHED_ATTACH_MPS));
+		for (n = 0; n < GSCHED_SLOTS; n++)
+			submit(fd[i], n, 1, GSCHED_SUBMIT_NOWAIT);
+	}
+	for (n = 1; n < NTH_MAX && fired; n++) {
+		bool intr = false;
+
+		failing = gopen();
+		ASSERT_EQ(0, nl_send(nl, &req, req.head.nlmsg_len));
+		ASSERT_LT(0, recv(nl, small, sizeof(small), 0));
+		arm(self->nth, n);
+		ret = attach(failing, 0);
+		fired = disarm(self->nth);
+		ASSERT_LT(0, nl_answers(nl, &intr, NULL, NULL));
+		EXPECT_TRUE(ret || intr);
+		failed += ret != 0;
+		interrupted += ret && intr;
+		close(failing);
+		close(nl);
+		nl = nl_open();
+	}
+	EXPECT_FALSE(fired);
+	EXPECT_LT(0, interrupted);
+	printf("# of %d attaches that failed a dump may have met %d\n", failed, interrupted);
+	fflush(stdout);
+	for (i = 0; i < N; i++)
+		close(fd[i]);
+	close(asks);
+	close(nl);
 }
 
 TEST_F(failnth, map)

@@ -466,7 +466,7 @@ static void queued(void)
 	i = f.cl->slot[slot[1]].start_ns != 0;
 	line = &f.cl->slot[slot[!i]];
 	launched = line->launched;
-	ok(launched == line->blocks, "workers come for all %u block-tasks, whatever the window", launched);
+	ok(launched == 64, "%u workers, as many as fit the device, whatever the window", launched);
 	wings = f.cl->header.wings;
 	fake_window(&f, slot[!i], 8 * GSCHED_CAPSM);
 	fake_window(&f, slot[i], 4 * GSCHED_CAPSM);

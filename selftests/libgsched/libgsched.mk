@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots slice interposer loads streams symbols temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass slice interposer loads streams symbols temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -15,14 +15,14 @@ $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
 # The rooms below launches, with no driver
-$(call objs,$(addprefix selftests/libgsched/,code.c slots.c)): CPPFLAGS += -Ilibgsched/cuda
+$(call objs,$(addprefix selftests/libgsched/,code.c slots.c pass.c)): CPPFLAGS += -Ilibgsched/cuda
 CODE_OBJS := $(filter $(addprefix $(B)/obj/libgsched/cuda/,code/% device/% base/%),$(CUDA_OBJS)) $(filter-out $(B)/obj/libgsched/cuda/%,$(CUDA_OBJS))
 $(B)/test/libgsched/code: $(call objs,selftests/libgsched/code.c) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
 
 TASK_OBJS := $(filter $(B)/obj/libgsched/cuda/task/%,$(CUDA_OBJS))
-$(B)/test/libgsched/slots: $(call objs,selftests/libgsched/slots.c) $(TASK_OBJS) $(CODE_OBJS) $(B)/lib/libgsr.a
+$(B)/test/libgsched/slots $(B)/test/libgsched/pass: $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(TASK_OBJS) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
 

@@ -13,7 +13,8 @@
  *    tail is not zero; EOPNOTSUPP unknown flag or a reserved field not zero; ENOENT no such device; EBUSY already
  *    attached, or the slot is in use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first;
  *    EAGAIN would wait; ENOSPC the device has as many clients as it takes; EDQUOT the user has half of the places that
- *    others leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon ended.
+ *    others leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon ended;
+ *    ENOMEM no memory, for DEVICE_ADD, ATTACH, and the first SUBMIT of a slot: nothing has changed.
  *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity of one SM.
  *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as an index.
  */
