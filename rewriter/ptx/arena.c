@@ -95,7 +95,8 @@ void gsr_huge_pages(void *p, size_t size)
 
 	/* all of it: a mapping of which only a part is so cannot be moved, and realloc() copies */
 	if (size >= HUGE_PAGE)
-		madvise((void *)start, ((uintptr_t)p + size + page - 1) / page * page - start, MADV_HUGEPAGE);
+		madvise((void *)start, ((uintptr_t)p + size + page - 1) / page * page - start,
+			MADV_HUGEPAGE);
 }
 
 /* At least @size bytes of data */
@@ -216,8 +217,9 @@ static void put_signed(struct text *t, long long v)
 }
 
 /*
- * As vsnprintf does, which takes ten times as long for a text in which each register's name begins with a conversion. Knows
- * what our texts are made of; leaves a text with anything else to vsnprintf.
+ * As vsnprintf does, which takes ten times as long for a text in which each register's name begins
+ * with a conversion. Knows what our texts are made of; leaves a text with anything else to
+ * vsnprintf.
  */
 static size_t format(char *out, size_t room, const char *fmt, va_list ap)
 {
@@ -290,7 +292,10 @@ char *gsr_sprintf(struct gsr_arena *a, const char *fmt, ...)
 	return p;
 }
 
-/* Names that differ in their last digit only are neighbours in the table: they are used one after the other */
+/*
+ * Names that differ in their last digit only are neighbours in the table: they are used one after
+ * the other
+ */
 static uint32_t hash_bytes(const char *s, size_t n)
 {
 	uint32_t h = 0;

@@ -45,7 +45,8 @@ const char *gsr_asks_for(const struct gsr_insn *insn)
 	return o && o->kind == GSR_OPND_REG ? o->name : NULL;
 }
 
-static void note_writer(struct gsr_writers *w, const char *name, const struct gsr_insn *insn, unsigned int times)
+static void note_writer(struct gsr_writers *w, const char *name, const struct gsr_insn *insn,
+			unsigned int times)
 {
 	struct writer *at = name ? &w->slots[slot_of(w, name)] : NULL;
 
@@ -74,7 +75,8 @@ void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f)
 			w->slots[slot_of(w, name)].name = name;
 	}
 	for (s = f->first; s; s = s->next) {
-		const struct gsr_operand *o = s->kind == GSR_STMT_INSN && s->insn->n_opnds ? &s->insn->opnds[0] : NULL;
+		const struct gsr_operand *o = s->kind == GSR_STMT_INSN && s->insn->n_opnds ?
+					      &s->insn->opnds[0] : NULL;
 
 		if (!o || o->kind == GSR_OPND_ADDR)
 			continue;
@@ -98,10 +100,12 @@ static const struct gsr_operand *constant_of(const struct gsr_function *f, const
 {
 	const struct gsr_insn *i = gsr_only_writer(f, name);
 
-	return i && i->op == GSR_OP_MOV && i->n_opnds > 1 && i->opnds[1].kind == GSR_OPND_INT ? &i->opnds[1] : NULL;
+	return i && i->op == GSR_OP_MOV && i->n_opnds > 1 && i->opnds[1].kind == GSR_OPND_INT ?
+	       &i->opnds[1] : NULL;
 }
 
-bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b)
+bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn,
+		    struct gsr_barrier *b)
 {
 	unsigned int at;
 
@@ -130,7 +134,8 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 	return true;
 }
 
-static const struct gsr_operand *constant_mask(const struct gsr_function *f, const struct gsr_insn *insn)
+static const struct gsr_operand *constant_mask(const struct gsr_function *f,
+					       const struct gsr_insn *insn)
 {
 	const struct gsr_operand *mask = gsr_mask_of(insn);
 
@@ -163,11 +168,13 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 		return NULL;
 	/* a barrier counts whole warps */
 	if (gsr_barrier_of(f, insn, &b))
-		return b.warp ? "bar.warp.sync" : b.counted || b.arrive ? "barrier with a thread count" : NULL;
+		return b.warp ? "bar.warp.sync" : b.counted || b.arrive ?
+		       "barrier with a thread count" : NULL;
 	return gsr_mask_of(insn) && gsr_insn_has(insn, "sync") ? insn->name : NULL;
 }
 
 bool gsr_counts_warps(const struct gsr_insn *insn)
 {
-	return insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER ? !gsr_insn_has(insn, "warp") : false;
+	return insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER ? !gsr_insn_has(insn, "warp") :
+	       false;
 }

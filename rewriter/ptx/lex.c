@@ -8,11 +8,13 @@
 #include <string.h>
 #include "lex.h"
 
-enum { BLANK = 1, PUNCT = 2, DIGIT = 4, LETTER = 8, OTHER = 16, START = LETTER | OTHER, IDENT = START | DIGIT };
+enum { BLANK = 1, PUNCT = 2, DIGIT = 4, LETTER = 8, OTHER = 16, START = LETTER | OTHER,
+       IDENT = START | DIGIT };
 
 static const unsigned char class_of[256] = {
 	['\t' ... '\r'] = BLANK, [' '] = BLANK,
-	['!' ... '#'] = PUNCT, ['%' ... '/'] = PUNCT, [':' ... '@'] = PUNCT, ['[' ... '^'] = PUNCT, ['`'] = PUNCT,
+	['!' ... '#'] = PUNCT, ['%' ... '/'] = PUNCT, [':' ... '@'] = PUNCT, ['[' ... '^'] = PUNCT,
+	['`'] = PUNCT,
 	['{' ... '~'] = PUNCT,
 	['0' ... '9'] = DIGIT, ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER,
 	['$'] = OTHER, ['_'] = OTHER, [0x80 ... 0xff] = OTHER,
@@ -38,7 +40,9 @@ static void newline(struct gsr_lexer *lx)
 	lx->line_start = lx->pos;
 }
 
-/* Skip white space, comments and the preprocessor's line marks. Returns false in an open comment. */
+/*
+ * Skip white space, comments and the preprocessor's line marks. Returns false in an open comment.
+ */
 static bool skip_blank(struct gsr_lexer *lx)
 {
 	while (lx->pos < lx->end) {
@@ -111,7 +115,8 @@ struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 {
 	bool fine = skip_blank(lx);
 	struct gsr_token t = {
-		.text = lx->pos, .line = lx->line, .column = (unsigned int)(lx->pos - lx->line_start) + 1,
+		.text = lx->pos, .line = lx->line,
+		.column = (unsigned int)(lx->pos - lx->line_start) + 1,
 	};
 	const char *p = lx->pos, *end = lx->end;
 
@@ -136,7 +141,9 @@ struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 	} else if (*p == '.' && end - p > 1 && has_class(p[1], IDENT)) {
 		t.kind = GSR_TOK_DOT;
 		t.text = ++p;
-		while (p < end && (has_class(*p, IDENT) || (*p == ':' && end - p > 2 && p[1] == ':' && has_class(p[2], IDENT))))
+		while (p < end && (has_class(*p, IDENT) ||
+				   (*p == ':' && end - p > 2 && p[1] == ':' &&
+				    has_class(p[2], IDENT))))
 			p += *p == ':' ? 2 : 1;
 	} else if (*p == '"') {
 		t.kind = GSR_TOK_STRING;

@@ -13,7 +13,8 @@ enum gsr_token_kind {
 	GSR_TOK_NUMBER,		/* 12, 0x1F, 0f3F800000, 1.5e3, 9.0 */
 	GSR_TOK_STRING,		/* with its quotes */
 	GSR_TOK_PUNCT,		/* one character, or << >> && || == != <= >= */
-	GSR_TOK_BAD,		/* a character PTX does not have, an open comment or string: text says what */
+	GSR_TOK_BAD,		/* a character PTX does not have, an open comment or string: text
+				 * says what */
 };
 
 struct gsr_token {

@@ -32,5 +32,6 @@ void gsr_drop_lines(struct gsr_function *f)
 
 bool gsr_is_line_info(const char *text)
 {
-	return !strncmp(text, ".file", 5) || !strncmp(text, ".loc", 4) || !strncmp(text, ".section", 8);
+	return !strncmp(text, ".file", 5) || !strncmp(text, ".loc", 4) ||
+	       !strncmp(text, ".section", 8);
 }

@@ -14,7 +14,10 @@
 #define DEPTH_MAX	32
 #define ITEMS_MAX	65536
 
-/* A list of operands that grows in the arena, once it is long; what remains of it is as long as it must be */
+/*
+ * A list of operands that grows in the arena, once it is long; what remains of it is as long as it
+ * must be
+ */
 #define FEW	6
 struct list {
 	struct gsr_operand *items;
@@ -63,7 +66,8 @@ static bool is_float(const struct gsr_token *t)
 }
 
 /* 0f3F800000, 0d3FF0000000000000, 1.5e3; the sign was taken already */
-static void float_constant(struct gsr_parser *p, struct gsr_operand *o, const struct gsr_token *t, bool minus)
+static void float_constant(struct gsr_parser *p, struct gsr_operand *o,
+			   const struct gsr_token *t, bool minus)
 {
 	char buf[64], *end;
 	double d;
@@ -76,8 +80,10 @@ static void float_constant(struct gsr_parser *p, struct gsr_operand *o, const st
 		bool single = tolower((unsigned char)buf[1]) == 'f';
 
 		o->kind = single ? GSR_OPND_F32 : GSR_OPND_F64;
-		if (t->len != (single ? 10 : 18) || strspn(buf + 2, "0123456789abcdefABCDEF") != t->len - 2)
-			gsr_parse_fail(p, t, "floating-point constant '%s' needs %d hexadecimal digits", buf, single ? 8 : 16);
+		if (t->len != (single ? 10 : 18) ||
+		    strspn(buf + 2, "0123456789abcdefABCDEF") != t->len - 2)
+			gsr_parse_fail(p, t, "floating-point constant '%s' needs %d "
+				       "hexadecimal digits", buf, single ? 8 : 16);
 		o->bits = strtoull(buf + 2, NULL, 16);
 		if (minus)
 			o->bits ^= single ? 1ULL << 31 : 1ULL << 63;
@@ -197,10 +203,12 @@ static void parse_number(struct gsr_parser *p, struct gsr_operand *o)
 }
 
 /* Items up to @close, which is taken */
-static void items(struct gsr_parser *p, struct gsr_operand *o, char close, bool call, unsigned int depth)
+static void items(struct gsr_parser *p, struct gsr_operand *o, char close, bool call,
+		  unsigned int depth)
 {
 	struct list l;
-	static const char *const where[] = { "after a call's list", "after a vector", "after an address" };
+	static const char *const where[] = { "after a call's list", "after a vector",
+					     "after an address" };
 
 	l.items = NULL;
 	l.n = l.room = 0;

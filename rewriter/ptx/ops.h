@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every opcode known, as OP(NAME, "text"): parser, printer, passes and vgpu share this table. No include guard: included often. */
+/*
+ * Every opcode known, as OP(NAME, "text"): parser, printer, passes and vgpu share this table. No
+ * include guard: included often.
+ */
 /* Arithmetic */
 OP(ADD, "add")
 OP(SUB, "sub")

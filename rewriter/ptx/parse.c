@@ -23,7 +23,8 @@ static const char *const opcode_names[] = {
 #undef OP
 };
 
-static const char *const spaces[] = { "reg", "sreg", "const", "global", "local", "param", "shared", "tex", NULL };
+static const char *const spaces[] = { "reg", "sreg", "const", "global", "local", "param", "shared",
+				      "tex", NULL };
 static const char *const linkages[] = { "extern", "visible", "weak", "common", NULL };
 
 void gsr_parse_fail(struct gsr_parser *p, const struct gsr_token *at, const char *fmt, ...)
@@ -41,7 +42,8 @@ void gsr_parse_fail(struct gsr_parser *p, const struct gsr_token *at, const char
 		snprintf(what, sizeof(what), "%.100s", at->text);
 	else if (at->kind == GSR_TOK_END)
 		snprintf(what + strnlen(what, 120), 40, ", found the end of the text");
-	snprintf(p->err->message, sizeof(p->err->message), "%.80s:%u:%u: %s", p->name, at->line, at->column, what);
+	snprintf(p->err->message, sizeof(p->err->message), "%.80s:%u:%u: %s", p->name, at->line,
+		 at->column, what);
 	longjmp(p->failed, 2);
 }
 
@@ -153,8 +155,8 @@ const char *gsr_parse_slice(struct gsr_parser *p, const char *start)
 }
 
 /*
- * Which names are registers. The mark of an interned name holds the number of the function that declared it and, for
- * %r<21>, the range; another declaration of the name takes the mark away.
+ * Which names are registers. The mark of an interned name holds the number of the function that
+ * declared it and, for %r<21>, the range; another declaration of the name takes the mark away.
  */
 #define MARK(epoch, range)	((epoch) << 32 | (range))
 #define MARK_PLAIN		0xffffffffUL
@@ -206,7 +208,10 @@ static const char *attribute(struct gsr_parser *p)
 	return gsr_parse_slice(p, start);
 }
 
-/* What an initializer is, up to ',' or ';' outside of brackets; @n: items between its outermost braces */
+/*
+ * What an initializer is, up to ',' or ';' outside of brackets; @n: items between its outermost
+ * braces
+ */
 static const char *initializer(struct gsr_parser *p, uint64_t *n)
 {
 	const char *start = tok_start(p);
@@ -220,7 +225,8 @@ static const char *initializer(struct gsr_parser *p, uint64_t *n)
 		if (gsr_parse_is(p, '{') || gsr_parse_is(p, '('))
 			depth++;
 		if ((gsr_parse_is(p, '}') || gsr_parse_is(p, ')')) && !depth--)
-			gsr_parse_fail(p, &p->tok, "unbalanced '%c' in an initializer", p->tok.punct);
+			gsr_parse_fail(p, &p->tok, "unbalanced '%c' in an initializer",
+				       p->tok.punct);
 		*n += depth == 1 && gsr_parse_is(p, ',');
 		gsr_parse_next(p);
 	}
@@ -246,7 +252,8 @@ static void var_type(struct gsr_parser *p, struct gsr_var *v)
 			gsr_parse_next(p);
 			v->align = small_uint(p, "alignment");
 			if (!v->align || (v->align & (v->align - 1)))
-				gsr_parse_fail(p, &p->tok, "alignment %u is not a power of two", v->align);
+				gsr_parse_fail(p, &p->tok, "alignment %u is not a power of two",
+					       v->align);
 		} else if (is_dot(p, "v2") || is_dot(p, "v4") || is_dot(p, "v8")) {
 			v->vec = (unsigned int)(p->tok.text[1] - '0');
 			gsr_parse_next(p);
@@ -317,7 +324,8 @@ static void append_stmt(struct gsr_function *f, struct gsr_stmt *s)
 	f->last = s;
 }
 
-static struct gsr_stmt *new_stmt(struct gsr_parser *p, struct gsr_function *f, enum gsr_stmt_kind kind)
+static struct gsr_stmt *new_stmt(struct gsr_parser *p, struct gsr_function *f,
+				 enum gsr_stmt_kind kind)
 {
 	struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
 
@@ -336,7 +344,8 @@ static void append_item(struct gsr_module *m, struct gsr_item *item)
 	m->last = item;
 }
 
-static struct gsr_item *new_item(struct gsr_parser *p, struct gsr_module *m, enum gsr_item_kind kind)
+static struct gsr_item *new_item(struct gsr_parser *p, struct gsr_module *m,
+				 enum gsr_item_kind kind)
 {
 	struct gsr_item *item = gsr_alloc(p->arena, sizeof(*item));
 
@@ -346,7 +355,8 @@ static struct gsr_item *new_item(struct gsr_parser *p, struct gsr_module *m, enu
 }
 
 /* A declaration to its ';', each name on its own; goes to @f or, at module scope, to @m */
-static void declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_function *f, const char *linkage)
+static void declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_function *f,
+			const char *linkage)
 {
 	struct gsr_var proto = { .linkage = linkage };
 
@@ -433,7 +443,8 @@ static void instruction(struct gsr_parser *p, struct gsr_function *f)
 	insn->op = lookup_opcode(insn->name);
 	while (p->tok.kind == GSR_TOK_DOT) {
 		if (insn->n_mods == GSR_MODS_MAX)
-			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers", GSR_MODS_MAX);
+			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers",
+				       GSR_MODS_MAX);
 		mods[insn->n_mods++] = take_text(p);
 	}
 	insn->mods = gsr_memdup(p->arena, mods, (insn->n_mods + 1) * sizeof(*mods));
@@ -441,7 +452,10 @@ static void instruction(struct gsr_parser *p, struct gsr_function *f)
 	gsr_parse_expect(p, ';', "after an instruction");
 }
 
-/* Raw text up to and with ';' (strings and brackets inside are tokens, so a ';' in a string does not count) */
+/*
+ * Raw text up to and with ';' (strings and brackets inside are tokens, so a ';' in a string does
+ * not count)
+ */
 static const char *raw_to_semicolon(struct gsr_parser *p, const char *start)
 {
 	while (!gsr_parse_is(p, ';')) {
@@ -466,7 +480,10 @@ static const char *loc(struct gsr_parser *p)
 	while (gsr_parse_is(p, ',')) {
 		gsr_parse_next(p);
 		gsr_parse_ident(p, "attribute of .loc");
-		/* nothing ends a .loc but its line: a name in the next one is a label or an instruction */
+		/*
+		 * nothing ends a .loc but its line: a name in the next one is a label or an
+		 * instruction
+		 */
 		if (p->tok.kind == GSR_TOK_IDENT && p->tok.line == line)
 			gsr_parse_next(p);
 		while (p->tok.kind == GSR_TOK_NUMBER || gsr_parse_is(p, '+'))
@@ -477,7 +494,8 @@ static const char *loc(struct gsr_parser *p)
 
 static bool labelled_directive(const struct gsr_parser *p)
 {
-	static const char *const table[] = { "callprototype", "branchtargets", "calltargets", NULL };
+	static const char *const table[] = { "callprototype", "branchtargets",
+					     "calltargets", NULL };
 	unsigned int i;
 
 	for (i = 0; table[i]; i++)
@@ -511,7 +529,8 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 
 	gsr_parse_expect(p, '{', "before a body");
 	for (;;) {
-		if (p->tok.kind == GSR_TOK_IDENT && p->ahead.kind == GSR_TOK_PUNCT && p->ahead.punct == ':') {
+		if (p->tok.kind == GSR_TOK_IDENT && p->ahead.kind == GSR_TOK_PUNCT &&
+		    p->ahead.punct == ':') {
 			label(p, f);
 		} else if (p->tok.kind == GSR_TOK_IDENT || gsr_parse_is(p, '@')) {
 			instruction(p, f);
@@ -519,7 +538,8 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 			gsr_parse_fail(p, &p->tok, "'}' expected at the end of %.60s", f->name);
 		} else if (gsr_parse_is(p, '{')) {
 			if (++depth > NEST_MAX)
-				gsr_parse_fail(p, &p->tok, "braces nested more than %d deep", NEST_MAX);
+				gsr_parse_fail(p, &p->tok,
+					       "braces nested more than %d deep", NEST_MAX);
 			new_stmt(p, f, GSR_STMT_OPEN);
 			gsr_parse_next(p);
 		} else if (gsr_parse_is(p, '}')) {
@@ -546,7 +566,8 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 				struct gsr_stmt *s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 
 				if (linkage)
-					gsr_parse_fail(p, &p->tok, "declaration expected after .%s", linkage);
+					gsr_parse_fail(p, &p->tok,
+						       "declaration expected after .%s", linkage);
 				s->text = raw_to_semicolon(p, tok_start(p));
 			}
 		} else {
@@ -685,7 +706,8 @@ static void header(struct gsr_parser *p, struct gsr_module *m)
 		at = p->tok;
 		m->address_size = small_uint(p, "address size");
 		if (m->address_size != 32 && m->address_size != 64)
-			gsr_parse_fail(p, &at, "address size %u: 32 or 64 expected", m->address_size);
+			gsr_parse_fail(p, &at, "address size %u: 32 or 64 expected",
+				       m->address_size);
 	}
 }
 
@@ -709,7 +731,8 @@ static void module(struct gsr_parser *p, struct gsr_module *m)
 			p->epoch++;
 			declaration(p, m, NULL, linkage);
 		} else if (linkage) {
-			gsr_parse_fail(p, &p->tok, "function or variable expected after .%s", linkage);
+			gsr_parse_fail(p, &p->tok, "function or variable expected after .%s",
+				       linkage);
 		} else if (is_dot(p, "section")) {
 			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = section(p);
 		} else if (is_dot(p, "file")) {
@@ -747,18 +770,20 @@ static struct gsr_module *parse_guarded(struct gsr_parser *p)
 	return m;
 }
 
-enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out, struct gsr_error *err)
+enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out,
+			  struct gsr_error *err)
 {
 	struct gsr_error own;
 	/* cppcheck-suppress uninitvar ; its address is meant */
-	struct gsr_parser p = { .name = name ? name : "<ptx>", .err = err ? err : &own, .last_end = text };
+	struct gsr_parser p = { .name = name ? name : "<ptx>", .err = err ? err : &own,
+				.last_end = text };
 
 	*out = NULL;
 	memset(p.err, 0, sizeof(*p.err));
 	if (size > INPUT_MAX) {
 		p.err->status = GSR_ERR_LIMIT;
-		snprintf(p.err->message, sizeof(p.err->message), "%.80s: %zu bytes of PTX; the limit is %llu", p.name, size,
-			 INPUT_MAX);
+		snprintf(p.err->message, sizeof(p.err->message),
+			 "%.80s: %zu bytes of PTX; the limit is %llu", p.name, size, INPUT_MAX);
 		return p.err->status;
 	}
 	p.arena = gsr_arena_new();
@@ -776,7 +801,8 @@ enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struc
 
 struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struct gsr_error *err)
 {
-	struct gsr_parser p = { .arena = a, .name = "<inserted>", .err = err, .last_end = text, .epoch = 1 };
+	struct gsr_parser p = { .arena = a, .name = "<inserted>", .err = err, .last_end = text,
+				.epoch = 1 };
 	struct gsr_function *f = gsr_alloc(a, sizeof(*f));
 
 	memset(err, 0, sizeof(*err));
@@ -796,7 +822,8 @@ void gsr_module_free(struct gsr_module *m)
 		gsr_arena_free(m->arena);
 }
 
-static struct gsr_operand *copy_operands(struct gsr_arena *a, const struct gsr_operand *from, unsigned int n)
+static struct gsr_operand *copy_operands(struct gsr_arena *a, const struct gsr_operand *from,
+					 unsigned int n)
 {
 	struct gsr_operand *to = gsr_alloc_array(a, n + 1, sizeof(*to));
 	unsigned int i;
@@ -828,7 +855,8 @@ struct gsr_function *gsr_module_function(const struct gsr_module *m, const char 
 	struct gsr_item *i;
 
 	for (i = m->first; i; i = i->next)
-		if (i->kind == GSR_ITEM_FUNCTION && !strcmp(i->function->name, name) && (!found || i->function->body))
+		if (i->kind == GSR_ITEM_FUNCTION && !strcmp(i->function->name, name) &&
+		    (!found || i->function->body))
 			found = i->function;
 	return found;
 }

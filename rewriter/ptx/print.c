@@ -11,7 +11,8 @@
 #include "arena.h"
 #include "ptx.h"
 
-#define ROOM_MOST	((size_t)1 << 28)	/* at a time for what has not been printed yet; it may be more than there is */
+/* at a time for what has not been printed yet; it may be more than there is */
+#define ROOM_MOST	((size_t)1 << 28)
 
 struct text {
 	char *buf;
@@ -21,8 +22,8 @@ struct text {
 };
 
 /*
- * Room for @n bytes more, and for the rest of the module if it goes on like this: a mapping of huge pages that is moved comes
- * apart into small ones. What is never written takes no memory.
+ * Room for @n bytes more, and for the rest of the module if it goes on like this: a mapping of huge
+ * pages that is moved comes apart into small ones. What is never written takes no memory.
  */
 static bool grow_buffer(struct text *t, size_t n)
 {
@@ -30,7 +31,10 @@ static bool grow_buffer(struct text *t, size_t n)
 	size_t room = t->room + n + 64;
 	char *grown = NULL;
 
-	/* one large mapping, rather than through the heap, whose top is cut off when it is freed and grows again by small pages */
+	/*
+	 * one large mapping, rather than through the heap, whose top is cut off when it is freed
+	 * and grows again by small pages
+	 */
 	times = times > ROOM_MOST / room ? ROOM_MOST / room : times;
 	times = times < 2 ? 2 : times;
 	/* who may not have so much address space gets on with less */
@@ -226,8 +230,11 @@ static void put_insn(struct text *t, const struct gsr_insn *insn)
 
 static void put_var(struct text *t, const struct gsr_var *v)
 {
-	/* what else stands there begins with .ptr, or, where the parser lets it pass, with any word */
-	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10) && strchr("( \t\r\n\f\v/", v->attrs[10]);
+	/*
+	 * what else stands there begins with .ptr, or, where the parser lets it pass, with any word
+	 */
+	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10) &&
+			 strchr("( \t\r\n\f\v/", v->attrs[10]);
 	unsigned int i;
 
 	if (v->linkage) {

@@ -23,8 +23,10 @@ enum gsr_opcode {
 };
 
 enum gsr_operand_kind {
-	GSR_OPND_REG,		/* name; %r1, %tid.x (name "%tid", component 'x'), also parameters of a call */
-	GSR_OPND_INT,		/* ival; written decimal, hex, octal or binary, with or without U: text keeps the form */
+	GSR_OPND_REG,		/* name; %r1, %tid.x (name "%tid", component 'x'), also parameters
+				 * of a call */
+	GSR_OPND_INT,		/* ival; written decimal, hex, octal or binary, with or without U:
+				 * text keeps the form */
 	GSR_OPND_F32,		/* bits of 0f… */
 	GSR_OPND_F64,		/* bits of 0d… or of a decimal floating-point constant */
 	GSR_OPND_SYM,		/* a variable, function or label name, with offset (a+4) */
@@ -44,13 +46,16 @@ struct gsr_operand {
 	char component;			/* 'x' 'y' 'z' 'w', 'h' etc. of %tid.x; 0 none */
 	unsigned int n_items;
 	const char *name;		/* REG, SYM */
-	const char *selector;		/* longer than a character: r1.h0, r1.b3 of video instructions; else NULL */
-	const char *text;		/* constants as written; SYM, ADDR: the offset as written ("+-4"); NULL: print ival */
+	const char *selector;		/* longer than a character: r1.h0, r1.b3 of video
+					 * instructions; else NULL */
+	const char *text;		/* constants as written; SYM, ADDR: the offset as written
+					 * ("+-4"); NULL: print ival */
 	union {
 		int64_t ival;		/* INT: value; SYM, ADDR: offset */
 		uint64_t bits;		/* F32, F64 */
 	};
-	struct gsr_operand *items;	/* VEC, PAIR, LIST; ADDR: items[0] is the base, items[1] further coordinates */
+	struct gsr_operand *items;	/* VEC, PAIR, LIST; ADDR: items[0] is the base, items[1]
+					 * further coordinates */
 };
 
 #define GSR_MODS_MAX 16
@@ -60,13 +65,18 @@ struct gsr_insn {
 	unsigned int n_mods, n_opnds;
 	bool guard_negated;		/* @!%p1 */
 	bool unread;			/* an atomic whose result nobody reads (spin.c) */
-	bool retries;			/* a compare-and-swap whose loop waits for nobody (spin.c) */
-	bool devirtualised;		/* a direct call that replaced one through a pointer (devirtualise.c) */
-	bool one_address;		/* accesses memory others may write, at one address (uniform.c) */
-	bool all_arrive;			/* warp-synchronous: every lane of its mask arrives (barriers.c) */
+	bool retries;			/* a compare-and-swap whose loop waits for nobody
+					 * (spin.c) */
+	bool devirtualised;		/* a direct call that replaced one through a pointer
+					 * (devirtualise.c) */
+	bool one_address;		/* accesses memory others may write, at one address
+					 * (uniform.c) */
+	bool all_arrive;		/* warp-synchronous: every lane of its mask arrives
+					 * (barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */
-	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */
+	const char **mods;		/* modifiers in order, without the dot: "global", "u32";
+					 * there is room for one more */
 	struct gsr_operand *opnds;
 };
 
@@ -80,10 +90,12 @@ struct gsr_var {
 	unsigned int align;		/* 0 none given */
 	unsigned int vec;		/* 0, 2, 4 */
 	const char *type;		/* "b8" "u32" "f64" "pred" "texref" … */
-	const char *attrs;		/* .ptr .global .align 4, .attribute(…): text between type and name, or NULL */
+	const char *attrs;		/* .ptr .global .align 4, .attribute(…): text between type
+					 * and name, or NULL */
 	const char *name;
 	unsigned int range;		/* %r<21>: 21; 0 none */
-	uint64_t dims[4];		/* array dimensions; an empty [] is 0, or what its initializer has */
+	uint64_t dims[4];		/* array dimensions; an empty [] is 0, or what its
+					 * initializer has */
 	unsigned int n_dims;
 	const char *init;		/* initializer as written, without '='; NULL none */
 	unsigned int line;
@@ -91,7 +103,8 @@ struct gsr_var {
 
 enum gsr_stmt_kind {
 	GSR_STMT_INSN, GSR_STMT_LABEL, GSR_STMT_VAR, GSR_STMT_OPEN, GSR_STMT_CLOSE,
-	GSR_STMT_DIRECTIVE,		/* .loc, .pragma, .branchtargets, .callprototype, .calltargets …: text */
+	GSR_STMT_DIRECTIVE,		/* .loc, .pragma, .branchtargets, .callprototype,
+					 * .calltargets …: text */
 };
 
 struct gsr_stmt {
@@ -102,7 +115,8 @@ struct gsr_stmt {
 		struct gsr_insn *insn;
 		struct gsr_var *var;
 		const char *label;	/* LABEL */
-		const char *text;	/* DIRECTIVE, with its label ("p: .callprototype …") and ';' as written */
+		const char *text;	/* DIRECTIVE, with its label ("p: .callprototype …") and ';'
+					 * as written */
 	};
 };
 
@@ -114,7 +128,8 @@ struct gsr_function {
 	const char *name;
 	struct gsr_var *rets, *params;
 	unsigned int n_rets, n_params;
-	const char **perf;		/* ".maxntid 256, 1, 1", ".reqntid …", ".minnctapersm 2", ".maxnreg", ".noreturn" */
+	const char **perf;		/* ".maxntid 256, 1, 1", ".reqntid …", ".minnctapersm 2",
+					 * ".maxnreg", ".noreturn" */
 	unsigned int n_perf;
 	bool body;			/* false: a declaration only */
 	struct gsr_stmt *first, *last;	/* the body without its outer braces */
@@ -144,7 +159,8 @@ struct gsr_module {
 };
 
 /* parse.c. On failure *@out is NULL and @err says where. */
-enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out, struct gsr_error *err);
+enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out,
+			  struct gsr_error *err);
 void gsr_module_free(struct gsr_module *m);
 /* The statements of a body, in @a. NULL: not PTX, which is a bug of ours */
 struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struct gsr_error *err);

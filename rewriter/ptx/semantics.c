@@ -23,7 +23,8 @@ enum shared {
 	BY_LANES_IF_ALL,		/* likewise, of match.all */
 	BY_LANES_OF_ONE,		/* likewise, where all read one lane */
 	BY_COUNTED,			/* by those that the barrier counts */
-	BY_READERS,			/* by threads with the same address, as far as nobody writes there */
+	BY_READERS,			/* by threads with the same address, as far as nobody writes
+					 * there */
 };
 
 enum waits {
@@ -156,7 +157,8 @@ static enum gsr_uniform of_load(const struct gsr_function *f, const struct gsr_i
 static bool reads_one_lane(const struct gsr_insn *insn)
 {
 	return gsr_insn_has(insn, "idx") && insn->n_opnds > 4 &&
-	       insn->opnds[2].kind == GSR_OPND_INT && insn->opnds[3].kind == GSR_OPND_INT && insn->opnds[3].ival == 31;
+	       insn->opnds[2].kind == GSR_OPND_INT && insn->opnds[3].kind == GSR_OPND_INT &&
+	       insn->opnds[3].ival == 31;
 }
 
 /*
@@ -209,7 +211,8 @@ enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
 		may = is_coherent(insn);
 		break;
 	case WAITS_IF_READ:
-		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread && !insn->retries;
+		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread &&
+		      !insn->retries;
 		break;
 	case WAITS_IF_REDUCING:
 		may = gsr_insn_has(insn, "ld_reduce");

@@ -17,8 +17,10 @@ bool gsr_is_reference(const struct gsr_var *v);		/* of a texture, surface or sam
 bool gsr_is_surface(const struct gsr_var *v);		/* a surface reference */
 
 /* semantics.c: the one answer to what an instruction does */
-bool gsr_has_result(const struct gsr_insn *insn);	/* its first operand, which is nothing else */
-struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);	/* which lanes are meant; NULL none */
+/* its first operand, which is nothing else */
+bool gsr_has_result(const struct gsr_insn *insn);
+/* which lanes are meant; NULL none */
+struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);
 /* Where all that execute it together have the same result */
 enum gsr_uniform {
 	GSR_VARIES,			/* nowhere that is known */
@@ -46,13 +48,16 @@ struct gsr_barrier {
 	bool counted;			/* a thread count is given */
 	int id;				/* -1: in a register */
 };
-bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b);
+bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn,
+		    struct gsr_barrier *b);
 /* The instruction that alone writes the register, always; NULL: several, or a guarded one */
 const struct gsr_insn *gsr_only_writer(const struct gsr_function *f, const char *name);
 /* Its name if it waits for lanes that need not come; else NULL */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
-bool gsr_counts_warps(const struct gsr_insn *insn);	/* then it is a barrier with a thread count */
-bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);	/* is it for all lanes? */
+/* then it is a barrier with a thread count */
+bool gsr_counts_warps(const struct gsr_insn *insn);
+/* is it for all lanes? */
+bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);
 bool gsr_constant_mask(const struct gsr_function *f, const struct gsr_insn *insn);
 
 #endif /* GSR_SEMANTICS_H */

@@ -17,7 +17,8 @@ unsigned int gsr_type_size(const char *type)
 		d++;
 	if (!*d)
 		return !strcmp(type, "pred") ? 1 :
-		       !strcmp(type, "texref") || !strcmp(type, "samplerref") || !strcmp(type, "surfref") ? 8 : 0;
+		       !strcmp(type, "texref") || !strcmp(type, "samplerref") ||
+		       !strcmp(type, "surfref") ? 8 : 0;
 	for (; *d >= '0' && *d <= '9'; d++)
 		bits = 10 * bits + (unsigned int)(*d - '0');
 	return (*d && strstr(d, "x2") ? 2 * bits : bits) / 8;
@@ -48,7 +49,8 @@ bool gsr_is_global(const struct gsr_var *v)
 
 bool gsr_is_reference(const struct gsr_var *v)
 {
-	return !strcmp(v->space, "tex") || !strcmp(v->type, "texref") || !strcmp(v->type, "surfref") || !strcmp(v->type, "samplerref");
+	return !strcmp(v->space, "tex") || !strcmp(v->type, "texref") ||
+	       !strcmp(v->type, "surfref") || !strcmp(v->type, "samplerref");
 }
 
 bool gsr_is_surface(const struct gsr_var *v)
