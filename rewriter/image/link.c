@@ -51,7 +51,8 @@ struct linker {
 
 static const char *item_name(const struct gsr_item *i)
 {
-	return i->kind == GSR_ITEM_FUNCTION ? i->function->name : i->kind == GSR_ITEM_VAR ? i->var->name : NULL;
+	return i->kind == GSR_ITEM_FUNCTION ? i->function->name : i->kind == GSR_ITEM_VAR ?
+	       i->var->name : NULL;
 }
 
 static const char *item_linkage(const struct gsr_item *i)
@@ -80,8 +81,8 @@ static enum gsr_status parse(struct linker *l, struct unit *u)
 	enum gsr_status status = gsr_parse(u->text, u->size, "<unit>", &u->module, &err);
 
 	if (status != GSR_OK)
-		gsr_image_fail(l->err, status, "unit %u of a relocatable program: %.160s", (unsigned int)(u - l->units) + 1,
-			       err.message);
+		gsr_image_fail(l->err, status, "unit %u of a relocatable program: %.160s",
+			       (unsigned int)(u - l->units) + 1, err.message);
 	return status;
 }
 
@@ -136,7 +137,8 @@ static enum gsr_status apply(struct linker *l, unsigned int k)
 		room += to ? strlen(to) : 0;
 	} while (t.kind != GSR_TOK_END && t.kind != GSR_TOK_BAD);
 	if (room > GSR_TEXT_MAX)
-		return gsr_image_fail(l->err, GSR_ERR_LIMIT, "relocatable program larger than %u MiB", GSR_TEXT_MAX >> 20);
+		return gsr_image_fail(l->err, GSR_ERR_LIMIT,
+				      "relocatable program larger than %u MiB", GSR_TEXT_MAX >> 20);
 	out = malloc(room);
 	if (!out)
 		return gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");
@@ -176,8 +178,9 @@ static void choose_tag(struct linker *l)
 }
 
 /*
- * Own names of unit @k that another unit has too, or knows by a linkage. The first unit's are renamed as well: by its name
- * alone, nobody could tell in the linked program which of them is meant.
+ * Own names of unit @k that another unit has too, or knows by a linkage. The first unit's are
+ * renamed as well: by its name alone, nobody could tell in the linked program which of them is
+ * meant.
  */
 static enum gsr_status rename_own(struct linker *l, unsigned int k)
 {
@@ -240,11 +243,13 @@ static enum gsr_status enter_unit(struct linker *l, unsigned int k)
 		if (!s->item)
 			s->item = i;
 		if (s->item->kind != i->kind)
-			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program: %.100s is a function and a variable",
-					      s->name);
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT,
+					      "relocatable program: %.100s is a function "
+					      "and a variable", s->name);
 		if (!is_definition(i)) {
 			/* .extern .shared: each unit may ask for an alignment */
-			if (i->kind == GSR_ITEM_VAR && !s->strong && !s->weak && i->var->align > s->item->var->align)
+			if (i->kind == GSR_ITEM_VAR && !s->strong && !s->weak &&
+			    i->var->align > s->item->var->align)
 				s->item = i;
 			continue;
 		}
@@ -255,7 +260,9 @@ static enum gsr_status enter_unit(struct linker *l, unsigned int k)
 			continue;
 		}
 		if (s->strong)
-			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program: %.100s is defined twice", s->name);
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT,
+					      "relocatable program: %.100s is defined twice",
+					      s->name);
 		s->strong = true;
 		s->item = i;
 	}
@@ -306,7 +313,8 @@ static void emit_items(struct linker *l, enum what what)
 				*proto = *i->function;
 				proto->body = false;
 				proto->first = proto->last = NULL;
-				append_item(l, (struct gsr_item){ .kind = GSR_ITEM_FUNCTION, .function = proto });
+				append_item(l, (struct gsr_item){ .kind = GSR_ITEM_FUNCTION,
+								  .function = proto });
 			}
 		}
 }
@@ -335,22 +343,30 @@ static enum gsr_status header(struct linker *l)
 	for (k = 1; k < l->n; k++) {
 		u = l->units[k].module;
 		if (u->address_size != m->address_size)
-			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program of 32-bit and 64-bit units");
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT,
+					      "relocatable program of 32-bit and 64-bit units");
 		if (version_number(u->version) > version_number(l->out.version))
 			l->out.version = u->version;
 	}
-	/* the highest target holds all instructions of the lower ones, unless one is for particular machines */
+	/*
+	 * the highest target holds all instructions of the lower ones, unless one is for particular
+	 * machines
+	 */
 	for (k = 0; k < l->n; k++) {
 		u = l->units[k].module;
-		if (!l->out.target || u->arch > l->out.arch || (u->arch == l->out.arch && is_particular(u->target))) {
+		if (!l->out.target || u->arch > l->out.arch ||
+		    (u->arch == l->out.arch && is_particular(u->target))) {
 			l->out.target = u->target;
 			l->out.arch = u->arch;
 		}
 	}
 	for (k = 0; k < l->n; k++)
-		if (is_particular(l->units[k].module->target) && strcmp(l->units[k].module->target, l->out.target) != 0)
-			return gsr_image_fail(l->err, GSR_ERR_UNSUPPORTED, "relocatable program of units for %.40s and for %.40s",
-					      l->units[k].module->target, l->out.target);
+		if (is_particular(l->units[k].module->target) &&
+		    strcmp(l->units[k].module->target, l->out.target) != 0)
+			return gsr_image_fail(l->err, GSR_ERR_UNSUPPORTED,
+					      "relocatable program of units for %.40s "
+					      "and for %.40s", l->units[k].module->target,
+					      l->out.target);
 	return GSR_OK;
 }
 
@@ -382,7 +398,9 @@ static enum gsr_status link_units(struct linker *l, char **ptx, size_t *size)
 		if (!*ptx)
 			status = gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");
 		else if (*size > GSR_TEXT_MAX)
-			status = gsr_image_fail(l->err, GSR_ERR_LIMIT, "relocatable program larger than %u MiB", GSR_TEXT_MAX >> 20);
+			status = gsr_image_fail(l->err, GSR_ERR_LIMIT,
+						"relocatable program larger than %u MiB",
+						GSR_TEXT_MAX >> 20);
 	}
 	gsr_arena_escape(l->arena, NULL);
 	if (status != GSR_OK) {
@@ -392,7 +410,8 @@ static enum gsr_status link_units(struct linker *l, char **ptx, size_t *size)
 	return status;
 }
 
-enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size, struct gsr_error *err)
+enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size,
+			     struct gsr_error *err)
 {
 	struct linker l = { .n = n, .err = err, .arena = gsr_arena_new() };
 	enum gsr_status status;
@@ -410,7 +429,8 @@ enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char 
 			l.units[k].text = texts[k].data;
 			l.units[k].size = strnlen(texts[k].data, texts[k].size);
 		}
-		status = n ? link_units(&l, ptx, size) : gsr_image_fail(err, GSR_ERR_FORMAT, "relocatable program without units");
+		status = n ? link_units(&l, ptx, size) :
+			 gsr_image_fail(err, GSR_ERR_FORMAT, "relocatable program without units");
 	}
 	if (status != GSR_OK)
 		*size = 0;

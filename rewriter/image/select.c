@@ -16,7 +16,8 @@
 
 #define CUINFO_TYPE	1000		/* of the note that says what machine code was made of */
 
-enum flavour { PLAIN, FAMILY, EXACT };	/* sm_100, sm_100f, sm_100a: the more particular, the better */
+/* sm_100, sm_100f, sm_100a: the more particular, the better */
+enum flavour { PLAIN, FAMILY, EXACT };
 static const char *const suffix[] = { "", "f", "a" };
 
 struct target {
@@ -36,7 +37,10 @@ static enum flavour flavour_of(const struct gsr_entry *e)
 	return e->flags & GSR_FLAG_EXACT ? EXACT : e->flags & GSR_FLAG_FAMILY ? FAMILY : PLAIN;
 }
 
-/* .target sm_90a runs on 9.0 only, sm_100f on 10.x from 10.0; other PTX on whatever is newer, machine code within its x */
+/*
+ * .target sm_90a runs on 9.0 only, sm_100f on 10.x from 10.0; other PTX on whatever is newer,
+ * machine code within its x
+ */
 static bool runs_on(struct target t, bool ptx, unsigned int arch)
 {
 	if (t.flavour == EXACT)
@@ -72,11 +76,13 @@ static bool better(struct target a, struct target b)
 static unsigned int note_arch(const unsigned char *p, size_t size)
 {
 	while (size >= 12) {
-		uint64_t name = (gsr_get(p, 4) + 3) & ~3ULL, desc = gsr_get(p + 4, 4), whole = 12 + name + ((desc + 3) & ~3ULL);
+		uint64_t name = (gsr_get(p, 4) + 3) & ~3ULL, desc = gsr_get(p + 4, 4),
+			whole = 12 + name + ((desc + 3) & ~3ULL);
 
 		if (whole > size)
 			return 0;
-		if (gsr_get(p + 8, 4) == CUINFO_TYPE && name >= 12 && !memcmp(p + 12, "NVIDIA Corp", 12) && desc >= 4)
+		if (gsr_get(p + 8, 4) == CUINFO_TYPE && name >= 12 &&
+		    !memcmp(p + 12, "NVIDIA Corp", 12) && desc >= 4)
 			return (unsigned int)gsr_get(p + 12 + name + 2, 2);
 		p += whole;
 		size -= whole;
@@ -84,7 +90,10 @@ static unsigned int note_arch(const unsigned char *p, size_t size)
 	return 0;
 }
 
-/* The virtual architecture that machine code was made for: a note of its own, or, in the older form, a byte of its flags */
+/*
+ * The virtual architecture that machine code was made for: a note of its own, or, in the older
+ * form, a byte of its flags
+ */
 static unsigned int made_from(const unsigned char *p, size_t size)
 {
 	unsigned int i, arch = 0;
@@ -94,19 +103,20 @@ static unsigned int made_from(const unsigned char *p, size_t size)
 	if (size < sizeof(eh) || memcmp(p, ELFMAG, SELFMAG))
 		return 0;
 	memcpy(&eh, p, sizeof(eh));
-	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_shentsize != sizeof(sh) || eh.e_shoff > size ||
-	    (size - eh.e_shoff) / sizeof(sh) < eh.e_shnum)
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_shentsize != sizeof(sh) ||
+	    eh.e_shoff > size || (size - eh.e_shoff) / sizeof(sh) < eh.e_shnum)
 		return 0;
 	for (i = 0; i < eh.e_shnum && !arch; i++) {
 		memcpy(&sh, p + eh.e_shoff + i * sizeof(sh), sizeof(sh));
-		if (sh.sh_type == SHT_NOTE && sh.sh_offset <= size && sh.sh_size <= size - sh.sh_offset)
+		if (sh.sh_type == SHT_NOTE && sh.sh_offset <= size &&
+		    sh.sh_size <= size - sh.sh_offset)
 			arch = note_arch(p + sh.sh_offset, sh.sh_size);
 	}
 	return !arch && eh.e_ident[EI_ABIVERSION] <= 7 ? eh.e_flags >> 16 & 0xff : arch;
 }
 
-static void choose_code(const struct gsr_entry *list, unsigned int n, unsigned int arch, struct code *code,
-			const struct gsr_entry **chosen)
+static void choose_code(const struct gsr_entry *list, unsigned int n, unsigned int arch,
+			struct code *code, const struct gsr_entry **chosen)
 {
 	unsigned int i;
 
@@ -114,7 +124,8 @@ static void choose_code(const struct gsr_entry *list, unsigned int n, unsigned i
 	for (i = 0; i < n; i++) {
 		struct target t = { list[i].arch, flavour_of(&list[i]) };
 
-		if (list[i].kind != GSR_KIND_ELF || !runs_on(t, false, arch) || (code->any && !better(t, code->target)))
+		if (list[i].kind != GSR_KIND_ELF || !runs_on(t, false, arch) ||
+		    (code->any && !better(t, code->target)))
 			continue;
 		code->any = true;
 		code->target = t;
@@ -140,8 +151,9 @@ static void read_code(const struct gsr_entry *e, struct code *code, uint64_t *bu
 }
 
 /* PTX of one entry. GSR_OK with *ptx NULL: it is not for this machine */
-static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, uint64_t *budget, char **ptx, size_t *size,
-			    struct target *target, struct gsr_error *err)
+static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, uint64_t *budget,
+				  char **ptx, size_t *size, struct target *target,
+				  struct gsr_error *err)
 {
 	struct target t = { e->arch, flavour_of(e) };
 	enum gsr_status status;
@@ -156,7 +168,8 @@ static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, 
 	if (!gsr_is_ptx(*ptx, *size)) {
 		free(*ptx);
 		*ptx = NULL;
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary is marked as PTX and is not");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "entry of a fat binary is marked as PTX and is not");
 	}
 	*target = target_of(*ptx, t);
 	if (!runs_on(*target, true, arch)) {
@@ -169,7 +182,8 @@ static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, 
 /* Highest architecture first, the more particular first, the later entry first */
 static int by_target(const void *a, const void *b)
 {
-	const struct gsr_entry *x = *(const struct gsr_entry *const *)a, *y = *(const struct gsr_entry *const *)b;
+	const struct gsr_entry *x = *(const struct gsr_entry *const *)a,
+		*y = *(const struct gsr_entry *const *)b;
 	struct target s = { x->arch, flavour_of(x) }, t = { y->arch, flavour_of(y) };
 
 	if (better(s, t) || better(t, s))
@@ -177,26 +191,34 @@ static int by_target(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-static enum gsr_status no_ptx(const struct gsr_entry *list, unsigned int n, const struct code *code, unsigned int ptx,
-			      struct gsr_error *err)
+static enum gsr_status no_ptx(const struct gsr_entry *list, unsigned int n, const struct code *code,
+			      unsigned int ptx, struct gsr_error *err)
 {
 	unsigned int i, lto = 0;
 
 	for (i = 0; i < n; i++)
 		lto += list[i].kind == GSR_KIND_LTO;
 	if (ptx && code->any)
-		return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code for sm_%u%s was made of PTX for sm_%u%s, which is not there",
-				      code->target.arch, suffix[code->target.flavour], code->from, suffix[code->target.flavour]);
+		return gsr_image_fail(err, GSR_ERR_NO_PTX,
+				      "machine code for sm_%u%s was made of PTX for sm_%u%s, "
+				      "which is not there", code->target.arch,
+				      suffix[code->target.flavour], code->from,
+				      suffix[code->target.flavour]);
 	if (ptx)
 		return gsr_image_fail(err, GSR_ERR_NO_PTX, "PTX for other architectures only");
 	if (lto)
-		return gsr_image_fail(err, GSR_ERR_NO_PTX, "link-time optimisation code (-dlto) only, no PTX");
+		return gsr_image_fail(err, GSR_ERR_NO_PTX,
+				      "link-time optimisation code (-dlto) only, no PTX");
 	return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
 }
 
-/* From the candidates, best first, the first that fits; of one architecture the most particular, whatever its entry says */
-static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const struct code *code, unsigned int arch,
-			    uint64_t *budget, char **ptx, size_t *size, struct gsr_error *err)
+/*
+ * From the candidates, best first, the first that fits; of one architecture the most particular,
+ * whatever its entry says
+ */
+static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const struct code *code,
+			    unsigned int arch, uint64_t *budget, char **ptx, size_t *size,
+			    struct gsr_error *err)
 {
 	struct target best = { 0 }, t = { 0 };
 	enum gsr_status status;
@@ -208,7 +230,8 @@ static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const
 	for (i = 0; i < n; i++) {
 		if (*ptx && list[i]->arch < best.arch)
 			break;
-		if (code->any && (list[i]->arch != code->from || flavour_of(list[i]) != code->target.flavour))
+		if (code->any && (list[i]->arch != code->from ||
+				  flavour_of(list[i]) != code->target.flavour))
 			continue;
 		status = take_entry(list[i], arch, budget, &text, &m, &t, err);
 		if (status != GSR_OK) {
@@ -230,8 +253,9 @@ static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const
 }
 
 /* @code: that of the program a unit was linked into; NULL: the fat binary's own */
-static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned int arch, const struct code *linked,
-				  uint64_t *budget, char **ptx, size_t *size, struct gsr_error *err)
+static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned int arch,
+				  const struct code *linked, uint64_t *budget, char **ptx,
+				  size_t *size, struct gsr_error *err)
 {
 	const struct gsr_entry **candidates = NULL, *chosen = NULL;
 	unsigned int i, n, n_ptx = 0;
@@ -265,8 +289,8 @@ static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned i
 }
 
 /* The machine code of a linked program, if it has any for the device */
-static enum gsr_status linked_code(const unsigned char *p, size_t max, unsigned int arch, struct code *code,
-				   uint64_t *budget, struct gsr_error *err)
+static enum gsr_status linked_code(const unsigned char *p, size_t max, unsigned int arch,
+				   struct code *code, uint64_t *budget, struct gsr_error *err)
 {
 	const struct gsr_entry *chosen = NULL;
 	struct gsr_entry *list;
@@ -301,8 +325,9 @@ static enum gsr_status note_others(char **ptx, size_t *size, struct gsr_error *e
 	return GSR_OK;
 }
 
-enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units, unsigned int n_units,
-				unsigned int arch, char **ptx, size_t *size, struct gsr_error *err)
+enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units,
+				unsigned int n_units, unsigned int arch, char **ptx, size_t *size,
+				struct gsr_error *err)
 {
 	struct gsr_unit *texts = calloc(n_units + 1, sizeof(*texts));
 	uint64_t budget = GSR_UNPACK_MAX;
@@ -324,8 +349,9 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 		if (gsr_image_kind(units[i].data, units[i].size) == GSR_IMAGE_PTX) {
 			status = gsr_image_ptx(units[i].data, units[i].size, arch, &text, &m, &why);
 		} else {
-			status = fatbin_ptx(units[i].data, units[i].size, arch, linked && code.any ? &code : NULL, &budget, &text,
-					    &m, &why);
+			status = fatbin_ptx(units[i].data, units[i].size, arch,
+					    linked && code.any ? &code : NULL, &budget, &text, &m,
+					    &why);
 		}
 		if (status != GSR_OK && (first.status == GSR_OK || status != GSR_ERR_NO_PTX))
 			first = why;
@@ -355,10 +381,12 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 }
 
 /*
- * A wrapper points into the program that registers it: as trusted as that program's own code. Version 2 is that of a
- * relocatable program: the linked machine code, and the fat binaries of the units it was made of up to a NULL.
+ * A wrapper points into the program that registers it: as trusted as that program's own code.
+ * Version 2 is that of a relocatable program: the linked machine code, and the fat binaries of the
+ * units it was made of up to a NULL.
  */
-static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, char **ptx, size_t *size, struct gsr_error *err)
+static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, char **ptx,
+				   size_t *size, struct gsr_error *err)
 {
 	uint32_t version = (uint32_t)gsr_get(p + 4, 4);
 	const void *data = NULL, *const *files = NULL, *file;
@@ -370,7 +398,8 @@ static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, ch
 	memcpy(&data, p + 8, sizeof(data));
 	memcpy(&files, p + 16, sizeof(files));
 	if (gsr_image_kind(data, SIZE_MAX) != GSR_IMAGE_FATBIN)
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "wrapper that does not point to a fat binary");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "wrapper that does not point to a fat binary");
 	if (version != 2)
 		return fatbin_ptx(data, SIZE_MAX, arch, NULL, &budget, ptx, size, err);
 	for (;; n++) {
@@ -380,7 +409,9 @@ static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, ch
 		if (!file)
 			break;
 		if (n == GSR_UNITS_MAX)
-			return gsr_image_fail(err, GSR_ERR_LIMIT, "relocatable program of more than %d units", GSR_UNITS_MAX);
+			return gsr_image_fail(err, GSR_ERR_LIMIT,
+					      "relocatable program of more than %d units",
+					      GSR_UNITS_MAX);
 	}
 	units = calloc(n + 1, sizeof(*units));
 	if (!units)
@@ -394,8 +425,8 @@ static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, ch
 	return status;
 }
 
-enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx, size_t *size,
-			      struct gsr_error *err)
+enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx,
+			      size_t *size, struct gsr_error *err)
 {
 	uint64_t budget = GSR_UNPACK_MAX;
 	size_t n;
@@ -408,7 +439,8 @@ enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, 
 	case GSR_IMAGE_PTX:
 		n = strnlen(image, max < GSR_TEXT_MAX + 1UL ? max : GSR_TEXT_MAX + 1UL);
 		if (n > GSR_TEXT_MAX)
-			return gsr_image_fail(err, GSR_ERR_LIMIT, "PTX larger than %u MiB", GSR_TEXT_MAX >> 20);
+			return gsr_image_fail(err, GSR_ERR_LIMIT, "PTX larger than %u MiB",
+					      GSR_TEXT_MAX >> 20);
 		*ptx = malloc(n + 1);
 		if (!*ptx)
 			return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
@@ -420,11 +452,13 @@ enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, 
 		return fatbin_ptx(image, max, arch, NULL, &budget, ptx, size, err);
 	case GSR_IMAGE_WRAPPER:
 		if (max != SIZE_MAX)
-			return gsr_image_fail(err, GSR_ERR_FORMAT, "wrapper outside of the program that it points into");
+			return gsr_image_fail(err, GSR_ERR_FORMAT,
+					      "wrapper outside of the program that it points into");
 		return wrapper_ptx(image, arch, ptx, size, err);
 	case GSR_IMAGE_ELF:
 		return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
 	default:
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "neither PTX, nor a fat binary, nor machine code");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "neither PTX, nor a fat binary, nor machine code");
 	}
 }
