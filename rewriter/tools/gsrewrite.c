@@ -126,7 +126,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_arg,
 	.args_doc = "IN",
-	.doc = "Rewrite CUDA kernels so that they can be preempted between blocks.\vIN is PTX, a fat binary or an executable.",
+	.doc = "Rewrite CUDA kernels so that they can be preempted between blocks.\vIN is PTX, a "
+	       "fat binary or an executable.",
 };
 
 /* The file, with a NUL behind it. NULL with errno. */

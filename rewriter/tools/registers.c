@@ -80,7 +80,8 @@ static char *read_all(int fd)
 static char *assemble(const char *path, const char *target, int *status)
 {
 	char arch[64];
-	char *const argv[] = { (char *)"ptxas", (char *)"-v", arch, (char *)path, (char *)"-o", (char *)"/dev/null", NULL };
+	char *const argv[] = { (char *)"ptxas", (char *)"-v", arch, (char *)path, (char *)"-o",
+			       (char *)"/dev/null", NULL };
 	posix_spawn_file_actions_t actions;
 	char *log = NULL;
 	int pipes[2];
@@ -113,7 +114,8 @@ static char *assemble(const char *path, const char *target, int *status)
 	return log;
 }
 
-static bool by_ptxas(const char *ptx, const char *const *kernels, unsigned int n, int *out, char *why, size_t size)
+static bool by_ptxas(const char *ptx, const char *const *kernels, unsigned int n, int *out,
+		     char *why, size_t size)
 {
 	const char *dir = getenv("TMPDIR");
 	char path[4096], target[32], *log;
@@ -171,8 +173,10 @@ static bool open_driver(struct driver *d)
 		const char *name;
 		void *to;
 	} names[] = {
-		{ "cuInit", &d->init }, { "cuDeviceGet", &d->device }, { "cuDevicePrimaryCtxRetain", &d->retain },
-		{ "cuCtxSetCurrent", &d->set }, { "cuModuleLoadData", &d->load }, { "cuModuleGetFunction", &d->function },
+		{ "cuInit", &d->init }, { "cuDeviceGet", &d->device },
+		{ "cuDevicePrimaryCtxRetain", &d->retain },
+		{ "cuCtxSetCurrent", &d->set }, { "cuModuleLoadData", &d->load },
+		{ "cuModuleGetFunction", &d->function },
 		{ "cuFuncGetAttribute", &d->attribute }, { "cuModuleUnload", &d->unload },
 	};
 	unsigned int i;
@@ -190,7 +194,8 @@ static bool open_driver(struct driver *d)
 	return !d->init(0) && !d->device(&dev, 0) && !d->retain(&ctx, dev) && !d->set(ctx);
 }
 
-static void by_driver(const char *ptx, const char *const *kernels, unsigned int n, int *out, char *why, size_t size)
+static void by_driver(const char *ptx, const char *const *kernels, unsigned int n, int *out,
+		      char *why, size_t size)
 {
 	static struct driver d;
 	static int state;	/* 0: not tried yet */
@@ -215,7 +220,8 @@ static void by_driver(const char *ptx, const char *const *kernels, unsigned int 
 	d.unload(module);
 }
 
-void gsr_registers(const char *ptx, const char *const *kernels, unsigned int n, int *out, const char **by, char *why, size_t size)
+void gsr_registers(const char *ptx, const char *const *kernels, unsigned int n, int *out,
+		   const char **by, char *why, size_t size)
 {
 	unsigned int i;
 
