@@ -146,7 +146,8 @@ long gsched_socket_recv(int fd, void *buf, size_t size, int *fds, unsigned int *
 	} control;
 	struct iovec iov = { .iov_base = buf, .iov_len = size };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space),
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
 	};
 	unsigned int room = *n_fds, i, n;
 	struct cmsghdr *c;
@@ -185,7 +186,8 @@ long gsched_socket_answer(int fd, void *buf, size_t size, int *fds, unsigned int
 		if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
 			if (gsched_silent(fd, &silence))
 				return -1;
-		} else if (n >= (long)sizeof(struct gsp_header) && ((struct gsp_header *)buf)->type == GSP_INFO) {
+		} else if (n >= (long)sizeof(struct gsp_header) &&
+			   ((struct gsp_header *)buf)->type == GSP_INFO) {
 			gsched_heard(&silence);	/* the probe's */
 		} else {
 			return n;

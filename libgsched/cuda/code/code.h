@@ -262,7 +262,8 @@ void gi_func_put(struct gi_func *fn);
  * NULL: out of memory, or the function has too many shapes. The shape's blocks may differ from
  * @blocks, in a similar magnitude; the rest is as requested.
  */
-struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
+struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads,
+			      uint32_t shared);
 unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id);
 /*
  * Attributes set on a kernel are set on its twins. The lock makes recording them atomic with the

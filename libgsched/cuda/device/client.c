@@ -22,7 +22,8 @@ void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned
 	uint64_t full = (uint64_t)c->sms * m;
 
 	__atomic_fetch_add(&h->leased_ns, ns, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&h->leased_usage, ns * (blocks < full ? blocks : full) / m, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->leased_usage, ns * (blocks < full ? blocks : full) / m,
+			   __ATOMIC_RELAXED);
 }
 
 void gi_client_gone(struct gi_client *c, const char *why)
@@ -42,7 +43,8 @@ static struct gsched *attach_device(struct gi_client *c, unsigned int *sms)
 
 	if (!g) {
 		gi_debug("no arbiter: %s%s", strerror(errno), errno == EACCES ?
-			 "; be in the group of /dev/gsched: usermod -aG gsched USER, then log in again" : "");
+			 "; be in the group of /dev/gsched: usermod -aG gsched USER, "
+			 "then log in again" : "");
 		return NULL;
 	}
 	gi_real.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, c->dev);

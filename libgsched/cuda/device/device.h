@@ -180,7 +180,8 @@ static inline bool gi_direct(const struct gi_client *c)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	return gi_load(&h->flags) & GSCHED_ARB_PRIVATE && gi_time_share(h) >= GSCHED_SHARE_ALL && !c->always_resumable;
+	return gi_load(&h->flags) & GSCHED_ARB_PRIVATE && gi_time_share(h) >= GSCHED_SHARE_ALL &&
+	       !c->always_resumable;
 }
 
 /* ---- context.c ---- */

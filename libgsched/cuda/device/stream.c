@@ -410,8 +410,8 @@ bool gi_streams_idle(struct gi_ctx *cx)
 
 /*
  * cuCtxSynchronize() fails and invalidates the captures that exist when it is called; one that
- * begins while it waits is safe. When the driver has made that check cannot be observed, so a capture
- * that begins shortly after such a call waits for some time.
+ * begins while it waits is safe. When the driver has made that check cannot be observed, so a
+ * capture that begins shortly after such a call waits for some time.
  */
 static _Atomic uint64_t sync_began;	/* the latest one's time, 0: it has returned */
 
@@ -511,7 +511,8 @@ int gi_stream_raise(int asked)
 	if (!gi_load(&h->priority) || gi_load(&h->flags) & GSCHED_ARB_PRIVATE || levels < 2)
 		return asked;
 	upper = (levels + 1) / 2;
-	rank = cx->least - (asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked);
+	rank = cx->least - (asked > cx->least ? cx->least :
+			    asked < cx->greatest ? cx->greatest : asked);
 	/*
 	 * Rounded up: the first step above the least priority, the only one that most programs use,
 	 * is a step here too.

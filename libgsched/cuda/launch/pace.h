@@ -97,8 +97,8 @@ bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
  */
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       const struct gi_graph *graph, const struct gi_func *fn, bool shared);
-void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, uint64_t batch,
-		   bool launched);
+void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+		   uint64_t batch, bool launched);
 
 /*
  * Lets the GPU continue if a measured launch takes too long to arrive. The agent calls this before

@@ -10,7 +10,10 @@
 #include "launch/launch.h"
 
 /* Managed functions begin with this: without a driver they fail. */
-#define GI_ENTER() do { if (!gi_hot.begun && !gi_begin()) return CUDA_ERROR_NOT_INITIALIZED; } while (0)
+#define GI_ENTER() do {						\
+	if (!gi_hot.begun && !gi_begin())			\
+		return CUDA_ERROR_NOT_INITIALIZED;		\
+} while (0)
 
 bool gi_begin(void);					/* opens the driver; false: there is none */
 
