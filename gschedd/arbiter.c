@@ -37,12 +37,14 @@ static struct device *device_of(const struct gsc_device *d)
 
 static void op_set_window(struct gsc_task *task, enum gsc_change why)
 {
-	static const char *const name[] = { [GSC_GRANT] = "grant", [GSC_EVICT] = "evict", [GSC_GROW] = "grow" };
-	static const uint32_t type[] = { [GSC_GRANT] = GSCHED_EVENT_GRANT, [GSC_EVICT] = GSCHED_EVENT_EVICT,
+	static const char *const name[] = { [GSC_GRANT] = "grant", [GSC_EVICT] = "evict",
+					    [GSC_GROW] = "grow" };
+	static const uint32_t type[] = { [GSC_GRANT] = GSCHED_EVENT_GRANT,
+					 [GSC_EVICT] = GSCHED_EVENT_EVICT,
 					 [GSC_GROW] = GSCHED_EVENT_GROW };
 	struct client *c = client_of(task->client);
-	struct gsched_event ev = { .type = type[why], .slot = task->slot, .seq = task->seq, .window = task->window,
-				   .time_ns = c->dev->core.now };
+	struct gsched_event ev = { .type = type[why], .slot = task->slot, .seq = task->seq,
+				   .window = task->window, .time_ns = c->dev->core.now };
 
 	trace_event(name[why], task, c->dev->core.now);
 	monitor_task(task, name[why], c->dev->core.now);
@@ -79,7 +81,8 @@ static void op_set_band(struct gsc_client *core, const struct gsc_arb *old)
 	struct client *c = client_of(core);
 
 	/* a new client's first values come with its attach reply */
-	if (c->conn->client && (old->slice_us != core->arb.slice_us || old->flags != core->arb.flags))
+	if (c->conn->client && (old->slice_us != core->arb.slice_us ||
+				old->flags != core->arb.flags))
 		monitor_band(c);
 	conn_band(c->conn);
 }
@@ -222,7 +225,8 @@ int device_add(const struct device_decl *decl)
 	if (!name_valid(decl->name) || !decl->sms || decl->sms > GSCHED_SMS_MAX)
 		return -EINVAL;
 	list_for_each_entry(dev, &devices, node)
-		if (!strcmp(dev->decl.name, decl->name) || !memcmp(dev->decl.uuid, decl->uuid, GSCHED_UUID_SIZE))
+		if (!strcmp(dev->decl.name, decl->name) ||
+		    !memcmp(dev->decl.uuid, decl->uuid, GSCHED_UUID_SIZE))
 			return -EEXIST;
 	if (n_devices >= DECLS_MAX)
 		return -ENOSPC;
@@ -277,7 +281,8 @@ static void device_gone(struct device *dev)
 	list_for_each_entry(core, &dev->core.clients, node)
 		conn_gone(client_of(core)->conn);
 	while (!list_empty(&dev->core.clients))
-		client_detach(client_of(list_first_entry(&dev->core.clients, struct gsc_client, node)));
+		client_detach(client_of(list_first_entry(&dev->core.clients,
+							 struct gsc_client, node)));
 }
 
 void devices_gone(void)

@@ -27,6 +27,7 @@ void cache_close(void);
 /*
  * The key of an image for an architecture and options (GSP_REWRITE_*), with this rewriter's build.
  */
-void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags, uint8_t key[CACHE_KEY]);
+void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags,
+	       uint8_t key[CACHE_KEY]);
 
 #endif /* GSCHEDD_CACHE_H */

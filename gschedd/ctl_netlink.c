@@ -218,7 +218,8 @@ static cJSON *object_of(int cmd, struct nlattr *const *attr)
 		name = event <= GSCHED_NL_MAX ? events[event] : NULL;
 	else if (cmd >= 0 && cmd <= GSCHED_CMD_MAX)
 		name = objects[cmd];
-	cJSON_AddStringToObject(o, cmd == GSCHED_CMD_EVENT ? "event" : "object", name ? : "unknown");
+	cJSON_AddStringToObject(o, cmd == GSCHED_CMD_EVENT ? "event" : "object",
+				name ? : "unknown");
 	for (int i = 0; i <= GSCHED_A_MAX; i++)
 		if (attr[i])
 			add_attribute(o, attr[i]);
@@ -324,8 +325,8 @@ static int read_all(struct reader *r)
 		return CTL_FAIL;
 	}
 	/* the limit of unprivileged sockets is some hundred events */
-	setsockopt(nl_socket_get_fd(r->events), SOL_SOCKET, SO_RCVBUFFORCE, &(int) { RECEIVE_BYTES },
-		   sizeof(int));
+	setsockopt(nl_socket_get_fd(r->events), SOL_SOCKET, SO_RCVBUFFORCE,
+		   &(int) { RECEIVE_BYTES }, sizeof(int));
 	/* first, so that nothing between dump and events is missed */
 	err = join(r->events, GSCHED_MCGRP_EVENTS);
 	if (!err && r->to->tasks)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gschedctl qos: the QoS planner (qos.h) as a client of either arbiter. Kernels come as events, as
- * for gschedctl monitor; which groups there are, from the status when some object came or went; their
- * targets from their files, once a second; plans go to the devices' files. If it dies, the plan
- * expires.
+ * for gschedctl monitor; which groups there are, from the status when some object came or went;
+ * their targets from their files, once a second; plans go to the devices' files. If it dies, the
+ * plan expires.
  */
 #include <errno.h>
 #include <signal.h>

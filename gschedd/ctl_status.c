@@ -95,7 +95,8 @@ static void print_tasks(const cJSON *clients)
 		n += cJSON_GetArraySize(ctl_list(c, "slots"));
 	if (!n)
 		return;
-	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >ACTS_ON >WORKERS >LEFT STREAM");
+	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >ACTS_ON "
+		      ">WORKERS >LEFT STREAM");
 	cJSON_ArrayForEach(c, clients)
 		cJSON_ArrayForEach(s, ctl_list(c, "slots"))
 			add_task(t, c, s);

@@ -348,7 +348,8 @@ extern struct rewrite_stats rewrite_stats;
 
 int rewrite_init(void);
 /* Takes @fd over unless it fails. */
-int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd);
+int rewrite_request(struct conn *conn, const struct gsp_header *h,
+		    const struct gsp_rewrite *req, int fd);
 void rewrite_conn_gone(struct conn *conn);
 void rewrite_exit(void);
 

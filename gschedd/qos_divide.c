@@ -93,7 +93,8 @@ static void fill_knapsack(struct qos_share **batch, size_t n, uint32_t left, uin
 
 	levels = levels < LEVELS ? levels : LEVELS;
 	for (size_t i = 0; i < n; i++) {
-		double gain[QUANTA + 1], first = qos_model_rate(batch[i]->model, batch[i]->sms, whole);
+		double gain[QUANTA + 1],
+			first = qos_model_rate(batch[i]->model, batch[i]->sms, whole);
 		int cost[QUANTA + 1];
 
 		for (k = 0; k <= quanta; k++) {

@@ -156,7 +156,8 @@ static void inherit_most(struct qos *q)
 {
 	for (size_t i = 0; i < q->n_groups; i++)
 		for (size_t k = 0; k < q->n_groups; k++)
-			if (is_below(&q->group[i], &q->group[k]) && q->group[k].most < q->group[i].most)
+			if (is_below(&q->group[i], &q->group[k]) &&
+			    q->group[k].most < q->group[i].most)
 				q->group[i].most = q->group[k].most;
 }
 

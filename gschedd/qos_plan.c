@@ -17,7 +17,8 @@
 #define RATE_NS		2000000ULL	/* between two computations at least */
 #define REDIVIDE_NS	1000000000ULL	/* batch quotas follow their models no faster */
 #define IDLE_NS		2000000000ULL	/* without a request, then its quota is lent */
-#define REACT_US	2000		/* until a lent quota is back: a computation, and evictions */
+/* until a lent quota is back: a computation, and evictions */
+#define REACT_US	2000
 
 static void raise_lag(struct qos_group *g, double ratio)
 {

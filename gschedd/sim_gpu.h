@@ -4,8 +4,8 @@
  * each takes an M-th of it. Two kinds of launches share the device:
  * - Preemptible ones give ranks to the SMs that they are on, and have workers only inside their
  *   window. A worker fetches block-tasks until none is left or it is outside the window, which it
- *   checks at the end of each block-task. Where an SM with room has a rank inside the window, or can
- *   have one, a worker starts (a wing).
+ *   checks at the end of each block-task. Where an SM with room has a rank inside the window, or
+ *   can have one, a worker starts (a wing).
  * - Opaque ones have a block per block-task, on any SM with room. Until all blocks of one have
  *   started, no later launch gets any room: leftover dispatch, as in hardware.
  * Without MPS one program at a time has the device. With time slices the device switches in the

@@ -143,7 +143,8 @@ static void op_policy_changed(struct gsc_device *core)
 {
 	if (core->faulty)
 		fail(sim_of(core),
-		     "the policy broke its contract with the core: please report it with the scenario");
+		     "the policy broke its contract with the core: please report it "
+		     "with the scenario");
 }
 
 static struct gsc_task *op_new_task(struct gsc_client *core, u32 slot)
@@ -252,8 +253,8 @@ static void handle_arrival(struct sim *sim, struct program *p)
 	if (!launch || sim->launches++ == SIM_LAUNCHES_MAX) {
 		fail(sim,
 		     launch ?
-			     "more than 1000000 launches: write a shorter duration_us, smaller counts or longer times" :
-			     "out of memory");
+			     "more than 1000000 launches: write a shorter duration_us, smaller "
+			     "counts or longer times" : "out of memory");
 		free(launch);
 		return;
 	}
@@ -573,21 +574,23 @@ static int open_core(struct sim *sim)
 	}
 	commit_core(sim);
 	if (s->mps && sim->policy->mode < 0 && sim->core.mode != GSCHED_MODE_SPATIAL) {
-		fail(sim, "several MPS servers are not simulated: write one gpu.band, or \"mps\": false, or "
-			  "\"mode\": \"temporal\" in the run (one program at a time)");
+		fail(sim, "several MPS servers are not simulated: write one gpu.band, or "
+		     "\"mps\": false, or \"mode\": \"temporal\" in the run (one "
+		     "program at a time)");
 		return -1;
 	}
 	for (size_t i = 0; i < sim->n && sim->sliced; i++)
 		if (sim->programs[i].core.arb.share < GSCHED_SHARE_ALL) {
-			fail(sim, "capsm.max is a share of time without MPS, which is not simulated: leave it "
-				  "out, or write \"mode\": \"temporal\" in the run");
+			fail(sim, "capsm.max is a share of time without MPS, which is not "
+			     "simulated: leave it out, or write \"mode\": \"temporal\" in the run");
 			return -1;
 		}
 	if (sim->policy->plan)
 		set_plan(sim, sim->policy->plan);
 	if (!s->mps && sim->policy->mode == GSCHED_MODE_SPATIAL && sim->n > 1) {
 		fail(sim,
-		     "without MPS programs cannot run at the same time: write \"mode\": \"temporal\" in the run, or \"mps\": true");
+		     "without MPS programs cannot run at the same time: write \"mode\": "
+		     "\"temporal\" in the run, or \"mps\": true");
 		return -1;
 	}
 	return 0;
@@ -720,20 +723,23 @@ static uint64_t run_loop(struct sim *sim)
 		if (sim->spec->duration && (!first || first->time >= sim->spec->duration))
 			return sim->spec->duration;
 		if (!first || is_stuck(sim, first)) {
-			fail(sim, "launches wait for ever: with less than one block's part of an SM as "
-			     "capsm.max a kernel cannot run; write a larger one, or duration_us");
+			fail(sim, "launches wait for ever: with less than one block's "
+			     "part of an SM as capsm.max a kernel cannot run; write a larger one, "
+			     "or duration_us");
 			break;
 		}
 		sim->now = first->time;
 		if (sim->now > TIME_MAX_NS)
 			fail(sim,
-			     "it takes more than 10000 seconds: write fewer launches or a duration_us");
+			     "it takes more than 10000 seconds: write fewer launches or "
+			     "a duration_us");
 		while (first && first->time == sim->now && !sim->failed) {
 			ev = sim_queue_take(&sim->queue);
 			handle_event(sim, &ev);
 			if (++events > SIM_EVENTS_MAX)
 				fail(sim,
-				     "it has more than 50000000 events: write fewer launches, a shorter duration_us or longer block-tasks");
+				     "it has more than 50000000 events: write fewer launches, a "
+				     "shorter duration_us or longer block-tasks");
 			first = sim_queue_first(&sim->queue);
 		}
 		run_qos(sim);
