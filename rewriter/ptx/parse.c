@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The parser: module, functions, declarations, statements. Descent is bounded: only braces nest,
- * and they are counted.
+ * The parser for modules, functions, declarations and statements. Its stack is bounded: only braces
+ * nest, and these are counted.
  *
- * In: text. Out: a module as ptx.h has it, or an error by line and column. Assumes nothing.
+ * In: text. Out: the module (ptx.h), or an error with line and column. Assumes nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static bool is_dot(const struct gsr_parser *p, const char *s)
 	return tok_is(&p->tok, GSR_TOK_DOT, s);
 }
 
-static const char *dot_of(struct gsr_parser *p, const char *const *table)
+static const char *find_dot(struct gsr_parser *p, const char *const *table)
 {
 	for (; *table; table++)
 		if (is_dot(p, *table))
@@ -106,7 +106,7 @@ uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what)
 
 	if (p->tok.kind != GSR_TOK_NUMBER)
 		gsr_parse_fail(p, &p->tok, "%s expected", what);
-	/* most are short and decimal */
+	/* the fast path: most are short and decimal */
 	for (i = 0; i < p->tok.len && i < 10 && p->tok.text[i] >= '0' && p->tok.text[i] <= '9'; i++)
 		v = 10 * v + (unsigned int)(p->tok.text[i] - '0');
 	if (i == p->tok.len && (p->tok.text[0] != '0' || i == 1)) {
@@ -133,7 +133,7 @@ uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what)
 	return v;
 }
 
-static unsigned int small_uint(struct gsr_parser *p, const char *what)
+static unsigned int parse_u32(struct gsr_parser *p, const char *what)
 {
 	struct gsr_token at = p->tok;
 	uint64_t v = gsr_parse_uint(p, what);
@@ -143,7 +143,7 @@ static unsigned int small_uint(struct gsr_parser *p, const char *what)
 	return (unsigned int)v;
 }
 
-/* First character of the token looked at, its dot included */
+/* The first character of the current token, its dot included */
 static const char *tok_start(const struct gsr_parser *p)
 {
 	return p->tok.kind == GSR_TOK_DOT ? p->tok.text - 1 : p->tok.text;
@@ -155,8 +155,8 @@ const char *gsr_parse_slice(struct gsr_parser *p, const char *start)
 }
 
 /*
- * Which names are registers. The mark of an interned name holds the number of the function that
- * declared it and, for %r<21>, the range; another declaration of the name takes the mark away.
+ * Which names are registers: the mark of an interned name holds the number of the function that
+ * declared it and, for %r<21>, the range. A declaration in another state space clears it.
  */
 #define MARK(epoch, range)	((epoch) << 32 | (range))
 #define MARK_PLAIN		0xffffffffUL
@@ -189,8 +189,8 @@ bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 	       strtoul(name + d, NULL, 10) < (mark & MARK_PLAIN);
 }
 
-/* .attribute(.managed): raw */
-static const char *attribute(struct gsr_parser *p)
+/* .attribute(.managed), kept as text */
+static const char *parse_attribute(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
 	unsigned int depth = 0;
@@ -209,10 +209,10 @@ static const char *attribute(struct gsr_parser *p)
 }
 
 /*
- * What an initializer is, up to ',' or ';' outside of brackets; @n: items between its outermost
- * braces
+ * The text of an initializer, up to a ',' or ';' outside of brackets; *@n: the number of items
+ * between its outermost braces
  */
-static const char *initializer(struct gsr_parser *p, uint64_t *n)
+static const char *parse_initializer(struct gsr_parser *p, uint64_t *n)
 {
 	const char *start = tok_start(p);
 	unsigned int depth = 0;
@@ -236,12 +236,12 @@ static const char *initializer(struct gsr_parser *p, uint64_t *n)
 }
 
 /* The part of a declaration before its name */
-static void var_type(struct gsr_parser *p, struct gsr_var *v)
+static void parse_var_type(struct gsr_parser *p, struct gsr_var *v)
 {
 	const char *start;
 
 	v->line = p->tok.line;
-	v->space = dot_of(p, spaces);
+	v->space = find_dot(p, spaces);
 	if (!v->space)
 		gsr_parse_fail(p, &p->tok, "state space expected");
 	gsr_parse_next(p);
@@ -250,7 +250,7 @@ static void var_type(struct gsr_parser *p, struct gsr_var *v)
 	while (p->tok.kind == GSR_TOK_DOT) {
 		if (is_dot(p, "align")) {
 			gsr_parse_next(p);
-			v->align = small_uint(p, "alignment");
+			v->align = parse_u32(p, "alignment");
 			if (!v->align || (v->align & (v->align - 1)))
 				gsr_parse_fail(p, &p->tok, "alignment %u is not a power of two",
 					       v->align);
@@ -258,7 +258,7 @@ static void var_type(struct gsr_parser *p, struct gsr_var *v)
 			v->vec = (unsigned int)(p->tok.text[1] - '0');
 			gsr_parse_next(p);
 		} else if (is_dot(p, "attribute")) {
-			v->attrs = attribute(p);
+			v->attrs = parse_attribute(p);
 		} else if (!v->type) {
 			v->type = take_text(p);
 		} else {
@@ -276,18 +276,18 @@ static void var_type(struct gsr_parser *p, struct gsr_var *v)
 
 		gsr_parse_next(p);
 		if (align)
-			small_uint(p, "alignment");
+			parse_u32(p, "alignment");
 	}
 	v->attrs = gsr_parse_slice(p, start);
 }
 
-static void var_name(struct gsr_parser *p, struct gsr_var *v)
+static void parse_var_name(struct gsr_parser *p, struct gsr_var *v)
 {
 	uint64_t items;
 
 	v->name = gsr_parse_ident(p, "name of a variable");
 	if (gsr_parse_accept(p, '<')) {
-		v->range = small_uint(p, "number of registers");
+		v->range = parse_u32(p, "number of registers");
 		if (!v->range || v->range > 1u << 24)
 			gsr_parse_fail(p, &p->tok, "%u registers in one declaration", v->range);
 		gsr_parse_expect(p, '>', "after a number of registers");
@@ -306,7 +306,7 @@ static void var_name(struct gsr_parser *p, struct gsr_var *v)
 		gsr_parse_expect(p, ']', "after an array dimension");
 	}
 	if (gsr_parse_accept(p, '=')) {
-		v->init = initializer(p, &items);
+		v->init = parse_initializer(p, &items);
 		/* a[] = {1, 2, 3} */
 		if (v->n_dims && !v->dims[0])
 			v->dims[0] = items;
@@ -354,18 +354,18 @@ static struct gsr_item *new_item(struct gsr_parser *p, struct gsr_module *m,
 	return item;
 }
 
-/* A declaration to its ';', each name on its own; goes to @f or, at module scope, to @m */
-static void declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_function *f,
-			const char *linkage)
+/* A declaration up to its ';', split by name; goes to @f or, at module scope, to @m */
+static void parse_declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_function *f,
+			      const char *linkage)
 {
 	struct gsr_var proto = { .linkage = linkage };
 
-	var_type(p, &proto);
+	parse_var_type(p, &proto);
 	do {
 		struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
 
 		*v = proto;
-		var_name(p, v);
+		parse_var_name(p, v);
 		if (f)
 			new_stmt(p, f, GSR_STMT_VAR)->var = v;
 		else
@@ -374,8 +374,8 @@ static void declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_f
 	gsr_parse_expect(p, ';', "after a declaration");
 }
 
-/* (.param .u64 a, .reg .b32 %r); '(' is taken already */
-static struct gsr_var *parameters(struct gsr_parser *p, unsigned int *n)
+/* (.param .u64 a, .reg .b32 %r); the '(' has been consumed */
+static struct gsr_var *parse_parameters(struct gsr_parser *p, unsigned int *n)
 {
 	enum { FEW = 8 };
 	struct gsr_var few[FEW], *list = NULL, *grown, *v;
@@ -395,8 +395,8 @@ static struct gsr_var *parameters(struct gsr_parser *p, unsigned int *n)
 		}
 		v = list ? &list[*n] : &few[*n];
 		memset(v, 0, sizeof(*v));
-		var_type(p, v);
-		var_name(p, v);
+		parse_var_type(p, v);
+		parse_var_name(p, v);
 		++*n;
 	} while (gsr_parse_accept(p, ','));
 	gsr_parse_expect(p, ')', "after parameters");
@@ -413,7 +413,7 @@ static enum gsr_opcode opcode_of(const char *name)
 	return GSR_OP_UNKNOWN;
 }
 
-/* The index of an opcode is kept in its name's mark, in a range no function number reaches */
+/* Opcodes are cached in the marks of their names, tagged in a way no function number is */
 #define OP_MARK		(0xffffffUL << 40)
 
 static enum gsr_opcode lookup_opcode(const char *name)
@@ -429,7 +429,7 @@ static enum gsr_opcode lookup_opcode(const char *name)
 	return op;
 }
 
-static void instruction(struct gsr_parser *p, struct gsr_function *f)
+static void parse_instruction(struct gsr_parser *p, struct gsr_function *f)
 {
 	struct gsr_insn *insn = gsr_alloc(p->arena, sizeof(*insn));
 	const char *mods[GSR_MODS_MAX + 1] = { NULL };
@@ -452,10 +452,7 @@ static void instruction(struct gsr_parser *p, struct gsr_function *f)
 	gsr_parse_expect(p, ';', "after an instruction");
 }
 
-/*
- * Raw text up to and with ';' (strings and brackets inside are tokens, so a ';' in a string does
- * not count)
- */
+/* The text up to and including ';'. Strings are tokens, so a ';' in one does not end it */
 static const char *raw_to_semicolon(struct gsr_parser *p, const char *start)
 {
 	while (!gsr_parse_is(p, ';')) {
@@ -468,7 +465,7 @@ static const char *raw_to_semicolon(struct gsr_parser *p, const char *start)
 }
 
 /* .loc 1 12 3, function_name $L__info_string0, inlined_at 1 5 3 */
-static const char *loc(struct gsr_parser *p)
+static const char *parse_loc(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
 	unsigned int line = p->tok.line;
@@ -481,7 +478,7 @@ static const char *loc(struct gsr_parser *p)
 		gsr_parse_next(p);
 		gsr_parse_ident(p, "attribute of .loc");
 		/*
-		 * nothing ends a .loc but its line: a name in the next one is a label or an
+		 * only the end of the line ends a .loc: a name on the next line is a label or an
 		 * instruction
 		 */
 		if (p->tok.kind == GSR_TOK_IDENT && p->tok.line == line)
@@ -492,7 +489,7 @@ static const char *loc(struct gsr_parser *p)
 	return gsr_parse_slice(p, start);
 }
 
-static bool labelled_directive(const struct gsr_parser *p)
+static bool is_labelled_directive(const struct gsr_parser *p)
 {
 	static const char *const table[] = { "callprototype", "branchtargets",
 					     "calltargets", NULL };
@@ -504,7 +501,7 @@ static bool labelled_directive(const struct gsr_parser *p)
 	return false;
 }
 
-static void label(struct gsr_parser *p, struct gsr_function *f)
+static void parse_label(struct gsr_parser *p, struct gsr_function *f)
 {
 	const char *start = p->tok.text;
 	unsigned int line = p->tok.line;
@@ -512,7 +509,7 @@ static void label(struct gsr_parser *p, struct gsr_function *f)
 	struct gsr_stmt *s;
 
 	gsr_parse_next(p);
-	if (labelled_directive(p)) {
+	if (is_labelled_directive(p)) {
 		s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 		s->text = raw_to_semicolon(p, start);
 	} else {
@@ -522,7 +519,7 @@ static void label(struct gsr_parser *p, struct gsr_function *f)
 	s->line = line;
 }
 
-static void body(struct gsr_parser *p, struct gsr_function *f)
+static void parse_body(struct gsr_parser *p, struct gsr_function *f)
 {
 	unsigned int depth = 0;
 	const char *linkage;
@@ -531,9 +528,9 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 	for (;;) {
 		if (p->tok.kind == GSR_TOK_IDENT && p->ahead.kind == GSR_TOK_PUNCT &&
 		    p->ahead.punct == ':') {
-			label(p, f);
+			parse_label(p, f);
 		} else if (p->tok.kind == GSR_TOK_IDENT || gsr_parse_is(p, '@')) {
-			instruction(p, f);
+			parse_instruction(p, f);
 		} else if (p->tok.kind == GSR_TOK_END) {
 			gsr_parse_fail(p, &p->tok, "'}' expected at the end of %.60s", f->name);
 		} else if (gsr_parse_is(p, '{')) {
@@ -553,15 +550,15 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 		} else if (is_dot(p, "loc")) {
 			struct gsr_stmt *s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 
-			s->text = loc(p);
-		} else if (labelled_directive(p)) {
+			s->text = parse_loc(p);
+		} else if (is_labelled_directive(p)) {
 			gsr_parse_fail(p, &p->tok, "a label expected before it");
 		} else if (p->tok.kind == GSR_TOK_DOT) {
-			linkage = dot_of(p, linkages);
+			linkage = find_dot(p, linkages);
 			if (linkage)
 				gsr_parse_next(p);
-			if (dot_of(p, spaces)) {
-				declaration(p, NULL, f, linkage);
+			if (find_dot(p, spaces)) {
+				parse_declaration(p, NULL, f, linkage);
 			} else {
 				struct gsr_stmt *s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 
@@ -577,8 +574,8 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 	gsr_parse_next(p);
 }
 
-/* .maxntid 256, 1, 1; .pragma "…"; and whatever stands between the parameters and the body */
-static void performance(struct gsr_parser *p, struct gsr_function *f)
+/* Directives between the parameters and the body: .maxntid 256, 1, 1 or .pragma "…"; */
+static void parse_perf(struct gsr_parser *p, struct gsr_function *f)
 {
 	unsigned int room = 0;
 	const char **grown;
@@ -607,7 +604,7 @@ static void performance(struct gsr_parser *p, struct gsr_function *f)
 	}
 }
 
-static void function(struct gsr_parser *p, struct gsr_module *m, const char *linkage)
+static void parse_function(struct gsr_parser *p, struct gsr_module *m, const char *linkage)
 {
 	struct gsr_function *f = gsr_alloc(p->arena, sizeof(*f));
 	const char *start;
@@ -620,28 +617,28 @@ static void function(struct gsr_parser *p, struct gsr_module *m, const char *lin
 	start = tok_start(p);
 	while (p->tok.kind == GSR_TOK_DOT) {
 		if (is_dot(p, "attribute"))
-			attribute(p);
+			parse_attribute(p);
 		else
 			gsr_parse_next(p);
 		f->attrs = gsr_parse_slice(p, start);
 	}
 	if (gsr_parse_accept(p, '('))
-		f->rets = parameters(p, &f->n_rets);
+		f->rets = parse_parameters(p, &f->n_rets);
 	f->name = gsr_parse_ident(p, "name of a function");
 	if (gsr_parse_accept(p, '('))
-		f->params = parameters(p, &f->n_params);
-	performance(p, f);
+		f->params = parse_parameters(p, &f->n_params);
+	parse_perf(p, f);
 	if (gsr_parse_is(p, '{')) {
 		f->body = true;
-		body(p, f);
+		parse_body(p, f);
 	} else {
 		gsr_parse_expect(p, ';', "or a body after a function's head");
 	}
 	new_item(p, m, GSR_ITEM_FUNCTION)->function = f;
 }
 
-/* .section .debug_str { … }: raw, braces counted */
-static const char *section(struct gsr_parser *p)
+/* .section .debug_str { … }, kept as text; braces nest */
+static const char *parse_section(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
 	unsigned int depth = 0;
@@ -662,7 +659,7 @@ static const char *section(struct gsr_parser *p)
 }
 
 /* .file 1 "a.cu", 1700000000, 1234 */
-static const char *file(struct gsr_parser *p)
+static const char *parse_file(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
 
@@ -676,7 +673,7 @@ static const char *file(struct gsr_parser *p)
 	return gsr_parse_slice(p, start);
 }
 
-static void header(struct gsr_parser *p, struct gsr_module *m)
+static void parse_header(struct gsr_parser *p, struct gsr_module *m)
 {
 	struct gsr_token at = p->tok;
 	const char *start;
@@ -704,48 +701,48 @@ static void header(struct gsr_parser *p, struct gsr_module *m)
 	if (is_dot(p, "address_size")) {
 		gsr_parse_next(p);
 		at = p->tok;
-		m->address_size = small_uint(p, "address size");
+		m->address_size = parse_u32(p, "address size");
 		if (m->address_size != 32 && m->address_size != 64)
 			gsr_parse_fail(p, &at, "address size %u: 32 or 64 expected",
 				       m->address_size);
 	}
 }
 
-static void module(struct gsr_parser *p, struct gsr_module *m)
+static void parse_module(struct gsr_parser *p, struct gsr_module *m)
 {
 	const char *linkage, *start;
 
-	header(p, m);
+	parse_header(p, m);
 	while (p->tok.kind != GSR_TOK_END) {
 		if (gsr_parse_accept(p, ';'))
 			continue;
 		if (p->tok.kind != GSR_TOK_DOT)
 			gsr_parse_fail(p, &p->tok, "directive expected");
 		start = tok_start(p);
-		linkage = dot_of(p, linkages);
+		linkage = find_dot(p, linkages);
 		if (linkage)
 			gsr_parse_next(p);
 		if (is_dot(p, "entry") || is_dot(p, "func")) {
-			function(p, m, linkage);
-		} else if (dot_of(p, spaces)) {
+			parse_function(p, m, linkage);
+		} else if (find_dot(p, spaces)) {
 			p->epoch++;
-			declaration(p, m, NULL, linkage);
+			parse_declaration(p, m, NULL, linkage);
 		} else if (linkage) {
 			gsr_parse_fail(p, &p->tok, "function or variable expected after .%s",
 				       linkage);
 		} else if (is_dot(p, "section")) {
-			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = section(p);
+			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = parse_section(p);
 		} else if (is_dot(p, "file")) {
-			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = file(p);
+			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = parse_file(p);
 		} else if (is_dot(p, "loc")) {
-			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = loc(p);
+			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = parse_loc(p);
 		} else {
 			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = raw_to_semicolon(p, start);
 		}
 	}
 }
 
-/* NULL if the parser or the arena jumped out: p->err says why */
+/* NULL: the parser or the arena jumped here, and p->err has the reason */
 static struct gsr_module *parse_guarded(struct gsr_parser *p)
 {
 	struct gsr_module *m;
@@ -765,7 +762,7 @@ static struct gsr_module *parse_guarded(struct gsr_parser *p)
 	gsr_parse_next(p);
 	m = gsr_alloc(p->arena, sizeof(*m));
 	m->arena = p->arena;
-	module(p, m);
+	parse_module(p, m);
 	gsr_arena_escape(p->arena, NULL);
 	return m;
 }
@@ -812,7 +809,7 @@ struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struc
 	gsr_lex_init(&p.lx, text, strlen(text));
 	p.ahead = gsr_lex_next(&p.lx);
 	gsr_parse_next(&p);
-	body(&p, f);
+	parse_body(&p, f);
 	return f;
 }
 
@@ -848,7 +845,7 @@ struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn)
 	return copy;
 }
 
-/* A definition wins over a declaration */
+/* A definition is preferred to a declaration */
 struct gsr_function *gsr_module_function(const struct gsr_module *m, const char *name)
 {
 	struct gsr_function *found = NULL;

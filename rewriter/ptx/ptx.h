@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * PTX in memory: what the lexer and parser make, the passes change, the printer writes and vgpu
- * executes. All of it lives in one arena a module; strings are interned, so equal names are equal
- * pointers within a module. The tree keeps everything that was written: print(parse(x)) differs
- * from x in white space and comments only (and a declaration of several names is written as
- * several).
+ * The syntax tree of PTX: the parser builds it, passes transform it, the printer writes it and vgpu
+ * executes it. A module lies in one arena; its strings are interned, so equal names are equal
+ * pointers within a module. The tree keeps all that was written: print(parse(x)) differs from x in
+ * white space and comments only, and in that a declaration of several names becomes several
+ * declarations.
  */
 #ifndef GSR_PTX_H
 #define GSR_PTX_H
@@ -37,17 +37,17 @@ enum gsr_operand_kind {
 	GSR_OPND_SINK,		/* _ */
 };
 
-/* Most of a module's memory */
+/* Operands are most of a module's memory, so their size matters */
 struct gsr_operand {
 	enum gsr_operand_kind kind : 8;
 	bool negated : 1;		/* !p, -r */
-	bool minus : 1;			/* negated was written - */
+	bool minus : 1;			/* negated, and written with - */
 	bool indexed : 1;		/* ADDR written a[i]: items[0] is a, items[1] the index */
 	char component;			/* 'x' 'y' 'z' 'w', 'h' etc. of %tid.x; 0 none */
 	unsigned int n_items;
 	const char *name;		/* REG, SYM */
-	const char *selector;		/* longer than a character: r1.h0, r1.b3 of video
-					 * instructions; else NULL */
+	const char *selector;		/* component of several characters: r1.h0, r1.b3 of video
+					 * instructions; NULL none */
 	const char *text;		/* constants as written; SYM, ADDR: the offset as written
 					 * ("+-4"); NULL: print ival */
 	union {
@@ -64,19 +64,19 @@ struct gsr_insn {
 	enum gsr_opcode op;
 	unsigned int n_mods, n_opnds;
 	bool guard_negated;		/* @!%p1 */
-	bool unread;			/* an atomic whose result nobody reads (spin.c) */
-	bool retries;			/* a compare-and-swap whose loop waits for nobody
-					 * (spin.c) */
-	bool devirtualised;		/* a direct call that replaced one through a pointer
+	bool unread;			/* atomic whose result is not read (spin.c) */
+	bool retries;			/* compare-and-swap in a retry loop, which waits for no
+					 * other thread (spin.c) */
+	bool devirtualised;		/* direct call that replaced an indirect one
 					 * (devirtualise.c) */
-	bool one_address;		/* accesses memory others may write, at one address
-					 * (uniform.c) */
-	bool all_arrive;		/* warp-synchronous: every lane of its mask arrives
-					 * (barriers.c) */
+	bool one_address;		/* accesses memory that others may write, at a uniform
+					 * address (uniform.c) */
+	bool all_arrive;		/* warp-synchronous, and every lane of its mask is
+					 * guaranteed to arrive (barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */
 	const char **mods;		/* modifiers in order, without the dot: "global", "u32";
-					 * there is room for one more */
+					 * the array has room for one more */
 	struct gsr_operand *opnds;
 };
 
@@ -133,7 +133,7 @@ struct gsr_function {
 	unsigned int n_perf;
 	bool body;			/* false: a declaration only */
 	struct gsr_stmt *first, *last;	/* the body without its outer braces */
-	const struct gsr_writers *writers;	/* barrier.c; NULL: not looked for */
+	const struct gsr_writers *writers;	/* barrier.c; NULL: not computed */
 	unsigned int line;
 };
 
@@ -162,21 +162,20 @@ struct gsr_module {
 enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out,
 			  struct gsr_error *err);
 void gsr_module_free(struct gsr_module *m);
-/* The statements of a body, in @a. NULL: not PTX, which is a bug of ours */
+/* Parses the statements of a body into @a. NULL: a syntax error, which is a bug of gsched */
 struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struct gsr_error *err);
 
 /* print.c: malloc'd text, NUL-terminated; NULL out of memory. */
 char *gsr_print(const struct gsr_module *m, size_t *size);
 
-/* lines.c: a statement is taken out; line information, in a function and of the module */
+/* lines.c */
 void gsr_remove(struct gsr_function *f, struct gsr_stmt *s);
-void gsr_drop_lines(struct gsr_function *f);
-bool gsr_is_line_info(const char *text);
+void gsr_drop_lines(struct gsr_function *f);	/* removes its .loc directives */
+bool gsr_is_line_info(const char *text);	/* a directive: .file, .loc or .section? */
 
 /*
- * cut.c: the text of a module with one of its kernels and what that needs; malloc'd, NULL if there
- * is no such kernel or no memory.
- * @m itself has no more in it then.
+ * cut.c: the text of a module with one of its kernels and all that the kernel needs; malloc'd, NULL
+ * if there is no such kernel or no memory. Items that are not needed are dropped from @m.
  */
 char *gsr_cut(struct gsr_module *m, const char *kernel);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Sizes of types and variables, and which kinds of variables there are.
+ * Sizes of types, sizes and kinds of variables.
  *
- * In: a type's name or a declaration. Out: a fact. Assumes nothing: sizes that overflow are too
- * large for any memory.
+ * In: a type's name or a declaration. Out: its size, alignment or kind. Assumes nothing: a size
+ * that overflows is reported as one too large for any memory.
  */
 #include <string.h>
 #include "semantics.h"
