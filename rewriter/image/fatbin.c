@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Module images. A fat binary is a header of 16 bytes and entries without gaps: header, payload
- * padded to 8 bytes. Each entry is PTX or machine code for one architecture, as it is or compressed
- * (learnt from what nvcc 12 and 13 write):
+ * The reader of module images. A fat binary is a header of 16 bytes and a sequence of entries
+ * without gaps: a header, then a payload padded to 8 bytes. Each entry is PTX or machine code for
+ * one architecture, plain or compressed. The format, as observed in the output of nvcc 12 and 13:
  *   0 u16 kind                   4 u32 bytes of the header    8 u64 bytes of the payload, padded
  *  16 u32 compressed bytes      24 u16 minor, 26 u16 major   28 u32 architecture
  *  40 u64 flags                 56 u64 bytes when uncompressed
- *  20 u32 if not 0, where in the header options stand (u32 offset, u32 bytes of text), such as
- *     --compile-only
- * Nothing in it is believed: every size is checked against what surrounds it.
+ *  20 u32 0, or the place in the header of options such as --compile-only (u32 offset, u32 bytes)
+ * The input is not trusted: every size is checked against its surroundings.
  *
- * In: bytes. Out: the entries of fat binaries, unpacked. Assumes nothing.
+ * In: an image. Out: its kind and size, the entries of a fat binary and their uncompressed
+ * payload. Assumes nothing.
  */
 #include <elf.h>
 #include <lz4.h>
@@ -26,8 +26,8 @@
 #define WRAPPER_SIZE	24
 #define HEADER_SIZE	16
 #define ENTRY_MIN	64
-#define LZ4_RATIO	256		/* no byte of lz4 makes more */
-#define OFFSET_MAX	(1ULL << 32)	/* of what machine code's tables name */
+#define LZ4_RATIO	256		/* most bytes that one byte of lz4 expands to */
+#define OFFSET_MAX	(1ULL << 32)	/* of what an ELF file's tables refer to */
 
 enum gsr_status gsr_image_fail(struct gsr_error *err, enum gsr_status status, const char *fmt, ...)
 {
@@ -55,9 +55,7 @@ uint64_t gsr_get(const unsigned char *p, unsigned int bytes)
 	return v;
 }
 
-/*
- * PTX: ".version" behind white space and comments. Stops at the first byte that cannot be either.
- */
+/* PTX begins with .version after white space and comments; reads no further than needed */
 bool gsr_is_ptx(const char *s, size_t max)
 {
 	static const char word[] = ".version";
@@ -113,7 +111,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Machine code: the end of whatever its tables name */
+/* The size of machine code: the end of the last thing that its tables refer to */
 static size_t elf_size(const unsigned char *p, size_t max)
 {
 	uint64_t end = sizeof(Elf64_Ehdr), table;
@@ -178,7 +176,7 @@ size_t gsr_image_size(const void *image, size_t max)
 	}
 }
 
-/* The entry at *@pos of @end bytes; moves *@pos. NULL: fine, else what is wrong */
+/* Reads the entry at *@pos of @end bytes and advances *@pos. NULL, or what is wrong */
 static const char *next_entry(const unsigned char *base, size_t *pos, size_t end,
 			      struct gsr_entry *e)
 {

@@ -168,8 +168,8 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 		return NULL;
 	/* exited threads take no part in a barrier, unless it waits for a number of threads */
 	if (gsr_barrier_of(f, insn, &b))
-		return b.warp ? "bar.warp.sync" : b.counted || b.arrive ?
-		       "barrier with a thread count" : NULL;
+		return b.warp ? "bar.warp.sync" :
+		       b.counted || b.arrive ? "barrier with a thread count" : NULL;
 	return gsr_mask_of(insn) && gsr_insn_has(insn, "sync") ? insn->name : NULL;
 }
 

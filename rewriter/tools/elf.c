@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where an executable or object keeps its fat binaries: sections of fat binaries one after
- * another, each aligned to 8 bytes.
+ * Fat binaries in executables and objects: a section holds a sequence of them, each aligned to 8
+ * bytes.
  *
- * In: the bytes of an ELF file. Out: the sections. Assumes nothing.
+ * In: the bytes of an ELF file. Out: a section, and the fat binaries in it. Assumes nothing.
  */
 #include <elf.h>
 #include <string.h>
@@ -51,14 +51,14 @@ bool gsr_next_fatbin(const unsigned char *section, size_t len, size_t *pos, stru
 {
 	size_t n;
 
-	/* between those of several objects lies padding */
+	/* there is padding between the fat binaries of different objects */
 	while (*pos < len && !section[*pos])
 		++*pos;
 	if (*pos >= len)
 		return false;
 	n = gsr_image_size(section + *pos, len - *pos);
 	if (!n)
-		n = len - *pos;		/* the reader says what is wrong with it */
+		n = len - *pos;		/* malformed: the image reader will report it */
 	*out = (struct gsr_unit){ section + *pos, n };
 	*pos += n;
 	return true;

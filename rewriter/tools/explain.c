@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What became of each kernel, for people and as JSON: the description, and the registers of
+ * Report on a rewrite, as text or JSON: the description of each kernel, and the register counts of
  * original and twin.
  *
- * In: the description of a rewrite. Out: text or JSON on stdout. Assumes a rewrite that succeeded.
+ * In: a rewrite and its input. Out: the report: text on stdout, or a JSON string. Assumes a rewrite
+ * that succeeded.
  */
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 static const char *const tiers[] = { "block", "slice", "launch" };
 
-/* Of one module. Counts are -1 where they are not known */
+/* Register counts of the kernels of a module; -1 not known. Index 0 of by and why: originals */
 struct registers {
 	int *before, *after;
 	const char *by[2];
@@ -67,9 +68,9 @@ static void print_count(int n)
 		printf("%d", n);
 }
 
-/* What the twin's table holds for it: addresses of variables, or numbers of functions */
-static void print_words(const struct gsr_rewrite *rw, const struct gsr_kernel *k, bool functions,
-			const char *what)
+/* Prints what the twin's table holds words for: variables, or functions called by number */
+static void print_table_words(const struct gsr_rewrite *rw, const struct gsr_kernel *k,
+			      bool functions, const char *what)
 {
 	unsigned int i, n = 0;
 
@@ -112,8 +113,8 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 	if (k->waits)
 		printf("  may wait for other blocks: launched as it is where its grid fits the "
 		       "device, and not for static ranges\n");
-	print_words(rw, k, false, "  shares ");
-	print_words(rw, k, true, "  calls by number ");
+	print_table_words(rw, k, false, "  shares ");
+	print_table_words(rw, k, true, "  calls by number ");
 	for (i = 0; i < k->n_references; i++)
 		printf("%s%s%s", i ? ", " : "  takes handles for ", k->references[i].name,
 		       i + 1 < k->n_references ? "" : "\n");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The description of a rewrite as JSON, for people and their scripts.
+ * The description of a rewrite as JSON.
  *
- * In: the description of a rewrite. Out: a tree of cJSON, which the caller frees. Assumes a
- * rewrite that succeeded.
+ * In: the description of a rewrite. Out: a cJSON tree, which the caller frees. Assumes a rewrite
+ * that succeeded.
  */
 #include <cjson/cJSON.h>
 #include "gsrewrite.h"
