@@ -24,7 +24,7 @@ static const char *socket_path(const struct gsched_open_opts *opts)
 	return env && *env ? env : GSP_SOCKET_DEFAULT;
 }
 
-static enum gsched_backend wanted(const struct gsched_open_opts *opts)
+static enum gsched_backend wanted_backend(const struct gsched_open_opts *opts)
 {
 	const char *env;
 
@@ -42,7 +42,7 @@ static enum gsched_backend wanted(const struct gsched_open_opts *opts)
 
 struct gsched *gsched_open(const struct gsched_open_opts *opts)
 {
-	enum gsched_backend backend = wanted(opts);
+	enum gsched_backend backend = wanted_backend(opts);
 	struct gsched *g;
 	int err;
 
@@ -388,8 +388,9 @@ static bool name_ok(const char *name)
 	return *name && name[0] != '.' && !strchr(name, '/');
 }
 
-static int admin(struct gsched *g, enum gsched_admin what, const char *device, const char *group,
-		 const char *file, const char *value, char *buf, size_t size)
+static int call_admin(struct gsched *g, enum gsched_admin what, const char *device,
+		      const char *group, const char *file, const char *value, char *buf,
+		      size_t size)
 {
 	if ((device && !name_ok(device)) || !path_ok(group) || (file && !name_ok(file))) {
 		errno = EINVAL;
@@ -400,29 +401,29 @@ static int admin(struct gsched *g, enum gsched_admin what, const char *device, c
 
 int gsched_group_create(struct gsched *g, const char *device, const char *group)
 {
-	return admin(g, GSCHED_ADMIN_CREATE, device, group, NULL, NULL, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_CREATE, device, group, NULL, NULL, NULL, 0);
 }
 
 int gsched_group_delete(struct gsched *g, const char *device, const char *group)
 {
-	return admin(g, GSCHED_ADMIN_DELETE, device, group, NULL, NULL, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_DELETE, device, group, NULL, NULL, NULL, 0);
 }
 
 int gsched_group_set(struct gsched *g, const char *device, const char *group, const char *file,
 		     const char *value)
 {
-	return admin(g, GSCHED_ADMIN_SET, device, group, file, value, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_SET, device, group, file, value, NULL, 0);
 }
 
 int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file,
 		     char *buf, size_t size)
 {
-	return admin(g, GSCHED_ADMIN_GET, device, group, file, NULL, buf, size);
+	return call_admin(g, GSCHED_ADMIN_GET, device, group, file, NULL, buf, size);
 }
 
 int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value)
 {
-	return admin(g, GSCHED_ADMIN_DEVICE, device, "", file, value, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_DEVICE, device, "", file, value, NULL, 0);
 }
 
 int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file,
@@ -431,7 +432,7 @@ int gsched_client_set(struct gsched *g, const char *device, int pid, const char 
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", pid);
-	return admin(g, GSCHED_ADMIN_CLIENT, device, text, file, value, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_CLIENT, device, text, file, value, NULL, 0);
 }
 
 int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file, char *buf,
@@ -440,7 +441,7 @@ int gsched_client_get(struct gsched *g, const char *device, int pid, const char 
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", pid);
-	return admin(g, GSCHED_ADMIN_CLIENT_GET, device, text, file, NULL, buf, size);
+	return call_admin(g, GSCHED_ADMIN_CLIENT_GET, device, text, file, NULL, buf, size);
 }
 
 int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool force)

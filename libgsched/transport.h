@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The interface inside libgsched: gsched.c is the public interface, module.c and socket.c are the
- * two transports to an arbiter. Operations return 0, or what their comment says, or -1 with errno.
+ * The internal interface of libgsched: gsched.c is the public interface, module.c and socket.c are
+ * the transports to the two arbiters. Operations return 0, or what their comment says, or -1 with
+ * errno.
  */
 #ifndef GSCHED_TRANSPORT_H
 #define GSCHED_TRANSPORT_H

@@ -76,9 +76,7 @@ static void record_initial(struct gi_image *image, const struct gi_ctx *cx, cons
 	image->initial = i;
 }
 
-/*
- * Copies from the current context @cx without waiting for the program's work. NULL: not possible.
- */
+/* Copies from the current context @cx without waiting for the program's work. NULL: it failed. */
 static void *copy_variable(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -10,7 +10,7 @@
 #define WINS		10	/* of PAIRS to win: by chance, 1 in 50 do */
 #define SHARED_MAX	128	/* bytes per block */
 #define SETTLED_MAX	4096	/* launches until tuning begins again, since data change */
-/* bytes of an SM for shared memory, among several programs */
+/* shared memory of an SM, in bytes, while several programs share the GPU */
 #define COMMON		(64 * 1024)
 
 static unsigned int best_of(uint32_t pick)
@@ -143,9 +143,7 @@ unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned 
 {
 	unsigned int to = carveout_for(workers * (shared + reserved), sm);
 
-	/*
-	 * with more than what the rewriter adds it was not measured; a wrong value costs occupancy
-	 */
+	/* measured for the rewriter's own shared memory only; a wrong value costs occupancy */
 	if (!sm || !shared || shared > SHARED_MAX ||
 	    to >= carveout_for(full * (shared + reserved), sm))
 		return 0;

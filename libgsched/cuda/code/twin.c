@@ -83,9 +83,7 @@ static bool param_layout(const struct gsr_function *f, unsigned int n, struct gi
 	return true;
 }
 
-/*
- * Returns a module with only the twin (malloc'd); *@params: of @k, NULL if the layout is unknown.
- */
+/* A module with only the twin, malloc'd; *@params: those of @k, NULL if the layout is unknown. */
 static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel *k,
 			struct gi_param **params)
 {
@@ -333,7 +331,7 @@ static void copy_attributes(struct gi_func *fn, CUfunction twin)
 /* A program that did not pause for its first kernels is not held back for each of the others. */
 static bool wait_for_pause(struct gi_func *fn)
 {
-	static unsigned int in_vain;	/* the worker's */
+	static unsigned int in_vain;	/* consecutive failures; used by the worker only */
 	bool patient = in_vain < TRIES || atomic_load(&fn->late), idle;
 
 	idle = gi_twin_pause.context_begin(fn->cx, patient ? IDLE_NS : 0);

@@ -161,7 +161,7 @@ static bool read_uuids(struct gi_client *c)
 	return true;
 }
 
-static struct gi_client *find_in(struct gi_client *c, CUdevice dev)
+static struct gi_client *find_in_list(struct gi_client *c, CUdevice dev)
 {
 	while (c && c->dev != dev)
 		c = c->next;
@@ -170,14 +170,14 @@ static struct gi_client *find_in(struct gi_client *c, CUdevice dev)
 
 struct gi_client *gi_client_find(CUdevice dev)
 {
-	return find_in(clients, dev);
+	return find_in_list(clients, dev);
 }
 
 struct gi_client *gi_client_begin(CUdevice dev)
 {
 	struct gi_client *c;
 
-	if (find_in(clients, dev) || find_in(clients_begun, dev))
+	if (find_in_list(clients, dev) || find_in_list(clients_begun, dev))
 		return NULL;
 	c = aligned_alloc(_Alignof(struct gi_client), sizeof(*c));
 	if (!c)
@@ -231,7 +231,7 @@ bool gi_client_awaited(CUdevice dev)
 	if (!gi_load(&clients_begun))
 		return false;
 	pthread_mutex_lock(&gi_lock);
-	awaited = find_in(clients_begun, dev);
+	awaited = find_in_list(clients_begun, dev);
 	pthread_mutex_unlock(&gi_lock);
 	return awaited;
 }

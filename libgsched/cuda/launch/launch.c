@@ -241,8 +241,8 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 		if (errno == EINTR)
 			continue;
 		/*
-		 * the lease was withdrawn after we read it: the arbiter has adopted the task from
-		 * the page, with less information
+		 * The lease was withdrawn after we read it: the arbiter has adopted the task from
+		 * the page, with less information.
 		 */
 		if (errno == EBUSY && !retried) {
 			retried = true;

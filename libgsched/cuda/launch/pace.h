@@ -10,7 +10,7 @@
  * is queried only where a batch begins or ends.
  *
  * While only activity is reported, most launches are direct (direct.h) and record no event. One in
- * some dozens is tracked, and so is the first after each look of the agent, so nearly all work on
+ * some dozens is tracked, and so is the first after each check by the agent, so nearly all work on
  * the GPU has an event behind it. A thread waits for the rest before the band counts as idle.
  */
 #ifndef GI_PACE_H
