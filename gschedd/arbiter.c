@@ -161,9 +161,7 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 		req->window = err ? 0 : task->window;
 		conn_told(c->conn, req->slot, err ? 0 : task->window);
 	}
-	/*
-	 * the client does not read a reply, so send an event if the window is not the one it used
-	 */
+	/* the client reads no reply: send an event if the window is not the one that it used */
 	if (launched && (!err || err == -EAGAIN) && req->window != before) {
 		struct gsched_event ev = {
 			.type = err ? GSCHED_EVENT_EVICT : GSCHED_EVENT_GRANT,

@@ -109,9 +109,7 @@ static DIR *open_dir(void)
 	return dir;
 }
 
-/*
- * Counts the entries' size, and removes partial files older than an hour, left by killed processes.
- */
+/* Adds up the entries' sizes; removes partial files of killed processes, older than an hour. */
 static void count_entries(void)
 {
 	DIR *dir = open_dir();

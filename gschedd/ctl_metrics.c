@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gschedctl metrics: the arbiter's status in the text format of Prometheus (exposition format
- * 0.0.4), for node_exporter's textfile collector and the like. Tables say what each number is
- * called, and where it stands in the status.
+ * 0.0.4), for node_exporter's textfile collector and the like. Tables map the keys of the status to
+ * metrics.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 struct metric {
 	const char *name, *type, *help;
-	const char *path;		/* below the object, words divided by '/' */
-	const char *label;		/* one more, as in tier="block"; NULL none */
-	double scale;			/* from the status to the metric's unit */
+	const char *path;		/* keys below the object, separated by '/' */
+	const char *label;		/* a further label, such as tier="block"; NULL: none */
+	double scale;			/* factor from the status to the metric's unit */
 };
 
 #define COUNTER	"counter"
@@ -22,7 +22,7 @@ struct metric {
 #define US	1e-6
 #define NS	1e-9
 
-/* Those of one name stand together, as the format demands, and have the same type and help */
+/* The format requires that metrics of one name are adjacent and have the same type and help */
 static const struct metric device_metrics[] = {
 	{ "gsched_device_sms", GAUGE, "SMs of the device", "sms", NULL, 1 },
 };
@@ -90,7 +90,7 @@ static const struct metric client_metrics[] = {
 	  "share", NULL, 1 },
 };
 
-/* As the format wants label values: \, " and newlines escaped */
+/* Prints a label; the format requires that \, " and newlines in its value are escaped */
 static void put_label(const char *name, const char *value)
 {
 	printf("%s=\"", name);
@@ -109,7 +109,7 @@ static void put_label(const char *name, const char *value)
 	putchar('"');
 }
 
-/* False: it is not there, or no number, as "max" */
+/* False: the value does not exist, or is not a number, such as "max" */
 static bool number_at(const cJSON *o, const char *path, double *value)
 {
 	char word[64], *end;
@@ -136,7 +136,7 @@ static const char *path_of(const char *group)
 	return *group ? group : "/";
 }
 
-/* Which object it is: of a device, group or client, whichever is not NULL */
+/* Prints the labels that identify an object: the device, group and client, unless NULL */
 static void put_labels(const cJSON *device, const cJSON *group, const cJSON *client,
 		       const char *more)
 {
@@ -174,7 +174,7 @@ static void put_head(const char *name, const char *type, const char *help)
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* @list: the objects below each device that they are of, NULL the devices themselves */
+/* @list: key of the objects in each device that the metrics describe; NULL: the devices */
 static void put_metrics(const struct metric *m, size_t n, const cJSON *devices, const char *list)
 {
 	const cJSON *device, *o;

@@ -209,7 +209,7 @@ static void add_daemon(struct ctl *ctl, cJSON *root)
 	gsched_close(g);
 }
 
-/* What a planner says, if one runs */
+/* Adds the report of a running planner */
 static void add_qos(const struct ctl *ctl, cJSON *devices)
 {
 	cJSON *d, *qos;

@@ -310,8 +310,9 @@ void trace_event(const char *what, const struct gsc_task *task, uint64_t now);
 void trace_flush(void);
 void trace_close(void);
 
-/* ---- monitor.c: events for who watches; they cost nothing while nobody does ---- */
-int monitor_add(bool tasks);	/* what to read lines from, -errno; EBUSY there are enough */
+/* ---- monitor.c: events for readers; they cost nothing while there are none ---- */
+/* a descriptor to read lines from; -errno, -EBUSY: too many readers */
+int monitor_add(bool tasks);
 void monitor_device(const struct device *dev, const char *event);
 void monitor_group(const struct group *group, const char *event);
 void monitor_client(const struct client *c, const char *event);
@@ -321,8 +322,8 @@ void monitors_close(void);
 
 /* ---- planner.c ---- */
 int planner_init(void);			/* -errno, logged */
-void planner_stop(void);		/* while it can still be heard */
-void planner_exit(void);		/* waits for its end, some seconds at most */
+void planner_stop(void);		/* asks it to end; before the arbiter stops */
+void planner_exit(void);		/* waits for its end, for some seconds at most */
 
 /* ---- driver.c ---- */
 /* The number of devices; 0: no driver. */

@@ -232,8 +232,8 @@ static void set_environment(const struct mps_id *id, const struct mps_setup *set
 	unsetenv("LD_PRELOAD");
 }
 
-static _Noreturn void child(const struct mps_id *id, const struct mps_setup *setup, int in,
-			    int error_fd, bool quit)
+static _Noreturn void run_child(const struct mps_id *id, const struct mps_setup *setup, int in,
+				int error_fd, bool quit)
 {
 	char path[GSP_BAND_DIR_SIZE + 32];
 	int out;
@@ -291,7 +291,7 @@ pid_t mps_spawn(const struct mps_id *id, const struct mps_setup *setup, int *err
 	}
 	pid = fork();
 	if (!pid)
-		child(id, setup, in, error[1], false);
+		run_child(id, setup, in, error[1], false);
 	err = errno;
 	close(in);
 	close(error[1]);
@@ -316,7 +316,7 @@ pid_t mps_spawn_quit(const struct mps_id *id, const struct mps_setup *setup)
 	close(in[1]);
 	pid = err ? -1 : fork();
 	if (!pid)
-		child(id, setup, in[0], -1, true);
+		run_child(id, setup, in[0], -1, true);
 	if (!err)
 		err = errno;
 	close(in[0]);
