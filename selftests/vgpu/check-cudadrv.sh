@@ -81,7 +81,9 @@ fi
 		in_it {
 			s = $0; sub(/;.*/, "", s); k = split(s, part, ",")
 			for (i = 1; i <= k; i++) {
-				x = part[i]; sub(/\[.*/, "", x); match(x, /[A-Za-z_0-9]+$/); f[++n] = substr(x, RSTART, RLENGTH)
+				x = part[i]; sub(/\[.*/, "", x)
+				if (match(x, /[A-Za-z_0-9]+$/)) # not so behind the last comma of a line
+					f[++n] = substr(x, RSTART, RLENGTH)
 			}
 		}' selftests/vgpu/cudart.h
 	awk '/^#define RT_ERRORS/ { p = 1; next } p && !/X\(/ { exit } p' selftests/vgpu/cudart.h |
