@@ -2,66 +2,53 @@
 /*
  * What a rewritten kernel, the process that launches it and the arbiter's page agree on.
  *
- * A rewritten kernel "K" is the entry "K" GSR_SUFFIX. It has K's parameters and one more at the
- * end, struct gsr_launch by value (align 16); in front of that, if K names texture or surface
- * references, a handle (u64) for each. It is launched with any number of thread blocks in x (the
- * workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are written into
- * PTX by the rewriter, so they are fixed by assertion.
+ * A rewritten kernel "K" is the entry "K" GSR_SUFFIX. It has K's parameters and one more at the end, struct gsr_launch
+ * by value (align 16); in front of that, if K names texture or surface references, a handle (u64) for each. It is launched with
+ * any number of thread blocks in x (the workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are
+ * written into PTX by the rewriter, so they are fixed by assertion.
  *
- * A worker's life. Thread 0 starts and leaves for all, the first warp to come fetches (of a
- * resumable twin thread 0); the others wait at a barrier and read what was written to shared
- * memory.
- *  1. start: claim a place on this SM: the lowest clear bit of the lower half of control.sm[%smid].
- *     position = smid * 1024 + bit * weight. With GSR_LAUNCH_WHOLE another bit is tried first, so
- *     that not all want the same one. The first of the launches' first workers (by compare-and-swap
- *     on control.started) stamps stat.start_ns and stores the relay's limit to stat.seen_limit.
- *     Other ways to a position (GSR_LAUNCH_BY_*), of twins made with gsr_options.modes, as
- *     launch.ranges below:
- *     by rank: rank * 1024 + bit * weight. The first worker on an SM claims a rank for it, a clear
- *     bit of control.ranks below the relay / 1024, rounded up, and stores 1 + rank to the upper
- *     half of control.sm[%smid], where those that come later read it.
- *     by index: index * weight. A worker claims an index, a clear bit of control.sm (64 a word)
- *     below relay / weight.
- *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None
- *     free: a position outside of every window. So the window counts SMs, or workers, of those that
- *     are there.
- *  2. scheduling point: load the window and until when it is good (16 bytes, one L2 access): at
- *     first control.relay and control.next_poll, which the launcher has written and the worker
- *     stores to its control.copy; then, and with GSR_LAUNCH_WHOLE at once, that copy. If
- *     %globaltimer is past that, swap it for now + poll_ns; who wins takes control.relay into its
- *     copy, and if it is past control.next_poll too and the swap succeeds there, gives the copies
- *     new times, from now + poll_ns on, poll_ns / 4 apart, and reads the window from the page
- *     (launch.window, host memory, volatile): if it changed into control.relay and all copies, and
- *     its lower half to stat.seen_limit. If the window excludes this worker's position: leave
+ * A worker's life. Thread 0 starts and leaves for all, the first warp to come fetches (of a resumable twin thread
+ * 0); the others wait at a barrier and read what was written to shared memory.
+ *  1. start: claim a place on this SM: the lowest clear bit of the lower half of control.sm[%smid]. position = smid * 1024 +
+ *     bit * weight. With GSR_LAUNCH_WHOLE another bit is tried first, so that not all want the same one. The first of the
+ *     launches' first workers (by compare-and-swap on control.started) stamps stat.start_ns and stores the relay's limit to
+ *     stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*), of
+ *     twins made with gsr_options.modes, as launch.ranges below:
+ *     by rank: rank * 1024 + bit * weight. The first worker on an SM claims a rank for it, a clear bit of control.ranks
+ *     below the relay / 1024, rounded up, and stores 1 + rank to the upper half of control.sm[%smid], where those
+ *     that come later read it.
+ *     by index: index * weight. A worker claims an index, a clear bit of control.sm (64 a word) below relay / weight.
+ *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
+ *     of every window. So the window counts SMs, or workers, of those that are there.
+ *  2. scheduling point: load the window and until when it is good (16 bytes, one L2 access): at first control.relay and
+ *     control.next_poll, which the launcher has written and the worker stores to its control.copy; then,
+ *     and with GSR_LAUNCH_WHOLE at once, that copy. If %globaltimer is past that, swap it for now + poll_ns;
+ *     who wins takes control.relay into its copy, and
+ *     if it is past control.next_poll too and the swap succeeds there, gives the copies new times, from now + poll_ns on,
+ *     poll_ns / 4 apart, and reads the window from the page (launch.window, host memory, volatile): if it changed into
+ *     control.relay and all copies, and its lower half to stat.seen_limit. If the window excludes this worker's position: leave
  *     early. A resumable twin looks at control.relay and control.next_poll always.
- *  3. fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of
- *     all of them: leave. n stays if the last fetch took about fetch_ns and the end is far; else it
- *     aims at fetch_ns of work by measured time of the last fetch, at most launch.fetch_max, at
- *     most half of an even share of what is left, at most four times the last n, a power of two.
- *     With launch.ranges there is no counter: the grid is cut into launch.workers ranges of
- *     ceil(total / workers) block-tasks, a worker claims one (a bit of ranges.taken) and takes the
- *     n from it. At first the range of its own number, which is (SM id or rank) * (1024 / weight) +
- *     bit, or its index; when that is done those of workers that the window excludes, as SMGuard
- *     remaps them, then any that nobody has; none: leave. Who leaves early stores to ranges.next
- *     where it stands, and gives the range back.
- *     A resumable twin first takes a record that waits, if there is one, and goes on in its middle;
- *     for new block-tasks it fetches one at a time and takes a free record for it (none free: this
- *     block-task runs to its end).
- *  4. run the body for these, then 2. A resumable twin polls in loops and barriers of the body as
- *     well, as in 2. If it must leave, all threads save what they hold to the record, which waits
- *     then, and the worker leaves early; its block-task is not counted as run.
- *  5. leave: clear the bit, and by rank with the last of the SM its rank and the rank's bit;
- *     fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
- *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate
- *     = seq.
- *     A worker that left early adds 1 to control.left after everything else, and stores the sum to
- *     stat.left, unless another is at it (control.telling), which then looks again. With
- *     launch.ranges all are added, and those that found nothing to do store the sum too if a range
- *     may be free: then launched - left workers are there that may come by it.
- * The launcher zeroes the control block before a slot is used again, and only when stat.retired ==
- * seq and all its wings have retired, so no worker of an earlier task can touch it. relay must be
- * initialised to the window at launch, and with GSR_LAUNCH_WHOLE the copies too
- * (gsr_control_init()).
+ *  3. fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of all of them: leave. n stays if
+ *     the last fetch took about fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last
+ *     fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the last n, a power of two.
+ *     With launch.ranges there is no counter: the grid is cut into launch.workers ranges of ceil(total / workers)
+ *     block-tasks, a worker claims one (a bit of ranges.taken) and takes the n from it. At first the range of its own number,
+ *     which is (SM id or rank) * (1024 / weight) + bit, or its index; when that is done those of workers that the window
+ *     excludes, as SMGuard remaps them, then any that nobody has; none: leave. Who leaves early stores to ranges.next where
+ *     it stands, and gives the range back.
+ *     A resumable twin first takes a record that waits, if there is one, and goes on in its middle; for new block-tasks
+ *     it fetches one at a time and takes a free record for it (none free: this block-task runs to its end).
+ *  4. run the body for these, then 2.
+ *     A resumable twin polls in loops and barriers of the body as well, as in 2. If it must leave, all threads save
+ *     what they hold to the record, which waits then, and the worker leaves early; its block-task is not counted as run.
+ *  5. leave: clear the bit, and by rank with the last of the SM its rank and the rank's bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
+ *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
+ *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, unless another is at
+ *     it (control.telling), which then looks again. With launch.ranges all are added, and those that found nothing to do store the sum
+ *     too if a range may be free: then launched - left workers are there that may come by it.
+ * The launcher zeroes the control block before a slot is used again, and only when stat.retired == seq and all its wings
+ * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch, and with
+ * GSR_LAUNCH_WHOLE the copies too (gsr_control_init()).
  */
 #ifndef GSR_ABI_H
 #define GSR_ABI_H
@@ -79,28 +66,22 @@
 /* struct gsr_launch: the extra parameter */
 struct gsr_launch {
 	uint64_t control;	/* device address of struct gsr_control */
-	uint64_t window;	/* device address of the gsched_arb_slot.window word of the task's
-				 * slot */
+	uint64_t window;	/* device address of the gsched_arb_slot.window word of the task's slot */
 	uint64_t stat;		/* device address of the task's struct gsched_cl_slot */
 	uint32_t grid[3];	/* the original grid: what %nctaid reads */
 	uint32_t seq;		/* the task's number */
-	uint32_t weight;	/* capacity units of one worker: 1024 / blocks per SM, rounded
-				 * down */
+	uint32_t weight;	/* capacity units of one worker: 1024 / blocks per SM, rounded down */
 	uint32_t poll_ns;	/* least time between two reads of the page */
 	uint32_t fetch_ns;	/* work to aim at in one fetch */
 	uint32_t fetch_max;	/* most block-tasks of one fetch */
-	uint32_t workers;	/* workers of a full launch: for the even share; with ranges how
-				 * many there are, not 0 */
+	uint32_t workers;	/* workers of a full launch: for the even share; with ranges how many there are, not 0 */
 	uint32_t flags;		/* GSR_LAUNCH_* */
-	uint64_t save;		/* device address of struct gsr_save, one a task; 0: block-tasks are
-				 * not suspended */
+	uint64_t save;		/* device address of struct gsr_save, one a task; 0: block-tasks are not suspended */
 	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */
 	uint32_t save_per_sm;	/* records an SM: blocks per SM, at most 32 */
 	uint32_t save_sms;	/* SMs that have records: above every %smid */
-	uint32_t first;		/* workers of the task that are there already, as the launcher
-				 * reckons */
-	uint64_t ranges;	/* device address of struct gsr_ranges, one a task; 0: the
-				 * counters */
+	uint32_t first;		/* workers of the task that are there already, as the launcher reckons */
+	uint64_t ranges;	/* device address of struct gsr_ranges, one a task; 0: the counters */
 	/*
 	 * With GSR_LAUNCH_COLUMNS: the order in which block-tasks are fetched (gsr_launch_order()).
 	 * They lie in rows of 2^(width_shift + counter_shift), and so many rows as a column is deep
@@ -108,8 +89,7 @@ struct gsr_launch {
 	 * of the second, and so on; each fetch stays in a column. What is behind the @positions of
 	 * each counter that lie in stripes is dealt in turns, one by one.
 	 */
-	uint32_t step[3];	/* from row to row, in ids; without columns to the next
-				 * block-task */
+	uint32_t step[3];	/* from row to row, in ids; without columns to the next block-task */
 	uint32_t positions;
 	uint32_t last_counter, counter_shift;	/* counters less one, log2 of them */
 	uint32_t depth, depth_shift;
@@ -124,12 +104,9 @@ struct gsr_launch {
 /* The same in all launches of a task, but for GSR_LAUNCH_NO_WINDOW and GSR_LAUNCH_WHOLE */
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
 /* Only of twins that were made with gsr_options.modes, and so gsr_launch.ranges */
-/* the window counts workers, not the SMs that the task is on */
-#define GSR_LAUNCH_BY_INDEX	4u
-/* several counters; without it one, in the order of the block-tasks' numbers */
-#define GSR_LAUNCH_COLUMNS	8u
-/* a task's first launch, with the whole device for its window: no place is worse than another */
-#define GSR_LAUNCH_WHOLE	16u
+#define GSR_LAUNCH_BY_INDEX	4u	/* the window counts workers, not the SMs that the task is on */
+#define GSR_LAUNCH_COLUMNS	8u	/* several counters; without it one, in the order of the block-tasks' numbers */
+#define GSR_LAUNCH_WHOLE	16u	/* a task's first launch, with the whole device for its window: no place is worse than another */
 
 /*
  * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's

@@ -109,8 +109,7 @@ static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_
 int main(void)
 {
 	static const uint32_t grids[][3] = {
-		{ 0x7fffffff, 65535, 65535 }, { 0x7fffffff, 1, 1 }, { 0x7fffffff, 2, 1 },
-		{ 0x7fffffff, 3, 2 }, { 1, 65535, 65535 },
+		{ 0x7fffffff, 65535, 65535 }, { 0x7fffffff, 1, 1 }, { 0x7fffffff, 2, 1 }, { 0x7fffffff, 3, 2 }, { 1, 65535, 65535 },
 		{ 65536, 65535, 1 }, { 3, 1, 65535 }, { 1, 65535, 1 },
 	};
 	struct gsr_rewrite rw;
