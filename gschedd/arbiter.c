@@ -386,7 +386,7 @@ static struct gsc_group *find_planned(void *arg, const char *path, size_t len)
 	return len == 1 && *path == '/' ? dev->root.core : NULL;
 }
 
-/* A plan is not saved, because after a restart nobody would renew it. */
+/* A plan is not saved, because its planner does not survive a restart. */
 static int device_plan(struct device *dev, const char *text)
 {
 	int err = gsc_device_plan(&dev->core, text, find_planned, dev, now_ns());

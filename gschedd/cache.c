@@ -139,7 +139,7 @@ int cache_open(const char *path, uint64_t max)
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir_fd < 0)
 		return -errno;
-	/* whoever can write there controls what runs on the GPU for all users */
+	/* write access to it gives control of what runs on the GPU for all users */
 	if (fstat(dir_fd, &st))
 		err = -errno;
 	else if (st.st_uid != geteuid() || st.st_mode & 077)

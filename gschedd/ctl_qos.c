@@ -231,14 +231,14 @@ static void write_plan(struct planner *p, const char *text)
 
 static void write_report(struct planner *p, uint64_t now)
 {
-	static int told;
+	static int printed;
 	int err = ctl_qos_report(self, p->device, &p->qos, now);
 
 	p->reported = now;
-	if (err && err != told)
+	if (err && err != printed)
 		ctl_error("qos: the status will not tell of targets: beside gschedd's socket: %s",
 			  strerror(-err));
-	told = err;
+	printed = err;
 }
 
 static void run_planner(struct planner *p, uint64_t now)

@@ -37,7 +37,7 @@ struct sim_launch {
 	bool *ranked;			/* an SM has this rank */
 	/* used by the owner */
 	uint32_t slot, seq;		/* slot GSCHED_SLOTS: not submitted yet */
-	uint32_t told, seen;		/* changes of its window: sent; arrived */
+	uint32_t sent, seen;		/* changes of its window: sent; arrived */
 	uint32_t events;		/* pending events that refer to it */
 	bool granted, over;
 	struct sim_launch *next;	/* of the same program */

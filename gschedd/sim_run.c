@@ -87,7 +87,7 @@ static void send_window(struct sim *sim, struct sim_launch *launch, uint64_t win
 		.time = sim->now + delay,
 		.type = SIM_EV_WINDOW,
 		.what = launch,
-		.n = ++launch->told,
+		.n = ++launch->sent,
 		.value = window,
 	};
 
