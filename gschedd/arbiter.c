@@ -159,7 +159,7 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 		err = gsc_answer(task);
 	if (!err || err == -EAGAIN) {
 		req->window = err ? 0 : task->window;
-		conn_told(c->conn, req->slot, err ? 0 : task->window);
+		conn_window_sent(c->conn, req->slot, err ? 0 : task->window);
 	}
 	/* the client reads no reply: send an event if the window is not the one that it used */
 	if (launched && (!err || err == -EAGAIN) && req->window != before) {

@@ -127,7 +127,7 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 		conn_kill(conn);
 }
 
-void conn_told(struct conn *conn, unsigned int slot, uint32_t window)
+void conn_window_sent(struct conn *conn, unsigned int slot, uint32_t window)
 {
 	conn->sent_limit[slot] = window;
 }
@@ -227,7 +227,7 @@ static int conn_flush(struct conn *conn)
 		err = send_answer(conn, slot);
 		if (err)
 			return err;
-		conn_told(conn, slot, window_of(conn, slot));
+		conn_window_sent(conn, slot, window_of(conn, slot));
 		conn->answer &= conn->answer - 1;
 	}
 	while (conn->events) {
@@ -236,7 +236,7 @@ static int conn_flush(struct conn *conn)
 		err = send_event(conn, &conn->event[slot]);
 		if (err)
 			return err;
-		conn_told(conn, slot, (uint32_t)conn->event[slot].window);
+		conn_window_sent(conn, slot, (uint32_t)conn->event[slot].window);
 		conn->events &= conn->events - 1;
 	}
 	if (conn->band_due) {

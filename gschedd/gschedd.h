@@ -285,7 +285,7 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);
 void conn_band(struct conn *conn);	/* GSCHED_EVENT_BAND */
 void conn_gone(struct conn *conn);	/* before its client is detached */
-void conn_told(struct conn *conn, unsigned int slot, uint32_t window);
+void conn_window_sent(struct conn *conn, unsigned int slot, uint32_t window);
 void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a waiting SUBMIT */
 void conn_dirty(struct conn *conn);
 void close_all(const int *fds, unsigned int n);
