@@ -84,10 +84,8 @@ static bool list_functions(struct vgpu_module *m)
 	for (it = m->ptx->first; it; it = it->next) {
 		if (!is_code(it))
 			continue;
-		/*
-		 * NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the entries below
-		 * n_functions are filled
-		 */
+		/* the entries below n_functions are filled */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 		for (i = 0; i < m->n_functions && strcmp(m->functions[i]->name, it->function->name);
 		     i++)
 			;

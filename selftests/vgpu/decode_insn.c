@@ -184,10 +184,7 @@ static bool alu(struct dec *d)
 		if ((i->op == GSR_OP_MIN || i->op == GSR_OP_MAX) && a->srcs == 3 &&
 		    md.t[0] != T_F32)
 			continue;
-		/*
-		 * cppcheck-suppress AssignmentIntegerToAddress ; a pointer, which a macro makes it
-		 * miss
-		 */
+		/* cppcheck-suppress AssignmentIntegerToAddress ; a macro hides the pointer */
 		fn = a->select(i->op, &md);
 		if (!fn)
 			continue;

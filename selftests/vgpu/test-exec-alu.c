@@ -232,10 +232,8 @@ static void sweep(void)
 		} \
 	ok(good, "%s", insn); \
 }
-	/*
-	 * cppcheck-suppress [comparePointers,shiftTooManyBitsSigned] ; 64-bit integers, and gcc
-	 * shifts signs
-	 */
+	/* 64-bit integers, and gcc shifts signs */
+	/* cppcheck-suppress [comparePointers,shiftTooManyBitsSigned] */
 	SWEEP
 #undef X
 }

@@ -138,10 +138,8 @@ static bool memory_new(struct memory *m, const struct twins *f, const struct tes
 		m->at[b] = aligned_alloc(256, (p->size + 511) & ~(size_t)255);
 		m->first[b] = malloc(p->size + 1);
 		m->result[b] = malloc(p->size + 1);
-		/*
-		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): memory_free() frees all below n,
-		 * which it loses count of
-		 */
+		/* memory_free() frees all below n, of which it loses count */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		if (!m->at[b] || !m->first[b] || !m->result[b])
 			return false;
 		launch_fill(p, m->first[b]);
