@@ -335,8 +335,8 @@ static void epilogue(struct place *p)
 		"st.global.u64 [%own+48], %d0;",
 		"st.global.f32 [%own+36], %f0;", "st.global.f64 [%own+56], %g0;",
 		"selp.b32 %t0, %r1, %r4, %p0;\nst.global.u32 [%own+32], %t0;",
-		"st.global.u16 [%own+62], %k0;", "mov.b32 %t0, {%k1, %k2};\n"
-						 "st.global.u32 [%own+60], %t0;",
+		"st.global.u16 [%own+62], %k0;",
+		"mov.b32 %t0, {%k1, %k2};\nst.global.u32 [%own+60], %t0;",
 		"xor.b64 %s0, %d1, %d2;\nst.global.u64 [%own+48], %s0;",
 		"xor.b32 %t0, %r5, %r6;\nxor.b32 %t0, %t0, %u1;\nst.u32 [%own+56], %t0;",
 	};
